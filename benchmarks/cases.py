@@ -60,13 +60,13 @@ def feeds(case: Case, session: Any) -> Feeds:
             given = {name.removeprefix("in:"): file[name] for name in file.files}
         return {entry.name: given[entry.name] for entry in session.get_inputs()}
     generator = np.random.default_rng(0)
-    found: Feeds = {}
+    results: Feeds = {}
     for entry in session.get_inputs():
         shape = [n if isinstance(n, int) else 1 for n in entry.shape]
         kind = entry.type.removeprefix("tensor(").removesuffix(")")
         numbers = generator.standard_normal(shape)
-        found[entry.name] = np.asarray(numbers).astype(TYPES.get(kind, kind))
-    return found
+        results[entry.name] = np.asarray(numbers).astype(TYPES.get(kind, kind))
+    return results
 
 
 class Children:

@@ -100,6 +100,6 @@ def _close(file: BinaryIO, entries: list[bytes]) -> None:
     end = start + len(whole)
     wide = struct.pack("<IQ2H2I", _WIDE_END, 44, 45, 45, 0, 0)
     wide += struct.pack("<4Q", count, count, len(whole), start)
-    place = struct.pack("<IIQI", _WIDE_PLACE, 0, end, 1)
+    index = struct.pack("<IIQI", _WIDE_PLACE, 0, end, 1)
     last = struct.pack("<I4H2IH", _END, 0, 0, 0xFFFF, 0xFFFF, _MOST, _MOST, 0)
-    file.write(whole + wide + place + last)
+    file.write(whole + wide + index + last)

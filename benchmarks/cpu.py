@@ -199,19 +199,19 @@ def _recorded(path: Path, golden: Path) -> Feeds:
 
 def _measured(model: Model, folder: Path, options: Any) -> tuple[list[str], float]:
     """A row of the table, and the ratio."""
-    place = folder / model.path.stem / "generated"
-    place.mkdir(parents=True, exist_ok=True)
+    index = folder / model.path.stem / "generated"
+    index.mkdir(parents=True, exist_ok=True)
     compiled = import_model(model.path)
-    module = place / f"{module_stem(model.path)}.py"
+    module = index / f"{module_stem(model.path)}.py"
     write_model(compiled, module, force=True)
-    inputs = place / "inputs.npz"
+    inputs = index / "inputs.npz"
     with inputs.open("wb") as file:
         np.savez(file, *model.feeds.values())
     ours = options.ours
     # A model that the other engine refuses is not measured.
     path = model.path
     if options.against == "onnxruntime-int8":
-        path = quantized(path, model.feeds, place)
+        path = quantized(path, model.feeds, index)
     named = compiled.class_name
     path, name = (module, named) if options.against == "compiled" else (path, "")
     theirs = Worker(options.against, path, name, inputs, options)
@@ -229,7 +229,7 @@ def _measured(model: Model, folder: Path, options: Any) -> tuple[list[str], floa
     best = min(map(min, other)) / min(map(min, own))
     return [
         model.name,
-        *(f"{1000 * median(map(median, found)):.2f}" for found in (own, other)),
+        *(f"{1000 * median(map(median, result)):.2f}" for result in (own, other)),
         *(f"{middle:.2f}", f"{low:.2f} - {high:.2f}", f"{best:.2f}"),
         *(f"{worker.start:.2f}" for worker in workers),
         *(f"{size:.0f}" for size in memory),
@@ -238,10 +238,10 @@ def _measured(model: Model, folder: Path, options: Any) -> tuple[list[str], floa
 
 def _compare(model: Model, results: list[list[Any]], close: float) -> None:
     """Raise unless both compute the same: a wrong result may not be quick."""
-    for found, expected in zip(*results, strict=True):
+    for actual, expected in zip(*results, strict=True):
         scale = float(np.abs(expected).max(initial=1e-3))
         np.testing.assert_allclose(
-            found, expected, rtol=1e-3, atol=close * scale, err_msg=model.name
+            actual, expected, rtol=1e-3, atol=close * scale, err_msg=model.name
         )
 
 

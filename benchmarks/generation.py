@@ -362,10 +362,10 @@ def measured(
     for count in layers:
         path, nodes = drafted(name, count, folder)
         generated(path)  # what is loaded once
-        found = [generated(path) for _ in range(rounds)]
-        seconds = min(taken for _, taken, _ in found)
-        black = min(taken for _, _, taken in found)
-        lines = found[0][0].count("\n")
+        results = [generated(path) for _ in range(rounds)]
+        seconds = min(taken for _, taken, _ in results)
+        black = min(taken for _, _, taken in results)
+        lines = results[0][0].count("\n")
         growth = f"{seconds / before:.1f}" if before else ""
         row = [name, str(count), str(nodes), str(lines), f"{seconds:.2f}"]
         rows.append([*row, f"{black:.2f}", growth])

@@ -184,16 +184,16 @@ def imported(net: Any, x: Any, dtype: str | None, folder: Path) -> Any:
     return getattr(module, compiled.class_name).load(backend=burn.Cuda(0))
 
 
-def measure(found: list[Engine], rounds: int) -> None:
+def measure(results: list[Engine], rounds: int) -> None:
     """Let the engines take turns."""
     import torch
 
-    for engine in found:
+    for engine in results:
         for _ in range(WARM_UP):
             engine.call()
     torch.cuda.synchronize()
     for _ in range(rounds):
-        for engine in found:
+        for engine in results:
             start = perf_counter()
             engine.call()
             torch.cuda.synchronize()
@@ -232,9 +232,9 @@ def _exact(net: Any, x: Any) -> Any:
 def _measured(
     net: Any, x: Any, exact: Any, head: list[str], options: Any, folder: Path
 ) -> Iterator[list[str]]:
-    found = list(engines(net, x, head[2], options.engines, folder, options.check))
-    measure(found, options.rounds)
-    for engine in found:
+    results = list(engines(net, x, head[2], options.engines, folder, options.check))
+    measure(results, options.rounds)
+    for engine in results:
         error = np.abs(engine.result - exact).max() / (np.abs(exact).max() or 1)
         wall, host = (median(times) * 1e3 for times in (engine.wall, engine.host))
         row = [*head, engine.name, f"{wall:.3f}", f"{host:.3f}", f"{error:.1e}"]

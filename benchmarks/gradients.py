@@ -45,7 +45,7 @@ def main() -> None:
 
 def rows(name: str) -> list[tuple[str, ...]]:
     """A network as it is, and smooth."""
-    found = []
+    results = []
     variants: dict[str, dict[str, Any]] = {"as it is": {}, "smooth": SMOOTH}
     for variant, others in variants.items():
         with ExitStack() as stack:
@@ -53,8 +53,8 @@ def rows(name: str) -> list[tuple[str, ...]]:
                 stack.enter_context(patch.object(ops, op, other))
             eager, compiled, numpys = gradients(name)
         against = [*differences(compiled, eager), *differences(eager, numpys)]
-        found.append((name, variant, str(len(eager)), *(f"{n:.1e}" for n in against)))
-    return found
+        results.append((name, variant, str(len(eager)), *(f"{n:.1e}" for n in against)))
+    return results
 
 
 def gradients(name: str) -> tuple[list[Any], ...]:
@@ -64,10 +64,10 @@ def gradients(name: str) -> tuple[list[Any], ...]:
 
     def step(x: Any, target: Any) -> list[Any]:
         grads = loss_of(net, x, target).backward()
-        found = [grads[box].detach() for _, box in net.parameters()]
-        for (_, box), grad in zip(net.parameters(), found, strict=True):
+        results = [grads[box].detach() for _, box in net.parameters()]
+        for (_, box), grad in zip(net.parameters(), results, strict=True):
             box.set(box.value.detach() - grad * 0.0)  # all calls see the same weights
-        return found
+        return results
 
     plan = burn.compile(step)
     for _ in range(2):  # the first call records
@@ -75,12 +75,12 @@ def gradients(name: str) -> tuple[list[Any], ...]:
     eager = step(x, target)
     with engine.numpy_only():
         numpys = step(x, target)
-    return tuple([g.numpy() for g in found] for found in (eager, compiled, numpys))
+    return tuple([g.numpy() for g in results] for results in (eager, compiled, numpys))
 
 
-def differences(found: list[Any], expected: list[Any]) -> tuple[float, float]:
+def differences(result: list[Any], expected: list[Any]) -> tuple[float, float]:
     """The worst of an element, and the norm of all, both relative."""
-    pairs = list(zip(found, expected, strict=True))
+    pairs = list(zip(result, expected, strict=True))
     least = SMALL * max(float(np.abs(b).max()) for b in expected)
     worst = max(
         float(np.abs(a - b).max()) / max(float(np.abs(b).max()), least)

@@ -151,11 +151,11 @@ def extents(draft: Draft, count: int) -> None:
 
 def mesh(draft: Draft, count: int) -> None:
     """Every node reads the one before it, and one from anywhere before that."""
-    made = ["x"]
+    results = ["x"]
     for number in range(count):
-        other = made[int(RNG.integers(len(made)))]
-        made.append(draft.add(("Add", "Mul", "Sub")[number % 3], made[-1], other))
-    draft.outputs = made[-1:]
+        other = results[int(RNG.integers(len(results)))]
+        results.append(draft.add(("Add", "Mul", "Sub")[number % 3], results[-1], other))
+    draft.outputs = results[-1:]
 
 
 def branches(draft: Draft, count: int) -> None:
@@ -224,7 +224,7 @@ def row(
     name: str, children: Children, folder: Path, options: argparse.Namespace
 ) -> list[str]:
     """One line of the table: the best of some rounds at each size."""
-    found, taken = [], []
+    results, taken = [], []
     for count in (options.nodes, options.nodes * options.factor):
         draft = Draft()
         GRAPHS[name](draft, count)
@@ -232,8 +232,8 @@ def row(
         draft.save(path)
         rounds = range(options.rounds)
         taken.append(min(float(children.printed(IMPORT, str(path))) for _ in rounds))
-        found += [str(len(draft.nodes)), f"{taken[-1]:.2f}"]
-    return [name, *found, f"{taken[1] / taken[0]:.1f}"]
+        results += [str(len(draft.nodes)), f"{taken[-1]:.2f}"]
+    return [name, *results, f"{taken[1] / taken[0]:.1f}"]
 
 
 if __name__ == "__main__":

@@ -73,9 +73,9 @@ def main() -> None:
     """Print a table of the folders, and one of the files that take too much."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", type=Path, nargs="+")
-    found = {folder: list(answers(folder)) for folder in parser.parse_args().folders}
+    results = {folder: list(answers(folder)) for folder in parser.parse_args().folders}
     rows = []
-    for folder, of in found.items():
+    for folder, of in results.items():
         slowest = max(of, key=lambda answer: answer.seconds)
         largest = max(of, key=lambda answer: answer.peak)
         rows.append(
@@ -91,7 +91,7 @@ def main() -> None:
     print_table(names, rows)
     print()
     too_much = [
-        answer for of in found.values() for answer in of if answer.is_too_much()
+        answer for of in results.values() for answer in of if answer.is_too_much()
     ]
     table = (
         (str(path.name), str(code), f"{seconds:.2f}", f"{peak:.0f}")

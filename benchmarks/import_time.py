@@ -34,16 +34,16 @@ def main() -> None:
     parser.add_argument("--large", action="store_true", help="add a model of 400 MB")
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
-        found = cases(options.folders, options.only)
+        results = cases(options.folders, options.only)
         if options.large:
-            found += list(large(Path(folder)))
+            results += list(large(Path(folder)))
         children = Children(Path(folder))
         for name, code in (("import numpy", ""), ("import burn", "import burn")):
             taken = startup(children, code or "import numpy")
             print(f"{name}: {taken * 1000:.0f} ms more than Python alone")
         version = [children.seconds(IMPORT, "--version") for _ in range(9)]
         print(f"burn-import --version: {median(version) * 1000:.0f} ms\n")
-        rows = (row(case, children, Path(folder), options.rounds) for case in found)
+        rows = (row(case, children, Path(folder), options.rounds) for case in results)
         print_table(HEAD, rows)
 
 

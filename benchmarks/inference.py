@@ -65,13 +65,13 @@ def main() -> None:
     options = parser.parse_args()
     onnxruntime.set_default_logger_severity(4)
     with TemporaryDirectory() as folder:
-        found = cases(options.folders, options.only)
-        print_table(HEAD, _rows(found, Path(folder), options))
+        result = cases(options.folders, options.only)
+        print_table(HEAD, _rows(result, Path(folder), options))
 
 
-def _rows(found: list[Case], folder: Path, options: Any) -> Iterator[list[str]]:
+def _rows(results: list[Case], folder: Path, options: Any) -> Iterator[list[str]]:
     children = Children(folder)
-    for case in found:
+    for case in results:
         session = _session(case, options.threads)
         if session is None:
             yield [case.name, "-", "refused", "-", "-", "-", "-"]
@@ -151,10 +151,10 @@ def _interleaved(
     """The median time of a call of each, in turns, and the ratio of the quickest."""
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
-        for call, found in zip((ours, theirs), times, strict=True):
+        for call, result in zip((ours, theirs), times, strict=True):
             sleep(PAUSE)
             call()
-            found += _turn(call)
+            result += _turn(call)
     return median(times[0]), median(times[1]), min(times[1]) / min(times[0])
 
 
@@ -178,8 +178,8 @@ def _cold_starts(
     both: tuple[list[float], list[float]] = ([], [])
     sides = ((COLD, str(path)), (COLD_ORT, str(case.path)))
     for _ in range(4):  # the first one makes the bytecode
-        for (code, model), found in zip(sides, both, strict=True):
-            found.append(children.seconds(code, model, name, str(inputs)))
+        for (code, model), result in zip(sides, both, strict=True):
+            result.append(children.seconds(code, model, name, str(inputs)))
     return median(both[0][1:]), median(both[1][1:])
 
 

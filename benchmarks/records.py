@@ -149,9 +149,9 @@ def conversions(
             usages[kind].append(converted(children, *places))
     best = min(usage.seconds for usage in usages["cp"])
     least = min(usage.processor for usage in usages["cp"])
-    for kind, found in usages.items():
-        seconds = [usage.seconds for usage in found]
-        processor = min(usage.processor for usage in found)
+    for kind, results in usages.items():
+        seconds = [usage.seconds for usage in results]
+        processor = min(usage.processor for usage in results)
         yield (
             f".pt to .{kind}" if kind != "cp" else "cp and flush",
             f"{min(seconds):.2f}",
@@ -159,8 +159,8 @@ def conversions(
             f"{min(seconds) / best:.2f}",
             f"{processor:.2f}",
             f"{processor / least:.2f}",
-            f"{max(usage.anonymous for usage in found):.0f}",
-            f"{max(usage.resident for usage in found):.0f}",
+            f"{max(usage.anonymous for usage in results):.0f}",
+            f"{max(usage.resident for usage in results):.0f}",
         )
 
 
@@ -183,19 +183,19 @@ class Reading(NamedTuple):
 def of_each(children: Children, folders: list[Path]) -> Iterator[tuple[str, ...]]:
     """The rows of a table of files: how many, the slowest and the largest."""
     for folder in folders:
-        found = []
+        results = []
         for path in sorted(folder.rglob("*")):
             if _is_read(path):
                 word, seconds, peak = children.printed(READ, str(path)).split()
-                found.append(Reading(path, word, float(seconds), int(peak)))
-        if not found:
+                results.append(Reading(path, word, float(seconds), int(peak)))
+        if not results:
             continue
-        slowest = max(found, key=lambda reading: reading.seconds)
-        largest = max(found, key=lambda reading: reading.peak)
-        refused = sum(reading.word == "refused" for reading in found)
+        slowest = max(results, key=lambda reading: reading.seconds)
+        largest = max(results, key=lambda reading: reading.peak)
+        refused = sum(reading.word == "refused" for reading in results)
         yield (
             folder.name,
-            str(len(found) - refused),
+            str(len(results) - refused),
             str(refused),
             f"{slowest.seconds:.2f} ({slowest.path.name})",
             f"{largest.peak / 1024:.0f} ({largest.path.name})",

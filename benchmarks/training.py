@@ -104,11 +104,11 @@ def measured(name: str, options: Any) -> list[str]:
             worker.turn()
     for worker in workers.values():
         worker.end()
-    found = {engine: median(worker.times) for engine, worker in workers.items()}
-    row = [name, *(f"{1000 * found[engine]:.1f}" for engine in engines)]
-    if "torch" not in found:
+    results = {engine: median(worker.times) for engine, worker in workers.items()}
+    row = [name, *(f"{1000 * results[engine]:.1f}" for engine in engines)]
+    if "torch" not in results:
         return [*row, "-", "-", "-", "-"]
-    each = [found["torch"] / found[engine] for engine in ("eager", "compiled")]
+    each = [results["torch"] / results[engine] for engine in ("eager", "compiled")]
     least = {engine: min(worker.quickest) for engine, worker in workers.items()}
     each.append(least["torch"] / least["compiled"])
     return [*row, *(f"{ratio:.2f}" for ratio in each)]

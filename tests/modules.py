@@ -69,23 +69,23 @@ def onnxruntime_outputs(path: Path, feeds: Arrays) -> list[Array]:
     return [np.asarray(value) for value in session.run(None, dict(feeds))]
 
 
-def assert_same(found: Sequence[Array], expected: Sequence[Array]) -> None:
+def assert_same(actual: Sequence[Array], expected: Sequence[Array]) -> None:
     """Return nothing if all bits agree; NaN equals NaN."""
-    assert len(found) == len(expected)
-    for a, b in zip(found, expected, strict=True):
+    assert len(actual) == len(expected)
+    for a, b in zip(actual, expected, strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
         np.testing.assert_array_equal(a, b)
 
 
 def assert_close(
-    found: Sequence[Array],
+    actual: Sequence[Array],
     expected: Mapping[str, Array],
     rtol: float,
     atol: float,
 ) -> None:
     """Return nothing if dtypes, shapes, and what is no float agree exactly."""
-    assert len(found) == len(expected)
-    for a, (name, b) in zip(found, expected.items(), strict=True):
+    assert len(actual) == len(expected)
+    for a, (name, b) in zip(actual, expected.items(), strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape), name
         loose = b.dtype.kind in "fc"
         np.testing.assert_allclose(

@@ -114,13 +114,13 @@ def broad_handlers(tree: ast.Module) -> list[int]:
 
 def long_functions(tree: ast.Module) -> list[tuple[str, int, int]]:
     """Return name, line and length of each function above the limit."""
-    found = []
+    results = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             if length > FUNCTION_LINES:
-                found.append((node.name, node.lineno, length))
-    return found
+                results.append((node.name, node.lineno, length))
+    return results
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -135,13 +135,13 @@ def test_packages_import_only_what_they_may(package: str) -> None:
 
 def engine_imports(tree: ast.Module) -> list[tuple[str, int]]:
     """Return the imports of what only the CPU knows of, and their lines."""
-    found = []
+    results = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [(alias.name, node.lineno) for alias in node.names]
+            results += [(alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found += [(f"{node.module}.{a.name}", node.lineno) for a in node.names]
-    return [(name, line) for name, line in found if ENGINE.search(name)]
+            results += [(f"{node.module}.{a.name}", node.lineno) for a in node.names]
+    return [(name, line) for name, line in results if ENGINE.search(name)]
 
 
 def test_plans_know_of_no_device() -> None:
@@ -230,14 +230,14 @@ def test_top_folders_have_a_short_readme(folder: str) -> None:
 
 
 def test_text_names_no_machine_and_no_registry() -> None:
-    found = []
+    actual = []
     for path in tracked():
         if b"\0" in (data := path.read_bytes()):
             continue
         for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
             if MACHINE_PATH.search(line) or REGISTRY_HOST.search(line):
-                found.append(f"{place(path, number)}: {line.strip()}")
-    assert not found, "\n".join(found)
+                actual.append(f"{place(path, number)}: {line.strip()}")
+    assert not actual, "\n".join(actual)
 
 
 @pytest.mark.parametrize("folder", ["home/ann", "root/x", "tmp/out", "Users/ann"])

@@ -166,14 +166,14 @@ def operators_of(model: onnx.ModelProto) -> list[str]:
     Calls of the model's own functions count as what these are made of.
     """
     own = {(function.domain, function.name) for function in model.functions}
-    found = set()
+    results = set()
     for node in _nodes(
         [*model.graph.node, *(n for f in model.functions for n in f.node)]
     ):
         if (node.domain, node.op_type) not in own:
             domain = "" if node.domain == "ai.onnx" else node.domain
-            found.add(f"{domain}:{node.op_type}" if domain else node.op_type)
-    return sorted(found)
+            results.add(f"{domain}:{node.op_type}" if domain else node.op_type)
+    return sorted(results)
 
 
 def _nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:

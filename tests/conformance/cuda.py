@@ -22,7 +22,7 @@ def record(report: Path) -> dict[str, str]:
     Raises:
         ValueError: an operator failed, or nothing was tested.
     """
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for case in ElementTree.parse(report).iter("testcase"):
         name = case.get("name", "")
         if "test_cuda_operators" not in case.get("classname", ""):
@@ -31,10 +31,10 @@ def record(report: Path) -> dict[str, str]:
             raise ValueError(f"expected all operators to agree, not {name}")
         skipped = case.find("skipped")
         why = "" if skipped is None else skipped.get("message", "")
-        found[name.removeprefix(TEST).rstrip("]")] = f"no: {why}" if why else "yes"
-    if not found:
+        results[name.removeprefix(TEST).rstrip("]")] = f"no: {why}" if why else "yes"
+    if not results:
         raise ValueError(f"expected results of test_cuda_operators in {report}")
-    return dict(sorted(found.items()))
+    return dict(sorted(results.items()))
 
 
 def stored() -> Mapping[str, str]:

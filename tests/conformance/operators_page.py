@@ -111,13 +111,13 @@ def types_of(key: Key, version: int) -> str:
     if not schema.inputs:
         return ""
     left = {_element(text) for text in schema.inputs[0].types}
-    found = []
+    results = []
     for family, members in FAMILIES.items():
         if members <= left:
-            found.append(family)
+            results.append(family)
             left -= members
     renamed = {"float": "float32", "double": "float64"}
-    return ", ".join([*found, *sorted(renamed.get(text, text) for text in left)])
+    return ", ".join([*results, *sorted(renamed.get(text, text) for text in left)])
 
 
 def _element(text: str) -> str:
@@ -139,21 +139,21 @@ def gradient_of(key: Key) -> str:
         trails = [trail(graph, node) for node in graph.nodes]
         if all(reaches for reaches, _ in trails):
             return "yes"
-        reasons += [reason for _, found in trails for reason in found]
+        reasons += [reason for _, results in trails for reason in results]
     return f"no: {reasons[-1]}" if reasons else "no: the operands are integers"
 
 
 def drawn(key: Key) -> list[Example]:
     """The same few examples of an operator each time, floating operands first."""
-    found: list[Example] = []
+    results: list[Example] = []
 
     @settings(max_examples=5, derandomize=True, database=None, phases=[Phase.generate])
     @given(examples(key, operators()[key].versions[-1]))
     def collect(example: Example) -> None:
-        found.append(example)
+        results.append(example)
 
     collect()
-    return sorted(found, key=lambda example: not _floating(example))
+    return sorted(results, key=lambda example: not _floating(example))
 
 
 def _floating(example: Example) -> bool:

@@ -76,15 +76,15 @@ def _grouped(
     return {name: counted(groups[name], passed) for name in sorted(groups)}
 
 
-def table(found: Mapping[str, Any]) -> Iterator[str]:
+def table(result: Mapping[str, Any]) -> Iterator[str]:
     """The lines that show a score."""
-    yield f"onnx {found['onnx']}, cases through the generated source"
-    yield _line("total", found["total"])
+    yield f"onnx {result['onnx']}, cases through the generated source"
+    yield _line("total", result["total"])
     for title, key in (("kind", "kinds"), ("variant", "variants")):
         yield f"\nby {title}"
-        yield from (_line(name, count) for name, count in found[key].items())
+        yield from (_line(name, count) for name, count in result[key].items())
     yield "\nby operator (cases written for it)"
-    yield from (_line(name, count) for name, count in found["operators"].items())
+    yield from (_line(name, count) for name, count in result["operators"].items())
 
 
 def _line(name: str, count: Count) -> str:
@@ -98,12 +98,12 @@ def main(arguments: Sequence[str]) -> int:
     outcomes = Outcomes()
     options = ["--all-cases", "-q", "--no-header", "--tb=no", "-r", "N"]
     status = pytest.main([str(SUITE), *options, *given], plugins=[outcomes])
-    found = score(outcomes.passed)
-    print(*table(found), sep="\n")
+    result = score(outcomes.passed)
+    print(*table(result), sep="\n")
     if outcomes.surprises:
         print("\nnot as the tables have it:", *sorted(outcomes.surprises), sep="\n  ")
     if "--save" in arguments:
-        SCORE.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+        SCORE.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
     return int(status)
 
 

@@ -53,16 +53,16 @@ class Case:
 
     def data_sets(self, graph: onnx.GraphProto) -> list[DataSet]:
         """Inputs and expected outputs, of the types that ``graph`` declares."""
-        found = []
+        results = []
         for number in range(self.sets):
             folder = f"{self.name}/test_data_set_{number}/"
-            found.append(
+            results.append(
                 DataSet(
                     _values(f"{folder}input_", graph.input),
                     _values(f"{folder}output_", graph.output),
                 )
             )
-        return found
+        return results
 
 
 def _values(prefix: str, declared: Sequence[onnx.ValueInfoProto]) -> list[Any]:

@@ -73,8 +73,8 @@ def test_case(
 
 
 def test_the_tables_name_cases_that_are_run() -> None:
-    known = cases()
-    assert FAILURES.keys() <= known.keys()
+    names = cases()
+    assert FAILURES.keys() <= names.keys()
     assert VARIANT_FAILURES.keys() <= VARIANTS.keys() - {"plain"}
     for name, table in VARIANT_FAILURES.items():
         run = {c.name for v, c in chosen(every=True) if v.name == name}

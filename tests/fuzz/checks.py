@@ -198,13 +198,13 @@ def _judged(run: Run, case: FuzzCase, module: Any) -> tuple[Run | None, Finding 
 def described(error: BaseException) -> str:
     """The type and text of an error and the last place in our code."""
     trace = error.__traceback__
-    place = ""
+    location = ""
     while trace is not None:
         code = trace.tb_frame.f_code
         name = "/".join(code.co_filename.split("/")[-3:])
-        place = f"{name}:{trace.tb_lineno} {code.co_name}"
+        location = f"{name}:{trace.tb_lineno} {code.co_name}"
         trace = trace.tb_next
-    return f"{type(error).__name__}: {str(error)[:300]} [{place}]"
+    return f"{type(error).__name__}: {str(error)[:300]} [{location}]"
 
 
 Function = Callable[[Mapping[str, Any]], list[Any]]
@@ -273,9 +273,9 @@ def _compiled(
         results = compiled_calls(module, [run.feeds for run in order], **options)
         for run in order:
             step = partial(_next, results)
-            found = list(_compared(name, run, step, factor, skipped))
-            yield from found
-            if any(f.kind == "crashed" for f in found):
+            matches = list(_compared(name, run, step, factor, skipped))
+            yield from matches
+            if any(f.kind == "crashed" for f in matches):
                 break
 
 

@@ -28,10 +28,10 @@ def difference(
     """
     if len(got) != len(expected):
         return f"expected {len(expected)} outputs, got {len(got)}"
-    for place, (y, z, slack) in enumerate(zip(got, expected, noise, strict=True)):
-        found = _value(y, z, slack)
-        if found is not None:
-            return f"output {place}: {found}"
+    for index, (y, z, slack) in enumerate(zip(got, expected, noise, strict=True)):
+        result = _value(y, z, slack)
+        if result is not None:
+            return f"output {index}: {result}"
     return None
 
 
@@ -39,8 +39,8 @@ def _value(got: Any, expected: Any, slack: float) -> str | None:
     if isinstance(expected, list):
         if not isinstance(got, list) or len(got) != len(expected):
             return f"expected a sequence of {len(expected)}, got {_brief(got)}"
-        found = [_value(y, z, slack) for y, z in zip(got, expected, strict=True)]
-        return next((text for text in found if text), None)
+        results = [_value(y, z, slack) for y, z in zip(got, expected, strict=True)]
+        return next((text for text in results if text), None)
     if not isinstance(got, np.ndarray):
         return f"expected an array, got {type(got).__name__}"
     if got.dtype.kind in "OUST" and expected.dtype.kind in "OUST":
@@ -62,10 +62,10 @@ def _array(got: Any, expected: Any, slack: float) -> str | None:
         wrong = ~close
     if not wrong.any():
         return None
-    place = tuple(int(i) for i in np.argwhere(wrong)[0]) if wrong.ndim else ()
+    index = tuple(int(i) for i in np.argwhere(wrong)[0]) if wrong.ndim else ()
     return (
         f"{int(wrong.sum())} of {wrong.size} elements of {_brief(expected)} differ, "
-        f"first at {place}: expected {expected[place]!r}, got {got[place]!r}"
+        f"first at {index}: expected {expected[index]!r}, got {got[index]!r}"
     )
 
 

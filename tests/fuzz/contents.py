@@ -56,8 +56,8 @@ class Contents:
                 values = [
                     as_arrays(y) for y in session.run(names, deepcopy(dict(given)))
                 ]
-                made = dict(zip(names, values, strict=True))
-                runs.append({**stored, **given, **made})
+                results = dict(zip(names, values, strict=True))
+                runs.append({**stored, **given, **results})
         except (*REFUSALS, Rejected):
             return None
         return cls(case.model, runs)

@@ -66,8 +66,8 @@ def versions_in(model: onnx.ModelProto) -> Iterator[Versioned]:
 def work(profile: str, seeds: range) -> None:
     """Print the operators of each graph as a line of JSON, in a process of its own."""
     for seed in seeds:
-        found = sorted(set(versions_in(generate(seed, profile).model)))
-        print(json.dumps(found), flush=True)
+        results = sorted(set(versions_in(generate(seed, profile).model)))
+        print(json.dumps(results), flush=True)
 
 
 def counts(profiles: Iterable[str], seeds: range) -> Counter[Versioned]:
@@ -75,16 +75,16 @@ def counts(profiles: Iterable[str], seeds: range) -> Counter[Versioned]:
 
     Graphs whose trial runs end the process, as onnxruntime sometimes does, count none.
     """
-    found: Counter[Versioned] = Counter()
+    results: Counter[Versioned] = Counter()
     for profile in profiles:
         rest = seeds
         while rest:
             lines = _lines(profile, rest)
-            found.update(tuple(one) for line in lines for one in json.loads(line))
+            results.update(tuple(one) for line in lines for one in json.loads(line))
             if len(lines) < len(rest):
                 print(f"{profile} {rest[len(lines)]}: the process ended", flush=True)
             rest = rest[len(lines) + 1 :]
-    return found
+    return results
 
 
 def _lines(profile: str, seeds: range) -> list[str]:
@@ -96,12 +96,12 @@ def _lines(profile: str, seeds: range) -> list[str]:
     return done.stdout.splitlines()
 
 
-def table(found: Counter[Versioned], graphs: int) -> str:
+def table(results: Counter[Versioned], graphs: int) -> str:
     """What is never generated, and what seldom is."""
     wanted = supported()
-    missing = sorted(wanted - found.keys())
+    missing = sorted(wanted - results.keys())
     names = {key[:2] for key in wanted}
-    never = sorted(names - {key[:2] for key in found})
+    never = sorted(names - {key[:2] for key in results})
     lines = [
         f"{graphs} graphs: {len(wanted) - len(missing)} of {len(wanted)} versions of "
         f"{len(names) - len(never)} of {len(names)} operators",
@@ -130,8 +130,8 @@ def main() -> None:
         work(options.profile, seeds)
         return
     profiles = list(PROFILES) if options.profile == "all" else [options.profile]
-    found = counts(profiles, seeds)
-    print(table(found, len(seeds) * len(profiles)))
+    result = counts(profiles, seeds)
+    print(table(result, len(seeds) * len(profiles)))
 
 
 if __name__ == "__main__":

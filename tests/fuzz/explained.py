@@ -41,8 +41,8 @@ def _has_equal_attribute_axes(node: NodeProto, operands: Operands) -> bool:
 
 def _aligns_scaled_corners(node: NodeProto, operands: Operands) -> bool:
     modes = [a.s for a in node.attribute if a.name == "coordinate_transformation_mode"]
-    place = 1 if node.op_type == "Upsample" else 2
-    scales = operands[place] if len(operands) > place else None
+    index = 1 if node.op_type == "Upsample" else 2
+    scales = operands[index] if len(operands) > index else None
     return modes == [b"align_corners"] and scales is not None and len(scales) > 0
 
 

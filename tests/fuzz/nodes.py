@@ -118,11 +118,11 @@ def _constants(contents: Contents, nodes: Sequence[NodeProto]) -> list[NodeProto
 def _differs(contents: Contents, nodes: Sequence[NodeProto]) -> bool:
     """Whether nodes with values that are not finite differ from onnxruntime's."""
     values = contents.runs[2]
-    made = [n for node in nodes for n in node.output]
-    names = [n for n in (*free_names(nodes), *made) if n in values]
+    created = [n for node in nodes for n in node.output]
+    names = [n for n in (*free_names(nodes), *created) if n in values]
     if not any(is_not_finite(values[n]) for n in names):
         return False
-    wanted = [n for n in made if n in values]
+    wanted = [n for n in created if n in values]
     part = part_of(contents, [*_constants(contents, nodes), *nodes], wanted)
     return part is not None and _is_different(part, values)
 

@@ -39,8 +39,8 @@ def check_passes(case: FuzzCase) -> Iterator[tuple[str, str]]:
                 yield f"pass {apply.__name__}", text
             if slopes is None:
                 continue
-            found = gradients(after, inputs)
-            text = different_gradients(found, slopes, graph, inputs)
+            result = gradients(after, inputs)
+            text = different_gradients(result, slopes, graph, inputs)
             if text is not None:
                 yield f"gradients after {apply.__name__}", text
 
@@ -80,8 +80,8 @@ def gradients(graph: Graph, inputs: Sequence[Any]) -> list[Any] | None:
         if not tracked:
             return None
         total: Any = 0.0
-        for place, value in enumerate(tracked):
-            total = total + (value.cast(dtypes.float64) * (0.5 + place)).sum()
+        for index, value in enumerate(tracked):
+            total = total + (value.cast(dtypes.float64) * (0.5 + index)).sum()
         grads = total.backward()
         return [
             grads[x].numpy() if x in grads else np.zeros(x.shape, x.dtype)
@@ -123,11 +123,11 @@ def _gradient_noise(
     other = gradients(graph, moved)
     if other is None:
         return None
-    found = []
+    matches = []
     for a, b in zip(other, expected, strict=True):
         scale = float(abs(b).max()) if b.size else 0.0
         noise = float(abs(a - b).max()) if b.size else 0.0
         if not np.isfinite(scale + noise) or noise > 1e-2 * max(scale, 1e-3):
             return None
-        found.append(noise + 1e-4 * scale)
-    return found
+        matches.append(noise + 1e-4 * scale)
+    return matches

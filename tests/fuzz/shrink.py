@@ -41,14 +41,14 @@ def shrink(case: FuzzCase, fails: Fails, seconds: float = 60) -> FuzzCase:
     best = case
     size = max(1, len(nodes) // 2)
     while size and time.monotonic() < end:
-        place, progress = 0, False
-        while place < len(nodes) and time.monotonic() < end:
-            fewer = nodes[:place] + nodes[place + size :]
+        index, progress = 0, False
+        while index < len(nodes) and time.monotonic() < end:
+            fewer = nodes[:index] + nodes[index + size :]
             smaller = part_of(contents, fewer) if fewer else None
             if smaller is not None and fails(smaller):
                 nodes, best, progress = fewer, smaller, True
             else:
-                place += size
+                index += size
         if not (progress and size == 1):
             size //= 2
     return _fewer_outputs(contents, nodes, best, fails, end)
@@ -72,18 +72,18 @@ def part_of(
 ) -> FuzzCase | None:
     """The graph of some of the nodes; None if onnxruntime does not run it."""
     graph = contents.model.graph
-    made = {name for node in nodes for name in node.output if name}
+    created = {name for node in nodes for name in node.output if name}
     read = set(free_names(nodes))
     stored = {i.name: i for i in graph.initializer}
-    known = {i.name: i for i in graph.input if i.name not in stored}
-    given = [n for n in free_names(nodes) if n not in made and n not in stored]
-    wanted = {o.name for o in graph.output} & made
-    chosen = outputs or [n for n in made if n in wanted or n not in read]
+    values = {i.name: i for i in graph.input if i.name not in stored}
+    given = [n for n in free_names(nodes) if n not in created and n not in stored]
+    wanted = {o.name for o in graph.output} & created
+    chosen = outputs or [n for n in created if n in wanted or n not in read]
     if any(n not in run for run in contents.runs for n in (*given, *chosen)):
         return None
     first = contents.runs[0]
     inputs = [
-        known.get(n)
+        values.get(n)
         or helper.make_value_info(n, type_proto(first[n], _dims(contents, n)))
         for n in given
     ]

@@ -79,8 +79,8 @@ def _compiled(
         text = difference(got, eager[number], noise[number])
         if text is not None:
             names = list(boxes)
-            place = int(text.split()[1].rstrip(":")) if text[:6] == "output" else 0
-            yield "compiled gradients", f"{names[place]}: {text}"
+            index = int(text.split()[1].rstrip(":")) if text[:6] == "output" else 0
+            yield "compiled gradients", f"{names[index]}: {text}"
             return
 
 
@@ -125,13 +125,13 @@ def _noise(
     if other is None:
         return None
     largest = max((float(abs(g).max()) for g in exact if g.size), default=0.0)
-    found = []
+    results = []
     for a, b in zip(other, exact, strict=True):
         slack = float(abs(a.astype(np.float64) - b).max()) if b.size else 0.0
         if not np.isfinite(slack) or slack > 1e-2 * max(largest, 1e-3):
             return None
-        found.append(10 * slack + 1e-5 * largest)
-    return found
+        results.append(10 * slack + 1e-5 * largest)
+    return results
 
 
 def _noised(module: Any, boxes: Any, feeds: Sequence[Any], rng: Any) -> Any:

@@ -25,8 +25,8 @@ def smallest(case: FuzzCase, report: Report, seconds: float = 60) -> FuzzCase:
     def fails(part: FuzzCase) -> bool:
         # The seed and the profile decide on which checks there are.
         part = replace(part, seed=case.seed, profile=case.profile)
-        found = report_of(part, thorough).findings
-        return any(f.signature == wanted.signature for f in found)
+        results = report_of(part, thorough).findings
+        return any(f.signature == wanted.signature for f in results)
 
     small = shrink(case, fails, seconds)
     return replace(small, seed=case.seed, profile=case.profile)

@@ -69,17 +69,17 @@ def narrowed(graph: Graph, name: str, narrow: Narrow) -> bool:
 
 def _follow(graph: Graph, names: set[str], narrow: Narrow) -> tuple[bool, set[str]]:
     """Whether what follows from ``names`` is narrow, and all values that follow."""
-    following, found = set(names), False
+    following, result = set(names), False
     for node in graph.nodes:
         is_reached = not following.isdisjoint(node.inputs)
         for body in node.op.bodies().values():
             is_narrow, is_reached = _enter(node, body, following, narrow, is_reached)
-            found = found or is_narrow
+            result = result or is_narrow
         if is_reached and node.op.onnx not in UNRELATED:
             outputs = [out for out in node.outputs if out is not None]
             following.update(outputs)
-            found = found or any(narrow(graph.types.get(out)) for out in outputs)
-    return found, following
+            result = result or any(narrow(graph.types.get(out)) for out in outputs)
+    return result, following
 
 
 def _enter(
@@ -93,11 +93,11 @@ def _enter(
     inner |= following & set(body.inputs[len(plain) :])
     if not following.isdisjoint(before):
         inner.update(plain)
-    found, results = _follow(body, inner, narrow)
+    result, results = _follow(body, inner, narrow)
     if not results.isdisjoint(body.outputs):  # also what is carried to other rounds
         again, results = _follow(body, inner | set(plain), narrow)
-        return found or again, True
-    return found, is_reached
+        return result or again, True
+    return result, is_reached
 
 
 def is_below_float64(value: AnyType | None) -> bool:

@@ -108,10 +108,10 @@ def rich_program() -> tuple[dict[str, Any], dict[str, Array]]:
     values |= dict.fromkeys(["linear", "relu", "first", "scaled"], ROWS)
     values |= dict.fromkeys(["total", "second"], NUMBER)
     inputs = {"x": meta("float32", ["s7", 4, 5])}
-    made = program(
+    result = program(
         inputs, weights, nodes, values, ["scaled", "second"], ["steps.count"]
     )
     given = tree("builtins.tuple", None, LEAF)
     spec = tree("builtins.tuple", None, given, tree("builtins.dict", []))
     out = tree("builtins.dict", ["scaled", "total"], LEAF, LEAF)
-    return with_trees(made, in_spec=spec, out_spec=out), weights
+    return with_trees(result, in_spec=spec, out_spec=out), weights

@@ -102,21 +102,21 @@ def taken(paths: Sequence[Path], code: str = CODE) -> list[Taken]:
 
 def check(paths: Sequence[Path], code: str = CODE) -> str:
     """Return one line about all files, none of which takes more than it may."""
-    found = dict(zip(paths, taken(paths, code), strict=True))
-    slow = any(used.seconds >= MOST_SECONDS for used in found.values())
+    results = dict(zip(paths, taken(paths, code), strict=True))
+    slow = any(used.seconds >= MOST_SECONDS for used in results.values())
     most = MOST_SECONDS * (slowness() if slow else 1)
     wrong = [
         f"{path.name}: {used}"
-        for path, used in found.items()
+        for path, used in results.items()
         if used.code not in (0, 1)
         or used.seconds >= most
         or used.peak * 1024 >= MOST_BYTES
     ]
     assert not wrong, "\n".join(wrong)
-    slowest = max(found, key=lambda path: found[path].seconds)
-    largest = max(found, key=lambda path: found[path].peak)
+    slowest = max(results, key=lambda path: results[path].seconds)
+    largest = max(results, key=lambda path: results[path].peak)
     return (
-        f"{len(found)} files, {sum(used.code for used in found.values())} read; "
-        f"the slowest {found[slowest].seconds:.2f} s ({slowest.name}), "
-        f"the largest {found[largest].peak / 1024:.0f} MiB ({largest.name})"
+        f"{len(results)} files, {sum(used.code for used in results.values())} read; "
+        f"the slowest {results[slowest].seconds:.2f} s ({slowest.name}), "
+        f"the largest {results[largest].peak / 1024:.0f} MiB ({largest.name})"
     )

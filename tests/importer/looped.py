@@ -69,8 +69,8 @@ def check(
         inputs = [given[value.name] for value in model.graph.input]
         result = loaded(*map(tensors, inputs))
         several = len(model.graph.output) > 1
-        found = list(result) if several else [result]
-        compare(list(map(arrays, found)), judged(model, given))
+        actual = list(result) if several else [result]
+        compare(list(map(arrays, actual)), judged(model, given))
     return module.read_text()
 
 
@@ -90,10 +90,10 @@ def arrays(value: Any) -> Any:
     return None if value is None else value.numpy()
 
 
-def compare(found: Sequence[Any], expected: Sequence[Any]) -> None:
+def compare(actual: Sequence[Any], expected: Sequence[Any]) -> None:
     """Fail unless the values agree, lists item by item."""
-    assert len(found) == len(expected)
-    for a, b in zip(found, expected, strict=True):
+    assert len(actual) == len(expected)
+    for a, b in zip(actual, expected, strict=True):
         if isinstance(b, list):
             assert isinstance(a, list)
             compare(a, b)

@@ -293,11 +293,11 @@ def _words(fields: Mapping[str, int]) -> list[int]:
 def entries_of(root: Any, protocol: int = 2, folder: str = "net") -> list[Entry]:
     """Return the entries that ``torch.save`` writes."""
     writer = Writer(protocol)
-    found = [Entry(f"{folder}/data.pkl", writer.dumps(root))]
-    found.append(Entry(f"{folder}/byteorder", b"little"))
+    results = [Entry(f"{folder}/data.pkl", writer.dumps(root))]
+    results.append(Entry(f"{folder}/byteorder", b"little"))
     for key, stored in writer.stored.items():
-        found.append(Entry(f"{folder}/data/{key}", stored.data))
-    return [*found, Entry(f"{folder}/version", b"3\n")]
+        results.append(Entry(f"{folder}/data/{key}", stored.data))
+    return [*results, Entry(f"{folder}/version", b"3\n")]
 
 
 def zip_file(root: Any, protocol: int = 2) -> bytes:
@@ -317,12 +317,12 @@ def following_file(root: Any, protocol: int = 2) -> bytes:
 def script_file(root: Any, constants: Any = (), protocol: int = 2) -> bytes:
     """Return what ``torch.jit.save`` writes, without a program."""
     writer = Writer(protocol)
-    found = entries_of(root, protocol)
+    result = entries_of(root, protocol)
     pickled = writer.dumps(constants)
     for key, stored in writer.stored.items():
-        found.append(Entry(f"net/constants/{key}", stored.data))
+        result.append(Entry(f"net/constants/{key}", stored.data))
     code = Entry("net/code/__torch__.py", b"class Net(Module):\n  pass\n" * 9, 8)
-    return zipped([*found, Entry("net/constants.pkl", pickled), code])
+    return zipped([*result, Entry("net/constants.pkl", pickled), code])
 
 
 def legacy_file(root: Any, protocol: int = 2) -> bytes:

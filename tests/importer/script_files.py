@@ -55,19 +55,19 @@ class Script:
     def bytes(self) -> bytes:
         """Return the archive."""
         writer = Writer()
-        found = [*entries_of(self.root)]
+        results = [*entries_of(self.root)]
         pickled = writer.dumps(self.constants)
-        found.append(Entry("net/constants.pkl", pickled))
+        results.append(Entry("net/constants.pkl", pickled))
         for key, stored in writer.stored.items():
-            found.append(Entry(f"net/constants/{key}", stored.data))
+            results.append(Entry(f"net/constants/{key}", stored.data))
         if self.inputs is not None:
             writer = Writer()
             given = writer.dumps({"forward": list(self.inputs)})
-            found.append(Entry("net/traced_inputs.pkl", given))
-            found += [Entry(f"net/traced_inputs/{k}", b"") for k in writer.stored]
+            results.append(Entry("net/traced_inputs.pkl", given))
+            results += [Entry(f"net/traced_inputs/{k}", b"") for k in writer.stored]
         for name, text in self.code.items():
-            found.append(Entry(f"net/code/{name}", text.encode(), 8))
-        return zipped([*found, *self.more])
+            results.append(Entry(f"net/code/{name}", text.encode(), 8))
+        return zipped([*results, *self.more])
 
     def saved(self, folder: Path) -> Path:
         """Return the file that the archive was written to."""
@@ -128,23 +128,23 @@ def mlp() -> tuple[Script, dict[str, Array]]:
     """Return the archive of two linear layers in a list, and their weights."""
     shapes = {"layers.0.weight": (7, 5), "layers.0.bias": (7,)}
     shapes |= {"layers.2.weight": (3, 7), "layers.2.bias": (3,)}
-    made = {
+    results = {
         name: weight(str(i), *shape, seed=i)
         for i, (name, shape) in enumerate(shapes.items())
     }
     linear = "torch.nn.modules.linear.Linear"
     layers = {
-        place: module(
+        index: module(
             linear,
-            weight=made[f"layers.{place}.weight"][1],
-            bias=made[f"layers.{place}.bias"][1],
+            weight=results[f"layers.{index}.weight"][1],
+            bias=results[f"layers.{index}.bias"][1],
         )
-        for place in ("0", "2")
+        for index in ("0", "2")
     }
     container = module("torch.nn.modules.container.Sequential", **layers)
     code = {"__torch__.py": MLP, "__torch__/torch/nn/modules/linear.py": LINEAR}
     script = Script(module("MLP", layers=container), code, [example("Float", 2, 5)])
-    return script, {name: array for name, (array, _) in made.items()}
+    return script, {name: array for name, (array, _) in results.items()}
 
 
 #: Statements of ``forward`` of most kinds, for x float32[2, 3].

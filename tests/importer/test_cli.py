@@ -246,13 +246,13 @@ def test_a_directory_that_is_not_there(
 ) -> None:
     folder = tmp_path / "typo"
     answer = run(net, "-o", folder / name, *options)
-    told = f"cannot write to {str(folder)!r}: no such directory"
+    message = f"cannot write to {str(folder)!r}: no such directory"
     assert answer.exit_code == 2
     if options == ("--format", "json"):
         data = json.loads(answer.stderr)
-        assert data["kind"] == "output" and data["problems"][0]["message"] == told
+        assert data["kind"] == "output" and data["problems"][0]["message"] == message
     else:
-        assert answer.stderr == f"error[output]: {told}\n"
+        assert answer.stderr == f"error[output]: {message}\n"
     assert not folder.exists()
     answer = run(net, "-o", net / name, *options)
     assert answer.exit_code == 2 and "net.onnx': not a directory" in answer.stderr

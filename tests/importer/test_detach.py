@@ -61,8 +61,8 @@ def scripted(folder: Path) -> Path:
 
 def gradient(model: Any) -> Array:
     """Return the gradient of the sum of the results by ``scale``."""
-    found = model(burn.tensor(X)).sum().backward()
-    return np.asarray(found[model.scale].numpy())
+    result = model(burn.tensor(X)).sum().backward()
+    return np.asarray(result[model.scale].numpy())
 
 
 @pytest.mark.parametrize("file", [exported, scripted])
@@ -84,8 +84,8 @@ def test_a_compiled_step_has_the_same_gradient(file: Any, tmp_path: Path) -> Non
 
     compiled = burn.compile(step)
     for _ in range(3):
-        found = compiled(burn.tensor(X)).numpy()
-        np.testing.assert_allclose(found, (X * SCALE).sum(0), rtol=1e-6)
+        actual = compiled(burn.tensor(X)).numpy()
+        np.testing.assert_allclose(actual, (X * SCALE).sum(0), rtol=1e-6)
 
 
 @pytest.mark.parametrize("file", [exported, scripted])
@@ -125,7 +125,7 @@ def test_a_region_without_gradients_gives_none(enabled: bool, tmp_path: Path) ->
     content = program({"x": KIND}, {"scale": SCALE}, nodes, values, ["out"])
     path = saved(tmp_path, content, {"scale": SCALE})
     model: Any = load(path).to(AUTODIFF)
-    found = model(burn.tensor(X)).numpy()
-    np.testing.assert_allclose(found, X * SCALE**2, rtol=1e-6)
+    actual = model(burn.tensor(X)).numpy()
+    np.testing.assert_allclose(actual, X * SCALE**2, rtol=1e-6)
     expected = (X * SCALE).sum(0) * (2 if enabled else 1)
     np.testing.assert_allclose(gradient(model), expected, rtol=1e-6)

@@ -71,17 +71,17 @@ def started(place: str, folder: Path) -> subprocess.Popen[str]:
 
 def test_the_bytes_depend_on_nothing_else(tmp_path: Path) -> None:
     processes = {
-        place: started(place, tmp_path / f"in here {number}")
-        for number, place in enumerate(PLACES)
+        index: started(index, tmp_path / f"in here {number}")
+        for number, index in enumerate(PLACES)
     }
-    found = {}
-    for place, process in processes.items():
-        found[place], problems = process.communicate()
+    results = {}
+    for index, process in processes.items():
+        results[index], problems = process.communicate()
         assert process.returncode == 0, problems
-    first = found["no language"]
+    first = results["no language"]
     assert len(first.splitlines()) == 2 * (len(MODELS) + len(OPTIONS))
-    for place, lines in found.items():
-        assert lines == first, place
+    for index, lines in results.items():
+        assert lines == first, index
 
 
 def test_options_are_told_apart() -> None:

@@ -54,10 +54,10 @@ def test_weights_keep_their_dtype(
     assert {a.dtype for _, a in import_model(path).weights} == {np.dtype(dtype)}
     x = np.random.default_rng(5).standard_normal((3, 2, 5, 4)).astype(dtype)
     model: Any = load(path)
-    found = model(burn.tensor(x)).numpy()
+    actual = model(burn.tensor(x)).numpy()
     if dtype == np.float64:  # onnxruntime has no such convolution: float32 is close
         onnx.save(mlp(np.float32, TensorProto.FLOAT), path)
         x = x.astype(np.float32)
     (expected,) = onnxruntime_outputs(path, {"x": x})
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    assert actual.dtype == dtype
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)

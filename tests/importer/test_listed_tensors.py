@@ -42,8 +42,8 @@ def imported(
 
 
 def result(model: Any) -> Array:
-    found: Array = model(burn.tensor(X)).numpy()
-    return found
+    actual: Array = model(burn.tensor(X)).numpy()
+    return actual
 
 
 def times(name: str, x: str, weight: str, modules: str = OUTER) -> dict[str, Any]:

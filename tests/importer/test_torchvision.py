@@ -33,8 +33,8 @@ def aligned(x: Any, rois: Any, **options: Any) -> Any:
 
 def by_place(x: Any, rois: Any) -> Array:
     """Return what each bin has of its own channels."""
-    found = aligned(x, rois, output_size=(2, 2), sampling_ratio=2).numpy()
-    parts = found.reshape(len(found), 2, 2, 2, 2, 2)
+    results = aligned(x, rois, output_size=(2, 2), sampling_ratio=2).numpy()
+    parts = results.reshape(len(results), 2, 2, 2, 2, 2)
     return np.asarray(np.einsum("kcijij->kcij", parts))
 
 
@@ -104,10 +104,10 @@ def scripted(folder: Path, name: str, given: Sequence[Array], rest: list[Any]) -
 def test_an_operator_is_that_of_onnx(case: str, made: Any, tmp_path: Path) -> None:
     name, given, rest, expected = CASES[case]
     tensors = [burn.tensor(x) for x in given]
-    found = made(tmp_path, name, given, rest)(*tensors).numpy()
+    actual = made(tmp_path, name, given, rest)(*tensors).numpy()
     wanted = expected(*tensors)
     wanted = wanted if isinstance(wanted, np.ndarray) else wanted.numpy()
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(actual, wanted, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("made", [exported, scripted])
@@ -118,6 +118,6 @@ def test_boxes_that_overlap_a_better_one_are_left_out(
     given = [np.array(boxes, np.float32), np.array([0.3, -1.0, 0.9, 0.2], np.float32)]
     model = made(tmp_path, "nms", given, [0.5])
     # 0 and 2 have 12 of 20 in common, 3 and 2 have 6 of 18.
-    found = model(*map(burn.tensor, given)).numpy()
-    np.testing.assert_array_equal(found, [2, 3, 1])
-    assert found.dtype == np.int64
+    actual = model(*map(burn.tensor, given)).numpy()
+    np.testing.assert_array_equal(actual, [2, 3, 1])
+    assert actual.dtype == np.int64

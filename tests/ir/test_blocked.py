@@ -118,10 +118,10 @@ def test_the_block_follows_from_extents(
     graph = build(model)
     x = np.random.default_rng(0).standard_normal((2, 3, 6, 5)).astype(np.float32)
     y = x
-    for place, weight in enumerate(weights):
+    for index, weight in enumerate(weights):
         stacks = [np.lib.stride_tricks.sliding_window_view(y, weight.shape[2:], (2, 3))]
         y = np.einsum("ncijkl,ockl->noij", stacks[0], weight)
-        y = np.maximum(y, 0) if place == 0 else y
+        y = np.maximum(y, 0) if index == 0 else y
     (got,) = evaluate(graph, [Tensor(x, Cpu())])
     np.testing.assert_allclose(got.numpy(), y, rtol=1e-4, atol=1e-4)
 

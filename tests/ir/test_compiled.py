@@ -52,8 +52,8 @@ def test_compiled_is_eager(
             with pytest.raises(type(error)):
                 compiled(*operands)
             continue
-        found = compiled(*operands)
-        compare.assert_close(arrays_of(found), arrays_of(expected), tight)
+        actual = compiled(*operands)
+        compare.assert_close(arrays_of(actual), arrays_of(expected), tight)
 
 
 @pytest.mark.parametrize("precision", ["bf16", "int8"])
@@ -72,8 +72,8 @@ def test_fewer_bits_are_no_error(key: Key, precision: str, data: st.DataObject) 
     compiled = burn.compile(function, precision=precision)
     expected = function(*inputs)
     for _ in range(2):
-        found = compiled(*inputs)
-        assert forms_of(found) == forms_of(expected)
+        actual = compiled(*inputs)
+        assert forms_of(actual) == forms_of(expected)
 
 
 def forms_of(values: Any) -> Any:

@@ -60,10 +60,10 @@ def test_the_device_agrees_with_the_host(key: Key, data: st.DataObject) -> None:
     graph = models.built(key, version, example, stored=False)
     if not dtypes_of(graph).isdisjoint(HOST_ONLY):
         return  # CuPy has no such dtype
-    found, expected = (
+    result, expected = (
         results(graph, example, device) for device in (burn.Cuda(0), burn.Cpu())
     )
-    for part, value in zip(found, expected, strict=True):
+    for part, value in zip(result, expected, strict=True):
         assert (part.dtype, part.shape) == (value.dtype, value.shape)
         tol = max(TOLERANCE.get(value.dtype, 1e-4), example.rtol)
         if dtypes.is_float(value.dtype):
@@ -73,9 +73,9 @@ def test_the_device_agrees_with_the_host(key: Key, data: st.DataObject) -> None:
 
 def dtypes_of(graph: Any) -> set[Any]:
     """The dtypes of all values of a graph, bodies included."""
-    found = {known.dtype for known in graph.types.values()}
+    matches = {names.dtype for names in graph.types.values()}
     for node in graph.nodes:
-        found |= {graph.type(name).dtype for name in node.inputs if name is not None}
+        matches |= {graph.type(name).dtype for name in node.inputs if name is not None}
         for body in node.op.bodies().values():
-            found |= dtypes_of(body)
-    return found
+            matches |= dtypes_of(body)
+    return matches

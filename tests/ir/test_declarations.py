@@ -23,23 +23,23 @@ NOT_DECLARED = {("", "Constant"): "it is stored when the graph is built"}
 
 def history() -> dict[Key, dict[int, Any]]:
     """The schemas of every operator by version, without deprecated ones."""
-    found: dict[Key, dict[int, Any]] = {}
+    results: dict[Key, dict[int, Any]] = {}
     for schema in onnx.defs.get_all_schemas_with_history():
         if schema.domain in OPSETS and not schema.deprecated:
             key = (schema.domain, schema.name)
-            found.setdefault(key, {})[schema.since_version] = schema
-    return found
+            results.setdefault(key, {})[schema.since_version] = schema
+    return results
 
 
 def deprecated() -> dict[Key, set[int]]:
     """The versions that ONNX gave up, which old files may still have."""
-    found: dict[Key, set[int]] = {}
+    results: dict[Key, set[int]] = {}
     for schema in onnx.defs.get_all_schemas_with_history():
         if schema.deprecated:
-            found.setdefault((schema.domain, schema.name), set()).add(
+            results.setdefault((schema.domain, schema.name), set()).add(
                 schema.since_version
             )
-    return found
+    return results
 
 
 HISTORY = history()

@@ -262,8 +262,8 @@ def test_gradient_is_the_directional_derivative(
     form = arrays_of(models.operands(example, stored=False))
     arrays = leaves(form)
     discrete = [
-        place in example.discrete
-        for place, value in zip(
+        index in example.discrete
+        for index, value in zip(
             models.run_time(example, stored=False), form, strict=True
         )
         for _ in leaves(value)

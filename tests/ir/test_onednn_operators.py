@@ -42,10 +42,10 @@ def test_onednn_agrees_with_numpy(key: Key, data: st.DataObject) -> None:
     example = data.draw(examples(key, operators()[key].versions[-1]))
     graph = models.built(key, operators()[key].versions[-1], example, stored=False)
     with engine.whatever_size():
-        found = results(graph, example, burn.Cpu())
+        result = results(graph, example, burn.Cpu())
     with engine.numpy_only():
         expected = results(graph, example, burn.Cpu())
-    for part, value in zip(found, expected, strict=True):
+    for part, value in zip(result, expected, strict=True):
         assert (part.dtype, part.shape) == (value.dtype, value.shape)
         if value.dtype == dtypes.string:
             assert part.tolist() == value.tolist()

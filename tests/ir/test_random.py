@@ -37,9 +37,9 @@ def drawn_elsewhere(name: str, inputs: list[Array], **attrs: Any) -> Array:
     """What onnxruntime draws."""
     example = Example(attrs, inputs)
     model = models.onnx_model(("", name), 21, example, stored=False)
-    found = oracle.by_onnxruntime(model, models.by_name(example, stored=False))
-    assert found is not None
-    return np.asarray(found[0])
+    actual = oracle.by_onnxruntime(model, models.by_name(example, stored=False))
+    assert actual is not None
+    return np.asarray(actual[0])
 
 
 def distance(sample: Array, distribution: Callable[[Array], Array]) -> float:

@@ -147,8 +147,8 @@ def onnx_model(
         if isinstance(x := example.inputs[i], np.ndarray)
     ]
     results = [value_info(n, shapeless(graph.types[n])) for n in outputs]
-    made = helper.make_graph([node], "main", inputs, results, initializers)
-    return with_opset(made, domain, version)
+    result = helper.make_graph([node], "main", inputs, results, initializers)
+    return with_opset(result, domain, version)
 
 
 def with_opset(graph: onnx.GraphProto, domain: str, version: int) -> onnx.ModelProto:
@@ -202,12 +202,12 @@ def onnx_attribute(value: Any, typed: Graph | None = None) -> Any:
 
 def onnx_body(graph: RawGraph, typed: Graph | None = None) -> onnx.GraphProto:
     """A body in ONNX's terms; its results have the dtypes of those of ``typed``."""
-    known: list[Type | None] = [None] * len(graph.outputs)
+    types: list[Type | None] = [None] * len(graph.outputs)
     if typed is not None:
-        known = [typed.type(name) for name in typed.outputs]
+        types = [typed.type(name) for name in typed.outputs]
     results = [
         onnx.ValueInfoProto(name=name) if t is None else value_info(name, shapeless(t))
-        for name, t in zip(graph.outputs, known, strict=True)
+        for name, t in zip(graph.outputs, types, strict=True)
     ]
     nodes = [
         helper.make_node(

@@ -77,14 +77,14 @@ def _compare(
     leaves = [burn.from_numpy(point, tape).require_grad() for point in points]
     result = scalar(*leaves)
     grads = result.backward() if result.node is not None else {}
-    found = sum(
+    actual = sum(
         float(np.sum(grads[leaf].numpy() * step))
         for leaf, step in zip(leaves, direction, strict=True)
         if leaf in grads
     )
     expected = _difference(scalar, points, direction)
     scale = max(1.0, abs(expected), _size(points, direction))
-    assert abs(found - expected) <= tol * scale, (found, expected)
+    assert abs(actual - expected) <= tol * scale, (actual, expected)
 
 
 def _difference(scalar: Function, points: list[Array], direction: list[Array]) -> float:

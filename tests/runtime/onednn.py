@@ -26,14 +26,14 @@ def both(function: Callable[..., Any], *arrays: Any, **static: Any) -> tuple[Any
     """
     given = [None if x is None else burn.from_numpy(x) for x in arrays]
     before = [None if x is None else x.copy() for x in arrays]
-    found, used = _with_onednn(function, given, static)
+    result, used = _with_onednn(function, given, static)
     assert used or not has_avx512(), "oneDNN was not used"
     assert not any(name.startswith("ref") for name in used), used
     with engine.numpy_only():
         expected = function(*given, **static)
     for array, copy in zip(arrays, before, strict=True):
         np.testing.assert_array_equal(array, copy)
-    return found.numpy(), expected.numpy()
+    return result.numpy(), expected.numpy()
 
 
 def by_numpy(function: Callable[..., Any], *arrays: Any, **static: Any) -> Any:
@@ -43,9 +43,9 @@ def by_numpy(function: Callable[..., Any], *arrays: Any, **static: Any) -> Any:
         AssertionError: oneDNN was used.
     """
     given = [None if x is None else burn.from_numpy(x) for x in arrays]
-    found, used = _with_onednn(function, given, static)
+    result, used = _with_onednn(function, given, static)
     assert not used, used
-    return found.numpy()
+    return result.numpy()
 
 
 def _with_onednn(
@@ -57,8 +57,8 @@ def _with_onednn(
     session.primitives.clear()
     with engine.whatever_size():
         function(*given, **static)
-        found = function(*given, **static)
-    return found, session.primitives.made()
+        result = function(*given, **static)
+    return result, session.primitives.made()
 
 
 def has_avx512() -> bool:
@@ -67,11 +67,11 @@ def has_avx512() -> bool:
     return session is not None and bool(session.api.instructions() & 0x20)
 
 
-def assert_close(found: Any, expected: Any, rtol: float = 1e-5) -> None:
+def assert_close(actual: Any, expected: Any, rtol: float = 1e-5) -> None:
     """Within ``rtol`` of the largest element, and of one shape and dtype."""
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
     scale = float(np.abs(expected).max(initial=0.0))
-    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * scale)
+    np.testing.assert_allclose(actual, expected, rtol=rtol, atol=rtol * scale)
 
 
 def compare(function: Callable[..., Any], *arrays: Any, **static: Any) -> None:
@@ -82,6 +82,15 @@ def compare(function: Callable[..., Any], *arrays: Any, **static: Any) -> None:
 def normal(*shape: int, seed: int = 0) -> Any:
     """Normally distributed float32 of ``shape``."""
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def steps_of(array: Any) -> list[tuple[int, int]]:
+    """Return the strides of the axes that have several elements, by axis.
+
+    Versions of NumPy choose different strides for axes of one element.
+    """
+    pairs = enumerate(zip(array.shape, array.strides, strict=True))
+    return [(axis, stride) for axis, (extent, stride) in pairs if extent > 1]
 
 
 def laid_out(array: Any, order: Any) -> Any:
@@ -95,8 +104,8 @@ def planned(function: Any, *arrays: Any) -> Any:
     plan = burn.compile(function)
     tensors = [burn.from_numpy(x) for x in arrays]
     for _ in range(3):
-        found = plan(*tensors)
-    return found.numpy()
+        result = plan(*tensors)
+    return result.numpy()
 
 
 def assert_trained_alike(make: Callable[[], Any], *shape: int, scale: float) -> None:

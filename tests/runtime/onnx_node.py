@@ -20,8 +20,8 @@ def run_node(
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    found: list[Array] = session.run(None, _feed(inputs))
-    return found
+    result: list[Array] = session.run(None, _feed(inputs))
+    return result
 
 
 def by_reference(
@@ -29,8 +29,8 @@ def by_reference(
 ) -> list[Array]:
     """As :func:`run_node`, by ONNX's reference implementation."""
     model = one_node(op, inputs, opset, outputs, attributes)
-    found = ReferenceEvaluator(model).run(None, _feed(inputs))
-    return [np.asarray(y) for y in found]
+    results = ReferenceEvaluator(model).run(None, _feed(inputs))
+    return [np.asarray(y) for y in results]
 
 
 def _feed(inputs: Sequence[Array | None]) -> dict[str, Array]:

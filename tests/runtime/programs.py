@@ -42,5 +42,5 @@ def optimized(compiled: Any, inputs: Inputs | None = None) -> Segment:
     """
     (executable,) = executables_of(compiled)
     plan = executable.plan
-    known = plan.inputs if inputs is None else inputs
-    return run_passes(plan.root, known, cpu_passes(plan))
+    plan_inputs = plan.inputs if inputs is None else inputs
+    return run_passes(plan.root, plan_inputs, cpu_passes(plan))

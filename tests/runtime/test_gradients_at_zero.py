@@ -16,8 +16,8 @@ def gradients(fn: Any, *arrays: Any) -> Any:
     leaves = [
         burn.from_numpy(np.asarray(a, np.float64), tape).require_grad() for a in arrays
     ]
-    found = fn(*leaves).sum().backward()
-    return [found[leaf].numpy().tolist() for leaf in leaves]
+    result = fn(*leaves).sum().backward()
+    return [result[leaf].numpy().tolist() for leaf in leaves]
 
 
 def test_powers_of_zero() -> None:
@@ -28,8 +28,8 @@ def test_powers_of_zero() -> None:
 
 
 def test_norms_of_zeros() -> None:
-    found = np.array(gradients(lambda x: ops.reduce_l2(x, 1), [[0, 0], [3, 4]]))
-    np.testing.assert_allclose(found, np.array([[[0, 0], [0.6, 0.8]]]))
+    actual = np.array(gradients(lambda x: ops.reduce_l2(x, 1), [[0, 0], [3, 4]]))
+    np.testing.assert_allclose(actual, np.array([[[0, 0], [0.6, 0.8]]]))
     zeros = np.zeros((1, 1, 3))
     pooled = gradients(lambda x: ops.lp_pool(x, kernel_size=2, p=3.0), zeros)
     assert pooled == [[[[0, 0, 0]]]]

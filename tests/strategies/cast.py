@@ -90,9 +90,9 @@ def small(draw: Draw, version: int) -> tuple[int, Array, dict[str, Any], Array] 
 
 @case("Cast")
 def cast(draw: Draw, version: int) -> Example:
-    found = small(draw, version)
-    if found is not None:
-        to, x, attrs, y = found
+    result = small(draw, version)
+    if result is not None:
+        to, x, attrs, y = result
         return Example({"to": to, **attrs}, [x], smooth=False, expected=[y])
     to, x, attrs = converted(draw, version)
     if version == 1:
@@ -104,9 +104,9 @@ def cast(draw: Draw, version: int) -> Example:
 
 @case("CastLike")
 def cast_like(draw: Draw, version: int) -> Example:
-    found = small(draw, version)
-    if found is not None:
-        to, x, attrs, y = found
+    result = small(draw, version)
+    if result is not None:
+        to, x, attrs, y = result
         small_like = np.zeros((2, 1, 3)).astype(SMALL[to][0])
         one = frozenset([1])
         return Example(

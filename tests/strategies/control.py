@@ -58,12 +58,12 @@ def loop(draw: Draw, version: int) -> Example:
     else:
         steps.append(("Identity", ("c",), "more"))
     given = {"i": typed(trips), "c": typed(going), "a": typed(x), "b": typed(x)}
-    made = ("more", "a2", "a", "row")
+    result = ("more", "a2", "a", "row")
     forms: list[list[Array | None]] = [[trips, going], [trips, None]]
     if "limit" in constants:
         forms.append([None, going])
     head = draw(st.sampled_from(forms))
-    attrs = {"body": body(given, steps, made, constants)}
+    attrs = {"body": body(given, steps, result, constants)}
     return Example(
         attrs,
         [*head, x, y, outer],
@@ -134,8 +134,8 @@ def scan(draw: Draw, version: int) -> Example:
     attrs |= directions(draw, axes)
     sizes = ("rows", "columns")
     symbols: dict[int, tuple[str | int, ...]] = {0: sizes, 3: sizes}
-    for place, axis in enumerate(axes, 1):
-        symbols[place] = (*sizes[:axis], "length", *sizes[axis:])
+    for index, axis in enumerate(axes, 1):
+        symbols[index] = (*sizes[:axis], "length", *sizes[axis:])
     return Example(
         attrs,
         [state, xs, ys, outer],

@@ -23,8 +23,8 @@ def matrices(draw: Draw, rows: int, columns: int) -> Array:
     left = np.linalg.qr(rng.standard_normal((*batch, rows, short)))[0]
     right = np.linalg.qr(rng.standard_normal((*batch, columns, short)))[0]
     values = 1.5 + 0.5 * np.arange(short)
-    made = (left * values) @ np.swapaxes(right, -1, -2)
-    return np.asarray(made.astype(np.float32))
+    result = (left * values) @ np.swapaxes(right, -1, -2)
+    return np.asarray(result.astype(np.float32))
 
 
 def square(draw: Draw) -> Array:

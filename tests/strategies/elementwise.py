@@ -58,9 +58,9 @@ def requested(
 
 def old(draw: Draw, x: Array, y: Any, result: Any) -> Example:
     """An example before version 7: ``y(shape)`` makes the second operand."""
-    attrs, shape, place = requested(draw, x.shape)
+    attrs, shape, index = requested(draw, x.shape)
     second = y(shape)
-    expected = [np.asarray(result(x, second.reshape(place)))]
+    expected = [np.asarray(result(x, second.reshape(index)))]
     return Example(attrs, [x, second], resizable=False, expected=expected)
 
 

@@ -114,9 +114,9 @@ def scatter_elements(draw: Draw, version: int) -> Example:
     rng = generator(draw)
     # Without a reduction no place may be written twice: the order is not defined.
     rows = np.moveaxis(np.empty(places, np.int64), axis, -1)
-    for place in np.ndindex(*rows.shape[:-1]):
+    for position in np.ndindex(*rows.shape[:-1]):
         order = rng.permutation(shape[axis])
-        rows[place] = order[: rows.shape[-1]] - (shape[axis] if version >= 11 else 0)
+        rows[position] = order[: rows.shape[-1]] - (shape[axis] if version >= 11 else 0)
     indices = np.ascontiguousarray(np.moveaxis(rows, -1, axis))
     if reduction != "none":
         indices = index(draw, tuple(places), shape[axis], version)
@@ -126,12 +126,12 @@ def scatter_elements(draw: Draw, version: int) -> Example:
 
 def reduction_of(draw: Draw, version: int) -> str:
     """How updates are combined, as far as the version knows."""
-    known = ["none"]
+    entries = ["none"]
     if version >= 16:
-        known += ["add", "mul"]
+        entries += ["add", "mul"]
     if version >= 18:
-        known += ["max", "min"]
-    return str(draw(st.sampled_from(known)))
+        entries += ["max", "min"]
+    return str(draw(st.sampled_from(entries)))
 
 
 @case("ScatterND")

@@ -130,15 +130,15 @@ def label_encoder(draw: Draw, version: int) -> Example:
     pairs += [("strings", "floats"), ("int64s", "floats"), ("int64s", "int64s")]
     pairs += [("floats", "floats"), ("floats", "int64s"), ("strings", "strings")]
     keys, values = draw(st.sampled_from(pairs))
-    known = table(draw, keys, count)
-    attrs = {f"keys_{keys}": known, f"values_{values}": table(draw, values, count)}
+    entries = table(draw, keys, count)
+    attrs = {f"keys_{keys}": entries, f"values_{values}": table(draw, values, count)}
     attrs |= {"default_int64": 99, "default_float": 0.25, "default_string": "none"}
-    place = integers(draw, shape, 0, count)
+    index = integers(draw, shape, 0, count)
     choices = np.empty(count + 1, _KINDS[keys])
-    choices[:] = [*known, "zz" if keys == "strings" else 77]
-    x = choices[place]
+    choices[:] = [*entries, "zz" if keys == "strings" else 77]
+    x = choices[index]
     if version == 4 and keys != "strings" and values != "strings" and keys == values:
-        return with_tensors(draw, known, attrs[f"values_{values}"], x)
+        return with_tensors(draw, entries, attrs[f"values_{values}"], x)
     return Example(attrs, [x], discrete=frozenset({0}))
 
 

@@ -44,7 +44,7 @@ def listed(trees: list[Any], leaf: Any) -> tuple[dict[str, Any], list[Any]]:
     def add(tree: int, node: Any, ids: list[int]) -> int:
         number = ids[0]
         ids[0] += 1
-        place = len(lists.get("nodes_treeids", ()))
+        index = len(lists.get("nodes_treeids", ()))
         feature, mode, split, missing = node[:4] if node else (0, 0, 0.0, 0)
         row = {
             "nodes_treeids": tree,
@@ -61,8 +61,8 @@ def listed(trees: list[Any], leaf: Any) -> tuple[dict[str, Any], list[Any]]:
         if node is None:
             entries.extend((tree, number, *pair) for pair in leaf())
         else:
-            lists["nodes_falsenodeids"][place] = add(tree, node[4], ids)
-            lists["nodes_truenodeids"][place] = add(tree, node[5], ids)
+            lists["nodes_falsenodeids"][index] = add(tree, node[4], ids)
+            lists["nodes_truenodeids"][index] = add(tree, node[5], ids)
         return number
 
     for tree, node in enumerate(trees):
@@ -168,15 +168,15 @@ def branching(trees: list[Any], leaf: Any, members: bool) -> dict[str, Any]:
             leaves.extend(leaf())
             return len(leaves) - 1, 1
         feature, mode, split, missing, false, true = node
-        place = len(rows)
+        index = len(rows)
         if members and mode in (4, 5):
             mode = 6
             # onnxruntime has sets of small positive integers alone.
             sets.extend([1.0 + abs(round(split)), 4.0, 5.0, np.nan])
         rows.append([feature, mode, missing])
         splits.append(split)
-        rows[place] += [*add(false), *add(true)]
-        return place, 0
+        rows[index] += [*add(false), *add(true)]
+        return index, 0
 
     for tree in trees:
         # A tree of one leaf has a branch whose both ways lead there.

@@ -50,8 +50,8 @@ def truth(draw: Draw, version: int) -> Example:
 def reduced(draw: Draw) -> dict[str, object]:
     """Axes of three, and whether they are kept."""
     axes = draw(st.sampled_from([None, (1,), (0, -1), (-2,)]))
-    found = {"keepdims": draw(st.booleans()), "axes": axes}
-    return {name: value for name, value in found.items() if value is not None}
+    results = {"keepdims": draw(st.booleans()), "axes": axes}
+    return {name: value for name, value in results.items() if value is not None}
 
 
 @case("Sort", domain="burn")

@@ -51,8 +51,8 @@ NUMBER = {
 def quantized_dtype(draw: Draw, version: int) -> DType:
     """A dtype to quantise to."""
     allowed = [d for since, new in SINCE.items() if since <= version for d in new]
-    found: DType = draw(st.sampled_from(allowed))
-    return found
+    result: DType = draw(st.sampled_from(allowed))
+    return result
 
 
 def wide(array: Array) -> Array:
@@ -64,8 +64,8 @@ def limits(dtype: DType) -> tuple[int, int]:
     """The least and the greatest number to draw of a dtype."""
     if dtypes.is_float(dtype):
         return -6, 6
-    found = dtypes.integer_limits(dtype)
-    return int(found.min), int(found.max)
+    result = dtypes.integer_limits(dtype)
+    return int(result.min), int(result.max)
 
 
 def numbers_of(draw: Draw, shape: tuple[int, ...], dtype: DType) -> Array:

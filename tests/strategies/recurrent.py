@@ -92,8 +92,8 @@ def parameters(
     draw: Draw, rows: int, width: int, hidden: int, biased: bool
 ) -> list[Array | None]:
     """The weights of one layer in one direction, with biases or without."""
-    found: list[Array | None] = [
+    results: list[Array | None] = [
         floats(draw, (rows, width)),
         floats(draw, (rows, hidden)),
     ]
-    return found + [floats(draw, (rows,)) for _ in range(2 * biased)]
+    return results + [floats(draw, (rows,)) for _ in range(2 * biased)]

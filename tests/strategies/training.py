@@ -36,9 +36,9 @@ def expectation(
     """The results by the pseudo code of the specification."""
     rate, count, *tensors = (np.asarray(x, np.float64) for x in operands)
     rule = (adam if signed == 2 else adagrad) if squares else momentum
-    made = [rule(attrs, rate, count, *tensors[i::number]) for i in range(number)]
+    results = [rule(attrs, rate, count, *tensors[i::number]) for i in range(number)]
     dtype = operands[2].dtype
-    return [y.astype(dtype) for kind in zip(*made, strict=True) for y in kind]
+    return [y.astype(dtype) for kind in zip(*results, strict=True) for y in kind]
 
 
 def adagrad(attrs: Any, rate: Any, count: Any, x: Any, g: Any, h: Any) -> Any:

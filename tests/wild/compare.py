@@ -110,7 +110,7 @@ class GradientErrors:
 
 
 def compare_gradients(
-    found: Mapping[str, Array],
+    result: Mapping[str, Array],
     expected: Mapping[str, Array],
     changed: Sequence[str] = (),
 ) -> GradientErrors:
@@ -124,16 +124,16 @@ def compare_gradients(
     scale = 1e-3 * max(finite, default=0.0)
     errors: dict[str, float] = {}
     for key, gradient in expected.items():
-        if key not in found or key in changed or found[key].shape != gradient.shape:
+        if key not in result or key in changed or result[key].shape != gradient.shape:
             continue
-        a, b = found[key].astype(np.float64), gradient.astype(np.float64)
+        a, b = result[key].astype(np.float64), gradient.astype(np.float64)
         errors[key] = relative_error(a, b, scale) if b.size else 0.0
     worst = max(errors, key=lambda key: errors[key], default="")
     return GradientErrors(
         errors.get(worst, 0.0),
         worst,
         len(errors),
-        tuple(sorted(expected.keys() - found.keys())),
+        tuple(sorted(expected.keys() - result.keys())),
         tuple(sorted(changed)),
     )
 

@@ -193,9 +193,9 @@ def _input_positions(names: Sequence[str], case: Case) -> tuple[int, ...]:
     import inspect
 
     parameters = list(inspect.signature(case.module.forward).parameters)
-    known = {name: k for k, name in enumerate(parameters)}
-    known |= {f"x{k}": k for k in range(len(case.inputs))}
-    return tuple(known[name] for name in names)
+    seen = {name: k for k, name in enumerate(parameters)}
+    seen |= {f"x{k}": k for k in range(len(case.inputs))}
+    return tuple(seen[name] for name in names)
 
 
 def run_onnxruntime(path: Path, feeds: dict[str, Array]) -> list[Array]:

@@ -52,9 +52,9 @@ class Generated:
         total = terms[0]
         for term in terms[1:]:
             total = total + term
-        found = total.backward()
+        result = total.backward()
         boxes = [(k, b) for k, b in model.boxes() if isinstance(b, burn.Parameter)]
-        return {k: found[b].numpy() for k, b in boxes if b in found}
+        return {k: result[b].numpy() for k, b in boxes if b in result}
 
 
 def keep_statistics(model: Any) -> None:

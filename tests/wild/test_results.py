@@ -123,16 +123,16 @@ def test_rounding_widens_the_tolerance() -> None:
 
 def test_gradients_are_compared_by_key() -> None:
     expected = {"a": np.ones(2), "b": np.ones(3), "c": np.ones(1), "d": np.ones(1)}
-    found = {"a": np.ones(2) * 1.5, "b": np.ones(3), "d": np.zeros(1)}
-    result = compare_gradients(found, expected, changed=["d"])
+    results = {"a": np.ones(2) * 1.5, "b": np.ones(3), "d": np.zeros(1)}
+    result = compare_gradients(results, expected, changed=["d"])
     assert (result.worst, result.error, result.compared) == ("a", 0.5, 2)
     assert (result.missing, result.changed) == (("c",), ("d",))
 
 
 def test_small_gradients_are_measured_against_large_ones() -> None:
     expected = {"a": np.array([1.0]), "b": np.array([1e-9])}
-    found = {"a": np.array([1.0]), "b": np.array([2e-9])}
-    assert compare_gradients(found, expected).error == pytest.approx(1e-6)
+    actual = {"a": np.array([1.0]), "b": np.array([2e-9])}
+    assert compare_gradients(actual, expected).error == pytest.approx(1e-6)
 
 
 def test_sizes_go_by_the_ends_of_names() -> None:

@@ -33,8 +33,8 @@ class Function(torch.nn.Module):
 def explain(case: Case, found64: Any, change: Any = 0.0) -> str:
     """Return the explanation of gradients that are ``found64``, changed in float32."""
     expected = torch_results.gradients(case.module, case.inputs)
-    found = {"weight": np.asarray(found64 + change, np.float32)}
-    return explain_difference(case, expected, found, {"weight": found64})
+    results = {"weight": np.asarray(found64 + change, np.float32)}
+    return explain_difference(case, expected, results, {"weight": found64})
 
 
 def test_a_lost_detach_is_told_from_a_wrong_gradient() -> None:
@@ -84,8 +84,8 @@ def test_without_float64_small_differences_can_be_rounding() -> None:
     case = Case(module, (torch.ones(2),))
     expected = torch_results.gradients(module, case.inputs)
     for change, reason in ((1e-3, "rounding"), (0.1, "")):
-        found = {"weight": expected["weight"] * np.float32(1 + change)}
-        assert explain_difference(case, expected, found, {}) == reason
+        actual = {"weight": expected["weight"] * np.float32(1 + change)}
+        assert explain_difference(case, expected, actual, {}) == reason
 
 
 def test_what_onnxruntime_refuses_is_no_miss(tmp_path: Path) -> None:

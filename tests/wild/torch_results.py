@@ -51,12 +51,12 @@ def gradients(module: Any, inputs: Sequence[Any]) -> dict[str, Array]:
     terms = [term for term in _terms(module, inputs) if term.requires_grad]
     if not terms or not parameters:
         return {}
-    found = torch.autograd.grad(
+    result = torch.autograd.grad(
         torch.stack([term.double() for term in terms]).sum(),
         list(parameters.values()),
         allow_unused=True,
     )
-    named = zip(parameters, found, strict=True)
+    named = zip(parameters, result, strict=True)
     return {name: g.detach().numpy() for name, g in named if g is not None}
 
 

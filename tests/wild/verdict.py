@@ -20,7 +20,7 @@ UNCONFIRMED = 1e-2
 def explain_difference(
     case: Case,
     expected: Mapping[str, Array],
-    found: Mapping[str, Array],
+    result: Mapping[str, Array],
     found64: Mapping[str, Array],
     changed: Sequence[str] = (),
 ) -> str:
@@ -36,7 +36,7 @@ def explain_difference(
     or a function with a gradient of its own. Of a model that PyTorch cannot run in
     float64, differences below ``UNCONFIRMED`` can be rounding.
     """
-    error = compare_gradients(found, expected, changed).error
+    error = compare_gradients(result, expected, changed).error
     try:
         expected64 = torch_results.gradients64(case)
     except (RuntimeError, TypeError, ValueError):
@@ -48,12 +48,12 @@ def explain_difference(
             noise = max(noise, torch_results.gradient_noise(case, expected))
         return "rounding" if is_right(error, noise) else ""
     direction = {
-        key: found[key].astype(np.float64) - gradient
+        key: result[key].astype(np.float64) - gradient
         for key, gradient in expected64.items()
-        if key in found and key not in changed and found[key].shape == gradient.shape
+        if key in result and key not in changed and result[key].shape == gradient.shape
     }
     slope = torch_results.slope64(case, direction)
-    ours, theirs = _along(found, direction), _along(expected64, direction)
+    ours, theirs = _along(result, direction), _along(expected64, direction)
     is_derivative = abs(slope - ours) <= CONFIRMED * abs(ours - theirs)
     return "detached" if is_derivative else ""
 

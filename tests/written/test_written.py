@@ -95,9 +95,9 @@ def compare(case: Case, folder: Path) -> tuple[int, int]:
         result = written(*map(burn.tensor, inputs))
         results = result if isinstance(result, tuple) else (result,)
         for position, value in expected.items():
-            found = results[position].numpy()
+            actual = results[position].numpy()
             rtol, atol = case.tolerance["rtol"], case.tolerance["atol"]
-            np.testing.assert_allclose(found, value, rtol=rtol, atol=atol)
+            np.testing.assert_allclose(actual, value, rtol=rtol, atol=atol)
     return code_lines(path), code_lines(source)
 
 

@@ -102,16 +102,16 @@ def differences(model: Module, path: Path, twin: Held | None) -> set[str]:
     """
     own = held(path)
     expected = {**(twin.arrays if twin else {}), **own.arrays}
-    found = {key: tensor.numpy() for key, tensor in model.state_dict().items()}
+    results = {key: tensor.numpy() for key, tensor in model.state_dict().items()}
     layers = {name for name, m in model.modules() if type(m).__module__ in LAYERS}
-    told = set()
+    messages = set()
     for key, array in expected.items():
-        if key not in found:
-            told.add(f"missing {key}")
-        elif not _fits(found[key], array, key in own.arrays):
-            told.add(f"other {key}")
-    for key in found.keys() - expected.keys():
+        if key not in results:
+            messages.add(f"missing {key}")
+        elif not _fits(results[key], array, key in own.arrays):
+            messages.add(f"other {key}")
+    for key in results.keys() - expected.keys():
         module = key.rpartition(".")[0]
         if module not in own.modules & layers:
-            told.add(f"more {module or 'the model'}")
-    return {re.sub(r"(?<=[. ])\d+(?=\.|$)|(?<=\.)\d+$", "N", line) for line in told}
+            messages.add(f"more {module or 'the model'}")
+    return {re.sub(r"(?<=[. ])\d+(?=\.|$)|(?<=\.)\d+$", "N", line) for line in messages}

@@ -77,18 +77,18 @@ class Case:
                 where = f"{golden.path.name}, output {position}"
                 self.compare(results[position], value, where)
 
-    def compare(self, found: Value, expected: Value, where: str) -> None:
+    def compare(self, actual: Value, expected: Value, where: str) -> None:
         """Return if a result is what is recorded."""
         if isinstance(expected, Mapping):
-            named = {str(key): value for key, value in found.items()}
+            named = {str(key): value for key, value in actual.items()}
             assert list(named) == list(expected), where
-            found, expected = list(named.values()), list(expected.values())
+            actual, expected = list(named.values()), list(expected.values())
         if isinstance(expected, list):
-            assert len(found) == len(expected), where
-            for a, b in zip(found, expected, strict=True):
+            assert len(actual) == len(expected), where
+            for a, b in zip(actual, expected, strict=True):
                 self.compare(a, b, where)
             return
-        a = np.asarray(found.numpy() if isinstance(found, burn.Tensor) else found)
+        a = np.asarray(actual.numpy() if isinstance(actual, burn.Tensor) else actual)
         b = np.asarray(expected)
         if isinstance(expected, np.ndarray):
             assert (a.dtype, a.shape) == (b.dtype, b.shape), where

@@ -81,8 +81,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     zoo: Path = metafunc.config.getoption("--zoo")
     if (zoo / "manifest.json").is_file():
-        found = list(of_zoo(zoo))
-        metafunc.parametrize("case", found, ids=[Path(c.name).name for c in found])
+        results = list(of_zoo(zoo))
+        metafunc.parametrize("case", results, ids=[Path(c.name).name for c in results])
     else:
         reason = f"no models in {zoo.name}/ (see --zoo): {COUNT} not checked"
         skip = pytest.mark.skip(reason=reason)
@@ -104,11 +104,11 @@ def test_the_folder_is_complete(request: pytest.FixtureRequest) -> None:
     zoo: Path = request.config.getoption("--zoo")
     if not (zoo / "manifest.json").is_file():
         pytest.skip(f"no folder of models (--zoo): {COUNT} models not checked")
-    found = {Path(case.name).name: case for case in of_zoo(zoo)}
-    assert len(found) == COUNT
-    strict = {n for n, c in found.items() if c.expect.startswith("refuse-with")}
-    kept = {n for n, c in found.items() if c.expect.startswith("import")}
-    assert strict <= set(REFUSED) <= set(found) - kept
+    actual = {Path(case.name).name: case for case in of_zoo(zoo)}
+    assert len(actual) == COUNT
+    strict = {n for n, c in actual.items() if c.expect.startswith("refuse-with")}
+    kept = {n for n, c in actual.items() if c.expect.startswith("import")}
+    assert strict <= set(REFUSED) <= set(actual) - kept
 
 
 def test_the_answer_is_clear(case: Case, place: Path) -> None:

@@ -22,14 +22,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         zoo: Path = metafunc.config.getoption("--zoo")
         if not (zoo / "manifest.json").is_file():
             reason = f"no models in {zoo.name}/ (see --zoo): {COUNT} not checked"
-            found = [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
+            results = [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
         else:
-            found = [
+            results = [
                 pytest.param(case, id=case.name)
                 for case in zoo_cases(zoo)
                 if case.name.startswith("arch/") and case.name not in REFUSED
             ]
-        metafunc.parametrize("case", found)
+        metafunc.parametrize("case", results)
 
 
 @pytest.mark.parametrize("generated", [False, True])
@@ -40,25 +40,25 @@ def test_compiled_is_eager(case: Case, tmp_path: Path, generated: bool) -> None:
     for golden in [*case.goldens, *case.goldens]:
         inputs = [given(value) for value in golden.read()[0]]
         expected = leaves(model(*inputs))
-        found = leaves(compiled(*inputs))
+        actual = leaves(compiled(*inputs))
         if case.random:
             continue
-        assert [y.shape for y in found] == [y.shape for y in expected]
-        for got, wanted in zip(found, expected, strict=True):
+        assert [y.shape for y in actual] == [y.shape for y in expected]
+        for got, wanted in zip(actual, expected, strict=True):
             assert_same(got.numpy(), wanted.numpy())
     if not case.random:
         assert not compiled.notes
 
 
-def assert_same(found: Array, expected: Array) -> None:
+def assert_same(actual: Array, expected: Array) -> None:
     """But for the rounding of floats, by the size of the largest of them."""
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-    if not dtypes.is_float(found.dtype):
-        np.testing.assert_array_equal(found, expected)
+    assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
+    if not dtypes.is_float(actual.dtype):
+        np.testing.assert_array_equal(actual, expected)
         return
     finite = np.abs(expected[np.isfinite(expected)])
     scale = float(finite.max(initial=1e-6))
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * scale)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5 * scale)
 
 
 def leaves(value: object) -> list[burn.Tensor]:

@@ -73,16 +73,16 @@ def nodes(graph: Graph) -> Iterator[str]:
 
 
 def test_counts(request: pytest.FixtureRequest) -> None:
-    found = {name: counted(path) for name, path in models(zoo_of(request))}
+    actual = {name: counted(path) for name, path in models(zoo_of(request))}
     record: dict[str, Any] = json.loads(RECORD.read_text("utf-8"))
     if request.config.getoption("--update-golden"):
         lines = [
             f"  {json.dumps(name)}: {json.dumps(entry)}"
-            for name, entry in sorted({**record, **found}.items())
+            for name, entry in sorted({**record, **actual}.items())
         ]
         RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
         return
-    assert {n: e for n, e in found.items() if e != record.get(n)} == {}
+    assert {n: e for n, e in actual.items() if e != record.get(n)} == {}
 
 
 def zoo_of(request: pytest.FixtureRequest) -> Path:

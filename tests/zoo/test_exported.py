@@ -25,16 +25,16 @@ def entries(zoo: Path) -> list[Any]:
     if not (zoo / "manifest.json").is_file():
         return [None]
     files = json.loads((zoo / "manifest.json").read_text("utf-8"))["files"]
-    found = [file for file in files if file["path"].endswith(".pt2")]
-    return [file for file in found if file["category"] == "pytorch"]
+    results = [file for file in files if file["path"].endswith(".pt2")]
+    return [file for file in results if file["category"] == "pytorch"]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Return nothing; one test for each program."""
     if "entry" in metafunc.fixturenames:
-        found = entries(metafunc.config.getoption("--zoo"))
-        names = [name_of(e) if e else "no programs (see --zoo)" for e in found]
-        metafunc.parametrize("entry", found, ids=names)
+        results = entries(metafunc.config.getoption("--zoo"))
+        names = [name_of(e) if e else "no programs (see --zoo)" for e in results]
+        metafunc.parametrize("entry", results, ids=names)
 
 
 def name_of(entry: Any) -> str:
@@ -64,10 +64,10 @@ def compare(zoo: Path, entry: Any, folder: Path) -> None:
             inputs = [data[f"in:{value['name']}"] for value in entry["inputs"]]
             result = model(*map(burn.tensor, inputs))
             results = result if isinstance(result, tuple) else (result,)
-            for position, found in enumerate(results):
+            for position, actual in enumerate(results):
                 expected = data[f"out:#{position}"]
                 np.testing.assert_allclose(
-                    found.numpy(), expected, rtol=1e-5, atol=1e-5, err_msg=golden
+                    actual.numpy(), expected, rtol=1e-5, atol=1e-5, err_msg=golden
                 )
 
 

@@ -22,8 +22,8 @@ FITTING = ("dynamic_shapes", "gpt2_tiny", "mlp", "torch_cond")
 
 def models(zoo: Path) -> list[Path]:
     """Return the files of the zoo that PyTorch's exporters wrote."""
-    found = (path for folder in FOLDERS for path in (zoo / folder).glob("*.onnx"))
-    return sorted(path for path in found if ".hand-" not in path.name)
+    results = (path for folder in FOLDERS for path in (zoo / folder).glob("*.onnx"))
+    return sorted(path for path in results if ".hand-" not in path.name)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -32,25 +32,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         zoo: Path = metafunc.config.getoption("--zoo")
         skip = pytest.mark.skip(reason=f"no models in {zoo.name}/ (see --zoo)")
         none = [pytest.param(None, id="--zoo", marks=skip)]
-        found = [
+        results = [
             pytest.param(p, id=f"{p.parent.name}/{p.stem}", marks=pytest.mark.models)
             for p in models(zoo)
         ]
-        metafunc.parametrize("path", found or none)
+        metafunc.parametrize("path", results or none)
 
 
 def test_what_differs_is_in_the_zoo(request: pytest.FixtureRequest) -> None:
-    found = models(request.config.getoption("--zoo"))
-    if not found:
+    actual = models(request.config.getoption("--zoo"))
+    if not actual:
         pytest.skip(f"no folder of models (--zoo): {len(DIFFERING)} not checked")
-    assert set(DIFFERING) <= {f"{path.parent.name}/{path.stem}" for path in found}
+    assert set(DIFFERING) <= {f"{path.parent.name}/{path.stem}" for path in actual}
 
 
 def test_keys_are_those_of_pytorch(path: Path) -> None:
     twins = sorted(path.parent.glob(f"{path.name.split('.')[0]}.dynamo*.onnx"))
     twin = held(twins[0]) if twins and ".ts-" in path.name else None
-    found = differences(load(path), path, twin)
-    assert found == set(DIFFERING.get(f"{path.parent.name}/{path.stem}", {}))
+    actual = differences(load(path), path, twin)
+    assert actual == set(DIFFERING.get(f"{path.parent.name}/{path.stem}", {}))
 
 
 @pytest.mark.parametrize("name", FITTING)

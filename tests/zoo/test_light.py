@@ -37,8 +37,8 @@ ROLES = {
 
 
 def test_every_light_model_is_named() -> None:
-    found = {path.stem.removeprefix("light_") for path in LIGHT.glob("*.onnx")}
-    assert found == {*SMALL, *LARGE}
+    actual = {path.stem.removeprefix("light_") for path in LIGHT.glob("*.onnx")}
+    assert actual == {*SMALL, *LARGE}
 
 
 def shape_of_input(proto: onnx.ModelProto) -> tuple[str, tuple[int, ...]]:
@@ -56,20 +56,20 @@ def test_constant_weights_give_the_expected_output(name: str) -> None:
     size = np.prod(shape)
     image = (np.arange(size).reshape(shape) / size).astype(np.float32)
     expected = onnx.load_tensor(path.with_name(f"light_{name}_output_0.pb"))
-    (found,) = call(load(path), [image])
-    np.testing.assert_allclose(found, numpy_helper.to_array(expected), rtol=1e-3)
+    (actual,) = call(load(path), [image])
+    np.testing.assert_allclose(actual, numpy_helper.to_array(expected), rtol=1e-3)
 
 
 def roles(graph: onnx.GraphProto) -> dict[str, str]:
     """Return what each value is to the nodes that read it, through Unsqueeze too."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for node in reversed(graph.node):
         if node.op_type in {"Unsqueeze", "Reshape"}:
-            found[node.input[0]] = found.get(node.output[0], "")
+            results[node.input[0]] = results.get(node.output[0], "")
             continue
         for value, role in zip(node.input, ROLES.get(node.op_type, ()), strict=False):
-            found[value] = role
-    return found
+            results[value] = role
+    return results
 
 
 def drawn(rng: np.random.Generator, role: str, shape: tuple[int, ...]) -> Array:
@@ -91,7 +91,7 @@ def with_random_weights(path: Path, target: Path) -> onnx.ModelProto:
     proto = onnx.load(path)
     graph = proto.graph
     rng = np.random.default_rng(17)
-    known = roles(graph)
+    roles_by_key = roles(graph)
     stored = {tensor.name: tensor for tensor in graph.initializer}
     kept = []
     for node in graph.node:
@@ -99,7 +99,7 @@ def with_random_weights(path: Path, target: Path) -> onnx.ModelProto:
             kept.append(node)
             continue
         shape = tuple(numpy_helper.to_array(stored[node.input[0]]).tolist())
-        weight = drawn(rng, known[node.output[0]], shape)
+        weight = drawn(rng, roles_by_key[node.output[0]], shape)
         graph.initializer.append(numpy_helper.from_array(weight, node.output[0]))
     if kept[-1].op_type == "Softmax":
         graph.output[0].name = kept.pop().input[0]
@@ -127,7 +127,7 @@ def test_random_weights_agree_with_onnxruntime(name: str, folder: Path) -> None:
     assert np.isfinite(expected).all()
     assert np.ptp(expected) > 1e-3 * np.abs(expected).max() > 0
     module, class_name = generate(path, folder)
-    (found,) = call(getattr(import_file(module), class_name).load(), [image])
+    (actual,) = call(getattr(import_file(module), class_name).load(), [image])
     scale = np.abs(expected).max()
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4 * scale)
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-4 * scale)

@@ -70,10 +70,10 @@ def networks(zoo: Path) -> Iterator[Path]:
 
 
 def test_names_say_something(request: pytest.FixtureRequest) -> None:
-    found = list(networks(request.config.getoption("--zoo")))
-    if not found:
+    results = list(networks(request.config.getoption("--zoo")))
+    if not results:
         pytest.skip("the zoo is not here")
-    texts = {path.stem: source(path) for path in found}
+    texts = {path.stem: source(path) for path in results}
     bad = {
         model: sorted(
             name

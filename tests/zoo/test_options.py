@@ -57,12 +57,12 @@ class Network:
             dtype = getattr(burn, options.dtype)
             given = [x.cast(dtype) if x.numpy().dtype.kind == "f" else x for x in given]
         net: Any = load(self.path, options)
-        found = net(*first, *given)
-        return list(found) if isinstance(found, tuple) else [found]
+        results = net(*first, *given)
+        return list(results) if isinstance(results, tuple) else [results]
 
-    def check(self, found: list[Any], tolerance: float) -> None:
+    def check(self, result: list[Any], tolerance: float) -> None:
         """Return nothing if ``found`` are the recorded results."""
-        for value, expected in zip(found, self.outputs.values(), strict=True):
+        for value, expected in zip(result, self.outputs.values(), strict=True):
             assert value.shape == expected.shape
             most = max(float(np.abs(expected).max()), 1e-3)
             error = np.abs(value.numpy().astype(np.float64) - expected).max()
@@ -81,15 +81,15 @@ def network(request: pytest.FixtureRequest) -> Network:
 @pytest.mark.parametrize("name", CHOICES)
 def test_the_recorded_values_stay(network: Network, name: str) -> None:
     options, tolerance = CHOICES[name]
-    found = network.run(options)
+    result = network.run(options)
     if options.dtype:
         floats = [
             v
-            for v, e in zip(found, network.outputs.values(), strict=True)
+            for v, e in zip(result, network.outputs.values(), strict=True)
             if e.dtype.kind == "f"
         ]
         assert {v.dtype for v in floats} == {getattr(burn, options.dtype)}
-    network.check(found, tolerance)
+    network.check(result, tolerance)
 
 
 def test_two_parts_are_the_whole(network: Network) -> None:

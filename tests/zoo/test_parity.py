@@ -45,9 +45,9 @@ def programs(zoo: Path) -> list[Path | None]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Return nothing; one test for each program."""
     if "path" in metafunc.fixturenames:
-        found = programs(metafunc.config.getoption("--zoo"))
-        names = [path.stem if path else "no programs (see --zoo)" for path in found]
-        metafunc.parametrize("path", found, ids=names)
+        results = programs(metafunc.config.getoption("--zoo"))
+        names = [path.stem if path else "no programs (see --zoo)" for path in results]
+        metafunc.parametrize("path", results, ids=names)
 
 
 def module(path: Path, folder: Path, passes: tuple[str, ...] | None = None) -> Any:
@@ -77,12 +77,12 @@ def keys(model: Module) -> dict[str, str]:
 
 def inputs(path: Path) -> list[list[Any]]:
     """Return the recorded inputs, at every size."""
-    found = []
+    results = []
     for golden in sorted(path.parent.glob(f"{path.name}.golden*.npz")):
         with np.load(golden) as data:
             arrays = [data[name] for name in data.files if name.startswith("in:")]
-            found.append([burn.tensor(array) for array in arrays])
-    return found
+            results.append([burn.tensor(array) for array in arrays])
+    return results
 
 
 def outputs(model: Any, given: list[Any]) -> list[Any]:

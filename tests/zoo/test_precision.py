@@ -34,7 +34,7 @@ def test_results_are_close(case: Case, precision: str, tmp_path: Path) -> None:
     inputs = [[given(value) for value in golden.read()[0]] for golden in case.goldens]
     samples = [tuple(arguments) for arguments in inputs]
     try:
-        made = burn.compile(
+        compiled = burn.compile(
             model,
             precision=precision,
             calibration=samples if precision == "int8" else (),
@@ -47,8 +47,8 @@ def test_results_are_close(case: Case, precision: str, tmp_path: Path) -> None:
     if any(name in case.name for name in JUMPING):
         most = 0.5
     for arguments in inputs:
-        found, expected = leaves(made(*arguments)), leaves(model(*arguments))
-        for one, other in zip(found, expected, strict=True):
+        result, expected = leaves(compiled(*arguments)), leaves(model(*arguments))
+        for one, other in zip(result, expected, strict=True):
             assert (one.shape, one.dtype) == (other.shape, other.dtype)
             if dtypes.is_float(other.dtype) and not case.random:
                 assert noise(one.numpy(), other.numpy()) <= most
@@ -63,9 +63,9 @@ def is_without_layers(model: Any, samples: list[tuple[Any, ...]]) -> bool:
     return not any("conv" in text or "linear" in text for text in steps)
 
 
-def noise(found: Array, expected: Array) -> float:
+def noise(result: Array, expected: Array) -> float:
     """The size of the difference, by that of what is expected, where it is finite."""
     finite = np.isfinite(expected)
     wanted = expected[finite].astype(np.float64)
     size = float(np.linalg.norm(wanted))
-    return float(np.linalg.norm(found[finite] - wanted)) / max(size, 1e-6)
+    return float(np.linalg.norm(result[finite] - wanted)) / max(size, 1e-6)

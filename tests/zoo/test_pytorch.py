@@ -162,8 +162,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             continue
         folder: Path = metafunc.config.getoption(option)
         if (folder / "manifest.json").is_file():
-            found = list(cases(folder))
-            metafunc.parametrize(name, found, ids=[case.path.name for case in found])
+            results = list(cases(folder))
+            metafunc.parametrize(
+                name, results, ids=[case.path.name for case in results]
+            )
         else:
             skip = pytest.mark.skip(reason=f"no files in {folder.name}/ (see {option})")
             metafunc.parametrize(name, [pytest.param(None, marks=skip)])
@@ -185,13 +187,13 @@ def test_the_folders_are_complete(request: pytest.FixtureRequest) -> None:
     fixtures: Path = request.config.getoption("--burn-fixtures")
     if not all((folder / "manifest.json").is_file() for folder in (zoo, fixtures)):
         pytest.skip("no folders of files (--zoo, --burn-fixtures)")
-    found = {"expected": 0, "refused": 0, "fixtures": 0, "fixtures refused": 0}
+    actual = {"expected": 0, "refused": 0, "fixtures": 0, "fixtures refused": 0}
     for case in zoo_cases(zoo):
-        found["expected"] += case.expected is not None
-        found["refused"] += case.name in REFUSED
+        actual["expected"] += case.expected is not None
+        actual["refused"] += case.name in REFUSED
     for case in fixture_cases(fixtures):
-        found["fixtures" if case.expected is not None else "fixtures refused"] += 1
-    assert found == COUNTS
+        actual["fixtures" if case.expected is not None else "fixtures refused"] += 1
+    assert actual == COUNTS
 
 
 @pytest.mark.parametrize("option", ["--zoo", "--burn-fixtures"])
@@ -208,16 +210,16 @@ def test_a_file_of_the_zoo(zoo_case: Case, place: Path) -> None:
         refused_or_safe(zoo_case)
         return
     recorded = json.loads(zoo_case.expected.read_text("utf-8"))
-    found = read(zoo_case.path)
+    actual = read(zoo_case.path)
     names = {tensor["name"] for tensor in recorded["tensors"]}
-    assert set(found) - MORE.get(zoo_case.name, set()) == names
+    assert set(actual) - MORE.get(zoo_case.name, set()) == names
     for tensor in recorded["tensors"]:
-        same_as_recorded(found, tensor)
+        same_as_recorded(actual, tensor)
     for scalar in recorded.get("scalars", ()):
-        assert found.scalars[".".join(map(str, scalar["path"]))] == scalar["value"]
+        assert actual.scalars[".".join(map(str, scalar["path"]))] == scalar["value"]
     groups: dict[int, set[int]] = {}
     for tensor in recorded["tensors"]:
-        lazy = found[tensor["name"]]
+        lazy = actual[tensor["name"]]
         if isinstance(lazy, Tensor) and "storage_group" in tensor:
             block = id(lazy.storage.block)
             groups.setdefault(tensor["storage_group"], set()).add(block)
@@ -225,9 +227,9 @@ def test_a_file_of_the_zoo(zoo_case: Case, place: Path) -> None:
     assert len(set().union(*groups.values())) == len(groups)
 
 
-def same_as_recorded(found: Checkpoint, tensor: dict[str, Any]) -> None:
+def same_as_recorded(result: Checkpoint, tensor: dict[str, Any]) -> None:
     """Return if a tensor has the bytes, shape, dtype and strides that are recorded."""
-    lazy = found[tensor["name"]]
+    lazy = result[tensor["name"]]
     array = lazy.array()
     digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
     assert (digest, array.shape) == (tensor["sha256"], tuple(tensor["shape"]))
@@ -251,9 +253,9 @@ def refused_or_safe(case: Case) -> None:
         with pytest.raises(kind, match=message):
             read(case.path)
         return
-    found = read(case.path)
-    assert list(found) == MODULES.get(case.name, list(found))
-    for tensor in found.values():
+    actual = read(case.path)
+    assert list(actual) == MODULES.get(case.name, list(actual))
+    for tensor in actual.values():
         tensor.array()
 
 
@@ -262,15 +264,15 @@ def test_a_fixture(fixture_case: Case, place: Path) -> None:
         assert fixture_case.name in REFUSED
         refused_or_safe(fixture_case)
         return
-    found = read(fixture_case.path)
+    actual = read(fixture_case.path)
     with np.load(fixture_case.expected) as data:
         for name, recorded in fixture_case.tensors.items():
-            array = found[name].array()
+            array = actual[name].array()
             kind = (array.dtype.name, list(array.shape))
             assert kind == (recorded["dtype"], recorded["shape"])
             expected = np.ascontiguousarray(data[recorded["key"]])
             assert np.ascontiguousarray(array).tobytes() == expected.tobytes()
-    more = set(found) - set(fixture_case.tensors)
+    more = set(actual) - set(fixture_case.tensors)
     assert all(name.startswith("optimizer_state_dict.") for name in more)
     for name, value in fixture_case.scalars.items():
-        assert found.scalars[name] == value
+        assert actual.scalars[name] == value

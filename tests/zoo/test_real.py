@@ -59,13 +59,13 @@ class Entry:
 def entries(zoo: Path) -> dict[str, Entry]:
     """Return the real models that the manifest lists, by name."""
     manifest = json.loads((zoo / "manifest.json").read_text("utf-8"))
-    found = {}
+    results = {}
     for file in manifest["files"]:
         name = file["path"].removeprefix("real/").removesuffix(".onnx")
         if file["path"] == f"real/{name}.onnx":
             goldens = tuple(zoo / golden for golden in file["golden"])
-            found[name] = Entry(name, zoo / file["path"], goldens, file["tolerance"])
-    return found
+            results[name] = Entry(name, zoo / file["path"], goldens, file["tolerance"])
+    return results
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -74,8 +74,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     zoo: Path = metafunc.config.getoption("--zoo")
     if (zoo / "manifest.json").is_file():
-        found = entries(zoo)
-        metafunc.parametrize("entry", found.values(), ids=found, indirect=True)
+        result = entries(zoo)
+        metafunc.parametrize("entry", result.values(), ids=result, indirect=True)
     else:
         skip = pytest.mark.skip(reason=f"no models in {zoo.name}/ (see --zoo)")
         metafunc.parametrize("entry", [pytest.param(None, marks=skip)], indirect=True)

@@ -153,5 +153,5 @@ def compare(model: Any, golden: Golden) -> None:
     result = model(*map(burn.tensor, inputs))
     results = result if isinstance(result, tuple) else (result,)
     for position, value in expected.items():
-        found = results[position].numpy()
-        np.testing.assert_allclose(found, value, rtol=1e-5, atol=1e-5)
+        actual = results[position].numpy()
+        np.testing.assert_allclose(actual, value, rtol=1e-5, atol=1e-5)

@@ -51,19 +51,19 @@ def test_recipe(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> No
 def unfolded(weights: Mapping[str, Array], eps: float) -> dict[str, Array]:
     """Return ``weights`` with batch norms behind the convolutions that had them."""
     rng = np.random.default_rng(5)
-    found = dict(weights)
+    results = dict(weights)
     for key in [key for key in weights if key.endswith(".convolution.bias")]:
-        bias, stem = found.pop(key), key.removesuffix("convolution.bias")
+        bias, stem = results.pop(key), key.removesuffix("convolution.bias")
         scale, mean, var = (
             rng.uniform(0.5, 1.5, bias.shape).astype(np.float32) for _ in range(3)
         )
         turn = np.sqrt(var + np.float32(eps)) / scale
-        weight = found[f"{stem}convolution.weight"]
-        found[f"{stem}convolution.weight"] = weight * turn[:, None, None, None]
-        found[f"{stem}normalization.weight"] = scale
-        found[f"{stem}normalization.bias"] = bias + mean * scale / np.sqrt(
+        weight = results[f"{stem}convolution.weight"]
+        results[f"{stem}convolution.weight"] = weight * turn[:, None, None, None]
+        results[f"{stem}normalization.weight"] = scale
+        results[f"{stem}normalization.bias"] = bias + mean * scale / np.sqrt(
             var + np.float32(eps)
         )
-        found[f"{stem}normalization.running_mean"] = mean
-        found[f"{stem}normalization.running_var"] = var
-    return found
+        results[f"{stem}normalization.running_mean"] = mean
+        results[f"{stem}normalization.running_var"] = var
+    return results

@@ -45,9 +45,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Return nothing; one test for each file."""
     if "case" in metafunc.fixturenames:
         option = metafunc.config.getoption
-        found = listed(option("--zoo"), of_zoo, "--zoo")
-        found += listed(option("--burn-fixtures"), fixture_cases, "--burn-fixtures")
-        metafunc.parametrize("case", found)
+        result = listed(option("--zoo"), of_zoo, "--zoo")
+        result += listed(option("--burn-fixtures"), fixture_cases, "--burn-fixtures")
+        metafunc.parametrize("case", result)
 
 
 def test_the_folders_are_complete(request: pytest.FixtureRequest) -> None:
@@ -56,8 +56,8 @@ def test_the_folders_are_complete(request: pytest.FixtureRequest) -> None:
     if not all((folder / "manifest.json").is_file() for folder in (zoo, fixtures)):
         pytest.skip(f"{sum(ZOO.values())} + {FIXTURES} models need both folders")
     names = [case.name for case in of_zoo(zoo)]
-    found = {kind: sum(name.startswith(f"{kind}/") for name in names) for kind in ZOO}
-    assert found == ZOO
+    actual = {kind: sum(name.startswith(f"{kind}/") for name in names) for kind in ZOO}
+    assert actual == ZOO
     names += [case.name for case in fixture_cases(fixtures)]
     assert len(names) == sum(ZOO.values()) + FIXTURES
     assert {*FAILING, *REFUSED} <= set(names)

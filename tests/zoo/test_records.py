@@ -49,10 +49,10 @@ class Digits(nn.Module):
 @pytest.fixture(params=FILES)
 def path(request: pytest.FixtureRequest) -> Path:
     """A record of Burn's."""
-    found: Path = request.config.getoption("--burn-fixtures") / request.param
-    if not found.is_file():
+    result: Path = request.config.getoption("--burn-fixtures") / request.param
+    if not result.is_file():
         pytest.skip(f"no {request.param} (see --burn-fixtures)")
-    return found
+    return result
 
 
 def test_a_pack_of_burn_is_loaded(path: Path) -> None:

@@ -42,8 +42,8 @@ class Blocks:
             self.known[name] = ""  # nothing holds itself
             shown = [self.method(m) for m in self.classes[name].body]
             key = "\n".join([re.sub(r"V?\d+$", "", name), *shown])
-            place = self.numbers.setdefault(key, len(self.numbers))
-            self.known[name] = f"class {place}"
+            index = self.numbers.setdefault(key, len(self.numbers))
+            self.known[name] = f"class {index}"
         return self.known[name]
 
     def method(self, node: ast.stmt) -> str:
@@ -93,13 +93,13 @@ def test_equal_blocks_are_one_class(request: pytest.FixtureRequest) -> None:
     zoo: Path = request.config.getoption("--zoo")
     if not (zoo / "manifest.json").is_file():
         pytest.skip("the zoo is not here")
-    found = {}
+    results = {}
     for case in zoo_cases(zoo):
         if case.name.startswith("arch/"):
             graph = build(read(case.path))
             text = compile_graph(graph, Options(class_name="Net"), "weights").text
-            found[case.name] = Blocks(text).repeated()
-    more = {name: n for name, n in found.items() if n > KNOWN.get(name, 0)}
+            results[case.name] = Blocks(text).repeated()
+    more = {name: n for name, n in results.items() if n > KNOWN.get(name, 0)}
     assert more == {}
 
 

@@ -43,17 +43,17 @@ def sources(
 ) -> Path:
     """Return a folder of modules."""
     folder: Path = request.config.getoption("--zoo") / "arch"
-    found = [p for p in sorted(folder.glob("*.onnx")) if p.name.startswith(NETWORKS)]
-    if not found:
+    actual = [p for p in sorted(folder.glob("*.onnx")) if p.name.startswith(NETWORKS)]
+    if not actual:
         pytest.skip(f"no models of other people (see --zoo): {COUNT} not checked")
-    assert len(found) == COUNT
-    made = tmp_path_factory.mktemp("sources")
-    for path in found:
+    assert len(actual) == COUNT
+    result = tmp_path_factory.mktemp("sources")
+    for path in actual:
         module = path.stem.replace(".", "_").replace("-", "_")
-        write_model(import_model(path), made / f"{module}.py")
+        write_model(import_model(path), result / f"{module}.py")
     for name, options in FORMS.items():
-        write_model(import_model(folder / FORM, options), made / f"{name}.py")
-    return made
+        write_model(import_model(folder / FORM, options), result / f"{name}.py")
+    return result
 
 
 def checked(folder: Path, *command: str) -> None:

@@ -50,26 +50,26 @@ def files(request: pytest.FixtureRequest, name: str) -> list[Path]:
     option, _, rest = name.partition("/")
     top: Path = request.config.getoption(f"--{option}")
     paths = sorted((top / rest).rglob("*"))
-    found = [p for p in paths if p.name.endswith(SUFFIXES) and PROGRAM not in p.name]
-    if not found:
+    results = [p for p in paths if p.name.endswith(SUFFIXES) and PROGRAM not in p.name]
+    if not results:
         pytest.skip(f"no weights in {name}: {FOLDERS[name]} not checked")
-    return found
+    return results
 
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_files_become_source_or_a_reason(
     name: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    made = 0
+    result = 0
     for path in files(request, name):
         reason = next((w for part, w in REFUSED.items() if part in path.name), None)
         if reason is None:
-            check(path, tmp_path / f"net_{made}.py")
-            made += 1
+            check(path, tmp_path / f"net_{result}.py")
+            result += 1
             continue
         with pytest.raises((ModelError, RecordError), match=reason):
             write_model(import_model(path, OPTIONS), tmp_path / "refused.py")
-    assert made == FOLDERS[name]
+    assert result == FOLDERS[name]
     lint(tmp_path)
 
 
@@ -84,8 +84,8 @@ def check(path: Path, module: Path) -> None:
     kept = {key: a for key, a in source.items() if key in state or COUNTER not in key}
     assert len(kept) == len(state), path.name
     if path.name in RENAMED:
-        found = sorted(value.numpy().tobytes() for value in state.values())
-        assert found == sorted(array.tobytes() for array in kept.values())
+        actual = sorted(value.numpy().tobytes() for value in state.values())
+        assert actual == sorted(array.tobytes() for array in kept.values())
         return
     for key, array in kept.items():
         value = state[key].numpy()
@@ -103,12 +103,14 @@ def lint(folder: Path) -> None:
 
 
 def test_all_of_a_checkpoint_can_be_asked_for(request: pytest.FixtureRequest) -> None:
-    found = [p for p in files(request, "zoo/pytorch") if p.name == "checkpoint_full.pt"]
+    actual = [
+        p for p in files(request, "zoo/pytorch") if p.name == "checkpoint_full.pt"
+    ]
     hints = Hints(top_level_key="model_state_dict")
-    asked: Compiled = import_model(found[0], Options(stem="net", hints=hints))
+    asked: Compiled = import_model(actual[0], Options(stem="net", hints=hints))
     assert [key for key, _ in asked.weights] == [
         key.removeprefix("model_state_dict.")
-        for key in read(found[0])
+        for key in read(actual[0])
         if key.startswith("model_state_dict.") and COUNTER not in key
     ]
 
@@ -123,5 +125,5 @@ def test_a_trained_network_of_numbered_layers(request: pytest.FixtureRequest) ->
     for number in ("", "2"):
         golden = np.load(folder / f"digits_mlp.pt2.golden{number}.npz")
         image, expected = golden["in:image"], golden["out:#0"]
-        found = model(burn.tensor(image.reshape(len(image), -1))).numpy()
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        actual = model(burn.tensor(image.reshape(len(image), -1))).numpy()
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)

@@ -33,16 +33,16 @@ def entries(zoo: Path) -> list[Any]:
     if not (zoo / "manifest.json").is_file():
         return [None]
     files = json.loads((zoo / "manifest.json").read_text("utf-8"))["files"]
-    found = [file for file in files if file["kind"] == "torchscript"]
-    return [file for file in found if file.get("golden")]
+    results = [file for file in files if file["kind"] == "torchscript"]
+    return [file for file in results if file.get("golden")]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Return nothing; one test for each archive."""
     if "entry" in metafunc.fixturenames:
-        found = entries(metafunc.config.getoption("--zoo"))
-        names = [name_of(e) if e else "no archives (see --zoo)" for e in found]
-        metafunc.parametrize("entry", found, ids=names)
+        results = entries(metafunc.config.getoption("--zoo"))
+        names = [name_of(e) if e else "no archives (see --zoo)" for e in results]
+        metafunc.parametrize("entry", results, ids=names)
 
 
 def name_of(entry: Any) -> str:
@@ -70,17 +70,17 @@ def compare(model: Any, golden: Path) -> None:
         expected = [data[key] for key in data.files if key.startswith("out:")]
     result = model(*map(burn.tensor, inputs))
     results = result if isinstance(result, tuple) else (result,)
-    for found, right in zip(results, expected, strict=True):
+    for actual, right in zip(results, expected, strict=True):
         np.testing.assert_allclose(
-            found.numpy(), right, rtol=1e-5, atol=1e-5, err_msg=golden.name
+            actual.numpy(), right, rtol=1e-5, atol=1e-5, err_msg=golden.name
         )
 
 
 def compare_keys(model: Any, path: Path) -> None:
     """Return if the keys are those of the ``state_dict``, but for what is listed."""
     ours, theirs = set(model.state_dict()), set(read(path))
-    found = {f"+{key}" for key in ours - theirs} | {f"-{key}" for key in theirs - ours}
-    assert found == DIFFERING.get(path.name.partition(".")[0], set())
+    actual = {f"+{key}" for key in ours - theirs} | {f"-{key}" for key in theirs - ours}
+    assert actual == DIFFERING.get(path.name.partition(".")[0], set())
 
 
 def test_the_tree_is_that_of_the_exported_program(
@@ -96,5 +96,5 @@ def test_the_tree_is_that_of_the_exported_program(
     unsaved = {
         key.removeprefix("+") for key in DIFFERING.get(name, ()) if key[0] == "+"
     }
-    found = keys(script)
-    assert {key: found[key] for key in found.keys() - unsaved} == keys(program)
+    actual = keys(script)
+    assert {key: actual[key] for key in actual.keys() - unsaved} == keys(program)

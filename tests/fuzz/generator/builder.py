@@ -39,10 +39,10 @@ class Shared:
 
     def _symbols(self) -> dict[str, tuple[int, int]]:
         choose = self.random.choice
-        found = {name: (choose(EXTENTS), choose(EXTENTS)) for name in ("N", "M", "K")}
+        results = {name: (choose(EXTENTS), choose(EXTENTS)) for name in ("N", "M", "K")}
         if self.random.random() < 0.1:
-            found["E"] = (choose(EXTENTS), 0)
-        return found
+            results["E"] = (choose(EXTENTS), 0)
+        return results
 
     def next_step(self) -> None:
         """Begin a random stream of its own for the next thing that a graph grows by.
@@ -124,11 +124,11 @@ class Builder:
 
     def choose(self, wanted: Callable[[Value], bool]) -> Value | None:
         """A random visible value, more likely a recent one; None if there is none."""
-        found = [v for v in self.visible() if wanted(v)]
-        if not found:
+        results = [v for v in self.visible() if wanted(v)]
+        if not results:
             return None
-        place = int(len(found) * self.random.random() ** 0.6)
-        return found[min(place, len(found) - 1)]
+        index = int(len(results) * self.random.random() ** 0.6)
+        return results[min(index, len(results) - 1)]
 
     def add_constant(self, array: Array) -> Value:
         """A constant: an initializer, or the result of a Constant node."""
@@ -186,8 +186,8 @@ class Builder:
         Raises:
             Rejected: they do not, or their results cannot be compared.
         """
-        made = {name for node in nodes for name in node.output}
-        names = [n for n in free_names(nodes) if n not in made]
+        created = {name for node in nodes for name in node.output}
+        names = [n for n in free_names(nodes) if n not in created]
         operands = [self.find(name) for name in names]
         try:
             values = executed(
@@ -216,14 +216,14 @@ class Builder:
 
 def free_names(nodes: Sequence[NodeProto]) -> list[str]:
     """The names that ``nodes`` and their bodies read and do not make."""
-    found: dict[str, None] = {}
+    results: dict[str, None] = {}
     for node in nodes:
         names = [n for n in node.input if n]
         for attribute in node.attribute:
             if attribute.type == AttributeProto.GRAPH:
                 names.extend(captured_names(attribute.g))
-        found.update(dict.fromkeys(names))
-    return list(found)
+        results.update(dict.fromkeys(names))
+    return list(results)
 
 
 def captured_names(graph: GraphProto) -> list[str]:

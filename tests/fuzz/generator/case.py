@@ -109,12 +109,12 @@ class FuzzCase:
 
 
 def _operators(graph: onnx.GraphProto) -> list[tuple[str, str]]:
-    found = []
+    results = []
     for node in graph.node:
-        found.append((node.domain, node.op_type))
+        results.append((node.domain, node.op_type))
         for attribute in node.attribute:
-            found.extend(_operators(attribute.g) if attribute.HasField("g") else [])
-    return found
+            results.extend(_operators(attribute.g) if attribute.HasField("g") else [])
+    return results
 
 
 def generate(seed: int, profile: str = "mixed", most_nodes: int = 60) -> FuzzCase:
@@ -207,15 +207,15 @@ def _finished(
 
 def with_nan(feeds: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     """``feeds`` with NaN and infinities in some of the floating inputs."""
-    found = {}
+    results = {}
     for name, array in feeds.items():
         if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.size:
             array = array.copy()
             count = int(rng.integers(0, 3))
             places = rng.integers(0, array.size, count)
             array.flat[places] = rng.choice([np.nan, np.inf, -np.inf, np.nan], count)
-        found[name] = array
-    return found
+        results[name] = array
+    return results
 
 
 def noise_of(value: Value) -> float:
@@ -274,14 +274,14 @@ def _outputs(builder: Builder) -> list[Value]:
     """The values that the graph gives: most that nobody reads, and some others."""
     read = set(free_names(builder.nodes))
     rng = builder.random
-    found = [
+    result = [
         v
         for v in builder.pool
         if v.origin == "node" and rng.random() < (0.08 if v.name in read else 0.85)
     ]
-    if not found:
-        found = [v for v in builder.pool if v.origin == "node"][-1:]
-    return found
+    if not result:
+        result = [v for v in builder.pool if v.origin == "node"][-1:]
+    return result
 
 
 def _model(builder: Builder, outputs: list[Value]) -> onnx.ModelProto:

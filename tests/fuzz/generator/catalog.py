@@ -65,7 +65,7 @@ def draw_example(key: Key, version: int, rng: random.Random) -> Example:
 @cache
 def available(domain: str, opset: int) -> tuple[tuple[Key, int], ...]:
     """The operators of a domain at an opset, each with its version there."""
-    found = []
+    results = []
     for key, op in sorted(operators().items()):
         versions = [v for v in op.versions if v <= opset]
         if key[0] != domain or key[1] in RANDOM | WITH_BODIES or key not in cases():
@@ -73,8 +73,8 @@ def available(domain: str, opset: int) -> tuple[tuple[Key, int], ...]:
         if domain == "" and not _is_current(key[1], opset):
             continue
         if versions and op.deterministic:
-            found.append((key, max(versions)))
-    return tuple(found)
+            results.append((key, max(versions)))
+    return tuple(results)
 
 
 def _is_current(name: str, opset: int) -> bool:
@@ -193,9 +193,9 @@ def _from_graph(builder: Builder, operand: Any, attempt: int) -> Value | None:
         return exact
     if attempt == 0 or (attempt == 1 and rng.random() < 0.5):
         alike = builder.choose(lambda v: same_dtype(v) and v.rank == operand.ndim)
-        found = alike or builder.choose(same_dtype)
-        if found is not None:
-            return found
+        result = alike or builder.choose(same_dtype)
+        if result is not None:
+            return result
     if exact is not None:
         return exact
     return _reshaped(builder, operand, same_dtype)

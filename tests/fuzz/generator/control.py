@@ -72,10 +72,10 @@ def _result(body: Builder, wanted: Callable[[Value], bool]) -> Value:
     own = [v for v in body.pool if v.origin == "node" and wanted(v)]
     if own and body.random.random() < 0.85:
         return body.random.choice(own)
-    found = body.choose(wanted)
-    if found is None:
+    result = body.choose(wanted)
+    if result is None:
         raise Rejected("no value for a result of a body")
-    return body.try_node("Identity", [found.name])[0]
+    return body.try_node("Identity", [result.name])[0]
 
 
 def _body(
@@ -144,10 +144,10 @@ def _head(builder: Builder) -> tuple[str, str]:
 
 
 def _tensor(builder: Builder) -> Value:
-    found = builder.choose(lambda v: v.is_tensor and v.dtype.kind in "fi")
-    if found is None:
+    result = builder.choose(lambda v: v.is_tensor and v.dtype.kind in "fi")
+    if result is None:
         raise Rejected("no tensor to carry")
-    return found
+    return result
 
 
 def add_scan(builder: Builder, grow: Grow) -> None:

@@ -97,16 +97,16 @@ def add_list_nodes(builder: Builder) -> None:
         add_list_input(builder)
         value = builder.root.pool[-1]
     rng = builder.random
-    place = builder.add_constant(np.array(rng.choice((0, -1)), np.int64)).name
+    index = builder.add_constant(np.array(rng.choice((0, -1)), np.int64)).name
     way = rng.choice(("at", "insert", "erase", "join", "length", "map"))
     if way == "at":
-        builder.try_node("SequenceAt", [value.name, place])
+        builder.try_node("SequenceAt", [value.name, index])
     elif way == "insert":
-        item = builder.try_node("SequenceAt", [value.name, place])[0].name
-        places = [place] if rng.random() < 0.5 else []
+        item = builder.try_node("SequenceAt", [value.name, index])[0].name
+        places = [index] if rng.random() < 0.5 else []
         builder.try_node("SequenceInsert", [value.name, item, *places])
     elif way == "erase":
-        places = [place] if rng.random() < 0.5 else []
+        places = [index] if rng.random() < 0.5 else []
         builder.try_node("SequenceErase", [value.name, *places])
     elif way == "join":
         axis = rng.choice((0, 0, 1, -1))
@@ -139,8 +139,8 @@ def add_texts(builder: Builder) -> None:
     value = builder.choose(lambda v: v.is_tensor and v.dtype == object)
     if value is None or rng.random() < 0.3:
         array = np.array([rng.choice(TEXTS) for _ in range(3)], object)
-        known = builder.add_constant if rng.random() < 0.3 else builder.add_input
-        value = known(array)
+        values = builder.add_constant if rng.random() < 0.3 else builder.add_input
+        value = values(array)
     other = builder.choose(lambda v: v.is_tensor and v.dtype == object) or value
     ways: list[tuple[int, Callable[[], Any]]] = [
         (9, lambda: builder.try_node("Identity", [value.name])),
@@ -188,8 +188,8 @@ def add_quantized(builder: Builder) -> None:
     scale = rng.choice((0.5, 0.1, 0.03))
     steps = builder.rng.integers(-6, 7, (rows, width))
     array = (scale * (steps + 0.1 * builder.rng.random((rows, width)))).astype("f4")
-    known = builder.add_constant if rng.random() < 0.5 else builder.add_input
-    source = known(array).name
+    add = builder.add_constant if rng.random() < 0.5 else builder.add_input
+    source = add(array).name
     names = [builder.shared.fresh() for _ in range(2)]
     by_axis = rng.random() < 0.4 and opset >= 13
     scales = np.full((width,) if by_axis else (), scale, np.float32)
@@ -224,8 +224,8 @@ def add_casts(builder: Builder) -> None:
     names = [builder.shared.fresh() for _ in range(2)]
     # Quarters: all of these types hold them, and noise rounds to the same ones.
     array = builder.rng.integers(-7, 8, (3, 2)) / 4
-    known = builder.add_constant if rng.random() < 0.5 else builder.add_input
-    source = known(array.astype(np.float32)).name
+    add = builder.add_constant if rng.random() < 0.5 else builder.add_input
+    source = add(array.astype(np.float32)).name
     nodes = [
         helper.make_node("Cast", [source], names[:1], to=rng.choice(kinds)),
         helper.make_node("Cast", names[:1], names[1:], to=TensorProto.FLOAT),

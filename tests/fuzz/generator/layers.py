@@ -123,8 +123,8 @@ class Layers:
         if self.rng.random() < 0.3 and dims.count(None) <= 1 and -1 not in dims:
             return self.op("Reshape", x, self.ints(*(d or -1 for d in dims)))
         parts = [
-            self.extent(like, place) if dim is None else self.ints(dim)
-            for place, dim in enumerate(dims)
+            self.extent(like, index) if dim is None else self.ints(dim)
+            for index, dim in enumerate(dims)
         ]
         return self.op("Reshape", x, self.op("Concat", *parts, axis=0))
 

@@ -70,9 +70,9 @@ def _add(builder: Builder, graph: GraphProto) -> None:
         names[tensor.name] = builder.add_constant(_changed(builder, array)).name
     for info in graph.input:
         names[info.name] = _input(builder, info, symbols).name
-    made = {n for node in graph.node for n in node.output} | names.keys()
+    result = {n for node in graph.node for n in node.output} | names.keys()
     for info in graph.value_info:
-        if info.name not in made:
+        if info.name not in result:
             names[info.name] = builder.add_constant(_weight(info)).name
     nodes, results = _copied(builder, graph, names)
     if rng.random() < 0.4:
@@ -116,14 +116,14 @@ def _input(
     rng = builder.random
     tensor = info.type.tensor_type
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type))
-    known = builder.shared.symbols
+    values = builder.shared.symbols
     dims: list[int | str] = []
     for d in tensor.shape.dim:
         if d.dim_param:
-            dims.append(symbols.setdefault(d.dim_param, rng.choice(list(known))))
+            dims.append(symbols.setdefault(d.dim_param, rng.choice(list(values))))
         else:
             dims.append(d.dim_value)
-    sizes = [[d if isinstance(d, int) else known[d][k] for d in dims] for k in (0, 1)]
+    sizes = [[d if isinstance(d, int) else values[d][k] for d in dims] for k in (0, 1)]
 
     def fits(value: Value) -> bool:
         if not value.is_tensor or value.dtype != dtype:
@@ -131,9 +131,9 @@ def _input(
         shapes = value.shapes
         return list(shapes[0]) == sizes[0] and list(shapes[2]) == sizes[1]
 
-    found = builder.choose(fits)
-    if found is not None and rng.random() < 0.7:
-        return found
+    result = builder.choose(fits)
+    if result is not None and rng.random() < 0.7:
+        return result
     array = random_array(dtype, tuple(sizes[0]), rng.randrange(2**31))
     return builder.add_input(array, dims)
 

@@ -117,10 +117,10 @@ def _group(root: Layers, name: str, block: Block, x: str, shape: Shape) -> str:
     shared = rng.random() < 0.15
     other = rng.randrange(copies) if rng.random() < 0.2 else None
     structure = rng.randrange(2**32)
-    for place, number in enumerate(numbers):
+    for index, number in enumerate(numbers):
         if len(root.builder.nodes) > MOST_NODES:
             break
-        stream = random.Random(structure + (place == other))
+        stream = random.Random(structure + (index == other))
         owner = f"{name}.{numbers[0] if shared else number}"
         copy = Layers(root.builder, stream, root.style, f"/{name}.{number}", owner)
         try:

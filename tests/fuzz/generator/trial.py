@@ -70,8 +70,8 @@ def type_proto(example: Any, shape: Sequence[int | str] | None = None) -> Any:
         tensor = helper.make_tensor_type_proto(int(kind), None)
         return helper.make_sequence_type_proto(tensor)
     text = example.dtype == object
-    known = helper.np_dtype_to_tensor_dtype
-    kind = onnx.TensorProto.STRING if text else known(example.dtype)
+    element_type = helper.np_dtype_to_tensor_dtype
+    kind = onnx.TensorProto.STRING if text else element_type(example.dtype)
     dims: list[Any] = [None] * example.ndim if shape is None else list(shape)
     return helper.make_tensor_type_proto(int(kind), dims)
 

@@ -76,10 +76,10 @@ class Build:
         declared: Mapping[str, Shape] | None = None,
     ) -> onnx.GraphProto:
         """Return the graph; ``kinds`` are the element types that are not float."""
-        known = kinds or {}
+        names = kinds or {}
         given, results = (
             [
-                helper.make_tensor_value_info(value, known.get(value, FLOAT), shape)
+                helper.make_tensor_value_info(value, names.get(value, FLOAT), shape)
                 for value, shape in side.items()
             ]
             for side in ({**inputs, **(declared or {})}, outputs)

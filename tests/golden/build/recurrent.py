@@ -60,7 +60,7 @@ def encoder(b: Build) -> str:
             b.weight(f"onnx::GRU_{layer}2", 1, 3 * HIDDEN, HIDDEN),
             b.weight(f"onnx::GRU_{layer}3", 1, 6 * HIDDEN),
         ]
-        outputs = [f"/encoder/GRU_{layer}_output_{place}" for place in (0, 1)]
+        outputs = [f"/encoder/GRU_{layer}_output_{position}" for position in (0, 1)]
         options: dict[str, Any] = {"hidden_size": HIDDEN, "linear_before_reset": 1}
         name = f"/encoder/GRU_{layer}"
         b.nodes.append(helper.make_node("GRU", [x, *weights], outputs, name, **options))
@@ -86,7 +86,7 @@ def step(
     a = op("Gemm", [h, wh, bh], "Gemm", transB=1)
     e = op("Gemm", [x, wi, bi], "Gemm_1", transB=1)
     total = op("Add", [a, e], "Add")
-    gates = [f"{scope}/Split_output_{place}" for place in range(4)]
+    gates = [f"{scope}/Split_output_{index}" for index in range(4)]
     b.nodes.append(
         helper.make_node(
             "Split", [total], gates, f"{scope}/Split", axis=1, num_outputs=4

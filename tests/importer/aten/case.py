@@ -71,8 +71,8 @@ class Case:
 
     def results(self, arrays: Sequence[Array]) -> list[Array]:
         """Return what comes out, as one list."""
-        found = self.expected(*arrays)
-        several = found if isinstance(found, tuple | list) else (found,)
+        result = self.expected(*arrays)
+        several = result if isinstance(result, tuple | list) else (result,)
         return [np.asarray(array) for array in several]
 
     @property
@@ -124,9 +124,9 @@ def tensors(args: Mapping[str, Any]) -> Iterator[tuple[str, Given]]:
         if isinstance(value, Given):
             yield key, value
         elif isinstance(value, list | tuple):
-            for place, item in enumerate(value):
+            for index, item in enumerate(value):
                 if isinstance(item, Given):
-                    yield f"{key}_{place}", item
+                    yield f"{key}_{index}", item
 
 
 def dtype_of(name: str) -> np.dtype[Any]:

@@ -51,8 +51,8 @@ def twice(function: Any) -> Any:
     """Return a result, which is what the tensor that is written into holds too."""
 
     def run(*arrays: Array) -> Any:
-        made = np.asarray(function(*arrays[:-1])).astype(arrays[-1].dtype)
-        return made, made
+        result = np.asarray(function(*arrays[:-1])).astype(arrays[-1].dtype)
+        return result, result
 
     return run
 

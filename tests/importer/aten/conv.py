@@ -61,8 +61,8 @@ def each_by_its_own(x: Array, w: Array, b: Array) -> Array:
     """Return the convolution of each channel with its kernel, by steps of 2 and 1."""
     x = np.pad(x, ((0, 0), (0, 0), (1, 1), (0, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (2, 3))
-    made = np.einsum("nchwij,cij->nchw", windows[:, :, ::2], w[:, 0])
-    return np.asarray(made + b[:, None, None]).astype(x.dtype)
+    result = np.einsum("nchwij,cij->nchw", windows[:, :, ::2], w[:, 0])
+    return np.asarray(result + b[:, None, None]).astype(x.dtype)
 
 
 CASES: tuple[Case, ...] = (

@@ -22,11 +22,11 @@ def running(function: Any, axis: int) -> Any:
     def run(x: Array) -> Any:
         values = function.accumulate(x, axis)
         moved, best = np.moveaxis(x, axis, 0), np.moveaxis(values, axis, 0)
-        found = np.zeros(moved.shape, np.int64)
+        result = np.zeros(moved.shape, np.int64)
         for i in range(len(moved)):
             for j in range(i + 1):
-                found[i] = np.where(moved[j] == best[i], j, found[i])
-        return values, np.moveaxis(found, 0, axis)
+                result[i] = np.where(moved[j] == best[i], j, result[i])
+        return values, np.moveaxis(result, 0, axis)
 
     return run
 
@@ -56,14 +56,14 @@ def labels(end: Any) -> Any:
     """Return by how much other classes come within 1 of those that are listed."""
 
     def run(x: Array, target: Array) -> Array:
-        found = np.zeros(len(x))
+        result = np.zeros(len(x))
         for n, row in enumerate(target):
             count = int(np.argmax(row < 0)) if (row < 0).any() else len(row)
             own = list(row[:count])
             for i in own:
                 for j in set(range(x.shape[1])) - set(own):
-                    found[n] += max(0, 1 - (x[n, i] - x[n, j])) / x.shape[1]
-        return np.asarray(end(found)).astype(F32)
+                    result[n] += max(0, 1 - (x[n, i] - x[n, j])) / x.shape[1]
+        return np.asarray(end(result)).astype(F32)
 
     return run
 

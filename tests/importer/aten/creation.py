@@ -25,8 +25,8 @@ F32_ = np.dtype("float32")
 
 def window(name: str, length: int, periodic: bool) -> Any:
     """Return the function that makes a window."""
-    made = getattr(np, name)(length + periodic)[:length].astype(np.float32)
-    return lambda: made
+    result = getattr(np, name)(length + periodic)[:length].astype(np.float32)
+    return lambda: result
 
 
 CASES: tuple[Case, ...] = (

@@ -29,16 +29,16 @@ class Draw:
     low: float = -math.inf
     high: float = math.inf
 
-    def check(self, found: Array) -> None:
+    def check(self, actual: Array) -> None:
         """Return if numbers may be some of these, which they are but once in 10^8."""
         (expected,) = self.case.results(self.case.arrays(0))
-        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-        assert self.low <= found.min() and found.max() <= self.high
-        assert len(np.unique(found)) > 1
+        assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+        assert self.low <= actual.min() and actual.max() <= self.high
+        assert len(np.unique(actual)) > 1
         if self.deviation is not None:
-            spread = self.deviation / math.sqrt(found.size)
-            assert abs(found.mean(dtype=np.float64) - self.mean) < 6 * spread
-            assert abs(found.std(dtype=np.float64) / self.deviation - 1) < 0.1
+            spread = self.deviation / math.sqrt(actual.size)
+            assert abs(actual.mean(dtype=np.float64) - self.mean) < 6 * spread
+            assert abs(actual.std(dtype=np.float64) / self.deviation - 1) < 0.1
 
 
 def draw(target: str, *bounds: Any, shape: Any = SHAPE, **args: Any) -> Draw:

@@ -22,10 +22,10 @@ POSITIVE = f32("n", 3, 1, low=0.5)
 def adjoint(linear: Callable[[Array], Array], x: Array, grad: Array) -> Array:
     """Return the gradient of ``x`` in a linear function, element by element."""
     out = np.zeros(x.shape)
-    for place in np.ndindex(*x.shape):
+    for index in np.ndindex(*x.shape):
         unit = np.zeros(x.shape)
-        unit[place] = 1
-        out[place] = (linear(unit) * grad).sum()
+        unit[index] = 1
+        out[index] = (linear(unit) * grad).sum()
     return out.astype(x.dtype)
 
 
@@ -35,8 +35,8 @@ def slope(function: Callable[[float], float]) -> Any:
     def run(grad: Array, x: Array) -> Array:
         apply = np.vectorize(function)
         wide = x.astype(np.float64)
-        made = grad * (apply(wide + 1e-6) - apply(wide - 1e-6)) / 2e-6
-        return np.asarray(made, F32)
+        result = grad * (apply(wide + 1e-6) - apply(wide - 1e-6)) / 2e-6
+        return np.asarray(result, F32)
 
     return run
 
@@ -46,14 +46,14 @@ def convolution(*how: Any, layer: Any = conv, wanted: str = "xwb") -> Any:
     forward = layer(*how)
 
     def run(grad: Array, x: Array, w: Array) -> Any:
-        made = []
+        results = []
         if "x" in wanted:
-            made.append(adjoint(lambda unit: forward(unit, w), x, grad))
+            results.append(adjoint(lambda unit: forward(unit, w), x, grad))
         if "w" in wanted:
-            made.append(adjoint(lambda unit: forward(x, unit), w, grad))
+            results.append(adjoint(lambda unit: forward(x, unit), w, grad))
         if "b" in wanted:
-            made.append(grad.sum((0, *range(2, grad.ndim))))
-        return tuple(made)
+            results.append(grad.sum((0, *range(2, grad.ndim))))
+        return tuple(results)
 
     return run
 
@@ -64,8 +64,8 @@ def pooled(forward: Callable[[Array], Array]) -> Any:
     def run(grad: Array, x: Array) -> Array:
         count = x.shape[2] * x.shape[3]
         units = np.eye(count).reshape(count, 1, *x.shape[2:])
-        made = np.einsum("kij,ncij->nck", forward(units)[:, 0], grad)
-        return np.asarray(made.reshape(x.shape), x.dtype)
+        result = np.einsum("kij,ncij->nck", forward(units)[:, 0], grad)
+        return np.asarray(result.reshape(x.shape), x.dtype)
 
     return run
 
@@ -82,10 +82,10 @@ def rows(padding: int, by_count: bool) -> Any:
 
     def run(grad: Array, index: Array) -> Array:
         out = np.zeros((6, grad.shape[-1]), grad.dtype)
-        for place in np.ndindex(*index.shape):
-            row = index[place]
+        for position in np.ndindex(*index.shape):
+            row = index[position]
             count = (index == row).sum() if by_count else 1
-            out[row] += grad[place] / F32(count) * (row != padding)
+            out[row] += grad[position] / F32(count) * (row != padding)
         return out
 
     return run
@@ -117,8 +117,8 @@ def group(grad: Array, x: Array, mean: Array, scale: Array, w: Array) -> Any:
     rows_, given = x.reshape(shape), grad.reshape(shape)
     centre, by = mean[..., None, None], scale[..., None, None]
     unit, back = normalised([2, 3], rows_, centre, by)
-    found = back(given * w.reshape(1, 3, 2, 1)).reshape(x.shape)
-    return found, (given * unit).sum((0, 3)).ravel(), given.sum((0, 3)).ravel()
+    result = back(given * w.reshape(1, 3, 2, 1)).reshape(x.shape)
+    return result, (given * unit).sum((0, 3)).ravel(), given.sum((0, 3)).ravel()
 
 
 def gelu_tanh(x: float) -> float:

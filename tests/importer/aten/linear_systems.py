@@ -49,8 +49,8 @@ def substituted(upper: bool, unit: bool) -> Any:
 
 def exponential(x: Array) -> Array:
     values, vectors = np.linalg.eig(x.astype(np.float64))
-    made = (vectors * np.exp(values)[..., None, :]) @ np.linalg.inv(vectors)
-    return np.asarray(made.real.astype(x.dtype))
+    result = (vectors * np.exp(values)[..., None, :]) @ np.linalg.inv(vectors)
+    return np.asarray(result.real.astype(x.dtype))
 
 
 def logdet(x: Array) -> Array:

@@ -39,10 +39,10 @@ def consecutive(x: Array) -> Any:
 
 
 def by_rows(x: Array) -> Any:
-    found, inverse, counts = np.unique(
+    result, inverse, counts = np.unique(
         x, return_inverse=True, return_counts=True, axis=0
     )
-    return found, inverse.ravel(), counts
+    return result, inverse.ravel(), counts
 
 
 def entropy(x: Array) -> Any:

@@ -38,10 +38,10 @@ def exported() -> Iterator[str]:
 
     for _, function, samples in (*layers(), *functions()):
         shapes = tuple({0: torch.export.Dim.AUTO} for _ in samples)
-        made = module(function)
-        kept = shapes if made is function else (shapes,)
+        result = module(function)
+        kept = shapes if result is function else (shapes,)
         program = torch.export.export(
-            made.eval(), samples, dynamic_shapes=kept, strict=False
+            result.eval(), samples, dynamic_shapes=kept, strict=False
         )
         for graph in (program, program.run_decompositions()):
             yield from calls(graph.graph_module)
@@ -57,13 +57,13 @@ def calls(graph_module: Any) -> Iterator[str]:
 
 def main() -> None:
     """Write the names, those known so far among them."""
-    known = json.loads(NAMES.read_text("utf-8"))
+    names = json.loads(NAMES.read_text("utf-8"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         base, others = set(core()), set(exported())
-    others = (others | set(known["exported"])) - base
+    others = (others | set(names["exported"])) - base
     content = {
-        "torch": known["torch"],
+        "torch": names["torch"],
         "core": sorted(base),
         "exported": sorted(others),
     }

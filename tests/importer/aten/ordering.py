@@ -65,8 +65,8 @@ COUNTS = of("int64", [[3, 1, 3], [2, 1, 2]])
 
 
 def counted(x: Any) -> Any:
-    found, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
-    return found, inverse.reshape(x.shape), counts
+    result, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    return result, inverse.reshape(x.shape), counts
 
 
 def running(x: Any) -> Any:

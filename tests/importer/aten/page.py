@@ -56,8 +56,8 @@ def summary() -> str:
     """Return how much of the stored names has a rule."""
     counts = []
     for kind, text in (("core", "core operators"), ("exported", "others")):
-        found = sum(name in RULES or name in COMPLEX for name in NAMES[kind])
-        counts.append(f"{found} of the {len(NAMES[kind])} {text}")
+        result = sum(name in RULES or name in COMPLEX for name in NAMES[kind])
+        counts.append(f"{result} of the {len(NAMES[kind])} {text}")
     return (
         f"With PyTorch {NAMES['torch']}, {' and '.join(counts)} that exports of its "
         f"layers and functions\ncontain have a rule; {len(CASES)} cases call "
@@ -68,12 +68,12 @@ def summary() -> str:
 def rows(core: set[str]) -> Iterator[str]:
     """Yield a line for each operator, with its overloads."""
     cases = Counter(case.target.rpartition(".")[0] for case in CASES)
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for target, entry in {**COMPLEX, **RULES}.items():
         if entry.mutates is None:
             name, _, overload = target.rpartition(".")
-            found.setdefault(name, []).append(overload)
-    for name, overloads in sorted(found.items()):
+            results.setdefault(name, []).append(overload)
+    for name, overloads in sorted(results.items()):
         kept = sorted(o for o in overloads if f"{name}.{o}" in core)
         others = sorted(set(overloads) - set(kept))
         cells = (name.removeprefix("aten."), ", ".join(kept), ", ".join(others))

@@ -18,8 +18,8 @@ def listed(parts: Any) -> list[Any]:
 
 
 def windows(x: Any, size: int, step: int, axis: int) -> Any:
-    found = np.lib.stride_tricks.sliding_window_view(x, size, axis)
-    return np.take(found, range(0, found.shape[axis], step), axis)
+    result = np.lib.stride_tricks.sliding_window_view(x, size, axis)
+    return np.take(result, range(0, result.shape[axis], step), axis)
 
 
 def padded(mode: str, *pads: tuple[int, int]) -> Any:

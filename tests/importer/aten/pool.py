@@ -32,11 +32,11 @@ def with_places(*rest: Any, **options: Any) -> Any:
         values = pooled(np.nanmax, x, *rest, **options)
         count = len(rest[0])
         planes = x.reshape(*x.shape[:-count], -1)
-        found = np.zeros(values.shape, np.int64)
-        for place in np.ndindex(*values.shape):
-            plane = planes[place[: x.ndim - count]]
-            found[place] = np.flatnonzero(plane == values[place])[0]
-        return values, found
+        result = np.zeros(values.shape, np.int64)
+        for index in np.ndindex(*values.shape):
+            plane = planes[index[: x.ndim - count]]
+            result[index] = np.flatnonzero(plane == values[index])[0]
+        return values, result
 
     return run
 
@@ -64,11 +64,11 @@ def adaptive_with_places(sizes: Ints) -> Any:
     def run(x: Array) -> Any:
         values = adaptive(np.max, sizes)(x)
         planes = x.reshape(*x.shape[: -len(sizes)], -1)
-        found = [
-            np.flatnonzero(planes[place[: x.ndim - len(sizes)]] == values[place])[0]
-            for place in np.ndindex(*values.shape)
+        results = [
+            np.flatnonzero(planes[index[: x.ndim - len(sizes)]] == values[index])[0]
+            for index in np.ndindex(*values.shape)
         ]
-        return values, np.array(found).reshape(values.shape)
+        return values, np.array(results).reshape(values.shape)
 
     return run
 

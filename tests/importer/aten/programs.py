@@ -30,7 +30,7 @@ def argument(value: Any, name: str) -> dict[str, Any]:
 
 def listed(values: Sequence[Any], name: str) -> dict[str, Any]:
     """Return the union that the schema has for a list."""
-    names = [f"{name}_{place}" for place in range(len(values))]
+    names = [f"{name}_{index}" for index in range(len(values))]
     if any(isinstance(value, Given) for value in values):
         items = [argument(v, n) for v, n in zip(values, names, strict=True)]
         if all(isinstance(value, Given) for value in values):
@@ -56,11 +56,11 @@ def size_name(value: Extent) -> str:
 def written(case: Case) -> dict[str, Any]:
     """Return the JSON of the program that calls the operator of a case."""
     inputs = {name: meta(x.dtype, x.dims) for name, x in case.given.items()}
-    found = [case.results(case.arrays(size)) for size in SIZES]
-    names = [f"result_{i}" for i in range(len(found[0]) - len(case.changed))]
+    results = [case.results(case.arrays(size)) for size in SIZES]
+    names = [f"result_{i}" for i in range(len(results[0]) - len(case.changed))]
     values = {
         name: meta(small.dtype.name, extents(name, small, large))
-        for name, small, large in zip(names, *found, strict=False)
+        for name, small, large in zip(names, *results, strict=False)
     }
     listed = isinstance(case.expected(*case.arrays(SIZES[0])), list)
     refs = [ref(name) for name in names]
@@ -105,11 +105,11 @@ def sizes_of(case: Case) -> Mapping[str, Any]:
         for value in case.args.values()
         for item in (value if isinstance(value, list | tuple) else [value])
     ]
-    found = {}
+    results = {}
     for item in flat:
         if isinstance(item, Extent):
             name = size_name(item)
-            found[name] = {
+            results[name] = {
                 "target": "torch.ops.aten.sym_size.int",
                 "inputs": [
                     {"name": "self", "arg": ref(first), "kind": 1},
@@ -119,4 +119,4 @@ def sizes_of(case: Case) -> Mapping[str, Any]:
                 "metadata": {},
                 "name": name,
             }
-    return found
+    return results

@@ -40,9 +40,9 @@ def linear(aligned: bool, scales: Sequence[float] | None = None) -> Any:
         out = np.zeros((new, old))
         scale = 1 / scales[axis] if scales else old / new
         for i in range(new):
-            place = max(source(i, old, new, scale, aligned), 0.0)
-            low = min(int(place), old - 1)
-            part = place - low
+            index = max(source(i, old, new, scale, aligned), 0.0)
+            low = min(int(index), old - 1)
+            part = index - low
             out[i, low] += 1 - part
             out[i, min(low + 1, old - 1)] += part
         return out
@@ -62,10 +62,10 @@ def cubic(aligned: bool) -> Any:
     def rows(axis: int, old: int, new: int) -> Array:
         out = np.zeros((new, old))
         for i in range(new):
-            place = source(i, old, new, old / new, aligned)
-            low = math.floor(place)
+            index = source(i, old, new, old / new, aligned)
+            low = math.floor(index)
             for tap in range(low - 1, low + 3):
-                out[i, min(max(tap, 0), old - 1)] += weight(place - tap)
+                out[i, min(max(tap, 0), old - 1)] += weight(index - tap)
         return out
 
     return rows
@@ -80,14 +80,14 @@ def sampled(x: Array, grid: Array) -> Any:
     """Return bilinear samples; what is outside is 0, corners are ends."""
     n, c, h, w = x.shape
     out = np.zeros((n, c, *grid.shape[1:3]))
-    for place in np.ndindex(n, *grid.shape[1:3]):
-        gx, gy = grid[place].astype(np.float64)
+    for index in np.ndindex(n, *grid.shape[1:3]):
+        gx, gy = grid[index].astype(np.float64)
         px, py = (gx + 1) / 2 * (w - 1), (gy + 1) / 2 * (h - 1)
         for i, j in np.ndindex(2, 2):
             a, b = math.floor(py) + i, math.floor(px) + j
             if 0 <= a < h and 0 <= b < w:
                 part = (1 - abs(py - a)) * (1 - abs(px - b))
-                out[(place[0], slice(None), *place[1:])] += part * x[place[0], :, a, b]
+                out[(index[0], slice(None), *index[1:])] += part * x[index[0], :, a, b]
     return out.astype(x.dtype)
 
 

@@ -19,8 +19,8 @@ def twice(function: Any) -> Any:
     """Return a result, which is what the tensor that is changed holds too."""
 
     def run(*given: Array) -> Any:
-        made = np.asarray(function(*given)).astype(given[0].dtype)
-        return made, made
+        result = np.asarray(function(*given)).astype(given[0].dtype)
+        return result, result
 
     return run
 
@@ -33,10 +33,10 @@ def trilinear(x: Array, grid: Array) -> Array:
         at = (grid[n, i, j, k] + 1) / 2 * (sizes - 1)
         low = np.floor(at).astype(int)
         for corner in np.ndindex(2, 2, 2):
-            place = low + corner
-            if ((place >= 0) & (place < sizes)).all():
-                share = np.prod(1 - abs(at - place))
-                out[n, :, i, j, k] += share * x[n, :, place[2], place[1], place[0]]
+            index = low + corner
+            if ((index >= 0) & (index < sizes)).all():
+                share = np.prod(1 - abs(at - index))
+                out[n, :, i, j, k] += share * x[n, :, index[2], index[1], index[0]]
     return out.astype(x.dtype)
 
 

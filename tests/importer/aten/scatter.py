@@ -22,10 +22,10 @@ def scattered(how: Any, axis: int = 1) -> Any:
 
     def run(x: Any, index: Any, source: Any) -> Any:
         out = np.array(x)
-        for place in np.ndindex(index.shape):
-            at = list(place)
-            at[axis] = index[place]
-            value = source if np.ndim(source) == 0 else source[place]
+        for position in np.ndindex(index.shape):
+            at = list(position)
+            at[axis] = index[position]
+            value = source if np.ndim(source) == 0 else source[position]
             out[tuple(at)] = how(out[tuple(at)], value)
         return out
 

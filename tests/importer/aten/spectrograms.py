@@ -39,8 +39,8 @@ def centred(x: Array, window: Array) -> Any:
 
 
 def as_pairs(x: Array, window: Array) -> Array:
-    made = spectrum(True)(x, window)
-    return np.stack([made.real, made.imag], -1)
+    result = spectrum(True)(x, window)
+    return np.stack([result.real, result.imag], -1)
 
 
 def signal(centre: bool, length: int | None = None, norm: Any = "backward") -> Any:
@@ -53,15 +53,15 @@ def signal(centre: bool, length: int | None = None, norm: Any = "backward") -> A
         total = N_FFT + HOP * (x.shape[-1] - 1)
         out, share = np.zeros((*x.shape[:-2], total)), np.zeros(total)
         for i in range(x.shape[-1]):
-            place = slice(i * HOP, i * HOP + N_FFT)
-            out[..., place] += frames[..., i] * wide
-            share[place] += wide**2
+            index = slice(i * HOP, i * HOP + N_FFT)
+            out[..., index] += frames[..., i] * wide
+            share[index] += wide**2
         start = N_FFT // 2 if centre else 0
         end = total - start if length is None else start + length
-        made = out[..., start:end] / share[start:end]
-        missing = 0 if length is None else length - made.shape[-1]
-        widths = [(0, 0)] * (made.ndim - 1) + [(0, missing)]
-        return np.pad(made, widths).astype(np.float32)
+        result = out[..., start:end] / share[start:end]
+        missing = 0 if length is None else length - result.shape[-1]
+        widths = [(0, 0)] * (result.ndim - 1) + [(0, missing)]
+        return np.pad(result, widths).astype(np.float32)
 
     return run
 

@@ -16,8 +16,8 @@ def strided(size: tuple[int, ...], stride: tuple[int, ...], offset: int = 0) -> 
     def run(x: Array) -> Array:
         flat = x.ravel()
         out = np.zeros(size, x.dtype)
-        for place in np.ndindex(*size):
-            out[place] = flat[offset + int(np.dot(place, stride))]
+        for index in np.ndindex(*size):
+            out[index] = flat[offset + int(np.dot(index, stride))]
         return out
 
     return run

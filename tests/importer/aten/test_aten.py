@@ -22,17 +22,17 @@ def test_an_operator_computes_what_it_says(case: Case, tmp_path: Path) -> None:
         arrays = case.arrays(size)
         result = model(*(burn.tensor(paired(array)) for array in arrays))
         several = result if isinstance(result, tuple) else (result,)
-        found = [np.asarray(x.numpy()) for x in several]
-        compare(case, found, case.results(arrays))
+        results = [np.asarray(x.numpy()) for x in several]
+        compare(case, results, case.results(arrays))
 
 
-def compare(case: Case, found: list[Array], expected: list[Array]) -> None:
+def compare(case: Case, actual: list[Array], expected: list[Array]) -> None:
     """Return if results are those expected, dtypes and shapes included."""
-    found, expected = list(map(paired, found)), list(map(paired, expected))
-    assert [(x.dtype, x.shape) for x in found] == [
+    actual, expected = list(map(paired, actual)), list(map(paired, expected))
+    assert [(x.dtype, x.shape) for x in actual] == [
         (x.dtype, x.shape) for x in expected
     ], case.name
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(actual, expected, strict=True):
         if a.dtype.kind not in "iub":
             a, b = a.astype(np.float64), b.astype(np.float64)
         np.testing.assert_allclose(a, b, case.tolerance, case.tolerance)

@@ -33,5 +33,5 @@ def test_numbers_are_those_that_were_asked_for(draw: Draw, tmp_path: Path) -> No
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch")
 @pytest.mark.parametrize("draw", DRAWS, ids=named)
 def test_they_are_those_of_pytorch(draw: Draw) -> None:
-    (found,) = arrays(called(draw.case)(*map(tensor, draw.case.arrays(0))))
-    draw.check(found)
+    (result,) = arrays(called(draw.case)(*map(tensor, draw.case.arrays(0))))
+    draw.check(result)

@@ -78,8 +78,8 @@ def test_attention_is_found_with_its_guard(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     q, k, v = (rng.normal(size=(3, 2, 5, 4)).astype(np.float32) for _ in range(3))
     expected = softmax(q @ k.transpose(0, 1, 3, 2) / 2) @ v
-    found = model(*map(burn.tensor, (q, k, v))).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    actual = model(*map(burn.tensor, (q, k, v))).numpy()
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_hard_swish_is_found_between_two_bounds(tmp_path: Path) -> None:

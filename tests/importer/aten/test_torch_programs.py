@@ -59,8 +59,8 @@ def test_a_program_computes_what_pytorch_does(
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             expected = flat(module(function).eval()(*given))
-        found = flat(model(*(burn.tensor(x.numpy()) for x in given)))
-        compare(found, expected)
+        result = flat(model(*(burn.tensor(x.numpy()) for x in given)))
+        compare(result, expected)
 
 
 def check_refusal(error: UnsupportedModel, decomposed: bool) -> None:
@@ -70,10 +70,10 @@ def check_refusal(error: UnsupportedModel, decomposed: bool) -> None:
         assert in_place or any(reason in problem.message for reason in REASONS), problem
 
 
-def compare(found: Sequence[Any], expected: Sequence[Any]) -> None:
+def compare(actual: Sequence[Any], expected: Sequence[Any]) -> None:
     """Return if tensors of ours are those of PyTorch, dtypes and shapes included."""
-    assert len(found) == len(expected)
-    for a, b in zip(found, expected, strict=True):
+    assert len(actual) == len(expected)
+    for a, b in zip(actual, expected, strict=True):
         assert (str(a.dtype), a.shape) == (str(b.dtype).split(".")[1], tuple(b.shape))
         numbers = a.numpy().astype(np.float64)
         np.testing.assert_allclose(numbers, b.double().numpy(), 1e-4, 1e-5)

@@ -89,12 +89,12 @@ def function(text: str) -> Any:
 
     plain_ones = (assigned, assigned_slice, without_gradient, autocast)
     helpers: tuple[Any, ...] = (*plain_ones, looped, scanned, matrix_parts)
-    known = {helper.__name__: helper for helper in helpers}
-    scope = {"torch": torch, "F": functional, **known}
-    made = eval(f"lambda x, y=None: {text}", scope)
+    helpers_by_name = {helper.__name__: helper for helper in helpers}
+    scope = {"torch": torch, "F": functional, **helpers_by_name}
+    output = eval(f"lambda x, y=None: {text}", scope)
 
     def plain(*given: Any) -> Any:
-        result = made(*given)
+        result = output(*given)
         return tuple(result) if isinstance(result, tuple) else result
 
     return plain if " y" in text or "(y" in text else lambda x, *_: plain(x)

@@ -71,8 +71,8 @@ def convolutions(count: int) -> Iterator[Entry]:
     for padding in ("same", "valid"):
         yield f"{conv.__name__} {padding}", conv(4, 4, 3, padding=padding), (x,)
     for mode in ("reflect", "circular", "replicate"):
-        made = conv(4, 4, 3, padding=1, padding_mode=mode)
-        yield f"{conv.__name__} {mode}", made, (x,)
+        result = conv(4, 4, 3, padding=1, padding_mode=mode)
+        yield f"{conv.__name__} {mode}", result, (x,)
     for kind in ("Reflection", "Replication", "Zero", "Circular"):
         yield f"{kind}Pad{count}d", getattr(nn, f"{kind}Pad{count}d")(1), (x,)
     yield f"ConstantPad{count}d", getattr(nn, f"ConstantPad{count}d")(1, 2.5), (x,)

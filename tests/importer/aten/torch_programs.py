@@ -50,13 +50,13 @@ def called(case: Case) -> Callable[..., Any]:
         left = iter(given[1:] if SIZED in case.given else given)
         args = {key: filled(value, left, given) for key, value in case.args.items()}
         count = list(args).index("self") + 1 if "self" in args else 0
-        made = op(*list(args.values())[:count], **dict(list(args.items())[count:]))
-        several = tuple(made) if isinstance(made, tuple | list) else (made,)
+        result = op(*list(args.values())[:count], **dict(list(args.items())[count:]))
+        several = tuple(result) if isinstance(result, tuple | list) else (result,)
         if case.changed:
             names = list(case.given)
             after = (given[names.index(name)] for name in case.changed)
             return *several, *after
-        return made[0] if case.first else made
+        return result[0] if case.first else result
 
     return run
 
@@ -82,8 +82,10 @@ def module(function: Any) -> Any:
 
     if isinstance(function, torch.nn.Module):
         return function
-    made: Any = type("Net", (torch.nn.Module,), {"forward": lambda _, *x: function(*x)})
-    return made()
+    result: Any = type(
+        "Net", (torch.nn.Module,), {"forward": lambda _, *x: function(*x)}
+    )
+    return result()
 
 
 def exported(

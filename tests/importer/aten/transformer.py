@@ -51,8 +51,8 @@ def attention(average: bool = True, spread: Any = None) -> Any:
     def run(*given: Array) -> Any:
         (w, b, p, c), masks = given[3:7], given[7:]
         hidden = spread(masks[0] != 0) if masks else None
-        made, weights = attended(given[:3], w, b, hidden)
-        return made @ p.T + c, weights.mean(1) if average else weights
+        result, weights = attended(given[:3], w, b, hidden)
+        return result @ p.T + c, weights.mean(1) if average else weights
 
     return run
 

@@ -30,17 +30,17 @@ def convolved(
     ]
     out = np.zeros((len(x), len(weight), *count), x.dtype)
     per, rows = weight.shape[1], len(weight) // groups
-    for place in np.ndindex(*count):
+    for index in np.ndindex(*count):
         for tap in np.ndindex(*kernel):
             at = tuple(
                 p * s + t * d
-                for p, s, t, d in zip(place, stride, tap, dilation, strict=True)
+                for p, s, t, d in zip(index, stride, tap, dilation, strict=True)
             )
             for group in range(groups):
                 part = x[(slice(None), slice(group * per, (group + 1) * per), *at)]
                 own = slice(group * rows, (group + 1) * rows)
                 factor = weight[(own, slice(None), *tap)]
-                out[(slice(None), own, *place)] += part @ factor.T
+                out[(slice(None), own, *index)] += part @ factor.T
     if bias is None:
         return out
     return np.asarray(out + bias.reshape(-1, *(1 for _ in kernel)))
@@ -63,16 +63,16 @@ def spread(
     ]
     rows, per = weight.shape[1], len(weight) // groups
     out = np.zeros((len(x), rows * groups, *full), x.dtype)
-    for place in np.ndindex(*size):
+    for index in np.ndindex(*size):
         for tap in np.ndindex(*kernel):
             at = tuple(
                 p * s + t * d
-                for p, s, t, d in zip(place, stride, tap, dilation, strict=True)
+                for p, s, t, d in zip(index, stride, tap, dilation, strict=True)
             )
             for group in range(groups):
                 own = slice(group * per, (group + 1) * per)
                 factor = weight[(own, slice(None), *tap)]
-                part = x[(slice(None), own, *place)] @ factor
+                part = x[(slice(None), own, *index)] @ factor
                 out[(slice(None), slice(group * rows, (group + 1) * rows), *at)] += part
     cut = [slice(p, n - p) for n, p in zip(full, padding, strict=True)]
     return out[(slice(None), slice(None), *cut)]
@@ -100,12 +100,12 @@ def pooled(
     ]
     lead = x.shape[: -len(kernel)]
     out = np.zeros((*lead, *count), np.float64)
-    for place in np.ndindex(*out.shape):
-        plane = x[place[: len(lead)]]
-        at = place[len(lead) :]
+    for index in np.ndindex(*out.shape):
+        plane = x[index[: len(lead)]]
+        at = index[len(lead) :]
         taps = list(taps_of(plane.shape, at, kernel, stride, padding, dilation))
         values = [plane[tap] if inside else fill for tap, inside in taps]
-        out[place] = function(np.array(values, np.float64))
+        out[index] = function(np.array(values, np.float64))
     return out.astype(x.dtype)
 
 
@@ -123,12 +123,12 @@ def taps_of(
 ) -> Iterator[tuple[tuple[int, ...], bool]]:
     """Yield the places of a window, and whether they are inside of the plane."""
     for tap in np.ndindex(*kernel):
-        place = tuple(
+        index = tuple(
             a * s + t * d - p
             for a, s, t, d, p in zip(at, stride, tap, dilation, padding, strict=True)
         )
-        if all(i < n + p for i, n, p in zip(place, shape, padding, strict=True)):
-            yield place, all(0 <= i < n for i, n in zip(place, shape, strict=True))
+        if all(i < n + p for i, n, p in zip(index, shape, padding, strict=True)):
+            yield index, all(0 <= i < n for i, n in zip(index, shape, strict=True))
 
 
 def resampled(x: Array, sizes: Ints, rows: Callable[[int, int, int], Array]) -> Array:

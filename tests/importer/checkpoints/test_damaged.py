@@ -240,9 +240,9 @@ def test_files_cut_off_at_every_byte(container: str, place: Path) -> None:
             opened(place, content[:end])
 
 
-def values(found: Checkpoint) -> dict[str, bytes]:
+def values(results: Checkpoint) -> dict[str, bytes]:
     """Return the bytes of all tensors."""
-    return {name: found[name].array().tobytes() for name in found}
+    return {name: results[name].array().tobytes() for name in results}
 
 
 def survives(content: bytes, folder: Path) -> None:
@@ -250,8 +250,8 @@ def survives(content: bytes, folder: Path) -> None:
     path = folder / "fuzzed"
     path.write_bytes(content)
     try:
-        found = read(path, limits=Limits(operations=20_000, entries=5000))
-        values(found)
+        result = read(path, limits=Limits(operations=20_000, entries=5000))
+        values(result)
     except ModelError as error:
         assert str(error).startswith("fuzzed: ")
 
@@ -345,9 +345,9 @@ def test_places_that_are_no_files(place: Path) -> None:
 
 def test_bools_of_other_bytes(place: Path) -> None:
     stored = Stored("0", "BoolStorage", b"\0\1\2", 3)
-    found = opened(place, zip_file([view(stored, (3,))]))
+    result = opened(place, zip_file([view(stored, (3,))]))
     with pytest.raises(InvalidModel, match="bytes 0 and 1 in a bool tensor, got 2"):
-        found["0"].array()
+        result["0"].array()
     fine = Stored("0", "BoolStorage", b"\0\1\1", 3)
     array = opened(place, zip_file([view(fine, (3,))]))["0"].array()
     np.testing.assert_array_equal(array, [False, True, True])

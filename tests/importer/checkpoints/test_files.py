@@ -58,11 +58,11 @@ def opened(folder: Path, content: bytes, key: str | None = None) -> Checkpoint:
     return read(path, key)
 
 
-def same(found: Array, expected: Array) -> None:
+def same(actual: Array, expected: Array) -> None:
     """Return if two arrays are equal to the bit, and the first is read-only."""
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-    assert found.tobytes() == expected.tobytes()
-    assert not found.flags.writeable
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    assert actual.tobytes() == expected.tobytes()
+    assert not actual.flags.writeable
 
 
 def numbers(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
@@ -85,14 +85,14 @@ def test_every_container_and_protocol(
     container: str, protocol: int, tmp_path: Path
 ) -> None:
     root = {"a.w": tensor("0", W), "b": [tensor("1", V), {"c": tensor("2", W[0])}]}
-    found = opened(tmp_path, CONTAINERS[container](root, protocol))
-    assert list(found) == ["a.w", "b.0", "b.1.c"]
+    actual = opened(tmp_path, CONTAINERS[container](root, protocol))
+    assert list(actual) == ["a.w", "b.0", "b.1.c"]
     for array, name in ((W, "a.w"), (V, "b.0"), (W[0], "b.1.c")):
-        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
-        same(found[name].array(), array)
+        assert (actual[name].dtype, actual[name].shape) == (array.dtype, array.shape)
+        same(actual[name].array(), array)
     kind = {"following": "zip"}.get(container, container)
-    assert (found.format, found.producer) == (kind, "pytorch")
-    assert found.skipped == {} and found.scalars == {}
+    assert (actual.format, actual.producer) == (kind, "pytorch")
+    assert actual.skipped == {} and actual.scalars == {}
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
@@ -100,8 +100,8 @@ def test_every_container_and_protocol(
 def test_every_dtype(container: str, dtype: np.dtype[Any], tmp_path: Path) -> None:
     array = numbers(dtype, (3, 2, 5))
     root = {"x": tensor("0", W), "y": tensor("1", array)}
-    found = opened(tmp_path, CONTAINERS[container](root))
-    same(found["y"].array(), array)
+    result = opened(tmp_path, CONTAINERS[container](root))
+    same(result["y"].array(), array)
 
 
 VIEWS: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
@@ -120,14 +120,14 @@ VIEWS: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
 def test_strides_are_honoured(container: str, kind: str, tmp_path: Path) -> None:
     shape, steps, offset = VIEWS[kind]
     root = [view(storage("7", W), shape, steps, offset)]
-    found = opened(tmp_path, CONTAINERS[container](root))["0"]
+    result = opened(tmp_path, CONTAINERS[container](root))["0"]
     places = np.full(shape, offset)
     for axis, step in enumerate(steps):
         at = np.arange(shape[axis]) * step
         places = places + at.reshape(
             [-1 if n == axis else 1 for n in range(len(shape))]
         )
-    same(found.array(), W.reshape(-1)[places].astype(np.float32))
+    same(result.array(), W.reshape(-1)[places].astype(np.float32))
 
 
 @pytest.mark.parametrize("container", ["zip", "following", "torchscript", "legacy"])
@@ -138,16 +138,16 @@ def test_tensors_of_one_storage_share_it(container: str, tmp_path: Path) -> None
         "b": view(stored, (5, 3), (1, 5), 15),
         "c": tensor("1", W),
     }
-    found = opened(tmp_path, CONTAINERS[container](root))
-    a, b, c = (found[name].array() for name in "abc")
+    actual = opened(tmp_path, CONTAINERS[container](root))
+    a, b, c = (actual[name].array() for name in "abc")
     same(b, W[1].T)
-    assert np.shares_memory(a, b) and np.shares_memory(a, found["a"].array())
+    assert np.shares_memory(a, b) and np.shares_memory(a, actual["a"].array())
     assert not np.shares_memory(a, c)
 
 
 def test_storages_are_mapped(tmp_path: Path) -> None:
-    found = opened(tmp_path, zip_file({"w": tensor("0", W)}))
-    array: Any = found["w"].array()
+    result = opened(tmp_path, zip_file({"w": tensor("0", W)}))
+    array: Any = result["w"].array()
     while isinstance(array, np.ndarray):
         array = array.base
     assert isinstance(array, memoryview)
@@ -165,9 +165,9 @@ def test_views_of_legacy_storages(tmp_path: Path) -> None:
     whole = storage("10", W)
     part = Stored("11", "FloatStorage", b"", 12, root=whole, offset=9)
     root = {"part": view(part, (2, 3), (6, 2), 1), "whole": view(whole, (30,))}
-    found = opened(tmp_path, legacy_file(root))
-    same(found["part"].array(), W.reshape(-1)[9:21].reshape(2, 6)[:, 1::2].copy())
-    assert np.shares_memory(found["part"].array(), found["whole"].array())
+    actual = opened(tmp_path, legacy_file(root))
+    same(actual["part"].array(), W.reshape(-1)[9:21].reshape(2, 6)[:, 1::2].copy())
+    assert np.shares_memory(actual["part"].array(), actual["whole"].array())
     for count, offset in ((12, 19), (31, 0), (-1, 3), (2, -1)):
         bad = Stored("11", "FloatStorage", b"", count, root=whole, offset=offset)
         with pytest.raises(InvalidModel, match="a view within 30 elements"):
@@ -208,18 +208,18 @@ def test_quantised_tensors_are_their_integers(tmp_path: Path) -> None:
         name: Call(rebuild, (stored, 0, (4, 3, 2), (6, 2, 1), how, False, ORDERED))
         for name, how in (("whole", whole), ("channels", channels), ("odd", (1, 2)))
     }
-    found = opened(tmp_path, zip_file(root))
-    same(found["whole"].array(), integers)
-    same(found["channels"].array(), integers)
-    scaling = found["whole"].quantization
+    actual = opened(tmp_path, zip_file(root))
+    same(actual["whole"].array(), integers)
+    same(actual["channels"].array(), integers)
+    scaling = actual["whole"].quantization
     assert scaling is not None
     assert (scaling.scale, scaling.zero_point, scaling.axis) == (0.25, 3, None)
-    scaling = found["channels"].quantization
+    scaling = actual["channels"].quantization
     assert scaling is not None and scaling.axis == 0
     assert isinstance(scaling.scale, Tensor) and isinstance(scaling.zero_point, Tensor)
     same(scaling.scale.array(), scales)
     same(scaling.zero_point.array(), zeros)
-    assert found.skipped == {"odd": "a tensor quantised in a way that is not known"}
+    assert actual.skipped == {"odd": "a tensor quantised in a way that is not known"}
 
 
 PARAMETER = Name("torch._utils", "_rebuild_parameter")
@@ -267,8 +267,8 @@ NUMPY = {
 @pytest.mark.parametrize("core", ["numpy.core", "numpy._core"])
 def test_arrays_of_numpy(name: str, protocol: int, core: str, tmp_path: Path) -> None:
     array = NUMPY[name]
-    found = opened(tmp_path, bare_file({"x": numpy_array(array, core)}, protocol))
-    same(found["x"].array(), array.astype(array.dtype.newbyteorder("=")))
+    result = opened(tmp_path, bare_file({"x": numpy_array(array, core)}, protocol))
+    same(result["x"].array(), array.astype(array.dtype.newbyteorder("=")))
 
 
 def numpy_array(array: Array, core: str = "numpy.core") -> Call:
@@ -293,17 +293,17 @@ def test_a_tensor_saved_as_an_array(tmp_path: Path) -> None:
         name: Call(function, (numpy_array(W), Name("torch", dtype), "xla", False))
         for name, dtype in (("same", "float32"), ("other", "float16"))
     }
-    found = opened(tmp_path, bare_file(root, 4))
-    same(found["same"].array(), W)
-    assert found.skipped == {"other": "a tensor of torch.float16 saved as float32"}
+    actual = opened(tmp_path, bare_file(root, 4))
+    same(actual["same"].array(), W)
+    assert actual.skipped == {"other": "a tensor of torch.float16 saved as float32"}
 
 
 def test_an_object_of_no_class_is_inert(tmp_path: Path) -> None:
     space = New(Name("argparse", "Namespace"), (), {"lr": 0.1, "w": tensor("1", V)})
-    found = opened(tmp_path, zip_file({"args": space, "w": tensor("0", W)}))
-    assert list(found) == ["w"]
+    actual = opened(tmp_path, zip_file({"args": space, "w": tensor("0", W)}))
+    assert list(actual) == ["w"]
     reason = "an object of argparse.Namespace, which is not built"
-    assert found.skipped == {"args": reason}
+    assert actual.skipped == {"args": reason}
 
 
 def wide(content: bytes) -> bytes:
@@ -321,10 +321,10 @@ def wide(content: bytes) -> bytes:
         fields[11] = len(extra)
         listed += struct.pack("<4s6H3I5H2I", *fields) + name + extra
         at += 46 + len(name)
-    place = begin + len(listed)
+    index = begin + len(listed)
     tail = struct.pack("<4sQ2H2I", b"PK\6\6", 44, 45, 45, 0, 0)
     tail += struct.pack("<4Q", count, count, len(listed), begin)
-    tail += struct.pack("<4sIQI", b"PK\6\7", 0, place, 1)
+    tail += struct.pack("<4sIQI", b"PK\6\7", 0, index, 1)
     few = struct.pack(
         "<4s4H2IH", b"PK\5\6", 0, 0, *[2**16 - 1] * 2, *[2**32 - 1] * 2, 0
     )
@@ -333,9 +333,9 @@ def wide(content: bytes) -> bytes:
 
 def test_archives_of_the_wide_form(tmp_path: Path) -> None:
     content = wide(zip_file({"w": tensor("0", W), "v": tensor("1", V)}))
-    found = opened(tmp_path, content)
-    same(found["w"].array(), W)
-    same(found["v"].array(), V)
+    result = opened(tmp_path, content)
+    same(result["w"].array(), W)
+    same(result["v"].array(), V)
     for at, message in (
         (content.rindex(b"PK\6\6"), "whose end is damaged"),
         (content.rindex(b"PK\1\2"), "list is damaged"),

@@ -19,12 +19,12 @@ def imported(tmp_path: Path, proto: onnx.ModelProto, x: Array) -> nn.Module:
     """The module of a file, which gives what onnxruntime gives."""
     path = saved(tmp_path / "model.onnx", proto)
     module, name = generate(path, tmp_path)
-    found = getattr(import_file(module), name).load()
-    assert isinstance(found, nn.Module)
+    actual = getattr(import_file(module), name).load()
+    assert isinstance(actual, nn.Module)
     (expected,) = onnxruntime_outputs(path, {"x": x})
-    for each in (found, load(path)):
+    for each in (actual, load(path)):
         np.testing.assert_allclose(call(each, [x])[0], expected, rtol=1e-5)
-    return found
+    return actual
 
 
 def source(tmp_path: Path) -> str:
@@ -223,9 +223,9 @@ def test_buffers_are_told_from_weights(tmp_path: Path) -> None:
         "sub_1": mask,
     }
     module = imported(tmp_path, exported(nodes, weights, [8, 8]), drawn(8, 8, seed=5))
-    found = kinds(module)
-    assert [path for path, trained in found.items() if trained] == ["att.scale"]
-    assert len(found) == 4  # the triangle is computed
+    actual = kinds(module)
+    assert [path for path, trained in actual.items() if trained] == ["att.scale"]
+    assert len(actual) == 4  # the triangle is computed
 
 
 def test_positions_and_types_without_a_key_are_computed(tmp_path: Path) -> None:

@@ -70,17 +70,17 @@ def test_a_pickled_module_has_the_names_of_its_state_dict(
         {"scale": tensor("3", W[1])},
         parts={"0": part, "norm": norm, "tied": part, "gone": None},
     )
-    found = opened(tmp_path, write(net, protocol))
-    assert list(found) == ["scale", "0.weight", "norm.mean", "tied.weight"]
-    same(found["norm.mean"].array(), V)
+    actual = opened(tmp_path, write(net, protocol))
+    assert list(actual) == ["scale", "0.weight", "norm.mean", "tied.weight"]
+    same(actual["norm.mean"].array(), V)
     if write is not bare_file:  # whose storages are written wherever they are used
-        tied = found["tied.weight"].array()
-        assert np.shares_memory(found["0.weight"].array(), tied)
+        tied = actual["tied.weight"].array()
+        assert np.shares_memory(actual["0.weight"].array(), tied)
     inside = opened(tmp_path, write({"epoch": 3, "model": net}, protocol))
-    assert list(inside) == [f"model.{name}" for name in found]
+    assert list(inside) == [f"model.{name}" for name in actual]
     assert inside.scalars == {"epoch": 3}
     assert list(opened(tmp_path, write({"model": net}, protocol), "model")) == list(
-        found
+        actual
     )
 
 
@@ -113,12 +113,12 @@ CHECKPOINT = {
 
 @pytest.mark.parametrize("write", [zip_file, legacy_file, bare_file])
 def test_a_checkpoint(write: Any, tmp_path: Path) -> None:
-    found = opened(tmp_path, write(CHECKPOINT, 4))
+    actual = opened(tmp_path, write(CHECKPOINT, 4))
     names = ["state_dict.net.w", "state_dict.net.b", "optimizer.state.0.avg"]
-    assert list(found) == names
-    same(found["optimizer.state.0.avg"].array(), W[0])
-    assert found.producer == "pytorch-lightning 2.4.0"
-    assert found.scalars == {
+    assert list(actual) == names
+    same(actual["optimizer.state.0.avg"].array(), W[0])
+    assert actual.producer == "pytorch-lightning 2.4.0"
+    assert actual.scalars == {
         "epoch": 7,
         "optimizer.state.0.step": 4,
         **{f"kept.{n}": n for n in range(3)},
@@ -128,7 +128,7 @@ def test_a_checkpoint(write: Any, tmp_path: Path) -> None:
         "optimizer.param_groups.0.foreach": None,
         "pytorch-lightning_version": "2.4.0",
     }
-    assert found.skipped == {
+    assert actual.skipped == {
         "hyper_parameters": "an object of pathlib.PosixPath, which is not built",
         "factory": "the name builtins.list, which is not looked up",
         "rng": "5 bytes",
@@ -148,9 +148,9 @@ def test_a_checkpoint(write: Any, tmp_path: Path) -> None:
     ],
 )
 def test_a_top_level_key(key: str, names: list[str], tmp_path: Path) -> None:
-    found = opened(tmp_path, zip_file(CHECKPOINT), key)
-    assert list(found) == names
-    assert found.producer == "pytorch-lightning 2.4.0"
+    actual = opened(tmp_path, zip_file(CHECKPOINT), key)
+    assert list(actual) == names
+    assert actual.producer == "pytorch-lightning 2.4.0"
 
 
 @pytest.mark.parametrize("key", ["model", "state_dict.w", "", "epoch.x"])
@@ -167,10 +167,10 @@ def test_names_as_odd_as_they_come(tmp_path: Path) -> None:
     names += ["__import__('os').system('touch pwned')", "\ud800", "x" * 300]
     arrays = {name: W + n for n, name in enumerate(names)}
     root = {name: tensor(str(n), a) for n, (name, a) in enumerate(arrays.items())}
-    found = opened(tmp_path, zip_file({**root, 5: tensor("9", V)}))
-    assert list(found) == [*names, "5"]
+    actual = opened(tmp_path, zip_file({**root, 5: tensor("9", V)}))
+    assert list(actual) == [*names, "5"]
     for name, array in arrays.items():
-        same(found[name].array(), array)
+        same(actual[name].array(), array)
 
 
 def test_two_tensors_of_one_name(tmp_path: Path) -> None:
@@ -189,8 +189,8 @@ def test_a_tensor_alone_and_no_tensor(tmp_path: Path) -> None:
 
 def test_dicts_and_lists_of_classes(tmp_path: Path) -> None:
     root = New(Name("mine", "Config"), items={"w": tensor("0", W), "n": 4})
-    found = opened(tmp_path, zip_file(root))
-    assert (list(found), found.scalars) == (["w"], {"n": 4})
+    actual = opened(tmp_path, zip_file(root))
+    assert (list(actual), actual.scalars) == (["w"], {"n": 4})
     code = Writer(2).code(New(Name("mine", "List"))) + b"K\5a"
     assert opened(tmp_path, zip_file([Raw(code)])).scalars == {"0.0": 5}
 
@@ -212,21 +212,21 @@ def test_a_torchscript_archive(tmp_path: Path) -> None:
         packed=packed,
     )
     constants = (tensor("0", V[0]), 4, tensor("1", W[1]))
-    found = opened(tmp_path, script_file(root, constants))
-    assert found.format == "torchscript"
-    assert list(found) == ["weight", "part.bias", "tables.0"]
-    same(found["part.bias"].array(), V)
-    assert list(found.constants) == ["c0", "c2"]
-    same(found.constants["c0"].array(), V[0])
-    same(found.constants["c2"].array(), W[1])
-    assert list(found.skipped) == ["packed"]
+    actual = opened(tmp_path, script_file(root, constants))
+    assert actual.format == "torchscript"
+    assert list(actual) == ["weight", "part.bias", "tables.0"]
+    same(actual["part.bias"].array(), V)
+    assert list(actual.constants) == ["c0", "c2"]
+    same(actual.constants["c0"].array(), V[0])
+    same(actual.constants["c2"].array(), W[1])
+    assert list(actual.skipped) == ["packed"]
 
 
 def test_what_an_archive_says_of_itself(tmp_path: Path) -> None:
-    found = opened(tmp_path, zip_file({"w": tensor("0", W)}))
-    assert found.metadata == {"version": "3", "byteorder": "little"}
-    assert found.path == tmp_path / "net.pt"
-    assert found.constants == {} and len(found) == 1 and "w" in found
+    actual = opened(tmp_path, zip_file({"w": tensor("0", W)}))
+    assert actual.metadata == {"version": "3", "byteorder": "little"}
+    assert actual.path == tmp_path / "net.pt"
+    assert actual.constants == {} and len(actual) == 1 and "w" in actual
 
 
 def sharded(folder: Path, kind: str) -> tuple[Path, dict[str, Array]]:
@@ -252,12 +252,12 @@ def sharded(folder: Path, kind: str) -> tuple[Path, dict[str, Array]]:
 @pytest.mark.parametrize("kind", ["safetensors", "bin"])
 def test_shards(kind: str, tmp_path: Path) -> None:
     index, arrays = sharded(tmp_path, kind)
-    found = read(index)
-    assert sorted(found) == sorted(arrays) and found.format == "sharded"
+    actual = read(index)
+    assert sorted(actual) == sorted(arrays) and actual.format == "sharded"
     for name, array in arrays.items():
-        same(found[name].array(), array)
-        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
-    assert found.metadata == {"total_size": "9"}
+        same(actual[name].array(), array)
+        assert (actual[name].dtype, actual[name].shape) == (array.dtype, array.shape)
+    assert actual.metadata == {"total_size": "9"}
 
 
 @pytest.mark.parametrize(
@@ -305,16 +305,16 @@ def test_indexes_that_are_wrong(text: str, message: str, tmp_path: Path) -> None
 def test_a_tensor_that_the_index_leaves_out(tmp_path: Path) -> None:
     index, _ = sharded(tmp_path, "bin")
     index.write_text('{"weight_map": {"c": "one.bin"}}')
-    found = read(index)
-    assert list(found) == ["c"] and list(found.skipped) == ["a.w in one.bin"]
+    actual = read(index)
+    assert list(actual) == ["c"] and list(actual.skipped) == ["a.w in one.bin"]
 
 
 def test_a_safetensors_file(tmp_path: Path) -> None:
     write_record(tmp_path / "r.pt", [("w", W), ("v", V)], {"format": "pt"})
-    found = read(tmp_path / "r.pt")
-    assert (found.format, found.producer) == ("safetensors", "pt")
-    same(found["w"].array(), W)
-    same(found["v"].array(), V)
+    actual = read(tmp_path / "r.pt")
+    assert (actual.format, actual.producer) == ("safetensors", "pt")
+    same(actual["w"].array(), W)
+    same(actual["v"].array(), V)
     with pytest.raises(InvalidModel, match="no top-level key"):
         read(tmp_path / "r.pt", "w")
 
@@ -326,10 +326,10 @@ def test_ten_thousand_tensors_are_listed_in_a_second(tmp_path: Path) -> None:
     root = {f"layers.{n}.weight": call for n, call in enumerate(stored)}
     path.write_bytes(zip_file(root))
     with within(1):
-        found = read(path)
-        listed = [(name, found[name].shape) for name in found]
+        results = read(path)
+        listed = [(name, results[name].shape) for name in results]
     assert listed[-1] == ("layers.9999.weight", (1, 2, 3))
-    same(found["layers.7123.weight"].array(), array + 7123)
+    same(results["layers.7123.weight"].array(), array + 7123)
 
 
 def test_limits(tmp_path: Path) -> None:

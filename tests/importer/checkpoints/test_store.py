@@ -38,8 +38,8 @@ def arrays(dtype: Any = np.float32) -> dict[str, Array]:
 
 def root(dtype: Any = np.float32) -> dict[str, Any]:
     """Return a checkpoint as it is pickled."""
-    found = {k: tensor(str(n), a) for n, (k, a) in enumerate(arrays(dtype).items())}
-    return {"epoch": 3, "state_dict": found, "note": "x"}
+    results = {k: tensor(str(n), a) for n, (k, a) in enumerate(arrays(dtype).items())}
+    return {"epoch": 3, "state_dict": results, "note": "x"}
 
 
 def written(folder: Path, content: bytes) -> Path:

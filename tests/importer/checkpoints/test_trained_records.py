@@ -65,8 +65,8 @@ def test_large_tensors_are_sampled() -> None:
         [("a", np.broadcast_to(array[0], (1024, 1024))), ("b", array[0])]
     )
     assert first == fingerprint([("a", array.astype(">f4")), ("b", array[0])])
-    for place in (0, -1):
+    for index in (0, -1):
         changed = array.copy()
-        changed.flat[place] = 1
+        changed.flat[index] = 1
         assert first != fingerprint([("a", changed), ("b", array[0])])
     assert first != fingerprint([("a", array.reshape(-1)), ("b", array[0])])

@@ -16,11 +16,11 @@ v{j} = Add (g{i}, v{i})
 
 def weights(*blocks: int, wide: int = 6) -> dict[str, Array]:
     """Return weights of two layers for each number of a block."""
-    made: dict[str, Array] = {}
+    results: dict[str, Array] = {}
     for i in blocks:
-        made |= {f"w{i}": normal(4, wide, seed=i), f"b{i}": normal(wide, seed=i)}
-        made |= {f"u{i}": normal(wide, 4, seed=i), f"c{i}": normal(4, seed=i)}
-    return made
+        results |= {f"w{i}": normal(4, wide, seed=i), f"b{i}": normal(wide, seed=i)}
+        results |= {f"u{i}": normal(wide, 4, seed=i), f"c{i}": normal(4, seed=i)}
+    return results
 
 
 def imported(folder: Path, lines: str, arrays: dict[str, Array]) -> str:

@@ -16,11 +16,11 @@ Layers = dict[str, tuple[int, int]]
 
 def linear(layers: Layers) -> dict[str, Array]:
     """Return weights and biases of linear layers by their paths."""
-    made: dict[str, Array] = {}
+    results: dict[str, Array] = {}
     for seed, (path, (wide, out)) in enumerate(layers.items()):
-        made[f"{path}.weight"] = normal(wide, out, seed=seed) / 4
-        made[f"{path}.bias"] = normal(out, seed=seed + 50)
-    return made
+        results[f"{path}.weight"] = normal(wide, out, seed=seed) / 4
+        results[f"{path}.bias"] = normal(out, seed=seed + 50)
+    return results
 
 
 def gemm(target: str, path: str, source: str) -> str:
@@ -174,26 +174,26 @@ def columns(**rows: tuple[object, ...]) -> list[Column]:
 
 def test_widths_follow_from_widths() -> None:
     rows = columns(in_features=(8, 16, 24), out_features=(32, 64, 96))
-    made = constructor(rows, [])
-    assert made.signature == ", in_features: int"
-    assert made.texts == ["in_features", "4 * in_features"]
-    assert made.call("Block", 2) == "Block(24)"
+    result = constructor(rows, [])
+    assert result.signature == ", in_features: int"
+    assert result.texts == ["in_features", "4 * in_features"]
+    assert result.call("Block", 2) == "Block(24)"
 
 
 def test_equal_numbers_are_one_parameter_with_the_name_of_both() -> None:
     rows = columns(in_channels=(8, 16), out_channels=(8, 16), groups=(2, 4))
-    made = constructor(rows, [])
-    assert made.signature == ", channels: int, groups: int"
-    assert made.texts == ["channels", "channels", "groups"]
+    result = constructor(rows, [])
+    assert result.signature == ", channels: int, groups: int"
+    assert result.texts == ["channels", "channels", "groups"]
 
 
 def test_a_number_of_a_module_that_some_lack_tells_who_has_it() -> None:
     rows = columns(out_features=(8, 16, 24), kernel_size=(3, MISSING, 5))
     field = Field("fc", "slot_1_", (True, False, True))
-    made = constructor(rows, [field])
-    assert made.signature == ", out_features: int, kernel_size: int | None"
-    assert made.conditions == {"fc": "kernel_size is not None"}
-    assert made.call("Block", 1) == "Block(16, None)"
+    result = constructor(rows, [field])
+    assert result.signature == ", out_features: int, kernel_size: int | None"
+    assert result.conditions == {"fc": "kernel_size is not None"}
+    assert result.call("Block", 1) == "Block(16, None)"
 
 
 def test_two_numbers_that_differ_tell_who_has_a_module() -> None:

@@ -25,5 +25,5 @@ def test_a_weight_stays_where_its_name_says(tmp_path: Path) -> None:
         for name, shape in shapes.items()
     )
     proto = model(graph(nodes, {"x": [2, 3, 4]}, initializers=weights), 18)
-    found = load(saved(tmp_path / "net.onnx", proto)).state_dict()
-    assert any(key.startswith("emb.") and key.endswith("token") for key in found)
+    actual = load(saved(tmp_path / "net.onnx", proto)).state_dict()
+    assert any(key.startswith("emb.") and key.endswith("token") for key in actual)

@@ -50,6 +50,6 @@ def test_layers_are_called_after_what_is_said_of_their_arrays(
         [helper.make_tensor_value_info("scores", TensorProto.FLOAT, [2, 2])],
         weights,
     )
-    found = import_model(saved(tmp_path / "net.onnx", model(graph)))
-    layers = {key.rpartition(".")[0]: None for key, _ in found.weights}
+    module = import_model(saved(tmp_path / "net.onnx", model(graph)))
+    layers = {key.rpartition(".")[0]: None for key, _ in module.weights}
     assert list(layers) == NAMES[names].split()

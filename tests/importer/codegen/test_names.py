@@ -197,9 +197,9 @@ def file_of(payload: str, tmp_path: Path) -> Path:
     values = [f"{payload}{n}" for n in range(5)]
     node = helper.make_node("Add", values[:2], [values[2]], name=payload)
     act = helper.make_node("Relu", [values[2]], [values[3]], name=payload)
-    for made in (node, act):
-        made.doc_string = payload
-        entry = made.metadata_props.add()
+    for result in (node, act):
+        result.doc_string = payload
+        entry = result.metadata_props.add()
         entry.key, entry.value = "pkg.torch.onnx.name_scopes", repr(["", payload, "x"])
     graph = helper.make_graph(
         [node, act],

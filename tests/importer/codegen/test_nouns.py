@@ -125,15 +125,15 @@ def signatures(text: str) -> dict[str, list[str]]:
 
 def test_a_value_has_one_noun_in_all_modules(tmp_path: Path) -> None:
     text = source(tmp_path, Decoder().proto())
-    found = signatures(text)
-    assert found["Net"] == ["states", "attention_mask"]
-    assert found["Layer"] == found["LayerSelf"] == ["x", "attention_mask"]
+    actual = signatures(text)
+    assert actual["Net"] == ["states", "attention_mask"]
+    assert actual["Layer"] == actual["LayerSelf"] == ["x", "attention_mask"]
 
 
 def test_queries_keys_and_values_are_called_so(tmp_path: Path) -> None:
     text = source(tmp_path, Decoder().proto())
-    found = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)]
-    stores = {name.id for name in found if isinstance(name.ctx, ast.Store)}
+    results = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)]
+    stores = {name.id for name in results if isinstance(name.ctx, ast.Store)}
     assert not [name for name in stores if name.startswith(("unsqueeze", "mat_mul"))]
     assert not [name for name in stores if re.search(r"\d$", name)]
 
@@ -148,12 +148,12 @@ def test_an_attribute_may_be_called_self(tmp_path: Path) -> None:
 
 def nodes_of(*lines: str) -> list[onnx.NodeProto]:
     """Nodes from ``outputs = Op inputs``."""
-    made = []
+    results = []
     for line in lines:
         outputs, _, call = line.partition(" = ")
         op, *inputs = call.split()
-        made.append(helper.make_node(op, inputs, outputs.split()))
-    return made
+        results.append(helper.make_node(op, inputs, outputs.split()))
+    return results
 
 
 def written(folder: Path, nodes: list[onnx.NodeProto], *outputs: str) -> str:
@@ -171,12 +171,12 @@ def written(folder: Path, nodes: list[onnx.NodeProto], *outputs: str) -> str:
 
 def fields(text: str) -> list[str]:
     """The fields of the tuple that a module returns."""
-    (made,) = (
+    (result,) = (
         n
         for n in ast.parse(text).body
         if isinstance(n, ast.ClassDef) and n.name == "NetOutput"
     )
-    lines = [s.target for s in made.body if isinstance(s, ast.AnnAssign)]
+    lines = [s.target for s in result.body if isinstance(s, ast.AnnAssign)]
     return [target.id for target in lines if isinstance(target, ast.Name)]
 
 

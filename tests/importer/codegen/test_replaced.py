@@ -58,8 +58,8 @@ def imported(raw: RawModel, options: Options | None = None) -> tuple[str, Any]:
     exec(compile(source.text, "<replaced>", "exec"), module.__dict__)
 
     def make() -> Any:
-        made = getattr(module, source.class_name)()
-        return made.load_state_dict(dict(source.weights))
+        result = getattr(module, source.class_name)()
+        return result.load_state_dict(dict(source.weights))
 
     return source.text, make
 
@@ -68,18 +68,18 @@ def agrees(raw: RawModel, options: Options | None = None) -> str:
     """The source, once three calls of two modules gave what the graph says."""
     text, make = imported(raw, options)
     graph = build(raw)
-    for made in (make(), make()):  # the second starts afresh
+    for output in (make(), make()):  # the second starts afresh
         held = [graph.constants[name] for name in graph.states]
         for size in (2, 4, 2):
             x = np.random.default_rng(size).normal(size=(size, 3)).astype(np.float32)
             expected = evaluate(graph, [Tensor(v, burn.Cpu()) for v in (x, *held)])
-            found = made(burn.tensor(x))
-            found = found if isinstance(found, tuple) else (found,)
+            result = output(burn.tensor(x))
+            result = result if isinstance(result, tuple) else (result,)
             results = [value.numpy() for value in expected]
             held = results[len(graph.results) :]
-            for a, b in zip(found, results, strict=False):
+            for a, b in zip(result, results, strict=False):
                 np.testing.assert_array_equal(a.numpy(), b)
-            kept = made.state_dict()
+            kept = output.state_dict()
             for name, value in zip(graph.states, held, strict=True):
                 np.testing.assert_array_equal(kept[name].numpy(), value)
     return text
@@ -232,8 +232,8 @@ def test_in_one_class() -> None:
     text, make = imported(raw, Options(flat=True))
     assert text.count(".set(") == 1
     x = burn.tensor(ramp(2, 3))
-    made = make()
-    assert np.any(made(x).numpy() != made(x).numpy())
+    result = make()
+    assert np.any(result(x).numpy() != result(x).numpy())
 
 
 def test_in_another_dtype() -> None:
@@ -241,9 +241,9 @@ def test_in_another_dtype() -> None:
     nodes = (*layer("head", "x", "z", "head.mean"), node("Add", "z one", "y"))
     raw = model(nodes, "y head.after", states, weights("head"))
     _, make = imported(raw, Options(dtype="float64"))
-    made = make()
-    made(burn.tensor(ramp(2, 3).astype(np.float64)))
-    assert made.state_dict()["head.mean"].dtype == burn.float64
+    result = make()
+    result(burn.tensor(ramp(2, 3).astype(np.float64)))
+    assert result.state_dict()["head.mean"].dtype == burn.float64
 
 
 def test_a_state_keeps_its_type() -> None:

@@ -18,11 +18,11 @@ BLOCK += "{y} = Relu (h{i})\n"
 
 def weights(count: int, name: str = "blocks.{}.fc", size: int = 4) -> dict[str, Array]:
     """Return weights of ``count`` blocks."""
-    made: dict[str, Array] = {}
+    results: dict[str, Array] = {}
     for i in range(count):
-        made[f"{name.format(i)}.weight"] = normal(size, size, seed=2 * i)
-        made[f"{name.format(i)}.bias"] = normal(size, seed=2 * i + 1)
-    return made
+        results[f"{name.format(i)}.weight"] = normal(size, size, seed=2 * i)
+        results[f"{name.format(i)}.bias"] = normal(size, seed=2 * i + 1)
+    return results
 
 
 def graph(lines: str, inputs: str, outputs: str) -> str:
@@ -53,22 +53,22 @@ def run(folder: Path, lines: str, inputs: list[str], outputs: str, count: int) -
 
 
 def test_functions_between_the_calls_are_in_the_loop(tmp_path: Path) -> None:
-    lines, made = "x0 = Identity (x)\n", weights(3, "fc.{}")
+    lines, result = "x0 = Identity (x)\n", weights(3, "fc.{}")
     for i in range(3):
         lines += f"h{i} = Gemm (x{i}, fc__{i}__weight, fc__{i}__bias)\n"
         lines += f"s{i} = Sigmoid (h{i})\nx{i + 1} = Add (s{i}, x{i})\n"
     text = graph(lines + "y = Tanh (x3)", "float[n, 4] x", "float[n, 4] y")
-    printed = body(check(tmp_path, text, *feeds("x"), weights=made))
+    printed = body(check(tmp_path, text, *feeds("x"), weights=result))
     assert "for fc in self.fc:\nx = ops.sigmoid(fc(x)) + x\n" in printed
 
 
 def test_functions_between_but_not_after_the_calls(tmp_path: Path) -> None:
-    lines, made = "x0 = Identity (x)\n", weights(4, "fc.{}")
+    lines, result = "x0 = Identity (x)\n", weights(4, "fc.{}")
     for i in range(4):
         lines += f"h{i} = Gemm (x{i}, fc__{i}__weight, fc__{i}__bias)\n"
         lines += f"s{i} = Sigmoid (h{i})\nx{i + 1} = Add (s{i}, x{i})\n" * (i < 3)
     text = graph(lines + "y = Neg (h3)", "float[n, 4] x", "float[n, 4] y")
-    printed = body(check(tmp_path, text, *feeds("x"), weights=made))
+    printed = body(check(tmp_path, text, *feeds("x"), weights=result))
     loop = "for fc in self.fc[:3]:\nx = ops.sigmoid(fc(x)) + x\n"
     assert f"{loop}return -self.fc[3](x)" in printed
 
@@ -178,31 +178,31 @@ def test_values_that_steps_take_in_turns(
 
 def test_steps_through_two_lists(tmp_path: Path) -> None:
     lines = "x0 = Identity (x)\n"
-    made = weights(3, "up.{}") | weights(3, "down.{}")
+    result = weights(3, "up.{}") | weights(3, "down.{}")
     for i in range(3):
         lines += f"h{i} = Gemm (x{i}, up__{i}__weight, up__{i}__bias)\n"
         lines += f"r{i} = Softplus (h{i})\n"
         lines += f"g{i} = Gemm (r{i}, down__{i}__weight, down__{i}__bias)\n"
         lines += f"x{i + 1} = Add (g{i}, x{i})\n"
     text = graph(lines + "y = Neg (x3)", "float[n, 4] x", "float[n, 4] y")
-    printed = body(check(tmp_path, text, *feeds("x"), weights=made))
+    printed = body(check(tmp_path, text, *feeds("x"), weights=result))
     assert "for up, down in zip(self.up, self.down, strict=True):" in printed
     assert "x = down(ops.softplus(up(x))) + x" in printed
 
 
 def test_a_step_that_reads_the_one_before_the_last_stays(tmp_path: Path) -> None:
-    lines, made = "x0 = Identity (x)\n", weights(4, "fc.{}")
+    lines, result = "x0 = Identity (x)\n", weights(4, "fc.{}")
     for i in range(4):
         lines += f"h{i} = Gemm (x{i}, fc__{i}__weight, fc__{i}__bias)\n"
         lines += f"x{i + 1} = Add (h{i}, x{max(i - 1, 0)})\n"
     text = graph(lines + "y = Neg (x4)", "float[n, 4] x", "float[n, 4] y")
-    printed = body(check(tmp_path, text, *feeds("x"), weights=made))
+    printed = body(check(tmp_path, text, *feeds("x"), weights=result))
     assert "for fc" not in printed
 
 
 @pytest.mark.parametrize("changed", ["value", "function", "order", "nothing"])
 def test_steps_that_are_not_equal_stay(tmp_path: Path, changed: str) -> None:
-    lines, made = "x0 = Identity (x)\n", weights(4, "fc.{}")
+    lines, result = "x0 = Identity (x)\n", weights(4, "fc.{}")
     order = [0, 2, 1, 3] if changed == "order" else [0, 1, 2, 3]
     for at, i in enumerate(order):
         factor = 3.0 if changed == "value" and at % 2 else 2.0
@@ -212,7 +212,7 @@ def test_steps_that_are_not_equal_stay(tmp_path: Path, changed: str) -> None:
         lines += f"s{at} = {name} (h{at})\nm{at} = Mul (s{at}, c{at})\n"
         lines += f"x{at + 1} = Add (m{at}, x{at})\n"
     text = graph(lines + "y = Neg (x4)", "float[n, 4] x", "float[n, 4] y")
-    printed = body(check(tmp_path, text, *feeds("x"), weights=made))
+    printed = body(check(tmp_path, text, *feeds("x"), weights=result))
     assert ("for fc in self.fc:" in printed) == (changed == "nothing")
 
 
@@ -223,21 +223,21 @@ def test_one_step_is_no_loop(tmp_path: Path) -> None:
 
 
 def test_extents_that_change_from_step_to_step(tmp_path: Path) -> None:
-    lines, made = "x0 = Identity (x)\n", dict[str, Array]()
+    lines, result = "x0 = Identity (x)\n", dict[str, Array]()
     for i in range(3):
         lines += f"h{i} = Gemm (x{i}, fc__{i}__weight, fc__{i}__bias)\n"
         lines += f"x{i + 1} = Concat <axis = 1> (h{i}, x{i})\n"
         size = 4 * 2**i
-        made[f"fc.{i}.weight"] = normal(size, size, seed=i)
-        made[f"fc.{i}.bias"] = normal(size, seed=i + 9)
+        result[f"fc.{i}.weight"] = normal(size, size, seed=i)
+        result[f"fc.{i}.bias"] = normal(size, seed=i + 9)
     text = graph(lines + "y = Tanh (x3)", "float[n, 4] x", "float[n, 32] y")
-    printed = body(check(tmp_path, text, *feeds("x"), weights=made))
+    printed = body(check(tmp_path, text, *feeds("x"), weights=result))
     assert "for fc in self.fc:\nx = ops.concat([fc(x), x], axis=1)\n" in printed
 
 
 @pytest.mark.parametrize("fixed", [True, False])
 def test_extents_that_steps_read(tmp_path: Path, fixed: bool) -> None:
-    lines, made = "x0 = Identity (x)\n", weights(3, "fc.{}")
+    lines, output = "x0 = Identity (x)\n", weights(3, "fc.{}")
     for i in range(3):
         grown = f"x{i}" if fixed else f"w{i}"
         lines += f"w{i} = Concat <axis = 0> (x{i}, x{i})\n"
@@ -247,5 +247,5 @@ def test_extents_that_steps_read(tmp_path: Path, fixed: bool) -> None:
         result = f"d{i}, x{i}" if fixed else f"d{i}, d{i}"
         lines += f"x{i + 1} = {'Add' if fixed else 'Concat <axis = 0>'} ({result})\n"
     text = graph(lines + "y = Tanh (x3)", "float[n, 4] x", "float[m, 4] y")
-    printed = body(check(tmp_path, text, *feeds("x"), weights=made))
+    printed = body(check(tmp_path, text, *feeds("x"), weights=output))
     assert ("for fc in self.fc:" in printed) == fixed

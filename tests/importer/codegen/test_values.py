@@ -37,9 +37,9 @@ def agrees(path: Path, proto: onnx.ModelProto, arrays: dict[str, Array]) -> None
     """Return if the loaded model computes what onnxruntime does."""
     path = saved(path / "net.onnx", proto)
     (expected,) = onnxruntime_outputs(path, arrays)
-    (found,) = call(load(path), list(arrays.values()))
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    (actual,) = call(load(path), list(arrays.values()))
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64"])
@@ -116,8 +116,8 @@ def test_inputs_of_a_branch_are_what_it_takes_from_outside(
     }
     path = saved(tmp_path / "net.onnx", net(nodes, arrays))
     (expected,) = ReferenceEvaluator(str(path)).run(None, arrays)
-    (found,) = call(load(path), list(arrays.values()))
-    np.testing.assert_allclose(found, np.asarray(expected), rtol=1e-6)
+    (actual,) = call(load(path), list(arrays.values()))
+    np.testing.assert_allclose(actual, np.asarray(expected), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -136,11 +136,11 @@ def test_inputs_of_a_branch_are_what_it_takes_from_outside(
 def test_a_node_without_a_name_is_called_by_its_output(
     tmp_path: Path, nodes: list[tuple[str, str, str]], message: str
 ) -> None:
-    made = [
+    results = [
         helper.make_node(kind, inputs.split(), [output])
         for kind, inputs, output in nodes
     ]
-    path = saved(tmp_path / "net.onnx", model(graph(made)))
+    path = saved(tmp_path / "net.onnx", model(graph(results)))
     with pytest.raises(InvalidModel, match=message):
         load(path)
 

@@ -171,13 +171,13 @@ JSON = st.recursive(
 
 def places(of: Any) -> list[tuple[Any, Any]]:
     """Return every place in JSON as its container and key."""
-    found: list[tuple[Any, Any]] = []
+    results: list[tuple[Any, Any]] = []
     pairs = list(of.items()) if isinstance(of, dict) else list(enumerate(of))
     for key, value in pairs:
-        found.append((of, key))
+        results.append((of, key))
         if isinstance(value, dict | list):
-            found += places(value)
-    return found
+            results += places(value)
+    return results
 
 
 @st.composite
@@ -185,16 +185,16 @@ def changed(draw: st.DrawFn, text: str, most: int = 3) -> Any:
     """Return JSON with values replaced, taken out, renamed, or put elsewhere."""
     tree = json.loads(text)
     for _ in range(draw(st.integers(1, most))):
-        found = places(tree)
-        if not found:
+        result = places(tree)
+        if not result:
             break
-        holder, key = draw(st.sampled_from(found))
+        holder, key = draw(st.sampled_from(result))
         what = draw(st.sampled_from(["value", "other", "gone", "key"]))
         if what == "value":
             holder[key] = draw(JSON)
         elif what == "other":  # copied: a tree within itself is none
-            other, place = draw(st.sampled_from(found))
-            holder[key] = json.loads(json.dumps(other[place]))
+            other, index = draw(st.sampled_from(result))
+            holder[key] = json.loads(json.dumps(other[index]))
         elif what == "gone":
             del holder[key]
         elif isinstance(holder, dict):

@@ -103,27 +103,27 @@ def hostile(
         stored("size", np.array(shape)),
     )
     inputs = {"x": ["n"]}
-    place = rng.randrange(3)
-    if place == 0:
+    index = rng.randrange(3)
+    if index == 0:
         return model(graph(nodes, inputs, ("y",), arrays), OPSET)
-    if place == 1:
+    if index == 1:
         nodes = in_branches(nodes, 3)
         proto = graph(nodes, inputs, ("y",), arrays)
         proto.input.append(helper.make_tensor_value_info("flag", TensorProto.BOOL, []))
         return model(proto, OPSET)
     call = helper.make_node("Own", ["one", "size", "k"], ["y"], domain=DOMAIN)
     proto = graph([call], inputs, ("y",), arrays)
-    made = model(proto, OPSET, functions=[in_function(nodes)])
-    made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
-    return made
+    result = model(proto, OPSET, functions=[in_function(nodes)])
+    result.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+    return result
 
 
 def sample(count: int, seed: int) -> Iterator[tuple[str, onnx.ModelProto]]:
     """Yield ``count`` models with names; every operator before one comes again."""
     rng = random.Random(seed)
-    known = schemas()
+    names = schemas()
     order: list[onnx.defs.OpSchema] = []
     for number in range(count):
-        order = order or rng.sample(known, len(known))
+        order = order or rng.sample(names, len(names))
         schema, shape = order.pop(), rng.choice(SHAPES)
         yield f"{number:04d}_{schema.name}", hostile(schema, shape, rng)

@@ -61,8 +61,8 @@ def claims(*dims: int, **fields: Any) -> bytes:
 def external(location: str) -> bytes:
     """A model whose weight is in another file."""
     entry = onnx.StringStringEntryProto(key="location", value=location)
-    place = TensorProto.EXTERNAL
-    return claims(2, 3, data_location=place, external_data=[entry])
+    index = TensorProto.EXTERNAL
+    return claims(2, 3, data_location=index, external_data=[entry])
 
 
 def field(number: int, content: bytes) -> bytes:
@@ -78,12 +78,12 @@ def nested(depth: int) -> bytes:
     """A model of ``If`` in ``If``, deeper than protobuf's own writer goes."""
     head = helper.make_node("If", ["c"], ["y"]).SerializeToString()
     end = helper.make_graph([], "body", [], [EMPTY("y")]).SerializeToString()
-    made = helper.make_node("Neg", ["x"], ["y"]).SerializeToString()
+    result = helper.make_node("Neg", ["x"], ["y"]).SerializeToString()
     for _ in range(depth):
         kind = b"\xa0\x01\x05"  # an attribute that is a graph
-        inside = field(6, field(1, made) + end) + kind
-        made = head + field(5, field(1, b"then_branch") + inside)
-    outer = graph([], {"x": [2, 3], "c": []}).SerializeToString() + field(1, made)
+        inside = field(6, field(1, result) + end) + kind
+        result = head + field(5, field(1, b"then_branch") + inside)
+    outer = graph([], {"x": [2, 3], "c": []}).SerializeToString() + field(1, result)
     opset = helper.make_opsetid("", 17).SerializeToString()
     return b"\x08\x08" + field(7, outer) + field(8, opset)
 
@@ -180,18 +180,18 @@ def refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
 def test_what_is_no_model_is_said_to_be_none(
     name: str, refusal: Callable[..., str]
 ) -> None:
-    content, told = UNREADABLE_FILES[name]
+    content, message = UNREADABLE_FILES[name]
     output = refusal(content, UNREADABLE)
-    assert told in output and output.startswith("error[unreadable]: net.onnx")
+    assert message in output and output.startswith("error[unreadable]: net.onnx")
 
 
 @pytest.mark.parametrize("name", INVALID_MODELS)
 def test_a_model_that_contradicts_itself_is_refused(
     name: str, refusal: Callable[..., str]
 ) -> None:
-    content, told = INVALID_MODELS[name]
+    content, message = INVALID_MODELS[name]
     output = refusal(content, INVALID)
-    assert told in output and output.startswith("error[invalid]: ")
+    assert message in output and output.startswith("error[invalid]: ")
     assert len(output.splitlines()) <= 5
 
 
@@ -210,8 +210,8 @@ def test_every_unknown_operator_is_listed(refusal: Callable[..., str]) -> None:
         helper.make_node("Relu", ["c"], ["y"], name="fourth", domain="my.domain"),
     ]
     output = refusal(net(*nodes), UNSUPPORTED)
-    for told in ("'first'", "'second'", "'fourth'", "did you mean 'Softmax'?"):
-        assert told in output
+    for message in ("'first'", "'second'", "'fourth'", "did you mean 'Softmax'?"):
+        assert message in output
     assert "'third'" not in output and "3 problems" in output
 
 
@@ -257,8 +257,8 @@ def test_nothing_huge_is_computed_on_the_way(
 
 def test_what_an_operator_raises_names_the_node() -> None:
     x = Type(np.dtype(np.float32), (2, 3))
-    made = RawNode("Transpose", "", {"perm": (2**70, 0)}, ("x",), ("y",), "here")
-    raw = RawModel(RawGraph("g", {"x": x}, ("y",), (made,), {}), {"": 17})
+    result = RawNode("Transpose", "", {"perm": (2**70, 0)}, ("x",), ("y",), "here")
+    raw = RawModel(RawGraph("g", {"x": x}, ("y",), (result,), {}), {"": 17})
     with pytest.raises(InvalidModel, match=r"node 'here' \(Transpose, opset 17\)"):
         build(raw)
 
@@ -291,7 +291,7 @@ def test_strings_are_written_into_the_source(tmp_path: Path) -> None:
     words = ['"', "'''", "\\", "\r\n", "\0", "\u202e", "", "x" * 200, "{}%"]
     net: Any = load(strings_net(tmp_path / "net.onnx", words))
     order = np.array([8, 1, 0, 2, 3, 4, 5, 6, 7])
-    assert net(burn.tensor(order)).tolist() == [words[place] for place in order]
+    assert net(burn.tensor(order)).tolist() == [words[index] for index in order]
 
 
 def test_a_vocabulary_is_refused(refusal: Callable[..., str], tmp_path: Path) -> None:

@@ -142,8 +142,8 @@ FILES: dict[str, Callable[[], onnx.ModelProto]] = {
 
 def test_small_files_take_little(tmp_path: Path) -> None:
     paths = []
-    for name, made in FILES.items():
-        paths.append(saved(tmp_path / f"{name.replace(' ', '_')}.onnx", made()))
+    for name, result in FILES.items():
+        paths.append(saved(tmp_path / f"{name.replace(' ', '_')}.onnx", result()))
     print(check(paths, IMPORT))
 
 

@@ -55,8 +55,8 @@ QUIET = settings(
 
 def read_checkpoint(path: Path) -> None:
     """Read all tensors of a checkpoint."""
-    for found in read(path).values():
-        np.asarray(found.array()).tobytes()
+    for result in read(path).values():
+        np.asarray(result.array()).tobytes()
 
 
 def read_any_record(path: Path) -> None:

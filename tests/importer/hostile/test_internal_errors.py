@@ -169,8 +169,8 @@ def test_an_error_in_emission_names_place_and_remedy(
     assert "try --flat" in line and "please report it" in line
     for option in ("-v", "--verbose"):
         assert "Traceback" in run(net, "-o", tmp_path / "out.py", option).stderr
-    found = json.loads(run(net, "-o", tmp_path / "out.py", "--format", "json").stderr)
-    assert found["kind"] == "internal" and found["model"] == str(net)
+    actual = json.loads(run(net, "-o", tmp_path / "out.py", "--format", "json").stderr)
+    assert actual["kind"] == "internal" and actual["model"] == str(net)
 
 
 def test_an_error_in_a_pass_names_it(

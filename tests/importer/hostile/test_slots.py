@@ -49,8 +49,8 @@ Slots = Mapping[str, str]
 
 def entry(owner: Any, key: str, value: str) -> None:
     """Add to the metadata of a part of the file."""
-    made = owner.metadata_props.add()
-    made.key, made.value = key, value
+    result = owner.metadata_props.add()
+    result.key, result.value = key, value
 
 
 def function(s: Slots) -> onnx.FunctionProto:
@@ -58,15 +58,15 @@ def function(s: Slots) -> onnx.FunctionProto:
     times = helper.make_node("Constant", [], [s["function value"]])
     attr = times.attribute.add(name="value_float", type=onnx.AttributeProto.FLOAT)
     attr.ref_attr_name = s["function attribute"]
-    given, made = s["function input"], s["function output"]
+    given, result = s["function input"], s["function output"]
     operands = [given, s["function value"]]
-    mul = helper.make_node("Mul", operands, [made], name=s["function node"])
+    mul = helper.make_node("Mul", operands, [result], name=s["function node"])
     mul.doc_string = s["function doc"]
     proto = helper.make_function(
         s["function domain"],
         s["function name"],
         [given],
-        [made],
+        [result],
         [times, mul],
         [helper.make_opsetid("", 20)],
         [s["function attribute"]],
@@ -171,9 +171,9 @@ def holds(slots: Slots, folder: Path) -> None:
         text = header(compiled.origin, compiled.source_sha256, compiled.text)
         check((text + compiled.text).encode("ascii"))
         net: Any = load(path)
-        found = [value.numpy() for value in net(burn.tensor(X))]
+        results = [value.numpy() for value in net(burn.tensor(X))]
     sums = X @ WEIGHT + BIAS
-    for value, expected in zip(found, (sums * 1.5, np.maximum(sums, 0)), strict=True):
+    for value, expected in zip(results, (sums * 1.5, np.maximum(sums, 0)), strict=True):
         np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -267,10 +267,10 @@ def test_every_field_of_the_format_is_a_slot() -> None:
     """A release of onnx that adds a string shows up here."""
     proto = hostile_model({slot: f"{slot}!" for slot in SLOTS})
     owners: dict[str, set[str]] = defaultdict(set)
-    for place in strings_of(proto):
-        *_, owner, name = place.split(".")
+    for index in strings_of(proto):
+        *_, owner, name = index.split(".")
         owners[owner].add(name)
-    known = {name for names in owners.values() for name in names}
+    seen = {name for names in owners.values() for name in names}
     declared = {
         field.name
         for message in onnx.onnx_ml_pb2.DESCRIPTOR.message_types_by_name.values()
@@ -279,4 +279,4 @@ def test_every_field_of_the_format_is_a_slot() -> None:
     }
     # What onnx calls so for several devices; nothing here reads it.
     elsewhere = {"configuration_id", "device"}
-    assert declared - known <= elsewhere
+    assert declared - seen <= elsewhere

@@ -64,5 +64,5 @@ def test_derivatives_are_functions_in_the_source(tmp_path: Path) -> None:
         c = m + b
         second = np.broadcast_to((2 * weight @ weight.T).sum(0), (rows, 3))
         expected = [c * c, 2 * c @ weight.T, (2 * c).sum(0), 2 * m, second]
-        for found, right in zip(call(net, [a, b]), expected, strict=True):
-            np.testing.assert_allclose(found, right, rtol=1e-4, atol=1e-5)
+        for actual, right in zip(call(net, [a, b]), expected, strict=True):
+            np.testing.assert_allclose(actual, right, rtol=1e-4, atol=1e-5)

@@ -93,9 +93,9 @@ def test_constants_become_arrays(
     node = helper.make_node("Constant", [], ["y"], **{key: value})
     raw = read(saved(tmp_path / "m.onnx", model(graph([node], {}))))
     assert set(raw.graph.nodes[0].attrs) == {"value"}
-    found = raw.graph.nodes[0].attrs["value"]
-    assert found.dtype == expected.dtype and found.shape == expected.shape
-    np.testing.assert_array_equal(found, expected)
+    actual = raw.graph.nodes[0].attrs["value"]
+    assert actual.dtype == expected.dtype and actual.shape == expected.shape
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("ir_version", [3, 4])
@@ -201,9 +201,9 @@ def test_functions_are_inlined(tmp_path: Path) -> None:
     assert first_add.scope == ("enc", "call", "first")
     assert first_add.classes == ("", "def Twice", "def Scaled")
     x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
-    found = run(proto, raw, x)
-    np.testing.assert_allclose(found[0], (x * 3 + x) * 5 + x, rtol=1e-6)
-    np.testing.assert_array_equal(found[1], x)
+    actual = run(proto, raw, x)
+    np.testing.assert_allclose(actual[0], (x * 3 + x) * 5 + x, rtol=1e-6)
+    np.testing.assert_array_equal(actual[1], x)
 
 
 def run(proto: onnx.ModelProto, raw: Any, x: Any) -> list[Any]:
@@ -381,8 +381,8 @@ def test_damaged_files_raise_only_errors_of_models(
     tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[int, int]], cut: int
 ) -> None:
     data = bytearray(SAMPLE)
-    for place, byte in edits:
-        data[place] = byte
+    for index, byte in edits:
+        data[index] = byte
     path = tmp_path_factory.getbasetemp() / "damaged.onnx"
     path.write_bytes(data[: len(data) - cut])
     try:

@@ -48,9 +48,9 @@ def first(path: Path) -> Any:
 def test_raw_data(tmp_path: Path, name: str) -> None:
     array = sample(name)
     proto = numpy_helper.from_array(array, "w")
-    found = first(saved(tmp_path / "m.onnx", constant_model(proto)))
-    assert found.dtype == array.dtype and found.shape == array.shape
-    assert found.tobytes() == array.tobytes() and not found.flags.writeable
+    actual = first(saved(tmp_path / "m.onnx", constant_model(proto)))
+    assert actual.dtype == array.dtype and actual.shape == array.shape
+    assert actual.tobytes() == array.tobytes() and not actual.flags.writeable
 
 
 @pytest.mark.parametrize("name", [*NUMBERS, *EXTENDED])
@@ -59,8 +59,8 @@ def test_typed_data(tmp_path: Path, name: str) -> None:
     code = helper.np_dtype_to_tensor_dtype(array.dtype)
     proto = helper.make_tensor("w", code, array.shape, array.ravel().tolist())
     assert not proto.HasField("raw_data")
-    found = first(saved(tmp_path / "m.onnx", constant_model(proto)))
-    assert found.dtype == array.dtype and found.tobytes() == array.tobytes()
+    actual = first(saved(tmp_path / "m.onnx", constant_model(proto)))
+    assert actual.dtype == array.dtype and actual.tobytes() == array.tobytes()
 
 
 @pytest.mark.parametrize("name", EXTENDED[:6])
@@ -70,8 +70,8 @@ def test_every_bit_pattern_of_typed_data(tmp_path: Path, name: str) -> None:
     dtype = np.dtype(getattr(ml_dtypes, name))
     code = helper.np_dtype_to_tensor_dtype(dtype)
     proto = TensorProto(name="w", data_type=code, dims=bits.shape, int32_data=bits)
-    found = first(saved(tmp_path / "m.onnx", constant_model(proto)))
-    np.testing.assert_array_equal(found.view("u2" if wide else "u1"), bits)
+    actual = first(saved(tmp_path / "m.onnx", constant_model(proto)))
+    np.testing.assert_array_equal(actual.view("u2" if wide else "u1"), bits)
 
 
 def test_negative_numbers_of_few_bits(tmp_path: Path) -> None:
@@ -79,8 +79,8 @@ def test_negative_numbers_of_few_bits(tmp_path: Path) -> None:
         numbers = np.arange(low, -low)
         array = numbers.astype(getattr(ml_dtypes, name))
         proto = numpy_helper.from_array(array, "w")
-        found = first(saved(tmp_path / "m.onnx", constant_model(proto)))
-        np.testing.assert_array_equal(found.astype(np.int64), numbers)
+        actual = first(saved(tmp_path / "m.onnx", constant_model(proto)))
+        np.testing.assert_array_equal(actual.astype(np.int64), numbers)
 
 
 def test_weights_are_views_of_the_file(tmp_path: Path) -> None:
@@ -92,8 +92,8 @@ def test_weights_are_views_of_the_file(tmp_path: Path) -> None:
     tensors = stored("a", big), stored("b", big)
     proto = model(graph(nodes, {"x": [50, 40]}, initializers=tensors))
     path = saved(tmp_path / "m.onnx", proto)
-    found = read(path).graph.constants
-    for array in found.values():
+    result = read(path).graph.constants
+    for array in result.values():
         np.testing.assert_array_equal(array, big)
         base = array
         while isinstance(base, np.ndarray) and base.base is not None:
@@ -105,8 +105,8 @@ def test_strings(tmp_path: Path) -> None:
     texts = np.array([["a", "h\u00e9\0"], ["", "\U0001f600"]], object)
     data = [text.encode() for text in texts.ravel()]
     proto = TensorProto(name="w", data_type=8, dims=[2, 2], string_data=data)
-    found = first(saved(tmp_path / "m.onnx", constant_model(proto)))
-    assert found.dtype == object and found.tolist() == texts.tolist()
+    actual = first(saved(tmp_path / "m.onnx", constant_model(proto)))
+    assert actual.dtype == object and actual.tolist() == texts.tolist()
     proto.string_data[1] = b"\xff"
     with pytest.raises(InvalidModel, match="UTF-8"):
         read(saved(tmp_path / "m.onnx", constant_model(proto)))
@@ -114,9 +114,9 @@ def test_strings(tmp_path: Path) -> None:
 
 def test_bytes_of_booleans_other_than_one(tmp_path: Path) -> None:
     proto = TensorProto(name="w", data_type=9, dims=[4], raw_data=b"\0\1\2\xff")
-    found = first(saved(tmp_path / "m.onnx", constant_model(proto)))
-    assert found.tolist() == [False, True, True, True]
-    assert found.view(np.uint8).tolist() == [0, 1, 1, 1]
+    actual = first(saved(tmp_path / "m.onnx", constant_model(proto)))
+    assert actual.tolist() == [False, True, True, True]
+    assert actual.view(np.uint8).tolist() == [0, 1, 1, 1]
 
 
 @pytest.mark.parametrize("linear", [True, False])
@@ -133,8 +133,8 @@ def test_sparse_initializers(tmp_path: Path, linear: bool) -> None:
     proto.graph.sparse_initializer.append(sparse)
     expected = np.zeros((2, 3, 4), np.float32)
     expected[0, 1, 3], expected[1, 2, 0] = 2.5, -1
-    found = first(saved(tmp_path / "m.onnx", proto))
-    np.testing.assert_array_equal(found, expected)
+    actual = first(saved(tmp_path / "m.onnx", proto))
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize(

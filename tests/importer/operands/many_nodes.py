@@ -67,8 +67,8 @@ def model_of(
     feeds: dict[str, Array] = {}
     for number, case in enumerate(cases):
         names = []
-        for place, x in enumerate(case.operands):
-            name = "" if x is None else f"x{number}_{place}"
+        for index, x in enumerate(case.operands):
+            name = "" if x is None else f"x{number}_{index}"
             names.append(name)
             if x is None:
                 continue
@@ -137,16 +137,16 @@ def check(cases: Sequence[NodeCase], folder: Path, opset: int = 21) -> None:
     graph = read_graph(proto, folder)
     declare_outputs(proto, graph)
     expected = results_of_others(proto, feeds)
-    for name, found in zip(graph.outputs, expected or [], strict=False):
+    for name, actual in zip(graph.outputs, expected or [], strict=False):
         inferred = graph.type(name).shape
-        known = inferred is not None and all(isinstance(d, int) for d in inferred)
-        assert not known or inferred == np.shape(found), f"{name}: {inferred}"
+        is_static = inferred is not None and all(isinstance(d, int) for d in inferred)
+        assert not is_static or inferred == np.shape(actual), f"{name}: {inferred}"
     titles = [case.title for case in cases for _ in range(case.outputs)]
     wrong: dict[str, str] = {}
     for way, values in results_of_ours(graph, feeds):
-        found = [value.numpy() for value in values]
-        expected = found if expected is None else expected
-        for title, a, b in zip(titles, found, expected, strict=True):
+        actual = [value.numpy() for value in values]
+        expected = actual if expected is None else expected
+        for title, a, b in zip(titles, actual, expected, strict=True):
             difference = difference_of(a, np.asarray(b))
             if difference:
                 wrong.setdefault(title, f"{way}: {difference}")

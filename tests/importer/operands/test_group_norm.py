@@ -43,5 +43,5 @@ def test_channels(
     )
     expected = results_of_others(proto, arrays)
     assert expected is not None
-    for way, (found,) in results_of_ours(read_graph(proto, tmp_path), arrays):
-        np.testing.assert_allclose(found.numpy(), expected[0], 1e-5, 1e-5, err_msg=way)
+    for way, (actual,) in results_of_ours(read_graph(proto, tmp_path), arrays):
+        np.testing.assert_allclose(actual.numpy(), expected[0], 1e-5, 1e-5, err_msg=way)

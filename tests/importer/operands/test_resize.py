@@ -27,15 +27,15 @@ class Drawn:
 
     def attrs(self, mode: str) -> dict[str, Any]:
         """Attributes that go with a mode."""
-        found: dict[str, Any] = {"mode": mode}
+        results: dict[str, Any] = {"mode": mode}
         if mode == "nearest":
-            found["nearest_mode"] = self.one_of(ROUNDINGS)
-            return found
-        found["antialias"] = self.one_of((0, 1))
+            results["nearest_mode"] = self.one_of(ROUNDINGS)
+            return results
+        results["antialias"] = self.one_of((0, 1))
         if mode == "cubic":
-            found["exclude_outside"] = self.one_of((0, 1))
-            found["cubic_coeff_a"] = self.one_of((-0.75, -0.5))
-        return found
+            results["exclude_outside"] = self.one_of((0, 1))
+            results["cubic_coeff_a"] = self.one_of((-0.75, -0.5))
+        return results
 
     def extents(self) -> tuple[int, int]:
         height, width = self.rng.integers(2, 8, 2)

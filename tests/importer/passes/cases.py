@@ -65,12 +65,12 @@ class Case:
 def cases(file: str) -> list[Case]:
     """The cases in the file of a pass."""
     text = (FOLDER / f"{file}.txt").read_text("utf-8")
-    found = []
+    matches = []
     for part in re.split(r"^== ", text, flags=re.M)[1:]:
         title, _, rest = part.partition("\n")
         model, _, expected = rest.partition("\n--\n")
-        found.append(Case(file, title.strip(), model, expected.strip()))
-    return found
+        matches.append(Case(file, title.strip(), model, expected.strip()))
+    return matches
 
 
 def graph_of(text: str) -> Graph:
@@ -112,7 +112,7 @@ def random_array(
 def arguments(graph: Graph, sizes: tuple[int, ...], seed: int) -> list[Tensor]:
     """Random inputs, the symbols of whose extents have the values in ``sizes``."""
     names: dict[str, int] = {}
-    found = []
+    matches = []
     for number, name in enumerate(graph.inputs):
         given = graph.types[name]
         for dim in given.dims:
@@ -120,8 +120,8 @@ def arguments(graph: Graph, sizes: tuple[int, ...], seed: int) -> list[Tensor]:
                 names.setdefault(symbol, sizes[len(names) % len(sizes)])
         shape = tuple(int(bind(dim, names)) for dim in given.dims)
         array = random_array(given.dtype, shape, seed * 100 + number)
-        found.append(Tensor(array, HOST))
-    return found
+        matches.append(Tensor(array, HOST))
+    return matches
 
 
 def results(graph: Graph, inputs: list[Tensor]) -> list[np.ndarray[Any, Any]]:
@@ -155,26 +155,26 @@ def same_values(before: Graph, after: Graph, tolerance: float) -> None:
 
 def check(graph: Graph) -> None:
     """Check that every value is made before it is used, and once; bodies are closed."""
-    made = set(graph.inputs)
-    assert len(made) == len(graph.inputs)
+    created = set(graph.inputs)
+    assert len(created) == len(graph.inputs)
     for node in graph.nodes:
         for name in node.inputs:
-            assert name is None or name in made or name in graph.constants, name
+            assert name is None or name in created or name in graph.constants, name
         for body in node.op.bodies().values():
             check(body)
         names = {name for name in node.outputs if name is not None}
-        assert made.isdisjoint(names), names
-        made |= names
+        assert created.isdisjoint(names), names
+        created |= names
         for name in names:
             assert isinstance(graph.type(name), Type)
-    assert all(name in made or name in graph.constants for name in graph.outputs)
+    assert all(name in created or name in graph.constants for name in graph.outputs)
 
 
 def listing(graph: Graph) -> str:
     """The nodes of a graph as the files of cases have them."""
     lines = [line for node in graph.nodes for line in _lines(node)]
-    made = {name for node in graph.nodes for name in node.outputs}
-    if not made.issuperset(graph.outputs):
+    created = {name for node in graph.nodes for name in node.outputs}
+    if not created.issuperset(graph.outputs):
         lines.append("=> " + ", ".join(graph.outputs))
     return "\n".join(lines)
 

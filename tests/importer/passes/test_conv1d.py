@@ -62,8 +62,8 @@ def test_conv1d(title: str, rows: int, tmp_path: Path) -> None:
     after = linear(before)
     assert [each.op.onnx for each in after.nodes] == expected
     x = Tensor(drawn(rows, 3, seed=4), HOST)
-    found, wanted = (evaluate(graph, [x])[0].numpy() for graph in (after, before))
-    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+    actual, wanted = (evaluate(graph, [x])[0].numpy() for graph in (after, before))
+    np.testing.assert_allclose(actual, wanted, rtol=1e-6, atol=1e-6)
 
 
 def test_other_programs_do_not_name_layouts(tmp_path: Path) -> None:

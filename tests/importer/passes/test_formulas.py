@@ -27,9 +27,9 @@ FLOAT = np.dtype(np.float32)
 def test_every_way_to_write_a_formula_is_found(name: str, data: Any) -> None:
     text, operator = data.draw(FORMULAS[name])
     graph = graph_of(text)
-    found = simplify(graph, [name])
-    assert [node.op.onnx for node in found.nodes] == ["Neg", operator, "Neg"], text
-    same_values(graph, found, 1e-10)
+    actual = simplify(graph, [name])
+    assert [node.op.onnx for node in actual.nodes] == ["Neg", operator, "Neg"], text
+    same_values(graph, actual, 1e-10)
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])

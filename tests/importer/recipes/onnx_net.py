@@ -106,10 +106,10 @@ class OnnxNet:
         query, key_, value = (
             self.op(
                 "Transpose",
-                self.op("Gather", y, self.stored(np.array(place)), axis=2),
+                self.op("Gather", y, self.stored(np.array(index)), axis=2),
                 perm=[0, 2, 1, 3],
             )
-            for place in range(3)
+            for index in range(3)
         )
         scores = self.op("MatMul", query, self.op("Transpose", key_, perm=[0, 1, 3, 2]))
         scale = self.stored(np.float32((size // heads) ** -0.5))
@@ -148,9 +148,9 @@ class OnnxNet:
 
     def extents(self, x: str) -> list[int]:
         """Return the height and the width of a value."""
-        known = onnx.shape_inference.infer_shapes(self.model(x))
-        (found,) = known.graph.output
-        return [dim.dim_value for dim in found.type.tensor_type.shape.dim[2:]]
+        shaped_model = onnx.shape_inference.infer_shapes(self.model(x))
+        (result,) = shaped_model.graph.output
+        return [dim.dim_value for dim in result.type.tensor_type.shape.dim[2:]]
 
     def permute(self, x: str, *axes: int) -> str:
         return self.op("Transpose", x, perm=list(axes))
@@ -194,6 +194,6 @@ class OnnxNet:
         options.intra_op_num_threads = 1
         data = self.model(output).SerializeToString()
         session = onnxruntime.InferenceSession(data, options)
-        (found,) = session.run(None, {"x": x})
-        result: Array = found
+        (actual,) = session.run(None, {"x": x})
+        result: Array = actual
         return result

@@ -67,8 +67,8 @@ def test_other_shapes(name: str, tmp_path: Path) -> None:
             continue
         for shape in (SHAPES[number % len(SHAPES)], (), (0,)):
             wrong = weights | {key: np.ones(shape, np.float32)}
-            found = refused(saved(tmp_path, wrong, **config))
-            assert found or 0 not in shape, (key, shape)
+            actual = refused(saved(tmp_path, wrong, **config))
+            assert actual or 0 not in shape, (key, shape)
 
 
 CONFIGS: list[tuple[str, str, Any]] = [

@@ -35,8 +35,8 @@ LLAMA: dict[str, Any] = {
 
 def reason(path: Path) -> str:
     """Return why a file of weights is a skeleton; empty if it is a model."""
-    found = model_of(path, Hints())
-    return "" if isinstance(found, RawModel) else " ".join(found.notes)
+    result = model_of(path, Hints())
+    return "" if isinstance(result, RawModel) else " ".join(result.notes)
 
 
 def llama() -> dict[str, Array]:

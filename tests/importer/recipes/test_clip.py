@@ -138,9 +138,9 @@ def test_texts_and_images_are_compared(tmp_path: Path) -> None:
         pooled = vision_twin(p.at("vision_model"), pixels)[1]
         image = unit(p.linear("visual_projection", pooled))
         per_text = text @ image.T * np.exp(p.get("logit_scale"))
-        found = results(model, ids, mask, pixels)
+        result = results(model, ids, mask, pixels)
         for got, expected in zip(
-            found, (per_text.T, per_text, text, image), strict=True
+            result, (per_text.T, per_text, text, image), strict=True
         ):
             close(got, expected)
 
@@ -160,10 +160,10 @@ def test_texts(head: bool, tmp_path: Path) -> None:
     for count, length in ((2, 5), (3, 9)):
         ids, mask, ends = texts(count, length, WORDS - 1)
         x, pooled = text_twin(p.at("text_model"), ids, mask, ends)
-        found = results(model, ids, mask)
-        close(found[1 if head else 0], x)
+        result = results(model, ids, mask)
+        close(result[1 if head else 0], x)
         close(
-            found[0 if head else 1],
+            result[0 if head else 1],
             p.linear("text_projection", pooled) if head else pooled,
         )
 
@@ -178,10 +178,10 @@ def test_images(head: bool, tmp_path: Path) -> None:
     for count in (2, 3):
         pixels = pictures(count)
         x, pooled = vision_twin(p.at("vision_model"), pixels)
-        found = results(model, pixels)
-        close(found[1 if head else 0], x)
+        result = results(model, pixels)
+        close(result[1 if head else 0], x)
         close(
-            found[0 if head else 1],
+            result[0 if head else 1],
             p.linear("visual_projection", pooled) if head else pooled,
         )
 

@@ -107,8 +107,8 @@ def test_two_texts_are_told_apart(tmp_path: Path) -> None:
         for given in ([], [segments]):
             x = bert_twin(p, ids, np.arange(length), mask, *given)
             pooled = np.tanh(p.linear("pooler.dense", x[:, 0]))
-            found = results(model, ids, mask, *given)[0]
-            close(found, p.linear("classifier", pooled))
+            result = results(model, ids, mask, *given)[0]
+            close(result, p.linear("classifier", pooled))
 
 
 HEADS: dict[str, Shapes] = {

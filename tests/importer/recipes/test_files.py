@@ -65,8 +65,8 @@ def test_angles_in_the_file_are_left_out(tmp_path: Path) -> None:
     for number in range(3):
         key = f"model.layers.{number}.self_attn.rotary_emb.inv_freq"
         old[key] = np.ones(rotary.SIZE // 2, np.float32)
-    found = read(saved(tmp_path, old, **DECODER)).graph.constants
-    assert set(found) - set(weights) == {"model.rotary_emb.inv_freq"}
+    actual = read(saved(tmp_path, old, **DECODER)).graph.constants
+    assert set(actual) - set(weights) == {"model.rotary_emb.inv_freq"}
 
 
 def test_distances_that_nobody_reads_are_left_out(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_distances_that_nobody_reads_are_left_out(tmp_path: Path) -> None:
 
 def test_angles_are_scaled_as_configured() -> None:
     plain = 1e4 ** -(np.arange(0, 8, 2) / 8)
-    found = frequencies(Config({"rope_scaling": {"type": "linear", "factor": 4}}), 8)
-    np.testing.assert_allclose(found, plain / 4, rtol=1e-6)
+    actual = frequencies(Config({"rope_scaling": {"type": "linear", "factor": 4}}), 8)
+    np.testing.assert_allclose(actual, plain / 4, rtol=1e-6)
     settings = {
         "rope_type": "llama3",
         "rope_theta": 1e4,
@@ -95,13 +95,13 @@ def test_angles_are_scaled_as_configured() -> None:
         "high_freq_factor": 4.0,
         "original_max_position_embeddings": 256,
     }
-    found = frequencies(Config({"rope_parameters": settings}), 8)
+    actual = frequencies(Config({"rope_parameters": settings}), 8)
     # Waves of 6.3, 63, 630 and 6300 places: longer than 256 are stretched, those
     # shorter than 256 / 4 are kept.
     expected = [plain[0], plain[1], plain[2] / 8, plain[3] / 8]
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
     settings["original_max_position_embeddings"] = 128
-    found = frequencies(Config({"rope_parameters": settings}), 8)
+    actual = frequencies(Config({"rope_parameters": settings}), 8)
     share = (128 * plain[1] / (2 * np.pi) - 1) / 3
     mixed = (1 - share) * plain[1] / 8 + share * plain[1]
-    np.testing.assert_allclose(found[1], mixed, rtol=1e-6)
+    np.testing.assert_allclose(actual[1], mixed, rtol=1e-6)

@@ -68,10 +68,10 @@ def test_every_weight_keeps_its_key(tmp_path: Path, prefix: str) -> None:
     weights = bert_weights(prefix)
     path = saved(tmp_path, weights, model_type="bert", num_attention_heads=3)
     model: Any = load(path)
-    found = {k: v for k, v in model.state_dict().items()}
-    assert set(found) == set(weights)
+    actual = {k: v for k, v in model.state_dict().items()}
+    assert set(actual) == set(weights)
     for key, value in weights.items():
-        np.testing.assert_array_equal(found[key].numpy(), value)
+        np.testing.assert_array_equal(actual[key].numpy(), value)
     for batch, length in ((2, 5), (3, 9)):
         ids = np.arange(batch * length).reshape(batch, length) % WORDS
         hidden, pooled = model(burn.tensor(ids), burn.tensor(np.ones_like(ids)))

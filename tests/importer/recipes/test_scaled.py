@@ -110,8 +110,8 @@ def test_scaled_angles(
     for batch, length in ((2, 5), (3, 9)):
         ids, mask = tokens(batch, length, 0)
         hidden = twin(p.at("model"), FAMILIES["llama"], ids, mask)
-        found = hidden @ p.get("lm_head.weight").T
-        close(results(model, ids, mask)[0], found)
+        result = hidden @ p.get("lm_head.weight").T
+        close(results(model, ids, mask)[0], result)
 
 
 def test_factors_are_as_many_as_angles(tmp_path: Path) -> None:
@@ -174,5 +174,5 @@ def test_gpt2_with_classes(name: str, tmp_path: Path) -> None:
             scores = scores + weights[f"{name}.bias"]
             parts = [scores[..., 0], scores[..., 1]]
             expected = parts if name == "qa_outputs" else [scores]
-        for found, right in zip(results(model, ids, mask), expected, strict=True):
-            close(found, right)
+        for result, right in zip(results(model, ids, mask), expected, strict=True):
+            close(result, right)

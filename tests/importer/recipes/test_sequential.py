@@ -82,8 +82,8 @@ def test_activations_stand_where_numbers_are_left_out(
     out = net.linear("6", y, (5, 3))
     net.state |= {**state, "3.bias": np.zeros(5, np.float32)}
     expected = net.run(out, x)
-    found = model(burn.tensor(x)).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 CNN: Shapes = {
@@ -128,8 +128,8 @@ def test_convolutions_before_linear_layers(
         out = net.linear("classifier.4", y, (6, 5))
         net.state |= state
         expected = net.run(out, x)
-        found = model(burn.tensor(x)).numpy()
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+        actual = model(burn.tensor(x)).numpy()
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_what_has_to_be_told_is_listed(tmp_path: Path) -> None:
@@ -200,8 +200,8 @@ def test_slopes_are_activations(tmp_path: Path) -> None:
     x = np.random.default_rng(1).normal(size=(5, 3)).astype(np.float32)
     y = x @ state["net.0.weight"].T
     y = np.where(y > 0, y, y * state["net.1.weight"]) @ state["net.3.weight"].T
-    found = model(burn.tensor(x)).numpy()
-    np.testing.assert_allclose(found, y, rtol=1e-5, atol=1e-5)
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(actual, y, rtol=1e-5, atol=1e-5)
 
 
 def run(*args: object) -> Result:
@@ -234,8 +234,8 @@ def test_hints_are_checked_everywhere(tmp_path: Path) -> None:
         "expected a pool among max, average, none, got 'min'",
     ]
     hints = {"activation": "relu", "padding": "same", "pool": "max", "config": "c.json"}
-    found = options_in({**hints, "top-level-key": "model"})
-    assert found == Options(hints=Hints(top_level_key="model", **hints))
+    actual = options_in({**hints, "top-level-key": "model"})
+    assert actual == Options(hints=Hints(top_level_key="model", **hints))
     with pytest.raises(ValueError, match="pool: expected one of max, average, none"):
         options_in({"pool": "min"})
 

@@ -31,8 +31,8 @@ def stack_shapes(at: str, decodes: bool, gated: bool) -> Shapes:
     inner, shapes = COUNT * SIZE, norm(f"{at}.final_layer_norm", HIDDEN, False)
     for number in range(3):
         kinds = ["SelfAttention"] + ["EncDecAttention"] * decodes
-        for place, kind in enumerate(kinds):
-            layer = f"{at}.block.{number}.layer.{place}"
+        for index, kind in enumerate(kinds):
+            layer = f"{at}.block.{number}.layer.{index}"
             shapes |= norm(f"{layer}.layer_norm", HIDDEN, False)
             for name in "qkv":
                 shapes |= linear(f"{layer}.{kind}.{name}", HIDDEN, inner, False)

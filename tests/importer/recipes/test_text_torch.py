@@ -142,6 +142,6 @@ def test_outputs_are_those_of_torch(name: str, tmp_path: Path) -> None:
             torch.save(net.root.state_dict(), path)
             model = load(path)
             assert set(model.state_dict()) >= set(net.root.state_dict())
-        found = model(burn.tensor(ids), burn.tensor(mask)).numpy()
+        actual = model(burn.tensor(ids), burn.tensor(mask)).numpy()
         assert np.abs(expected).max() > 0.01
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)

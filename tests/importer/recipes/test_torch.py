@@ -53,20 +53,20 @@ class TorchNet:
         nn = self.torch.nn
 
         def make() -> Any:
-            made = nn.Conv2d(*size, kernel, stride, **options)
-            made.weight.data.normal_(0, 1.5 * made.weight[0].numel() ** -0.5)
-            return made
+            result = nn.Conv2d(*size, kernel, stride, **options)
+            result.weight.data.normal_(0, 1.5 * result.weight[0].numel() ** -0.5)
+            return result
 
         return self.layer(key, make)(x)
 
     def norm(self, key: str, x: Any, size: int, eps: float = 1e-5) -> Any:
         def make() -> Any:
-            made = self.torch.nn.BatchNorm2d(size, eps=eps)
-            for values in (made.weight.data, made.running_var):
+            result = self.torch.nn.BatchNorm2d(size, eps=eps)
+            for values in (result.weight.data, result.running_var):
                 values.uniform_(0.5, 1.2)
-            for values in (made.bias.data, made.running_mean):
+            for values in (result.bias.data, result.running_mean):
                 values.normal_(0, 0.1)
-            return made
+            return result
 
         return self.layer(key, make)(x)
 
@@ -133,6 +133,6 @@ def test_outputs_are_those_of_torch(name: str, tmp_path: Path) -> None:
             torch.save(net.root.state_dict(), path)
             write_configuration(tmp_path, name)
             model = load(path)
-        found = model(burn.tensor(x)).numpy()
+        actual = model(burn.tensor(x)).numpy()
         assert np.abs(expected[0] - expected[1]).max() > 0.02
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)

@@ -33,9 +33,9 @@ def test_outputs_are_those_of_the_twin(name: str, tmp_path: Path) -> None:
         if model is None:
             model = load(saved(tmp_path, net.state, name))
             check_keys(model, net.state)
-        found = model(burn.tensor(x)).numpy()
+        actual = model(burn.tensor(x)).numpy()
         assert np.abs(expected[0] - expected[1]).max() > 0.005
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", TWINS)
@@ -51,14 +51,14 @@ def test_wider_weights_keep_their_keys(name: str, tmp_path: Path) -> None:
     }
     model: Any = load(saved(tmp_path, state, name))
     check_keys(model, state)
-    found = model(burn.tensor(x.astype(np.float64))).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    actual = model(burn.tensor(x.astype(np.float64))).numpy()
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 def check_keys(model: Any, state: dict[str, Array]) -> None:
     """Return if the model holds every weight under its key."""
     kept = {k: v for k, v in state.items() if not k.endswith("num_batches_tracked")}
-    found = model.state_dict()
-    assert set(found) == set(kept)
+    actual = model.state_dict()
+    assert set(actual) == set(kept)
     for key, value in kept.items():
-        np.testing.assert_array_equal(found[key].numpy(), value)
+        np.testing.assert_array_equal(actual[key].numpy(), value)

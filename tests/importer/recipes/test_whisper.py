@@ -94,8 +94,8 @@ def convolved(p: Twin, x: Array, stride: int) -> Array:
     x = np.pad(x, ((0, 0), (0, 0), (1, 1)))
     places = range(0, x.shape[2] - 2, stride)
     windows = np.stack([x[:, :, at : at + 3] for at in places], 1)
-    found = np.einsum("blck,ock->bol", windows, p.get("weight"))
-    return np.asarray(found + p.get("bias")[:, None])
+    result = np.einsum("blck,ock->bol", windows, p.get("weight"))
+    return np.asarray(result + p.get("bias")[:, None])
 
 
 def decoder_twin(p: Twin, ids: Array, mask: Array, other: Array) -> Array:

@@ -64,14 +64,14 @@ def attend(
     """
     q, k, v = (x.reshape(*x.shape[:2], count, -1).swapaxes(1, 2) for x in parts)
     size = q.shape[-1]
-    found = q @ k.swapaxes(-1, -2) * (size**-0.5 if scale is None else scale)
+    result = q @ k.swapaxes(-1, -2) * (size**-0.5 if scale is None else scale)
     if bound:
-        found = np.tanh(found / bound) * bound
+        result = np.tanh(result / bound) * bound
     if mask is not None:
-        found = np.where(mask, found, -1e30) if mask.dtype == bool else found + mask
-    found = np.exp(found - found.max(-1, keepdims=True))
-    found = found / found.sum(-1, keepdims=True)
-    return np.concatenate(list(np.moveaxis(found @ v, 1, 0)), -1)
+        result = np.where(mask, result, -1e30) if mask.dtype == bool else result + mask
+    result = np.exp(result - result.max(-1, keepdims=True))
+    result = result / result.sum(-1, keepdims=True)
+    return np.concatenate(list(np.moveaxis(result @ v, 1, 0)), -1)
 
 
 def visible(mask: Array, causal: bool = False) -> Array:
@@ -127,14 +127,14 @@ def tokens(batch: int, length: int, padding: int) -> tuple[Array, Array]:
 
 def results(model: Any, *inputs: Array) -> list[Array]:
     """Return what a model gives."""
-    found = model(*map(burn.tensor, inputs))
-    return [x.numpy() for x in (found if isinstance(found, tuple) else (found,))]
+    result = model(*map(burn.tensor, inputs))
+    return [x.numpy() for x in (result if isinstance(result, tuple) else (result,))]
 
 
-def close(found: Array, expected: Array) -> None:
+def close(actual: Array, expected: Array) -> None:
     """Return if both are the same but for rounding."""
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, atol=1e-5, rtol=1e-5)
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(actual, expected, atol=1e-5, rtol=1e-5)
 
 
 def loaded(
@@ -145,7 +145,7 @@ def loaded(
 ) -> Any:
     """Return the model of weights, which has them, or those that are ``stored``."""
     model: Any = load(saved(folder, weights, **config))
-    found = {key: tensor.numpy() for key, tensor in model.state_dict().items()}
+    actual = {key: tensor.numpy() for key, tensor in model.state_dict().items()}
     for key, array in (weights if stored is None else stored).items():
-        np.testing.assert_array_equal(found[key], array, err_msg=key)
+        np.testing.assert_array_equal(actual[key], array, err_msg=key)
     return model

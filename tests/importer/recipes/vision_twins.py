@@ -117,16 +117,16 @@ def vgg(plan: str, *, normed: bool) -> Twin:
     """Return a VGG; ``plan`` has a digit for eights of channels, and M for a pool."""
 
     def run(net: Net, x: Value) -> Value:
-        place, given = 0, 3
+        index, given = 0, 3
         for mark in plan:
             if mark == "M":
-                x, place = net.pool("max", x, 2, 2, 0), place + 1
+                x, index = net.pool("max", x, 2, 2, 0), index + 1
                 continue
-            out, at = 8 * int(mark), f"features.{place}"
+            out, at = 8 * int(mark), f"features.{index}"
             x = net.conv(at, x, (given, out), 3, padding=1, bias=True)
             if normed:
-                x, place = net.norm(f"features.{place + 1}", x, out), place + 1
-            x, place, given = net.call("relu", x), place + 2, out
+                x, index = net.norm(f"features.{index + 1}", x, out), index + 1
+            x, index, given = net.call("relu", x), index + 2, out
         x = net.flatten(net.adaptive(x, 7), 1)
         x = net.call("relu", net.linear("classifier.0", x, (given * 49, 12)))
         x = net.call("relu", net.linear("classifier.3", x, (12, 10)))
@@ -153,12 +153,12 @@ def mobilenet_v2(net: Net, x: Value) -> Value:
         for step in (first, *(1,) * (count - 1)):
             number += 1
             at, inner = f"features.{number}.conv", given * wide
-            y, place = x, 0
+            y, index = x, 0
             if wide != 1:
-                y, place = normed(f"{at}.0", y, given, inner, 1), 1
-            y = normed(f"{at}.{place}", y, inner, inner, 3, stride=step, groups=inner)
-            y = net.conv(f"{at}.{place + 1}", y, (inner, out), 1)
-            y = net.norm(f"{at}.{place + 2}", y, out)
+                y, index = normed(f"{at}.0", y, given, inner, 1), 1
+            y = normed(f"{at}.{index}", y, inner, inner, 3, stride=step, groups=inner)
+            y = net.conv(f"{at}.{index + 1}", y, (inner, out), 1)
+            y = net.norm(f"{at}.{index + 2}", y, out)
             x = net.call("add", x, y) if step == 1 and given == out else y
             given = out
     x = normed("features.18", x, given, 96, 1)
@@ -225,16 +225,16 @@ def inverted(
 ) -> Value:
     """Return a block that weighs its channels."""
     _, kernel, _, wide, out, _ = stage
-    inner, place, y = given * wide, 0, x
+    inner, index, y = given * wide, 0, x
     if wide != 1:
-        y, place = swished(net, f"{at}.0", y, (given, inner), 1, eps), 1
+        y, index = swished(net, f"{at}.0", y, (given, inner), 1, eps), 1
     deep = {"stride": step, "groups": inner}
-    y = swished(net, f"{at}.{place}", y, (inner, inner), kernel, eps, **deep)
-    few, se = max(1, given // 4), f"{at}.{place + 1}"
+    y = swished(net, f"{at}.{index}", y, (inner, inner), kernel, eps, **deep)
+    few, se = max(1, given // 4), f"{at}.{index + 1}"
     z = net.conv(f"{se}.fc1", net.adaptive(y, 1), (inner, few), 1, bias=True)
     z = net.conv(f"{se}.fc2", net.call("silu", z), (few, inner), 1, bias=True)
     y = net.call("mul", net.call("sigmoid", z), y)
-    return swished(net, f"{at}.{place + 2}", y, (inner, out), 1, eps, act=False)
+    return swished(net, f"{at}.{index + 2}", y, (inner, out), 1, eps, act=False)
 
 
 def efficientnet(
@@ -250,9 +250,9 @@ def efficientnet(
         for number, stage in enumerate(stages, 1):
             kind, _, first, _, out, count = stage
             block = fused if kind == "fused" else inverted
-            for place in range(count):
-                step = 1 if place else first
-                at = f"features.{number}.{place}.block"
+            for index in range(count):
+                step = 1 if index else first
+                at = f"features.{number}.{index}.block"
                 y = block(net, at, x, given, stage, step, eps)
                 x = net.call("add", x, y) if step == 1 and given == out else y
                 given = out

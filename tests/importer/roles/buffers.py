@@ -18,8 +18,8 @@ def causal_mask() -> Model:
         n = x.shape[1]
         q, k, v = s.qkv(x).chunk(3, -1)
         scores = (q @ k.transpose(1, 2)).masked_fill(s.bias[:n, :n] == 0, float("-inf"))
-        made = torch.full((n, n), torch.finfo(x.dtype).min).triu(1)
-        return (scores + made).softmax(-1) @ v
+        result = torch.full((n, n), torch.finfo(x.dtype).min).triu(1)
+        return (scores + result).softmax(-1) @ v
 
     mask = nn.Buffer(torch.ones(6, 6).tril(), persistent=False)
     return made(forward, qkv=nn.Linear(4, 12), bias=mask), (x(2, 6, 4),)

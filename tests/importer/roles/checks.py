@@ -31,16 +31,16 @@ def state_of(module: nn.Module) -> State:
 
 def wrong_keys(ours: State, author: State) -> list[str]:
     """Return what is wrong with the keys that both have: values, shapes, kinds."""
-    found = []
+    results = []
     for key, array in ours.arrays.items():
         if key not in author.arrays:
             continue
         expected = author.arrays[key]
         if array.shape != expected.shape or array.tobytes() != expected.tobytes():
-            found.append(f"{key} is another array than the author's")
+            results.append(f"{key} is another array than the author's")
         if (key in ours.parameters) != (key in author.parameters):
-            found.append(f"{key} is of another kind than the author's")
-    return found
+            results.append(f"{key} is of another kind than the author's")
+    return results
 
 
 def unknown_parameters(ours: State, author: State) -> set[str]:

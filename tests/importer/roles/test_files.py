@@ -23,10 +23,10 @@ def imported(path: Path, proto: onnx.ModelProto, x: Array) -> State:
     """Return the state of a file's module, which computes what onnxruntime does."""
     file = saved(path / "model.onnx", proto)
     module, name = generate(file, path)
-    found = getattr(import_file(module), name).load()
+    actual = getattr(import_file(module), name).load()
     (expected,) = onnxruntime_outputs(file, {"x": x})
-    np.testing.assert_allclose(call(found, [x])[0], expected, rtol=1e-4, atol=1e-5)
-    return state_of(found)
+    np.testing.assert_allclose(call(actual, [x])[0], expected, rtol=1e-4, atol=1e-5)
+    return state_of(actual)
 
 
 X = drawn(2, 6, seed=9)
@@ -269,10 +269,10 @@ def layer(number: int, x: str, y: str) -> onnx.NodeProto:
 
 
 def numbered(*numbers: int) -> dict[str, Array]:
-    found: dict[str, Array] = {}
+    results: dict[str, Array] = {}
     for n in numbers:
-        found |= {f"{n}.weight": drawn(6, 6, seed=n), f"{n}.bias": drawn(6, seed=n)}
-    return found
+        results |= {f"{n}.weight": drawn(6, 6, seed=n), f"{n}.bias": drawn(6, seed=n)}
+    return results
 
 
 @pytest.mark.parametrize("last", ["", "Softmax", "Neg"])

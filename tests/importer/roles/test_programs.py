@@ -37,8 +37,8 @@ def test_a_buffer_that_is_not_persistent_is_in_no_state_dict(tmp_path: Path) -> 
     assert set(model.state_dict()) == {"mean"}
     model.load_state_dict({"mean": drawn(2, seed=2)})
     x = drawn(2, seed=3)
-    found = model(burn.tensor(x)).numpy()
-    np.testing.assert_array_equal(found, x * weights["scale"])
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_array_equal(actual, x * weights["scale"])
 
 
 def test_what_is_not_read_is_at_its_key(tmp_path: Path) -> None:

@@ -87,13 +87,13 @@ ONE_KERNEL = frozenset({"normalized_batch", "normalized_rows"})
 
 
 def exported(
-    made: Callable[[], Any], write: Callable[..., Path], path: Path
+    result: Callable[[], Any], write: Callable[..., Path], path: Path
 ) -> tuple[Any, Any, Path]:
     """Return a model in inference mode, its inputs, and its file."""
     import torch
 
     torch.manual_seed(0)
-    model, args = made()
+    model, args = result()
     model.eval()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -73,8 +73,8 @@ def test_inference_is_that_of_eval(form: str, tmp_path: Path) -> None:
         expected = net.eval()(x).numpy()
     for each in (load(path), load(path).to(burn.Autodiff(burn.Cpu())).valid()):
         for _ in range(2):  # nothing is changed
-            found = each(given).numpy()  # type: ignore[operator]
-            np.testing.assert_allclose(found, expected, atol=1e-5)
+            actual = each(given).numpy()  # type: ignore[operator]
+            np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("form", ["pt2", "pt"])
@@ -83,9 +83,9 @@ def test_training_is_that_of_train(form: str, tmp_path: Path) -> None:
 
     net, x = network(), torch.randn(5, 4)
     module = load(exported(net, x, form, tmp_path)).to(burn.Autodiff(burn.Cpu()))
-    found = module(burn.tensor(x.numpy())).numpy()  # type: ignore[operator]
+    actual = module(burn.tensor(x.numpy())).numpy()  # type: ignore[operator]
     with torch.no_grad():
-        np.testing.assert_allclose(found, net.train()(x).numpy(), atol=1e-5)
+        np.testing.assert_allclose(actual, net.train()(x).numpy(), atol=1e-5)
     state = module.state_dict()
     for key in ("bn.running_mean", "bn.running_var"):
         expected = net.state_dict()[key].numpy()

@@ -44,11 +44,11 @@ def source(path: Path) -> str:
 def check_weights(path: Path, state: dict[str, Array]) -> Any:
     """Return the module of a file, which holds each tensor bit by bit under its key."""
     model = load(path)
-    found = model.state_dict()
-    assert set(found) == set(state)
+    actual = model.state_dict()
+    assert set(actual) == set(state)
     for key, value in state.items():
-        assert found[key].numpy().dtype == value.dtype
-        assert found[key].numpy().tobytes() == value.tobytes()
+        assert actual[key].numpy().dtype == value.dtype
+        assert actual[key].numpy().tobytes() == value.tobytes()
     return model
 
 
@@ -216,14 +216,14 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 @given(st.lists(NAMES, min_size=1, max_size=6, unique=True))
 def test_hostile_names_become_safe_source(names: list[str]) -> None:
     arrays = [(name, np.full(2, n, np.float32)) for n, name in enumerate(names)]
-    made = skeleton(arrays, "Net", "net.safetensors")
-    check_body(made.text.encode("ascii"))
+    result = skeleton(arrays, "Net", "net.safetensors")
+    check_body(result.text.encode("ascii"))
     space: dict[str, Any] = {"__file__": "net.py"}
-    exec(compile(made.text, "net.py", "exec"), space)
-    model = space["Net"]().load_state_dict(dict(made.weights))
+    exec(compile(result.text, "net.py", "exec"), space)
+    model = space["Net"]().load_state_dict(dict(result.weights))
     kept = sorted(v.numpy()[0] for v in model.state_dict().values())
     assert kept == list(range(len(names)))
-    assert skeleton(arrays, "Net", "net.safetensors") == made
+    assert skeleton(arrays, "Net", "net.safetensors") == result
 
 
 PIECES = st.sampled_from(
@@ -244,13 +244,13 @@ DTYPES = st.sampled_from(["float32", "float32", "float16", "int64", "bool"])
 @given(st.dictionaries(KEYS, st.tuples(SHAPES, DTYPES), min_size=1, max_size=8))
 def test_any_shapes_are_held(found: dict[str, tuple[tuple[int, ...], str]]) -> None:
     arrays = [(key, np.ones(shape, dtype)) for key, (shape, dtype) in found.items()]
-    made = skeleton(arrays, "Net", "net.safetensors")
-    check_body(made.text.encode("ascii"))
+    result = skeleton(arrays, "Net", "net.safetensors")
+    check_body(result.text.encode("ascii"))
     space: dict[str, Any] = {"__file__": "net.py"}
-    exec(compile(made.text, "net.py", "exec"), space)
-    model = space["Net"]().load_state_dict(dict(made.weights))
+    exec(compile(result.text, "net.py", "exec"), space)
+    model = space["Net"]().load_state_dict(dict(result.weights))
     state = model.state_dict()
-    assert set(state) == {key for key, _ in made.weights}
+    assert set(state) == {key for key, _ in result.weights}
     left = [key for key in found if not key.endswith("num_batches_tracked")]
     assert len(state) >= len(left)
 
@@ -260,13 +260,13 @@ def test_lists_at_the_root_and_in_lists() -> None:
         arrays = [(key, np.ones((2, 2), np.float32)) for key in keys]
         return skeleton(arrays, "Net", "n.safetensors")
 
-    made = made_of("0.attn.w", "1.attn.w")
-    assert [key for key, _ in made.weights] == ["0.attn.w", "1.attn.w"]
-    assert "super().__init__(Block(), Block())" in made.text
-    made = made_of("0.1.w", "2.w")
-    assert [key for key, _ in made.weights] == ["part_0.1.w", "part_2.w"]
-    made = made_of("a.0.1.w", "a.1.0.w")
-    assert [key for key, _ in made.weights] == ["a.0.1.w", "a.1.0.w"]
+    result = made_of("0.attn.w", "1.attn.w")
+    assert [key for key, _ in result.weights] == ["0.attn.w", "1.attn.w"]
+    assert "super().__init__(Block(), Block())" in result.text
+    result = made_of("0.1.w", "2.w")
+    assert [key for key, _ in result.weights] == ["part_0.1.w", "part_2.w"]
+    result = made_of("a.0.1.w", "a.1.0.w")
+    assert [key for key, _ in result.weights] == ["a.0.1.w", "a.1.0.w"]
 
 
 def test_more_members_than_a_source_can_list_are_refused() -> None:
@@ -282,8 +282,8 @@ def test_more_members_than_a_source_can_list_are_refused() -> None:
 
 def test_names_that_nest_without_end_are_joined() -> None:
     arrays = [(".".join("a" * 5000), np.ones(2, np.float32))]
-    made = skeleton(arrays, "Net", "net.safetensors")
-    assert len(made.weights[0][0].split(".")) < 40
+    result = skeleton(arrays, "Net", "net.safetensors")
+    assert len(result.weights[0][0].split(".")) < 40
 
 
 def run(*args: object) -> Result:

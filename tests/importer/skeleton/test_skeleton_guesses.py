@@ -30,9 +30,11 @@ def test_what_is_no_tensor_is_told(tmp_path: Path) -> None:
     odd = New(Name("argparse", "Namespace"), (), {"lr": 1})
     weight = tensor("0", np.ones((2, 3), np.float32))
     path = checkpoint(tmp_path, {"fc.weight": weight, "how": odd})
-    told = "Left out of what the file holds: 'how' is an object of argparse.Namespace"
-    assert told in " ".join(source(path).split())
-    assert told in " ".join(run(path, "-o", tmp_path / "told.py").stderr.split())
+    message = (
+        "Left out of what the file holds: 'how' is an object of argparse.Namespace"
+    )
+    assert message in " ".join(source(path).split())
+    assert message in " ".join(run(path, "-o", tmp_path / "told.py").stderr.split())
     path = checkpoint(tmp_path, {f"a{n}": odd for n in range(5)})
     answer = run(path, "-o", tmp_path / "none.py")
     assert answer.exit_code == 4
@@ -112,9 +114,9 @@ def test_docstrings_show_the_letters_of_keys(tmp_path: Path) -> None:
     text = source(path)
     assert text.isascii() and max(map(len, text.splitlines())) <= 88
     docstring = ast.get_docstring(ast.parse(text)) or ""
-    told = " ".join(docstring.split())
-    assert f"'{word}.weight' is part.weight" in told
-    assert f"'{long[:8]}...' is part2.w" in told
-    assert "\u202e" not in told
+    message = " ".join(docstring.split())
+    assert f"'{word}.weight' is part.weight" in message
+    assert f"'{long[:8]}...' is part2.w" in message
+    assert "\u202e" not in message
     result = run(path, "-o", tmp_path / "letters.py")
     assert f"'{word}.weight' is part.weight" in result.stderr

@@ -148,8 +148,8 @@ class TreeModel:
 
     def sequence(self, scope: str, x: str, width: int, depth: int) -> tuple[str, int]:
         """Run an ``nn.Sequential`` of layers, activations and modules."""
-        for place in self.numbers(self.rng.randint(1, 5)):
-            inner = f"{scope}.{place}"
+        for index in self.numbers(self.rng.randint(1, 5)):
+            inner = f"{scope}.{index}"
             kind = self.rng.random()
             if kind < 0.4:
                 x = self.act(inner, x)
@@ -162,10 +162,10 @@ class TreeModel:
     def blocks(self, scope: str, x: str, width: int, depth: int) -> tuple[str, int]:
         """Run equal blocks of an ``nn.ModuleList``; some are called once more."""
         state = self.rng.getstate()
-        for place in self.numbers(self.rng.randint(2, 4)):
+        for index in self.numbers(self.rng.randint(2, 4)):
             if self.rng.random() < 0.8:
                 self.rng.setstate(state)  # the same block again
-            inner = f"{scope}.{place}"
+            inner = f"{scope}.{index}"
             y, wide = self.module(f"{inner}.body", x, width, depth + 2)
             x = self.net.run("Add", inner, x, y) if wide == width else y
             width = wide
@@ -204,20 +204,20 @@ class TreeModel:
         """Add what a module makes of its own parameters."""
         inner = self.child(scope)
         y = self.net.weight(f"{inner}.table", 1, 4)
-        for place in range(self.rng.randint(1, 3)):
-            y = self.act(inner, self.net.linear(f"{inner}.{place}", y, 4, 4))
+        for index in range(self.rng.randint(1, 3)):
+            y = self.act(inner, self.net.linear(f"{inner}.{index}", y, 4, 4))
         y = self.net.linear(f"{inner}.last", y, 4, width)
         return self.net.run("Add", scope, x, y), width
 
     def mixed(self, scope: str, x: str, width: int, depth: int) -> tuple[str, int]:
         """Run a list that has attributes with names, too."""
-        for place in self.numbers(self.rng.randint(1, 3)):
-            x, width = self.module(f"{scope}.{place}", x, width, depth + 1)
+        for index in self.numbers(self.rng.randint(1, 3)):
+            x, width = self.module(f"{scope}.{index}", x, width, depth + 1)
             if self.rng.random() < 0.5:
                 x, width = self.module(self.child(scope), x, width, depth + 1)
             if self.rng.random() < 0.3:
                 x = self.net.run(
-                    "Mul", scope, x, self.net.weight(f"{scope}.g{place}", width)
+                    "Mul", scope, x, self.net.weight(f"{scope}.g{index}", width)
                 )
         return x, width
 
@@ -234,11 +234,11 @@ class TreeModel:
 
     def again(self, scope: str, x: str, width: int, depth: int) -> tuple[str, int]:
         """Run a layer in a list again, in the scope that exporters then give it."""
-        for place in self.numbers(2):
-            key = f"{scope}.{place}.fc"
-            x = self.act(f"{scope}.{place}", self.net.linear(key, x, width, width))
+        for index in self.numbers(2):
+            key = f"{scope}.{index}.fc"
+            x = self.act(f"{scope}.{index}", self.net.linear(key, x, width, width))
             weights = self.net.weight(f"{key}.weight"), self.net.weight(f"{key}.bias")
-            x = self.net.run("Gemm", f"{scope}.{place}.fc_1", x, *weights, transB=1)
+            x = self.net.run("Gemm", f"{scope}.{index}.fc_1", x, *weights, transB=1)
         return x, width
 
     def branches(self, scope: str, x: str, width: int, depth: int) -> tuple[str, int]:

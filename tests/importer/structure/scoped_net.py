@@ -74,18 +74,18 @@ class ScopedNet:
         nodes, self.nodes = self.nodes, around
         return helper.make_graph(nodes, "body", list(inputs), outputs)
 
-    def conv(self, scope: str, x: str, given: int, made: int, size: int = 1) -> str:
+    def conv(self, scope: str, x: str, given: int, result: int, size: int = 1) -> str:
         """Run an ``nn.Conv2d`` that keeps height and width."""
-        weight = self.weight(f"{scope}.weight", made, given, size, size)
+        weight = self.weight(f"{scope}.weight", result, given, size, size)
         pads = [size // 2] * 4
-        bias = self.weight(f"{scope}.bias", made)
+        bias = self.weight(f"{scope}.bias", result)
         window = {"kernel_shape": [size, size], "pads": pads}
         return self.run("Conv", scope, x, weight, bias, **window)
 
-    def linear(self, scope: str, x: str, given: int, made: int) -> str:
+    def linear(self, scope: str, x: str, given: int, result: int) -> str:
         """Run an ``nn.Linear`` on rows."""
-        weight = self.weight(f"{scope}.weight", made, given)
-        bias = self.weight(f"{scope}.bias", made)
+        weight = self.weight(f"{scope}.weight", result, given)
+        bias = self.weight(f"{scope}.bias", result)
         return self.run("Gemm", scope, x, weight, bias, transB=1)
 
     def feeds(self, extent: int = 2) -> dict[str, Array]:
@@ -151,15 +151,15 @@ def check_import(
     """
     path = saved(folder / "model.onnx", proto)
     expected = [onnxruntime_outputs(path, given) for given in feeds]
-    found = import_into(folder / "tree", path, Options(stem="net"))
-    compare(found.module, feeds, expected)
+    module = import_into(folder / "tree", path, Options(stem="net"))
+    compare(module.module, feeds, expected)
     if flat:
         compare(
             import_into(folder / "flat", path, Options(stem="net", flat=True)).module,
             feeds,
             expected,
         )
-    return found
+    return module
 
 
 def import_into(folder: Path, model: Path, options: Options) -> Imported:
@@ -179,8 +179,8 @@ def compare(
     for given, results in zip(feeds, expected, strict=True):
         args = [burn.tensor(array) for array in given.values()]
         for run in (module, compiled, compiled, compiled):
-            made = run(*args)
-            several = made if isinstance(made, tuple) else (made,)
+            result = run(*args)
+            several = result if isinstance(result, tuple) else (result,)
             assert len(several) == len(results)
             for one, other in zip(several, results, strict=True):
                 scale = 1 + np.abs(other).max(initial=0, where=np.isfinite(other))

@@ -33,14 +33,14 @@ def test_a_module_that_is_called_for_queries_and_for_inputs(
     queries = net.run("Tanh", "decoder", net.weight("decoder.queries", 2, 4))
     queries = head(net, queries, first)
     y = head(net, net.run("Add", "decoder", x, queries), second)
-    found = check_import(tmp_path, net.model(y), net.feeds())
+    actual = check_import(tmp_path, net.model(y), net.feeds())
     layers = {
         f"decoder.head.{n}.{leaf}"
         for n in ("up", "down")
         for leaf in ("weight", "bias")
     }
-    assert found.keys == {"decoder.queries", *layers}
-    assert set(open_record(tmp_path / "tree" / "net.safetensors")) == found.keys
+    assert actual.keys == {"decoder.queries", *layers}
+    assert set(open_record(tmp_path / "tree" / "net.safetensors")) == actual.keys
 
 
 def test_copies_of_one_repeated_element_are_not_one_weight(tmp_path: Path) -> None:
@@ -50,8 +50,8 @@ def test_copies_of_one_repeated_element_are_not_one_weight(tmp_path: Path) -> No
     for name in ("onnx::MatMul_1", "onnx::MatMul_2"):
         net.stored(name, np.full((4, 4), 0.5, np.float32))
         x = net.run("Tanh", "mix", net.run("MatMul", "mix", x, name))
-    found = check_import(tmp_path, net.model(x), net.feeds())
-    assert len(found.keys) == 2
+    actual = check_import(tmp_path, net.model(x), net.feeds())
+    assert len(actual.keys) == 2
 
 
 def test_a_layer_of_an_author_with_a_module_inside(tmp_path: Path) -> None:
@@ -64,5 +64,5 @@ def test_a_layer_of_an_author_with_a_module_inside(tmp_path: Path) -> None:
     bias = net.weight("mlp.gate.statics.bias", 1, 3)
     y = net.run("Add", "mlp.gate.statics", scores, bias)
     y = net.linear("mlp.out", y, 3, 4)
-    found = check_import(tmp_path, net.model(y), net.feeds())
-    assert found.keys == set(net.weights)
+    actual = check_import(tmp_path, net.model(y), net.feeds())
+    assert actual.keys == set(net.weights)

@@ -36,9 +36,9 @@ def check_tree(folder: Path, seed: int) -> None:
     tree = TreeModel(seed)
     model = tree.model()
     feeds = [tree.net.feeds(extent) for extent in (1, 3)]
-    found = check_import(folder, model, *feeds)
+    actual = check_import(folder, model, *feeds)
     if not any(node.op_type == "If" for node in model.graph.node):
-        assert not layer_keys(tree.net.weights) - set(map(plain, found.keys))
+        assert not layer_keys(tree.net.weights) - set(map(plain, actual.keys))
 
 
 def layer_keys(weights: Collection[str]) -> set[str]:

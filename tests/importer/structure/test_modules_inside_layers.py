@@ -15,9 +15,9 @@ def test_an_array_of_a_module_inside(tmp_path: Path, producer: str, flat: bool) 
     net = ScopedNet(producer)
     x = net.linear("head", net.input("x", 2, 4), 4, 4)
     x = net.run("Add", "head.norm", x, net.weight("head.norm.bias", 4))
-    found = check_import(tmp_path, net.model(x), net.feeds(), flat=flat)
+    actual = check_import(tmp_path, net.model(x), net.feeds(), flat=flat)
     if not flat:
-        assert found.keys == set(net.weights)
+        assert actual.keys == set(net.weights)
 
 
 @pytest.mark.parametrize("producer", PRODUCERS)
@@ -31,6 +31,6 @@ def test_operations_in_a_scope_inside(
     for op in ("Sqrt", "Sigmoid", "Tanh", "Erf"):
         x = net.run(op, "head.norm", x)
     x = net.run("Add", "head.norm", x, rows)
-    found = check_import(tmp_path, net.model(x), net.feeds(), flat=flat)
+    actual = check_import(tmp_path, net.model(x), net.feeds(), flat=flat)
     if not flat:
-        assert found.keys == set(net.weights)
+        assert actual.keys == set(net.weights)

@@ -28,10 +28,10 @@ def test_a_chain_of_layers_before_modules_of_the_same_list(tmp_path: Path) -> No
     x = net.conv("classifier.1", x, 4, 5)
     x = net.run("Relu", "classifier.2", x)
     x = net.run("GlobalAveragePool", "classifier.3", x)
-    found = check_import(
+    actual = check_import(
         tmp_path, net.model(net.run("Flatten", "", x)), {"x": image(3)}
     )
-    assert found.keys == set(net.weights)
+    assert actual.keys == set(net.weights)
 
 
 def test_a_list_whose_first_member_is_a_module_without_names(tmp_path: Path) -> None:
@@ -45,12 +45,12 @@ def test_a_list_whose_first_member_is_a_module_without_names(tmp_path: Path) -> 
     x = net.run("Conv", "stem.1", x, *weights)
     x = net.run("Relu", "norm.act", x)
     x = net.run("Add", "", net.conv("a", x, 4, 4), net.conv("b", x, 4, 4))
-    found = check_import(tmp_path, net.model(x), {"x": image(3)})
+    actual = check_import(tmp_path, net.model(x), {"x": image(3)})
     layers = [f"{path}.{leaf}" for path in "ab" for leaf in ("weight", "bias")]
     stem = [
         f"stem.{path}.{leaf}" for path in ("0.conv", "1") for leaf in ("weight", "bias")
     ]
-    assert found.keys == {*layers, *stem}
+    assert actual.keys == {*layers, *stem}
 
 
 def test_numbers_that_do_not_follow_the_order_of_calls(tmp_path: Path) -> None:
@@ -61,8 +61,8 @@ def test_numbers_that_do_not_follow_the_order_of_calls(tmp_path: Path) -> None:
     scales = net.weight("scale", 4), net.weight("offset", 4)
     shifted = net.run("LayerNormalization", "layer.2", product, *scales)
     filters = net.weight("filters", 4, 1, 3), net.weight("shift", 4)
-    made = net.run("Conv", "layer.1", y, *filters)
-    turned = net.run("Transpose", "layer.3", made)
+    result = net.run("Conv", "layer.1", y, *filters)
+    turned = net.run("Transpose", "layer.3", result)
     check_import(tmp_path, net.model(shifted, turned), net.feeds())
 
 
@@ -70,9 +70,9 @@ def test_a_numbered_layer_of_stored_arrays(tmp_path: Path) -> None:
     """A chain that nothing flows into is not called as an ``nn.Sequential``."""
     net = ScopedNet("someone")
     data, weight = net.weight("data", 1, 2, 4), net.weight("filters", 3, 2, 2)
-    made = net.run("Conv", "layer.3", data, weight)
-    made = net.run("Transpose", "layer.4", made)
-    total = net.run("Add", "", made, net.input("x", 1))
+    result = net.run("Conv", "layer.3", data, weight)
+    result = net.run("Transpose", "layer.4", result)
+    total = net.run("Add", "", result, net.input("x", 1))
     check_import(tmp_path, net.model(total), {"x": np.ones(1, np.float32)})
 
 
@@ -80,8 +80,8 @@ def test_an_array_called_like_the_module_of_another(tmp_path: Path) -> None:
     net = ScopedNet("someone")
     x = net.run("Mul", "", net.input("a", 3), net.weight("{x}", 3))
     x = net.run("Add", "", x, net.weight("x.y", 3))
-    found = check_import(tmp_path, net.model(x), {"a": np.ones(3, np.float32)})
-    assert "x.y" in found.keys
+    actual = check_import(tmp_path, net.model(x), {"a": np.ones(3, np.float32)})
+    assert "x.y" in actual.keys
 
 
 def test_an_array_read_before_the_module_that_it_is_called_like(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_an_array_read_before_the_module_that_it_is_called_like(tmp_path: Path) 
     x = net.input("a", 3)
     for name in ("{x}", "x.y", "{x}.y", "x/y", "x.y.z"):
         x = net.run("Mul", "", x, net.weight(name, 3))
-    found = check_import(tmp_path, net.model(x), {"a": np.ones(3, np.float32)})
-    assert len(found.keys) == len(net.weights)
+    actual = check_import(tmp_path, net.model(x), {"a": np.ones(3, np.float32)})
+    assert len(actual.keys) == len(net.weights)
 
 
 def test_numbers_beside_names(tmp_path: Path) -> None:
@@ -99,9 +99,9 @@ def test_numbers_beside_names(tmp_path: Path) -> None:
     x = net.linear("m.0.fc", net.input("x", 2, 4), 4, 4)
     x = net.run("Mul", "m", x, net.weight("m.scale", 4))
     x = net.linear("m.norm", net.linear("m.1.fc", x, 4, 4), 4, 4)
-    found = check_import(tmp_path, net.model(x), net.feeds())
-    assert found.keys == set(net.weights)
-    assert 'record_names = {"part_0": "0", "part_1": "1"}' in found.source
+    actual = check_import(tmp_path, net.model(x), net.feeds())
+    assert actual.keys == set(net.weights)
+    assert 'record_names = {"part_0": "0", "part_1": "1"}' in actual.source
 
 
 def test_a_module_without_layers_beside_numbers(tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ def test_a_module_without_layers_beside_numbers(tmp_path: Path) -> None:
     for op in ("Sin", "Cos", "Tanh", "Sigmoid", "Softplus", "Relu"):
         x = net.run("Add", "m.act", net.run(op, "m.act", x), x)
     x = net.linear("m.1", x, 4, 4)
-    found = check_import(tmp_path, net.model(x), net.feeds())
-    assert found.keys == set(net.weights)
+    actual = check_import(tmp_path, net.model(x), net.feeds())
+    assert actual.keys == set(net.weights)
 
 
 def test_lists_with_few_modules_at_large_numbers(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_lists_with_few_modules_at_large_numbers(tmp_path: Path) -> None:
     for number in range(4):
         x = net.linear(f"m.{number}.{9000 + number}.fc", x, 4, 4)
         x = net.run("Mul", "", x, net.weight(f"n.{9000 + number}.scale", 4))
-    found = check_import(tmp_path, net.model(x), net.feeds())
-    assert "m.3.9003.fc.weight" in found.keys
-    assert "self.part_9003 = " in found.source
-    assert len(list(found.module.modules())) < 1000
+    actual = check_import(tmp_path, net.model(x), net.feeds())
+    assert "m.3.9003.fc.weight" in actual.keys
+    assert "self.part_9003 = " in actual.source
+    assert len(list(actual.module.modules())) < 1000

@@ -18,13 +18,13 @@ NAMES = [
 ]
 
 
-def check_keys(tmp_path: Path, net: ScopedNet, found: Imported) -> None:
+def check_keys(tmp_path: Path, net: ScopedNet, actual: Imported) -> None:
     """Compare keys with those of the file, and load the state under these."""
-    assert found.keys == set(net.weights)
-    assert set(open_record(tmp_path / "tree" / "net.safetensors")) == found.keys
+    assert actual.keys == set(net.weights)
+    assert set(open_record(tmp_path / "tree" / "net.safetensors")) == actual.keys
     state = {key: array * 2 for key, array in net.weights.items()}
-    found.module.load_state_dict(dict(state))
-    for key, tensor in found.module.state_dict().items():
+    actual.module.load_state_dict(dict(state))
+    for key, tensor in actual.module.state_dict().items():
         assert (tensor.numpy() == state[key]).all(), key
 
 
@@ -33,8 +33,8 @@ def test_a_layer(tmp_path: Path, name: str) -> None:
     net = ScopedNet()
     x = net.linear(name, net.input("x", 2, 4), 4, 4)
     x = net.linear("head", net.run("Relu", "", x), 4, 3)
-    found = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
-    check_keys(tmp_path, net, found)
+    result = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
+    check_keys(tmp_path, net, result)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -47,8 +47,8 @@ def test_a_module_in_two_instances_of_a_class(tmp_path: Path, name: str) -> None
         y = net.linear(f"{scope}.down", net.run("Relu", scope, y), 6, 4)
         y = net.run("Mul", scope, y, net.weight(f"{scope}.scale", 4))
         x = net.run("Add", f"blocks.{number}", x, y)
-    found = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
-    check_keys(tmp_path, net, found)
+    result = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
+    check_keys(tmp_path, net, result)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -57,8 +57,8 @@ def test_a_parameter(tmp_path: Path, name: str) -> None:
     x = net.linear("head.up", net.input("x", 2, 4), 4, 4)
     x = net.run("Mul", "head", x, net.weight(f"head.{name}", 4))
     x = net.linear("tail", x, 4, 3)
-    found = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
-    check_keys(tmp_path, net, found)
+    result = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
+    check_keys(tmp_path, net, result)
 
 
 def test_one_attribute_for_two_names(tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ def test_one_attribute_for_two_names(tmp_path: Path) -> None:
     x = net.run("Mul", "a", x, net.weight("a.scale", 4))
     x = net.linear("b.fc", x, 4, 4)
     x = net.run("Mul", "b", x, net.weight("b.scale", 4))
-    found = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
-    assert {"a.fc.weight", "b.fc.weight", "a.scale", "b.scale"} < found.keys
+    actual = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
+    assert {"a.fc.weight", "b.fc.weight", "a.scale", "b.scale"} < actual.keys
 
 
 def test_a_name_with_a_hyphen_in_the_scopes_of_an_exporter(tmp_path: Path) -> None:
@@ -81,5 +81,5 @@ def test_a_name_with_a_hyphen_in_the_scopes_of_an_exporter(tmp_path: Path) -> No
         x = net.run("Relu", scope, net.linear(f"{scope}.fc", x, 4, 4))
         x = net.linear(f"{scope}.out", x, 4, 4)
     x = net.linear("fc", x, 4, 2)
-    found = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
-    assert found.keys == set(net.weights)
+    actual = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
+    assert actual.keys == set(net.weights)

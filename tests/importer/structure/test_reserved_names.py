@@ -28,20 +28,20 @@ def test_what_the_names_of_two_classes_share(tmp_path: Path, word: str) -> None:
         y = net.run("Mul", scope, gate, key)
         y = net.linear(f"{scope}.dense", net.run("Tanh", scope, y), width, 4)
         x = net.linear(f"{around}.output", net.run("Relu", around, y), 4, 4)
-    found = check_import(tmp_path, net.model(x), net.feeds())
-    assert found.keys == set(net.weights)
+    actual = check_import(tmp_path, net.model(x), net.feeds())
+    assert actual.keys == set(net.weights)
 
 
 @pytest.mark.parametrize("word", WORDS)
 def test_modules_and_values(tmp_path: Path, word: str) -> None:
     net = ScopedNet()
     x = net.input(word, 2, 4)
-    for place in range(2):
-        scope = f"blocks.{place}.{word}"
+    for index in range(2):
+        scope = f"blocks.{index}.{word}"
         y = net.linear(f"{scope}.{word}", x, 4, 4)
         y = net.run("Mul", scope, net.run("Relu", scope, y), y)
-        x = net.run("Add", f"blocks.{place}", y, net.weight(f"{scope}.scale", 4))
-        net.nodes[-1].output[0] = x = f"{word}_{place}"
+        x = net.run("Add", f"blocks.{index}", y, net.weight(f"{scope}.scale", 4))
+        net.nodes[-1].output[0] = x = f"{word}_{index}"
     y = net.run("Softmax", word, x, axis=-1)
     net.nodes[-1].output[0] = y = f"{word}_out"
     check_import(tmp_path, net.model(x, y), net.feeds())
@@ -75,9 +75,9 @@ def test_a_stored_array_called_like_a_method(tmp_path: Path) -> None:
         other = net.run(("Sin", "Tanh", "Cos")[number % 3], "", x)
         x = net.run(("Max", "Min")[number % 2], "", x, other)
     x = net.run("Add", "", x, first)
-    found = check_import(tmp_path, net.model(x), net.feeds())
-    assert "part" in found.keys
-    assert re.search(r"    def part\d\(", found.source)
+    actual = check_import(tmp_path, net.model(x), net.feeds())
+    assert "part" in actual.keys
+    assert re.search(r"    def part\d\(", actual.source)
 
 
 def test_a_stored_array_that_is_called_like_a_method_by_its_use(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_a_stored_array_that_is_called_like_a_method_by_its_use(tmp_path: Path) 
     most = net.stored("onnx::2", np.array([3]))
     kept = net.run("NonMaxSuppression", "", stored, scores, most)
     y = net.run("Cast", "", kept, to=1)
-    found = check_import(tmp_path, net.model(y), net.feeds())
-    assert "boxes_" in found.keys
+    actual = check_import(tmp_path, net.model(y), net.feeds())
+    assert "boxes_" in actual.keys
 
 
 @pytest.mark.parametrize("noun", ["i", "a", "var", "block", "bias"])

@@ -15,9 +15,9 @@ def test_ties_in_a_sequence(tmp_path: Path) -> None:
     net = ScopedNet()
     x = net.linear("steps.0", net.input("x", 2, 4), 4, 4)
     x = net.run("Gemm", "steps.1", x, "steps.0.weight", "steps.0.bias", transB=1)
-    found = check_import(tmp_path, net.model(x), net.feeds())
-    assert found.keys == {f"steps.{i}.{name}" for i in (0, 1) for name in WEIGHTS}
-    assert "self.steps[1].weight = self.steps[0].weight" in found.source
+    actual = check_import(tmp_path, net.model(x), net.feeds())
+    assert actual.keys == {f"steps.{i}.{name}" for i in (0, 1) for name in WEIGHTS}
+    assert "self.steps[1].weight = self.steps[0].weight" in actual.source
 
 
 def test_a_table_and_its_projection_without_scopes(tmp_path: Path) -> None:
@@ -27,9 +27,9 @@ def test_a_table_and_its_projection_without_scopes(tmp_path: Path) -> None:
     ids = net.run("Abs", "", ids)
     x = net.run("Tanh", "", net.run("Gather", "", table, ids))
     x = net.run("MatMul", "", x, net.run("Transpose", "", table, perm=[1, 0]))
-    found = check_import(tmp_path, net.model(x), net.feeds())
-    assert "self.embeddings = nn.Embedding(11, 4)" in found.source
-    assert "self.linear.weight = self.embeddings.weight" in found.source
+    actual = check_import(tmp_path, net.model(x), net.feeds())
+    assert "self.embeddings = nn.Embedding(11, 4)" in actual.source
+    assert "self.linear.weight = self.embeddings.weight" in actual.source
 
 
 def test_a_branch_beside_a_layer_of_its_name(tmp_path: Path) -> None:
@@ -47,6 +47,6 @@ def test_a_branch_beside_a_layer_of_its_name(tmp_path: Path) -> None:
 
     sides = [net.body(partial(branch, number)) for number in (1, 2)]
     y = net.run("If", "block", above, then_branch=sides[0], else_branch=sides[1])
-    found = check_import(tmp_path, net.model(y), net.feeds())
-    assert "block.then.weight" in found.keys
-    assert "class Otherwise" in found.source
+    actual = check_import(tmp_path, net.model(y), net.feeds())
+    assert "block.then.weight" in actual.keys
+    assert "class Otherwise" in actual.source

@@ -39,7 +39,7 @@ def results(folder: Path, target: str, args: Any, x: Array) -> list[Array]:
     values = {name: kind for name in ("y", "v", "w")}
     content = program({"x": kind}, {}, nodes, values, ["y", "w"])
     model: Any = load(saved(folder, content, {}))
-    return [np.asarray(found.numpy()) for found in model(burn.tensor(x))]
+    return [np.asarray(result.numpy()) for result in model(burn.tensor(x))]
 
 
 @pytest.mark.parametrize("target", ALIASES)
@@ -79,7 +79,7 @@ def test_a_change_of_a_diagonal_is_seen_in_the_matrix(tmp_path: Path) -> None:
     model: Any = load(saved(tmp_path, content, {}))
     x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
     expected = np.exp(x)
-    for place in range(3):
-        expected[:, place, place + 1] *= 3
-    found = model(burn.tensor(x)).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    for index in range(3):
+        expected[:, index, index + 1] *= 3
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)

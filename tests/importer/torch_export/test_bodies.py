@@ -27,9 +27,9 @@ def rows(text: str) -> dict[str, Any]:
 
 def computed(target: str, result: str, *args: Any) -> dict[str, Any]:
     """Return a call of a function of Python, whose result is a number."""
-    made = call("", result, **{f"a{i}": arg for i, arg in enumerate(args)})
-    inputs = [{**arg, "name": ""} for arg in made["inputs"]]
-    return {**made, "target": target, "inputs": inputs, "outputs": [number(result)]}
+    output = call("", result, **{f"a{i}": arg for i, arg in enumerate(args)})
+    inputs = [{**arg, "name": ""} for arg in output["inputs"]]
+    return {**output, "target": target, "inputs": inputs, "outputs": [number(result)]}
 
 
 def body() -> dict[str, Any]:
@@ -103,9 +103,9 @@ def test_a_marked_graph_returns_numbers_and_changes_its_operands(
     model: Any = load(saved(tmp_path, content, {}))
     for count in (6, 2):
         x = np.random.default_rng(count).standard_normal((count, 4), np.float32)
-        found = model(burn.tensor(x)).numpy()
+        actual = model(burn.tensor(x)).numpy()
         half = count // 2
-        np.testing.assert_allclose(found, x[:half] + 1 + 3 + x[half:], rtol=1e-6)
+        np.testing.assert_allclose(actual, x[:half] + 1 + 3 + x[half:], rtol=1e-6)
 
 
 def test_a_change_in_place_within_a_branch_is_refused(tmp_path: Path) -> None:

@@ -56,10 +56,10 @@ def test_the_rich_program_computes_what_it_says(tmp_path: Path) -> None:
             first = np.exp(relu) if total > 0.5 else np.cos(linear)
         else:
             first, total = relu * linear, relu.sum()
-        found = model(burn.tensor(x))
-        assert found._fields == ("scaled", "total")
-        np.testing.assert_allclose(found[0].numpy(), first * calls, rtol=1e-4)
-        np.testing.assert_allclose(found[1].numpy(), total, rtol=1e-4)
+        actual = model(burn.tensor(x))
+        assert actual._fields == ("scaled", "total")
+        np.testing.assert_allclose(actual[0].numpy(), first * calls, rtol=1e-4)
+        np.testing.assert_allclose(actual[1].numpy(), total, rtol=1e-4)
 
 
 def test_where_a_call_was_written_is_not_told(tmp_path: Path) -> None:
@@ -153,9 +153,9 @@ def test_weights_that_are_elsewhere_are_refused(
     else:
         of[f"{key}{dot}"] = value
     data = archive(LINEAR, FEW, **{TABLE: json.dumps(config).encode()})
-    place = tmp_path / "net.pt2"
-    place.write_bytes(data)
-    assert "head" in str(refused(place))
+    folder = tmp_path / "net.pt2"
+    folder.write_bytes(data)
+    assert "head" in str(refused(folder))
 
 
 @pytest.mark.parametrize(
@@ -242,8 +242,8 @@ def nested(depth: int) -> Any:
 def test_branches_in_branches_are_read_to_a_depth(tmp_path: Path) -> None:
     model: Any = load(saved(tmp_path, nested(12), {}))
     x = np.array([0.5, 1.0], np.float32)
-    found = model(burn.tensor(x), burn.tensor(np.array(False)))
-    np.testing.assert_allclose(found.numpy(), np.exp(x), rtol=1e-6)
+    actual = model(burn.tensor(x), burn.tensor(np.array(False)))
+    np.testing.assert_allclose(actual.numpy(), np.exp(x), rtol=1e-6)
     assert "at most 24 graphs" in str(refused(saved(tmp_path, nested(60), {})))
 
 

@@ -18,10 +18,10 @@ def laid_out(
     dims: Sequence[int | str], strides: Sequence[int], offset: int = 0
 ) -> dict[str, Any]:
     """Return the type of a tensor that lies in memory in another way."""
-    found = meta("float32", dims)
-    found["strides"] = [{"as_int": stride} for stride in strides]
-    found["storage_offset"] = {"as_int": offset}
-    return found
+    result = meta("float32", dims)
+    result["strides"] = [{"as_int": stride} for stride in strides]
+    result["storage_offset"] = {"as_int": offset}
+    return result
 
 
 def strided(
@@ -79,8 +79,8 @@ def test_places_count_in_memory(
 ) -> None:
     model = strided(tmp_path, view, kind, size, stride)
     x = np.random.default_rng(2).standard_normal((4, 5), np.float32)
-    found = model(burn.tensor(x)).numpy()
-    np.testing.assert_array_equal(found, expected(x, size, stride, offset))
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_array_equal(actual, expected(x, size, stride, offset))
 
 
 def test_memory_around_a_part_is_refused(tmp_path: Path) -> None:
@@ -113,8 +113,8 @@ def test_a_change_of_a_strided_view_is_seen_in_what_it_views(tmp_path: Path) -> 
     places = [0, 2, 4, 7, 9, 11]
     changed = given.ravel().copy()
     changed[places] += 10
-    found = model(burn.tensor(given)).numpy()
-    np.testing.assert_array_equal(found, changed.reshape(4, 5))
+    actual = model(burn.tensor(given)).numpy()
+    np.testing.assert_array_equal(actual, changed.reshape(4, 5))
 
 
 def number(target: str, **args: Any) -> dict[str, Any]:
@@ -156,6 +156,6 @@ def test_what_grows_keeps_its_elements(tmp_path: Path) -> None:
     model: Any = load(saved(tmp_path, content, {}))
     for rows in (2, 5, 9):
         given = np.random.default_rng(rows).standard_normal((rows, 3), np.float32)
-        found, count = model(burn.tensor(given)).numpy(), min(20, 3 * rows)
-        assert found.shape == (4, 5)
-        np.testing.assert_array_equal(found.ravel()[:count], given.ravel()[:count])
+        actual, count = model(burn.tensor(given)).numpy(), min(20, 3 * rows)
+        assert actual.shape == (4, 5)
+        np.testing.assert_array_equal(actual.ravel()[:count], given.ravel()[:count])

@@ -137,8 +137,8 @@ def test_complex_numbers_are_computed_with(
         expected = [net(x) for x in samples]
     imported: Any = load(tmp_path / "net.pt2")
     for x, y in zip(samples, expected, strict=True):
-        found = imported(burn.tensor(x.numpy())).numpy()
-        np.testing.assert_allclose(found, y.numpy(), rtol=1e-4, atol=1e-4)
+        actual = imported(burn.tensor(x.numpy())).numpy()
+        np.testing.assert_allclose(actual, y.numpy(), rtol=1e-4, atol=1e-4)
 
 
 def loss_of(s: Any, x: Any, i: Any) -> Any:
@@ -171,11 +171,11 @@ def test_a_training_step_gives_the_gradients(tmp_path: Path) -> None:
         program = torch.export.export(net, given, strict=False)
         torch.export.save(_export_forward_backward(program), tmp_path / "net.pt2")
     imported: Any = load(tmp_path / "net.pt2")
-    found = imported(*(burn.tensor(x.numpy()) for x in given))
+    module = imported(*(burn.tensor(x.numpy()) for x in given))
     loss = net(*given)[0]
     loss.backward()
     names = [name.replace(".", "_") for name, _ in net.named_parameters()]
-    assert list(found._fields[1:]) == [f"{name}_grad" for name in names]
+    assert list(module._fields[1:]) == [f"{name}_grad" for name in names]
     expected = [loss.detach(), *(p.grad for p in net.parameters())]
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(module, expected, strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-5)

@@ -50,8 +50,8 @@ def same(model: Any, expected: Any) -> None:
     """Check a module at two sizes."""
     for size in SIZES:
         x = np.random.default_rng(size).uniform(-2, 3, (size, 3)).astype(np.float32)
-        found = model(burn.tensor(x)).numpy()
-        np.testing.assert_allclose(found, expected(x), rtol=1e-6)
+        actual = model(burn.tensor(x)).numpy()
+        np.testing.assert_allclose(actual, expected(x), rtol=1e-6)
 
 
 FUNCTIONS: dict[str, Any] = {

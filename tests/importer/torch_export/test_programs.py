@@ -31,8 +31,8 @@ def test_a_program_computes_what_it_says(tmp_path: Path) -> None:
     for batch in (2, 5):
         x = np.random.default_rng(batch).normal(size=(batch, 4, 5)).astype(np.float32)
         expected = np.maximum(x @ weights["head.weight"].T + weights["head.bias"], 0)
-        found = model(burn.tensor(x)).numpy()
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        actual = model(burn.tensor(x)).numpy()
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_what_is_not_trained_yet_is_a_weight(tmp_path: Path) -> None:
@@ -104,8 +104,8 @@ def test_a_change_in_place_is_seen_by_what_follows(tmp_path: Path) -> None:
     content = program({"x": two["x"]}, {}, nodes, two, ["mul"])
     model: Any = load(saved(tmp_path, content, {}))
     x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
-    found = model(burn.tensor(x)).numpy()
-    np.testing.assert_allclose(found, (np.exp(x) + 1) * x, rtol=1e-5)
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(actual, (np.exp(x) + 1) * x, rtol=1e-5)
 
 
 def counted(*nodes: Any, result: str = "y") -> tuple[Any, dict[str, Any]]:
@@ -114,8 +114,8 @@ def counted(*nodes: Any, result: str = "y") -> tuple[Any, dict[str, Any]]:
     two = meta("float32", [2])
     names = {node["outputs"][0]["as_tensor"]["name"] for node in nodes}
     values = dict.fromkeys(names, two)
-    made = program({"x": two}, weights, nodes, values, [result], weights.keys())
-    return made, weights
+    output = program({"x": two}, weights, nodes, values, [result], weights.keys())
+    return output, weights
 
 
 COUNT = ref("b_steps_count")
@@ -190,8 +190,8 @@ def test_a_change_in_place_of_what_was_viewed_before_is_done(tmp_path: Path) -> 
     content = program({"x": x}, {}, nodes, two | {"exp": x, "y": x}, ["y"])
     model: Any = load(saved(tmp_path, content, {}))
     array = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
-    found = model(burn.tensor(array)).numpy()
-    np.testing.assert_allclose(found, np.exp(array), rtol=1e-6)
+    actual = model(burn.tensor(array)).numpy()
+    np.testing.assert_allclose(actual, np.exp(array), rtol=1e-6)
 
 
 def test_a_change_in_place_of_what_is_viewed_is_refused(tmp_path: Path) -> None:
@@ -219,9 +219,9 @@ def test_numbers_promote_as_in_pytorch(
     content = program({"x": x}, {}, nodes, {"mul": meta(result, [2, 3])}, ["mul"])
     model: Any = load(saved(tmp_path, content, {}))
     array = np.arange(6).reshape(2, 3).astype(dtype)
-    found = model(burn.tensor(array)).numpy()
-    assert found.dtype == result
-    np.testing.assert_array_equal(found, array * next(iter(other.values())))
+    actual = model(burn.tensor(array)).numpy()
+    assert actual.dtype == result
+    np.testing.assert_array_equal(actual, array * next(iter(other.values())))
 
 
 def test_a_weight_that_is_too_short_is_refused(tmp_path: Path) -> None:

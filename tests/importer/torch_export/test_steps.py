@@ -53,11 +53,11 @@ def test_gradients_are_returned_by_the_names_of_what_they_are_of(
     content, weights = step()
     model: Any = load(saved(tmp_path, content, weights))
     x = np.random.default_rng(6).standard_normal((3, 4), np.float32)
-    found = model(burn.tensor(x))
-    assert found._fields[1:] == ("scale_w_grad", "x_grad")
+    actual = model(burn.tensor(x))
+    assert actual._fields[1:] == ("scale_w_grad", "x_grad")
     w = weights["scale.w"]
     expected = ((x * w).sum(), x.sum(0), np.broadcast_to(w, (3, 4)))
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a.numpy(), b, rtol=1e-5, atol=1e-6)
 
 

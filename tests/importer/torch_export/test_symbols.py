@@ -34,8 +34,8 @@ T = "Symbol('s2', positive=True, integer=True)"
     ],
 )
 def test_expressions_are_extents(text: str, expected: str) -> None:
-    found = Symbols().extent(expression(text))
-    assert str(found) == expected
+    actual = Symbols().extent(expression(text))
+    assert str(actual) == expected
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ def test_what_is_no_extent_is_refused(size: Any) -> None:
 
 def test_names_of_symbols_are_names() -> None:
     symbols = Symbols()
-    found = [
+    actual = [
         symbols.extent(expression(f"Symbol('{n}')")) for n in ("a.b", "a_b", "if", "7")
     ]
-    assert [str(one) for one in found] == ["a_b", "a_b2", "if_", "extent_7"]
+    assert [str(one) for one in actual] == ["a_b", "a_b2", "if_", "extent_7"]
 
 
 def test_symbols_are_called_after_the_axes_of_inputs() -> None:
@@ -136,8 +136,8 @@ def test_an_input_of_a_multiple_of_a_symbol(tmp_path: Path) -> None:
     model: Any = load(path)
     for rows in (2, 6):
         array = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3)
-        found = model(burn.tensor(array)).numpy()
-        np.testing.assert_array_equal(found, array.reshape(-1, 6))
+        actual = model(burn.tensor(array)).numpy()
+        np.testing.assert_array_equal(actual, array.reshape(-1, 6))
 
 
 def test_ranges_are_told(tmp_path: Path) -> None:
@@ -157,8 +157,8 @@ def test_ranges_are_told(tmp_path: Path) -> None:
         "s9": {"min_val": 2, "max_val": 3},
     }
     path = saved(tmp_path, content, {})
-    told = "Exported for batch 2 to 64, height 4 or more."
-    assert told in import_model(path, Options(class_name="Net")).text
+    message = "Exported for batch 2 to 64, height 4 or more."
+    assert message in import_model(path, Options(class_name="Net")).text
     odd: Any
     for odd in (None, [], {"s1": 3}, {"s1": {}}):
         content["range_constraints"] = odd

@@ -26,14 +26,14 @@ def module(forward: Forward) -> Any:
     import torch
 
     torch.manual_seed(0)
-    made: Any = type("Net", (torch.nn.Module,), {"forward": forward})()
-    made.first, made.second = torch.nn.Linear(6, 6), torch.nn.Linear(6, 6)
-    torch.nn.init.zeros_(made.second.bias)
-    made.register_buffer("count", torch.tensor(3))
-    made.register_buffer("total", torch.ones(6))
-    made.register_buffer("last", torch.zeros(6), persistent=False)
-    made.register_buffer("table", torch.ones(6, 6))
-    return made
+    result: Any = type("Net", (torch.nn.Module,), {"forward": forward})()
+    result.first, result.second = torch.nn.Linear(6, 6), torch.nn.Linear(6, 6)
+    torch.nn.init.zeros_(result.second.bias)
+    result.register_buffer("count", torch.tensor(3))
+    result.register_buffer("total", torch.ones(6))
+    result.register_buffer("last", torch.zeros(6), persistent=False)
+    result.register_buffer("table", torch.ones(6, 6))
+    return result
 
 
 def counted(s: Any, x: Any) -> Any:
@@ -126,16 +126,16 @@ def arrays(results: Any) -> list[Any]:
     return [] if results is None else [np.array(results)]
 
 
-def exported(made: Any, path: Path, decomposed: bool) -> Any:
+def exported(result: Any, path: Path, decomposed: bool) -> Any:
     """Return a new copy of the module whose program is at ``path``."""
     import torch
 
-    fresh = copy.deepcopy(made)
+    fresh = copy.deepcopy(result)
     sample = (torch.randn(4, 6),)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         shapes = {"x": {0: torch.export.Dim("rows")}}
-        program = torch.export.export(made.eval(), sample, dynamic_shapes=shapes)
+        program = torch.export.export(result.eval(), sample, dynamic_shapes=shapes)
         if decomposed:
             program = program.run_decompositions()
         torch.export.save(program, path)
@@ -144,8 +144,8 @@ def exported(made: Any, path: Path, decomposed: bool) -> Any:
 
 def inputs() -> Sequence[Any]:
     rng = np.random.default_rng(0)
-    made = [rng.normal(size=(size, 6)).astype(np.float32) for size in SIZES]
-    return [*made, np.abs(made[0]), -np.abs(made[1]), np.abs(made[2]) + 1]
+    results = [rng.normal(size=(size, 6)).astype(np.float32) for size in SIZES]
+    return [*results, np.abs(results[0]), -np.abs(results[1]), np.abs(results[2]) + 1]
 
 
 @pytest.mark.parametrize("decomposed", [False, True], ids=["", "decomposed"])
@@ -160,9 +160,9 @@ def test_calls_compute_what_pytorch_does(
     model: Any = load(path)
     for x in inputs():
         result = model(burn.tensor(x))
-        found = result if isinstance(result, tuple) else (result,)
+        actual = result if isinstance(result, tuple) else (result,)
         expected = arrays(twin(torch.from_numpy(x)))
-        for a, b in zip(found, expected, strict=True):
+        for a, b in zip(actual, expected, strict=True):
             np.testing.assert_allclose(a.numpy(), b, rtol=1e-5, atol=1e-5)
     state = {name: tensor.detach().numpy() for name, tensor in twin.named_buffers()}
     for key, tensor in model.state_dict().items():

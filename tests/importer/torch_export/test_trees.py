@@ -113,13 +113,13 @@ def test_keys_are_the_names_of_what_is_returned(tmp_path: Path) -> None:
     keys = ["logits", "nothing", "number", "scale", "flag", "x", "sum"]
     out = tree("builtins.dict", keys, *[LEAF] * 7)
     model: Any = load(saved(tmp_path, returning(arguments, out_spec=out), {}))
-    found = model(burn.tensor(X))
-    assert found._fields == ("logits", "number", "scale", "flag", "x_2", "sum_")
-    assert [value.dtype for value in found[1:4]] == ["int64", "float32", "bool"]
-    assert [float(value.numpy()) for value in found[1:4]] == [3, 0.5, 1]
-    np.testing.assert_array_equal(found.logits.numpy(), 2 * X)
-    np.testing.assert_array_equal(found[4].numpy(), X)
-    np.testing.assert_array_equal(found[5].numpy(), 2 * X)
+    actual = model(burn.tensor(X))
+    assert actual._fields == ("logits", "number", "scale", "flag", "x_2", "sum_")
+    assert [value.dtype for value in actual[1:4]] == ["int64", "float32", "bool"]
+    assert [float(value.numpy()) for value in actual[1:4]] == [3, 0.5, 1]
+    np.testing.assert_array_equal(actual.logits.numpy(), 2 * X)
+    np.testing.assert_array_equal(actual[4].numpy(), X)
+    np.testing.assert_array_equal(actual[5].numpy(), 2 * X)
 
 
 def test_one_result_of_a_dictionary_is_a_tensor(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ def compare(path: Path, reference: Any, *inputs: Array) -> None:
     """Return if the model gives what the reference gives."""
     model: Any = load(path, SHAPE)
     for x in inputs:
-        found = model(burn.tensor(x)).numpy()
-        np.testing.assert_allclose(found, reference(x), rtol=1e-5, atol=1e-6)
+        actual = model(burn.tensor(x)).numpy()
+        np.testing.assert_allclose(actual, reference(x), rtol=1e-5, atol=1e-6)
 
 
 def test_what_is_known_is_not_decided_again(tmp_path: Path) -> None:
@@ -256,8 +256,8 @@ return torch.index(rows, [torch.slice(keep, 0, 0, 2)])
     model: Any = load(net(forward, example("Float", 4, 3)).saved(tmp_path))
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     for given, expected in ((x, x[1:3]), (-x, np.zeros((0, 3), np.float32))):
-        found = model(burn.tensor(given)).numpy()
-        np.testing.assert_array_equal(found, expected)
+        actual = model(burn.tensor(given)).numpy()
+        np.testing.assert_array_equal(actual, expected)
 
 
 def test_the_type_of_what_is_given_is_known(tmp_path: Path) -> None:

@@ -94,8 +94,8 @@ return y
         first = int(low) if first is None else first
         last = int(high) if last is None else last
         y = np.zeros(3, np.float32)
-        for place in range(first, last, step):
-            y = y * np.float32(0.5) + x[place % n]
+        for index in range(first, last, step):
+            y = y * np.float32(0.5) + x[index % n]
         return y
 
     path = net(code).saved(tmp_path)

@@ -124,18 +124,18 @@ def test_statistics_in_training_change_what_is_given(tmp_path: Path) -> None:
         "y = torch.batch_norm(x, None, None, m, v, True, 0.25, 0.01, False)\n"
         "return (y, m, v)"
     )
-    made = net(
+    result = net(
         forward,
         example("Float", 5, 3, 4),
         example("Float", 3),
         parameters="x: Tensor,\n    w: Tensor",
     )
-    model: Any = load(made.saved(tmp_path))
+    model: Any = load(result.saved(tmp_path))
     rng = np.random.default_rng(2)
     x, w = (rng.normal(size=s).astype(np.float32) for s in ((5, 3, 4), (3,)))
-    found = [y.numpy() for y in model(burn.tensor(x), burn.tensor(w))]
+    results = [y.numpy() for y in model(burn.tensor(x), burn.tensor(w))]
     mean, spread = x.mean((0, 2)), x.var((0, 2))
     unit = (x - mean[:, None]) / np.sqrt(spread + 0.01)[:, None]
     kept = 0.75 * np.exp(w) + 0.25 * x.var((0, 2), ddof=1)
-    for a, b in zip(found, (unit, w * 0.375 + 0.25 * mean, kept), strict=True):
+    for a, b in zip(results, (unit, w * 0.375 + 0.25 * mean, kept), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)

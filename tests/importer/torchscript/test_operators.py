@@ -51,13 +51,13 @@ def call(case: Case) -> str:
     family, name, _ = case.target.split(".")
     first = next(iter(case.given), "")
     left = dict(case.args)
-    found = []
+    results = []
     for key in parameter_names(case.target.removeprefix(f"{family}.")):
         if key not in left or key == "dtype":
             break
-        found.append(text(left.pop(key), key, first))
-    found += [f"{key}={text(value, key, first)}" for key, value in left.items()]
-    return f"torch.{name}({', '.join(found)})"
+        results.append(text(left.pop(key), key, first))
+    results += [f"{key}={text(value, key, first)}" for key, value in left.items()]
+    return f"torch.{name}({', '.join(results)})"
 
 
 def examples(given: Mapping[str, Given]) -> list[Any]:
@@ -83,8 +83,8 @@ def test_a_call_finds_its_rule(case: Case, tmp_path: Path) -> None:
     graph = build(read(script.saved(tmp_path)))
     expected = case.results(case.arrays(SIZES[-1]))
     expected = expected[: len(expected) - len(case.changed)]
-    found = [graph.type(name) for name in graph.outputs]
-    found = found[:1] if case.first else found
-    assert [x and (x.dtype, len(x.dims)) for x in found] == [
+    actual = [graph.type(name) for name in graph.outputs]
+    actual = actual[:1] if case.first else actual
+    assert [x and (x.dtype, len(x.dims)) for x in actual] == [
         (x.dtype, x.ndim) for x in map(stored_array, expected)
     ]

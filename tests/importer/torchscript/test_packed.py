@@ -32,13 +32,13 @@ return (y, lengths, last)
 def packing(changed: str = "", total: str = "-1") -> Any:
     """Return the archive of a layer between packing and padding, and its weights."""
     shapes = {"w": (4, 2), "u": (4, 4), "b": (4,), "c": (4,)}
-    found = {k: weight(k, *s, seed=i) for i, (k, s) in enumerate(shapes.items())}
+    results = {k: weight(k, *s, seed=i) for i, (k, s) in enumerate(shapes.items())}
     text = FORWARD.format(changed=changed, total=total)
     inputs = example("Float", *X.shape), example("Long", 3)
     names = "x: Tensor,\n    n: Tensor"
-    attributes = {key: pair[1] for key, pair in found.items()}
+    attributes = {key: pair[1] for key, pair in results.items()}
     script = net(text, *inputs, parameters=names, **attributes)
-    return script, [array for array, _ in found.values()]
+    return script, [array for array, _ in results.values()]
 
 
 def expected(weights: list[Array], lengths: Array) -> tuple[Array, Array]:
@@ -112,5 +112,5 @@ def test_weights_of_packed_sequences_have_gradients(tmp_path: Path) -> None:
                 sum(part.sum(dtype=np.float64) for part in expected(moved, LENGTHS))
             )
         slope = (ends[0] - ends[1]) / (2 * step)
-        found = gradients[dict(model.boxes())[key]].numpy()
-        np.testing.assert_allclose((found * direction).sum(), slope, rtol=1e-2)
+        actual = gradients[dict(model.boxes())[key]].numpy()
+        np.testing.assert_allclose((actual * direction).sum(), slope, rtol=1e-2)

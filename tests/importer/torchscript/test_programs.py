@@ -26,16 +26,16 @@ def drawn(*shape: int) -> Array:
 def test_a_traced_program_computes_what_it_says(tmp_path: Path) -> None:
     script, weights = mlp()
     model: Any = load(script.saved(tmp_path))
-    found = {key: value.shape for key, value in model.state_dict().items()}
-    assert found == {key: array.shape for key, array in weights.items()}
+    actual = {key: value.shape for key, value in model.state_dict().items()}
+    assert actual == {key: array.shape for key, array in weights.items()}
     for batch in (2, 6):
         x = drawn(batch, 5)
         hidden = x @ weights["layers.0.weight"].T + weights["layers.0.bias"]
         scores = np.maximum(hidden, 0) @ weights["layers.2.weight"].T
         scores = np.exp(scores + weights["layers.2.bias"])
         expected = scores / scores.sum(-1, keepdims=True)
-        found = model(burn.tensor(x)).numpy()
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        actual = model(burn.tensor(x)).numpy()
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_classes_are_those_of_the_author(tmp_path: Path) -> None:
@@ -83,8 +83,8 @@ return torch.add(torch.matmul(_0, CONSTANTS.c2), CONSTANTS.c3)
     model: Any = load(path)
     x, (w, b, v, c) = drawn(6, 4), arrays
     expected = np.maximum(x @ w.T + b, 0) @ v + c
-    found = model(burn.tensor(x)).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_modules_of_the_same_tensors_are_called_where_they_were(
@@ -111,8 +111,8 @@ def test_modules_of_the_same_tensors_are_called_where_they_were(
     x = drawn(6, 4)
     y = np.maximum((x @ array.T + bias) @ array.T + bias, 0)
     y = (y @ array.T + bias) @ array.T + bias + 1
-    found = model(burn.tensor(x)).numpy()
-    np.testing.assert_allclose(found, y, rtol=1e-4, atol=1e-5)
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(actual, y, rtol=1e-4, atol=1e-5)
 
 
 STORED = np.array([1 + 2j, 3], np.complex64)
@@ -164,8 +164,8 @@ def test_complex_numbers(forward: str, reference: Any, tmp_path: Path) -> None:
     x = drawn(3, 2)
     expected = stored_array(np.asarray(reference(x)))
     model: Any = load(path)
-    found = model(burn.tensor(x)).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_complex_inputs_are_pairs(tmp_path: Path) -> None:
@@ -225,8 +225,8 @@ return torch.repeat_interleave(torch.select(x, 1, 1), _0)
 """
     model: Any = load(net(forward, example("Long", 3, 2)).saved(tmp_path))
     x = np.array([[2, 5], [0, 7], [3, 1]])
-    found = model(burn.tensor(x)).numpy()
-    np.testing.assert_array_equal(found, np.repeat(x[:, 1], x[:, 0]))
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_array_equal(actual, np.repeat(x[:, 1], x[:, 0]))
 
 
 def test_a_number_of_the_code_is_no_parameter(tmp_path: Path) -> None:
@@ -240,8 +240,8 @@ return torch.add(y0, CONSTANTS.c1)
     model: Any = load(script.saved(tmp_path))
     assert model.state_dict() == {}
     x = drawn(3, 4)
-    found = model(burn.tensor(x)).numpy()
-    np.testing.assert_allclose(found, x * 2 + 0.5, rtol=1e-6)
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(actual, x * 2 + 0.5, rtol=1e-6)
 
 
 @pytest.mark.parametrize("places", [16, 40])
@@ -259,8 +259,8 @@ return torch.add(x, _1)
     model: Any = load(script.saved(tmp_path))
     for length in (8, 11, 5, 1):
         x = drawn(3, length, 4)
-        found = model(burn.tensor(x)).numpy()
-        np.testing.assert_allclose(found, x + table[:length], rtol=1e-6)
+        actual = model(burn.tensor(x)).numpy()
+        np.testing.assert_allclose(actual, x + table[:length], rtol=1e-6)
 
 
 def test_an_extent_that_a_weight_fixes_is_not_open(tmp_path: Path) -> None:
@@ -292,8 +292,8 @@ return torch.add(torch.cumsum(words, 1), torch.select(_0, 2, 0))
     for batch, length in ((2, 8), (5, 11), (3, 20)):
         words, video = drawn(batch, length), drawn(batch, 8, 4)
         sums = (video * scale).sum((1, 2))[:, None]
-        found = model(burn.tensor(words), burn.tensor(video)).numpy()
-        np.testing.assert_allclose(found, words.cumsum(1) + sums, rtol=1e-4, atol=1e-5)
+        actual = model(burn.tensor(words), burn.tensor(video)).numpy()
+        np.testing.assert_allclose(actual, words.cumsum(1) + sums, rtol=1e-4, atol=1e-5)
 
 
 def test_constants_without_axes_adapt_as_numbers_do(tmp_path: Path) -> None:
@@ -310,10 +310,12 @@ return (_0, _1, _2, _3)
     script = net(forward, example("Long", 4), constants=constants)
     model: Any = load(script.saved(tmp_path))
     x = np.arange(4)
-    found = [result.numpy() for result in model(burn.tensor(x))]
+    actual = [result.numpy() for result in model(burn.tensor(x))]
     names = ["float32", "float64", "int32", "float64"]
-    assert [result.dtype.name for result in found] == names
-    for result, expected in zip(found, (x * 2.5, x * 2.5, x + 3, x * 2.5), strict=True):
+    assert [result.dtype.name for result in actual] == names
+    for result, expected in zip(
+        actual, (x * 2.5, x * 2.5, x + 3, x * 2.5), strict=True
+    ):
         np.testing.assert_allclose(result, expected)
 
 
@@ -327,11 +329,11 @@ return (_0, rows, columns, _2)
 """
     model: Any = load(net(forward, example("Float", 3, 4)).saved(tmp_path))
     x = drawn(3, 4)
-    found = [result.numpy() for result in model(burn.tensor(x))]
+    actual = [result.numpy() for result in model(burn.tensor(x))]
     expected = [np.where(x > 0, 2, 0).astype(np.int32), *np.nonzero(x > 0), [4, 6]]
-    for result, array in zip(found, expected, strict=True):
+    for result, array in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(result, array)
-    assert found[0].dtype == np.int32
+    assert actual[0].dtype == np.int32
 
 
 @pytest.mark.parametrize("name", ["class", "None", "lambda"])
@@ -348,6 +350,6 @@ def test_attributes_that_are_called_as_keywords(name: str, tmp_path: Path) -> No
     options = Options(shapes={"x": ("batch", 4)})
     model: Any = load(script.saved(tmp_path), options)
     x = drawn(3, 4)
-    found = model(burn.tensor(x)).numpy()
-    np.testing.assert_allclose(found, x @ array.T + bias, rtol=1e-5, atol=1e-6)
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(actual, x @ array.T + bias, rtol=1e-5, atol=1e-6)
     assert set(model.state_dict()) == {f"{name}.weight", f"{name}.bias"}

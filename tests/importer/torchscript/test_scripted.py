@@ -64,6 +64,6 @@ def test_a_script_is_computed_or_its_construct_is_named(
         x = x.abs() if seed % 2 else x
         with torch.no_grad():
             expected = flat(model(x))
-        found = flat(ours(burn.tensor(x.numpy())))
-        for a, b in zip(found, expected, strict=True):
+        result = flat(ours(burn.tensor(x.numpy())))
+        for a, b in zip(result, expected, strict=True):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-6)

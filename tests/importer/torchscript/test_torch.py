@@ -55,7 +55,7 @@ def flat(result: Any) -> list[Any]:
     if isinstance(result, dict):
         result = list(result.values())
     if isinstance(result, list | tuple):
-        return [found for item in result for found in flat(item)]
+        return [actual for item in result for actual in flat(item)]
     return [result]
 
 
@@ -81,8 +81,8 @@ def test_a_traced_operator_is_computed(case: Case, tmp_path: Path) -> None:
         return
     model: Any = load(tmp_path / "net.pt")
     result = model(*map(burn.tensor, map(stored_array, arrays)))
-    found = result if isinstance(result, tuple) else (result,)
-    compare(case, [np.asarray(x.numpy()) for x in found], case.results(arrays))
+    results = result if isinstance(result, tuple) else (result,)
+    compare(case, [np.asarray(x.numpy()) for x in results], case.results(arrays))
 
 
 def made(name: str) -> tuple[Any, Any]:
@@ -121,8 +121,8 @@ def test_a_model_is_computed_at_two_sizes(name: str, how: str, tmp_path: Path) -
         given = inputs(batch)
         with torch.no_grad():
             expected = flat(model(*given))
-        found = flat(ours(*(burn.tensor(x.numpy()) for x in given)))
-        for a, b in zip(found, expected, strict=True):
+        result = flat(ours(*(burn.tensor(x.numpy()) for x in given)))
+        for a, b in zip(result, expected, strict=True):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-5)
     theirs = {k for k in model.state_dict() if not k.endswith("num_batches_tracked")}
     assert set(ours.state_dict()) == theirs

@@ -92,10 +92,10 @@ class Dense(nn.Module):
         self.norm = nn.GroupNorm(4, 16)
 
     def forward(self, x: Tensor) -> Tensor:
-        found = [x]
+        results = [x]
         for layer in self.layers:
-            found.append(F.elu(layer(torch.cat(found, 1))))
-        x = self.norm(torch.cat(found, 1))
+            results.append(F.elu(layer(torch.cat(results, 1))))
+        x = self.norm(torch.cat(results, 1))
         batch, channels, height, width = x.shape
         x = x.view(batch, 2, channels // 2, height, width).transpose(1, 2)
         return x.reshape(batch, channels, height, width)

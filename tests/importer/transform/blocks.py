@@ -41,14 +41,14 @@ def two_blocks(folder: Path) -> Path:
     nodes = []
     before = "x"
     for n in (0, 1):
-        place = f"/enc/enc.{n}"
-        turned, dense = f"{place}/t", f"{place}/lin/Gemm_output_0"
+        location = f"/enc/enc.{n}"
+        turned, dense = f"{location}/t", f"{location}/lin/Gemm_output_0"
         nodes += [
             helper.make_node("Transpose", [f"enc.{n}.lin.weight"], [turned]),
-            helper.make_node("MatMul", [before, turned], [f"{place}/m"]),
-            helper.make_node("Add", [f"{place}/m", f"enc.{n}.lin.bias"], [dense]),
-            helper.make_node("Tanh", [dense], [f"{place}/a"]),
-            helper.make_node("Add", [f"{place}/a", before], [f"/enc/{n}/y"]),
+            helper.make_node("MatMul", [before, turned], [f"{location}/m"]),
+            helper.make_node("Add", [f"{location}/m", f"enc.{n}.lin.bias"], [dense]),
+            helper.make_node("Tanh", [dense], [f"{location}/a"]),
+            helper.make_node("Add", [f"{location}/a", before], [f"/enc/{n}/y"]),
         ]
         before = f"/enc/{n}/y"
     nodes += [
@@ -77,10 +77,10 @@ def head(x: Any) -> Any:
     return np.maximum(x.reshape(*x.shape[:2], 2, 3).mean(2), 0)
 
 
-def close(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
+def close(actual: Any, expected: Any, tolerance: float = 1e-5) -> None:
     """Return nothing if they are equal to some digits."""
-    found = np.asarray(found, np.float64)
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    actual = np.asarray(actual, np.float64)
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
 def computed(path: Path, x: Any, **options: Any) -> Any:

@@ -54,8 +54,8 @@ def test_passes_are_chosen(net: Path) -> None:
     assert wrong(net, passes=("liner", "gelu")) == [
         "expected the name of a pass, got 'liner'; did you mean 'linear'?"
     ]
-    (told,) = wrong(net, passes=("?",))
-    assert all(name in told for name in pass_names())
+    (message,) = wrong(net, passes=("?",))
+    assert all(name in message for name in pass_names())
 
 
 def test_the_command_lists_the_passes() -> None:

@@ -50,9 +50,9 @@ def test_their_gradients_are_those_in_float32(path: Path) -> None:
         assert callable(model)
         y = model(burn.tensor(X.astype(dtype)))
         np.testing.assert_allclose(y.numpy(), expected, rtol=1e-5, atol=1e-6)
-        found = (y * y).sum().backward()
+        result = (y * y).sum().backward()
         parameters = dict(model.parameters())
-        gradients[dtype] = {key: found[box].numpy() for key, box in parameters.items()}
+        gradients[dtype] = {key: result[box].numpy() for key, box in parameters.items()}
     assert len(gradients["float64"]) == 3
     for key, gradient in gradients["float32"].items():
         np.testing.assert_allclose(gradients["float64"][key], gradient, rtol=1e-4)

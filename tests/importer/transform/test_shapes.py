@@ -31,8 +31,8 @@ def test_shapes_reach_everything(net: Path) -> None:
     ],
 )
 def test_shapes_that_contradict(net: Path, shapes: Any, told: str) -> None:
-    (found,) = wrong(net, shapes=shapes)
-    assert found.startswith(told)
+    (actual,) = wrong(net, shapes=shapes)
+    assert actual.startswith(told)
 
 
 def two_inputs(tmp_path: Path, **shapes: Any) -> Path:
@@ -72,8 +72,8 @@ def test_the_shape_of_a_default(tmp_path: Path) -> None:
     nodes = [helper.make_node("Add", ["x", "w"], ["y"])]
     proto = model(graph(nodes, {"x": [3], "w": ["k"]}, ("y",), (stored("w", X[0, 0]),)))
     path = saved(tmp_path / "default.onnx", proto)
-    (told,) = wrong(path, shapes={"w": (3,)})
-    assert told == "input 'w': expected [6], as its default has, got [3]"
+    (message,) = wrong(path, shapes={"w": (3,)})
+    assert message == "input 'w': expected [6], as its default has, got [3]"
 
 
 @pytest.mark.parametrize("text", ["x", "=2", "x=2,-1", "x=2,a b", "x=1.5", "x=2,,3"])

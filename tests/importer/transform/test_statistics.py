@@ -30,8 +30,8 @@ def test_statistics_move_in_training(dtype: str, tmp_path: Path) -> None:
         w.reshape(3, 1, 1).astype(np.float64) for w in weights.values()
     )
     expected = (x - mean) / np.sqrt(var + 1e-5) * scale + bias
-    found = model(given).numpy().astype(np.float64)  # type: ignore[operator]
-    np.testing.assert_allclose(found, expected, rtol=3e-2, atol=3e-2)
+    actual = model(given).numpy().astype(np.float64)  # type: ignore[operator]
+    np.testing.assert_allclose(actual, expected, rtol=3e-2, atol=3e-2)
 
     model.to(burn.Autodiff(burn.Cpu()))
     model(given)  # type: ignore[operator]

@@ -90,8 +90,10 @@ class Memory(RuleBasedStateMachine):
     @rule(target=arrays, branch=branches)
     def arrays_of(self, branch: int) -> Any:
         """Some that a branch has from before may be released there, too."""
-        known = list(self.live[branch])[:1]
-        return multiple() if branch == 0 else multiple(*((branch, b) for b in known))
+        live_names = list(self.live[branch])[:1]
+        return (
+            multiple() if branch == 0 else multiple(*((branch, b) for b in live_names))
+        )
 
     @rule(given=arrays, key=st.integers(0, 5))
     def look(self, given: Any, key: int) -> None:
@@ -163,8 +165,8 @@ def test_all_that_is_released_is_one_stretch_again() -> None:
             arena.empty(tuple(rng.integers(0, 9, 2).tolist()), np.dtype(np.float32))[1]
             for _ in range(1 + turn % 9)
         ]
-        for place in rng.permutation(len(taken)).tolist():
-            arena.release(taken[place])
+        for index in rng.permutation(len(taken)).tolist():
+            arena.release(taken[index])
         assert arena._free == [[(0, SIZE)]]
         assert not arena._used
 
@@ -184,8 +186,8 @@ def test_what_is_larger_than_the_arena_has_a_chunk() -> None:
 def test_the_tightest_stretch_is_taken() -> None:
     arena = Arena(SIZE)
     kept = [arena.empty((n * 16,), np.dtype(np.float32)) for n in (4, 1, 2, 1, 8)]
-    for place in (0, 2):
-        arena.release(kept[place][1])
+    for index in (0, 2):
+        arena.release(kept[index][1])
     array, _ = arena.empty((30,), np.dtype(np.float32))
     assert start(array) == start(kept[2][0])
 

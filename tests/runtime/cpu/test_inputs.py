@@ -55,9 +55,9 @@ def leaves(value: Any) -> list[Any]:
 
 def misaligned(x: Any) -> Any:
     raw = np.zeros(x.nbytes + 1, np.uint8)
-    found = raw[1:].view(x.dtype).reshape(x.shape)
-    found[...] = x
-    return found
+    result = raw[1:].view(x.dtype).reshape(x.shape)
+    result[...] = x
+    return result
 
 
 LAYOUTS = {
@@ -80,8 +80,8 @@ def test_any_array_in_any_run(name: str, chosen: list[str]) -> None:
         x = LAYOUTS[layout](normal(*SHAPE, seed=seed) - 0.2 * (seed % 2))
         before = x.copy()
         for _ in range(1 + seed % 2):
-            found, expected = plan(burn.from_numpy(x)), function(burn.from_numpy(x))
-            for a, b in zip(leaves(found), leaves(expected), strict=True):
+            result, expected = plan(burn.from_numpy(x)), function(burn.from_numpy(x))
+            for a, b in zip(leaves(result), leaves(expected), strict=True):
                 assert_close(a, b)
         np.testing.assert_array_equal(x, before)
 

@@ -43,8 +43,8 @@ def check(function: Any, *arrays: Any, exact: bool = False, count: int = 0) -> N
             t if t.dtype == a.dtype else ops.cast(t, dtype=a.dtype)
             for t, a in zip(tensors, arrays, strict=True)
         ]
-        found, expected = compiled(*tensors), function(*tensors)
-        for a, b in zip(several(found), several(expected), strict=True):
+        actual, expected = compiled(*tensors), function(*tensors)
+        for a, b in zip(several(actual), several(expected), strict=True):
             assert (a.shape, a.dtype) == (b.shape, b.dtype)
             if exact or a.dtype.kind in "bi":
                 np.testing.assert_array_equal(a.numpy(), b.numpy())
@@ -180,8 +180,8 @@ def test_exponentials_are_within_two_units() -> None:
 def run(function: Any, args: Any, target: Any) -> None:
     """Do one of NumPy's functions by a kernel."""
     group, frees = Group(0), Frees([])
-    found = read(partial(function, *args, out=target))
-    assert found is not None and group.take(found, frees)
+    actual = read(partial(function, *args, out=target))
+    assert actual is not None and group.take(actual, frees)
     kernel = written(group, group.stores(frees))
     call, _owned = machines.machine().call(kernel)
     call()
@@ -203,7 +203,7 @@ def test_what_is_not_a_number_stays() -> None:
 
 def test_batches_share_their_code() -> None:
     compiled = burn.compile(lambda x, w: ops.rms_norm(x, w) * 2 + 1, generated=True)
-    known = machines.machine()._codes
+    codes = machines.machine()._codes
     weight = burn.from_numpy(normal(48))
     sizes = []
     for batch in (3, 5, 8, 700):
@@ -212,7 +212,7 @@ def test_batches_share_their_code() -> None:
             assert_close(
                 compiled(x, weight).numpy(), compiled.function(x, weight).numpy()
             )
-        sizes.append(len(known))
+        sizes.append(len(codes))
     assert sizes[0] == sizes[-1]
 
 
@@ -246,8 +246,8 @@ def test_training_computes_the_same() -> None:
     for seed in range(5):
         given_ = tensor(4, 3, 4, 6, seed=seed), tensor(4, 5, seed=seed + 9)
         losses.append([float(step(*given_).numpy()) for step in steps])
-    expected, found = zip(*losses, strict=True)
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    expected, actual = zip(*losses, strict=True)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4)
     assert_same_boxes(*nets)
 
 

@@ -62,8 +62,8 @@ def leaves(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def assert_same(found: Any, expected: Any) -> None:
-    for a, b in zip(leaves(found), leaves(expected), strict=True):
+def assert_same(result: Any, expected: Any) -> None:
+    for a, b in zip(leaves(result), leaves(expected), strict=True):
         a, b = a.numpy(), b.numpy()
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
         if b.dtype.kind == "f":
@@ -109,11 +109,11 @@ def test_no_number_of_the_first_call_is_kept(
             arrays = [values(operand, rng) for operand in call.operands]
             pairs = zip(arrays, layout, strict=True)
             xs = [burn.from_numpy(laid(array, how)) for array, how in pairs]
-            expected, found = outcome(function, xs), outcome(compiled, xs)
-            if isinstance(expected, type) or isinstance(found, type):
-                assert found is expected
+            expected, actual = outcome(function, xs), outcome(compiled, xs)
+            if isinstance(expected, type) or isinstance(actual, type):
+                assert actual is expected
             else:
-                assert_same(found, expected)
+                assert_same(actual, expected)
             if turn == 2:
                 for box, operand in zip(held, call.operands, strict=True):
                     box.set(burn.from_numpy(values(operand, rng)))

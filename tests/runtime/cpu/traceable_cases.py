@@ -77,8 +77,8 @@ def axes(draw: Draw, shape: Shape) -> Any:
 def part(draw: Draw, shape: Shape) -> Shape:
     """A shape that is broadcast to ``shape``."""
     keep = draw(st.lists(st.booleans(), min_size=len(shape), max_size=len(shape)))
-    found = tuple(n if k else 1 for n, k in zip(shape, keep, strict=True))
-    return found[draw(st.integers(0, len(shape))) :]
+    result = tuple(n if k else 1 for n, k in zip(shape, keep, strict=True))
+    return result[draw(st.integers(0, len(shape))) :]
 
 
 @case("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "add")

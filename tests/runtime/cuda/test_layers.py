@@ -66,8 +66,8 @@ def results(case: Any, dtype: str, device: Any) -> list[Any]:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].name)
 def test_the_device_agrees_with_the_host(case: Any, dtype: str) -> None:
     pytest.importorskip("cupy")
-    found = results(case, dtype, burn.Cuda(0))
+    result = results(case, dtype, burn.Cuda(0))
     tol = TOLERANCE[dtype]
-    for part, value in zip(found, results(case, dtype, burn.Cpu()), strict=True):
+    for part, value in zip(result, results(case, dtype, burn.Cpu()), strict=True):
         assert part.dtype == value.dtype
         np.testing.assert_allclose(part, value, rtol=tol, atol=10 * tol)

@@ -82,9 +82,11 @@ def test_gradients_are_those_of_the_layer(kind: Any) -> None:
     layer = same_layer(cell)
     cell.to(burn.Autodiff(burn.Cpu()))
     layer.to(burn.Autodiff(burn.Cpu()))
-    found = ops.sum(step(cell, x, [])[0]).backward()
+    actual = ops.sum(step(cell, x, [])[0]).backward()
     expected = ops.sum(layer_step(layer, x.unsqueeze(0), [])[0]).backward()
     parameters = dict(layer.parameters())
     for name, parameter in cell.parameters():
         want = expected[parameters[f"{name}_l0"]].numpy()
-        np.testing.assert_allclose(found[parameter].numpy(), want, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(
+            actual[parameter].numpy(), want, rtol=1e-4, atol=1e-5
+        )

@@ -66,11 +66,11 @@ def test_a_record_stores_a_tied_weight_once(tmp_path: Path) -> None:
 def test_a_tied_weight_has_the_gradient_of_all_its_uses() -> None:
     model = Tied().load_state_dict({"table.weight": WEIGHT}).to(Autodiff(Cpu()))
     grads = model(IDS).sum().backward()
-    found = grads[model.head.weight].numpy()
+    actual = grads[model.head.weight].numpy()
     columns, rows = WEIGHT.sum(0), WEIGHT[[1, 4]].sum(0)
     expected = np.tile(rows, (5, 1))
     expected[[1, 4]] += columns
-    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(actual, expected)
     model.head.weight.set(model.head.weight.value.detach() * 2.0)
     np.testing.assert_array_equal(model.table.weight.numpy(), WEIGHT * 2)
 

@@ -56,12 +56,12 @@ def both(ours: nn.Module, theirs: Any, x: Any) -> None:
     """Return if ``theirs``, with the weights of ``ours``, gives the same for ``x``."""
     torch = pytest.importorskip("torch")
     assert callable(ours)
-    found = ours(burn.tensor(x))
+    actual = ours(burn.tensor(x))
     with torch.no_grad():
         expected = theirs.eval()(torch.tensor(x))
-    found = found[0] if isinstance(found, tuple) else found
+    actual = actual[0] if isinstance(actual, tuple) else actual
     expected = expected[0] if isinstance(expected, tuple) else expected
-    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=2e-4, atol=2e-5)
 
 
 @pytest.mark.parametrize("name", LAYERS)

@@ -65,8 +65,8 @@ def test_convolutions_are_onnxruntimes(case: Any) -> None:
         group=2,
         **attributes,
     )[0]
-    found = layer(burn.from_numpy(x)).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    actual = layer(burn.from_numpy(x)).numpy()
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
     first = (6, 2) if op == "Conv" else (4, 3)
     assert keys(layer) == {"weight": (*first, *kernel), "bias": (6,)}
     assert "stride=2" in repr(layer)
@@ -106,9 +106,9 @@ def test_batch_norm_in_training_and_after(kind: Any, shape: Any) -> None:
     np.testing.assert_allclose(layer.running_var.numpy(), 0.7 + 0.3 * unbiased, 1e-5)
 
     valid = layer.valid()
-    found = valid(burn.from_numpy(x)).numpy()
+    actual = valid(burn.from_numpy(x)).numpy()
     running = expected(layer.running_mean.numpy(), layer.running_var.numpy())
-    np.testing.assert_allclose(found, running, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(actual, running, rtol=1e-4, atol=1e-5)
     version = valid.running_mean.version
     valid(burn.from_numpy(x))
     assert valid.running_mean.version == version
@@ -149,8 +149,8 @@ def test_feature_norms() -> None:
     rms = nn.RMSNorm(5, eps=0.1)
     rms.weight.set(burn.from_numpy(normal(5, seed=1)))  # type: ignore[union-attr]
     expected = x / np.sqrt(np.square(x).mean(-1, keepdims=True) + 0.1)
-    found = rms(burn.from_numpy(x)).numpy()
-    np.testing.assert_allclose(found, expected * normal(5, seed=1), 1e-4, 1e-5)
+    actual = rms(burn.from_numpy(x)).numpy()
+    np.testing.assert_allclose(actual, expected * normal(5, seed=1), 1e-4, 1e-5)
     with pytest.raises(ValueError, match=r"last extents \(4,\), got"):
         nn.LayerNorm(4)(burn.from_numpy(x))
 
@@ -160,11 +160,11 @@ def test_rms_norm_takes_its_epsilon_from_the_dtype(dtype: type) -> None:
     epsilon = float(np.finfo(dtype).eps)
     # As large as epsilon, so that it counts.
     x = (normal(3, 4, 5) * np.sqrt(epsilon)).astype(dtype)
-    found = nn.RMSNorm(5, elementwise_affine=False)(burn.from_numpy(x)).numpy()
+    actual = nn.RMSNorm(5, elementwise_affine=False)(burn.from_numpy(x)).numpy()
     wide = x.astype(np.float64)
     expected = wide / np.sqrt(np.square(wide).mean(-1, keepdims=True) + epsilon)
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, expected, 2 * epsilon + 1e-6)
+    assert actual.dtype == dtype
+    np.testing.assert_allclose(actual, expected, 2 * epsilon + 1e-6)
 
 
 def test_channel_norms() -> None:
@@ -205,14 +205,14 @@ def test_pools(rank: int) -> None:
     np.testing.assert_array_equal(largest(2)(t).numpy(), expected)
     pads = [1] * (2 * rank)
     expected = run_node("AveragePool", x, pads=pads, count_include_pad=1, **window)[0]
-    found = average(2, padding=1)(t).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    actual = average(2, padding=1)(t).numpy()
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
     expected = run_node("AveragePool", x, pads=pads, ceil_mode=1, **window)[0]
     counted = average(2, padding=1, ceil_mode=True, count_include_pad=False)
     np.testing.assert_allclose(counted(t).numpy(), expected, rtol=1e-5, atol=1e-6)
     mean = x.mean(tuple(range(2, rank + 2)))
-    found = adaptive[rank - 1](1)(t).numpy().reshape(2, 3)
-    np.testing.assert_allclose(found, mean, rtol=1e-5, atol=1e-6)
+    actual = adaptive[rank - 1](1)(t).numpy().reshape(2, 3)
+    np.testing.assert_allclose(actual, mean, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(nn.GlobalAvgPool()(t).numpy(), mean, 1e-5, 1e-6)
     assert nn.GlobalAvgPool(keepdims=True)(t).shape == (2, 3, *(1,) * rank)
     with pytest.raises(ValueError, match=f"expected rank {rank + 2}"):

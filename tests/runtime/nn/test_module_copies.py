@@ -58,10 +58,10 @@ def test_gradients_of_a_copy_are_found_by_its_boxes(
 ) -> None:
     model = nn.Linear(4, 4).to(ONCE)
     other, x = copied(model), burn.from_numpy(normal(3, 4))
-    found = [ops.sum(ops.tanh(m(x))).backward() for m in (model, other)]
-    assert set(found[1]) == {other.weight, other.bias}
-    expected = found[0][model.weight].numpy()
-    np.testing.assert_array_equal(found[1][other.weight].numpy(), expected)
+    actual = [ops.sum(ops.tanh(m(x))).backward() for m in (model, other)]
+    assert set(actual[1]) == {other.weight, other.bias}
+    expected = actual[0][model.weight].numpy()
+    np.testing.assert_array_equal(actual[1][other.weight].numpy(), expected)
 
 
 def test_leaves_of_another_process_come_before_what_is_computed_from_them() -> None:
@@ -128,11 +128,11 @@ def test_penalty_on_gradients_of_parameters() -> None:
     first = ops.sum(ops.tanh(model(x))).backward()
     second = ops.sum(first[model.weight] ** 2.0).backward()
     weight = model.weight.numpy().astype(np.float64)
-    for place in range(3):
+    for index in range(3):
         step = np.zeros((1, 3))
-        step[0, place] = 1e-4
+        step[0, index] = 1e-4
         slope = (penalty(weight + step) - penalty(weight - step)) / 2e-4
-        np.testing.assert_allclose(second[model.weight].numpy()[0, place], slope, 1e-3)
+        np.testing.assert_allclose(second[model.weight].numpy()[0, index], slope, 1e-3)
 
 
 def test_a_step_by_gradients_leaves_no_history() -> None:

@@ -72,8 +72,8 @@ def test_dropout_that_is_told_when_to_act() -> None:
     y, mask = layer(x)
     np.testing.assert_allclose(mask.numpy().mean(), 0.6, atol=0.01)
     np.testing.assert_allclose(y.numpy(), X * mask.numpy() / 0.6, rtol=1e-5)
-    for told in (False, burn.tensor(np.array(False))):
-        y, mask = layer(x, told)
+    for message in (False, burn.tensor(np.array(False))):
+        y, mask = layer(x, message)
         np.testing.assert_array_equal(y.numpy(), X)
         assert mask.numpy().all()
     y, mask = layer(x, burn.tensor(np.array(True)), burn.tensor(np.float32(0.9)))

@@ -55,11 +55,11 @@ def naive(layer: Any, x: Any, states: list[Any]) -> tuple[Any, list[Any]]:
                 pair.append(getattr(layer, n + path).numpy() if layer.bias else zero)
             state = tuple(s[depth * len(suffixes) + side] for s in states)
             steps = x[::-1] if side else x
-            found = []
+            results = []
             for step in steps:
                 state = cell(step, *state, *pair)
-                found.append(state[0])
-            outs.append(np.stack(found[::-1] if side else found))
+                results.append(state[0])
+            outs.append(np.stack(results[::-1] if side else results))
             ends.append(state)
         x = np.concatenate(outs, -1)
     return x, [np.stack(parts) for parts in zip(*ends, strict=True)]
@@ -85,8 +85,8 @@ def test_values(kind: Any, bidirectional: bool, bias: bool) -> None:
         y, last = naive(layer, x, states)
         tensors = tuple(map(burn.tensor, states))
         state = None if not given else tensors if len(tensors) > 1 else tensors[0]
-        found = flat(layer(burn.tensor(x), state))
-        for got, want in zip(found, [y, *last], strict=True):
+        result = flat(layer(burn.tensor(x), state))
+        for got, want in zip(result, [y, *last], strict=True):
             np.testing.assert_allclose(got.numpy(), want, rtol=1e-5, atol=1e-6)
 
 
@@ -96,9 +96,11 @@ def test_batch_first(kind: Any) -> None:
     x = RNG.standard_normal((BATCH, TIME, INPUT)).astype(np.float32)
     state = np.zeros((2, BATCH, HIDDEN), np.float32)
     y, last = naive(layer, x.swapaxes(0, 1), [state] * STATES[kind])
-    found = flat(layer(burn.tensor(x)))
-    np.testing.assert_allclose(found[0].numpy(), y.swapaxes(0, 1), rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(found[1].numpy(), last[0], rtol=1e-5, atol=1e-6)
+    actual = flat(layer(burn.tensor(x)))
+    np.testing.assert_allclose(
+        actual[0].numpy(), y.swapaxes(0, 1), rtol=1e-5, atol=1e-6
+    )
+    np.testing.assert_allclose(actual[1].numpy(), last[0], rtol=1e-5, atol=1e-6)
 
 
 def test_names_and_shapes_are_those_of_pytorch() -> None:

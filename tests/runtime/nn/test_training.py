@@ -50,5 +50,5 @@ def test_a_small_net_learns() -> None:
         losses.append(loss.item())
     assert np.mean(losses[-10:]) < 0.35 * np.mean(losses[:10])
     x, target = images(200, 999)
-    found = net.valid()(x).numpy().argmax(1)
-    assert (found == target.numpy().argmax(1)).mean() > 0.85
+    actual = net.valid()(x).numpy().argmax(1)
+    assert (actual == target.numpy().argmax(1)).mean() > 0.85

@@ -44,12 +44,12 @@ def names(case: Any) -> str:
 def test_values_are_onnxruntimes(case: Any) -> None:
     fn, op, static, attributes, opsets = case
     x = normal(3, 4, 5, 2) * 3
-    found = fn(burn.from_numpy(x), **static)
+    actual = fn(burn.from_numpy(x), **static)
     for opset in opsets:
         given = static if attributes is None else attributes
         expected = run_node(op, x, opset=opset, **given)[0]
-        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=2e-6)
-    assert found.dtype == burn.float32
+        np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-5, atol=2e-6)
+    assert actual.dtype == burn.float32
 
 
 @pytest.mark.parametrize("case", [*CASES, (ops.silu, "Silu", {})], ids=names)
@@ -88,37 +88,37 @@ def test_not_finite_elements_and_the_largest(case: Any, dtype: Any, size: int) -
     largest = np.finfo(dtype).max
     x = np.zeros((1, 1, size), dtype)
     x[..., :6] = -np.inf, -largest, 0, largest, np.inf, np.nan
-    found = fn(burn.from_numpy(x)).numpy()[0, 0]
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found[[0, 4]], [low, high], rtol=1e-3)
-    assert not np.isnan(found[1:4]).any()
+    actual = fn(burn.from_numpy(x)).numpy()[0, 0]
+    assert actual.dtype == dtype
+    np.testing.assert_allclose(actual[[0, 4]], [low, high], rtol=1e-3)
+    assert not np.isnan(actual[1:4]).any()
     if fn is not ops.thresholded_relu and fn is not ops.shrink:
-        assert np.isnan(found[5])
+        assert np.isnan(actual[5])
 
 
 @pytest.mark.parametrize("case", AT_INFINITIES)
 def test_half_types_are_rounded_once(case: Any) -> None:
     x = (normal(4, 3, 5) * 2).astype(burn.bfloat16)
-    found = case[0](burn.from_numpy(x))
+    actual = case[0](burn.from_numpy(x))
     expected = case[0](burn.from_numpy(x.astype(np.float32))).numpy()
-    assert found.dtype == burn.bfloat16
-    np.testing.assert_array_equal(found.numpy(), expected.astype(burn.bfloat16))
+    assert actual.dtype == burn.bfloat16
+    np.testing.assert_array_equal(actual.numpy(), expected.astype(burn.bfloat16))
 
 
 @pytest.mark.parametrize("case", AT_INFINITIES)
 def test_rank_zero(case: Any) -> None:
-    found = case[0](burn.tensor(0.75)).numpy()
+    actual = case[0](burn.tensor(0.75)).numpy()
     many = case[0](burn.tensor([0.75])).numpy()
-    assert found.shape == () and found == many[0]
+    assert actual.shape == () and actual == many[0]
 
 
 @pytest.mark.parametrize("opset", [7, 9, 16])
 @pytest.mark.parametrize("shape", [(4, 1, 1), (1,), (3, 4, 2, 5)])
 def test_prelu(shape: Any, opset: int) -> None:
     x, slope = normal(3, 4, 2, 5), normal(*shape, seed=1)
-    found = ops.prelu(burn.from_numpy(x), burn.from_numpy(slope))
+    actual = ops.prelu(burn.from_numpy(x), burn.from_numpy(slope))
     expected = run_node("PRelu", x, slope, opset=opset)[0]
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-6)
     check_gradient(ops.prelu, x, slope)
 
 
@@ -127,8 +127,8 @@ def test_prelu_of_not_finite_slopes() -> None:
     for slope in (np.inf, np.nan):
         slopes = np.full(6, slope, np.float32)
         expected = run_node("PRelu", x, slopes, opset=16)[0]
-        found = ops.prelu(burn.from_numpy(x), burn.from_numpy(slopes))
-        np.testing.assert_array_equal(found.numpy(), expected)
+        actual = ops.prelu(burn.from_numpy(x), burn.from_numpy(slopes))
+        np.testing.assert_array_equal(actual.numpy(), expected)
 
 
 @pytest.mark.parametrize("bounds", [(-0.5, 0.75), (None, 0.25), (-0.5, None)])
@@ -136,8 +136,8 @@ def test_clip(bounds: Any) -> None:
     x = normal(3, 4, 5)
     given = [None if b is None else np.array(b, np.float32) for b in bounds]
     expected = run_node("Clip", x, *given, opset=13)[0]
-    found = ops.clip(burn.from_numpy(x), *bounds)
-    np.testing.assert_array_equal(found.numpy(), expected)
+    actual = ops.clip(burn.from_numpy(x), *bounds)
+    np.testing.assert_array_equal(actual.numpy(), expected)
 
     def clipped(t: Any, *rest: Any) -> Any:
         left = iter(rest)
@@ -167,9 +167,9 @@ def test_softmax_over_several_axes(axis: Any) -> None:
     check_gradient(lambda a: ops.softmax(a, axis=axis), x)
     check_gradient(lambda a: ops.log_softmax(a, axis=axis), x)
     for keepdims in (False, True):
-        found = ops.logsumexp(t, axis, keepdims=keepdims)
+        actual = ops.logsumexp(t, axis, keepdims=keepdims)
         expected = np.log(wide.sum(axis, keepdims=keepdims))
-        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
+        np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-5)
         check_gradient(lambda a, k=keepdims: ops.logsumexp(a, axis, keepdims=k), x)
 
 
@@ -195,8 +195,8 @@ def test_a_row_with_infinity_is_that_of_onnxruntime(name: str, columns: int) -> 
     x[0, 1], x[3, 0], x[5, 2], x[7] = np.inf, -np.inf, np.nan, -np.inf
     expected = run_node(name, x, opset=13)[0]
     op = {"Softmax": ops.softmax, "LogSoftmax": ops.log_softmax}[name]
-    found = op(burn.from_numpy(x)).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    actual = op(burn.from_numpy(x)).numpy()
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_empty_softmax() -> None:

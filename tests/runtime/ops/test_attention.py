@@ -35,8 +35,8 @@ def check(expected: Any, *extra: Any, **options: Any) -> None:
         burn.tensor(x) if isinstance(x, np.ndarray) else x
         for x in (QUERY, KEY, VALUE, *extra)
     ]
-    found = ops.attention(*operands, **options)
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-10)
+    actual = ops.attention(*operands, **options)
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-10)
 
 
 def test_heads_share_keys() -> None:
@@ -96,10 +96,10 @@ def test_no_keys() -> None:
 @pytest.mark.parametrize("dtype", [burn.float16, burn.bfloat16])
 def test_half_types(dtype: Any) -> None:
     operands = [burn.tensor(x.astype(dtype)) for x in (QUERY, KEY, VALUE)]
-    found = ops.attention(*operands, causal=True)
-    assert found.dtype == dtype
+    actual = ops.attention(*operands, causal=True)
+    assert actual.dtype == dtype
     expected = by_loops(lambda b, h, i, j: j <= i)
-    error = np.abs(found.numpy().astype(np.float64) - expected).max()
+    error = np.abs(actual.numpy().astype(np.float64) - expected).max()
     assert 0 < error < (0.01 if dtype == burn.float16 else 0.06)
 
 
@@ -138,12 +138,14 @@ def test_a_cache_is_made_as_long_as_asked() -> None:
     cache, update = RNG.standard_normal((2, 2, 3, 4)), RNG.standard_normal((2, 2, 2, 4))
     starts = np.array([1, 3])
     places = burn.tensor(starts)
-    found = ops.extend_cache(burn.tensor(cache), burn.tensor(update), places, 6).numpy()
+    actual = ops.extend_cache(
+        burn.tensor(cache), burn.tensor(update), places, 6
+    ).numpy()
     for b, start in enumerate(starts):
-        np.testing.assert_array_equal(found[b, :, :start], cache[b, :, :start])
-        np.testing.assert_array_equal(found[b, :, start : start + 2], update[b])
-        assert not found[b, :, start + 2 :].any()
-    assert found.shape == (2, 2, 6, 4)
+        np.testing.assert_array_equal(actual[b, :, :start], cache[b, :, :start])
+        np.testing.assert_array_equal(actual[b, :, start : start + 2], update[b])
+        assert not actual[b, :, start + 2 :].any()
+    assert actual.shape == (2, 2, 6, 4)
 
 
 @pytest.mark.parametrize("with_state", [False, True])
@@ -178,12 +180,12 @@ def test_rotation_keeps_length_and_position_zero(interleaved: bool) -> None:
         places = burn.tensor(positions)
         return ops.rotary_embedding(x, cos, sin, places, interleaved=interleaved)
 
-    found = rotate(burn.tensor(x)).numpy()
-    np.testing.assert_array_equal(found[..., 6:], x[..., 6:])
-    np.testing.assert_allclose(found[0, :, 0], x[0, :, 0])
+    actual = rotate(burn.tensor(x)).numpy()
+    np.testing.assert_array_equal(actual[..., 6:], x[..., 6:])
+    np.testing.assert_allclose(actual[0, :, 0], x[0, :, 0])
     pairs = [(2 * i, 2 * i + 1) if interleaved else (i, i + 3) for i in range(3)]
     for n, (i, j) in enumerate(pairs):
-        before, after = x[..., i] + 1j * x[..., j], found[..., i] + 1j * found[..., j]
+        before, after = x[..., i] + 1j * x[..., j], actual[..., i] + 1j * actual[..., j]
         turn = np.exp(1j * angles[positions][:, None, :, n])
         np.testing.assert_allclose(after, before * turn)
     check_gradient(rotate, x)
@@ -196,8 +198,8 @@ def test_without_an_axis_for_heads_there_is_one(causal: bool) -> None:
     options: dict[str, Any] = {"scale": 0.3, "causal": causal}
     operands = [burn.tensor(x) for x in (query, key, value, seen)]
     apart = [burn.tensor(x[:, None]) for x in (query, key, value, seen)]
-    found = ops.attention(*operands, **options)
+    actual = ops.attention(*operands, **options)
     np.testing.assert_array_equal(
-        found.numpy(), ops.attention(*apart, **options).numpy()[:, 0]
+        actual.numpy(), ops.attention(*apart, **options).numpy()[:, 0]
     )
-    assert found.shape == (BATCH, ROWS, OUT)
+    assert actual.shape == (BATCH, ROWS, OUT)

@@ -47,7 +47,7 @@ CASES: dict[str, Any] = {
 def onnx_attributes(weight: Any, static: dict[str, Any]) -> dict[str, Any]:
     rank = len(weight) - 2
     pads = pads_of(static.get("padding", 0), rank)
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "pads": [p[0] for p in pads] + [p[1] for p in pads],
         "group": static.get("groups", 1),
     }
@@ -58,8 +58,8 @@ def onnx_attributes(weight: Any, static: dict[str, Any]) -> dict[str, Any]:
     ):
         if ours in static:
             value = static[ours]
-            found[theirs] = [value] * rank if isinstance(value, int) else list(value)
-    return found
+            results[theirs] = [value] * rank if isinstance(value, int) else list(value)
+    return results
 
 
 def arrays_of(x: Any, weight: Any, channels: int, dtype: Any = np.float32) -> Any:
@@ -72,11 +72,11 @@ def arrays_of(x: Any, weight: Any, channels: int, dtype: Any = np.float32) -> An
 def test_conv_is_onnxruntimes(name: str, opset: int) -> None:
     x, weight, static = CASES[name]
     arrays = arrays_of(x, weight, weight[0])
-    found = ops.conv(*map(burn.from_numpy, arrays), **static)
+    actual = ops.conv(*map(burn.from_numpy, arrays), **static)
     attributes = onnx_attributes(weight, static)
     expected = run_node("Conv", *arrays, opset=opset, **attributes)[0]
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-4)
-    assert found.dtype == np.float32
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-4, atol=1e-4)
+    assert actual.dtype == np.float32
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -116,10 +116,10 @@ def test_conv_transpose_is_onnxruntimes(name: str, opset: int) -> None:
     x, weight, static = TRANSPOSED[name]
     channels = weight[1] * static.get("groups", 1)
     arrays = arrays_of(x, weight, channels)
-    found = ops.conv_transpose(*map(burn.from_numpy, arrays), **static)
+    actual = ops.conv_transpose(*map(burn.from_numpy, arrays), **static)
     attributes = onnx_attributes(weight, static)
     expected = run_node("ConvTranspose", *arrays, opset=opset, **attributes)[0]
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-4, atol=1e-4)
 
 
 # onnxruntime refuses an output_padding that reaches the stride.
@@ -156,15 +156,15 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_halves_accumulate_in_float32(dtype: Any) -> None:
     x = burn.from_numpy(np.ones((1, 4096, 3, 2), dtype))
     weight = burn.from_numpy(np.full((2, 4096, 1, 1), 0.25, dtype))
-    found = ops.conv(x, weight)
-    assert found.dtype == dtype
-    assert (found.numpy() == 1024).all()
+    actual = ops.conv(x, weight)
+    assert actual.dtype == dtype
+    assert (actual.numpy() == 1024).all()
 
 
 def test_the_result_is_channels_last_in_memory() -> None:
     x, weight, _ = map(burn.from_numpy, arrays_of((2, 3, 9, 8), (5, 3, 3, 3), 5))
-    found = ops.conv(x, weight)
-    assert np.moveaxis(found.numpy(), 1, -1).flags.c_contiguous
+    actual = ops.conv(x, weight)
+    assert np.moveaxis(actual.numpy(), 1, -1).flags.c_contiguous
 
 
 def test_an_empty_batch() -> None:
@@ -202,8 +202,8 @@ def test_same_padding_is_that_of_onnxruntime(
         auto_pad=padding.upper(),
         strides=[2, 3],
     )
-    found = ops.conv(burn.tensor(x), burn.tensor(weight), padding=padding, **steps)
-    np.testing.assert_allclose(found.numpy(), expected[0], rtol=1e-4, atol=1e-5)
+    actual = ops.conv(burn.tensor(x), burn.tensor(weight), padding=padding, **steps)
+    np.testing.assert_allclose(actual.numpy(), expected[0], rtol=1e-4, atol=1e-5)
     check_gradient(
         lambda a, b: ops.conv(a, b, padding=padding, **steps), x, weight, order=1
     )

@@ -49,9 +49,9 @@ def test_arange(start: float, stop: float, step: float) -> None:
     kind = np.int64 if isinstance(start, int) else np.float32
     operands = [np.array(v, kind) for v in (start, stop, step)]
     (expected,) = run_node("Range", *operands)
-    found = ops.arange(*map(burn.tensor, operands))
-    assert found.dtype == kind
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+    actual = ops.arange(*map(burn.tensor, operands))
+    assert actual.dtype == kind
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-6)
     plain = ops.arange(start, stop, step)
     assert plain.dtype == kind
     assert plain.shape == expected.shape

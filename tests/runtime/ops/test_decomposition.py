@@ -23,18 +23,18 @@ def positive(x: Any) -> Any:
     return ops.matmul(x, x.mT) + np.eye(x.shape[-2]) * 2.0
 
 
-def close(found: Any, expected: Array) -> None:
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-9, atol=1e-9)
+def close(actual: Any, expected: Array) -> None:
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize("shape", SQUARE)
 def test_cholesky(shape: tuple[int, ...], upper: bool) -> None:
     x = positive(burn.tensor(drawn(*shape)))
-    made = ops.cholesky(x, upper=upper)
-    close(made.mT @ made if upper else made @ made.mT, x.numpy())
-    triangle = ops.trilu(made, 0, upper=upper)
-    np.testing.assert_array_equal(made.numpy(), triangle.numpy())
+    result = ops.cholesky(x, upper=upper)
+    close(result.mT @ result if upper else result @ result.mT, x.numpy())
+    triangle = ops.trilu(result, 0, upper=upper)
+    np.testing.assert_array_equal(result.numpy(), triangle.numpy())
     if x.size:
         check_gradient(lambda x: ops.cholesky(positive(x), upper=upper), drawn(*shape))
 
@@ -74,9 +74,9 @@ def test_svd(shape: tuple[int, ...]) -> None:
     assert full[0].shape == (*shape[:-1], shape[-2])
     assert full[2].shape == (*shape[:-2], shape[-1], shape[-1])
     if x.size:
-        for place in (0, 1, 2):
+        for index in (0, 1, 2):
             check_gradient(
-                lambda x, place=place: ops.svd(x, full_matrices=False)[place],
+                lambda x, place=index: ops.svd(x, full_matrices=False)[place],
                 x,
                 tol=1e-4,
             )

@@ -13,5 +13,5 @@ def test_gradient_is_that_of_x_where_it_is_in_range() -> None:
     scale, shift = np.float32(0.5), np.float32(2)
     y = ops.fake_quantize(x, scale, shift, low=0, high=12)
     np.testing.assert_allclose(y.numpy(), [-1, -1, 0, 5, 5, 5])
-    found = (y * np.arange(1, 7, dtype=np.float32)).sum().backward()[x].numpy()
-    np.testing.assert_array_equal(found, [0, 0, 3, 4, 0, 0])
+    actual = (y * np.arange(1, 7, dtype=np.float32)).sum().backward()[x].numpy()
+    np.testing.assert_array_equal(actual, [0, 0, 3, 4, 0, 0])

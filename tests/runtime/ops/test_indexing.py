@@ -39,14 +39,14 @@ def as_tensors(key: Any) -> Any:
 
 @pytest.mark.parametrize("key", KEYS, ids=range(len(KEYS)))
 def test_getitem(key: Any) -> None:
-    found = burn.tensor(X)[as_tensors(key)]
-    np.testing.assert_array_equal(found.numpy(), X[key])
+    actual = burn.tensor(X)[as_tensors(key)]
+    np.testing.assert_array_equal(actual.numpy(), X[key])
     check_gradient(lambda x: x[as_tensors(key)], X)
 
 
 def test_getitem_reads_bounds_from_tensors() -> None:
-    found = burn.tensor(X)[burn.tensor(1) : burn.tensor(3), burn.tensor(-1)]
-    np.testing.assert_array_equal(found.numpy(), X[1:3, -1])
+    actual = burn.tensor(X)[burn.tensor(1) : burn.tensor(3), burn.tensor(-1)]
+    np.testing.assert_array_equal(actual.numpy(), X[1:3, -1])
 
 
 SLICES = [
@@ -73,8 +73,8 @@ def test_slice(starts: Any, ends: Any, axes: Any, steps: Any) -> None:
 )
 def test_take(axis: int, indices: Any) -> None:
     (expected,) = run_node("Gather", X, indices, axis=axis)
-    found = ops.take(burn.tensor(X), burn.tensor(indices), axis)
-    np.testing.assert_array_equal(found.numpy(), expected)
+    actual = ops.take(burn.tensor(X), burn.tensor(indices), axis)
+    np.testing.assert_array_equal(actual.numpy(), expected)
     check_gradient(lambda x: ops.take(x, indices, axis), X)
 
 
@@ -82,16 +82,16 @@ def test_take(axis: int, indices: Any) -> None:
 def test_gather_elements(axis: int) -> None:
     indices = RNG.integers(-4, 4, (4, 5, 6))
     (expected,) = run_node("GatherElements", X, indices, axis=axis)
-    found = ops.gather_elements(burn.tensor(X), burn.tensor(indices), axis)
-    np.testing.assert_array_equal(found.numpy(), expected)
+    actual = ops.gather_elements(burn.tensor(X), burn.tensor(indices), axis)
+    np.testing.assert_array_equal(actual.numpy(), expected)
     check_gradient(lambda x: ops.gather_elements(x, indices, axis), X)
 
 
 def test_gather_elements_of_fewer_places() -> None:
     indices = RNG.integers(0, 5, (2, 7, 3))
-    found = ops.gather_elements(burn.tensor(X), burn.tensor(indices), 1)
+    actual = ops.gather_elements(burn.tensor(X), burn.tensor(indices), 1)
     np.testing.assert_array_equal(
-        found.numpy(), np.take_along_axis(X[:2, :, :3], indices, 1)
+        actual.numpy(), np.take_along_axis(X[:2, :, :3], indices, 1)
     )
     check_gradient(lambda x: ops.gather_elements(x, indices, 1), X)
 
@@ -104,8 +104,8 @@ def test_gather_elements_of_fewer_places() -> None:
 def test_gather_nd(batch_dims: int, shape: Any, high: Any) -> None:
     indices = RNG.integers([-h for h in high], high, shape)
     (expected,) = run_node("GatherND", X, indices, batch_dims=batch_dims)
-    found = ops.gather_nd(burn.tensor(X), burn.tensor(indices), batch_dims)
-    np.testing.assert_array_equal(found.numpy(), expected)
+    actual = ops.gather_nd(burn.tensor(X), burn.tensor(indices), batch_dims)
+    np.testing.assert_array_equal(actual.numpy(), expected)
     check_gradient(lambda x: ops.gather_nd(x, indices, batch_dims), X)
 
 
@@ -118,8 +118,8 @@ def test_nonzero_and_compress() -> None:
         mask = np.array(condition)
         attrs = {} if axis is None else {"axis": axis}
         (expected,) = run_node("Compress", X, mask, **attrs)
-        found = ops.compress(burn.tensor(X), burn.tensor(mask), axis)
-        np.testing.assert_array_equal(found.numpy(), expected)
+        actual = ops.compress(burn.tensor(X), burn.tensor(mask), axis)
+        np.testing.assert_array_equal(actual.numpy(), expected)
         check_gradient(lambda x, m=mask, a=axis: ops.compress(x, m, a), X)
 
 
@@ -128,10 +128,10 @@ def test_one_hot(axis: int) -> None:
     indices = RNG.integers(-9, 9, (2, 3))
     values = np.array([0.25, 3.0], np.float32)
     expected = run_node("OneHot", indices, np.array(7), values, axis=axis)[0]
-    found = ops.one_hot(
+    actual = ops.one_hot(
         burn.tensor(indices), burn.tensor(7), burn.tensor(values), axis=axis
     )
-    np.testing.assert_array_equal(found.numpy(), expected)
+    np.testing.assert_array_equal(actual.numpy(), expected)
     check_gradient(lambda v: ops.one_hot(indices, 7, v, axis=axis), values)
     plain = ops.one_hot(burn.tensor(indices), 7)
     assert plain.dtype == burn.float32
@@ -142,15 +142,15 @@ def test_one_hot(axis: int) -> None:
 def test_depth_to_space(mode: str) -> None:
     x = RNG.standard_normal((2, 12, 3, 4)).astype(np.float32)
     (expected,) = run_node("DepthToSpace", x, blocksize=2, mode=mode)
-    found = ops.depth_to_space(burn.tensor(x), blocksize=2, mode=mode)
-    np.testing.assert_array_equal(found.numpy(), expected)
+    actual = ops.depth_to_space(burn.tensor(x), blocksize=2, mode=mode)
+    np.testing.assert_array_equal(actual.numpy(), expected)
 
 
 def test_space_to_depth() -> None:
     x = RNG.standard_normal((2, 3, 6, 4)).astype(np.float32)
     (expected,) = run_node("SpaceToDepth", x, blocksize=2)
-    found = ops.space_to_depth(burn.tensor(x), blocksize=2)
-    np.testing.assert_array_equal(found.numpy(), expected)
+    actual = ops.space_to_depth(burn.tensor(x), blocksize=2)
+    np.testing.assert_array_equal(actual.numpy(), expected)
 
 
 @pytest.mark.parametrize("width", [8, 80])
@@ -161,6 +161,6 @@ def test_many_repeated_rows_sum_up(width: int) -> None:
     weight = RNG.standard_normal((40, 30, width)).astype(np.float32)
     expected = np.zeros((50, width))
     np.add.at(expected, indices % 50, weight.astype(np.float64))
-    for found in (ops.take(table, indices, 0), table[burn.tensor(indices)]):
-        grads = ops.sum(found * weight).backward()
+    for result in (ops.take(table, indices, 0), table[burn.tensor(indices)]):
+        grads = ops.sum(result * weight).backward()
         np.testing.assert_allclose(grads[table].numpy(), expected, atol=1e-4)

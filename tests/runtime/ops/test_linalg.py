@@ -44,10 +44,10 @@ def test_gradient_of_singular_matrices(rank: int) -> None:
 @pytest.mark.parametrize("shape", [(3, 3), (2, 5, 4, 4), (3, 1, 1)])
 def test_slogdet(shape: tuple[int, ...]) -> None:
     x = RNG.standard_normal(shape)
-    for found, expected in zip(
+    for actual, expected in zip(
         ops.slogdet(burn.tensor(x)), np.linalg.slogdet(x), strict=True
     ):
-        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+        np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-12)
     check_gradient(ops.slogdet, x, tol=1e-4)
 
 
@@ -64,8 +64,8 @@ def test_slogdet_of_what_overflows_and_of_singular_matrices() -> None:
 )
 def test_solve(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     x, y = RNG.standard_normal(a) + 3 * np.eye(3), RNG.standard_normal(b)
-    found = ops.solve(burn.tensor(x), burn.tensor(y)).numpy()
-    np.testing.assert_allclose(x @ found, np.broadcast_to(y, found.shape), atol=1e-12)
+    actual = ops.solve(burn.tensor(x), burn.tensor(y)).numpy()
+    np.testing.assert_allclose(x @ actual, np.broadcast_to(y, actual.shape), atol=1e-12)
     check_gradient(ops.solve, x, y)
 
 
@@ -76,18 +76,18 @@ def test_solve_triangular(shape: tuple[int, ...], upper: bool, unit: bool) -> No
     a = RNG.standard_normal(shape) + 3 * np.eye(shape[-1])
     b = RNG.standard_normal((*shape[:-1], 2))
     options = {"upper": upper, "unit": unit}
-    found = ops.solve_triangular(burn.tensor(a), burn.tensor(b), **options).numpy()
+    actual = ops.solve_triangular(burn.tensor(a), burn.tensor(b), **options).numpy()
     triangle = np.triu(a) if upper else np.tril(a)
     if unit:
         triangle = triangle * (1 - np.eye(shape[-1])) + np.eye(shape[-1])
-    np.testing.assert_allclose(triangle @ found, b, atol=1e-12)
+    np.testing.assert_allclose(triangle @ actual, b, atol=1e-12)
     if shape[-1]:
         check_gradient(lambda a, b: ops.solve_triangular(a, b, **options), a, b)
 
 
 def test_a_zero_on_the_diagonal_gives_infinities() -> None:
-    found = ops.solve_triangular(burn.tensor(np.zeros((1, 1))), burn.tensor([[2.0]]))
-    np.testing.assert_array_equal(found.numpy(), [[np.inf]])
+    actual = ops.solve_triangular(burn.tensor(np.zeros((1, 1))), burn.tensor([[2.0]]))
+    np.testing.assert_array_equal(actual.numpy(), [[np.inf]])
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-3, 1.0, 40.0])
@@ -95,9 +95,11 @@ def test_matrix_exp(scale: float) -> None:
     x = RNG.standard_normal((3, 4, 4)) * scale
     x[1] *= 3  # another number of squarings
     values, vectors = np.linalg.eig(x + np.diag([0, 1e-6, 2e-6, 3e-6]))
-    made = (vectors * np.exp(values)[..., None, :]) @ np.linalg.inv(vectors)
-    found = ops.matrix_exp(burn.tensor(x)).numpy()
-    np.testing.assert_allclose(found, made.real, rtol=1e-3, atol=1e-5 * abs(made).max())
+    result = (vectors * np.exp(values)[..., None, :]) @ np.linalg.inv(vectors)
+    actual = ops.matrix_exp(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(
+        actual, result.real, rtol=1e-3, atol=1e-5 * abs(result).max()
+    )
     if scale == 1:
         check_gradient(ops.matrix_exp, x / 3)
 
@@ -123,7 +125,7 @@ def test_small_singular_values_count_as_zero() -> None:
 def test_groups_of_rows() -> None:
     x, w = RNG.standard_normal((7, 3)), RNG.standard_normal((4, 3, 2))
     ends = np.array([2, 2, 5, 6], np.int32)
-    found = ops.grouped_matmul(burn.tensor(x), burn.tensor(w), ends).numpy()
+    actual = ops.grouped_matmul(burn.tensor(x), burn.tensor(w), ends).numpy()
     expected = np.concatenate([x[:2] @ w[0], x[2:5] @ w[2], x[5:6] @ w[3], [[0, 0]]])
-    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(actual, expected)
     check_gradient(lambda x, w: ops.grouped_matmul(x, w, ends), x, w)

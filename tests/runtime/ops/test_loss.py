@@ -55,11 +55,11 @@ def test_weights_of_classes_that_do_not_occur_are_not_read(bad: float) -> None:
     target = burn.tensor([[1], [2]])
     weight = burn.tensor([bad, 2.0, 3.0])
     for ignored in (2, 7):
-        found = ops.nll_loss(x, target, weight, ignore_index=ignored).item()
+        actual = ops.nll_loss(x, target, weight, ignore_index=ignored).item()
         kept = [2.0] if ignored == 2 else [2.0, 6.0]
         weights = [2.0, 3.0][: len(kept)]
         expected = np.dot(kept, weights) / sum(weights)
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
 def test_reductions_have_names() -> None:

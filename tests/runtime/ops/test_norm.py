@@ -30,8 +30,8 @@ def test_batch_norm_is_onnxruntimes(shape: Any, opset: int) -> None:
     expected = run_node(
         "BatchNormalization", x, weight, bias, mean, var, opset=opset, epsilon=0.01
     )
-    found = ops.batch_norm(*tensors(x, mean, var, weight, bias), epsilon=0.01)
-    np.testing.assert_allclose(found.numpy(), expected[0], rtol=1e-4, atol=1e-4)
+    actual = ops.batch_norm(*tensors(x, mean, var, weight, bias), epsilon=0.01)
+    np.testing.assert_allclose(actual.numpy(), expected[0], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -54,12 +54,12 @@ def test_batch_norm_train(shape: Any, memory: str) -> None:
         x = np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 1, -1)), -1, 1)
     axes = (0, *range(2, len(shape)))
     beside = (-1, *(1 for _ in shape[2:]))
-    found = ops.batch_norm_train(*tensors(x, weight, bias), epsilon=0.01)
+    result = ops.batch_norm_train(*tensors(x, weight, bias), epsilon=0.01)
     wide = x.astype(np.float64)
     mean, var = wide.mean(axes), wide.var(axes)
     expected = (wide - mean.reshape(beside)) / np.sqrt(var.reshape(beside) + 0.01)
     expected = expected * weight.reshape(beside) + bias.reshape(beside)
-    for part, value in zip(found, (expected, mean, var), strict=True):
+    for part, value in zip(result, (expected, mean, var), strict=True):
         np.testing.assert_allclose(part.numpy(), value, rtol=1e-5, atol=1e-5)
 
 
@@ -78,16 +78,16 @@ def test_layer_norm_is_onnxruntimes(axis: int) -> None:
     expected = run_node(
         "LayerNormalization", x, weight, bias, axis=axis, epsilon=0.1, opset=17
     )
-    found = ops.layer_norm(*tensors(x, weight, bias), axis=axis, epsilon=0.1)
-    np.testing.assert_allclose(found.numpy(), expected[0], rtol=1e-4, atol=1e-5)
+    actual = ops.layer_norm(*tensors(x, weight, bias), axis=axis, epsilon=0.1)
+    np.testing.assert_allclose(actual.numpy(), expected[0], rtol=1e-4, atol=1e-5)
 
 
 def test_rms_norm_is_its_formula() -> None:
     x, weight = normal(3, 4, 2, 5) * 2 + 1, normal(2, 5, seed=1)
     power = np.square(x.astype(np.float64)).mean((2, 3), keepdims=True)
-    found = ops.rms_norm(*tensors(x, weight), axis=-2, epsilon=0.1)
+    actual = ops.rms_norm(*tensors(x, weight), axis=-2, epsilon=0.1)
     expected = x / np.sqrt(power + 0.1) * weight
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("axis", [-1, (1, 3), (0,)])
@@ -111,8 +111,8 @@ def test_group_norm(groups: int) -> None:
         parts.var(-1, keepdims=True) + 0.1
     )
     expected = parts.reshape(x.shape) * weight[:, None, None] + bias[:, None, None]
-    found = ops.group_norm(*tensors(x, weight, bias), groups=groups, epsilon=0.1)
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-5)
+    actual = ops.group_norm(*tensors(x, weight, bias), groups=groups, epsilon=0.1)
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-5, atol=1e-5)
     check_gradient(
         lambda *a: ops.group_norm(*a, groups=groups, epsilon=0.1), x, weight, bias
     )
@@ -126,8 +126,8 @@ def test_instance_norm_is_onnxruntimes(shape: Any, opset: int) -> None:
     expected = run_node(
         "InstanceNormalization", x, weight, bias, epsilon=0.1, opset=opset
     )
-    found = ops.instance_norm(*tensors(x, weight, bias), epsilon=0.1)
-    np.testing.assert_allclose(found.numpy(), expected[0], rtol=1e-4, atol=1e-4)
+    actual = ops.instance_norm(*tensors(x, weight, bias), epsilon=0.1)
+    np.testing.assert_allclose(actual.numpy(), expected[0], rtol=1e-4, atol=1e-4)
     check_gradient(lambda *a: ops.instance_norm(*a, epsilon=0.1), x, weight, bias)
 
 
@@ -137,8 +137,8 @@ def test_lrn_is_onnxruntimes(size: int, opset: int) -> None:
     x = normal(2, 6, 4, 3)
     static: Any = {"size": size, "alpha": 0.5, "beta": 0.6, "bias": 2.0}
     expected = run_node("LRN", x, opset=opset, **static)
-    found = ops.lrn(burn.from_numpy(x), **static)
-    np.testing.assert_allclose(found.numpy(), expected[0], rtol=1e-5, atol=1e-6)
+    actual = ops.lrn(burn.from_numpy(x), **static)
+    np.testing.assert_allclose(actual.numpy(), expected[0], rtol=1e-5, atol=1e-6)
     check_gradient(lambda t: ops.lrn(t, **static), x)
 
 
@@ -150,9 +150,9 @@ def test_lrn_of_even_size_takes_more_channels_after(size: int) -> None:
     for channel in range(6):
         start = max(channel - (size - 1) // 2, 0)
         total[:, channel] = squares[:, start : channel + size // 2 + 1].sum(1)
-    found = ops.lrn(burn.from_numpy(x), size=size, alpha=0.5, beta=0.6)
+    actual = ops.lrn(burn.from_numpy(x), size=size, alpha=0.5, beta=0.6)
     expected = x / (1 + 0.5 / size * total) ** 0.6
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [burn.float16, burn.bfloat16])
@@ -160,7 +160,7 @@ def test_halves_keep_their_dtype_and_take_statistics_in_float32(dtype: Any) -> N
     x = (normal(2, 300, 7) * 8 + 40).astype(dtype)
     wide = x.astype(np.float32)
     for kind in (ops.layer_norm, ops.rms_norm, ops.instance_norm):
-        found = kind(burn.from_numpy(x))
-        assert found.dtype == dtype
+        actual = kind(burn.from_numpy(x))
+        assert actual.dtype == dtype
         expected = kind(burn.from_numpy(wide)).numpy()
-        np.testing.assert_allclose(found.numpy().astype(np.float32), expected, 1e-2)
+        np.testing.assert_allclose(actual.numpy().astype(np.float32), expected, 1e-2)

@@ -25,8 +25,8 @@ def test_topk(axis: int, largest: bool) -> None:
         expected = run_node(
             "TopK", x, np.array([3]), outputs=2, axis=axis, largest=int(largest)
         )
-        found = ops.topk(burn.tensor(x), burn.tensor([3]), axis=axis, largest=largest)
-        for got, want in zip(found, expected, strict=True):
+        result = ops.topk(burn.tensor(x), burn.tensor([3]), axis=axis, largest=largest)
+        for got, want in zip(result, expected, strict=True):
             np.testing.assert_array_equal(got.numpy(), want)
     check_gradient(lambda x: ops.topk(x, 2, axis=axis, largest=largest), X)
 
@@ -55,9 +55,9 @@ def test_extreme_places(
         **attrs,
     )
     find = getattr(ops, name)
-    found = find(burn.tensor(TIES), axis, keepdims=keepdims, select_last=select_last)
-    assert found.dtype == burn.int64
-    np.testing.assert_array_equal(found.numpy(), expected)
+    actual = find(burn.tensor(TIES), axis, keepdims=keepdims, select_last=select_last)
+    assert actual.dtype == burn.int64
+    np.testing.assert_array_equal(actual.numpy(), expected)
 
 
 @pytest.mark.parametrize("select_last", [False, True])
@@ -65,8 +65,8 @@ def test_extreme_places(
 def test_extreme_places_of_nothing(find: Any, select_last: bool) -> None:
     """An empty axis has no largest element, but no result asks for one here."""
     nothing = burn.tensor(np.zeros((9, 0, 0), np.float32))
-    found = find(nothing, 1, keepdims=True, select_last=select_last)
-    assert (found.dtype, found.shape) == (burn.int64, (9, 1, 0))
+    actual = find(nothing, 1, keepdims=True, select_last=select_last)
+    assert (actual.dtype, actual.shape) == (burn.int64, (9, 1, 0))
 
 
 def test_extreme_place_of_all() -> None:
@@ -78,8 +78,8 @@ def test_extreme_place_of_all() -> None:
 def test_sort(descending: bool) -> None:
     sign = -1 if descending else 1
     order = np.argsort(sign * TIES, 1, kind="stable")
-    found = ops.argsort(burn.tensor(TIES), 1, descending=descending)
-    np.testing.assert_array_equal(found.numpy(), order)
+    actual = ops.argsort(burn.tensor(TIES), 1, descending=descending)
+    np.testing.assert_array_equal(actual.numpy(), order)
     values = ops.sort(burn.tensor(X), 1, descending=descending).numpy()
     np.testing.assert_array_equal(values, sign * np.sort(sign * X, 1))
     check_gradient(lambda x: ops.sort(x, 1, descending=descending), X)
@@ -93,13 +93,13 @@ def test_running_totals(axis: int, exclusive: bool, reverse: bool) -> None:
     (expected,) = run_node(
         "CumSum", X, np.array(axis), exclusive=int(exclusive), reverse=int(reverse)
     )
-    found = ops.cumsum(burn.tensor(X), burn.tensor(axis), **options)
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)
+    actual = ops.cumsum(burn.tensor(X), burn.tensor(axis), **options)
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-5, atol=1e-6)
     check_gradient(lambda x: ops.cumsum(x, axis, **options), X)
     zeros = np.where(np.abs(X) < 0.5, 0, X)
-    found = ops.cumprod(burn.tensor(zeros), axis, **options)
+    actual = ops.cumprod(burn.tensor(zeros), axis, **options)
     np.testing.assert_allclose(
-        found.numpy(), naive_cumprod(zeros, axis, exclusive, reverse), rtol=1e-5
+        actual.numpy(), naive_cumprod(zeros, axis, exclusive, reverse), rtol=1e-5
     )
     check_gradient(lambda x: ops.cumprod(x, axis, **options), zeros)
 

@@ -27,14 +27,14 @@ def test_pad(mode: str, pads: list[int], axes: list[int] | None) -> None:
     given = None if axes is None else np.array(axes)
     inputs = [X, np.array(pads), value, given]
     (expected,) = run_node("Pad", *inputs, mode=mode)
-    found = ops.pad(
+    actual = ops.pad(
         burn.tensor(X),
         burn.tensor(pads),
         1.5,
         None if axes is None else axes,
         mode=mode,
     )
-    np.testing.assert_array_equal(found.numpy(), expected)
+    np.testing.assert_array_equal(actual.numpy(), expected)
     check_gradient(lambda x: ops.pad(x, pads, 0.0, axes, mode=mode), X)
 
 
@@ -44,9 +44,9 @@ def test_negative_pads_crop(mode: str) -> None:
     cropped = X[1:, :4, 2:5]
     widths = [(0, 1), (2, 0), (0, 0)]
     options: Any = {"constant_values": 0.5} if mode == "constant" else {}
-    found = ops.pad(burn.tensor(X), pads, 0.5, mode=mode)
+    actual = ops.pad(burn.tensor(X), pads, 0.5, mode=mode)
     np.testing.assert_array_equal(
-        found.numpy(), np.pad(cropped, widths, mode, **options)  # type: ignore[call-overload]
+        actual.numpy(), np.pad(cropped, widths, mode, **options)  # type: ignore[call-overload]
     )
     check_gradient(lambda x: ops.pad(x, pads, 0.0, mode=mode), X)
 
@@ -58,8 +58,8 @@ def test_gradient_of_the_value_padded_with() -> None:
 
 def test_reflect_further_than_the_array_reaches() -> None:
     x = X[0, 0, :3]
-    found = ops.pad(burn.tensor(x), [7, 5], mode="reflect")
-    np.testing.assert_array_equal(found.numpy(), np.pad(x, (7, 5), "reflect"))
+    actual = ops.pad(burn.tensor(x), [7, 5], mode="reflect")
+    np.testing.assert_array_equal(actual.numpy(), np.pad(x, (7, 5), "reflect"))
 
 
 def test_pad_says_what_is_wrong() -> None:
@@ -71,8 +71,8 @@ def test_pad_says_what_is_wrong() -> None:
 
 def test_tile() -> None:
     (expected,) = run_node("Tile", X, np.array([2, 1, 3]))
-    found = ops.tile(burn.tensor(X), burn.tensor([2, 1, 3]))
-    np.testing.assert_array_equal(found.numpy(), expected)
+    actual = ops.tile(burn.tensor(X), burn.tensor([2, 1, 3]))
+    np.testing.assert_array_equal(actual.numpy(), expected)
     check_gradient(lambda x: ops.tile(x, (2, 1, 3)), X)
     check_gradient(lambda x: ops.tile(x, (3, 2, 1, 1)), X)
 
@@ -80,8 +80,8 @@ def test_tile() -> None:
 @pytest.mark.parametrize("axis", [0, 2, -1])
 def test_stack(axis: int) -> None:
     xs = [X, X * 2, X - 1]
-    found = ops.stack([burn.tensor(x) for x in xs], axis)
-    np.testing.assert_array_equal(found.numpy(), np.stack(xs, axis))
+    actual = ops.stack([burn.tensor(x) for x in xs], axis)
+    np.testing.assert_array_equal(actual.numpy(), np.stack(xs, axis))
     check_gradient(lambda *tensors: ops.stack(list(tensors), axis), *xs)
 
 
@@ -99,8 +99,8 @@ def test_flip_and_roll() -> None:
 @pytest.mark.parametrize("upper", [True, False])
 def test_trilu(k: int, upper: bool) -> None:
     (expected,) = run_node("Trilu", X, np.array(k), upper=int(upper))
-    found = ops.trilu(burn.tensor(X), burn.tensor(k), upper=upper)
-    np.testing.assert_array_equal(found.numpy(), expected)
+    actual = ops.trilu(burn.tensor(X), burn.tensor(k), upper=upper)
+    np.testing.assert_array_equal(actual.numpy(), expected)
     check_gradient(lambda x: ops.trilu(x, k, upper=upper), X)
 
 
@@ -109,8 +109,8 @@ def test_reverse_sequence(batch_axis: int) -> None:
     axes = {"batch_axis": batch_axis, "time_axis": 1 - batch_axis}
     lengths = np.array([1, 3, 0, 4, 2])[: X.shape[batch_axis]]
     (expected,) = run_node("ReverseSequence", X, np.maximum(lengths, 1), **axes)
-    found = ops.reverse_sequence(burn.tensor(X), np.maximum(lengths, 1), **axes)
-    np.testing.assert_array_equal(found.numpy(), expected)
+    actual = ops.reverse_sequence(burn.tensor(X), np.maximum(lengths, 1), **axes)
+    np.testing.assert_array_equal(actual.numpy(), expected)
     check_gradient(lambda x: ops.reverse_sequence(x, lengths, **axes), X)
 
 
@@ -118,15 +118,15 @@ def test_reverse_sequence(batch_axis: int) -> None:
 @pytest.mark.parametrize("shift", [-7, -1, 0, 2, 4, 9])
 def test_roll_along_one_axis_is_numpys(axis: int, shift: int) -> None:
     x = np.arange(60, dtype=np.float32).reshape(3, 4, 5).transpose(2, 0, 1)
-    found = ops.roll(burn.from_numpy(x), shift, axis).numpy()
-    np.testing.assert_array_equal(found, np.roll(x, shift, axis))
+    actual = ops.roll(burn.from_numpy(x), shift, axis).numpy()
+    np.testing.assert_array_equal(actual, np.roll(x, shift, axis))
 
 
 @pytest.mark.parametrize("axis", range(-3, 3))
 def test_stack_is_numpys(axis: int) -> None:
     xs = [np.arange(6.0).reshape(2, 3) + i for i in range(3)]
-    found = ops.stack([burn.from_numpy(x) for x in xs], axis).numpy()
-    np.testing.assert_array_equal(found, np.stack(xs, axis))
+    actual = ops.stack([burn.from_numpy(x) for x in xs], axis).numpy()
+    np.testing.assert_array_equal(actual, np.stack(xs, axis))
 
 
 def test_stacks_are_of_one_shape() -> None:

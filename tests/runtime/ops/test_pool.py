@@ -49,7 +49,7 @@ CASES: dict[str, Any] = {
 def onnx_attributes(x: Any, static: dict[str, Any]) -> dict[str, Any]:
     rank = len(x) - 2
     pads = pads_of(static.get("padding", 0), rank)
-    found: dict[str, Any] = {"pads": [p[0] for p in pads] + [p[1] for p in pads]}
+    results: dict[str, Any] = {"pads": [p[0] for p in pads] + [p[1] for p in pads]}
     for ours, theirs in (
         ("kernel_size", "kernel_shape"),
         ("stride", "strides"),
@@ -57,10 +57,10 @@ def onnx_attributes(x: Any, static: dict[str, Any]) -> dict[str, Any]:
     ):
         if ours in static:
             value = static[ours]
-            found[theirs] = [value] * rank if isinstance(value, int) else list(value)
+            results[theirs] = [value] * rank if isinstance(value, int) else list(value)
     if "ceil_mode" in static:
-        found["ceil_mode"] = 1
-    return found
+        results["ceil_mode"] = 1
+    return results
 
 
 @pytest.mark.parametrize("opset", [10, 12, 22])
@@ -70,9 +70,9 @@ def test_max_pool_is_onnxruntimes(name: str, opset: int) -> None:
     x = normal(*shape)
     attributes = onnx_attributes(shape, static)
     expected = run_node("MaxPool", x, opset=opset, outputs=2, **attributes)
-    found = ops.max_pool(burn.from_numpy(x), **static)
+    actual = ops.max_pool(burn.from_numpy(x), **static)
     values, indices = ops.max_pool_with_indices(burn.from_numpy(x), **static)
-    np.testing.assert_array_equal(found.numpy(), expected[0])
+    np.testing.assert_array_equal(actual.numpy(), expected[0])
     np.testing.assert_array_equal(values.numpy(), expected[0])
     area = int(np.prod(shape[2:]))
     planes = np.arange(shape[0] * shape[1]).reshape(shape[:2])
@@ -84,12 +84,12 @@ def test_max_pool_is_onnxruntimes(name: str, opset: int) -> None:
 @pytest.mark.parametrize("dtype", [burn.int8, burn.uint8, burn.float16])
 def test_max_pool_of_other_dtypes(dtype: Any) -> None:
     x = (normal(2, 3, 6, 5) * 20).astype(dtype)
-    found = ops.max_pool(burn.from_numpy(x), kernel_size=3, padding=1).numpy()
+    actual = ops.max_pool(burn.from_numpy(x), kernel_size=3, padding=1).numpy()
     low = -np.inf if dtype == burn.float16 else np.iinfo(dtype).min
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=low)
     view = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
-    np.testing.assert_array_equal(found, view.max((-2, -1)))
-    assert found.dtype == dtype
+    np.testing.assert_array_equal(actual, view.max((-2, -1)))
+    assert actual.dtype == dtype
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -119,8 +119,8 @@ def test_avg_pool_is_onnxruntimes(name: str, opset: int, include: bool) -> None:
     expected = run_node(
         "AveragePool", x, opset=opset, count_include_pad=int(include), **attributes
     )
-    found = ops.avg_pool(burn.from_numpy(x), count_include_pad=include, **static)
-    np.testing.assert_allclose(found.numpy(), expected[0], rtol=1e-5, atol=1e-5)
+    actual = ops.avg_pool(burn.from_numpy(x), count_include_pad=include, **static)
+    np.testing.assert_allclose(actual.numpy(), expected[0], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("include", [False, True])
@@ -141,8 +141,8 @@ def test_lp_pool(name: str, opset: int) -> None:
     if opset < 18 and ("dilated" in name or "ceil_mode" in static):
         pytest.skip("before opset 18 there are no dilations and no ceil_mode")
     expected = run_node("LpPool", x, opset=opset, p=3, **onnx_attributes(shape, static))
-    found = ops.lp_pool(burn.from_numpy(x), p=3.0, **static)
-    np.testing.assert_allclose(found.numpy(), expected[0], rtol=1e-4, atol=1e-5)
+    actual = ops.lp_pool(burn.from_numpy(x), p=3.0, **static)
+    np.testing.assert_allclose(actual.numpy(), expected[0], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_lp_pool(name: str, opset: int) -> None:
 )
 def test_adaptive_avg_pool(shape: Any, size: Any) -> None:
     x = normal(*shape)
-    found = ops.adaptive_avg_pool(burn.from_numpy(x), output_size=size).numpy()
+    actual = ops.adaptive_avg_pool(burn.from_numpy(x), output_size=size).numpy()
     sizes = (size,) * (len(shape) - 2) if isinstance(size, int) else size
     expected = np.empty((*shape[:2], *sizes))
     for index in np.ndindex(*sizes):
@@ -160,7 +160,7 @@ def test_adaptive_avg_pool(shape: Any, size: Any) -> None:
         ]
         part = x[(slice(None), slice(None), *keys)]
         expected[(..., *index)] = part.mean(tuple(range(2, x.ndim)))
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
     check_gradient(lambda t: ops.adaptive_avg_pool(t, output_size=size), x)
 
 
@@ -168,12 +168,12 @@ def test_adaptive_avg_pool(shape: Any, size: Any) -> None:
 def test_the_memory_order_is_kept(kind: Any) -> None:
     x = np.moveaxis(normal(2, 8, 7, 5), -1, 1)
     for padding in (0, 1):
-        found = kind(burn.from_numpy(x), kernel_size=3, padding=padding)
-        assert np.moveaxis(found.numpy(), 1, -1).flags.c_contiguous
+        actual = kind(burn.from_numpy(x), kernel_size=3, padding=padding)
+        assert np.moveaxis(actual.numpy(), 1, -1).flags.c_contiguous
 
 
 def test_halves_accumulate_in_float32() -> None:
     x = np.full((1, 1, 64, 65), 0.1, np.float16)
-    found = ops.avg_pool(burn.from_numpy(x), kernel_size=(64, 65)).item()
-    assert found == np.float16(0.1)
+    actual = ops.avg_pool(burn.from_numpy(x), kernel_size=(64, 65)).item()
+    assert actual == np.float16(0.1)
     assert ops.window_sum(burn.from_numpy(x), kernel_size=(64, 65)).item() == 416

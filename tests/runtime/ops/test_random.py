@@ -53,9 +53,9 @@ def test_numbers_go_on_where_they_stopped() -> None:
 
 @pytest.mark.parametrize("dtype", [burn.float32, burn.float64, burn.float16])
 def test_uniform(dtype: burn.dtypes.DType) -> None:
-    found = ops.uniform(state(), (50, 40, 30), -1.0, 3.0, dtype=dtype)[0]
-    assert found.dtype == dtype
-    x = found.numpy().astype(np.float64)
+    actual = ops.uniform(state(), (50, 40, 30), -1.0, 3.0, dtype=dtype)[0]
+    assert actual.dtype == dtype
+    x = actual.numpy().astype(np.float64)
     assert x.min() >= -1.0
     assert x.max() <= 3.0
     np.testing.assert_allclose([x.mean(), x.var()], [1.0, 16 / 12], atol=0.02)
@@ -63,9 +63,9 @@ def test_uniform(dtype: burn.dtypes.DType) -> None:
 
 @pytest.mark.parametrize("dtype", [burn.float32, burn.float64])
 def test_normal(dtype: burn.dtypes.DType) -> None:
-    found = ops.normal(state(), (51, 41, 31), 2.0, 0.5, dtype=dtype)[0]
-    assert found.dtype == dtype
-    z = (found.numpy().astype(np.float64) - 2.0) / 0.5
+    actual = ops.normal(state(), (51, 41, 31), 2.0, 0.5, dtype=dtype)[0]
+    assert actual.dtype == dtype
+    z = (actual.numpy().astype(np.float64) - 2.0) / 0.5
     moments = [np.mean(z**power) for power in (1, 2, 3, 4)]
     np.testing.assert_allclose(moments, [0, 1, 0, 3], atol=0.06)
 

@@ -20,9 +20,9 @@ AXES = [None, 1, (0, 2), (-1,)]
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "min"])
 def test_reductions(name: str, axis: Any, keepdims: bool) -> None:
     reduce = getattr(ops, name)
-    found = reduce(burn.tensor(X), axis, keepdims=keepdims)
+    actual = reduce(burn.tensor(X), axis, keepdims=keepdims)
     expected = getattr(np, name)(X, axis=axis, keepdims=keepdims)
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-12)
     check_gradient(lambda x: reduce(x, axis, keepdims=keepdims), X)
 
 
@@ -38,19 +38,19 @@ def test_gradient_of_a_product_with_zeros(zeros: int) -> None:
 def test_any_and_all(axis: Any) -> None:
     x = X > -1.0
     for name in ("any", "all"):
-        found = getattr(ops, name)(burn.tensor(x), axis, keepdims=True)
-        assert found.dtype == burn.bool_
+        actual = getattr(ops, name)(burn.tensor(x), axis, keepdims=True)
+        assert actual.dtype == burn.bool_
         expected = getattr(np, name)(x, axis=axis, keepdims=True)
-        np.testing.assert_array_equal(found.numpy(), expected)
+        np.testing.assert_array_equal(actual.numpy(), expected)
 
 
 @pytest.mark.parametrize("axis", AXES)
 def test_variance_and_norms(axis: Any) -> None:
     x = burn.tensor(X)
     for correction in (0, 1):
-        found = ops.var(x, axis, correction=correction)
+        actual = ops.var(x, axis, correction=correction)
         expected = np.var(X, axis=axis, ddof=correction)
-        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+        np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-12)
     np.testing.assert_allclose(ops.reduce_l1(x, axis).numpy(), np.sum(np.abs(X), axis))
     np.testing.assert_allclose(
         ops.reduce_l2(x, axis).numpy(), np.sqrt(np.sum(X * X, axis))

@@ -37,9 +37,9 @@ def check(scales: Any, sizes: Any, roi: Any = None, x: Any = X, **attrs: Any) ->
         # (resize_downsample_scales_linear_align_corners) those of scaled ones.
         judge = partial(by_reference, cubic_coeff_a=-0.75)
     (expected,) = judge("Resize", x, roi, scales, sizes, opset=19, **options)
-    found = ops.resize(burn.tensor(x), scales, sizes, roi, **attrs)
-    assert found.dtype == x.dtype
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-5)
+    actual = ops.resize(burn.tensor(x), scales, sizes, roi, **attrs)
+    assert actual.dtype == x.dtype
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("coordinate", COORDINATES)
@@ -97,18 +97,18 @@ def test_aspect_ratio_and_axes(policy: str) -> None:
 
 def test_integers_are_clamped_not_wrapped() -> None:
     x = np.array([[[[0, 255, 0, 255, 255]]]], np.uint8)
-    found = ops.resize(burn.tensor(x), [1, 1, 1, 3.0], mode="cubic").numpy()
+    actual = ops.resize(burn.tensor(x), [1, 1, 1, 3.0], mode="cubic").numpy()
     smooth = ops.resize(burn.tensor(x.astype(float)), [1, 1, 1, 3.0], mode="cubic")
-    np.testing.assert_array_equal(found, smooth.numpy().clip(0, 255).astype(np.uint8))
+    np.testing.assert_array_equal(actual, smooth.numpy().clip(0, 255).astype(np.uint8))
 
 
 def test_volumes_and_halves() -> None:
     x = RNG.standard_normal((1, 2, 3, 4, 5))
     sizes = (1, 2, 6, 3, 8)
-    found = ops.resize(burn.tensor(x.astype(np.float16)), None, sizes, mode="linear")
+    actual = ops.resize(burn.tensor(x.astype(np.float16)), None, sizes, mode="linear")
     exact = ops.resize(burn.tensor(x), None, sizes, mode="linear")
-    assert found.dtype == burn.float16
-    np.testing.assert_allclose(found.numpy(), exact.numpy(), atol=4e-3)
+    assert actual.dtype == burn.float16
+    np.testing.assert_allclose(actual.numpy(), exact.numpy(), atol=4e-3)
     (expected,) = run_node(
         "Resize", x.astype(np.float32), None, None, np.array(sizes), mode="linear"
     )

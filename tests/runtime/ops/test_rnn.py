@@ -24,16 +24,16 @@ def weights(op: str, direction: str, **extra: bool) -> list[Any]:
     d, n = (2 if direction == "bidirectional" else 1), GATES[op] * HIDDEN
     shapes: list[Any] = [(TIME, BATCH, INPUT), (d, n, INPUT), (d, n, HIDDEN)]
     shapes.append((d, 2 * n) if extra.get("bias", True) else None)
-    found = [None if s is None else RNG.standard_normal(s) for s in shapes]
-    found.append(np.array([3, 5, 1]) if extra.get("lengths") else None)
+    results = [None if s is None else RNG.standard_normal(s) for s in shapes]
+    results.append(np.array([3, 5, 1]) if extra.get("lengths") else None)
     state = (d, BATCH, HIDDEN)
     count = 2 if op == "LSTM" else 1
     states = extra.get("states", True)
-    found += [RNG.standard_normal(state) if states else None for _ in range(count)]
+    results += [RNG.standard_normal(state) if states else None for _ in range(count)]
     if op == "LSTM":
         peep = extra.get("peephole")
-        found.append(RNG.standard_normal((d, 3 * HIDDEN)) if peep else None)
-    return found
+        results.append(RNG.standard_normal((d, 3 * HIDDEN)) if peep else None)
+    return results
 
 
 def ours(op: str, inputs: list[Any], **attrs: Any) -> Any:
@@ -54,8 +54,8 @@ def check(op: str, inputs: list[Any], attrs: dict[str, Any], **flags: bool) -> N
     count = 3 if op == "LSTM" else 2
     expected = run_node(op, *narrow, outputs=count, hidden_size=HIDDEN, **onnx)
     tensors = [None if i is None else burn.tensor(i) for i in narrow]
-    found = ours(op, tensors, hidden_size=HIDDEN, **attrs, **flags)
-    for got, want in zip(found, expected, strict=True):
+    result = ours(op, tensors, hidden_size=HIDDEN, **attrs, **flags)
+    for got, want in zip(result, expected, strict=True):
         assert got.dtype == burn.float32
         np.testing.assert_allclose(got.numpy(), want, rtol=1e-5, atol=1e-5)
 
@@ -136,12 +136,14 @@ def test_batch_first(op: str) -> None:
     inputs = weights(op, "bidirectional", lengths=True)
     plain = ours(op, inputs, direction="bidirectional")
     turned = [
-        i.swapaxes(0, 1) if i is not None and place in (0, 5, 6) else i
-        for place, i in enumerate(inputs)
+        i.swapaxes(0, 1) if i is not None and index in (0, 5, 6) else i
+        for index, i in enumerate(inputs)
     ]
-    found = ours(op, turned, direction="bidirectional", layout=1)
-    np.testing.assert_allclose(found[0].numpy(), plain[0].numpy().transpose(2, 0, 1, 3))
-    for got, want in zip(found[1:], plain[1:], strict=True):
+    actual = ours(op, turned, direction="bidirectional", layout=1)
+    np.testing.assert_allclose(
+        actual[0].numpy(), plain[0].numpy().transpose(2, 0, 1, 3)
+    )
+    for got, want in zip(actual[1:], plain[1:], strict=True):
         np.testing.assert_allclose(got.numpy(), want.numpy().swapaxes(0, 1))
 
 
@@ -149,9 +151,9 @@ def test_halves_are_computed_in_float32() -> None:
     inputs = weights("GRU", "forward")
     half = [None if i is None else i.astype(np.float16) for i in inputs]
     wide = [None if i is None else i.astype(np.float32) for i in half]
-    found, expected = ours("GRU", half)[0], ours("GRU", wide)[0]
-    assert found.dtype == burn.float16
-    np.testing.assert_array_equal(found.numpy(), expected.numpy().astype(np.float16))
+    actual, expected = ours("GRU", half)[0], ours("GRU", wide)[0]
+    assert actual.dtype == burn.float16
+    np.testing.assert_array_equal(actual.numpy(), expected.numpy().astype(np.float16))
 
 
 def test_errors_say_what_was_expected() -> None:

@@ -51,14 +51,14 @@ def operands(arity: int, dtype: Any) -> Iterator[tuple[list[Any], list[Any]]]:
 
 def on(values: list[Any], backend: Any) -> list[Any]:
     """The arrays among ``values`` as tensors, which are leaves where that is known."""
-    made = []
+    results = []
     for x in values:
         if isinstance(x, np.ndarray):
             x = burn.from_numpy(x, backend)
             leaf = backend.tracks_gradients and dtypes.is_float(x.dtype)
             x = x.require_grad() if leaf else x
-        made.append(x)
-    return made
+        results.append(x)
+    return results
 
 
 def compiled(primitive: Primitive[..., Any], values: list[Any]) -> Callable[[], Any]:
@@ -72,9 +72,9 @@ def compiled(primitive: Primitive[..., Any], values: list[Any]) -> Callable[[], 
     return lambda: plan(*(x for x in values if isinstance(x, Tensor)))
 
 
-def assert_equal(found: Tensor, expected: Tensor, error: float = 0.0) -> None:
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-    np.testing.assert_allclose(found.numpy(), expected.numpy(), error)
+def assert_equal(actual: Tensor, expected: Tensor, error: float = 0.0) -> None:
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_allclose(actual.numpy(), expected.numpy(), error)
 
 
 PAIRS = [(name, dtype) for name, kinds in ELEMENTWISE.items() for dtype in kinds]
@@ -102,13 +102,13 @@ def test_gradients_beside_numbers(name: str, dtype: Any) -> None:
         return
     tape = Autodiff(Cpu())
     for given, full in operands(3 if name == "clip" else 2, dtype):
-        found, expected = (
+        actual, expected = (
             (values, (primitive(*values) * WEIGHTS.astype(dtype)).sum().backward())
             for values in (on(given, tape), on(full, tape))
         )
-        for x, y in zip(found[0], expected[0], strict=True):
+        for x, y in zip(actual[0], expected[0], strict=True):
             if isinstance(x, Tensor) and y in expected[1]:
-                assert_equal(found[1][x], expected[1][y], 4 * dtypes.step(dtype))
+                assert_equal(actual[1][x], expected[1][y], 4 * dtypes.step(dtype))
 
 
 def test_where_beside_a_number() -> None:

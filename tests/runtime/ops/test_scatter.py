@@ -35,10 +35,10 @@ def test_scatter_elements(axis: int, reduction: str) -> None:
     updates = RNG.standard_normal(shape).astype(np.float32)
     inputs: list[Any] = [X, indices, updates]
     expected = run_node("ScatterElements", *inputs, axis=axis, reduction=reduction)[0]
-    found = ops.scatter_elements(
+    actual = ops.scatter_elements(
         *map(burn.tensor, inputs), axis=axis, reduction=reduction
     )
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-6)
     check_gradient(
         lambda x, u: ops.scatter_elements(
             x, indices, u, axis=axis, reduction=reduction
@@ -59,8 +59,8 @@ def test_scatter_nd(depth: int, reduction: str) -> None:
     updates = RNG.standard_normal(indices.shape[:-1] + X.shape[depth:])
     inputs: list[Any] = [X, indices, updates.astype(np.float32)]
     expected = run_node("ScatterND", *inputs, reduction=reduction)[0]
-    found = ops.scatter_nd(*map(burn.tensor, inputs), reduction=reduction)
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+    actual = ops.scatter_nd(*map(burn.tensor, inputs), reduction=reduction)
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-6)
     check_gradient(
         lambda x, u: ops.scatter_nd(x, indices, u, reduction=reduction), X, updates
     )

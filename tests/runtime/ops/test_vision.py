@@ -40,10 +40,10 @@ def test_an_offset_to_infinity_reads_zeros(offset: float) -> None:
     x, weight = np.ones((1, 2, 4, 4), np.float32), np.ones((1, 2, 1, 1), np.float32)
     moves = np.zeros((1, 2, 4, 4), np.float32)
     moves[0, 1, 2, 3] = offset
-    found = ops.deform_conv(*map(burn.from_numpy, (x, weight, moves))).numpy()
+    actual = ops.deform_conv(*map(burn.from_numpy, (x, weight, moves))).numpy()
     expected = np.full((1, 1, 4, 4), 2.0, np.float32)
     expected[0, 0, 2, 3] = 0
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -51,8 +51,8 @@ def test_points_beside_an_image_do_not_read_it(bad: float) -> None:
     x = np.full((1, 1, 3, 3), bad, np.float32)
     rois = np.array([[10, 10, 12, 12]], np.float32)
     boxes = burn.from_numpy(rois), burn.tensor([0])
-    found = ops.roi_align(burn.from_numpy(x), *boxes, output_size=(2, 2)).numpy()
-    np.testing.assert_array_equal(found, np.zeros((1, 1, 2, 2)))
+    actual = ops.roi_align(burn.from_numpy(x), *boxes, output_size=(2, 2)).numpy()
+    np.testing.assert_array_equal(actual, np.zeros((1, 1, 2, 2)))
 
 
 def test_what_is_not_a_number_stays_none() -> None:
@@ -64,17 +64,17 @@ def test_what_is_not_a_number_stays_none() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_halves_are_sampled_in_float32(dtype: Any, mode: str) -> None:
     x, grid = X.astype(dtype), RNG.uniform(-1.2, 1.2, (2, 3, 3, 2)).astype(dtype)
-    found = ops.grid_sample(x, grid, mode=mode)
+    actual = ops.grid_sample(x, grid, mode=mode)
     wide = ops.grid_sample(x.astype(np.float32), grid.astype(np.float32), mode=mode)
-    assert found.dtype == dtype
-    np.testing.assert_array_equal(found.numpy(), wide.numpy().astype(dtype))
+    assert actual.dtype == dtype
+    np.testing.assert_array_equal(actual.numpy(), wide.numpy().astype(dtype))
 
 
 def test_text_and_truth_are_sampled_at_the_nearest() -> None:
     grid = np.array([[[[-1, -1], [0.4, 0.4], [3, 0]]]], np.float32)
     text = np.array(["a", "b", "c", "d"], object).reshape(1, 1, 2, 2)
-    found = ops.grid_sample(text, grid, mode="nearest").numpy()
-    assert found.ravel().tolist() == ["a", "d", ""]
+    actual = ops.grid_sample(text, grid, mode="nearest").numpy()
+    assert actual.ravel().tolist() == ["a", "d", ""]
     truth = ops.grid_sample(text == "d", grid, mode="nearest").numpy()
     assert truth.dtype == np.bool_
     assert truth.ravel().tolist() == [False, True, False]
@@ -84,8 +84,8 @@ def test_cubic_of_a_volume() -> None:
     x = RNG.standard_normal((1, 2, 4, 3, 5)).astype(np.float32)
     grid = RNG.uniform(-0.9, 0.9, (1, 2, 2, 3, 3)).astype(np.float32)
     (expected,) = by_reference("GridSample", x, grid, opset=20, mode="cubic")
-    found = ops.grid_sample(x, grid, mode="cubic")
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-5)
+    actual = ops.grid_sample(x, grid, mode="cubic")
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_gradients_have_gradients() -> None:
@@ -117,12 +117,12 @@ def test_boxes_are_selected_over_many_blocks() -> None:
     corner = RNG.uniform(0, 3, (1, 700, 2))
     boxes = np.concatenate([corner, corner + 0.2], -1).astype(np.float32)
     scores = RNG.random((1, 1, 700)).astype(np.float32)
-    found = ops.non_max_suppression(boxes, scores, 700, 0.3).numpy()[:, 2]
+    actual = ops.non_max_suppression(boxes, scores, 700, 0.3).numpy()[:, 2]
     kept: list[int] = []
     for box in np.argsort(-scores[0, 0]):
         if all(_overlap(boxes[0, box], boxes[0, other]) <= 0.3 for other in kept):
             kept.append(int(box))
-    assert found.tolist() == kept
+    assert actual.tolist() == kept
     assert 100 < len(kept) < 600
 
 
@@ -178,13 +178,13 @@ def test_gather_sum_of_few_and_of_many_elements(
     index = RNG.integers(-2, 11, (batch, taps, count))
     index[index == 0] = -1
     weight = RNG.standard_normal((batch, taps, count)).astype(np.float32)
-    found = ops.gather_sum(x, index, weight).numpy()
+    actual = ops.gather_sum(x, index, weight).numpy()
     expected = np.zeros((batch, 2, count))
     for n in range(batch):
         for k in range(taps):
             terms = x[n][:, np.maximum(index[n, k], 1)] * weight[n, k]
             expected[n] += np.where(index[n, k] < 0, 0, terms)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
     plain = ops.gather_sum(x, index).numpy()
     ones = ops.gather_sum(x, index, np.ones_like(weight)).numpy()
     np.testing.assert_allclose(plain, ones, rtol=1e-6, atol=1e-6)

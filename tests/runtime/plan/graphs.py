@@ -41,8 +41,8 @@ class Graph:
         lines = [f"v{n} = input {list(s)}" for n, s in enumerate(self.inputs)]
         for n, line in enumerate(self.lines):
             args = ", ".join(f"v{i}" for i in line.operands)
-            made = f"v{n + count} = {line.name}({args}) {line.options}"
-            lines.append(f"{made}  # {list(line.shape)}")
+            result = f"v{n + count} = {line.name}({args}) {line.options}"
+            lines.append(f"{result}  # {list(line.shape)}")
         return "\n".join(lines)
 
 
@@ -207,9 +207,9 @@ class Program:
         return self.parameters[-1]
 
     def _call(self, line: Line, shape: Shape, seed: int) -> Call:
-        known = {**UNARY, **BINARY, **_PLAIN}.get(line.name)
-        if known is not None:
-            return known
+        operation = {**UNARY, **BINARY, **_PLAIN}.get(line.name)
+        if operation is not None:
+            return operation
         if line.name in _OF_OPTIONS:
             return _OF_OPTIONS[line.name](*line.options)
         make = getattr(self, "_" + line.name.replace(" ", "_"))

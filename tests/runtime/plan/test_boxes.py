@@ -59,10 +59,10 @@ def follow(function: Any, sets: list[tuple[int, ...]], numpy: bool) -> None:
         x = tensor(6, 6, seed=turn)
         if numpy:
             with engine.numpy_only():
-                found = compiled(x)
+                actual = compiled(x)
         else:
-            found = compiled(x)
-        for a, b in zip(leaves(found), leaves(function(x, *boxes)), strict=True):
+            actual = compiled(x)
+        for a, b in zip(leaves(actual), leaves(function(x, *boxes)), strict=True):
             assert_close(a.numpy(), b.numpy(), 1e-4)
     assert not compiled.notes
 
@@ -106,8 +106,8 @@ def test_what_is_not_finite_is_seen_at_any_time(when: int, special: float) -> No
         if turn % 2:
             other.set(tensor(4, seed=turn))
         for _ in range(2):
-            found, expected = compiled(x).numpy(), function(x).numpy()
-            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+            actual, expected = compiled(x).numpy(), function(x).numpy()
+            np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_result_that_follows_from_boxes_alone_is_computed_anew() -> None:
@@ -119,10 +119,10 @@ def test_a_result_that_follows_from_boxes_alone_is_computed_anew() -> None:
         value = normal(3, 4, seed=turn)
         weight.set(burn.from_numpy(value))
         for _ in range(2):
-            found = compiled(x)
-            np.testing.assert_array_equal(found[0].numpy(), value * 2)
-            np.testing.assert_array_equal(found[2].numpy(), value)
-        kept.append((found[0], found[2], value))
+            actual = compiled(x)
+            np.testing.assert_array_equal(actual[0].numpy(), value * 2)
+            np.testing.assert_array_equal(actual[2].numpy(), value)
+        kept.append((actual[0], actual[2], value))
     for doubled, held, value in kept:
         np.testing.assert_array_equal(doubled.numpy(), value * 2)
         np.testing.assert_array_equal(held.numpy(), value)
@@ -137,9 +137,9 @@ def test_a_box_that_was_moved_is_not_computed_with() -> None:
     weight.to(burn.Autodiff(burn.Cpu()))
     for turn in range(2):
         weight.set(tensor(4, 4, seed=turn))
-        found = compiled(x).sum().backward()[weight]
+        actual = compiled(x).sum().backward()[weight]
         expected = ops.relu(x @ weight).sum().backward()[weight]
-        assert_close(found.numpy(), expected.numpy())
+        assert_close(actual.numpy(), expected.numpy())
     weight.to(burn.Cpu())
     assert_close(compiled(x).numpy(), ops.relu(x @ weight).numpy())
 

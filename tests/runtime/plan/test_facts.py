@@ -57,12 +57,12 @@ def test_forward_of_a_plan_with_gradients_is_as_in_eager_calls(
 
     plan, x = burn.compile(function), burn.from_numpy(normal(1, 64, 80, 60))
     for _ in range(3):
-        found = plan(x)
+        actual = plan(x)
     assert not plan.notes
     expected = function(x)
-    np.testing.assert_array_equal(found[0].numpy(), expected[0].numpy())
+    np.testing.assert_array_equal(actual[0].numpy(), expected[0].numpy())
     np.testing.assert_allclose(
-        found[1].numpy(), expected[1].numpy(), rtol=1e-4, atol=1e-3
+        actual[1].numpy(), expected[1].numpy(), rtol=1e-4, atol=1e-3
     )
 
 
@@ -74,8 +74,8 @@ def test_a_call_that_nobody_reads_goes_if_its_primitive_says_so() -> None:
         lasting_for_plans(x)
         return x * 2.0
 
-    for made in (removable_for_plans, lasting_for_plans):
-        made.on(Cpu)(counting(made.kernel, made.name, calls))
+    for result in (removable_for_plans, lasting_for_plans):
+        result.on(Cpu)(counting(result.kernel, result.name, calls))
     plan, x = burn.compile(function), burn.from_numpy(normal(3))
     plan(x)
     calls.clear()

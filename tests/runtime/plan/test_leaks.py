@@ -57,7 +57,7 @@ def test_plans_that_were_pushed_out_are_gone_at_once(numpy: bool) -> None:
         pairs = [
             (program() is not None, arena() is not None) for program, arena in seen
         ]
-    assert pairs == [(place >= len(pairs) - PLANS,) * 2 for place in range(len(pairs))]
+    assert pairs == [(index >= len(pairs) - PLANS,) * 2 for index in range(len(pairs))]
 
 
 def test_plans_of_boxes_that_are_set_are_gone_at_once() -> None:
@@ -102,7 +102,7 @@ def test_memory_does_not_grow_with_the_plans_there_were() -> None:
 
 def handles() -> int:
     gc.collect()
-    return sum(type(found) is Handle for found in gc.get_objects())
+    return sum(type(result) is Handle for result in gc.get_objects())
 
 
 @needs_onednn

@@ -320,8 +320,8 @@ CASES: dict[str, tuple[Any, list[str] | str]] = {
 }
 
 
-def leaves(found: Any) -> list[Any]:
-    return found if isinstance(found, list) else [found]
+def leaves(result: Any) -> list[Any]:
+    return result if isinstance(result, list) else [result]
 
 
 def left(compiled: "Compiled[Any, Any]") -> list[str]:
@@ -345,10 +345,10 @@ def test_what_is_left_computes_the_same(name: str, numpy: bool) -> None:
         x = burn.from_numpy(normal(3, 5, 8, seed=turn))
         if numpy:
             with engine.numpy_only():
-                found = compiled(x)
+                actual = compiled(x)
         else:
-            found = compiled(x)
-        for a, b in zip(leaves(found), leaves(function(x, held)), strict=True):
+            actual = compiled(x)
+        for a, b in zip(leaves(actual), leaves(function(x, held)), strict=True):
             assert_close(a.numpy(), b.numpy(), 2e-3 if name == "half" else 1e-4)
         if turn == 1:
             for number, box in enumerate(held):
@@ -367,6 +367,6 @@ def test_large_layers_of_one_input_stay_apart() -> None:
         compiled = burn.compile(lambda x: [ops.linear(x, w) for w in (square, wide)])
         x = burn.from_numpy(normal(rows, 300))
         compiled(x)
-        for found, weight in zip(compiled(x), (square, wide), strict=True):
-            assert_close(found.numpy(), ops.linear(x, weight).numpy())
+        for actual, weight in zip(compiled(x), (square, wide), strict=True):
+            assert_close(actual.numpy(), ops.linear(x, weight).numpy())
         assert left(compiled) == names.split()

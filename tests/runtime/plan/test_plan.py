@@ -18,14 +18,14 @@ def tensor(*shape: int, seed: int = 0) -> burn.Tensor:
     return burn.from_numpy(normal(*shape, seed=seed))
 
 
-def same(found: Any, expected: Any) -> None:
-    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+def same(actual: Any, expected: Any) -> None:
+    np.testing.assert_array_equal(actual.numpy(), expected.numpy())
 
 
-def close(found: Any, expected: Any) -> None:
+def close(actual: Any, expected: Any) -> None:
     """Products of plans and eager calls may differ by the order of their sums."""
-    assert found.dtype == expected.dtype
-    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6, atol=1e-6)
+    assert actual.dtype == expected.dtype
+    np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=1e-6, atol=1e-6)
 
 
 class Counted:
@@ -58,10 +58,10 @@ def test_inputs_and_results_may_be_nested() -> None:
     compiled = burn.compile(function)
     for seed in range(3):
         x, y = tensor(3, seed=seed), tensor(3, seed=seed + 9)
-        found = compiled((x, y), 2.0, names={"x": x})
-        same(found["sum"][0], x + y)
-        same(found["x"], x)
-        assert found["sum"][1] == 2.0
+        actual = compiled((x, y), 2.0, names={"x": x})
+        same(actual["sum"][0], x + y)
+        same(actual["x"], x)
+        assert actual["sum"][1] == 2.0
     compiled((x, y), 3.0, names={"x": x})
     assert function.count == 2
 
@@ -78,10 +78,10 @@ def test_tuples_may_have_names() -> None:
     compiled = burn.compile(function)
     for seed in range(3):
         given = Pair(tensor(3, seed=seed), [tensor(2)])
-        found = compiled(given)
-        assert type(found) is Pair
-        same(found.left, given.left * 2.0)
-        assert len(found.right) == 2
+        actual = compiled(given)
+        assert type(actual) is Pair
+        same(actual.left, given.left * 2.0)
+        assert len(actual.right) == 2
     assert function.count == 1
 
 
@@ -126,9 +126,9 @@ def test_branches_are_recorded_when_they_are_taken() -> None:
     values = [1.0, 2.0, -1.0, -5.0, 3.0, -1.0, -5.0]
     for value in values * 2:
         x = burn.tensor([value])
-        found, expected = compiled(x), branching(x)
-        assert type(found) is type(expected)
-        for a, b in zip(found, expected, strict=True):
+        actual, expected = compiled(x), branching(x)
+        assert type(actual) is type(expected)
+        for a, b in zip(actual, expected, strict=True):
             same(a, b)
     assert function.count == 3
     assert not compiled.notes
@@ -143,9 +143,9 @@ def test_loops_until_a_value_is_reached() -> None:
 
     compiled = burn.compile(halve)
     for value in (0.5, 8.0, 3.0, 100.0, 8.0, 0.1):
-        found, expected = compiled(burn.tensor([value])), halve(burn.tensor([value]))
-        same(found[0], expected[0])
-        assert found[1] == expected[1]
+        actual, expected = compiled(burn.tensor([value])), halve(burn.tensor([value]))
+        same(actual[0], expected[0])
+        assert actual[1] == expected[1]
 
 
 def test_too_many_values_end_the_plan() -> None:
@@ -276,7 +276,7 @@ def test_threads_share_plans() -> None:
             if any(not np.allclose(a.numpy(), b.numpy(), 1e-5, 1e-6) for a, b in pair):
                 wrong.append(place)
 
-    threads = [Thread(target=work, args=(place,)) for place in range(8)]
+    threads = [Thread(target=work, args=(index,)) for index in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

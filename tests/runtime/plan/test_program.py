@@ -26,8 +26,8 @@ def leaves(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def assert_like(found: Any, expected: Any) -> None:
-    for a, b in zip(leaves(found), leaves(expected), strict=True):
+def assert_like(result: Any, expected: Any) -> None:
+    for a, b in zip(leaves(result), leaves(expected), strict=True):
         a, b = a.numpy(), b.numpy()
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
         if b.dtype.kind == "f":
@@ -70,8 +70,8 @@ def test_threads_with_inputs_of_their_own(shapes: int) -> None:
         kept = []
         for _ in range(20):
             kept.append(compiled(given[place]))
-        for found in kept:
-            assert_like(found, expected[place])
+        for result in kept:
+            assert_like(result, expected[place])
 
     in_threads(work)
     assert not compiled.notes
@@ -163,9 +163,9 @@ def test_the_same_input_twice_and_views_of_it() -> None:
         x = tensor(6, 6, seed=turn)
         before = x.numpy().copy()
         other = x if turn % 2 else ops.transpose(x, 0, 1)
-        found, expected = compiled(x, other), function(x, other)
-        assert_like(found, expected)
-        for y in found[2:]:
+        actual, expected = compiled(x, other), function(x, other)
+        assert_like(actual, expected)
+        for y in actual[2:]:
             y.data[...] = 7.0
         np.testing.assert_array_equal(x.numpy(), before)
 
@@ -186,8 +186,8 @@ def test_inputs_that_are_not_finite(special: float, dtype: Any) -> None:
         if turn % 2:
             array[0, 1, 2, 3] = special
         x = burn.from_numpy(array)
-        found, expected = (leaves(f(x))[0].numpy() for f in (compiled, function))
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+        actual, expected = (leaves(f(x))[0].numpy() for f in (compiled, function))
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("way", ["weight", "sum", "folded", "list"])
@@ -233,10 +233,10 @@ def test_rows_that_are_masked(name: str, numpy: bool) -> None:
         args = tensor(3, 7, 8, seed=turn), burn.from_numpy(mask)
         if numpy:
             with engine.numpy_only():
-                found = compiled(*args)
+                actual = compiled(*args)
         else:
-            found = compiled(*args)
-        assert_like(found, function(*args))
+            actual = compiled(*args)
+        assert_like(actual, function(*args))
 
 
 def test_functions_that_raise_now_and_then() -> None:
@@ -273,10 +273,10 @@ def test_strings_go_through_plans() -> None:
     for turn in range(4):
         words = burn.from_numpy(np.array([f"w{turn}", "b", "ü"], object))
         index = burn.tensor([turn % 3, 1, 0])
-        found = compiled(words, index)
-        kept.append((found, function(words, index)))
-    for found, expected in kept:
-        assert_like(found, expected)
+        actual = compiled(words, index)
+        kept.append((actual, function(words, index)))
+    for actual, expected in kept:
+        assert_like(actual, expected)
     assert not compiled.notes
 
 

@@ -35,12 +35,12 @@ def given(graph: Graph, call: int) -> list[Any]:
     return [burn.from_numpy(array) for array in arrays]
 
 
-def difference(found: list[Any], runs: list[list[Any]]) -> str | None:
+def difference(result: list[Any], runs: list[list[Any]]) -> str | None:
     """Where results are not those of eager calls, as far as these agree."""
     firsts = [value.numpy() for value in runs[0]]
     numbers = [np.abs(array[np.isfinite(array)]) for array in firsts]
     most = max(float(array.max(initial=1e-6)) for array in numbers)
-    for number, values in enumerate(zip(found, *runs, strict=True)):
+    for number, values in enumerate(zip(result, *runs, strict=True)):
         array, *others = (value.numpy() for value in values)
         expected = others[0]
         certain = np.all([_alike(o, expected, most / 10) for o in others], axis=0)
@@ -70,8 +70,8 @@ def gradients(graph: Graph) -> str | None:
         leaves = [x.to(backend).require_grad() for x in inputs]
         parts = [ops.mean(ops.tanh(part)) for part in program(*leaves)]
         loss = sum(parts[1:], parts[0])
-        found = loss.backward()
-        return [found[key] for key in (*leaves, *program.parameters) if key in found]
+        result = loss.backward()
+        return [result[key] for key in (*leaves, *program.parameters) if key in result]
 
     return compared(graph, slopes)
 
@@ -86,9 +86,9 @@ def compared(graph: Graph, function: Callable[..., list[Any]]) -> str | None:
             runs.append(function(*inputs))
         with engine.whatever_size():
             runs.append(function(*inputs))
-        found = difference(plan(*inputs), runs)
-        if found is not None:
-            return f"call {call}: {found}"
+        result = difference(plan(*inputs), runs)
+        if result is not None:
+            return f"call {call}: {result}"
     return "; ".join(plan.notes) or None
 
 

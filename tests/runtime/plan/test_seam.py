@@ -61,8 +61,8 @@ class PlainCalls(Executable):
                     values[step.place] = innermost(step.held())
                     continue
                 args = [map_structure(filled, arg) for arg in step.args]
-                found = step.primitive(*args, **step.static)
-                results = [found] if step.primitive.outputs == 1 else list(found)
+                matches = step.primitive(*args, **step.static)
+                results = [matches] if step.primitive.outputs == 1 else list(matches)
                 values |= zip(step.outputs, results, strict=True)
             if segment.guard is None:
                 for box, slot in segment.writes.items():
@@ -103,9 +103,9 @@ def test_values_on_another_device(passes: tuple[Any, ...] | None) -> None:
     plan = burn.compile(net)
     for seed in range(3):
         x = burn.from_numpy(normal(2, 3, 8, 6, seed=seed), device)
-        found = plan(x)
-        assert found.backend is device
-        assert_close(found.numpy(), net(x).numpy())
+        actual = plan(x)
+        assert actual.backend is device
+        assert_close(actual.numpy(), net(x).numpy())
     assert not plan.notes
     (bound,) = device.bound
     assert bound.runs == 2
@@ -134,8 +134,8 @@ def test_gradients_and_updates_on_another_device(
     plan, eager = burn.compile(stepping(nets[0])), stepping(nets[1])
     for seed in range(4):
         x = burn.from_numpy(normal(2, 3, 8, 6, seed=seed), device)
-        for found, expected in zip(plan(x), eager(x), strict=True):
-            assert_close(found.numpy(), expected.numpy(), 1e-4)
+        for actual, expected in zip(plan(x), eager(x), strict=True):
+            assert_close(actual.numpy(), expected.numpy(), 1e-4)
     assert not plan.notes
     assert [bound.runs for bound in device.bound] == [3]
     for (_, a), (_, b) in zip(*(net.parameters() for net in nets), strict=True):

@@ -64,9 +64,9 @@ def test_a_step_of_training_is_a_plan() -> None:
     one, other = stepping(eager), burn.compile(stepping(planned))
     for seed in range(6):
         x, target = tensor(4, 3, 4, 6, seed=seed), tensor(4, 5, seed=seed + 50)
-        expected, found = one(x, target), other(x, target)
-        assert found.backend is expected.backend
-        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5)
+        expected, actual = one(x, target), other(x, target)
+        assert actual.backend is expected.backend
+        np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=1e-5)
         assert_same_boxes(eager, planned)
     assert not other.notes
 
@@ -185,8 +185,8 @@ def test_boxes_swap_their_values() -> None:
     compiled = burn.compile(swap)
     values = [tensor(3, seed=1).numpy(), tensor(3, seed=2).numpy()]
     for _ in range(5):
-        found = compiled(tensor(3))
-        np.testing.assert_array_equal(found.numpy(), tensor(3).numpy() + values[0])
+        actual = compiled(tensor(3))
+        np.testing.assert_array_equal(actual.numpy(), tensor(3).numpy() + values[0])
         values.reverse()
         np.testing.assert_array_equal(a.numpy(), values[0])
         np.testing.assert_array_equal(b.numpy(), values[1])
@@ -200,7 +200,7 @@ def test_random_numbers_are_drawn_anew() -> None:
     (_, eager), (_, function) = drawing(), drawing()
     compiled = burn.compile(function)
     x = tensor(6, 7)
-    found = [compiled(x).numpy() for _ in range(4)]
-    assert any((found[0] != other).any() for other in found[1:])
+    actual = [compiled(x).numpy() for _ in range(4)]
+    assert any((actual[0] != other).any() for other in actual[1:])
     assert not compiled.notes
     assert eager(x).shape == x.shape

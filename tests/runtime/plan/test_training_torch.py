@@ -36,10 +36,10 @@ def gradients_of(net: Any) -> Any:
     def step(x: Any, target: Any) -> Any:
         loss = ops.mean(-ops.sum(ops.log_softmax(net(x)) * target, -1))
         grads = loss.backward()
-        found = [grads[box] for _, box in net.parameters()]
+        results = [grads[box] for _, box in net.parameters()]
         for _, box in net.parameters():
             box.set(box.value.detach() - grads[box] * 0.01)
-        return loss.detach(), found
+        return loss.detach(), results
 
     return step
 
@@ -54,13 +54,15 @@ def made(name: str) -> Any:
     return net
 
 
-def assert_near(found: Any, expected: Any, what: str, least: float = 1e-6) -> None:
+def assert_near(actual: Any, expected: Any, what: str, least: float = 1e-6) -> None:
     """Within 1e-4 of the largest element, or of ``least`` if that is more.
 
     What is zero but for rounding (the gradient of a bias of keys) has no digits.
     """
     scale = max(float(np.abs(expected).max(initial=0.0)), least)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4 * scale, err_msg=what)
+    np.testing.assert_allclose(
+        actual, expected, rtol=0, atol=1e-4 * scale, err_msg=what
+    )
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -69,9 +71,9 @@ def test_compiled_steps_are_eager_ones(name: str) -> None:
     one, other = gradients_of(eager), burn.compile(gradients_of(planned))
     for seed in range(STEPS):
         given = [burn.from_numpy(array) for array in batch(name, seed)]
-        (a, expected), (b, found) = one(*given), other(*given)
+        (a, expected), (b, result) = one(*given), other(*given)
         assert_near(b.numpy(), a.numpy(), "loss")
-        for (key, box), x, y in zip(eager.parameters(), found, expected, strict=True):
+        for (key, box), x, y in zip(eager.parameters(), result, expected, strict=True):
             assert_near(x.numpy(), y.numpy(), f"{key} in step {seed}", 1e-4)
             planned_box = dict(planned.parameters())[key]
             planned_box.set(box.value.detach())  # differences do not add up
@@ -95,8 +97,8 @@ def test_gradients_are_torchs(name: str) -> None:
             theirs(torch.from_numpy(x)), torch.from_numpy(target)
         )
         loss.backward()
-        found, grads = step(*map(burn.from_numpy, (x, target)))
-        assert_near(found.numpy(), loss.detach().numpy(), "loss")
+        result, grads = step(*map(burn.from_numpy, (x, target)))
+        assert_near(result.numpy(), loss.detach().numpy(), "loss")
         parameters = dict(theirs.named_parameters())
         for (key, box), grad in zip(ours.parameters(), grads, strict=True):
             assert_near(

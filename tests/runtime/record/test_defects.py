@@ -350,6 +350,6 @@ def test_mutated_files(edits: list[tuple[int, int]], cut: int, tmp_path: Path) -
     mask = ("m", np.array([True, False]))
     write_record(tmp_path / "r", [("w", X), mask, ("h", X[0].astype("f2"))], {"k": "v"})
     content = bytearray((tmp_path / "r").read_bytes())
-    for place, byte in edits:
-        content[place % len(content)] = byte
+    for index, byte in edits:
+        content[index % len(content)] = byte
     load_or_refuse(tmp_path / "r", bytes(content[: len(content) - cut // 4]))

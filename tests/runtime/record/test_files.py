@@ -105,24 +105,26 @@ FILES = {
 @pytest.mark.parametrize("kind", FILES)
 def test_a_foreign_file_is_named_with_its_remedy(kind: str, tmp_path: Path) -> None:
     content, remedy = FILES[kind]
-    found = describe_foreign(content[:4096])
-    assert found is not None
-    assert found.kind == kind.strip()
-    assert remedy in found.remedy
-    assert found.remedy.endswith(".")
+    actual = describe_foreign(content[:4096])
+    assert actual is not None
+    assert actual.kind == kind.strip()
+    assert remedy in actual.remedy
+    assert actual.remedy.endswith(".")
     path = tmp_path / "model.safetensors"
     path.write_bytes(content)
     with pytest.raises(RecordError) as caught:
         open_record(path)
     assert str(caught.value) == (
-        f"{path}: expected a safetensors file, got: {found.kind}. {found.remedy}"
+        f"{path}: expected a safetensors file, got: {actual.kind}. {actual.remedy}"
     )
 
 
 def test_a_record_is_a_safetensors_file(tmp_path: Path) -> None:
     write(tmp_path / "r", [("x", ARRAY)])
-    found = describe_foreign((tmp_path / "r").read_bytes())
-    assert found == Foreign("safetensors file", "Open it with burn.record.open_record.")
+    actual = describe_foreign((tmp_path / "r").read_bytes())
+    assert actual == Foreign(
+        "safetensors file", "Open it with burn.record.open_record."
+    )
 
 
 @pytest.mark.parametrize("magic", [b"\x1f\x8b\x08", b"\x08\x0a\x12", b"\x80\x02\x01"])

@@ -29,13 +29,13 @@ OTHERS = [kind for kind in FORMATS if kind != "safetensors"]
 def arrays() -> dict[str, Array]:
     """Return an array of every dtype that all formats have, and odd shapes."""
     rng = np.random.default_rng(0)
-    found: dict[str, Array] = {
+    results: dict[str, Array] = {
         f"of.{tag}": rng.integers(0, 2, (3, 5)).astype(dtype)
         for tag, dtype in DTYPES.items()
         if tag not in NOT_BURNS
     }
     strided = np.arange(24, dtype=">f4").reshape(4, 6)[::2, ::-1].T
-    return found | {
+    return results | {
         "scalar": np.array(3, np.float32),
         "layers.0.weight": strided,
         "layers.1.empty": np.zeros((0, 3), np.float64),
@@ -50,11 +50,14 @@ def same(record: Any, expected: dict[str, Array]) -> None:
     """Return if a record holds these arrays."""
     assert set(record) == set(expected)
     for name, array in expected.items():
-        found = record[name]
-        assert (found.dtype.name, found.shape) == (array.dtype.name, array.shape), name
-        assert found.tobytes() == array.astype(found.dtype).tobytes(), name
-        assert not found.flags.writeable and found.flags.aligned
-        assert record.info(name) == (found.dtype, found.shape)
+        actual = record[name]
+        assert (actual.dtype.name, actual.shape) == (
+            array.dtype.name,
+            array.shape,
+        ), name
+        assert actual.tobytes() == array.astype(actual.dtype).tobytes(), name
+        assert not actual.flags.writeable and actual.flags.aligned
+        assert record.info(name) == (actual.dtype, actual.shape)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -131,10 +134,10 @@ def test_json_is_for_small_records() -> None:
 def test_json_is_what_burn_writes() -> None:
     weight = np.array([[1, 2], [3, -1]], np.int8)
     text = record_bytes("json", [("fc.weight", weight)], precision="full")
-    found = json.loads(text)
-    tensor = found["item"]["fc"]["weight"]
-    assert found["metadata"]["float"] == "f32"
-    assert found["metadata"]["settings"] == "FullPrecisionSettings"
+    actual = json.loads(text)
+    tensor = actual["item"]["fc"]["weight"]
+    assert actual["metadata"]["float"] == "f32"
+    assert actual["metadata"]["settings"] == "FullPrecisionSettings"
     assert tensor["param"]["shape"] == [2, 2] and tensor["param"]["dtype"] == "I32"
     assert tensor["param"]["bytes"][:5] == [1, 0, 0, 0, 2]
     assert len(tensor["id"]) == 13

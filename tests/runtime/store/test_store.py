@@ -136,8 +136,8 @@ def test_numbers_below_numbers_are_closed_on_their_own() -> None:
     module = nn.ModuleList(rows)
     theirs = {f"{n}.{n + 5}.weight": np.full((1, 1), n, np.float32) for n in (3, 10)}
     Store.from_tensors(theirs).map_indices_contiguous().load(module)
-    found = {key: array.item() for key, array in values(module).items()}
-    assert found == {"0.0.weight": 3, "1.0.weight": 10}
+    actual = {key: array.item() for key, array in values(module).items()}
+    assert actual == {"0.0.weight": 3, "1.0.weight": 10}
 
 
 FILTERS: dict[str, tuple[Any, set[str]]] = {

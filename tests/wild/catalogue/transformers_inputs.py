@@ -192,9 +192,9 @@ def field(config: Any, name: str, default: Any = None) -> Any:
         return value
     for inner in vars(config).values():
         if hasattr(inner, "to_dict"):
-            found = field(inner, name, None)
-            if found is not None:
-                return found
+            result = field(inner, name, None)
+            if result is not None:
+                return result
     return default
 
 

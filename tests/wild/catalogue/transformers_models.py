@@ -122,8 +122,8 @@ def _build(model_type: str) -> Case:
 
 def _library(error: ImportError) -> str:
     """Return the name of the package that an import did not find."""
-    found = re.search(r"requires the (\S+) library", str(error))
-    return found[1] if found else error.name or str(error)
+    match = re.search(r"requires the (\S+) library", str(error))
+    return match[1] if match else error.name or str(error)
 
 
 def _build_class(
@@ -161,8 +161,8 @@ def _find_inputs(model: Any, config: Any) -> Case:
             if sizes[0] is not None:
                 wrapped = wrap_model(model, names, fixed)
                 return Case(wrapped, sizes[0], sizes[1])
-    known = sorted(parameters)[:12]
-    raise NoInputsError(f"forward({', '.join(known)}): {' | '.join(failures[:3])}")
+    values = sorted(parameters)[:12]
+    raise NoInputsError(f"forward({', '.join(values)}): {' | '.join(failures[:3])}")
 
 
 def _runs(
@@ -179,11 +179,11 @@ def _runs(
         inputs = make_inputs(config, names, layout, size)
         with torch.no_grad():
             try:
-                found = model(**inputs, **fixed)
+                result = model(**inputs, **fixed)
             except ValueError as error:
                 inputs = _with_tokens(config, inputs, str(error))
-                found = model(**inputs, **fixed)
-            outputs = list(flatten_tensors(found))
+                result = model(**inputs, **fixed)
+            outputs = list(flatten_tensors(result))
     except (RuntimeError, ValueError, TypeError, AttributeError, IndexError) as error:
         failures.append(f"{type(error).__name__}: {str(error)[:100]}")
         return None
@@ -199,8 +199,8 @@ def _with_tokens(config: Any, inputs: dict[str, Any], message: str) -> dict[str,
     Raises:
         ValueError: the message is about something else.
     """
-    found = re.search(r"tokens: \d+, features:? (\d+)", message)
-    if found is None or "input_ids" not in inputs:
+    match = re.search(r"tokens: \d+, features:? (\d+)", message)
+    if match is None or "input_ids" not in inputs:
         raise ValueError(message)
     batch = inputs["input_ids"].shape[0]
-    return add_image_tokens(config, inputs, int(found[1]) // batch)
+    return add_image_tokens(config, inputs, int(match[1]) // batch)

@@ -57,7 +57,7 @@ class SetDetector(nn.Module):
     def forward(self, x: Any) -> tuple[Any, Any]:
         y = self.backbone(x)
         h, w = y.shape[-2:]
-        place = torch.cat(
+        index = torch.cat(
             [
                 self.columns[:w].unsqueeze(0).expand(h, -1, -1),
                 self.rows[:h].unsqueeze(1).expand(-1, w, -1),
@@ -65,7 +65,7 @@ class SetDetector(nn.Module):
             -1,
         ).flatten(0, 1)
         queries = self.queries.unsqueeze(0).expand(x.shape[0], -1, -1)
-        y = self.transformer(y.flatten(2).transpose(1, 2) + place, queries)
+        y = self.transformer(y.flatten(2).transpose(1, 2) + index, queries)
         return self.classes(y), self.boxes(y).sigmoid()
 
 

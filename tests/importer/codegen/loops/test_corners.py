@@ -101,8 +101,8 @@ def test_dotted_weights_in_bodies(tmp_path: Path, trips: int) -> None:
         shape = (4,) if path.endswith("bias") else (4, 4)
         weights[path] = normal(*shape, seed=number_) / 2
     feeds = [{"x": normal(n, 4), "trips": number(trips)} for n in (1, 5)]
-    made = check(tmp_path, SCOPES, *feeds, weights=weights)
-    assert "nn.Linear(4, 4)" in made
+    result = check(tmp_path, SCOPES, *feeds, weights=weights)
+    assert "nn.Linear(4, 4)" in result
 
 
 ITEM = """

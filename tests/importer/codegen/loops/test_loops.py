@@ -39,9 +39,9 @@ def test_for_loop_with_a_count_of_run_time(tmp_path: Path, trips: int) -> None:
 def test_for_loop_with_a_stored_count(tmp_path: Path, trips: int) -> None:
     text = FOR.replace(", int64 trips)", ")")
     text = text.replace("going = {1}", f"going = {{1}}, int64 trips = {{{trips}}}")
-    made = check(tmp_path, text, *({"x": normal(n, 3, 2)} for n in (2, 5)))
-    assert f"range({trips})" in made
-    assert ("stack_rows" in made) == (trips == 0)
+    result = check(tmp_path, text, *({"x": normal(n, 3, 2)} for n in (2, 5)))
+    assert f"range({trips})" in result
+    assert ("stack_rows" in result) == (trips == 0)
 
 
 WHILE = """
@@ -83,8 +83,8 @@ def test_while_loop_that_begins_for_sure(tmp_path: Path, form: str) -> None:
         {"x": normal(n, 3, 2), "limit": np.array(limit, np.float32)}
         for n, limit in [(2, 200), (4, 0)]
     ]
-    made = check(tmp_path, text, *feeds)
-    assert "while True:" in made
+    result = check(tmp_path, text, *feeds)
+    assert "while True:" in result
 
 
 BOTH = WHILE.replace("bool going,", "int64 trips, bool going,").replace(
@@ -111,9 +111,9 @@ def test_endless_count_that_is_stored(tmp_path: Path) -> None:
     text = BOTH.replace("int64 trips, ", "")
     text = text.replace("\n{", f"\n<int64 trips = {{{ENDLESS}}}>\n{{", 1)
     feed = {"x": normal(2, 3, 2), "going": TRUE, "limit": np.array(200, np.float32)}
-    made = check(tmp_path, text, feed)
-    assert "while going:" in made
-    assert "range" not in made
+    result = check(tmp_path, text, feed)
+    assert "while going:" in result
+    assert "range" not in result
 
 
 def test_stored_condition_that_is_false(tmp_path: Path) -> None:

@@ -52,10 +52,10 @@ def as_padded(x: Tensor) -> Tensor:
 
 def padded(mask: Array) -> Array:
     """``mask`` with nothing true in half of its samples."""
-    made = np.array(mask)
-    if made.ndim:
-        made[: (len(made) + 1) // 2] = False
-    return made
+    results = np.array(mask)
+    if results.ndim:
+        results[: (len(results) + 1) // 2] = False
+    return results
 
 
 def at_kinks(x: Array) -> Array:
@@ -80,9 +80,9 @@ def gradients(graph: Graph, inputs: list[Tensor]) -> dict[str, Array]:
     given = replace(graph, inputs=(*graph.inputs, *stored))
     with np.errstate(all="ignore"):
         total = weighted_sum(evaluate(given, list(leaves.values())))
-        found: Any = {} if total is None else total.backward()
+        result: Any = {} if total is None else total.backward()
         return {
-            name: found[x].numpy() if x in found else np.zeros_like(arrays[name])
+            name: result[x].numpy() if x in result else np.zeros_like(arrays[name])
             for name, x in leaves.items()
             if dtypes.is_float(x.dtype)
         }
@@ -123,7 +123,7 @@ def weighted_sum(values: list[Any]) -> Tensor | None:
 
 
 def of_weights(
-    before: Graph, after: Graph, found: Mapping[str, Array]
+    before: Graph, after: Graph, result: Mapping[str, Array]
 ) -> dict[str, Array]:
     """Gradients by the constants of ``before``, of those by what was made of them.
 
@@ -137,7 +137,7 @@ def of_weights(
         source = source_of(after, name, weights)
         if source is None:
             continue
-        grad = turned_back(after.constants[name], weights[source], found[name])
+        grad = turned_back(after.constants[name], weights[source], result[name])
         if grad is None:
             lost.add(source)
         else:
@@ -173,14 +173,14 @@ def compare(before: Graph, after: Graph, error: float, weights: bool = True) -> 
     error allowed is a share of the largest element. Stored arrays count if ``weights``.
     """
     for number, inputs in enumerate(places(before)):
-        found = gradients(after, inputs)
-        stored = of_weights(before, after, found) if weights else {}
-        found = {n: x for n, x in found.items() if n in before.inputs} | stored
-        for name, low, high in bounds(before, inputs, found):
+        result = gradients(after, inputs)
+        stored = of_weights(before, after, result) if weights else {}
+        result = {n: x for n, x in result.items() if n in before.inputs} | stored
+        for name, low, high in bounds(before, inputs, result):
             usable = np.isfinite(low) & np.isfinite(high)
             size = np.abs(np.stack([low, high]))[:, usable]
             room = error * max(1.0, float(size.max(initial=0.0)))
-            a = found[name].astype(np.float64)[usable]
+            a = result[name].astype(np.float64)[usable]
             right = (low[usable] - room <= a) & (a <= high[usable] + room)
             assert right.all(), f"gradients of {name}, inputs {number}"
 
@@ -193,7 +193,7 @@ def bounds(
     shifts = (0.0, STEP, -STEP) if any(np.isin(x, KINKS).any() for x in wide) else (0,)
     nearby = [gradients(graph, [shifted(x, by) for x in inputs]) for by in shifts]
     for name in names:
-        near = np.stack([found[name].astype(np.float64) for found in nearby])
+        near = np.stack([result[name].astype(np.float64) for result in nearby])
         yield name, near.min(0), near.max(0)
 
 

@@ -163,14 +163,14 @@ def one_layer(
 
 def options(stack: Stack) -> dict[str, Any]:
     """The attributes of the operator."""
-    found: dict[str, Any] = {"hidden_size": HIDDEN}
+    results: dict[str, Any] = {"hidden_size": HIDDEN}
     if stack.ways == 2:
-        found["direction"] = "bidirectional"
+        results["direction"] = "bidirectional"
     if stack.kind == "GRU":
-        found["linear_before_reset"] = 1
+        results["linear_before_reset"] = 1
     if stack.kind == "RNN":
-        found["activations"] = [stack.activation] * stack.ways
-    return found
+        results["activations"] = [stack.activation] * stack.ways
+    return results
 
 
 def first_state(b: Build, name: str, layer: int, stack: Stack, scope: str) -> str:
@@ -200,9 +200,9 @@ def joined(b: Build, y: str, stack: Stack, name: str) -> str:
 def feeds(stack: Stack, first: int, second: int) -> dict[str, Array]:
     """Random inputs of a model of :func:`torchscript`."""
     rng = np.random.default_rng(first * 100 + second)
-    found = {"x": rng.standard_normal((first, second, INPUT)).astype(np.float32)}
+    results = {"x": rng.standard_normal((first, second, INPUT)).astype(np.float32)}
     batch = first if stack.batch_first else second
     for name in stack.first:
         shape = (stack.layers * stack.ways, batch, HIDDEN)
-        found[name] = rng.standard_normal(shape).astype(np.float32)
-    return found
+        results[name] = rng.standard_normal(shape).astype(np.float32)
+    return results

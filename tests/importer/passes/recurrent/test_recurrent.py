@@ -62,27 +62,27 @@ def test_an_exported_stack_is_one_layer(stack: Stack, tmp_path: Path) -> None:
     net = module_of(path, tmp_path)
     for first, second in ((2, 5), (4, 3)):
         same_as_onnxruntime(path, net, feeds(stack, first, second))
-    found = {key: value.numpy() for key, value in net.state_dict().items()}
+    actual = {key: value.numpy() for key, value in net.state_dict().items()}
     if "y" not in stack.reads:
         del expected["out.weight"]
-    assert set(found) == set(expected)
+    assert set(actual) == set(expected)
     for key, array in expected.items():
-        np.testing.assert_array_equal(found[key], array, err_msg=key)
+        np.testing.assert_array_equal(actual[key], array, err_msg=key)
 
 
 def test_the_source_says_what_the_author_wrote(tmp_path: Path) -> None:
     torchscript(tmp_path / "m.onnx", Stack("LSTM", 2, 2, given=True))
     text = import_model(tmp_path / "m.onnx", Options()).text
-    made = "nn.LSTM(3, 4, num_layers=2, batch_first=True, bidirectional=True)"
-    assert f"self.rnn = {made}" in text
+    result = "nn.LSTM(3, 4, num_layers=2, batch_first=True, bidirectional=True)"
+    assert f"self.rnn = {result}" in text
     assert "x, (h, c) = self.rnn(x, (h0, c0))" in text
     torchscript(tmp_path / "m.onnx", Stack("GRU", batch_first=False, reads=("y",)))
     text = import_model(tmp_path / "m.onnx", Options()).text
     assert "self.rnn = nn.GRU(3, 4)" in text and "x, _ = self.rnn(x)" in text
     torchscript(tmp_path / "m.onnx", Stack("RNN", bias=False, reads=("h",)))
     text = import_model(tmp_path / "m.onnx", Options()).text
-    made = 'nn.RNN(3, 4, nonlinearity="relu", bias=False, batch_first=True)'
-    assert f"self.rnn = {made}" in text and "_, h = self.rnn(x)" in text
+    result = 'nn.RNN(3, 4, nonlinearity="relu", bias=False, batch_first=True)'
+    assert f"self.rnn = {result}" in text and "_, h = self.rnn(x)" in text
 
 
 def test_no_local_name_looks_like_a_one(tmp_path: Path) -> None:
@@ -176,11 +176,11 @@ def test_parameters_that_the_file_holds_keep_their_names(
     path = tmp_path / "model.onnx"
     expected = unfolded(path, kind, leaf)
     net = module_of(path, tmp_path)
-    found = {key: value.numpy() for key, value in net.state_dict().items()}
-    assert set(found) == set(expected)
-    assert all(np.array_equal(found[key], array) for key, array in expected.items())
-    made = f"nn.{kind}(3, 4)" if leaf else f"nn.{kind}Cell(3, 4)"
-    assert made in import_model(path, Options()).text
+    actual = {key: value.numpy() for key, value in net.state_dict().items()}
+    assert set(actual) == set(expected)
+    assert all(np.array_equal(actual[key], array) for key, array in expected.items())
+    result = f"nn.{kind}(3, 4)" if leaf else f"nn.{kind}Cell(3, 4)"
+    assert result in import_model(path, Options()).text
     for shape in ((2, INPUT), (5, INPUT)):
         x = Build(1).normal(*((3,) if leaf else ()), *shape)
         same_as_onnxruntime(path, net, {"x": x})
@@ -244,9 +244,9 @@ def test_steps_with_the_same_weights_are_calls_of_one_cell(tmp_path: Path) -> No
     assert text.count("nn.LSTMCell(4, 4)") == 1
     assert text.count("self.cell(") == 3
     net = module_of(path, tmp_path)
-    found = {key: value.numpy() for key, value in net.state_dict().items()}
-    assert set(found) == set(expected)
-    assert all(np.array_equal(found[key], array) for key, array in expected.items())
+    actual = {key: value.numpy() for key, value in net.state_dict().items()}
+    assert set(actual) == set(expected)
+    assert all(np.array_equal(actual[key], array) for key, array in expected.items())
     for n in (2, 5):
         given = {name: Build(n).normal(n, HIDDEN) for name in ("x", "h0", "c0")}
         same_as_onnxruntime(path, net, given)

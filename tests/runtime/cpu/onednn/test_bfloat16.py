@@ -20,10 +20,10 @@ def half(*shape: int, seed: int = 0) -> Any:
     return normal(*shape, seed=seed).astype(BFLOAT16)
 
 
-def assert_near(found: Any, expected: Any) -> None:
+def assert_near(actual: Any, expected: Any) -> None:
     """Within the rounding of results, and of what is between."""
-    assert (found.shape, found.dtype) == (expected.shape, BFLOAT16)
-    wide, wanted = found.astype(np.float32), expected.astype(np.float32)
+    assert (actual.shape, actual.dtype) == (expected.shape, BFLOAT16)
+    wide, wanted = actual.astype(np.float32), expected.astype(np.float32)
     scale = float(np.abs(wanted).max(initial=0.0))
     np.testing.assert_allclose(wide, wanted, rtol=2**-7, atol=2**-8 * scale)
 
@@ -102,9 +102,9 @@ def test_casts(order: tuple[int, ...], given: Any, planned: bool) -> None:
     function = burn.compile(cast) if planned else cast
     with engine.whatever_size():
         function(tensor)
-        found = function(tensor).numpy()
-    assert found.dtype == dtype
-    wide, expected = (y.astype(np.float32) for y in (found, x.astype(given)))
+        actual = function(tensor).numpy()
+    assert actual.dtype == dtype
+    wide, expected = (y.astype(np.float32) for y in (actual, x.astype(given)))
     expected = expected.astype(dtype).astype(np.float32)
     np.testing.assert_array_equal(wide, expected)
     is_number = ~np.isnan(expected)
@@ -118,6 +118,6 @@ def test_a_product_of_two_dtypes_is_numpys() -> None:
     assert session is not None
     session.primitives.clear()
     with engine.whatever_size():
-        found = ops.linear(x, y)
+        actual = ops.linear(x, y)
     assert not session.primitives.made()
-    assert found.dtype == np.float32
+    assert actual.dtype == np.float32

@@ -53,17 +53,17 @@ def test_large_ones_are_not_numpys(shape: tuple[int, ...]) -> None:
     with engine.numpy_only():
         expected = ops.sum(x, axes).numpy()
     with patch.object(ops.sum, "kernel", None):
-        found = ops.sum(x, axes).numpy()
-    assert_close(found, expected)
+        actual = ops.sum(x, axes).numpy()
+    assert_close(actual, expected)
 
 
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
 def test_numbers_that_are_not_finite(special: float) -> None:
     x = normal(600, 128)
     x[17, 5], x[19, 7], x[20, 7] = special, np.inf, -np.inf
-    found = ops.sum(burn.from_numpy(x), 0).numpy()
+    actual = ops.sum(burn.from_numpy(x), 0).numpy()
     with np.errstate(invalid="ignore"):
-        np.testing.assert_allclose(found, x.sum(0), rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(actual, x.sum(0), rtol=1e-4, atol=1e-4)
 
 
 def test_plans_own_their_ones() -> None:

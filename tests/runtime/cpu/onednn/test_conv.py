@@ -105,8 +105,8 @@ def test_gradients_of_weight_and_bias(case: Any, part: int) -> None:
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 3, 1), (3, 1, 0, 2)])
 def test_the_result_is_channels_last(order: Any) -> None:
     x = laid_out(normal(2, 16, 9, 9), order)
-    found, _ = both(ops.conv, x, normal(8, 16, 3, 3))
-    assert found.transpose(0, 2, 3, 1).flags.c_contiguous
+    actual, _ = both(ops.conv, x, normal(8, 16, 3, 3))
+    assert actual.transpose(0, 2, 3, 1).flags.c_contiguous
 
 
 def test_lists_are_taken_for_attributes() -> None:
@@ -126,10 +126,10 @@ def test_weights_with_gaps_and_repetitions_are_numpys() -> None:
     x, weight = burn.from_numpy(normal(2, 8, 9, 9)), normal(8, 8, 3, 3)
     for other in (np.broadcast_to(weight[:1], weight.shape), weight[..., ::-1]):
         with engine.whatever_size():
-            found = ops.conv(x, burn.from_numpy(other))
+            actual = ops.conv(x, burn.from_numpy(other))
         with engine.numpy_only():
             expected = ops.conv(x, burn.from_numpy(other.copy()))
-        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+        np.testing.assert_array_equal(actual.numpy(), expected.numpy())
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float16])
@@ -139,19 +139,19 @@ def test_other_dtypes_are_numpys(dtype: Any) -> None:
     assert session is not None
     session.primitives.clear()
     with engine.whatever_size():
-        found = ops.conv(x, weight)
+        actual = ops.conv(x, weight)
     assert not session.primitives.made()
-    assert found.dtype == dtype
+    assert actual.dtype == dtype
 
 
 def test_padding_of_more_than_a_stride_is_numpys() -> None:
     x, weight = burn.from_numpy(normal(1, 4, 8)), burn.from_numpy(normal(4, 4, 3))
     static: Any = {"dilation": 3, "output_padding": 2}
     with engine.whatever_size():
-        found = ops.conv_transpose(x, weight, **static)
+        actual = ops.conv_transpose(x, weight, **static)
     with engine.numpy_only():
         expected = ops.conv_transpose(x, weight, **static)
-    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+    np.testing.assert_array_equal(actual.numpy(), expected.numpy())
 
 
 def test_cropping_padding_and_nothing_are_numpys() -> None:

@@ -30,12 +30,12 @@ def test_equal(op: Callable[..., Any], shape: Any, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(shape))))
     make = data.draw(st.sampled_from([normal, special]))
     arrays = [laid_out(make(*shape, seed=seed), order) for seed in (0, 1)]
-    found, expected = both(op, *(arrays[:1] if op is ops.relu else arrays))
-    np.testing.assert_array_equal(found, expected)
+    actual, expected = both(op, *(arrays[:1] if op is ops.relu else arrays))
+    np.testing.assert_array_equal(actual, expected)
     if op is not ops.relu:  # whose sign of zero is nobody's promise
         numbers = ~np.isnan(expected)
         np.testing.assert_array_equal(
-            np.signbit(found[numbers]), np.signbit(expected[numbers])
+            np.signbit(actual[numbers]), np.signbit(expected[numbers])
         )
 
 
@@ -51,8 +51,8 @@ def test_clip(shape: Any, low: Any, high: Any, data: st.DataObject) -> None:
     x = laid_out(data.draw(st.sampled_from([normal, special]))(*shape, seed=2), order)
     if low is None is high:
         return
-    found, expected = both(ops.clip, x, low=low, high=high)
-    np.testing.assert_array_equal(found, expected)
+    actual, expected = both(ops.clip, x, low=low, high=high)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("bound", [np.nan, np.array([0.5], np.float32)])
@@ -63,8 +63,8 @@ def test_other_bounds_are_numpys(bound: Any) -> None:
 def test_relu_keeps_nan_and_loses_minus_infinity() -> None:
     x = normal(3, 7, 11)
     x[0, 0, :3] = np.nan, -np.inf, np.inf
-    found, _ = both(ops.relu, x)
-    np.testing.assert_array_equal(found[0, 0, :3], [np.nan, 0, np.inf])
+    actual, _ = both(ops.relu, x)
+    np.testing.assert_array_equal(actual[0, 0, :3], [np.nan, 0, np.inf])
 
 
 def test_code_that_loses_nan_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

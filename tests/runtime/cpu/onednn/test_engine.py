@@ -37,16 +37,16 @@ def child(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_numpy_can_be_asked_for() -> None:
-    found = child(ASK, BURN_ENGINE="numpy")
-    assert found.stdout == "numpy ('BURN_ENGINE is numpy',)\n"
+    actual = child(ASK, BURN_ENGINE="numpy")
+    assert actual.stdout == "numpy ('BURN_ENGINE is numpy',)\n"
 
 
 def test_a_file_that_is_no_library_is_named(tmp_path: Path) -> None:
     path = tmp_path / "libdnnl.so.3"
     path.write_text("no library")
-    found = child(ASK, BURN_ONEDNN=str(path))
-    assert found.stdout.startswith("numpy (")
-    assert str(path) in found.stdout
+    actual = child(ASK, BURN_ONEDNN=str(path))
+    assert actual.stdout.startswith("numpy (")
+    assert str(path) in actual.stdout
     failed = child(ASK, BURN_ONEDNN=str(path), BURN_ENGINE="onednn")
     assert "BURN_ENGINE is onednn, but there is no usable library" in failed.stderr
     assert str(path) in failed.stderr
@@ -59,8 +59,8 @@ def test_another_choice_is_an_error() -> None:
 
 
 def test_another_library_is_refused() -> None:
-    found = child(ASK, BURN_ONEDNN="libc.so.6")
-    assert found.stdout.startswith("numpy ('libc.so.6: ")
+    actual = child(ASK, BURN_ONEDNN="libc.so.6")
+    assert actual.stdout.startswith("numpy ('libc.so.6: ")
 
 
 def test_import_loads_nothing() -> None:
@@ -108,10 +108,10 @@ class FakeLibrary:
 
 @needs_onednn
 def test_the_engine_is_told() -> None:
-    found = engine_of()
-    assert found.name == "onednn"
-    assert found.version.startswith("3.")
-    assert Path(found.path).exists()
+    actual = engine_of()
+    assert actual.name == "onednn"
+    assert actual.version.startswith("3.")
+    assert Path(actual.path).exists()
     with engine.numpy_only():
         assert engine_of().name == "numpy"
 
@@ -146,8 +146,8 @@ def test_spinning_is_bounded_unless_the_user_says_otherwise() -> None:
     bare = {key: value for key, value in os.environ.items() if key != "GOMP_SPINCOUNT"}
     bare["PYTHONPATH"] = str(RUNTIME)
     command = [sys.executable, "-c", code]
-    found = subprocess.check_output(command, env=bare, text=True)
-    assert found.split()[-1] == library.SPIN[1]
+    actual = subprocess.check_output(command, env=bare, text=True)
+    assert actual.split()[-1] == library.SPIN[1]
     assert child(code, GOMP_SPINCOUNT="77").stdout.split()[-1] == "77"
 
 
@@ -216,10 +216,10 @@ def test_set_parameters_are_packed_anew() -> None:
     with engine.whatever_size():
         for step in range(5):
             for _ in range(2):
-                found = ops.conv(x, parameter)
+                actual = ops.conv(x, parameter)
                 with engine.numpy_only():
                     expected = ops.conv(x, parameter)
-                assert_close(found.numpy(), expected.numpy())
+                assert_close(actual.numpy(), expected.numpy())
             parameter.set(parameter.value - normal(8, 8, 3, 3, seed=step) * 0.1)
 
 
@@ -282,10 +282,10 @@ def test_the_oldest_primitives_go(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_results_do_not_depend_on_the_engine() -> None:
     x, weight = burn.from_numpy(normal(1, 64, 20, 20)), normal(64, 64, 3, 3)
-    found = ops.conv(x, burn.from_numpy(weight)).numpy()
+    actual = ops.conv(x, burn.from_numpy(weight)).numpy()
     with engine.numpy_only():
         expected = ops.conv(x, burn.from_numpy(weight)).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-3)
 
 
 @needs_onednn

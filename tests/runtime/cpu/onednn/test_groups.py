@@ -46,11 +46,11 @@ def compare(shape: tuple[int, ...], groups: int, last: bool, parts: int = 3) -> 
         normal(shape[1], seed=1) if parts & 1 else None,
         normal(shape[1], seed=2) if parts & 2 else None,
     )
-    found, expected = both(normed, x, weight, bias, groups=groups)
+    actual, expected = both(normed, x, weight, bias, groups=groups)
     long = [axis for axis, extent in enumerate(shape) if extent > 1]
-    assert [found.strides[a] for a in long] == [x.strides[a] for a in long]
+    assert [actual.strides[a] for a in long] == [x.strides[a] for a in long]
     right = exact(x, weight, bias, groups=groups)
-    for y in (found, expected):
+    for y in (actual, expected):
         np.testing.assert_allclose(y, right, rtol=1e-5, atol=2e-5)
 
 
@@ -73,8 +73,8 @@ def test_small_images(
 def test_images_of_one_element_are_numpys(groups: int) -> None:
     arrays = [normal(4, 6, 1, 1), normal(6, seed=1), normal(6, seed=2)]
     with engine.whatever_size():
-        found = normed(*map(burn.from_numpy, arrays), groups=groups).numpy()
-    assert_close(found, exact(*arrays, groups=groups).astype(np.float32))
+        actual = normed(*map(burn.from_numpy, arrays), groups=groups).numpy()
+    assert_close(actual, exact(*arrays, groups=groups).astype(np.float32))
 
 
 @pytest.mark.parametrize("parts", range(4))
@@ -98,8 +98,8 @@ def test_large_images(shape: tuple[int, ...], groups: int, parts: int) -> None:
 def test_far_from_zero_it_is_as_exact_as_numpy(extent: int, groups: int) -> None:
     x = image((2, 16, extent, extent + 1), True) + 300
     right = exact(x, None, None, groups=groups)
-    found, expected = both(normed, x, None, None, groups=groups)
-    assert np.abs(found - right).max() < 2 * np.abs(expected - right).max() < 1e-3
+    actual, expected = both(normed, x, None, None, groups=groups)
+    assert np.abs(actual - right).max() < 2 * np.abs(expected - right).max() < 1e-3
 
 
 @pytest.mark.parametrize("shape", [(2, 6, 5, 7), (2, 16, 40, 31)])
@@ -107,9 +107,9 @@ def test_far_from_zero_it_is_as_exact_as_numpy(extent: int, groups: int) -> None
 def test_what_is_not_finite_spoils_its_group(shape: Any, number: float) -> None:
     x = image(shape, True)
     x[1, -1, 2, 2] = number
-    found, expected = both(normed, x, None, None, groups=2)
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
-    assert np.isnan(found[1, -1]).all() and np.isfinite(found[0]).all()
+    actual, expected = both(normed, x, None, None, groups=2)
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected))
+    assert np.isnan(actual[1, -1]).all() and np.isfinite(actual[0]).all()
 
 
 def test_instance_norm_and_its_gradients() -> None:
@@ -118,14 +118,14 @@ def test_instance_norm_and_its_gradients() -> None:
     def grads() -> Any:
         leaves = [burn.from_numpy(a).to(Autodiff(Cpu())).require_grad() for a in arrays]
         y = ops.instance_norm(*leaves, epsilon=EPSILON)
-        found = (y * y * y).sum().backward()
-        return [found[leaf].numpy() for leaf in leaves]
+        result = (y * y * y).sum().backward()
+        return [result[leaf].numpy() for leaf in leaves]
 
     with engine.whatever_size():
-        found = grads()
+        result = grads()
     with engine.numpy_only():
         expected = grads()
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(result, expected, strict=True):
         assert_close(one, other, 1e-4)
 
 
@@ -161,8 +161,8 @@ def test_plans_leave_nothing_to_numpy(
     compiled = burn.compile(model)
     with engine.whatever_size():
         for x, y in zip(images, expected, strict=True):
-            found = compiled(burn.from_numpy(x)).numpy()
-            np.testing.assert_allclose(found, y, rtol=2e-5, atol=5e-5)
+            actual = compiled(burn.from_numpy(x)).numpy()
+            np.testing.assert_allclose(actual, y, rtol=2e-5, atol=5e-5)
     fused = "group_norm silu" if groups == shape[1] else "group_norm_then"
     assert left(compiled) == ["mul", *fused.split(), "group_norm", "silu"]
 
@@ -173,12 +173,12 @@ def test_other_activations_after(name: str) -> None:
     numbers = tuple(static.values())
     for last in (False, True):
         x = image((2, 12, 5, 9), last)
-        found, expected = both(
+        actual, expected = both(
             *(group_norm_then, x, normal(12, seed=1), normal(12, seed=2)),
             after=((name, *numbers),),
             groups=4,
         )
-        assert_close(found, expected)
+        assert_close(actual, expected)
 
 
 @pytest.mark.parametrize("order", [(1, 0, 2, 3), (0, 3, 1, 2)])
@@ -192,9 +192,9 @@ def test_images_in_any_order(order: Any) -> None:
     compiled = burn.compile(model)
     for number in (1.0, 2.0, 3.0):
         given = burn.from_numpy(x * number)
-        found = compiled(given).numpy()
+        actual = compiled(given).numpy()
         with engine.numpy_only():
-            assert_close(found, model(given).numpy(), 2e-5)
+            assert_close(actual, model(given).numpy(), 2e-5)
 
 
 def test_channels_that_are_no_groups_are_refused() -> None:

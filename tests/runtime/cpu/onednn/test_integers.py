@@ -48,22 +48,22 @@ def kernels(primitive: Any, *args: Any, **static: Any) -> tuple[Any, Any]:
     assert session is not None
     session.primitives.clear()
     with engine.whatever_size():
-        found = primitive.kernel_for(Cpu())(*args, **static)
+        result = primitive.kernel_for(Cpu())(*args, **static)
     used = session.primitives.made()
     assert used, "oneDNN was not used"
     assert not any(name.startswith("ref") for name in used), used
-    return found, primitive.kernel(*args, **static)
+    return result, primitive.kernel(*args, **static)
 
 
 def compare(primitive: Any, *args: Any, **static: Any) -> None:
     """Equal but for the rounding of floats, and of halves to integers."""
-    found, expected = kernels(primitive, *args, **static)
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    actual, expected = kernels(primitive, *args, **static)
+    assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
     if expected.dtype == np.float32:
         size = float(np.abs(expected).max())
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * size)
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5 * size)
         return
-    difference = np.abs(found.astype(int) - expected.astype(int))
+    difference = np.abs(actual.astype(int) - expected.astype(int))
     assert difference.max() <= 1
     assert np.mean(difference > 0) < 0.02
     assert len(np.unique(expected)) > 20
@@ -211,7 +211,7 @@ def test_weights_with_a_zero_point_are_numpys() -> None:
     session = engine.current()
     assert session is not None
     session.primitives.clear()
-    found = linear_of_integers.kernel_for(Cpu())(x, weight)
+    actual = linear_of_integers.kernel_for(Cpu())(x, weight)
     assert not session.primitives.made()
-    np.testing.assert_array_equal(found, linear_of_integers.kernel(x, weight))
-    assert burn.from_numpy(found).dtype == np.float32
+    np.testing.assert_array_equal(actual, linear_of_integers.kernel(x, weight))
+    assert burn.from_numpy(actual).dtype == np.float32

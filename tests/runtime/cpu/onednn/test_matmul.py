@@ -76,9 +76,9 @@ def test_heads_are_read_by_their_strides() -> None:
 def test_batches_that_spread_both_ways() -> None:
     x, y = burn.from_numpy(normal(3, 1, 5, 8)), burn.from_numpy(normal(1, 4, 8, 6))
     with engine.whatever_size():
-        found = ops.matmul(x, y)
+        actual = ops.matmul(x, y)
     with engine.numpy_only():
-        assert_close(found.numpy(), ops.matmul(x, y).numpy())
+        assert_close(actual.numpy(), ops.matmul(x, y).numpy())
 
 
 def test_operands_that_do_not_fit_are_refused_as_by_numpy() -> None:
@@ -96,9 +96,9 @@ def test_operands_that_do_not_fit_are_refused_as_by_numpy() -> None:
 def test_other_dtypes_are_numpys(dtype: Any) -> None:
     x = burn.from_numpy((normal(20, 20) * 5).astype(dtype))
     with engine.whatever_size():
-        found = ops.matmul(x, x)
-    assert found.dtype == dtype
-    np.testing.assert_array_equal(found.numpy(), x.numpy() @ x.numpy())
+        actual = ops.matmul(x, x)
+    assert actual.dtype == dtype
+    np.testing.assert_array_equal(actual.numpy(), x.numpy() @ x.numpy())
 
 
 def test_a_parameter_is_packed_at_its_second_product_and_never_stale() -> None:
@@ -112,10 +112,10 @@ def test_a_parameter_is_packed_at_its_second_product_and_never_stale() -> None:
             ops.linear(x, parameter)
             assert session.packed.size() == before
             for _ in range(2):
-                found = ops.linear(x, parameter)
+                actual = ops.linear(x, parameter)
                 with engine.numpy_only():
                     expected = ops.linear(x, parameter)
-                assert_close(found.numpy(), expected.numpy())
+                assert_close(actual.numpy(), expected.numpy())
             parameter.set(parameter.value - normal(48, 32, seed=step))
 
 
@@ -124,11 +124,13 @@ def test_one_array_is_packed_for_each_way_it_is_read() -> None:
     x = burn.from_numpy(normal(8, 32, seed=1))
     with engine.whatever_size():
         for _ in range(3):
-            found = [ops.linear(x, weight), ops.matmul(x, weight)]
+            actual = [ops.linear(x, weight), ops.matmul(x, weight)]
     np.testing.assert_allclose(
-        found[0].numpy(), x.numpy() @ weight.numpy().T, 1e-4, 1e-4
+        actual[0].numpy(), x.numpy() @ weight.numpy().T, 1e-4, 1e-4
     )
-    np.testing.assert_allclose(found[1].numpy(), x.numpy() @ weight.numpy(), 1e-4, 1e-4)
+    np.testing.assert_allclose(
+        actual[1].numpy(), x.numpy() @ weight.numpy(), 1e-4, 1e-4
+    )
 
 
 def test_one_row_has_its_own_code() -> None:
@@ -142,8 +144,8 @@ def test_bias_that_is_broadcast_is_numpys() -> None:
     x, weight = burn.from_numpy(normal(8, 32)), burn.from_numpy(normal(16, 32))
     bias = burn.from_numpy(normal(1))
     with engine.whatever_size():
-        found = ops.linear(x, weight, bias)
-    assert_close(found.numpy(), x.numpy() @ weight.numpy().T + bias.numpy())
+        actual = ops.linear(x, weight, bias)
+    assert_close(actual.numpy(), x.numpy() @ weight.numpy().T + bias.numpy())
 
 
 @pytest.mark.parametrize(
@@ -156,8 +158,8 @@ def test_heads_of_attention(shape: tuple[int, ...], tiny: bool) -> None:
 
     def run(x: Any) -> Any:
         q, k, v = ops.permute(ops.reshape(x, shape), (2, 0, 3, 1, 4))
-        found = ops.permute((q @ k.mT) @ v, (0, 2, 1, 3))
-        return ops.reshape(found, (batch, length, heads * size))
+        result = ops.permute((q @ k.mT) @ v, (0, 2, 1, 3))
+        return ops.reshape(result, (batch, length, heads * size))
 
     both(ops.matmul, normal(4, 9, 5), normal(4, 5, 9))
     session = engine.current()
@@ -167,9 +169,9 @@ def test_heads_of_attention(shape: tuple[int, ...], tiny: bool) -> None:
     session.primitives.clear()
     compiled = burn.compile(run)
     for _ in range(3):
-        found = compiled(burn.tensor(x)).numpy()
+        actual = compiled(burn.tensor(x)).numpy()
     used = session.primitives.made()
     assert used
     assert any(name.startswith("gemm") for name in used) is not tiny
     with engine.numpy_only():
-        assert_close(found, run(burn.tensor(x)).numpy())
+        assert_close(actual, run(burn.tensor(x)).numpy())

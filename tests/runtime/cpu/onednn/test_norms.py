@@ -13,7 +13,14 @@ from burn.ops.layer_norm import layer_norm_grad
 from burn.ops.norm import batch_norm_grad
 from burn.ops.softmax import softmax_grad
 from tests.runtime.gradcheck import check_gradient
-from tests.runtime.onednn import assert_close, both, laid_out, needs_onednn, normal
+from tests.runtime.onednn import (
+    assert_close,
+    both,
+    laid_out,
+    needs_onednn,
+    normal,
+    steps_of,
+)
 
 pytestmark = needs_onednn
 
@@ -38,12 +45,12 @@ def test_batch_norm_train(
     space: list[int], channels: int, weight: bool, bias: bool, part: int
 ) -> None:
     scale, shift = normal(channels, seed=1), normal(channels, seed=2)
-    found, expected = both(
+    actual, expected = both(
         lambda *a: ops.batch_norm_train(*a, epsilon=1e-2)[part],
         *(image(channels, space), scale if weight else None, shift if bias else None),
     )
-    assert_close(found, expected, 2e-5)
-    assert found.strides == expected.strides
+    assert_close(actual, expected, 2e-5)
+    assert steps_of(actual) == steps_of(expected)
 
 
 @settings(max_examples=40)
@@ -53,11 +60,11 @@ def test_batch_norm_grad(
 ) -> None:
     x, grad = image(channels, space), image(channels, space, 1, first)
     axes = (0, *range(2, x.ndim))
-    found, expected = both(
+    actual, expected = both(
         lambda *a: batch_norm_grad(*a, epsilon=1e-2)[part],
         *(grad, x, x.mean(axes), x.var(axes), normal(channels, seed=2)),
     )
-    assert_close(found, expected, 5e-5)
+    assert_close(actual, expected, 5e-5)
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 3, 1)])
@@ -71,9 +78,9 @@ def test_norms_of_channels_in_any_order_and_without_weight(order: Any) -> None:
         return loss.backward()[leaf].numpy()
 
     with engine.whatever_size():
-        found = grads()
+        actual = grads()
     with engine.numpy_only():
-        assert_close(found, grads(), 1e-4)
+        assert_close(actual, grads(), 1e-4)
 
 
 @settings(max_examples=40)
@@ -88,22 +95,22 @@ def test_layer_norm_grad(
 ) -> None:
     part = data.draw(st.integers(0, int(weight)))
     shape = (*outer, width)
-    found, expected = both(
+    actual, expected = both(
         lambda *a: layer_norm_grad(*a, epsilon=1e-2)[part],
         *(normal(*shape), normal(*shape, seed=1) * 3 + 1),
         normal(width, seed=2) if weight else None,
     )
-    assert_close(found, expected, 5e-5)
+    assert_close(actual, expected, 5e-5)
 
 
 @pytest.mark.parametrize("axis", [(1, 2), (0,), 1])
 def test_layer_norm_grad_over_other_axes_is_numpys(axis: Any) -> None:
     given = [burn.from_numpy(normal(3, 8, 9, seed=seed)) for seed in (0, 1)]
     with engine.whatever_size():
-        (found,) = layer_norm_grad(*given, axis=axis)
+        (actual,) = layer_norm_grad(*given, axis=axis)
     with engine.numpy_only():
         (expected,) = layer_norm_grad(*given, axis=axis)
-    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+    np.testing.assert_array_equal(actual.numpy(), expected.numpy())
 
 
 @settings(max_examples=30)
@@ -111,9 +118,9 @@ def test_layer_norm_grad_over_other_axes_is_numpys(axis: Any) -> None:
 def test_softmax_grad(shape: list[int]) -> None:
     x = np.exp(normal(*shape, seed=1))
     out = x / x.sum(-1, keepdims=True)
-    found, expected = both(softmax_grad, normal(*shape), out)
+    actual, expected = both(softmax_grad, normal(*shape), out)
     scale = float(np.abs(normal(*shape)).max())
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * scale)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5 * scale)
 
 
 @pytest.mark.parametrize("axis", [-1, 1, (0, 2)])
@@ -121,10 +128,10 @@ def test_softmax_has_second_derivatives(axis: Any) -> None:
     x, weight = normal(3, 4, 5), burn.from_numpy(normal(3, 4, 5, seed=1))
 
     def slope(x: Any) -> Any:
-        (found,) = ops.gradient(
+        (result,) = ops.gradient(
             lambda x: (ops.softmax(x, axis=axis) * weight) ** 2.0, [x]
         )
-        return found
+        return result
 
     check_gradient(slope, x)
 
@@ -132,5 +139,5 @@ def test_softmax_has_second_derivatives(axis: Any) -> None:
 def test_a_norm_of_nan_is_nan_as_numpys() -> None:
     x = image(8, [4, 4])
     x[1, 3, 2, 2] = np.nan
-    found, expected = both(lambda x: ops.batch_norm_train(x)[0], x)
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+    actual, expected = both(lambda x: ops.batch_norm_train(x)[0], x)
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected))

@@ -72,16 +72,16 @@ def test_convolution(case: Any) -> None:
         patch.object(sideways, "_CHANNELS", 1),
         patch.object(conv_primitives, "beside", anywhere),
     ):
-        found = planned(run, x)
-    assert_close(found, expected)
+        actual = planned(run, x)
+    assert_close(actual, expected)
 
 
 def test_plans_have_zeros_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
+    results = []
 
     def noted(form: Form, _: str) -> Beside | None:
-        made.append(beside(form, "amx"))
-        return made[-1]
+        results.append(beside(form, "amx"))
+        return results[-1]
 
     monkeypatch.setattr(conv_primitives, "beside", noted)
     weight = burn.from_numpy(normal(8, 256, 3, 3, seed=1))
@@ -91,13 +91,15 @@ def test_plans_have_zeros_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
     given = [burn.from_numpy(normal(4, 256, 7, 7, seed=seed)) for seed in range(3)]
     expected = [run(x).numpy() for x in given]
-    assert made == []  # an eager call has weights that are not finite as well
+    assert results == []  # an eager call has weights that are not finite as well
     plan = burn.compile(run)
     for _ in range(3):
         for x, wanted in zip(given, expected, strict=True):
             assert_close(plan(x).numpy(), wanted)
-    assert [found.form.x for found in made if found] == [(2, 256, 7, 16)] * len(made)
-    assert made
+    assert [actual.form.x for actual in results if actual] == [(2, 256, 7, 16)] * len(
+        results
+    )
+    assert results
 
 
 @pytest.mark.parametrize(
@@ -121,9 +123,9 @@ def test_which_images(
     wins = windows(x[2:], kernel, stride, padding)
     form = Form(x, (x[0], 9, *wins.count), wins)
     assert beside(form, "brgconv:avx512_core") is None
-    found = beside(form, "brgconv:avx512_core_amx")
-    assert (found and found.form.x) == expected
-    if found is not None:
-        wide = found.form
+    actual = beside(form, "brgconv:avx512_core_amx")
+    assert (actual and actual.form.x) == expected
+    if actual is not None:
+        wide = actual.form
         assert windows(wide.x[2:], kernel, stride, wide.wins.pads) == wide.wins
         assert np.prod(wide.shape) >= np.prod(form.shape)

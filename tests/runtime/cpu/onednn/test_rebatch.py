@@ -41,15 +41,15 @@ def test_convolution(case: Any, residual: bool) -> None:
     x, weight, bias, stride = case
 
     def run(x: Any) -> Any:
-        found = ops.conv(x, burn.from_numpy(weight), bias, stride=stride)
-        return ops.relu(found + ops.exp(-found) if residual else found)
+        result = ops.conv(x, burn.from_numpy(weight), bias, stride=stride)
+        return ops.relu(result + ops.exp(-result) if residual else result)
 
     with engine.numpy_only():
         expected = run(burn.from_numpy(x)).numpy()
     with patch.object(conv_primitives, "shared", anywhere):
-        found = planned(run, x)
+        actual = planned(run, x)
         eager = run(burn.from_numpy(x)).numpy()
-    assert_close(found, expected)
+    assert_close(actual, expected)
     assert_close(eager, expected)
 
 
@@ -67,8 +67,8 @@ def test_what_is_added(place: bool) -> None:
     with patch.object(conv_primitives, "shared", anywhere):
         plan = burn.compile(run)
         for _ in range(3):
-            found = plan(x)
-    for a, b in zip(found, expected, strict=True):
+            result = plan(x)
+    for a, b in zip(result, expected, strict=True):
         assert_close(a.numpy(), b)
 
 
@@ -95,11 +95,11 @@ def test_which_images(
     wins = windows(x[2:], (1, 1), stride)
     form = Form(x, (x[0], 9, *wins.count), wins)
     assert shared(form, "brgconv_1x1:avx512_core", threads) is None
-    found = shared(form, "brgconv_1x1:avx512_core_amx", threads)
-    assert (found and found.x) == expected
-    if found is not None:
-        assert found.shape == (found.x[0], 9, *found.wins.count)
-        assert np.prod(found.shape) == np.prod(form.shape)
+    actual = shared(form, "brgconv_1x1:avx512_core_amx", threads)
+    assert (actual and actual.x) == expected
+    if actual is not None:
+        assert actual.shape == (actual.x[0], 9, *actual.wins.count)
+        assert np.prod(actual.shape) == np.prod(form.shape)
 
 
 def test_windows_of_more_pixels_are_left() -> None:

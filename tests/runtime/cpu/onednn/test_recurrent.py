@@ -27,28 +27,28 @@ def operands(name: str, direction: str, *extents: int, **parts: bool) -> list[An
     time, batch, inputs, hidden = extents
     (gates, states), count = LAYERS[name], DIRECTIONS[direction]
     rows, scale = gates * hidden, np.float32(hidden**-0.5)
-    found = [
+    results = [
         normal(time, batch, inputs),
         normal(count, rows, inputs, seed=1) * scale,
         normal(count, rows, hidden, seed=2) * scale,
         normal(count, 2 * rows, seed=3) if parts.get("bias", True) else None,
     ]
-    for place in range(states):
-        there = parts.get(("h0", "c0")[place], True)
-        state = normal(count, batch, hidden, seed=4 + place)
-        found.append(state if there else None)
+    for index in range(states):
+        there = parts.get(("h0", "c0")[index], True)
+        state = normal(count, batch, hidden, seed=4 + index)
+        results.append(state if there else None)
     if name == "lstm":
         peephole = normal(count, 3 * hidden, seed=6)
-        found += [None, peephole if parts.get("peephole") else None]
-    return found
+        results += [None, peephole if parts.get("peephole") else None]
+    return results
 
 
 def layer(name: str, **options: Any) -> Callable[..., Any]:
     """The layer, all of its results in a row."""
 
     def run(*given: Any) -> Any:
-        found = getattr(ops, name)(*given, **options)
-        return ops.concat([ops.reshape(part, (-1,)) for part in found])
+        results = getattr(ops, name)(*given, **options)
+        return ops.concat([ops.reshape(part, (-1,)) for part in results])
 
     return run
 
@@ -76,8 +76,8 @@ def test_layers(
         options["linear_before_reset"] = after
     if name == "rnn" and after:
         options["activations"] = ("Sigmoid",) * DIRECTIONS[direction]
-    found, expected = both(layer(name, **options), *given)
-    assert_close(found, expected)
+    actual, expected = both(layer(name, **options), *given)
+    assert_close(actual, expected)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -180,8 +180,8 @@ def test_relu_is_the_librarys_in_plans_alone() -> None:
     boxes = [burn.Parameter(weight) for weight in weights]
     compiled = burn.compile(lambda x, first: function(x, *boxes, first))
     for _ in range(3):
-        found = compiled(x, first)
-    assert_close(found.numpy(), function(*tensors(given)).numpy())
+        actual = compiled(x, first)
+    assert_close(actual.numpy(), function(*tensors(given)).numpy())
     assert call_kernel not in calls_of(compiled)
     given[0][1, 2, 3] = np.nan
     assert np.isnan(function(*tensors(given)).numpy()).any()
@@ -193,8 +193,8 @@ def test_relu_is_the_librarys_in_plans_alone() -> None:
 def test_what_is_not_finite(name: str, value: float, place: int) -> None:
     given = operands(name, "forward", 9, 3, 4, 5)
     given[place].flat[1] = value
-    found, expected = both(layer(name), *given)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    actual, expected = both(layer(name), *given)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 #: What the library has nothing for.
@@ -215,8 +215,8 @@ def test_others_are_numpys(name: str, options: Any) -> None:
     with engine.numpy_only():
         expected = layer(name, **options)(*given)
     with engine.whatever_size():
-        found = layer(name, **options)(*given)
-    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+        actual = layer(name, **options)(*given)
+    np.testing.assert_array_equal(actual.numpy(), expected.numpy())
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -232,8 +232,8 @@ def test_lengths(name: str, direction: str) -> None:
         scaled = [part * np.float32(1 + whole) for part in given]
         with engine.numpy_only():
             expected = function(*tensors(scaled), ends)
-        found = compiled(*tensors(scaled), ends)
-        assert_close(found.numpy(), expected.numpy())
+        actual = compiled(*tensors(scaled), ends)
+        assert_close(actual.numpy(), expected.numpy())
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -271,8 +271,8 @@ def test_training(kind: Any, compiled: bool) -> None:
     def trained(fast: bool) -> list[Any]:
         model = kind(4, 5, num_layers=2, bidirectional=True)
         boxes = [box for _, box in model.parameters()]
-        for place, box in enumerate(boxes):
-            box.set(burn.from_numpy(normal(*box.value.shape, seed=place) * 0.4))
+        for index, box in enumerate(boxes):
+            box.set(burn.from_numpy(normal(*box.value.shape, seed=index) * 0.4))
         model.to(Autodiff(Cpu()))
 
         def step(x: Any) -> Any:
@@ -283,13 +283,13 @@ def test_training(kind: Any, compiled: bool) -> None:
             return y.detach()
 
         run = burn.compile(step) if fast and compiled else step
-        found = [run(burn.from_numpy(normal(9, 3, 4, seed=s))) for s in range(4)]
-        return [*found, *(box.value for box in boxes)]
+        results = [run(burn.from_numpy(normal(9, 3, 4, seed=s))) for s in range(4)]
+        return [*results, *(box.value for box in boxes)]
 
-    found = trained(fast=True)
+    result = trained(fast=True)
     with engine.numpy_only():
         expected = trained(fast=False)
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(result, expected, strict=True):
         assert_close(one.numpy(), other.numpy(), 3e-5)
 
 

@@ -36,8 +36,8 @@ def compiled(function: Any, x: Any) -> tuple[Any, list[str]]:
     session.primitives.clear()
     plan = burn.compile(function)
     for _ in range(3):
-        found = plan(burn.tensor(x)).numpy()
-    return found, session.primitives.made()
+        result = plan(burn.tensor(x)).numpy()
+    return result, session.primitives.made()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -49,8 +49,8 @@ def test_resize(name: str, layout: str) -> None:
     def run(x: Any) -> Any:
         return ops.resize(ops.permute(x, axes), **MODES[name])
 
-    found, used = compiled(run, x)
-    assert_close(found, run(burn.tensor(x)).numpy())
+    actual, used = compiled(run, x)
+    assert_close(actual, run(burn.tensor(x)).numpy())
     assert used
 
 
@@ -59,11 +59,11 @@ def test_gradient() -> None:
     start = burn.from_numpy(normal(3, 1, 1, seed=1), tape).require_grad()
 
     def run(x: Any) -> Any:
-        found = ops.resize(x.to(tape) * start, **MODES["linear"])
-        return (found * found).sum().backward()[start]
+        result = ops.resize(x.to(tape) * start, **MODES["linear"])
+        return (result * result).sum().backward()[start]
 
-    found, _ = compiled(run, x)
-    assert_close(found, run(burn.tensor(x)).numpy())
+    actual, _ = compiled(run, x)
+    assert_close(actual, run(burn.tensor(x)).numpy())
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ def test_what_numpy_does_in_plans(options: Any) -> None:
     def run(x: Any) -> Any:
         return ops.resize(x, **options)
 
-    found, used = compiled(run, x)
+    actual, used = compiled(run, x)
     assert not used
-    np.testing.assert_array_equal(found, run(burn.tensor(x)).numpy())
+    np.testing.assert_array_equal(actual, run(burn.tensor(x)).numpy())
 
 
 def test_an_infinite_number_stays_where_it_is() -> None:
@@ -99,11 +99,11 @@ def test_an_infinite_number_stays_where_it_is() -> None:
         plan(burn.tensor(x))
     x[1, 2, 0, 6] = np.inf
     expected = ops.resize(burn.tensor(x), **MODES["corners"]).numpy()
-    found = plan(burn.tensor(x)).numpy()
+    actual = plan(burn.tensor(x)).numpy()
     finite = np.isfinite(expected)
     assert 0 < finite.sum() < finite.size
-    np.testing.assert_array_equal(np.isfinite(found), finite)
-    np.testing.assert_allclose(found[finite], expected[finite], rtol=1e-5)
+    np.testing.assert_array_equal(np.isfinite(actual), finite)
+    np.testing.assert_allclose(actual[finite], expected[finite], rtol=1e-5)
 
 
 def test_sizes_may_change_from_run_to_run() -> None:

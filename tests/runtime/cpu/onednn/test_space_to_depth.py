@@ -59,28 +59,28 @@ def test_convolution(case: Any, gaps: bool) -> None:
     with engine.numpy_only():
         expected = run(*map(burn.from_numpy, (x, weight))).numpy()
     with patch.multiple(folding, _LEAST=1, _OUTPUTS=1, _ROWS=1):
-        found = planned(lambda x: run(x, burn.from_numpy(weight)), x)
-    assert_close(found, expected)
+        actual = planned(lambda x: run(x, burn.from_numpy(weight)), x)
+    assert_close(actual, expected)
 
 
 def test_most_are_done_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
+    results = []
 
     def noted(*args: Any) -> Folded | None:
-        made.append(folded(*args))
-        return made[-1]
+        results.append(folded(*args))
+        return results[-1]
 
     monkeypatch.setattr(conv_primitives, "folded", noted)
     x, weight = normal(2, 3, 22, 21), normal(40, 3, 7, 5, seed=1)
 
     def run(x: Any) -> Any:
-        found = ops.conv(x, burn.from_numpy(weight), stride=2, padding=3)
-        return ops.relu(found)
+        result = ops.conv(x, burn.from_numpy(weight), stride=2, padding=3)
+        return ops.relu(result)
 
     expected = run(burn.from_numpy(x)).numpy()
-    assert made == []  # an eager call has numbers that are not finite as well
+    assert results == []  # an eager call has numbers that are not finite as well
     assert_close(planned(run, x), expected)
-    assert [found.weight for found in made if found] == [(40, 6, 4, 5)]
+    assert [actual.weight for actual in results if actual] == [(40, 6, 4, 5)]
 
 
 @pytest.mark.parametrize(

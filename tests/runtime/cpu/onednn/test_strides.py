@@ -92,8 +92,8 @@ def test_gradients_of_columns(count: int) -> None:
         first, second = (y.to(backend).require_grad() for y in (w, v))
         y = ops.transpose(x @ second, 1, 2)
         y = first @ (y if count == 1 else y[:, :count])
-        found = ops.sum(ops.tanh(y)).backward()
-        return ops.concat([found[first], found[second]], 0)
+        result = ops.sum(ops.tanh(y)).backward()
+        return ops.concat([result[first], result[second]], 0)
 
     compare(gradients, normal(2, 6, 4, seed=3))
     compare(gradients, normal(1, 6, 4, seed=3))

@@ -15,14 +15,14 @@ pytestmark = needs_onednn
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
     """The work of every primitive that is asked for, and whether it is done alone."""
-    found: list[tuple[int, bool]] = []
+    results: list[tuple[int, bool]] = []
     get = cache.Primitives.get
 
     def noted(self: Any, key: Any, make: Any, work: int) -> Any:
         result = get(self, key, make, work)
         prepared = getattr(result, "_prepared", None)
         if prepared is not None:
-            found.append((work, prepared.alone))
+            results.append((work, prepared.alone))
         return result
 
     monkeypatch.setattr(cache.Primitives, "get", noted)
@@ -31,7 +31,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
     if session.api.set_threads is None:
         pytest.skip("the library does not share its work among OpenMP's threads")
     session.primitives.clear()
-    return found
+    return results
 
 
 @pytest.mark.parametrize("stride", [1, 2, (3, 1), (4, 4)])
@@ -57,8 +57,8 @@ def test_threads_help_to_read_weights_for_one_row(
 
     def run(x: Any) -> Any:
         y = ops.matmul(x, weight)
-        found = ops.lstm(ops.unsqueeze(y, 0), gates, gates, None, state, state)
-        return ops.relu(found[1])
+        result = ops.lstm(ops.unsqueeze(y, 0), gates, gates, None, state, state)
+        return ops.relu(result[1])
 
     compiled, x = burn.compile(run), burn.tensor(normal(1, width, seed=3))
     compiled(x)

@@ -35,16 +35,16 @@ def by_numpy(function: Any, *arrays: Any) -> Any:
 
 def done_so(monkeypatch: pytest.MonkeyPatch) -> list[Form]:
     """The forms of the convolutions that are done so from here on."""
-    made: list[Form] = []
+    results: list[Form] = []
 
     def noted(*args: Any) -> Any:
-        found = winograd.winograd(*args)
-        if found is not None:
-            made.append(found._source.form)
-        return found
+        result = winograd.winograd(*args)
+        if result is not None:
+            results.append(result._source.form)
+        return result
 
     monkeypatch.setattr(convolution, "winograd", noted)
-    return made
+    return results
 
 
 @st.composite
@@ -77,19 +77,19 @@ def test_convolution(form: Form, case: Any, needed: bool) -> None:
     x, weight, bias, residual, how, after = case
 
     def run(x: Any, *others: Any) -> Any:
-        found = ops.conv(x, burn.from_numpy(weight), bias, **how)
+        result = ops.conv(x, burn.from_numpy(weight), bias, **how)
         for other in others:
             # Of the plan's own memory, which is written over unless it is needed.
             kept = other * 2.0
-            found = found + kept
-            found = found if after is None else after(found)
-            return ops.sum(kept) + found if needed else found
-        return found if after is None else after(found)
+            result = result + kept
+            result = result if after is None else after(result)
+            return ops.sum(kept) + result if needed else result
+        return result if after is None else after(result)
 
     given = [x] if residual is None else [x, residual]
     with done_by(form):
-        found = planned(run, *given)
-    assert_close(found, by_numpy(run, *given))
+        actual = planned(run, *given)
+    assert_close(actual, by_numpy(run, *given))
 
 
 @pytest.mark.parametrize(
@@ -104,16 +104,16 @@ def test_convolution(form: Form, case: Any, needed: bool) -> None:
 def test_most_are_done_so(
     monkeypatch: pytest.MonkeyPatch, shape: Any, outputs: int, form: Form
 ) -> None:
-    made = done_so(monkeypatch)
+    result = done_so(monkeypatch)
     x, weight = normal(*shape), normal(outputs, shape[1], 3, 3, seed=1)
 
     def run(x: Any) -> Any:
         return ops.relu(ops.conv(x, burn.from_numpy(weight), padding=1))
 
     expected = run(burn.from_numpy(x)).numpy()
-    assert made == []  # an eager call has numbers that are not finite as well
+    assert result == []  # an eager call has numbers that are not finite as well
     assert_close(planned(run, x), expected)
-    assert made == [form]
+    assert result == [form]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_most_are_done_so(
 def test_others_stay(
     monkeypatch: pytest.MonkeyPatch, shape: Any, kernel: Any, how: Any
 ) -> None:
-    made = done_so(monkeypatch)
+    result = done_so(monkeypatch)
     taps = kernel if isinstance(kernel, tuple) else (kernel, kernel)
     inputs = shape[1] // how.get("groups", 1)
     weight = normal(shape[1], inputs, *taps, seed=1)
@@ -150,7 +150,7 @@ def test_others_stay(
 
     x = normal(*shape)
     assert_close(planned(run, x), run(burn.from_numpy(x)).numpy())
-    assert made == []
+    assert result == []
 
 
 def done_by(form: Form) -> Any:
@@ -186,11 +186,11 @@ def test_weights_that_are_computed(
 
     with done_by(form):
         if moving:
-            found = planned(run, x, weight)
+            actual = planned(run, x, weight)
         else:
             given = burn.from_numpy(weight)
-            found = planned(lambda x: run(x, given), x)
-    assert_close(found, by_numpy(run, x, weight))
+            actual = planned(lambda x: run(x, given), x)
+    assert_close(actual, by_numpy(run, x, weight))
 
 
 @forms
@@ -202,8 +202,8 @@ def test_a_bias_with_gaps(form: Form) -> None:
 
     given = (x, normal(16, seed=2))
     with done_by(form):
-        found = planned(run, *given)
-    assert_close(found, by_numpy(run, *given))
+        actual = planned(run, *given)
+    assert_close(actual, by_numpy(run, *given))
 
 
 @forms
@@ -227,14 +227,14 @@ def test_plans_own_what_they_read(form: Form) -> None:
 
 
 def test_images_of_other_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = done_so(monkeypatch)
+    result = done_so(monkeypatch)
     weight = burn.from_numpy(normal(512, 96, 3, 3, seed=1))
     plan = burn.compile(lambda x: ops.conv(x, weight, padding=1))
     for size in ((14, 15), (28, 20)) * 2:
         x = normal(1, 96, *size)
         expected = by_numpy(lambda x: ops.conv(x, weight, padding=1), x)
         assert_close(plan(burn.from_numpy(x)).numpy(), expected)
-    assert made == [TWO, FOUR]
+    assert result == [TWO, FOUR]
 
 
 @forms
@@ -250,17 +250,17 @@ def test_it_is_no_less_exact_than_it_says(form: Form) -> None:
     expected = by_numpy(run, x.astype(float), weight.astype(float))
     weights = burn.from_numpy(weight)
     with done_by(form):
-        found = planned(lambda x: run(x, weights), x)
-    assert np.abs(found - expected).max() < 3e-6 * np.abs(expected).max()
+        actual = planned(lambda x: run(x, weights), x)
+    assert np.abs(actual - expected).max() < 3e-6 * np.abs(expected).max()
 
 
 @forms
 def test_forms(form: Form) -> None:
     rng = np.random.default_rng(0)
     image, weights = rng.standard_normal(form.rows + 2), rng.standard_normal(3)
-    found = form.result @ ((form.image @ image) * (form.weights @ weights))
+    actual = form.result @ ((form.image @ image) * (form.weights @ weights))
     expected = np.convolve(image, weights[::-1], "valid")
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
 class Layer(nn.Module):
@@ -274,19 +274,19 @@ class Layer(nn.Module):
 
 
 def test_weights_that_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, net, x = done_so(monkeypatch), Layer(), normal(1, 64, 40, 64)
+    result, net, x = done_so(monkeypatch), Layer(), normal(1, 64, 40, 64)
     plan = burn.compile(net)
     for seed in range(3):
         for _, box in net.parameters():
             box.set(burn.from_numpy(normal(*box.shape, seed=seed)))
         for _ in range(2):
-            found = plan(burn.from_numpy(x)).numpy()
-        assert_close(found, by_numpy(net, x))
-    assert made == [FOUR]
+            actual = plan(burn.from_numpy(x)).numpy()
+        assert_close(actual, by_numpy(net, x))
+    assert result == [FOUR]
 
 
 def test_what_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = done_so(monkeypatch)
+    result = done_so(monkeypatch)
 
     class Twice(Layer):
         def __call__(self, x: Any) -> Any:
@@ -294,7 +294,7 @@ def test_what_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
             return super().__call__(super().__call__(x))
 
     assert_trained_alike(Twice, 2, 64, 40, 64, scale=1 / 8)
-    assert made == [FOUR]  # the gradient by what goes in, of the outer one
+    assert result == [FOUR]  # the gradient by what goes in, of the outer one
 
 
 @pytest.mark.parametrize("updated", [False, True])
@@ -302,7 +302,7 @@ def test_what_has_gradients_decides_as_eager_calls_do(
     updated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or a ReLU lets other elements pass, and gradients are others altogether."""
-    made, net = done_so(monkeypatch), Layer().to(burn.Autodiff(burn.Cpu()))
+    output, net = done_so(monkeypatch), Layer().to(burn.Autodiff(burn.Cpu()))
     outer = Layer().to(burn.Autodiff(burn.Cpu()))
     boxes = [box for layer in (net, outer) for _, box in layer.parameters()]
 
@@ -310,11 +310,11 @@ def test_what_has_gradients_decides_as_eager_calls_do(
         results = [net(x)]
         results.append(outer(results[0]))
         grads = ops.mean(results[1] ** 2.0).backward()
-        found = [grads[box].detach() for box in boxes]
-        for box, grad in zip(boxes, found, strict=True):
+        matches = [grads[box].detach() for box in boxes]
+        for box, grad in zip(boxes, matches, strict=True):
             if updated:
                 box.set(box.value.detach() - grad * 0.0)
-        return [result.detach() for result in results], found
+        return [result.detach() for result in results], matches
 
     plan, x = burn.compile(step), burn.from_numpy(normal(1, 64, 80, 60 + 4 * updated))
     for _ in range(3):
@@ -324,4 +324,4 @@ def test_what_has_gradients_decides_as_eager_calls_do(
         np.testing.assert_array_equal(a.numpy(), b.numpy())
     for a, b in zip(grads, by_eager, strict=True):
         assert_close(a.numpy(), b.numpy())
-    assert made == [FOUR]
+    assert output == [FOUR]

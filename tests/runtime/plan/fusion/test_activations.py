@@ -46,8 +46,8 @@ def used_in(function: Any, *arrays: Any) -> list[str]:
         expected = function(*given).numpy()
     compiled = burn.compile(function)
     for _ in range(3):
-        found = compiled(*given).numpy()
-    assert_close(found, expected)
+        actual = compiled(*given).numpy()
+    assert_close(actual, expected)
     return session.primitives.made()
 
 
@@ -80,9 +80,9 @@ def test_ending_of_a_convolution(name: str) -> None:
     for seed in (3, 4):
         x = burn.tensor(normal(2, 6, 5, 7, seed=seed))
         for _ in range(2):
-            found = compiled(x).numpy()
+            actual = compiled(x).numpy()
         with engine.numpy_only():
-            assert_close(found, run(x).numpy())
+            assert_close(actual, run(x).numpy())
     assert left(compiled) == ["conv_then"]
 
 
@@ -100,6 +100,6 @@ def test_what_is_not_finite_is_numpys() -> None:
 def test_eager_activations_are_numpys() -> None:
     x = burn.tensor(normal(2, 6, 5, 7) * np.float32(1e-4))
     with engine.whatever_size():
-        found = ops.elu(x).numpy()
+        actual = ops.elu(x).numpy()
     with engine.numpy_only():
-        np.testing.assert_array_equal(found, ops.elu(x).numpy())
+        np.testing.assert_array_equal(actual, ops.elu(x).numpy())

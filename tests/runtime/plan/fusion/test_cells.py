@@ -23,8 +23,8 @@ CELLS: dict[Any, tuple[str, int]] = {nn.LSTMCell: ("lstm", 2), nn.GRUCell: ("gru
 
 def made(kind: Any, width: int = INPUT, **options: Any) -> Any:
     cell = kind(width, HIDDEN, **options)
-    for place, (_, box) in enumerate(cell.parameters()):
-        box.set(burn.from_numpy(normal(*box.value.shape, seed=place) * np.float32(0.4)))
+    for index, (_, box) in enumerate(cell.parameters()):
+        box.set(burn.from_numpy(normal(*box.value.shape, seed=index) * np.float32(0.4)))
     return cell
 
 
@@ -66,11 +66,11 @@ STATE = (BATCH, HIDDEN)
 @pytest.mark.parametrize("width", [INPUT, HIDDEN])
 def test_a_cell(kind: Any, bias: bool, width: int) -> None:
     cell, (layer, states) = made(kind, width, bias=bias), CELLS[kind]
-    found = compare(
+    actual = compare(
         lambda x, *s: step(cell, x, s), (BATCH, width), *[STATE for _ in range(states)]
     )
-    assert found[layer] == 1
-    assert set(found) <= {layer, "reshape", "take", "concat"}
+    assert actual[layer] == 1
+    assert set(actual) <= {layer, "reshape", "take", "concat"}
 
 
 @pytest.mark.parametrize("kind", CELLS)
@@ -95,10 +95,10 @@ def test_weights_of_several_steps_are_rearranged_once(kind: Any) -> None:
             every.append(given[0])
         return ops.stack(every, 1), *given
 
-    found = compare(unrolled, (BATCH, 4, INPUT), *[STATE for _ in range(states)])
-    assert found[layer] == 4
-    assert found["take"] == 4  # two weights and two biases
-    assert not {"sigmoid", "tanh", "mul", "add", "linear", "split"} & {*found}
+    actual = compare(unrolled, (BATCH, 4, INPUT), *[STATE for _ in range(states)])
+    assert actual[layer] == 4
+    assert actual["take"] == 4  # two weights and two biases
+    assert not {"sigmoid", "tanh", "mul", "add", "linear", "split"} & {*actual}
 
 
 def test_states_that_go_around_the_other_way() -> None:
@@ -158,8 +158,10 @@ OTHERS = [a_gate_is_a_result, gates_in_onnx_order, one_bias, other_activation]
 @pytest.mark.parametrize("function", [*OTHERS, weights_that_are_computed])
 def test_others_stay(function: Any) -> None:
     cell = made(nn.LSTMCell)
-    found = compare(lambda *given: function(cell, *given), (BATCH, INPUT), STATE, STATE)
-    assert not found["lstm"]
+    actual = compare(
+        lambda *given: function(cell, *given), (BATCH, INPUT), STATE, STATE
+    )
+    assert not actual["lstm"]
 
 
 def test_a_reset_of_something_else_stays() -> None:

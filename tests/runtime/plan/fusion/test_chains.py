@@ -54,14 +54,14 @@ def test_what_is_left_computes_the_same(name: str, numpy: bool) -> None:
     rate = burn.tensor(0.125)
     with engine.numpy_only() if numpy else engine.whatever_size():
         for _ in range(3):
-            found, expected = compiled(*given, rate), function(*given, rate)
-            for a, b in zip(_several(found), _several(expected), strict=True):
+            actual, expected = compiled(*given, rate), function(*given, rate)
+            for a, b in zip(_several(actual), _several(expected), strict=True):
                 assert_close(a.numpy(), b.numpy())
     assert left(compiled) == names
 
 
-def _several(found: Any) -> list[Any]:
-    return found if isinstance(found, list) else [found]
+def _several(result: Any) -> list[Any]:
+    return result if isinstance(result, list) else [result]
 
 
 @needs_onednn
@@ -94,8 +94,8 @@ def test_chains_in_any_order_of_memory(data: st.DataObject, shape: list[int]) ->
     arrays = [laid_out(normal(*shape), orders[4]), *operands]
     compiled, given = burn.compile(function), [*map(burn.from_numpy, arrays)]
     for _ in range(2):
-        found = compiled(*given).numpy()
-    assert_close(found, chained.kernel(*arrays, chain=tuple(chain)))
+        actual = compiled(*given).numpy()
+    assert_close(actual, chained.kernel(*arrays, chain=tuple(chain)))
 
 
 @pytest.mark.parametrize("rank", [1, 2])

@@ -101,10 +101,10 @@ def test_what_follows_a_product(rows: Any, after: list[str]) -> None:
     given = (burn.from_numpy(normal(*rows, 8)), MATRIX, None, residual)
     static: Any = {"after": tuple((name, *NUMBERS[name]) for name in names)}
     with engine.whatever_size():
-        found = linear_then(*given, **static)
+        actual = linear_then(*given, **static)
     with engine.numpy_only():
         expected = linear_then(*given, **static)
-    assert_close(found.numpy(), expected.numpy())
+    assert_close(actual.numpy(), expected.numpy())
 
 
 def leaves(value: Any) -> list[Any]:
@@ -120,10 +120,10 @@ def test_joined_steps_compute_the_same(name: str, numpy: bool) -> None:
         x = burn.from_numpy(normal(2, 6, 7, 8, seed=seed))
         if numpy:
             with engine.numpy_only():
-                found, expected = compiled(x), function(x)
+                actual, expected = compiled(x), function(x)
         else:
-            found, expected = compiled(x), function(x)
-        for a, b in zip(leaves(found), leaves(expected), strict=True):
+            actual, expected = compiled(x), function(x)
+        for a, b in zip(leaves(actual), leaves(expected), strict=True):
             assert_close(a.numpy(), b.numpy())
     assert left(compiled) == names
 
@@ -151,10 +151,10 @@ def test_what_follows_a_convolution(
         "stride": stride,
         "groups": groups,
     }
-    found = conv_then(*tensors, **static)
+    actual = conv_then(*tensors, **static)
     with engine.numpy_only():
         expected = conv_then(*tensors, **static)
-    assert_close(found.numpy(), expected.numpy())
+    assert_close(actual.numpy(), expected.numpy())
 
 
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
@@ -178,6 +178,6 @@ def test_weights_that_are_not_finite_are_seen_when_they_are_set() -> None:
         array[0, 0, 0, 0] = number
         weight.set(burn.from_numpy(array))
         for _ in range(2):
-            found = compiled(x).numpy()
+            actual = compiled(x).numpy()
             expected = ops.relu(ops.conv(x, weight)).numpy()
-            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-4)

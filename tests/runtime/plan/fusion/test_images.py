@@ -117,6 +117,6 @@ def test_layers_take_what_comes_before_them(name: str) -> None:
             WEIGHT.set(WEIGHT.value * 1.5)
             SHIFT.set(SHIFT.value + 0.5)
         pairs = zip(leaves(compiled(x)), leaves(function(x)), strict=True)
-        for found, expected in pairs:
-            assert_close(found.numpy(), expected.numpy())
+        for actual, expected in pairs:
+            assert_close(actual.numpy(), expected.numpy())
     assert sorted(left(compiled)) == sorted(names)

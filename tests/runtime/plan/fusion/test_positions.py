@@ -58,5 +58,5 @@ def test_convolutions_of_one_position_are_layers(name: str) -> None:
             BIAS.set(BIAS.value + 0.5)
         assert_close(compiled(x).numpy(), function(x).numpy())
     steps = optimized(compiled).steps
-    found = [step.primitive.name for step in steps if isinstance(step, Step)]
-    assert sorted(found) == sorted(names)
+    actual = [step.primitive.name for step in steps if isinstance(step, Step)]
+    assert sorted(actual) == sorted(names)

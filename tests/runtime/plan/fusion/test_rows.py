@@ -37,10 +37,10 @@ def test_gradient_descent(shape: Any, axis: int, numpy: bool) -> None:
 
     def step(box: Any) -> Any:
         def run(index: Any, rate: Any) -> Any:
-            found = loss(box, index, axis)
-            grad = found.backward()[box]
+            result = loss(box, index, axis)
+            grad = result.backward()[box]
             box.set(box.value.detach() - grad * rate * 0.5)
-            return found.detach()
+            return result.detach()
 
         return run
 
@@ -88,10 +88,10 @@ def test_rows_that_become_infinite_are_seen() -> None:
         with np.errstate(all="ignore"):
             rows = plain[[2, 5]]
             plain[[2, 5]] = rows - 3 * rows * rows * np.float32(rate)
-        found = compiled(burn.tensor([2, 5]), burn.tensor(rate))
+        actual = compiled(burn.tensor([2, 5]), burn.tensor(rate))
         np.testing.assert_allclose(box.numpy(), plain, rtol=1e-4)
         expected = np.maximum(plain, 0).sum()
-        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4)
+        np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-4)
 
 
 @needs_onednn
@@ -103,10 +103,10 @@ def test_gradients_of_views(key: Any) -> None:
     x = burn.from_numpy(normal(4, 5))
     y = burn.from_numpy(np.asarray(normal(4, 5, seed=1)[key]))
     for _ in range(3):
-        found = compiled(x, y).numpy()
+        actual = compiled(x, y).numpy()
     expected = x.numpy().copy()
     expected[key] += y.numpy()
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize(

@@ -70,10 +70,10 @@ def test_what_is_left_computes_the_same(name: str) -> None:
         expected = function(x)
         compiled = burn.compile(function)
         for _ in range(3):
-            found = compiled(x)
-        pairs = [(found, expected)]
+            actual = compiled(x)
+        pairs = [(actual, expected)]
         if isinstance(expected, list):
-            pairs = list(zip(found, expected, strict=True))
+            pairs = list(zip(actual, expected, strict=True))
         for one, other in pairs:
             assert_close(one.numpy(), other.numpy())
     assert left(compiled) == names.split()

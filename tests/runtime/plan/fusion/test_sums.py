@@ -44,11 +44,11 @@ def test_it_is_the_sum(name: str, numpy: bool) -> None:
         given = (burn.from_numpy(x), burn.from_numpy(y))
         if numpy:
             with engine.numpy_only():
-                found = compiled(*given)
+                actual = compiled(*given)
         else:
-            found = compiled(*given)
+            actual = compiled(*given)
         expected = np.sum(np.tanh(x) * np.tanh(y), axis) + np.float32(1)
-        assert_close(found.numpy(), expected)
+        assert_close(actual.numpy(), expected)
     assert ("matmul" in left(compiled)) == joined
     assert ("sum" in left(compiled)) != joined
 

@@ -120,13 +120,13 @@ def test_operands_in_one_memory(name: str, numpy: bool) -> None:
         before = x.numpy().copy()
         if numpy:
             with engine.numpy_only():
-                found = compiled(x)
+                actual = compiled(x)
         else:
-            found = compiled(x)
+            actual = compiled(x)
         with engine.numpy_only():
             expected = function(x)
         np.testing.assert_array_equal(x.numpy(), before)
-        for a, b in zip(leaves(found), leaves(expected), strict=True):
+        for a, b in zip(leaves(actual), leaves(expected), strict=True):
             assert_close(a.numpy(), b.numpy(), 1e-4)
     assert not compiled.notes
 
@@ -140,11 +140,11 @@ def test_what_is_kept_of_a_run_stays() -> None:
     runs = []
     for seed in range(4):
         x = burn.from_numpy(normal(7, 16, seed=seed))
-        found = compiled(x)
-        runs.append((found, [y.numpy().copy() for y in found]))
-        found[0].data[...] = 5.0  # memory of its own: nobody else sees it
-    for found, copies in runs:
-        for y, copy in zip(found[1:], copies[1:], strict=True):
+        actual = compiled(x)
+        runs.append((actual, [y.numpy().copy() for y in actual]))
+        actual[0].data[...] = 5.0  # memory of its own: nobody else sees it
+    for actual, copies in runs:
+        for y, copy in zip(actual[1:], copies[1:], strict=True):
             np.testing.assert_array_equal(y.numpy(), copy)
     x = burn.from_numpy(normal(7, 16, seed=1))
     np.testing.assert_allclose(compiled(x)[0].numpy(), runs[1][1][0], rtol=1e-6)

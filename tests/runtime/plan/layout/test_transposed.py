@@ -80,12 +80,12 @@ def test_axes_have_several_names(axes: tuple[int, int]) -> None:
     compiled = burn.compile(lambda x: ops.transpose(ops.tanh(x), *axes))
     for seed in range(3):
         x = normal(4, 7, seed=seed)
-        found = compiled(burn.from_numpy(x)).numpy()
-        assert_close(found, np.swapaxes(np.tanh(x), *axes))
+        actual = compiled(burn.from_numpy(x)).numpy()
+        assert_close(actual, np.swapaxes(np.tanh(x), *axes))
     given = {"first": axes[0], "second": axes[1]}
     named = burn.compile(lambda x: ops.transpose(ops.tanh(x), **given))
     for _ in range(2):
-        assert_close(named(burn.from_numpy(x)).numpy(), found)
+        assert_close(named(burn.from_numpy(x)).numpy(), actual)
 
 
 class Attention(nn.Module):

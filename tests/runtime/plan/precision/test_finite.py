@@ -35,13 +35,13 @@ def test_numbers_whose_sum_overflows() -> None:
 def test_one_look_at_many_numbers(bad: float, place: int) -> None:
     x = normal(8, 320, 330)
     for given in (x, x.transpose(2, 0, 1)):
-        found = total(given)
-        assert found is not None
-        np.testing.assert_allclose(found, x.sum(dtype=np.float64), atol=0.1)
+        actual = total(given)
+        assert actual is not None
+        np.testing.assert_allclose(actual, x.sum(dtype=np.float64), atol=0.1)
     x.flat[place] = bad
-    found = total(x)
-    assert found is not None
-    assert not np.isfinite(found)
+    actual = total(x)
+    assert actual is not None
+    assert not np.isfinite(actual)
     assert not is_finite(x)
 
 
@@ -64,5 +64,5 @@ def test_large_inputs_that_are_not_finite(bad: float) -> None:
     for _ in range(3):
         plan(burn.from_numpy(x))
     x[3, 4, 5] = bad
-    found = plan(burn.from_numpy(x)).numpy()
-    np.testing.assert_array_equal(found, run(burn.from_numpy(x)).numpy())
+    actual = plan(burn.from_numpy(x)).numpy()
+    np.testing.assert_array_equal(actual, run(burn.from_numpy(x)).numpy())

@@ -102,8 +102,8 @@ def test_one_element_of_a_row_that_is_not_finite(end: Any, column: int) -> None:
     for _ in range(3):
         plan(burn.from_numpy(images))
     images[3, column] = 100.0
-    found = plan(burn.from_numpy(images)).numpy()
-    np.testing.assert_array_equal(np.isnan(found).sum(1), 256 * (np.arange(64) == 3))
+    actual = plan(burn.from_numpy(images)).numpy()
+    np.testing.assert_array_equal(np.isnan(actual).sum(1), 256 * (np.arange(64) == 3))
 
 
 def test_gradients_that_overflow() -> None:
@@ -134,11 +134,11 @@ def compare(
     for scale in (1e-3, 1e-3, 1e3, 1e3, 1e-3, 30.0, 1e-3):
         x = burn.from_numpy(images * np.float32(scale))
         runs = eager(function, x)
-        found, expected, message = plan(x).numpy(), runs[0], f"{name} of {scale}"
+        result, expected, message = plan(x).numpy(), runs[0], f"{name} of {scale}"
         finite = np.isfinite(expected)
         most = float(np.abs(expected[finite]).max(initial=0.0)) or 1.0
         is_certain = np.all([are_alike(run, expected, most) for run in runs], axis=0)
-        is_right = are_alike(found, expected, most)
+        is_right = are_alike(result, expected, most)
         assert is_right[is_certain].all(), message
     assert not plan.notes
 
@@ -155,9 +155,9 @@ def eager(function: Callable[[Any], Any], x: Any) -> list[Any]:
 
     Whether a sum overflows on the way depends on its order.
     """
-    found = [function(x).numpy()]
+    results = [function(x).numpy()]
     with engine.numpy_only():
-        found.append(function(x).numpy())
+        results.append(function(x).numpy())
     with engine.whatever_size():
-        found += [function(x).numpy() for _ in range(2)]
-    return found
+        results += [function(x).numpy() for _ in range(2)]
+    return results

@@ -53,11 +53,11 @@ def steps(function: Compiled[Any, Any]) -> list[tuple[str, Any]]:
     ]
 
 
-def noise(found: Any, expected: Any) -> float:
+def noise(actual: Any, expected: Any) -> float:
     """The size of the difference, by that of what is expected."""
-    found, expected = found.numpy(), expected.numpy()
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-    return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
+    actual, expected = actual.numpy(), expected.numpy()
+    assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
+    return float(np.linalg.norm(actual - expected) / np.linalg.norm(expected))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -76,9 +76,9 @@ def test_what_is_of_bfloat16() -> None:
     model, x = Net(), images()
     function = burn.compile(model, precision="bf16")
     function(x)
-    found = [step for step in steps(function) if step[0] != "cast"]
+    actual = [step for step in steps(function) if step[0] != "cast"]
     narrow = ["conv_then", "max_pool", "conv_then", "conv_then"]
-    assert found == [
+    assert actual == [
         *((name, bfloat16) for name in narrow),
         ("mean", np.float32),
         ("linear_then", bfloat16),
@@ -90,12 +90,12 @@ def test_what_is_of_integers() -> None:
     model, x = Net(), images()
     function = burn.compile(model, precision="int8", calibration=[x])
     function(x)
-    found = [
+    actual = [
         (name, dtype)
         for name, dtype in steps(function)
         if name not in ("scale_of_weights", "quantize")
     ]
-    assert found == [
+    assert actual == [
         ("to_integers", int8),
         ("conv_of_integers", uint8),
         ("max_pool", uint8),
@@ -149,9 +149,9 @@ def test_branches(precision: str) -> None:
         return y - layers[1](x)
 
     given = [burn.from_numpy(normal(4, 8, seed=1) + shift) for shift in (1, -1)]
-    made = compiled(function, precision, *((x,) for x in given))
+    result = compiled(function, precision, *((x,) for x in given))
     for x in [*given, *given]:
-        assert 0 < noise(made(x), function(x)) < 0.05
+        assert 0 < noise(result(x), function(x)) < 0.05
 
 
 def test_a_function_that_sets_boxes_is_of_float32() -> None:
@@ -162,12 +162,12 @@ def test_a_function_that_sets_boxes_is_of_float32() -> None:
         return layer(x)
 
     x = burn.from_numpy(normal(4, 8))
-    made = burn.compile(function, precision="bf16")
+    result = burn.compile(function, precision="bf16")
     before = count.value.numpy().copy()
     for _ in range(3):
-        np.testing.assert_allclose(made(x).numpy(), layer(x).numpy(), 1e-5, 1e-6)
+        np.testing.assert_allclose(result(x).numpy(), layer(x).numpy(), 1e-5, 1e-6)
     np.testing.assert_allclose(count.value.numpy(), before + 3)
-    assert "bf16 is not used: it sets boxes" in made.notes
+    assert "bf16 is not used: it sets boxes" in result.notes
 
 
 def test_scales_of_the_model() -> None:
@@ -189,12 +189,12 @@ def test_scales_of_the_model() -> None:
         return ops.dequantize(y, held["after"])
 
     x = burn.from_numpy(normal(2, 4, 9, 7))
-    made = burn.compile(function, precision="int8")
-    made(x)
-    names = [name for name, _ in steps(made)]
+    built = burn.compile(function, precision="int8")
+    built(x)
+    names = [name for name, _ in steps(built)]
     assert names == ["to_integers", "conv_of_integers", "from_integers"]
-    found, expected = made(x).numpy(), function(x).numpy()
-    difference = np.abs(found - expected)
+    result, expected = built(x).numpy(), function(x).numpy()
+    difference = np.abs(result - expected)
     assert difference.max() < 0.041
     assert np.mean(difference > 1e-6) < 0.02
 
@@ -232,13 +232,13 @@ class Quantized(nn.Module):
 
 def test_a_block_that_is_quantized() -> None:
     model, x = Quantized(), burn.from_numpy(normal(2, 6, 9, 7) * 2)
-    made = burn.compile(model, precision="int8")
-    made(x)
-    names = [name for name, _ in steps(made) if name != "reshape"]
+    built = burn.compile(model, precision="int8")
+    built(x)
+    names = [name for name, _ in steps(built) if name != "reshape"]
     layers = ["to_integers", "max_pool", "conv_of_integers", "conv_of_integers"]
     assert names == [*layers, "from_integers"]
-    found, expected = made(x).numpy(), model(x).numpy()
-    difference = np.abs(found - expected)
+    result, expected = built(x).numpy(), model(x).numpy()
+    difference = np.abs(result - expected)
     assert difference.max() < 0.051
     assert np.mean(difference > 1e-6) < 0.25
     assert len(np.unique(expected)) > 40
@@ -256,10 +256,10 @@ def test_products_with_weights_that_are_quantized_by_columns() -> None:
         return x @ ops.dequantize(held, by, axis=1)
 
     x = burn.from_numpy(normal(5, 12))
-    made = burn.compile(function, precision="int8")
-    made(x)
-    assert ("linear_of_integers", np.float32) in steps(made)
-    assert noise(made(x), function(x)) < 1e-4
+    result = burn.compile(function, precision="int8")
+    result(x)
+    assert ("linear_of_integers", np.float32) in steps(result)
+    assert noise(result(x), function(x)) < 1e-4
 
 
 def test_the_accuracy_is_that_of_the_examples() -> None:
@@ -304,9 +304,9 @@ def test_without_examples_and_scales_nothing_is_of_integers() -> None:
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_images_are_cast_and_turned_in_one_pass(precision: str) -> None:
     layer, x = nn.Conv2d(3, 8, 3), images()
-    made = compiled(layer, precision, x)
-    assert 0 < noise(made(x), layer(x)) < 0.05
-    node = program_of(made)._node
+    result = compiled(layer, precision, x)
+    assert 0 < noise(result(x), layer(x)) < 0.05
+    node = program_of(result)._node
     assert node is not None
     calls = node.sequence
     assert len(calls) == {"bf16": 3, "int8": 2}[precision]
@@ -320,9 +320,9 @@ def test_weights_of_float32_are_not_kept_packed(precision: str) -> None:
     model, x = Net(), images()
     gc.collect()
     before = session.packed.size()
-    made = compiled(model, precision, x)
+    result = compiled(model, precision, x)
     for _ in range(3):
-        made(x)
+        result(x)
     gc.collect()
     assert session.packed.size() <= before
     assert noise(model(x), burn.compile(model)(x)) < 1e-5
@@ -375,10 +375,10 @@ def test_what_is_between_products(name: str, precision: str) -> None:
         return layers[1](y), y
 
     x = burn.from_numpy(normal(2, 5, 12))
-    made = compiled(function, precision, x)
-    made(x)
-    for found, expected in zip(made(x), function(x), strict=True):
-        assert noise(found, expected) < 0.05
+    result = compiled(function, precision, x)
+    result(x)
+    for actual, expected in zip(result(x), function(x), strict=True):
+        assert noise(actual, expected) < 0.05
 
 
 def test_a_result_that_is_used_in_both_precisions() -> None:
@@ -390,7 +390,7 @@ def test_a_result_that_is_used_in_both_precisions() -> None:
 
     x = burn.from_numpy(normal(2, 5, 12))
     for precision in PRECISIONS:
-        made = compiled(function, precision, x)
-        made(x)
-        for found, expected in zip(made(x), function(x), strict=True):
-            assert 0 < noise(found, expected) < 0.05
+        result = compiled(function, precision, x)
+        result(x)
+        for actual, expected in zip(result(x), function(x), strict=True):
+            assert 0 < noise(actual, expected) < 0.05
