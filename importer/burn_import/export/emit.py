@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ class Emitter:
         self.writer = GraphWriter(opset)
         self.values: dict[int, Value] = {}
         self._boxes: dict[Box, Value] = {}
+        #: Values that have the name of an output, by the name before.
+        self._renamed: dict[str, Value] = {}
 
     def graph(
         self, inputs: Sequence[str], outputs: Sequence[tuple[str, Any]], name: str
@@ -167,15 +170,28 @@ class Emitter:
         return Value("", array.shape, array.dtype, array)
 
     def _output(self, name: str, leaf: Any) -> onnx.ValueInfoProto:
+        """A result under its name: the node that computes it has it, if it can."""
         value = self._argument(leaf)
         if not isinstance(value, Value):
-            array = np.asarray(value)
-            value = Value("", array.shape, array.dtype, array)
-        operand = self.writer._operand(value)
-        self.writer.nodes.append(
-            helper.make_node("Identity", [operand], [name], name=self.writer.unique(f"/{name}"))
-        )
+            value = self._constant(value)
+        if not value.name:
+            value = self.writer.constant(value.constant)
+        if value.name in self._renamed or not self._rename(value.name, name):
+            self.writer.identity(self._renamed.get(value.name, value), name)
+        self._renamed.setdefault(value.name, replace(value, name=name))
         return _info(name, value.shape, value.dtype)
+
+    def _rename(self, old: str, new: str) -> bool:
+        """Call a value ``new`` everywhere; false if no node computes it."""
+        nodes = self.writer.nodes
+        if not any(old in node.output for node in nodes):
+            return False
+        for node in nodes:
+            for names in (node.input, node.output):
+                for position, name in enumerate(names):
+                    if name == old:
+                        names[position] = new
+        return True
 
     def _unused(self, outputs: Sequence[str]) -> set[str]:
         used = {name for node in self.writer.nodes for name in node.input}

@@ -13,6 +13,7 @@ from onnx import helper
 
 from burn import dtypes
 from burn.backend.arrays import ArrayBackend, default_device
+from burn.nn import Module
 from burn.plan.pytree import is_named, mapped
 from burn.plan.recorder import innermost
 from burn.tensor import Tensor, tensor
@@ -53,8 +54,8 @@ def export_onnx(
     """Write ``model`` as an ONNX file, and return what was written.
 
     The model is run on ``example`` and its primitives are recorded; each becomes ONNX
-    nodes. Parameters become initializers under their keys. ``model`` is a module, or
-    any function of tensors.
+    nodes. Parameters become initializers under their keys. ``model`` is a module, which
+    is exported as it is outside of training, or any function of tensors.
 
     Args:
         example: a tensor (or NumPy array), a tuple of the positional arguments, or a
@@ -81,6 +82,8 @@ def export_onnx(
     """
     if opset not in IR_VERSIONS:
         raise ValueError(f"expected an opset from 17 to 23, got {opset}")
+    if isinstance(model, Module):
+        model = model.valid()
     args, named = arguments(example)
     names = list(input_names) or input_names_of(model, args, named)
     program = recorded(model, args, named, names, dynamic or {}, specialize=specialize)
@@ -112,6 +115,8 @@ def arguments(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the positional and named arguments of an example, as tensors."""
 
     def as_tensor(leaf: Any) -> Any:
+        if type(leaf) is Tensor:
+            return innermost(leaf)
         return tensor(leaf) if isinstance(leaf, np.ndarray | np.generic) else leaf
 
     given = mapped(as_tensor, example)

@@ -15,7 +15,6 @@ from burn.record import atomic_write
 from burn.record.atomic import atomic_file
 from burn_import.export.errors import ExportError, VerificationError
 from burn_import.export.session import difference, run_model
-from burn_import.export.writer import element_type
 from burn_import.output import OutputRefused
 
 #: Protobuf's limit is 2 GiB for the whole file.
@@ -59,37 +58,53 @@ def write_onnx(
         ExportError: the model does not pass ONNX's checker.
         VerificationError: its results differ from ``expected``.
     """
-    total = sum(_size(array) for array in arrays.values())
-    external = external_data or total > _LARGEST
-    data = path.with_name(path.name + ".data")
-    check_new(path, *([data] if external else []), force=force)
-    if total <= _LARGEST:
-        whole = onnx.ModelProto()
-        whole.CopyFrom(proto)
-        whole.graph.initializer.extend(_tensor(k, v) for k, v in arrays.items())
-        check(whole)
-        worst, engine = _verified(whole, expected)
-        if not external:
-            atomic_write(path, whole.SerializeToString(deterministic=True))
-            return Exported(path, None, worst, engine, list(notes))
+    proto.graph.initializer.extend(_tensor(k, v) for k, v in arrays.items())
+    is_large = proto.ByteSize() > _LARGEST
+    external = external_data or is_large
+    check_new(path, *([data_path(path)] if external else []), force=force)
+    worst, engine = None, ""
+    if is_large:
+        notes = [*notes, "larger than 2 GB: neither checked nor compared"]
     else:
-        worst, engine = None, ""
-        notes = [*notes, "larger than 2 GB: not checked, and not compared"]
-    with atomic_file(data) as file:
-        offset = 0
-        for name, array in arrays.items():
-            if _size(array) < _INLINE or array.dtype == object:
-                proto.graph.initializer.append(_tensor(name, array))
-                continue
-            file.write(b"\0" * (-offset % _ALIGNMENT))
-            offset += -offset % _ALIGNMENT
-            content = _bytes(array)
-            file.write(content)
-            stored = _external(name, array, data.name, offset, len(content))
-            proto.graph.initializer.append(stored)
-            offset += len(content)
-    atomic_write(path, proto.SerializeToString(deterministic=True))
+        check(proto)
+        worst, engine = _verified(proto, expected)
+    data = write_proto(proto, path, external=external)
     return Exported(path, data, worst, engine, list(notes))
+
+
+def data_path(path: Path) -> Path:
+    """Return the file of external data of the model at ``path``."""
+    return path.with_name(path.name + ".data")
+
+
+def write_proto(proto: onnx.ModelProto, path: Path, *, external: bool) -> Path | None:
+    """Write a model, ``external`` with a file for its large initializers.
+
+    Each file is replaced in one step, the data first. The path of the data is returned.
+    """
+    data = data_path(path) if external else None
+    if data is not None:
+        with atomic_file(data) as file:
+            offset = 0
+            for stored in proto.graph.initializer:
+                if len(stored.raw_data) < _INLINE:
+                    continue
+                gap = -offset % _ALIGNMENT
+                file.write(b"\0" * gap + stored.raw_data)
+                _refer(stored, data.name, offset + gap)
+                offset += gap + int(stored.external_data[2].value)
+    atomic_write(path, proto.SerializeToString(deterministic=True))
+    return data
+
+
+def _refer(stored: onnx.TensorProto, location: str, offset: int) -> None:
+    """Replace the contents of ``stored`` by their position in a file."""
+    entries = {"location": location, "offset": offset, "length": len(stored.raw_data)}
+    stored.ClearField("raw_data")
+    stored.ClearField("external_data")
+    stored.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in entries.items():
+        stored.external_data.add(key=key, value=str(value))
 
 
 def check_new(*paths: Path, force: bool) -> None:
@@ -136,28 +151,9 @@ def _verified(
     return worst, engine
 
 
-def _size(array: np.ndarray[Any, Any]) -> int:
-    return array.nbytes
-
-
-def _bytes(array: np.ndarray[Any, Any]) -> bytes:
-    return np.ascontiguousarray(array).tobytes()
-
-
 def _tensor(name: str, array: np.ndarray[Any, Any]) -> onnx.TensorProto:
     if array.dtype == object:
         texts = [str(text).encode() for text in array.ravel()]
         return helper.make_tensor(name, onnx.TensorProto.STRING, array.shape, texts)
     return onnx.numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
 
-
-def _external(
-    name: str, array: np.ndarray[Any, Any], location: str, offset: int, length: int
-) -> onnx.TensorProto:
-    stored = onnx.TensorProto(name=name, dims=array.shape)
-    stored.data_type = element_type(array.dtype)
-    stored.data_location = onnx.TensorProto.EXTERNAL
-    entries = {"location": location, "offset": str(offset), "length": str(length)}
-    for key, value in entries.items():
-        stored.external_data.add(key=key, value=value)
-    return stored

@@ -133,6 +133,9 @@ def align(recordings: Sequence[Recording]) -> Program:
         elif isinstance(step, Step):
             _check_same(steps, source, runs)
             program.calls.append(merge.call(steps, source))
+    for recorded, run in zip(events, runs, strict=True):
+        if len(recorded) != len(events[0]):
+            raise _other_calls(first.recorder.sources[-1], run)
     program.reads |= {
         e.place: e.box for e in events[0][len(first.recorder.sources) :] if isinstance(e, Read)
     }
@@ -152,11 +155,15 @@ def _check_same(steps: Sequence[Any], source: Source, runs: Sequence[Sizes]) -> 
             or other.primitive is not first.primitive
             or other.outputs != first.outputs
         ):
-            shown = ", ".join(f"{name}={size}" for name, size in run.items())
-            raise ExportError(
-                f"{source}: with {shown} the module calls other operations than with "
-                "the example (a loop or a branch of Python); leave this extent fixed"
-            )
+            raise _other_calls(source, run)
+
+
+def _other_calls(source: Source, run: Sizes) -> ExportError:
+    shown = ", ".join(f"{name}={size}" for name, size in run.items())
+    return ExportError(
+        f"{source}: with {shown} the module calls other operations than with "
+        "the example (a loop or a branch of Python); leave this extent fixed"
+    )
 
 
 def _equal(a: Any, b: Any) -> bool:

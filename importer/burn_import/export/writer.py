@@ -117,6 +117,11 @@ class GraphWriter:
         kind = dtype or next(v.dtype for v in inputs if isinstance(v, Value))
         return [Value(result, (), kind) for result in results]
 
+    def identity(self, value: Value, name: str) -> None:
+        """Append a node that gives ``value`` the name of an output."""
+        operands, label = [self._operand(value)], self.unique(f"/{name}")
+        self.nodes.append(helper.make_node("Identity", operands, [name], name=label))
+
     def _operand(self, item: Any) -> str:
         if item is None:
             return ""

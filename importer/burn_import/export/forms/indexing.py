@@ -198,3 +198,11 @@ def scatter_elements(
         axis=axis,
         reduction=reduction,
     )
+
+
+@form("reverse_sequence")
+def reverse_sequence(
+    w: GraphWriter, x: Value, lengths: Any, *, batch_axis: int = 1, time_axis: int = 0
+) -> Value:
+    counts = index(w, lengths)
+    return w.node("ReverseSequence", x, counts, batch_axis=batch_axis, time_axis=time_axis)

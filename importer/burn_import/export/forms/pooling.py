@@ -96,12 +96,14 @@ def resize(
     w: GraphWriter, x: Value, scales: Any = None, sizes: Any = None, roi: Any = None, **options: Any
 ) -> Value:
     given = {k: v for k, v in options.items() if v is not None}
-    axes = given.pop("axes", None)
+    axes: Any = given.pop("axes", None)
     for name in ("antialias", "exclude_outside"):
         if name in given:
             given[name] = int(given[name])
     if given.get("coordinate_transformation_mode") == "pytorch_align_corners":
+        # Extents are rounded first, as they are where sizes are given.
         given["coordinate_transformation_mode"] = "align_corners"
+        axes, scales, sizes = None, None, list(w.out[0][0])
     if given.get("antialias") or "keep_aspect_ratio_policy" in given:
         w.require(18, "Resize with antialias or keep_aspect_ratio_policy")
     if axes is not None:
