@@ -11,8 +11,8 @@ import burn
 from burn import Autodiff, Buffer, Cpu, Tensor, nn, ops
 from burn_import import export_onnx, load
 from burn_import.export.errors import ExportError, VerificationError
-from burn_import.export.session import run_model
 from burn_import.output import OutputRefused
+from burn_import.verification.session import run_model
 from tests.golden.make import BUILDERS
 from tests.golden.test_golden import cases
 from tests.modules import Array, call

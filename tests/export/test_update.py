@@ -28,12 +28,17 @@ def trained(path: Path) -> dict[str, Array]:
     """Return the weights of a model, each float a little larger."""
     state = load(path).state_dict()
     arrays = {key: value.numpy() for key, value in state.items()}
-    return {k: a * 1.01 + 0.001 if a.dtype.kind == "f" else a for k, a in arrays.items()}
+    return {
+        k: a * 1.01 + 0.001 if a.dtype.kind == "f" else a for k, a in arrays.items()
+    }
 
 
 @pytest.mark.parametrize("name", UPDATED)
 def test_an_updated_file_has_the_trained_weights(name: str, tmp_path: Path) -> None:
-    weights = {k: v.astype(np.float32) if v.dtype.kind == "f" else v for k, v in trained(path_of(name)).items()}
+    weights = {
+        k: v.astype(np.float32) if v.dtype.kind == "f" else v
+        for k, v in trained(path_of(name)).items()
+    }
     output = tmp_path / "out.onnx"
     report = update_onnx(path_of(name), weights, output)
     assert report.replaced and not report.without and not report.missing
@@ -75,8 +80,8 @@ def two_layers() -> onnx.ModelProto:
         helper.make_node("Add", ["second.bias", "c"], ["y"]),
     ]
     arrays = {
-        **{"onnx::MatMul_1": weight, "onnx::MatMul_2": weight},
-        **{"first.bias": bias, "second.bias": bias},
+        "onnx::MatMul_1": weight, "onnx::MatMul_2": weight,
+        "first.bias": bias, "second.bias": bias,
     }
     stored = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4])
@@ -106,7 +111,9 @@ def test_tensors_of_equal_contents_are_told_apart(tmp_path: Path) -> None:
 def test_weights_without_a_counterpart_are_listed(tmp_path: Path) -> None:
     path, output = path_of("lstm"), tmp_path / "out.onnx"
     weights = trained(path)
-    weights = {k: v.astype(np.float32) for k, v in weights.items()} | {"head.scale": np.ones(3)}
+    weights = {k: v.astype(np.float32) for k, v in weights.items()} | {
+        "head.scale": np.ones(3)
+    }
     with pytest.raises(ExportError) as caught:
         update_onnx(path, weights, output)
     assert "head.scale (no key)" in str(caught.value)

@@ -12,7 +12,7 @@ import pytest
 import burn
 from burn_import import export_onnx, load
 from burn_import.export.errors import ExportError
-from burn_import.export.session import difference
+from burn_import.verification.session import difference
 from tests.modules import call, value_names
 
 #: Models that a graph without control flow cannot be, by the reason.

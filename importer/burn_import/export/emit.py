@@ -134,7 +134,8 @@ class Emitter:
         else:
             like = next(o.dtype for o in operands if isinstance(o, Value))
             operands = [
-                writer.scalar(o, like) if isinstance(o, int | float) else o for o in operands
+                writer.scalar(o, like) if isinstance(o, int | float) else o
+                for o in operands
             ]
         attrs = {}
         for name, attribute in inverse.attributes.items():

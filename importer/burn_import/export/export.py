@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 from onnx import helper
 
-from burn import dtypes
+import burn_import.export.forms  # noqa: F401  fills the table
 from burn.backend.arrays import ArrayBackend, default_device
 from burn.nn import Module
 from burn.plan.pytree import is_named, mapped
@@ -24,15 +23,13 @@ from burn_import.export.files import Exported, write_onnx
 from burn_import.export.program import Program, Recording, align, record
 from burn_import.export.recorder import ExportRecorder, boxes_by_name, paths_of
 from burn_import.version import VERSION
-import burn_import.export.forms  # noqa: F401  fills the table
 
 #: The opsets that can be written, and the IR version that came with each.
 IR_VERSIONS = {17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11}
 DEFAULT_OPSET = 20
 #: Composites that are written as one node: their parts have no operators.
 WHOLE = frozenset(
-    ("affine_grid compress grid_sample hardmax instance_norm lp_pool lrn one_hot")
-    .split()
+    ["affine_grid", "compress", "grid_sample", "hardmax", "instance_norm", "lp_pool", "lrn", "one_hot"]
 ) | {"roi_align"}
 Dynamic = Mapping[str, Mapping[int, str]]
 
@@ -125,7 +122,9 @@ def arguments(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (given if type(given) is tuple else (given,)), {}
 
 
-def input_names_of(model: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> list[str]:
+def input_names_of(
+    model: Any, args: tuple[Any, ...], named: Mapping[str, Any]
+) -> list[str]:
     """Return a name for each tensor among the arguments."""
     try:
         call = model.__call__ if hasattr(model, "boxes") else model
@@ -164,7 +163,9 @@ def _outputs(result: Any, given: Sequence[str]) -> list[tuple[str, Any]]:
         ValueError: there are more or fewer names than results.
     """
     if isinstance(result, dict) or is_named(type(result)):
-        pairs = result.items() if isinstance(result, dict) else zip(result._fields, result)
+        pairs = (
+            result.items() if isinstance(result, dict) else zip(result._fields, result)
+        )
         outputs = [leaf for key, value in pairs for leaf in leaves(value, str(key))]
     else:
         outputs = list(leaves(result, "output"))
@@ -187,19 +188,27 @@ def recorded(
     specialize: bool,
 ) -> Program:
     """Return the program of a model, run once and for each named extent again."""
-    tensors = [leaf for value in (*args, *named.values()) for _, leaf in leaves(value, "")]
+    tensors = [
+        leaf for value in (*args, *named.values()) for _, leaf in leaves(value, "")
+    ]
     tensors = [leaf for leaf in tensors if type(leaf) is Tensor]
     axes = _axes(tensors, names, dynamic)
     device = _device(tensors)
 
     def run(sizes: Sizes) -> Recording:
         recorder = ExportRecorder(
-            *(device, paths_of(model), WHOLE), symbolic=bool(axes), specialize=specialize
+            *(device, paths_of(model), WHOLE),
+            symbolic=bool(axes),
+            specialize=specialize,
         )
         order = iter(range(len(tensors)))
 
         def resized(leaf: Any) -> Any:
-            return _resized(leaf, next(order), axes, sizes) if type(leaf) is Tensor else leaf
+            return (
+                _resized(leaf, next(order), axes, sizes)
+                if type(leaf) is Tensor
+                else leaf
+            )
 
         given, by_name = mapped(resized, (list(args), dict(named)))
         return record(model, tuple(given), by_name, recorder, sizes)
@@ -230,15 +239,21 @@ def _axes(
         for axis, extent in extents.items():
             shape = tensors[number].shape
             if not -len(shape) <= axis < len(shape) or not extent.isidentifier():
-                raise ValueError(f"{name}: expected an axis and a name, got {axis}: {extent!r}")
+                raise ValueError(
+                    f"{name}: expected an axis and a name, got {axis}: {extent!r}"
+                )
             size = shape[axis]
             if sizes.setdefault(extent, size) != size:
-                raise ValueError(f"{extent} is {sizes[extent]} and {size} in the example")
+                raise ValueError(
+                    f"{extent} is {sizes[extent]} and {size} in the example"
+                )
             axes[number, axis % len(shape)] = extent
     return axes
 
 
-def _resized(leaf: Tensor, number: int, axes: Mapping[Any, str], sizes: Sizes) -> Tensor:
+def _resized(
+    leaf: Tensor, number: int, axes: Mapping[Any, str], sizes: Sizes
+) -> Tensor:
     """``leaf`` repeated or cut along its named axes."""
     array = innermost(leaf).numpy()
     for (position, axis), name in axes.items():
@@ -285,7 +300,9 @@ def _expected(
     model: Any, args: tuple[Any, ...], named: dict[str, Any], names: Sequence[str]
 ) -> tuple[dict[str, Any], list[Any]]:
     """The inputs of the example by name, and the model's results."""
-    given = [leaf for value in (*args, *named.values()) for _, leaf in leaves(value, "")]
+    given = [
+        leaf for value in (*args, *named.values()) for _, leaf in leaves(value, "")
+    ]
     arrays = [innermost(leaf).numpy() for leaf in given if type(leaf) is Tensor]
     results = [leaf for _, leaf in leaves(model(*args, **named), "")]
     numbers = [np.asarray(_array(leaf)) for leaf in results]

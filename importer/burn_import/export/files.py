@@ -14,8 +14,8 @@ from onnx import helper
 from burn.record import atomic_write
 from burn.record.atomic import atomic_file
 from burn_import.export.errors import ExportError, VerificationError
-from burn_import.export.session import difference, run_model
 from burn_import.output import OutputRefused
+from burn_import.verification.session import difference, run_model
 
 #: Protobuf's limit is 2 GiB for the whole file.
 _LARGEST = 2**31 - 2**24
@@ -115,7 +115,9 @@ def check_new(*paths: Path, force: bool) -> None:
     """
     for path in paths:
         if path.exists() and not force:
-            raise OutputRefused(f"{path} is there; pass force=True (--force) to replace")
+            raise OutputRefused(
+                f"{path} is there; pass force=True (--force) to replace"
+            )
 
 
 def check(model: onnx.ModelProto) -> None:
@@ -127,7 +129,9 @@ def check(model: onnx.ModelProto) -> None:
     try:
         onnx.checker.check_model(model, full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        raise ExportError(f"ONNX's checker refuses the exported model: {error}") from error
+        raise ExportError(
+            f"ONNX's checker refuses the exported model: {error}"
+        ) from error
 
 
 def _verified(
@@ -155,5 +159,6 @@ def _tensor(name: str, array: np.ndarray[Any, Any]) -> onnx.TensorProto:
     if array.dtype == object:
         texts = [str(text).encode() for text in array.ravel()]
         return helper.make_tensor(name, onnx.TensorProto.STRING, array.shape, texts)
-    return onnx.numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
-
+    return onnx.numpy_helper.from_array(
+        np.ascontiguousarray(array).reshape(array.shape), name
+    )

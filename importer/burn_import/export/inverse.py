@@ -145,7 +145,9 @@ def _differences(
 ) -> list[str]:
     names = (a.keys() | b.keys()) - set(operands)
     return sorted(
-        n for n in names if a.get(n, default_of(primitive, n)) != b.get(n, default_of(primitive, n))
+        n
+        for n in names
+        if a.get(n, default_of(primitive, n)) != b.get(n, default_of(primitive, n))
     )
 
 

@@ -1,4 +1,4 @@
-"""Recordings of a function, aligned: steps with symbolic extents, ready to be written."""
+"""Recordings of a function, aligned: steps with symbolic extents."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.arrays import ArrayBackend
 from burn.box import Box
 from burn.plan.plan_ir import Read, Slot, Step
 from burn.plan.pytree import mapped
 from burn.plan.recorder import UnplannableError, Value, innermost
 from burn.tensor import Tensor
-from burn_ir.dim import Dim, unnamed
 from burn_import.export.errors import ExportError, Source
 from burn_import.export.extents import Sizes, fit_dim
-from burn_import.export.recorder import ExportRecorder, paths_of
+from burn_import.export.recorder import ExportRecorder
+from burn_ir.dim import Dim, unnamed
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,9 @@ def align(recordings: Sequence[Recording]) -> Program:
     events = [recording.recorder.events for recording in recordings]
     merge = _Merge(runs)
     shapes = zip(*(recording.inputs for recording in recordings), strict=True)
-    program = Program([(merge.shape([t[0] for t in each]), each[0][1]) for each in shapes])
+    program = Program(
+        [(merge.shape([t[0] for t in each]), each[0][1]) for each in shapes]
+    )
     lines = sorted({str(source) for source in first.recorder.reads})
     program.notes = [f"{line}: the value read is that of the example" for line in lines]
     for number, source in enumerate(first.recorder.sources):
@@ -137,7 +138,9 @@ def align(recordings: Sequence[Recording]) -> Program:
         if len(recorded) != len(events[0]):
             raise _other_calls(first.recorder.sources[-1], run)
     program.reads |= {
-        e.place: e.box for e in events[0][len(first.recorder.sources) :] if isinstance(e, Read)
+        e.place: e.box
+        for e in events[0][len(first.recorder.sources) :]
+        if isinstance(e, Read)
     }
     program.result = merge.value([r.result for r in recordings], Source())
     for place, tensor in first.recorder.constants.items():
@@ -180,14 +183,16 @@ class _Merge:
     def call(self, steps: Sequence[Any], source: Source) -> Call:
         """The call that all ``steps`` are runs of."""
         args = tuple(
-            self.value(list(each), source) for each in zip(*(s.args for s in steps), strict=True)
+            self.value(list(each), source)
+            for each in zip(*(s.args for s in steps), strict=True)
         )
         static = {
             name: self.value([s.static[name] for s in steps], source)
             for name in steps[0].static
         }
         shapes = tuple(
-            self.shape(list(each)) for each in zip(*(s.shapes for s in steps), strict=True)
+            self.shape(list(each))
+            for each in zip(*(s.shapes for s in steps), strict=True)
         )
         return Call(steps[0], args, static, shapes, source)
 
@@ -205,13 +210,17 @@ class _Merge:
         if kind is list or kind is tuple or (isinstance(first, tuple)):
             if len({len(value) for value in values}) > 1:
                 raise self._differ(values, source)
-            items = [self.value(list(each), source) for each in zip(*values, strict=True)]
+            items = [
+                self.value(list(each), source) for each in zip(*values, strict=True)
+            ]
             return kind(*items) if hasattr(first, "_fields") else kind(items)
         if kind is dict:
             return {key: self.value([v[key] for v in values], source) for key in first}
         if kind is slice:
             parts = ("start", "stop", "step")
-            bounds = [self.value([getattr(v, p) for v in values], source) for p in parts]
+            bounds = [
+                self.value([getattr(v, p) for v in values], source) for p in parts
+            ]
             return slice(*bounds)
         return self._leaf(values, source)
 

@@ -82,7 +82,9 @@ def update_onnx(
     report.missing = sorted(keys.keys() - arrays.keys())
     _check_shapes(keys, arrays)
     tensors = list(_tensors(model))
-    matches = _matches(original, model, keys, [numpy_helper.to_array(t) for t in tensors])
+    matches = _matches(
+        original, model, keys, [numpy_helper.to_array(t) for t in tensors]
+    )
     _replace(tensors, keys, arrays, matches, report)
     lost = [*report.without, *report.unknown]
     if lost and not partial:
@@ -216,7 +218,9 @@ def _replace(
         if key not in keys:
             continue
         counterparts = matches.get(key, [])
-        if np.array_equal(array.astype(keys[key].dtype), keys[key], equal_nan=_nan(array)):
+        if np.array_equal(
+            array.astype(keys[key].dtype), keys[key], equal_nan=_nan(array)
+        ):
             report.unchanged.append(key)
             for match in counterparts:
                 contents.setdefault(match.number, _contents(array))
@@ -253,4 +257,6 @@ def _set(
 
 def _is_external(path: Path) -> bool:
     model = onnx.load(str(path), load_external_data=False)
-    return any(t.data_location == onnx.TensorProto.EXTERNAL for t in model.graph.initializer)
+    return any(
+        t.data_location == onnx.TensorProto.EXTERNAL for t in model.graph.initializer
+    )

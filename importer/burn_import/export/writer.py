@@ -13,8 +13,8 @@ from onnx import helper
 from burn import dtypes
 from burn.dtypes import DType
 from burn.tensor import Tensor
-from burn_ir.dim import Dim, FloorDiv, Poly
 from burn_import.export.errors import ExportError, Source
+from burn_ir.dim import Dim, FloorDiv, Poly
 
 #: Constants of at most so many elements are written once.
 _SMALL = 64
@@ -85,7 +85,9 @@ class GraphWriter:
                 f"pass opset={opset} or more"
             )
 
-    def node(self, op: str, *inputs: Any, dtype: DType | None = None, **attrs: Any) -> Value:
+    def node(
+        self, op: str, *inputs: Any, dtype: DType | None = None, **attrs: Any
+    ) -> Value:
         """Append a node with one result, and return that.
 
         Inputs are values, None, or integers (an int64 vector). ``dtype`` is that of the

@@ -59,7 +59,11 @@ def softmax(w: GraphWriter, x: Value, *, axis: Any = -1) -> Value:
 def masked_softmax(w: GraphWriter, x: Value) -> Value:
     """Rows of minus infinity have the weight 0 everywhere."""
     largest = reduce(w, "ReduceMax", x, (x.rank - 1,), True)
-    infinite = w.node("IsInf", w.cast(largest, dtypes.float32), dtype=dtypes.bool_, detect_positive=0)
+    infinite = w.node(
+        "IsInf", w.cast(largest, dtypes.float32), dtype=dtypes.bool_, detect_positive=0
+    )
     zero = w.scalar(0.0, x.dtype)
-    weights = w.node("Softmax", w.node("Where", infinite, zero, x, dtype=x.dtype), axis=-1)
+    weights = w.node(
+        "Softmax", w.node("Where", infinite, zero, x, dtype=x.dtype), axis=-1
+    )
     return w.node("Where", infinite, zero, weights, dtype=x.dtype)

@@ -11,9 +11,12 @@ from burn_import.export.writer import GraphWriter, Value
 
 #: Primitives whose operands get one dtype first. The result has it, or is a bool.
 PROMOTING = frozenset(
-    ("add sub mul div trunc_div pow remainder fmod equal not_equal less less_equal")
-    .split()
-) | {"greater", "greater_equal", "maximum", "minimum"}
+    {
+        *("add", "sub", "mul", "div", "trunc_div", "pow", "remainder", "fmod"),
+        *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
+        *("maximum", "minimum"),
+    }
+)
 #: Primitives on truth values.
 LOGICAL = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
 
@@ -123,24 +126,41 @@ def clip(w: GraphWriter, x: Value, low: Any = None, high: Any = None) -> Value:
 
 
 @form("full")
-def full(w: GraphWriter, shape: Any, value: Any, *, dtype: DType | None = None) -> Value:
+def full(
+    w: GraphWriter, shape: Any, value: Any, *, dtype: DType | None = None
+) -> Value:
     return w.node("Expand", w.scalar(value, w.out[0][1]), w.integers(shape))
 
 
 @form("full_like")
-def full_like(w: GraphWriter, x: Value, value: Any, *, dtype: DType | None = None) -> Value:
+def full_like(
+    w: GraphWriter, x: Value, value: Any, *, dtype: DType | None = None
+) -> Value:
     shape = w.node("Shape", x, dtype=dtypes.int64)
     return w.node("Expand", w.scalar(value, w.out[0][1]), shape)
 
 
 @form("arange")
 def arange(
-    w: GraphWriter, start: Any, stop: Any = None, step: Any = 1, *, dtype: DType | None = None
+    w: GraphWriter,
+    start: Any,
+    stop: Any = None,
+    step: Any = 1,
+    *,
+    dtype: DType | None = None,
 ) -> Value:
     if stop is None:
         start, stop = 0, start
     kind = w.out[0][1]
-    work = kind if kind in (dtypes.int64, dtypes.int32, dtypes.float32) else dtypes.int64
-    bounds = [w.node("Reshape", w.scalar(v, work), []) if isinstance(v, Value) and v.shape
-              else w.scalar(v, work) for v in (start, stop, step)]
+    work = (
+        kind if kind in (dtypes.int64, dtypes.int32, dtypes.float32) else dtypes.int64
+    )
+    bounds = [
+        (
+            w.node("Reshape", w.scalar(v, work), [])
+            if isinstance(v, Value) and v.shape
+            else w.scalar(v, work)
+        )
+        for v in (start, stop, step)
+    ]
     return w.cast(w.node("Range", *bounds), kind)

@@ -17,7 +17,12 @@ _MOST = 2**63 - 1
 
 @form("slice")
 def slice_(
-    w: GraphWriter, x: Value, starts: Any, ends: Any, axes: Any = None, steps: Any = None
+    w: GraphWriter,
+    x: Value,
+    starts: Any,
+    ends: Any,
+    axes: Any = None,
+    steps: Any = None,
 ) -> Value:
     given = [None if v is None else w.integers(v) for v in (starts, ends, axes, steps)]
     return w.node("Slice", x, *given)
@@ -37,7 +42,9 @@ def index(w: GraphWriter, indices: Any) -> Value:
 
 
 @form("one_hot_mask")
-def one_hot_mask(w: GraphWriter, indices: Value, depth: Any, *, axis: int = -1) -> Value:
+def one_hot_mask(
+    w: GraphWriter, indices: Value, depth: Any, *, axis: int = -1
+) -> Value:
     values = w.constant(np.asarray([0, 1], np.float32))
     count = w.integers(depth)
     marks = w.node(
@@ -157,7 +164,11 @@ def _gathered(w: GraphWriter, x: Value, arrays: list[tuple[int, Any]]) -> Value:
     count = len(w.out[0][0]) - (x.rank - len(axes))
     if not first:
         return found
-    back = [*range(count, count + first), *range(count), *range(count + first, len(w.out[0][0]))]
+    back = [
+        *range(count, count + first),
+        *range(count),
+        *range(count + first, len(w.out[0][0])),
+    ]
     return w.node("Transpose", found, perm=back)
 
 
@@ -205,4 +216,6 @@ def reverse_sequence(
     w: GraphWriter, x: Value, lengths: Any, *, batch_axis: int = 1, time_axis: int = 0
 ) -> Value:
     counts = index(w, lengths)
-    return w.node("ReverseSequence", x, counts, batch_axis=batch_axis, time_axis=time_axis)
+    return w.node(
+        "ReverseSequence", x, counts, batch_axis=batch_axis, time_axis=time_axis
+    )

@@ -101,7 +101,11 @@ def conv_transpose(
 
 @form("integer_matmul")
 def integer_matmul(
-    w: GraphWriter, x: Value, y: Value, x_zero_point: Any = None, y_zero_point: Any = None
+    w: GraphWriter,
+    x: Value,
+    y: Value,
+    x_zero_point: Any = None,
+    y_zero_point: Any = None,
 ) -> Value:
     zeros = _zero_points(w, (x, x_zero_point), (y, y_zero_point))
     return w.node("MatMulInteger", x, y, *zeros, dtype=dtypes.int32)
@@ -120,7 +124,9 @@ def integer_conv(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Value:
-    attrs = window_attributes(w, x.rank - 2, padding, strides=stride, dilations=dilation)
+    attrs = window_attributes(
+        w, x.rank - 2, padding, strides=stride, dilations=dilation
+    )
     zeros = _zero_points(w, (x, x_zero_point), (weight, weight_zero_point))
     kernel = static_integers(w, weight.shape[2:])
     return w.node(
@@ -150,7 +156,9 @@ def lstm(
     **options: Any,
 ) -> list[Value]:
     states = [h0, c0]
-    return _recurrent(w, "LSTM", x, (weights, r, b), seq_lens, states, [peephole], options)
+    return _recurrent(
+        w, "LSTM", x, (weights, r, b), seq_lens, states, [peephole], options
+    )
 
 
 @form("gru", "rnn")

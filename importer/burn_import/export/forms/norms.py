@@ -129,7 +129,9 @@ def _unit(w: GraphWriter, x: Value, axes: tuple[int, ...], epsilon: float) -> Va
     return w.node("Div", x, w.node("Sqrt", total))
 
 
-def _affine(w: GraphWriter, x: Value, weight: Value | None, bias: Value | None) -> Value:
+def _affine(
+    w: GraphWriter, x: Value, weight: Value | None, bias: Value | None
+) -> Value:
     if weight is not None:
         x = w.node("Mul", x, w.cast(weight, x.dtype))
     return x if bias is None else w.node("Add", x, w.cast(bias, x.dtype))

@@ -93,7 +93,12 @@ def _averages(size: int, count: int) -> np.ndarray[Any, Any]:
 
 @form("resize")
 def resize(
-    w: GraphWriter, x: Value, scales: Any = None, sizes: Any = None, roi: Any = None, **options: Any
+    w: GraphWriter,
+    x: Value,
+    scales: Any = None,
+    sizes: Any = None,
+    roi: Any = None,
+    **options: Any,
 ) -> Value:
     given = {k: v for k, v in options.items() if v is not None}
     axes: Any = given.pop("axes", None)
@@ -157,7 +162,12 @@ def grid_sample(
         mode = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode)
     corners = int(align_corners)
     return w.node(
-        "GridSample", x, grid, mode=mode, padding_mode=padding_mode, align_corners=corners
+        "GridSample",
+        x,
+        grid,
+        mode=mode,
+        padding_mode=padding_mode,
+        align_corners=corners,
     )
 
 
@@ -168,7 +178,9 @@ def roi_align(
     given = dict(options)
     size = per_axis(given.pop("output_size"), 2)
     names = {"output_height": size[0], "output_width": size[1]}
-    return w.node("RoiAlign", x, rois, w.cast(batch_indices, dtypes.int64), **names, **given)
+    return w.node(
+        "RoiAlign", x, rois, w.cast(batch_indices, dtypes.int64), **names, **given
+    )
 
 
 @form("non_max_suppression")
@@ -182,7 +194,9 @@ def non_max_suppression(
     *,
     center_point_box: bool = False,
 ) -> Value:
-    threshold = None if score_threshold is None else w.scalar(score_threshold, dtypes.float32)
+    threshold = (
+        None if score_threshold is None else w.scalar(score_threshold, dtypes.float32)
+    )
     return w.node(
         *("NonMaxSuppression", boxes, scores, w.integers(max_output_boxes)),
         w.scalar(iou_threshold, dtypes.float32),

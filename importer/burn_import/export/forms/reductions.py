@@ -43,7 +43,9 @@ _OPERATORS = {
 
 
 @form(*_OPERATORS)
-def reduction(w: GraphWriter, x: Value, axis: Any = None, *, keepdims: bool = False) -> Value:
+def reduction(
+    w: GraphWriter, x: Value, axis: Any = None, *, keepdims: bool = False
+) -> Value:
     out = w.out[0][1]
     work = dtypes.int32 if x.dtype == dtypes.bool_ and out == dtypes.bool_ else out
     axes = axes_of(w, axis, x.rank)
@@ -52,7 +54,9 @@ def reduction(w: GraphWriter, x: Value, axis: Any = None, *, keepdims: bool = Fa
 
 
 @form("any", "all")
-def truth(w: GraphWriter, x: Value, axis: Any = None, *, keepdims: bool = False) -> Value:
+def truth(
+    w: GraphWriter, x: Value, axis: Any = None, *, keepdims: bool = False
+) -> Value:
     op = "ReduceMax" if w.primitive == "any" else "ReduceMin"
     numbers = w.cast(w.cast(x, dtypes.bool_), dtypes.int32)
     result = reduce(w, op, numbers, axes_of(w, axis, x.rank), keepdims)
@@ -80,7 +84,10 @@ def extreme(
     select_last: bool = False,
 ) -> Value:
     op = "ArgMax" if w.primitive == "argmax" else "ArgMin"
-    options: dict[str, Any] = {"select_last_index": int(select_last), "dtype": dtypes.int64}
+    options: dict[str, Any] = {
+        "select_last_index": int(select_last),
+        "dtype": dtypes.int64,
+    }
     if x.dtype == dtypes.bool_:
         x = w.cast(x, dtypes.int32)
     if axis is not None:
@@ -104,7 +111,9 @@ def topk(
 
 
 @form("argsort")
-def argsort(w: GraphWriter, x: Value, axis: int = -1, *, descending: bool = False) -> Value:
+def argsort(
+    w: GraphWriter, x: Value, axis: int = -1, *, descending: bool = False
+) -> Value:
     axis %= x.rank
     count = w.node("Shape", x, dtype=dtypes.int64, start=axis, end=axis + 1)
     return _top(w, x, count, axis, descending)[1]
@@ -120,7 +129,12 @@ def _top(w: GraphWriter, x: Value, k: Value, axis: int, largest: bool) -> list[V
 
 @form("cumsum")
 def cumsum(
-    w: GraphWriter, x: Value, axis: Any = 0, *, exclusive: bool = False, reverse: bool = False
+    w: GraphWriter,
+    x: Value,
+    axis: Any = 0,
+    *,
+    exclusive: bool = False,
+    reverse: bool = False,
 ) -> Value:
     along = np.asarray(static_integers(w, axis)[0], np.int64)
     work = w.cast(x, w.out[0][1])

@@ -29,7 +29,11 @@ def to_shape(w: GraphWriter, x: Value, shape: tuple[Dim, ...]) -> Value:
     target: list[Any] = list(shape)
     if not any(isinstance(n, int) and n == 0 for n in target):
         for axis, extent in enumerate(target):
-            same = axis < x.rank and not isinstance(extent, int) and x.shape[axis] == extent
+            same = (
+                axis < x.rank
+                and not isinstance(extent, int)
+                and x.shape[axis] == extent
+            )
             target[axis] = 0 if same else extent
         rest = [a for a, n in enumerate(target) if not isinstance(n, int)]
         if len(rest) == 1:
@@ -114,7 +118,13 @@ def tile(w: GraphWriter, x: Value, repeats: Any) -> Value:
 
 @form("pad")
 def pad(
-    w: GraphWriter, x: Value, pads: Any, value: Any = 0, axes: Any = None, *, mode: str = "constant"
+    w: GraphWriter,
+    x: Value,
+    pads: Any,
+    value: Any = 0,
+    axes: Any = None,
+    *,
+    mode: str = "constant",
 ) -> Value:
     if mode == "wrap":
         w.require(19, "Pad with mode wrap")
@@ -188,7 +198,12 @@ def array(w: GraphWriter, values: Any, *, dtype: DType = dtypes.int64) -> Value:
 
 @form("eye")
 def eye(
-    w: GraphWriter, rows: Any, columns: Any = None, k: Any = 0, *, dtype: DType = dtypes.float32
+    w: GraphWriter,
+    rows: Any,
+    columns: Any = None,
+    k: Any = 0,
+    *,
+    dtype: DType = dtypes.float32,
 ) -> Value:
     extents = [rows, rows if columns is None else columns]
     zeros = w.node("Expand", w.scalar(0, dtype), w.integers(extents))

@@ -74,4 +74,6 @@ def difference(actual: Any, expected: Any) -> float:
 def _of_lists(actual: Any, expected: Any) -> float:
     if not isinstance(actual, Sequence) or len(actual) != len(expected):
         return float("inf")
-    return max((difference(*pair) for pair in zip(actual, expected, strict=True)), default=0.0)
+    return max(
+        (difference(*pair) for pair in zip(actual, expected, strict=True)), default=0.0
+    )
