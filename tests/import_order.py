@@ -55,6 +55,8 @@ ORDER = {
         "store",
         "nn",
         "nn/__init__ plan/__init__",
+        "optim",
+        "optim/__init__",
         "__init__",
     ),
     "burn_import": (
