@@ -64,7 +64,8 @@ class Adam(Optimizer):
             grad = decayed(group, x, grad)
         elif group["weight_decay"]:
             x = x * scales["shrink"]
-        first, second = group["betas"]
+        first: float = group["betas"][0]
+        second: float = group["betas"][1]
         mean = state["exp_avg"] * first + grad * (1.0 - first)
         square = state["exp_avg_sq"] * second + grad * grad * (1.0 - second)
         state["exp_avg"], state["exp_avg_sq"] = mean, square
@@ -72,7 +73,8 @@ class Adam(Optimizer):
             square = ops.maximum(state["max_exp_avg_sq"], square)
             state["max_exp_avg_sq"] = square
         eps: float = group["eps"]
-        return x - mean * scales["lr"] / (ops.sqrt(square) * scales["root"] + eps)
+        divisor: Tensor = ops.sqrt(square) * scales["root"] + eps
+        return x - mean * scales["lr"] / divisor
 
 
 class AdamW(Adam):

@@ -131,7 +131,7 @@ class LBFGS:
             start += size
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The history: ``differences``, ``changes`` [pairs, N], ``grad``, ``change`` [N].
+        """``differences`` and ``changes`` [pairs, N], ``grad`` and ``change`` [N].
 
         N is the number of elements of all parameters. Empty before the first step.
         """
