@@ -108,6 +108,8 @@ class CaptureMemory:
         self._packed: dict[tuple[int, Any], Any] = {}
         #: Of the graph alone: graphs may run at the same time.
         self.workspaces = Workspaces()
+        #: Whether fills stand for full dependencies.
+        self.separates = False
         self._mark: Any = None
 
     def separate(self, stream: int) -> None:
@@ -116,6 +118,8 @@ class CaptureMemory:
         An edge from a fill is a full dependency; one between two kernels may be that of
         a programmatic dependent launch.
         """
+        if not self.separates:
+            return
         import cupy
 
         if self._mark is None:
