@@ -196,7 +196,6 @@ class Graphs(threading.local):
 GRAPHS = Graphs()
 
 
-@conv_op.on(Cuda)
 def conv(
     x: Array,
     weight: Array,

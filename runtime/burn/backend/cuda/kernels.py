@@ -3,11 +3,13 @@
 from burn.backend.cuda import (
     activations as activations,
     convolution as convolution,
+    depthwise as depthwise,
     elementwise as elementwise,
     epilogues as epilogues,
     fused_attention as fused_attention,
     fused_convolution as fused_convolution,
     fused_products as fused_products,
+    pooling as pooling,
     products as products,
     rows as rows,
 )

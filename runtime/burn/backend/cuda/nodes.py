@@ -17,7 +17,7 @@ _EDGES = 1 << 14
 
 
 class CudaGraph:
-    """A graph that can be launched. It owns the ``handle`` that a capture ended with."""
+    """A graph that can be launched; it owns the ``handle`` that a capture ends with."""
 
     def __init__(self, handle: int) -> None:
         from cupy.cuda import runtime
