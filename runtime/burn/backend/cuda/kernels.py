@@ -4,6 +4,7 @@ from burn.backend.cuda import (
     activations as activations,
     convolution as convolution,
     depthwise as depthwise,
+    elements as elements,
     elementwise as elementwise,
     epilogues as epilogues,
     fused_attention as fused_attention,
@@ -12,4 +13,5 @@ from burn.backend.cuda import (
     pooling as pooling,
     products as products,
     rows as rows,
+    views as views,
 )

@@ -8,6 +8,7 @@ import numpy as np
 
 from burn import dtypes
 from burn.backend.cuda.device import Cuda
+from burn.backend.cuda.elements import dense
 from burn.backend.cuda.libraries import WORKSPACE, cublas_lt, lt_handle, workspace
 from burn.ops.matmul import linear as linear_op, matmul as matmul_op
 from burn.ops.support import Array
@@ -50,7 +51,8 @@ class Extra:
     """What a product computes beside the product: ``scale`` times it, plus an addend
     of its shape, plus a bias, under an activation that cuBLASLt has a name for.
 
-    ``result`` describes the memory of the result if that is not dense.
+    ``result`` describes the memory of the result if that is not dense; it is float32
+    if it is ``wide``, whatever the operands are.
     """
 
     biased: bool = False
@@ -58,6 +60,7 @@ class Extra:
     activation: str = ""
     scale: float = 1.0
     result: Matrix | None = None
+    wide: bool = False
 
 
 class _Products(threading.local):
@@ -108,9 +111,11 @@ class Product:
         result = extra.result or Matrix(
             rows, columns, rows, count, rows * columns, False, _ALIGNMENT
         )
-        self._left, self._right, self._result = (
-            self._layout(matrix, count, dtype) for matrix in (left, right, result)
+        self._left, self._right = (
+            self._layout(matrix, count, dtype) for matrix in (left, right)
         )
+        out_dtype = np.dtype(np.float32) if extra.wide else dtype
+        self._result = self._layout(result, count, out_dtype)
         self._algorithm = self._chosen(left.alignment, right.alignment)
 
     def _set(self, attribute: int, value: Any) -> None:
@@ -260,17 +265,20 @@ def multiply(
 
     Operands have equal leading axes or none. A row-major result is the transpose of a
     column-major one, hence ``y.T @ x.T``. ``addend`` is row-major and of the result's
-    shape; ``out`` takes the result if it is given.
+    shape; ``out``, of their dtype or float32, takes the result if it is given.
     """
     import cupy
 
     device = cupy.cuda.runtime.getDevice()
-    y, left = _described(cupy, y)
-    x, right = _described(cupy, x)
+    y, left = _described(y)
+    x, right = _described(x)
     described = None if out is None else _matrix(out)
     if out is not None and (described is None or described.transposed):
         return None
-    extra = Extra(bias is not None, addend is not None, activation, scale, described)
+    extra = Extra(
+        *(bias is not None, addend is not None, activation, scale, described),
+        wide=out is not None and out.dtype != x.dtype,
+    )
     key = (device, Cuda(device).tf32, x.dtype, left, right, extra)
     prepared = _PRODUCTS.prepared
     try:
@@ -297,11 +305,11 @@ def _prepared(
         return None
 
 
-def _described(cupy: Any, array: Array) -> tuple[Array, Matrix]:
+def _described(array: Array) -> tuple[Array, Matrix]:
     """``array`` [..., n, k] as matrices; copied if its strides are others."""
     matrix = _matrix(array)
     if matrix is None:
-        array = cupy.ascontiguousarray(array)
+        array = dense(array)
         matrix = _matrix(array)
         assert matrix is not None
     return array, matrix

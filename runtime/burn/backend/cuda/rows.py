@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from burn.backend.cuda.device import Cuda
+from burn.backend.cuda.elements import dense
 from burn.ops.attention import masked_softmax as masked_softmax_op
 from burn.ops.layer_norm import (
     feature_axes,
@@ -286,9 +287,7 @@ def _rows(x: Array, columns: int) -> Array | None:
     """``x`` row-major if the kernels here compute on it, else None."""
     if x.dtype not in _TYPES or not x.size or x.size // columns > _MOST_ROWS:
         return None
-    import cupy
-
-    return cupy.ascontiguousarray(x)
+    return dense(x)
 
 
 @softmax_op.on(Cuda)
@@ -372,10 +371,7 @@ def _normalised(
     import cupy
 
     out = cupy.empty_like(rows)
-    given = [
-        None if array is None else cupy.ascontiguousarray(array)
-        for array in (weight, bias)
-    ]
+    given = [None if array is None else dense(array) for array in (weight, bias)]
     wide = np.float64 if x.dtype == np.float64 else np.float32
     _launch(
         *("normalise_rows", rows, columns, (*given, out)),
