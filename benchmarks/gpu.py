@@ -3,7 +3,7 @@
     python -m benchmarks.gpu [--networks resnet50 bert] [--batches 1 8]
                              [--precisions tf32 float16] [--engines compiled torch]
                              [--rounds 5] [--rows FILE] [--folder FOLDER] [--prepare]
-                             [--traces FOLDER] [--profile LINES] [--check]
+                             [--traces FOLDER] [--profile LINES] [--check] [--go FILE]
 
 The networks are torchvision's and transformers', with random weights, exported with
 ``torch.export`` and imported. Engines take turns in one process; a time is the median
@@ -14,6 +14,9 @@ largest element. ``reduce-overhead`` and ``max-autotune`` are modes of
 were measured, and the last column its time divided by that of ``compiled``.
 
 ``--rows`` is a file to which measurements are appended, and whose are not repeated.
+With ``--go`` a process measures once that file exists, and after others that wait for
+it as well: engines can be prepared at the same time. It makes a file beside it, with
+its process id, when it is ready.
 Imported networks are kept in ``--folder``; ``--prepare`` imports them and measures
 nothing. ``--traces`` writes the kernels of a call with their times to a folder. With
 ``--check`` every fused kernel is compared with its parts, and the first one that
@@ -24,10 +27,13 @@ from __future__ import annotations
 
 import argparse
 import cProfile
+import fcntl
 import json
+import os
 import pstats
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,7 +41,7 @@ from math import exp, log
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
@@ -160,6 +166,20 @@ def trace(each: Engine, path: Path) -> None:
     path.write_text("\n".join([*lines, f"{total:9.2f} in {len(last)} kernels", ""]))
 
 
+@contextmanager
+def turn(path: Path | None) -> Iterator[None]:
+    """Wait until ``path`` exists, and for all others that hold it."""
+    if path is None:
+        yield
+        return
+    path.with_suffix(f".{os.getpid()}").touch()
+    while not path.exists():
+        sleep(0.05)
+    with path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def measured(key: Key, options: Any) -> Iterator[Row]:
     """The measurements of a network, one for each engine."""
     import torch
@@ -176,7 +196,9 @@ def measured(key: Key, options: Any) -> Iterator[Row]:
                 found.append(engine(engine_name, key, net, x, options))
             except ERRORS as error:
                 yield {**head, "engine": engine_name, "failed": repr(error)[:400]}
-        measure(found, options.rounds)
+        torch.cuda.empty_cache()
+        with turn(options.go):
+            measure(found, options.rounds)
         for each in found:
             if options.traces:
                 stem = f"{name}_b{batch}_{precision}_{each.name}"
@@ -264,6 +286,7 @@ def main() -> None:
     parser.add_argument("--prepare", action="store_true", help="import, do not measure")
     parser.add_argument("--traces", type=Path, help="folder of lists of kernels")
     parser.add_argument("--profile", type=int, default=0, help="lines of a profile")
+    parser.add_argument("--go", type=Path, help="measure once this file exists")
     parser.add_argument("--check", action="store_true", help="compare fused kernels")
     warnings.simplefilter("once")
     options = parser.parse_args()

@@ -10,7 +10,7 @@ from burn import ops
 from burn.backend.cuda.printing import PRIMITIVES, STORED, is_printed
 from burn.backend.cuda.views import is_view
 from burn.ops.elements import Element, Operand, elements
-from burn.plan.describing import element_of
+from burn.plan.passes.describing import element_of
 from burn.primitive import primitives
 from tests.runtime.onnx_node import normal
 

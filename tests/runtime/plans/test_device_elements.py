@@ -10,7 +10,7 @@ import burn
 from burn import ops
 from burn.backend.cuda.printing import PRIMITIVES, is_printed
 from burn.ops.elements import Operand, evaluated
-from burn.plan.describing import element_of
+from burn.plan.passes.describing import element_of
 from burn.plan.device_passes import device_segment
 from burn.plan.executable import Plan
 from burn.plan.passes.fusion.elements import Abilities

@@ -14,6 +14,7 @@ from burn.backend.cuda.convolution import Geometry, Layout, are_convolved, conv
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.epilogues import TYPES, has_residual, header, statements
 from burn.backend.cuda.libraries import packed
+from burn.backend.cuda.patches import are_patches, convolved
 from burn.ops.conv import conv as conv_op
 from burn.ops.fused import After
 from burn.ops.support import Array
@@ -98,16 +99,20 @@ def conv_or_depthwise(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Array:
-    """:func:`burn.ops.conv`, by a kernel of our own if it is depthwise."""
+    """:func:`burn.ops.conv`: depthwise and patches by other kernels than cuDNN's."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
-    if groups > 1 and groups == x.shape[1] == weight.shape[0] and x.ndim == 4:
+    if x.ndim == 4 and are_convolved(x, weight, bias):
+        channels, outputs = x.shape[1], weight.shape[0]
+        wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+        geometry = Geometry.of(x.shape[0], channels, outputs, groups, wins)
         out = None
-        if are_convolved(x, weight, bias) and weight.shape[1] == 1:
-            wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
-            geometry = Geometry.of(x.shape[0], groups, groups, groups, wins)
-            if geometry is not None:
-                shape = geometry.result
-                out = depthwise((x, weight, bias, None), geometry, shape, ())
+        if geometry is None or not prod(geometry.result):
+            pass
+        elif groups == 1 and weight.shape[1] == channels and are_patches(geometry):
+            out = convolved(x, weight, bias, geometry)
+        elif 1 < groups == channels == outputs and weight.shape[1] == 1:
+            operands = (x, weight, bias, None)
+            out = depthwise(operands, geometry, geometry.result, ())
         if out is not None:
             return out
     return conv(x, weight, bias, groups=groups, **steps)

@@ -19,6 +19,7 @@ from burn.backend.cuda.depthwise import conv_or_depthwise, depthwise
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.epilogues import apply_after, has_residual
 from burn.backend.cuda.libraries import cudnn, packed
+from burn.backend.cuda.patches import are_patches, convolved
 from burn.ops.fused import After, conv_then as conv_then_op
 from burn.ops.support import Array
 from burn.ops.window import windows
@@ -52,6 +53,9 @@ def conv_then(
         if geometry is not None and prod(shape):
             if groups == x.shape[1] == weight.shape[0] and groups > 1:
                 out = depthwise(operands, geometry, shape, after)
+            elif groups == 1 and are_patches(geometry):
+                out = convolved(x, weight, bias, geometry)
+                out = None if out is None else apply_after(out, residual, after)
             elif groups == 1:
                 out = _one_graph(operands, geometry, shape, after)
         if out is not None:

@@ -146,6 +146,11 @@ def capturing(memory: CaptureMemory) -> Iterator[None]:
         _LOCAL.capture = before
 
 
+def is_capturing() -> bool:
+    """Whether this thread prepares a CUDA graph: what it chooses is used often."""
+    return _LOCAL.capture is not None
+
+
 def packed(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
     """``pack(array)``; a CUDA graph computes it once for parameters."""
     capture = _LOCAL.capture

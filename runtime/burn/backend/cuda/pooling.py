@@ -118,9 +118,11 @@ def max_pool(
 ) -> Array:
     """:func:`burn.ops.max_pool` of images in one kernel."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
-    steps |= {"kernel_size": kernel_size, "ceil_mode": ceil_mode}
-    out = _pooled(x, windows(x.shape[2:], **steps), None)
-    return max_pool_op.kernel(x, **steps) if out is None else out
+    steps |= {"ceil_mode": ceil_mode}
+    out = _pooled(x, windows(x.shape[2:], kernel_size, **steps), None)
+    if out is None:
+        return max_pool_op.kernel(x, kernel_size=kernel_size, **steps)
+    return out
 
 
 @avg_pool_op.on(Cuda)
@@ -136,9 +138,10 @@ def avg_pool(
 ) -> Array:
     """:func:`burn.ops.avg_pool` of images in one kernel."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
-    steps |= {"kernel_size": kernel_size, "ceil_mode": ceil_mode}
-    out = _pooled(x, windows(x.shape[2:], **steps), count_include_pad)
+    steps |= {"ceil_mode": ceil_mode}
+    out = _pooled(x, windows(x.shape[2:], kernel_size, **steps), count_include_pad)
     if out is None:
+        steps |= {"kernel_size": kernel_size}
         return avg_pool_op.kernel(x, count_include_pad=count_include_pad, **steps)
     return out
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from burn.ops.elements import COPY, Element, Expression, Operand, elements
 from burn.ops.elementwise import cast
-from burn.plan.describing import element_of
+from burn.plan.passes.describing import element_of
 from burn.plan.passes.graph import Graph, Steps
 from burn.plan.plan_ir import Read, Slot, Step, slots_in
 from burn.primitive import Primitive
