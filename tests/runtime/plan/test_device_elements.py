@@ -17,7 +17,7 @@ from burn.plan.passes.fusion.elements import Abilities
 from burn.plan.plan_ir import Step
 from burn.primitive import primitives
 from tests.runtime.onednn import normal
-from tests.runtime.plans.test_seam import OtherDevice, PlainCalls
+from tests.runtime.plan.test_seam import OtherDevice, PlainCalls
 
 ABILITIES = Abilities(is_printed, PRIMITIVES)
 
