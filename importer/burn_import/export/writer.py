@@ -88,8 +88,8 @@ class GraphWriter:
     def node(self, *inputs: Any, dtype: DType | None = None, **attrs: Any) -> Value:
         """Append a node with one result, and return that; the operator comes first.
 
-        The other inputs are values, None, or integers (an int64 vector). ``dtype`` is that of the
-        result, by default of the first input.
+        The other inputs are values, None, or integers (an int64 vector). ``dtype`` is
+        that of the result, by default that of the first input.
         """
         operator, *operands = inputs
         return self.node_of(operator, operands, 1, dtype=dtype, **attrs)[0]
