@@ -55,7 +55,9 @@ def test_python_m_works_and_the_version_is_quick() -> None:
     seconds = []
     for _ in range(5):
         start = time.perf_counter()
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True
+        )
         seconds.append(time.perf_counter() - start)
         assert done.stdout.startswith("burn-import, version ")
     bare = time.perf_counter()
@@ -126,7 +128,9 @@ def test_export_and_update(module: Path, tmp_path: Path) -> None:
     assert batch.dim_param == "batch"
     answer = run("export", module, "-o", target)
     assert answer.exit_code == 2 and "is there" in answer.stderr
-    written = data("export", module, "-o", target, "--force", "--fixed", "--opset", "17")
+    written = data(
+        "export", module, "-o", target, "--force", "--fixed", "--opset", "17"
+    )
     assert written["engine"] == "onnxruntime" and written["difference"] < 1e-4
 
     state = load(DIGITS).state_dict()

@@ -80,8 +80,10 @@ def two_layers() -> onnx.ModelProto:
         helper.make_node("Add", ["second.bias", "c"], ["y"]),
     ]
     arrays = {
-        "onnx::MatMul_1": weight, "onnx::MatMul_2": weight,
-        "first.bias": bias, "second.bias": bias,
+        "onnx::MatMul_1": weight,
+        "onnx::MatMul_2": weight,
+        "first.bias": bias,
+        "second.bias": bias,
     }
     stored = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4])

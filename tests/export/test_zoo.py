@@ -5,6 +5,7 @@ The models are not in the repository; ``--zoo FOLDER`` says where they are.
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def problem_of(path: Path, recorded: Path, target: Path) -> str:
     with np.load(recorded) as data:
         names, _ = value_names(path)
         inputs = [data[f"in:{name}"] for name in names if f"in:{name}" in data]
-    model = load(path)
+    model: Any = load(path)
     try:
         written = export_onnx(
             model, tuple(burn.tensor(x) for x in inputs), target, force=True

@@ -53,44 +53,46 @@ def export_command(
     """
     with Answer(Report(style, str(module)), False) as answer:
         from burn_import.cli.modules import load_module
-        from burn_import.export.export import export_onnx
         from burn_import.output import make_parent
-        from burn_import.verification.inputs import (
-            declared_types,
-            random_inputs,
-            stored_inputs,
-        )
 
         model = load_module(module, given["weights"], given["class_name"])
-        types = declared_types(model)
-        if given["inputs"] is not None:
-            example = stored_inputs(given["inputs"], list(types))
-        else:
-            example = random_inputs(types)
-        names = {
-            name: {a: str(n) for a, n in enumerate(shape) if str(n).isidentifier()}
-            for name, (_, shape) in types.items()
-        }
         make_parent(Path(output))
-        options = {
-            k: given[k] for k in ("opset", "external_data", "specialize", "force")
-        }
-        written = export_onnx(
-            *(model, example, output),
-            dynamic={} if given["fixed"] else names,
-            verify=not given["no_verify"],
-            **options,
-        )
+        written = _exported(model, output, given)
         if style == "json":
-            data = {
-                "path": str(written.path),
-                "data": written.data and str(written.data),
-            }
+            data = written.data and str(written.data)
             compared = {"engine": written.engine, "difference": written.difference}
-            show_json({**data, **compared, "notes": list(written.notes)})
+            notes = list(written.notes)
+            show_json({"path": str(written.path), "data": data} | compared, notes=notes)
         else:
             _show(written)
     ctx.exit(answer.code)
+
+
+def _exported(model: Any, output: str, given: dict[str, Any]) -> Any:
+    """The exported file, by inputs of the types that the module declares."""
+    from burn_import.export.export import export_onnx
+    from burn_import.verification.inputs import (
+        declared_types,
+        random_inputs,
+        stored_inputs,
+    )
+
+    types = declared_types(model)
+    if given["inputs"] is not None:
+        example = stored_inputs(given["inputs"], list(types))
+    else:
+        example = random_inputs(types)
+    names = {
+        name: {a: str(n) for a, n in enumerate(shape) if str(n).isidentifier()}
+        for name, (_, shape) in types.items()
+    }
+    kept = ("opset", "external_data", "specialize", "force")
+    return export_onnx(
+        *(model, example, output),
+        dynamic={} if given["fixed"] else names,
+        verify=not given["no_verify"],
+        **{key: given[key] for key in kept},
+    )
 
 
 def _show(written: Any) -> None:

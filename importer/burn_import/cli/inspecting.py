@@ -1,4 +1,4 @@
-"""The commands that only read: ``check``, ``inspect``, ``ops``, ``weights``, ``doctor``."""
+"""Commands that read: ``check``, ``inspect``, ``ops``, ``weights``, ``doctor``."""
 
 from __future__ import annotations
 

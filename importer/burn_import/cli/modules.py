@@ -37,4 +37,5 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
     if not classes:
         wanted = f"a class {name!r}" if name else "a class with a method load"
         raise OutputRefused(f"{path}: expected {wanted}")
-    return classes[-1].load() if weights is None else classes[-1].load(weights)
+    chosen: Any = classes[-1]
+    return chosen.load() if weights is None else chosen.load(weights)

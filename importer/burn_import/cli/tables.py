@@ -31,6 +31,6 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         click.echo("  ".join(f"{cell:{width}}" for cell, width in pairs).rstrip())
 
 
-def show_json(data: dict[str, Any]) -> None:
+def show_json(data: dict[str, Any], **more: Any) -> None:
     """Print ``data`` with the version of its schema."""
-    click.echo(json.dumps({"schema": SCHEMA, **data}))
+    click.echo(json.dumps({"schema": SCHEMA, **data, **more}))

@@ -99,7 +99,7 @@ def _show(result: Any, style: str, model: Path) -> None:
         more = {"outputs": rows, "divergence": found, "gradient": result.gradient}
         show_json({**data, "inputs": result.inputs, **more})
         return
-    rows = [
+    cells = [
         (
             r.name,
             f"{r.dtype}{list(r.shape)}",
@@ -108,7 +108,7 @@ def _show(result: Any, style: str, model: Path) -> None:
         )
         for r in result.rows
     ]
-    show_table(("output", "type", "difference", result.engine), rows)
+    show_table(("output", "type", "difference", result.engine), cells)
     if result.gradient is not None:
         click.echo(f"gradient: relative error {result.gradient:.1e}")
     if result.divergence is not None:

@@ -71,9 +71,10 @@ class Emitter:
         """The places that results depend on."""
         live = set(slots_in(leaves))
         for call in reversed(self.program.calls):
-            if not live.isdisjoint(call.step.outputs):
-                if not all(p in self.program.constants for p in call.step.outputs):
-                    live |= set(slots_in([list(call.args), call.static]))
+            outputs = call.step.outputs
+            is_constant = all(place in self.program.constants for place in outputs)
+            if not live.isdisjoint(outputs) and not is_constant:
+                live |= set(slots_in([list(call.args), call.static]))
         return live
 
     def _parameter(self, box: Box) -> Value:
@@ -137,14 +138,13 @@ class Emitter:
                 writer.scalar(o, like) if isinstance(o, int | float) else o
                 for o in operands
             ]
-        attrs = {}
+        attrs: dict[str, Any] = {}
         for name, attribute in inverse.attributes.items():
             value = values.get(name, default_of(primitive, name))
             attrs[attribute] = int(value) if isinstance(value, bool) else value
-        results = writer.node_of(
+        return writer.node_of(
             inverse.op_type, operands, count, dtype=writer.out[0][1], **attrs
         )
-        return results
 
     def _argument(self, arg: Any) -> Any:
         if type(arg) is Slot:

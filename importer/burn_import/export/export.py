@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import onnx
 from onnx import helper
 
 import burn_import.export.forms  # noqa: F401  fills the table
@@ -29,13 +30,22 @@ IR_VERSIONS = {17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11}
 DEFAULT_OPSET = 20
 #: Composites that are written as one node: their parts have no operators.
 WHOLE = frozenset(
-    ["affine_grid", "compress", "grid_sample", "hardmax", "instance_norm", "lp_pool", "lrn", "one_hot"]
+    [
+        "affine_grid",
+        "compress",
+        "grid_sample",
+        "hardmax",
+        "instance_norm",
+        "lp_pool",
+        "lrn",
+        "one_hot",
+    ]
 ) | {"roi_align"}
 Dynamic = Mapping[str, Mapping[int, str]]
 
 
 def export_onnx(
-    model: Callable[..., Any],
+    model: Any,
     example: Any,
     path: str | Path,
     *,
@@ -51,44 +61,75 @@ def export_onnx(
     """Write ``model`` as an ONNX file, and return what was written.
 
     The model is run on ``example`` and its primitives are recorded; each becomes ONNX
-    nodes. Parameters become initializers under their keys. ``model`` is a module, which
-    is exported as it is outside of training, or any function of tensors.
+    nodes, parameters become initializers under their keys. ``model`` is a module, as it
+    is outside of training, or a function. ``example`` is a tensor or an array, a tuple
+    of positional arguments, or a dict of arguments by name.
 
-    Args:
-        example: a tensor (or NumPy array), a tuple of the positional arguments, or a
-            dict of arguments by name. Arguments may be nested.
-        dynamic: names of extents that vary, by input and axis:
-            ``{"images": {0: "batch"}}``. The model is run with other extents, too.
-        opset: the version of the operator set, 17 to 23.
-        input_names, output_names: the names in the file; by default those of the
-            parameters of the call, and ``output``, ``output_0`` or the keys of a dict.
-        external_data: whether initializers go to a file of their own, as they always
-            do above 2 GB.
-        specialize: whether Python may read values of tensors. The graph then does what
-            the example does, and the notes of the result list where.
-        verify: whether results of the file (onnxruntime, else ONNX's reference) are
-            compared with the model's.
-        force: whether a file at ``path`` is replaced.
+    ``dynamic`` names extents that vary: ``{"images": {0: "batch"}}``. Names of inputs
+    are by default those of the parameters, of outputs ``output``, ``output_0`` or keys.
+    With ``specialize`` Python may read values, which then are those of the example.
+    ``verify`` compares with onnxruntime, else with ONNX's reference.
 
     Raises:
-        ExportError: the model does what ONNX has no form for; the message names the
-            primitive and the line.
+        ExportError: there is no form in ONNX; names the primitive and the line.
         VerificationError: the file gives other results; nothing is written.
         OutputRefused: the file is there, and ``force`` is not given.
         ValueError: an opset, a name or an axis that does not exist.
     """
-    if opset not in IR_VERSIONS:
-        raise ValueError(f"expected an opset from 17 to 23, got {opset}")
+    run = example_run(model, example, input_names)
+    program = recorded(run, dynamic or {}, specialize=specialize)
+    proto, arrays = _model(program, run, output_names, opset)
+    expected = _expected(run) if verify else None
+    options: Any = {"external_data": external_data, "force": force}
+    rest: Any = {"expected": expected, "notes": program.notes}
+    return write_onnx(proto, arrays, Path(path), **options, **rest)
+
+
+class ExampleRun(NamedTuple):
+    """A model with the arguments of an example, and a name for each tensor of them."""
+
+    model: Any
+    args: tuple[Any, ...]
+    named: dict[str, Any]
+    names: list[str]
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """The tensors among the arguments, in order."""
+        given = (*self.args, *self.named.values())
+        every = [leaf for value in given for _, leaf in leaves(value, "")]
+        return [leaf for leaf in every if type(leaf) is Tensor]
+
+
+def example_run(model: Any, example: Any, names: Sequence[str] = ()) -> ExampleRun:
+    """Return the run of a model, as it is outside of training, on an example.
+
+    Raises:
+        ValueError: there are more or fewer names than tensors.
+    """
     if isinstance(model, Module):
         model = model.valid()
     args, named = arguments(example)
-    names = list(input_names) or input_names_of(model, args, named)
-    program = recorded(model, args, named, names, dynamic or {}, specialize=specialize)
-    if len(names) != len(program.inputs):
-        raise ValueError(f"expected {len(program.inputs)} input names, got {names}")
+    given = list(names) or input_names_of(model, args, named)
+    run = ExampleRun(model, args, named, given)
+    if len(run.names) != len(run.tensors):
+        raise ValueError(f"expected {len(run.tensors)} input names, got {run.names}")
+    return run
+
+
+def _model(
+    program: Program, run: ExampleRun, output_names: Sequence[str], opset: int
+) -> tuple[onnx.ModelProto, dict[str, np.ndarray[Any, Any]]]:
+    """The model without initializers, and these.
+
+    Raises:
+        ValueError: the opset cannot be written.
+    """
+    if opset not in IR_VERSIONS:
+        raise ValueError(f"expected an opset from 17 to 23, got {opset}")
     outputs = _outputs(program.result, output_names)
-    emitter = Emitter(program, boxes_by_name(model), opset)
-    graph, arrays = emitter.graph(names, outputs, type(model).__name__)
+    emitter = Emitter(program, boxes_by_name(run.model), opset)
+    graph, arrays = emitter.graph(run.names, outputs, type(run.model).__name__)
     proto = helper.make_model(
         graph,
         opset_imports=[helper.make_opsetid("", opset)],
@@ -96,16 +137,7 @@ def export_onnx(
         producer_version=VERSION,
         ir_version=IR_VERSIONS[opset],
     )
-    expected = None
-    if verify:
-        expected = _expected(model, args, named, names)
-    return write_onnx(
-        *(proto, arrays, Path(path)),
-        external_data=external_data,
-        force=force,
-        expected=expected,
-        notes=program.notes,
-    )
+    return proto, arrays
 
 
 def arguments(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -164,7 +196,9 @@ def _outputs(result: Any, given: Sequence[str]) -> list[tuple[str, Any]]:
     """
     if isinstance(result, dict) or is_named(type(result)):
         pairs = (
-            result.items() if isinstance(result, dict) else zip(result._fields, result)
+            result.items()
+            if isinstance(result, dict)
+            else zip(result._fields, result, strict=True)
         )
         outputs = [leaf for key, value in pairs for leaf in leaves(value, str(key))]
     else:
@@ -178,21 +212,10 @@ def _outputs(result: Any, given: Sequence[str]) -> list[tuple[str, Any]]:
     return outputs
 
 
-def recorded(
-    model: Any,
-    args: tuple[Any, ...],
-    named: dict[str, Any],
-    names: Sequence[str],
-    dynamic: Dynamic,
-    *,
-    specialize: bool,
-) -> Program:
+def recorded(example: ExampleRun, dynamic: Dynamic, *, specialize: bool) -> Program:
     """Return the program of a model, run once and for each named extent again."""
-    tensors = [
-        leaf for value in (*args, *named.values()) for _, leaf in leaves(value, "")
-    ]
-    tensors = [leaf for leaf in tensors if type(leaf) is Tensor]
-    axes = _axes(tensors, names, dynamic)
+    model, tensors = example.model, example.tensors
+    axes = _axes(tensors, example.names, dynamic)
     device = _device(tensors)
 
     def run(sizes: Sizes) -> Recording:
@@ -210,7 +233,7 @@ def recorded(
                 else leaf
             )
 
-        given, by_name = mapped(resized, (list(args), dict(named)))
+        given, by_name = mapped(resized, (list(example.args), dict(example.named)))
         return record(model, tuple(given), by_name, recorder, sizes)
 
     base = {name: tensors[t].shape[a] for (t, a), name in axes.items()}
@@ -296,17 +319,12 @@ def _device(tensors: Sequence[Tensor]) -> ArrayBackend:
     return default_device()
 
 
-def _expected(
-    model: Any, args: tuple[Any, ...], named: dict[str, Any], names: Sequence[str]
-) -> tuple[dict[str, Any], list[Any]]:
+def _expected(run: ExampleRun) -> tuple[dict[str, Any], list[Any]]:
     """The inputs of the example by name, and the model's results."""
-    given = [
-        leaf for value in (*args, *named.values()) for _, leaf in leaves(value, "")
-    ]
-    arrays = [innermost(leaf).numpy() for leaf in given if type(leaf) is Tensor]
-    results = [leaf for _, leaf in leaves(model(*args, **named), "")]
+    arrays = [innermost(leaf).numpy() for leaf in run.tensors]
+    results = [leaf for _, leaf in leaves(run.model(*run.args, **run.named), "")]
     numbers = [np.asarray(_array(leaf)) for leaf in results]
-    return dict(zip(names, arrays, strict=True)), numbers
+    return dict(zip(run.names, arrays, strict=True)), numbers
 
 
 def _array(leaf: Any) -> Any:

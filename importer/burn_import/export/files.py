@@ -158,7 +158,8 @@ def _verified(
 def _tensor(name: str, array: np.ndarray[Any, Any]) -> onnx.TensorProto:
     if array.dtype == object:
         texts = [str(text).encode() for text in array.ravel()]
-        return helper.make_tensor(name, onnx.TensorProto.STRING, array.shape, texts)
+        kind: Any = texts
+        return helper.make_tensor(name, onnx.TensorProto.STRING, array.shape, kind)
     return onnx.numpy_helper.from_array(
         np.ascontiguousarray(array).reshape(array.shape), name
     )

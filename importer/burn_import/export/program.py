@@ -171,7 +171,7 @@ def _other_calls(source: Source, run: Sizes) -> ExportError:
 
 def _equal(a: Any, b: Any) -> bool:
     left, right = a.numpy(), b.numpy()
-    return left.shape == right.shape and left.tobytes() == right.tobytes()
+    return bool(left.shape == right.shape and left.tobytes() == right.tobytes())
 
 
 class _Merge:

@@ -85,15 +85,14 @@ class GraphWriter:
                 f"pass opset={opset} or more"
             )
 
-    def node(
-        self, op: str, *inputs: Any, dtype: DType | None = None, **attrs: Any
-    ) -> Value:
-        """Append a node with one result, and return that.
+    def node(self, *inputs: Any, dtype: DType | None = None, **attrs: Any) -> Value:
+        """Append a node with one result, and return that; the operator comes first.
 
-        Inputs are values, None, or integers (an int64 vector). ``dtype`` is that of the
-        result, by default of the first input.
+        The other inputs are values, None, or integers (an int64 vector). ``dtype`` is
+        that of the result, by default that of the first input.
         """
-        return self.node_of(op, inputs, 1, dtype=dtype, **attrs)[0]
+        operator, *operands = inputs
+        return self.node_of(operator, operands, 1, dtype=dtype, **attrs)[0]
 
     def node_of(
         self,

@@ -95,35 +95,42 @@ def verify(
         UnreadableFile, UnsupportedModel, InvalidModel: of the import.
     """
     from burn_import.loading import load
-    from burn_import.options import Options
 
     path = Path(path)
     other = Path(reference) if reference is not None else path
     proto = onnx.load(str(other))
-    types = input_types(proto)
-    if isinstance(inputs, Path):
-        given = stored_inputs(inputs, list(types))
-    else:
-        given = dict(inputs or random_inputs(types, sizes, seed))
+    given = _given(inputs, input_types(proto), sizes, seed)
     expected, name = run_model(str(other), given, engine)
-    model = module if module is not None else load(path)
-    results = results_of(model, list(given.values()))
-    rows = tuple(
-        _row(output.name, *pair, tolerance)
-        for output, *pair in zip(proto.graph.output, results, expected, strict=True)
-    )
+    results = results_of(load(path) if module is None else module, list(given.values()))
+    triples = zip(proto.graph.output, results, expected, strict=True)
+    rows = tuple(_row(output.name, a, b, tolerance) for output, a, b in triples)
     divergence = None
     if bisecting and not all(row.ok for row in rows):
         divergence = bisect(path, other, given, tolerance, is_module=module is not None)
     shown = {k: f"{v.dtype}{list(v.shape)}" for k, v in given.items()}
-    gradient = None
-    if gradients:
-        from burn_import.verification.gradients import derivative_error
-
-        double = load(path, Options(dtype="float64"))
-        wide = [_in_double(array) for array in given.values()]
-        gradient = derivative_error(double, wide, seed)
+    gradient = _gradient_error(path, given, seed) if gradients else None
     return Verified(name, rows, divergence, gradient, shown)
+
+
+def _given(
+    inputs: Path | Mapping[str, Any] | None,
+    types: Mapping[str, Any],
+    sizes: Mapping[str, int] | None,
+    seed: int,
+) -> dict[str, Any]:
+    """The arrays of a file, those given, or random ones."""
+    if isinstance(inputs, Path):
+        return stored_inputs(inputs, list(types))
+    return dict(inputs or random_inputs(types, sizes, seed))
+
+
+def _gradient_error(path: Path, given: Mapping[str, Any], seed: int) -> float:
+    from burn_import.loading import load
+    from burn_import.options import Options
+    from burn_import.verification.gradients import derivative_error
+
+    double = load(path, Options(dtype="float64"))
+    return derivative_error(double, [_in_double(a) for a in given.values()], seed)
 
 
 def results_of(model: Any, arrays: list[Any]) -> list[Any]:

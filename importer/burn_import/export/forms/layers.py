@@ -189,7 +189,9 @@ def _recurrent(
     """A recurrent layer with time first: runtimes lack ``layout=1``."""
     options = {k: v for k, v in options.items() if v is not None}
     batch_first = options.pop("layout", 0)
-    attrs = {k: int(v) if isinstance(v, bool) else v for k, v in options.items()}
+    attrs: dict[str, Any] = {
+        k: int(v) if isinstance(v, bool) else v for k, v in options.items()
+    }
     attrs["hidden_size"] = static_integers(w, weights[1].shape[2])[0]
     if batch_first:
         x = w.node("Transpose", x, perm=[1, 0, 2])

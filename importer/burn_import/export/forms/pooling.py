@@ -177,7 +177,7 @@ def roi_align(
 ) -> Value:
     given = dict(options)
     size = per_axis(given.pop("output_size"), 2)
-    names = {"output_height": size[0], "output_width": size[1]}
+    names: dict[str, Any] = {"output_height": size[0], "output_width": size[1]}
     return w.node(
         "RoiAlign", x, rois, w.cast(batch_indices, dtypes.int64), **names, **given
     )

@@ -67,7 +67,7 @@ def _zero_point(w: GraphWriter, given: Any, scale: Value, dtype: DType) -> Value
     if dtype == dtypes.uint8:
         return None
     if all(isinstance(n, int) for n in scale.shape):
-        return w.constant(np.zeros(scale.shape, dtype))  # type: ignore[arg-type]
+        return w.constant(np.zeros(scale.shape, dtype))
     zero = w.scalar(0, dtype)
     shape = w.node("Shape", scale, dtype=dtypes.int64)
     return w.node("Expand", zero, shape)

@@ -108,7 +108,8 @@ def split(w: GraphWriter, x: Value, sizes: Any, axis: int = 0) -> list[Value]:
 @form("chunk")
 def chunk(w: GraphWriter, x: Value, count: int, axis: int = 0) -> list[Value]:
     sizes = [shape[axis] for shape, _ in w.out]
-    return split(w, x, sizes, axis)
+    pieces: list[Value] = split(w, x, sizes, axis)
+    return pieces
 
 
 @form("tile")
@@ -161,7 +162,7 @@ def roll(w: GraphWriter, x: Value, shifts: Any, axes: Any) -> Value:
     for shift, axis in zip(_items(shifts), axes_of(w, axes, x.rank), strict=True):
         extent = x.shape[axis]
         if isinstance(extent, int) and isinstance(shift, int):
-            first = [-shift % extent if extent else 0]
+            first: Any = [-shift % extent if extent else 0]
         else:
             first = [-shift] if not isinstance(shift, Value) else w.node("Neg", shift)
         head = w.node("Slice", x, first, [_MOST], [axis])
