@@ -57,7 +57,9 @@ ORDER = {
         "nn/__init__ plan/__init__",
         "loss/reduction optim",
         "loss optim/__init__",
-        "loss/__init__",
+        "loss/__init__ train/outputs train/checkpoint",
+        "train/step",
+        "train/__init__",
         "__init__",
     ),
     "burn_import": (

@@ -52,6 +52,11 @@ def changes() -> int:
     return _changes
 
 
+def current_reader() -> Reader | None:
+    """Who asks for the values of boxes in this context."""
+    return _READER.get()
+
+
 @contextmanager
 def reading(reader: Reader) -> Iterator[None]:
     """Ask ``reader`` for the values of boxes in this context."""

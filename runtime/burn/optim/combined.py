@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from burn.backend.base import Backend
+from burn.box import Box
 from burn.optim.optimizer import Group, Optimizer
 from burn.tensor import Tensor
 
@@ -41,6 +42,14 @@ class Combined:
         """Move the state to the device of ``backend``."""
         for each in self.optimizers:
             each.to(backend)
+
+    def boxes(self) -> dict[str, Box]:
+        """Everything that a step changes besides parameters, by key of the state."""
+        return {
+            f"{number}.{key}": box
+            for number, each in enumerate(self.optimizers)
+            for key, box in each.boxes().items()
+        }
 
     def state_dict(self) -> dict[str, Tensor]:
         """The states, with the number of the optimiser before each key."""

@@ -180,7 +180,7 @@ class Optimizer(ABC):
     def to(self, backend: Backend) -> None:
         """Move the state to the device of ``backend``, where the model was moved."""
         device = _device(backend)
-        for box in self._boxes().values():
+        for box in self.boxes().values():
             box.to(device)
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -189,7 +189,7 @@ class Optimizer(ABC):
         Keys are ``step``, ``lr.<group>``, ``initial_lr.<group>`` and ``<path>.<slot>``.
         Parameters without a step have no state.
         """
-        boxes = self._boxes()
+        boxes = self.boxes()
         return {key: box.value.detach() for key, box in boxes.items() if box.is_set}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -199,7 +199,7 @@ class Optimizer(ABC):
             ValueError: a key is unknown, ``step`` or a learning rate is missing, or a
                 shape or dtype differs; nothing is set then.
         """
-        boxes = self._boxes()
+        boxes = self.boxes()
         parts = {f"{p}.{slot}" for p, slots in self.state.items() for slot in slots}
         needed = boxes.keys() - parts
         wrong = sorted(state.keys() - boxes.keys()) + sorted(needed - state.keys())
@@ -217,7 +217,8 @@ class Optimizer(ABC):
         for key, value in values.items():
             boxes[key].set(value)
 
-    def _boxes(self) -> dict[str, Box]:
+    def boxes(self) -> dict[str, Box]:
+        """Everything that a step changes besides parameters, by key of the state."""
         boxes = {"step": self.count}
         for i, group in enumerate(self.groups):
             boxes |= {f"lr.{i}": group.lr, f"initial_lr.{i}": group.initial_lr}
