@@ -85,7 +85,7 @@ def _has_own_sums(node: NodeProto, operands: Operands) -> bool:
 
 
 def _has_no_variance(node: NodeProto, operands: Operands) -> bool:
-    """Whether finite elements that are normalized together are equal but for rounding."""
+    """Whether elements that are normalized together are equal but for rounding."""
     x = operands[0]
     given = _attribute(node, "axes")
     axes = tuple(axis % x.ndim for axis in given or (0, 2, 3))
@@ -202,8 +202,8 @@ NOT_FINITE: tuple[Rule, ...] = (
     *_rules(
         "MeanVarianceNormalization",
         _has_no_variance,
-        "`Sqrt(E_Xsquared - E_X_squared)` is of what rounding leaves of 0 where elements "
-        "are equal, and NaN if that is negative",
+        "`Sqrt(E_Xsquared - E_X_squared)` is of what rounding leaves of 0 where "
+        "elements are equal, and NaN if that is negative",
     ),
     *_rules(
         "BatchNormalization",

@@ -30,8 +30,8 @@ def nll_loss(
     ``"mean"``: the sum over the sum of the weights that were applied.
 
     Raises:
-        ValueError: there is no such reduction, ``target`` has another shape, or there are
-            more or fewer weights.
+        ValueError: there is no such reduction, ``target`` has another shape, or
+            there are more or fewer weights.
     """
     _check_options(log_probs, target, weight, reduction)
     kept: Any = None
