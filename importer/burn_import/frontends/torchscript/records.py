@@ -22,7 +22,7 @@ def record_of(cls: Class, args: Sequence[Thing], kwargs: Mapping[str, Thing]) ->
     Raises:
         InvalidModel: the arguments are not one for each field.
     """
-    items = dict(zip(cls.fields, args, strict=False)) | kwargs
+    items = dict(zip(cls.fields, args, strict=False)) | dict(kwargs)
     is_valid = len(args) + len(kwargs) == len(cls.fields)
     if not is_valid or set(items) != set(cls.fields):
         names = ", ".join(cls.fields)
