@@ -315,7 +315,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "vector_neurons": _of_vectors(VectorNeurons, 12),
     "residual_vq": _of_vectors(Codebook, 8),
     "glow": _of_vectors(Glow, 8),
-    "hypernetwork": _of_vectors(HyperNetwork, 4, 3),
+    "functional_hypernetwork": _of_vectors(HyperNetwork, 4, 3),
     "tied_autoencoder": _of_vectors(TiedAutoencoder, 8),
     "constrained": _of_vectors(Constrained, 8),
     "detection_head": _of_pictures(DetectionHead),
