@@ -19,6 +19,7 @@ from burn_import.frontends.torchscript.values import (
     Thing,
     Without,
     is_unknown,
+    rebuilt,
 )
 from burn_ir import UnsupportedModel
 
@@ -276,7 +277,7 @@ class _Join:
         both = isinstance(a, list) and isinstance(b, list)
         both = both or (isinstance(a, tuple) and isinstance(b, tuple))
         if both and len(a) == len(b):
-            return type(a)(self.pair(x, y) for x, y in zip(a, b, strict=True))
+            return rebuilt(a, (self.pair(x, y) for x, y in zip(a, b, strict=True)))
         if isinstance(a, dict) and isinstance(b, dict) and list(a) == list(b):
             return {key: self.pair(a[key], b[key]) for key in a}
         same = type(a) is type(b) and not isinstance(a, Held | Value)
@@ -344,7 +345,7 @@ def _filled(thing: Thing, results: Sequence[Thing]) -> Thing:
         return thing
     if isinstance(thing, dict):
         return dict(zip(thing, made, strict=True))
-    return type(thing)(made)
+    return rebuilt(thing, made)
 
 
 def are_numbers(a: Thing, b: Thing) -> bool:

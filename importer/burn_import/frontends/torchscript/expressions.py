@@ -18,6 +18,7 @@ from burn_import.frontends.torchscript.dynamic_lists import has_rows
 from burn_import.frontends.torchscript.modules import Modules
 from burn_import.frontends.torchscript.node_writer import Place
 from burn_import.frontends.torchscript.operators import Operators
+from burn_import.frontends.torchscript.records import is_record, record_of
 from burn_import.frontends.torchscript.signatures import is_known
 from burn_import.frontends.torchscript.source_code import Class, Code, Function
 from burn_import.frontends.torchscript.values import (
@@ -28,6 +29,7 @@ from burn_import.frontends.torchscript.values import (
     Method,
     Module,
     Namespace,
+    Record,
     Thing,
     is_unknown,
     wrapped_number,
@@ -138,6 +140,8 @@ class Expressions(Operators):
             return Namespace(f"{owner.path}.{node.attr}")
         if owner is UNKNOWN:
             return UNKNOWN
+        if isinstance(owner, Record):
+            return owner.item(node.attr)
         if not isinstance(owner, Module):
             raise UnsupportedModel(f"the attribute {shown(node.attr)} of no module")
         return self.member(owner, node.attr)
@@ -255,8 +259,10 @@ class Expressions(Operators):
         if (root == "torch" and "." not in rest) or (root == "ops" and is_known(rest)):
             return self.call(rest, args, kwargs, place)
         if root == "__torch__":
-            own = self.function(function.path)
-            return self.enter(own, frame.module, args, kwargs)
+            cls = self.code.find(function.path)
+            if is_record(cls):
+                return record_of(cls, args, kwargs)
+            return self.enter(self.function(function.path), frame.module, args, kwargs)
         if function.path in _PRIMITIVES and any(map(is_unknown, args)):
             return UNKNOWN
         if function.path in _PRIMITIVES:
@@ -286,9 +292,8 @@ def _leaf(function: Thing) -> str:
 
 
 def _own_name(function: ast.expr, frame: Frame) -> str:
-    if isinstance(function, ast.Name) and function.id not in frame.names:
-        return function.id
-    return ""
+    is_own = isinstance(function, ast.Name) and function.id not in frame.names
+    return function.id if is_own else ""  # type: ignore[attr-defined]
 
 
 def _typed(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> Thing:
@@ -353,10 +358,7 @@ def _dtype(machine: Expressions, place: Place, x: Held) -> Thing:
 
 
 def _most(name: str) -> Callable[..., Thing]:
-    def follow(machine: Expressions, place: Place, *args: Thing) -> Thing:
-        return machine.call(name, list(args), {}, place)
-
-    return follow
+    return lambda machine, place, *args: machine.call(name, list(args), {}, place)
 
 
 def _answer(value: Any) -> Callable[..., Thing]:

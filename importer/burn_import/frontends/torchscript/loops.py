@@ -22,7 +22,13 @@ from burn_import.frontends.torchscript.control import (
 from burn_import.frontends.torchscript.expressions import Frame
 from burn_import.frontends.torchscript.node_writer import Writer
 from burn_import.frontends.torchscript.scopes import left_by, local_names
-from burn_import.frontends.torchscript.values import Held, Module, Rows, Thing
+from burn_import.frontends.torchscript.values import (
+    Held,
+    Module,
+    Rows,
+    Thing,
+    rebuilt,
+)
 from burn_ir import UnsupportedModel
 from burn_ir.containers import widen
 from burn_ir.types import Type
@@ -62,7 +68,7 @@ def same_form(a: Thing, b: Thing) -> bool:
 def filled(thing: Thing, parts: Iterator[Thing]) -> Thing:
     """A thing with others in place of its tensors and numbers."""
     if isinstance(thing, list | tuple):
-        return type(thing)(filled(item, parts) for item in thing)
+        return rebuilt(thing, (filled(item, parts) for item in thing))
     return next(parts)
 
 

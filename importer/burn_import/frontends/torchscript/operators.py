@@ -36,6 +36,7 @@ from burn_import.frontends.torchscript.values import (
     Held,
     Thing,
     Without,
+    rebuilt,
 )
 from burn_import.frontends.torchscript.views import copies, stays_in_order, undoing
 from burn_ir import ModelError, UnsupportedModel
@@ -344,7 +345,7 @@ def _plain(thing: Thing) -> Thing:
     if isinstance(thing, Held):
         return thing.value
     if isinstance(thing, list | tuple):
-        return type(thing)(_plain(item) for item in thing)
+        return rebuilt(thing, (_plain(item) for item in thing))
     return thing
 
 

@@ -6,14 +6,14 @@ known when the model runs is a ``Value`` with ``is_number``; a tensor is ``Held`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from burn_import.frontends.checkpoints.pickle_values import Instance
 from burn_import.frontends.torch_export.builder import FLOAT64, INT64, Value
 from burn_import.frontends.torch_export.complex_as_real import is_complex, viewed_as
-from burn_ir import UnsupportedModel
+from burn_ir import InvalidModel, UnsupportedModel
 
 Thing: TypeAlias = Any
 
@@ -85,6 +85,36 @@ class Rows:
     """In a list: as many tensors as ``joined`` has along its first axis."""
 
     joined: Held
+
+
+class Record(tuple[Thing, ...]):
+    """A tuple whose items have names, those of ``fields``: a NamedTuple."""
+
+    fields: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(fields: tuple[str, ...], items: Iterable[Thing]) -> Record:
+        """Return a record of items, one for each field."""
+        record = Record(items)
+        record.fields = fields
+        return record
+
+    def item(self, field: str) -> Thing:
+        """Return the item of a field.
+
+        Raises:
+            InvalidModel: there is no such field.
+        """
+        if field not in self.fields:
+            raise InvalidModel(f"a tuple of {', '.join(self.fields)} has no {field}")
+        return self[self.fields.index(field)]
+
+
+def rebuilt(thing: Thing, items: Iterable[Thing]) -> Thing:
+    """Return a list, tuple or record like ``thing`` with other items."""
+    if isinstance(thing, Record):
+        return Record.of(thing.fields, items)
+    return type(thing)(items)
 
 
 @dataclass(frozen=True, eq=False)

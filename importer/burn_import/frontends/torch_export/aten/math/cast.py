@@ -50,6 +50,7 @@ def to(
     "aten.resolve_neg.default",
     "aten.real.default",
     "aten.conj.default",
+    "aten.cpu.default",
     views=True,
 )
 def same(g: Builder, self: Value) -> Value:
