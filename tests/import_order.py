@@ -4,12 +4,13 @@
 #: one row do not import each other.
 ORDER = {
     "burn_ir": (
-        "errors",
+        "errors names",
         "dim",
         "types",
         "containers",
         "graph",
         "raw static",
+        "graph_builder",
         "upgrade",
         "op",
         "ops/ml/rewriting",

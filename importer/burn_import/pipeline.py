@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burn_import.collector import uncollected
-from burn_import.frontends.onnx.dims import identifier
 from burn_import.options import Options
 from burn_import.output import Written, hides_module, write_module
+from burn_import.tracing.identifiers import symbol_name
 
 if TYPE_CHECKING:
     from burn_import.compiler import Source
@@ -110,7 +110,7 @@ def _read(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
 
 def module_stem(model: Path) -> str:
     """The name of a module for a model: the file's, as an identifier."""
-    stem = identifier(model.stem, "model")
+    stem = symbol_name(model.stem, "model")
     return f"{stem}_model" if hides_module(stem) else stem
 
 

@@ -12,6 +12,7 @@ from burn_ir.errors import (
 )
 from burn_ir.evaluate import evaluate
 from burn_ir.graph import Constants, Graph, Node
+from burn_ir.graph_builder import GraphBuilder, Origin
 from burn_ir.infer import infer
 from burn_ir.op import Branch, Layer, Op, Value, operators
 from burn_ir.raw import RawGraph, RawModel, RawNode
@@ -23,12 +24,14 @@ __all__ = [
     "Constants",
     "Draft",
     "Graph",
+    "GraphBuilder",
     "InvalidModel",
     "InvalidOperand",
     "Layer",
     "ModelError",
     "Node",
     "Op",
+    "Origin",
     "Problem",
     "RawGraph",
     "RawModel",

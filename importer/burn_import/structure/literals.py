@@ -21,6 +21,7 @@ from burn_import.structure.folded_expressions import layer_constants
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer
+from burn_ir.names import free_name
 from burn_ir.op import Op
 from burn_ir.ops.cast import Cast
 from burn_ir.ops.creation import ConstantOfShape, Range
@@ -93,9 +94,7 @@ class _Literals:
 
     def fresh(self, name: str) -> str:
         """Return a name for a value that stands for ``name``."""
-        name += ".made"
-        while name in self.taken or name in self.graph.constants:
-            name += "_"
+        name = free_name(f"{name}.made", self.taken, self.graph.constants)
         self.taken.add(name)
         self.graph.constants.made.add(name)
         return name

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from burn_ir import InvalidModel, RawNode, UnsupportedModel
 from burn_ir.graph import FUNCTION
+from burn_ir.names import UniqueNames
 
 if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
@@ -49,16 +50,16 @@ class Names:
     """
 
     def __init__(
-        self, prefix: str, taken: set[str], known: dict[str, str | None]
+        self, prefix: str, unique: UniqueNames, known: dict[str, str | None]
     ) -> None:
         self.prefix = prefix
-        self.taken = taken
+        self.unique = unique
         self.known = known
         self.outer: Names | None = None
 
     def inner(self, defined: set[str]) -> Names:
         """The names of a body, which defines some of its own."""
-        names = Names(self.prefix, self.taken, {})
+        names = Names(self.prefix, self.unique, {})
         names.outer = self
         for name in sorted(defined):
             names.known[name] = names.fresh(name)
@@ -72,12 +73,7 @@ class Names:
         return self.known[name]
 
     def fresh(self, name: str) -> str:
-        unique, number = f"{self.prefix}{name}", 1
-        while unique in self.taken:
-            number += 1
-            unique = f"{self.prefix}{name}_{number}"
-        self.taken.add(unique)
-        return unique
+        return self.unique.unique(f"{self.prefix}{name}")
 
 
 @dataclass(frozen=True)
@@ -119,7 +115,7 @@ class Functions:
             if key in self.by_key:
                 raise InvalidModel(f"expected one function {key[1]!r}, found two")
             self.by_key[key] = proto
-        self.taken = set(_names(model.graph)) if self.by_key else set()
+        self.names = UniqueNames(_names(model.graph) if self.by_key else ())
         self.sizes: dict[Key, int] = {}
         self.count = 0
         stored = len(model.graph.node) + sum(len(f.node) for f in model.functions)
@@ -155,7 +151,7 @@ class Functions:
             )
         actual += [None] * (len(proto.input) - len(actual))
         names = Names(
-            call.prefix, self.taken, dict(zip(proto.input, actual, strict=True))
+            call.prefix, self.names, dict(zip(proto.input, actual, strict=True))
         )
         outputs = [frame.names[n] if frame.names and n else n for n in node.output]
         passed = _bind_outputs(names, proto, outputs)

@@ -13,6 +13,7 @@ from burn.dtypes import DType
 from burn_import.frontends.torch_export.memory_layout import Found
 from burn_ir.derivatives import GRADIENT
 from burn_ir.dim import Dim
+from burn_ir.graph_builder import GraphBuilder, Origin
 from burn_ir.raw import RawNode
 from burn_ir.types import Array
 
@@ -58,26 +59,15 @@ class Packed:
 
 
 @dataclass
-class Nodes:
-    """The nodes of one graph, and the names of all of them."""
+class Nodes(GraphBuilder):
+    """The nodes of one graph of a program."""
 
-    taken: dict[str, int] = field(default_factory=dict)
-    constants: dict[str, Array] = field(default_factory=dict)
-    nodes: list[RawNode] = field(default_factory=list)
     #: What packed sequences come from, by the name of the packed data.
     packed: dict[str, Packed] = field(default_factory=dict)
 
     def inner(self) -> Nodes:
-        """A graph inside: nodes of its own, the same names and constants."""
-        return Nodes(self.taken, self.constants, packed=self.packed)
-
-    def fresh(self, name: str) -> str:
-        """``name``, or the first of ``name_2``, ``name_3``, ... that is free."""
-        number = self.taken.get(name, 0) + 1
-        self.taken[name] = number
-        if number == 1:
-            return name
-        return self.fresh(f"{name}_{number}")
+        """Return a builder of a body: no nodes, the same names and constants."""
+        return replace(self, nodes=[])
 
 
 @dataclass
@@ -112,20 +102,9 @@ class Builder:
         names = tuple(
             None if x is None else self.value(x, beside).name for x in operands
         )
-        outputs = tuple(self.out.fresh(self.name) for _ in range(count))
-        kept = {name: value for name, value in attrs.items() if value is not None}
-        self.out.nodes.append(
-            RawNode(
-                op_type,
-                domain,
-                kept,
-                names,
-                outputs,
-                self.name,
-                self.scope,
-                self.classes,
-            )
-        )
+        origin = Origin(self.name, self.scope, self.classes)
+        wanted = (self.name,) * count
+        outputs = self.out.node(op_type, names, wanted, attrs, origin, domain)
         return tuple(Value(output, self.dtype) for output in outputs)
 
     def value(self, x: Any, dtype: DType | None = None) -> Value:
@@ -144,10 +123,7 @@ class Builder:
         wanted = np.dtype(dtype) if isinstance(dtype, str) else dtype
         with np.errstate(all="ignore"):  # beyond the dtype is infinity, as in PyTorch
             array = np.asarray(x).astype(wanted)
-        output = self.out.fresh(f"{self.name}_operand")
-        self.out.nodes.append(
-            RawNode("Constant", "", {"value": array}, (), (output,), self.name)
-        )
+        output = self.out.literal(f"{self.name}_operand", array, self.name)
         return Value(output, array.dtype, array.shape)
 
     def cast(self, x: Operand, dtype: DType | None = None) -> Value:

@@ -130,10 +130,10 @@ class Calls:
         names: dict[str | None, str] = {}
         for ref in _refs(results):
             value = frame.values[ref.name]
-            free = ref.name in made or ref.name not in frame.out.taken
+            free = ref.name in made or ref.name not in frame.out.names
             if value.name in made and value.name != ref.name and free:
                 names |= {value.name: ref.name, ref.name: value.name}
-                frame.out.taken.setdefault(ref.name, 1)
+                frame.out.names.add(ref.name)
                 frame.values[ref.name] = replace(value, name=ref.name)
         for place, node in enumerate(frame.out.nodes[start:] if names else (), start):
             inputs = tuple(names.get(name, name) for name in node.inputs)
@@ -247,7 +247,7 @@ class Calls:
             outputs.append(builder.op("Identity", value).name)
         after = [(operand, inner.values[inner.same.get(n, n)]) for n, operand in given]
         frame.writes += [pair for pair in after if pair[0].name != pair[1].name]
-        return RawGraph("body", {}, tuple(outputs), tuple(inner.out.nodes), {})
+        return inner.out.body({}, outputs)
 
 
 _NUMBERS = {

@@ -102,7 +102,7 @@ class Program(Calls):
         """What the author calls what a user gets, "" where it has only a place."""
         count = sum(union(spec)[0] in _RETURNED for spec in specs)
         names = self.leaves("out_spec", count, "outputs")
-        return [name and frame.out.fresh(name) for name in names]
+        return [name and frame.out.unique(name) for name in names]
 
     def inputs(self, frame: Frame, specs: Sequence[Any]) -> dict[str, Type]:
         """The types of what a user gives; weights become constants."""
@@ -133,7 +133,7 @@ class Program(Calls):
         found = {}
         for name in given:
             value = self.typed(frame, name)
-            unique = frame.out.fresh(name)
+            unique = frame.out.unique(name)
             frame.values[name] = replace(value, name=unique)
             found[unique] = stored_type(value.dtype, value.dims)
         return found
@@ -148,8 +148,7 @@ class Program(Calls):
                 f"tensor {shown(path)}: expected {known.dtype}{list(known.dims or ())},"
                 f" got {array.dtype}{list(array.shape)}"
             )
-        unique = frame.out.fresh(path)
-        frame.out.constants[unique] = stored_array(array)
+        unique = frame.out.store(path, stored_array(array))
         frame.values[name] = replace(known, name=unique)
         self.held[path] = (name, unique)
         if kind in ("parameter", "buffer"):
@@ -170,7 +169,7 @@ class Program(Calls):
             elif kind == "loss_output":
                 found += self.result(frame, _tensor(body), next(called))
             elif kind in _GRADIENTS:
-                name = frame.out.fresh(f"{field(body, _GRADIENTS[kind], str)}.grad")
+                name = frame.out.unique(f"{field(body, _GRADIENTS[kind], str)}.grad")
                 found += self.result(frame, _tensor(body), name)
             elif kind in _MUTATED:
                 result = _tensor(body).name
@@ -188,7 +187,7 @@ class Program(Calls):
         if isinstance(arg, TensorRef | SymbolRef):
             made = self.output(frame, arg.name)
         elif isinstance(arg, bool | int | float):
-            name = name or frame.out.fresh("number")
+            name = name or frame.out.unique("number")
             made = Builder(frame.out, name, []).constant(arg, _kind(arg)).name
         else:
             return []

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from burn.record.errors import shown
-from burn_import.frontends.onnx.dims import identifier
+from burn_import.tracing.identifiers import symbol_name
 from burn_ir import InvalidModel
 from burn_ir.dim import Dim, Poly, floor_div, symbol
 from burn_ir.error_context import FAULTS
@@ -106,7 +106,7 @@ class Symbols:
             return None if number is None else -number
         name = _symbol(tree)
         if name is not None:
-            return symbol(self.call(name, identifier(name, "extent")))
+            return symbol(self.call(name, symbol_name(name, "extent")))
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
             arguments = [self.value(arg) for arg in tree.args]
             known = [arg for arg in arguments if arg is not None]

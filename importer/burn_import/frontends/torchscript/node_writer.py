@@ -48,15 +48,15 @@ class Writer:
 
     def input(self, name: str, known: Type) -> Value:
         """A value that no node makes."""
-        unique = self.nodes.fresh(name)
+        unique = self.nodes.unique(name)
         self.growing.declare(unique, stored_type(known.dtype, known.shape))
         return Value(unique, known.dtype, known.shape)
 
     def stored(self, name: str, array: Array) -> Value:
         """A tensor of the model's state."""
-        unique = self.nodes.fresh(name)
-        self.nodes.constants[unique] = stored_array(array)
-        self.growing.store(unique, self.nodes.constants[unique])
+        stored = stored_array(array)
+        unique = self.nodes.store(name, stored)
+        self.growing.store(unique, stored)
         return Value(unique, array.dtype, array.shape)
 
     def builder(self, place: Place, results: Sequence[Value]) -> Builder:
@@ -142,5 +142,4 @@ class Writer:
 
     def body(self, inputs: Mapping[str, Type], outputs: Sequence[str]) -> RawGraph:
         """The graph of what was written here."""
-        nodes = tuple(self.nodes.nodes)
-        return RawGraph("body", dict(inputs), tuple(outputs), nodes, {})
+        return self.nodes.body(inputs, outputs)

@@ -69,7 +69,7 @@ def with_autocast(
 
 def formal(g: Builder, x: Value, name: str) -> Value:
     """The input of a loop's body that a value comes in by."""
-    return replace(x, name=g.out.fresh(f"{g.name}_{name}"))
+    return replace(x, name=g.out.unique(f"{g.name}_{name}"))
 
 
 def types_of(values: Values) -> dict[str, Type]:
@@ -83,8 +83,8 @@ def while_loop(
 ) -> tuple[Value, ...]:
     first = [g.value(x, INT64) for x in carried]
     start = inlined(g.at(BOOL), cond_fn, [*first, *rest])[0]
-    number = Value(g.out.fresh(f"{g.name}_number"), INT64, ())
-    before = Value(g.out.fresh(f"{g.name}_before"), BOOL, ())
+    number = Value(g.out.unique(f"{g.name}_number"), INT64, ())
+    before = Value(g.out.unique(f"{g.name}_before"), BOOL, ())
     state = [formal(g, x, "carried") for x in first]
     made = body_fn([*state, *rest])
     after = [replace(x, name=name) for x, name in zip(state, made.outputs, strict=True)]

@@ -15,7 +15,6 @@ from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Val
 from burn_import.frontends.torch_export.registry import RULES, Rule, rule
 from burn_ir import UnsupportedModel
 from burn_ir.derivatives import GRADIENT
-from burn_ir.raw import RawGraph
 
 Mask = Sequence[bool]
 
@@ -37,8 +36,7 @@ def derivative(
     first = [formal(g, x, "x") for x in xs]
     rest = [formal(g, x, "given") for x in given]
     result = inner.op("Mul", forward(inner, *first, *rest[1:]), rest[0])
-    types = types_of([*first, *rest])
-    body = RawGraph("body", types, (result.name,), tuple(inner.out.nodes), {})
+    body = inner.out.body(types_of([*first, *rest]), [result.name])
     domain, op_type = GRADIENT
     names = {
         "xs": tuple(x.name for x in first),
