@@ -59,7 +59,7 @@ ORDER = {
         "__init__",
     ),
     "burn_import": (
-        "collector fingerprint foreign internal operators options version",
+        "collector file_kinds fingerprint foreign internal operators options version",
         "tracing",
         "provenance",
         "rewriting",

@@ -96,14 +96,15 @@ def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
 
 def _read(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
     """Return the model in a file, and its opset."""
+    from burn_import.file_kinds import FileKind, file_kind
     from burn_import.operators import load_operators_for
-    from burn_import.sources import kind_of, read
+    from burn_import.sources import read
     from burn_ir import RawModel
 
     raw = read(path, options.hints, options.shapes)
     if isinstance(raw, RawModel) and load_operators_for(raw):
         raw = read(path, options.hints, options.shapes)  # with operators for functions
-    if kind_of(path) or not isinstance(raw, RawModel):
+    if file_kind(path) is not FileKind.ONNX or not isinstance(raw, RawModel):
         return raw, ""
     return raw, f"opset {raw.opsets.get('', 1)}"
 

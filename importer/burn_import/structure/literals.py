@@ -27,10 +27,9 @@ from burn_ir.ops.cast import Cast
 from burn_ir.ops.creation import ConstantOfShape, Range
 from burn_ir.ops.ordering import Trilu
 from burn_ir.ops.shape import Expand, Identity, Reshape
-from burn_ir.ops.support import ELEMENT_TYPES
+from burn_ir.ops.support import ELEMENT_NUMBERS
 from burn_ir.types import Array
 
-_NUMBERS = {dtype: number for number, dtype in ELEMENT_TYPES.items()}
 #: An operator and its operands after the value of the step before it.
 _Step = tuple[Op, tuple[str, ...]]
 
@@ -167,7 +166,7 @@ def _counted(graph: Graph, array: Array) -> Iterator[_Step]:
     bounds = [literal(graph, f"int64({n})", np.array(n)) for n in (start, stop, step)]
     yield Range(), tuple(bounds)
     if array.dtype != np.int64:
-        yield Cast(_NUMBERS[array.dtype]), ()
+        yield Cast(ELEMENT_NUMBERS[array.dtype]), ()
     if array.ndim > 1:
         yield Reshape(), (integers(graph, list(array.shape)),)
 

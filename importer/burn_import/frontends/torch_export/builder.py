@@ -14,6 +14,7 @@ from burn_import.frontends.torch_export.memory_layout import Found
 from burn_ir.derivatives import GRADIENT
 from burn_ir.dim import Dim
 from burn_ir.graph_builder import GraphBuilder, Origin
+from burn_ir.ops.support import ELEMENT_NUMBERS
 from burn_ir.raw import RawNode
 from burn_ir.types import Array
 
@@ -133,7 +134,7 @@ class Builder:
             return self.constant(x, wanted)
         if x.dtype == wanted:
             return x
-        made = self.at(wanted).op("Cast", x, to=onnx_type(wanted))
+        made = self.at(wanted).op("Cast", x, to=ELEMENT_NUMBERS[wanted])
         return replace(made, dims=x.dims)
 
     def ints(self, values: Sequence[int | Value] | int | Value) -> Value:
@@ -247,32 +248,3 @@ def _larger(a: DType, b: DType) -> DType:
     if kind_of(a) == kind_of(FLOAT32):
         return a if a.itemsize > b.itemsize else b
     return np.promote_types(a, b)
-
-
-def onnx_type(dtype: DType) -> int:
-    """The number that ONNX has for a dtype."""
-    return ONNX_TYPES[dtype]
-
-
-#: ``TensorProto.DataType`` of the ONNX specification.
-ONNX_TYPES: Mapping[DType, int] = {
-    np.dtype("float32"): 1,
-    np.dtype("uint8"): 2,
-    np.dtype("int8"): 3,
-    np.dtype("uint16"): 4,
-    np.dtype("int16"): 5,
-    np.dtype("int32"): 6,
-    INT64: 7,
-    BOOL: 9,
-    np.dtype("float16"): 10,
-    np.dtype("float64"): 11,
-    np.dtype("uint32"): 12,
-    np.dtype("uint64"): 13,
-    BFLOAT16: 16,
-    np.dtype("complex64"): 14,
-    np.dtype("complex128"): 15,
-    np.dtype(ml_dtypes.float8_e4m3fn): 17,
-    np.dtype(ml_dtypes.float8_e4m3fnuz): 18,
-    np.dtype(ml_dtypes.float8_e5m2): 19,
-    np.dtype(ml_dtypes.float8_e5m2fnuz): 20,
-}

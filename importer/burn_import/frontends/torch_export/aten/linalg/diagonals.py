@@ -11,12 +11,12 @@ from burn_import.frontends.torch_export.aten.shape.views import turned
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     INT64,
-    ONNX_TYPES,
     Builder,
     Value,
 )
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
+from burn_ir.ops.support import ELEMENT_NUMBERS
 
 
 @rule("aten.diagonal_copy.default")
@@ -100,7 +100,7 @@ def trace(g: Builder, self: Value) -> Value:
 def eye(g: Builder, size: list[Any], k: int = 0) -> Value:
     """Where a matrix has its diagonal."""
     whole = g.at(INT64).op("ConstantOfShape", size)
-    return g.at(BOOL).op("EyeLike", whole, dtype=ONNX_TYPES[BOOL], k=k or None)
+    return g.at(BOOL).op("EyeLike", whole, dtype=ELEMENT_NUMBERS[BOOL], k=k or None)
 
 
 @rule("aten.fill_diagonal_.default", mutates="self")

@@ -11,12 +11,12 @@ from burn_import.frontends.torch_export.aten.shape.slicing import places
 from burn_import.frontends.torch_export.builder import (
     FLOAT32,
     INT64,
-    ONNX_TYPES,
     Builder,
     Operand,
     Value,
 )
 from burn_import.frontends.torch_export.registry import Rule, rule
+from burn_ir.ops.support import ELEMENT_NUMBERS
 from burn_ir.types import Array
 
 Sizes = Sequence[int | Value]
@@ -193,7 +193,7 @@ def window(op_type: str) -> Rule:
         return g.op(
             op_type,
             size,
-            output_datatype=ONNX_TYPES[g.dtype],
+            output_datatype=ELEMENT_NUMBERS[g.dtype],
             periodic=None if periodic else 0,
         )
 

@@ -10,13 +10,13 @@ from burn_import.frontends.torch_export.aten.math.creation import filled
 from burn_import.frontends.torch_export.builder import (
     FLOAT32,
     INT64,
-    ONNX_TYPES,
     Builder,
     Operand,
     Value,
 )
 from burn_import.frontends.torch_export.registry import Rule, rule
 from burn_ir import UnsupportedModel
+from burn_ir.ops.support import ELEMENT_NUMBERS
 
 Sizes = Sequence[int | Value]
 
@@ -24,7 +24,7 @@ Sizes = Sequence[int | Value]
 def drawn(g: Builder, op_type: str, size: Sizes, **options: Any) -> Value:
     """A tensor of an extent that is known, or computed."""
     known = [n for n in size if isinstance(n, int)]
-    kind = ONNX_TYPES[g.dtype]
+    kind = ELEMENT_NUMBERS[g.dtype]
     if len(known) == len(size):
         return g.op(op_type, shape=tuple(known), dtype=kind, **options)
     return g.op(f"{op_type}Like", filled(g, size, 0), **options)
@@ -43,7 +43,7 @@ def like(op_type: str) -> Rule:
     """The rule of random numbers of the extent of another tensor."""
 
     def apply(g: Builder, self: Value, dtype: Any = None) -> Value:
-        return g.op(f"{op_type}Like", self, dtype=ONNX_TYPES[g.dtype])
+        return g.op(f"{op_type}Like", self, dtype=ELEMENT_NUMBERS[g.dtype])
 
     return apply
 
@@ -117,7 +117,7 @@ def multinomial(
         raise UnsupportedModel(f"expected rows of weights, got rank {self.rank}")
     if replacement:
         chances = g.at(self.dtype).op("Log", self)
-        kind = ONNX_TYPES[INT64]
+        kind = ELEMENT_NUMBERS[INT64]
         return g.op("Multinomial", chances, sample_size=num_samples, dtype=kind)
     of = g.at(self.dtype)
     time = of.op("Neg", of.op("Log", of.op("RandomUniformLike", self)))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from burn_import.frontends.torch_export.builder import ONNX_TYPES, Builder, Value
+from burn_import.frontends.torch_export.builder import Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
+from burn_ir.ops.support import ELEMENT_NUMBERS
 
 Sizes = Sequence[int | Value]
 
@@ -38,7 +39,7 @@ def view_dtype(g: Builder, self: Value, dtype: object) -> Value:
         raise UnsupportedModel(
             f"expected a view of a dtype as wide as {self.dtype}, got {g.dtype}"
         )
-    return g.op("BitCast", self, to=ONNX_TYPES[g.dtype])
+    return g.op("BitCast", self, to=ELEMENT_NUMBERS[g.dtype])
 
 
 @rule("aten.flatten.using_ints", views=True)
