@@ -185,7 +185,7 @@ class Calls:
                 return
             word = old.name.rpartition(".")[2] or base
             whole = replace(g, name=word, results=[old])
-            made = called(rule_of(back[0], [old]), whole, back[1])
+            made = called(rule_of(back[0], [old]), whole, list(back[1].items()))
             frame.refresh(base, replace(old, name=made.name))
             name = base
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from burn_import.frontends.torch_export.builder import BOOL, FLOAT64, INT64, Value
 from burn_import.frontends.torch_export.complex_as_real import is_complex
-from burn_import.frontends.torchscript.expressions import Frame, Raised, Rest
-from burn_import.frontends.torchscript.node_writer import Place, Writer
+from burn_import.frontends.torchscript.expressions import (
+    Expressions,
+    Frame,
+    Raised,
+    Rest,
+)
+from burn_import.frontends.torchscript.node_writer import Writer
 from burn_import.frontends.torchscript.scopes import left_by
 from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,
@@ -21,9 +26,7 @@ from burn_import.frontends.torchscript.values import (
     is_unknown,
 )
 from burn_ir import UnsupportedModel
-
-if TYPE_CHECKING:
-    from burn_import.frontends.torchscript.statements import Statements
+from burn_ir.graph_builder import Origin
 
 _SCALARS = (bool, int, float)
 Container = list[Any] | dict[Any, Any]
@@ -44,7 +47,9 @@ class Side:
     contents: list[tuple[Container, Container]] = field(default_factory=list)
 
 
-def branched(machine: Statements, node: ast.If, frame: Frame, condition: Value) -> None:
+def branched(
+    machine: Expressions, node: ast.If, frame: Frame, condition: Value
+) -> None:
     """Write both blocks of a branch; one alone, if the other raises an error."""
     sides = [
         side_of(machine, body, frame, machine.writer.inner())
@@ -53,7 +58,7 @@ def branched(machine: Statements, node: ast.If, frame: Frame, condition: Value) 
     possible = [side for side in sides if side is not None]
     if len(possible) == len(sides):
         if not _logical(machine, node, frame, condition, possible):
-            join = _Join(machine, possible, frame.place("branch"))
+            join = _Join(machine, possible, frame.origin("branch"))
             first, second = (side.names for side in possible)
             both = [n for n in left_by(node, frame) if n in first and n in second]
             pairs = {name: (first[name], second[name]) for name in both}
@@ -75,7 +80,7 @@ def returns_early(node: ast.If, frame: Frame) -> bool:
     return unset and frame.rest is not None
 
 
-def ended(machine: Statements, node: ast.If, frame: Frame, condition: Value) -> Thing:
+def ended(machine: Expressions, node: ast.If, frame: Frame, condition: Value) -> Thing:
     """What the function returns that a branch may end: each side is followed to it."""
     assert frame.rest is not None
     rest = frame.rest.statements()
@@ -89,7 +94,7 @@ def ended(machine: Statements, node: ast.If, frame: Frame, condition: Value) -> 
             ending = machine.run(other, frame)
             return None if ending is None else ending.value
     first, second = (side for side in sides if side is not None)
-    join = _Join(machine, [first, second], frame.place("branch"))
+    join = _Join(machine, [first, second], frame.origin("branch"))
     result = join.write({"result": (first.result, second.result)}, condition)
     if isinstance(result["result"], Without):
         raise UnsupportedModel("a return of things of two kinds")
@@ -101,7 +106,7 @@ _CHEAP = 8
 
 
 def _logical(
-    machine: Statements,
+    machine: Expressions,
     node: ast.If,
     frame: Frame,
     condition: Value,
@@ -131,10 +136,10 @@ def _logical(
 
 
 def _joined(
-    machine: Statements, how: str, condition: Value, frame: Frame, name: str
+    machine: Expressions, how: str, condition: Value, frame: Frame, name: str
 ) -> Thing:
     tests = [condition, frame.names[name]]
-    return machine.number(f"_operator.{how}", tests, frame.place(name))
+    return machine.number(f"_operator.{how}", tests, frame.origin(name))
 
 
 def _is_test(thing: Thing) -> bool:
@@ -142,7 +147,7 @@ def _is_test(thing: Thing) -> bool:
 
 
 def side_of(
-    machine: Statements,
+    machine: Expressions,
     body: Sequence[ast.stmt],
     frame: Frame,
     writer: Writer,
@@ -179,7 +184,7 @@ def side_of(
     return side
 
 
-def _containers(machine: Statements, names: Mapping[str, Thing]) -> list[Container]:
+def _containers(machine: Expressions, names: Mapping[str, Thing]) -> list[Container]:
     """All lists and dicts that names and attributes of modules lead to, each once."""
     found: dict[int, Container] = {}
     stack = [*names.values(), *machine.modules.containers.values()]
@@ -210,7 +215,7 @@ def refuse(container: Container) -> UnsupportedModel:
     )
 
 
-def _undone(machine: Statements, start: int) -> dict[Held, Value]:
+def _undone(machine: Expressions, start: int) -> dict[Held, Value]:
     """What was changed in place since then, with the values; it is as before again."""
     changed = {held: held.current for held, _ in machine.journal[start:]}
     for held, before in reversed(machine.journal[start:]):
@@ -223,11 +228,11 @@ class _Join:
     """What two blocks leave, each as one value."""
 
     def __init__(
-        self, machine: Statements, sides: Sequence[Side], place: Place
+        self, machine: Expressions, sides: Sequence[Side], origin: Origin
     ) -> None:
         self.machine = machine
         self.sides = sides
-        self.place = place
+        self.origin = origin
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
         self.numbers: list[bool] = []
 
@@ -246,7 +251,7 @@ class _Join:
         results = self.node(condition)
         for tensor, slot in held.items():
             self.machine.journal.append((tensor, tensor.current))
-            tensor.current = results[slot.place].current
+            tensor.current = results[slot.index].current
         for container, joined in contents:
             fill(container, _filled(joined, results))
         return {name: _filled(thing, results) for name, thing in pending.items()}
@@ -290,7 +295,7 @@ class _Join:
         """A result that is ``a`` or ``b``."""
         for outputs, side, thing in zip(self.outputs, self.sides, (a, b), strict=True):
             value = side.changed.get(thing, thing) if isinstance(thing, Held) else thing
-            outputs.append(given(side.writer, value, self.place))
+            outputs.append(given(side.writer, value, self.origin))
         self.numbers.append(are_numbers(a, b))
         return Slot(len(self.numbers) - 1)
 
@@ -308,7 +313,7 @@ class _Join:
         ]
         writer = self.machine.writer
         begin = len(writer.nodes.nodes)
-        builder = writer.builder(self.place, self.outputs[0])
+        builder = writer.builder(self.origin, self.outputs[0])
         made = builder.many(
             "If",
             len(self.numbers),
@@ -327,15 +332,15 @@ class _Join:
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of a result, before there is one."""
+    """The index of a result, before there is one."""
 
-    place: int
+    index: int
 
 
 def _filled(thing: Thing, results: Sequence[Thing]) -> Thing:
     """A thing with results in place of slots; the thing itself if it has none."""
     if isinstance(thing, Slot):
-        return results[thing.place]
+        return results[thing.index]
     if not isinstance(thing, list | tuple | dict):
         return thing
     parts = thing.values() if isinstance(thing, dict) else thing
@@ -364,16 +369,16 @@ def as_thing(value: Value, is_number: bool) -> Thing:
     return Held(value)
 
 
-def given(writer: Writer, thing: Thing, place: Place, inside: bool = True) -> Value:
+def given(writer: Writer, thing: Thing, origin: Origin, inside: bool = True) -> Value:
     """A thing as a value, one that is a node's result if ``inside`` a body."""
     begin = len(writer.nodes.nodes)
     value = thing.value if isinstance(thing, Held) else thing
-    builder = writer.builder(place, [value] if isinstance(value, Value) else [])
+    builder = writer.builder(origin, [value] if isinstance(value, Value) else [])
     if not isinstance(value, Value):
         kinds = {bool: BOOL, int: INT64, float: FLOAT64}
         dtype = kinds[type(value)]
         value = builder.constant(value, dtype)
-        builder = writer.builder(place, [value])
+        builder = writer.builder(origin, [value])
     made = builder.op("Identity", value) if inside else value
     writer.finish(begin)
     return writer.typed(made)

@@ -314,8 +314,8 @@ def _count(count: Any) -> int:
 
 def _split_along(axis: int) -> Callable[..., list[tuple[Any, ...]]]:
     def parts(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        place = 0 if axis == 1 and x.rank == 1 else axis
-        return _tensor_split(x, {**args, "dim": place})
+        dim = 0 if axis == 1 and x.rank == 1 else axis
+        return _tensor_split(x, {**args, "dim": dim})
 
     return parts
 

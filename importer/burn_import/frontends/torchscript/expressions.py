@@ -16,7 +16,6 @@ from burn_import.frontends.torchscript.archive import Archive
 from burn_import.frontends.torchscript.builtins import is_instance, scalar_of
 from burn_import.frontends.torchscript.dynamic_lists import has_rows
 from burn_import.frontends.torchscript.modules import Modules
-from burn_import.frontends.torchscript.node_writer import Place
 from burn_import.frontends.torchscript.operators import Operators
 from burn_import.frontends.torchscript.signatures import is_known
 from burn_import.frontends.torchscript.source_code import Class, Code, Function
@@ -28,28 +27,30 @@ from burn_import.frontends.torchscript.values import (
     Method,
     Module,
     Namespace,
+    Returned,
     Thing,
     is_unknown,
     wrapped_number,
 )
 from burn_ir import InvalidModel, UnsupportedModel
+from burn_ir.graph_builder import Origin
 
 _ROOTS = ("torch", "ops", "__torch__", "CONSTANTS")
 
 
 @dataclass(frozen=True)
 class Rest:
-    """The statements of a block from a place on, and what is done after the block."""
+    """The statements of a block from an index on, and what is done after the block."""
 
     body: Sequence[ast.stmt] = ()
-    place: int = 0
+    start: int = 0
     outer: Rest | None = None
 
     def statements(self) -> list[ast.stmt]:
         """All of them, to the end of the function."""
-        found, rest = [*self.body[self.place :]], self.outer
+        found, rest = [*self.body[self.start :]], self.outer
         while rest is not None:
-            found += rest.body[rest.place :]
+            found += rest.body[rest.start :]
             rest = rest.outer
         return found
 
@@ -72,9 +73,9 @@ class Frame:
         """The file of the function."""
         return "" if self.function is None else self.function.file
 
-    def place(self, name: str) -> Place:
+    def origin(self, name: str) -> Origin:
         """Where a call in this function stands."""
-        return Place(name, self.module.path or ROOT, self.module.classes)
+        return Origin(name, self.module.path or ROOT, self.module.classes)
 
 
 class Raised(Exception):  # noqa: N818  what the program says of its input
@@ -90,6 +91,10 @@ class Expressions(Operators):
         self.code = code
         self.modules = Modules(self, archive.root, code)
         self.constants: dict[str, Thing] = {}
+
+    @abstractmethod
+    def run(self, body: Sequence[ast.stmt], frame: Frame) -> Returned | None:
+        """Return what a block returns, None if it does not return."""
 
     @abstractmethod
     def enter(
@@ -250,17 +255,17 @@ class Expressions(Operators):
             return self.enter(method, function.module, given, kwargs)
         if not isinstance(function, Namespace):
             raise UnsupportedModel("a call of what is no function")
-        place = frame.place(name or _leaf(function))
+        origin = frame.origin(name or _leaf(function))
         root, _, rest = function.path.partition(".")
         if (root == "torch" and "." not in rest) or (root == "ops" and is_known(rest)):
-            return self.call(rest, args, kwargs, place)
+            return self.call(rest, args, kwargs, origin)
         if root == "__torch__":
             own = self.function(function.path)
             return self.enter(own, frame.module, args, kwargs)
         if function.path in _PRIMITIVES and any(map(is_unknown, args)):
             return UNKNOWN
         if function.path in _PRIMITIVES:
-            return _PRIMITIVES[function.path](self, place, *args)
+            return _PRIMITIVES[function.path](self, origin, *args)
         raise UnsupportedModel(f"{shown(function.path)[1:-1]} is not supported")
 
     def function(self, path: str) -> Function:
@@ -298,7 +303,7 @@ def _typed(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> Thi
     kind, value = node.args
     found = machine.evaluate(value, frame, name)
     if isinstance(kind, ast.Name) and kind.id in ("number", "int", "float", "bool"):
-        return machine.as_number(found, frame.place(name or "number"))
+        return machine.as_number(found, frame.origin(name or "number"))
     return found
 
 
@@ -307,7 +312,7 @@ def _conversion(kind: type) -> Callable[..., Thing]:
         if len(node.args) != 1:
             raise InvalidModel(f"expected one operand of {kind.__name__}")
         value = machine.evaluate(node.args[0], frame)
-        return machine.converted(kind, value, frame.place(name or kind.__name__))
+        return machine.converted(kind, value, frame.origin(name or kind.__name__))
 
     return follow
 
@@ -340,27 +345,27 @@ _BUILTINS: Mapping[str, Callable[..., Thing]] = {
 _NUMBERS: Mapping[str, Thing] = {"inf": math.inf, "nan": math.nan}
 
 
-def _raise(machine: Expressions, place: Place, *args: Thing) -> Thing:
+def _raise(machine: Expressions, origin: Origin, *args: Thing) -> Thing:
     raise Raised(str(args[0]) if args and isinstance(args[0], str) else "an error")
 
 
-def _as_tensor(machine: Expressions, place: Place, x: Thing) -> Thing:
-    return machine.tensor(x, place)
+def _as_tensor(machine: Expressions, origin: Origin, x: Thing) -> Thing:
+    return machine.tensor(x, origin)
 
 
-def _dtype(machine: Expressions, place: Place, x: Held) -> Thing:
+def _dtype(machine: Expressions, origin: Origin, x: Held) -> Thing:
     return scalar_of(x)
 
 
 def _most(name: str) -> Callable[..., Thing]:
-    def follow(machine: Expressions, place: Place, *args: Thing) -> Thing:
-        return machine.call(name, list(args), {}, place)
+    def follow(machine: Expressions, origin: Origin, *args: Thing) -> Thing:
+        return machine.call(name, list(args), {}, origin)
 
     return follow
 
 
 def _answer(value: Any) -> Callable[..., Thing]:
-    return lambda machine, place, *args: value
+    return lambda machine, origin, *args: value
 
 
 _PRIMITIVES: Mapping[str, Callable[..., Thing]] = {
@@ -371,7 +376,7 @@ _PRIMITIVES: Mapping[str, Callable[..., Thing]] = {
     "ops.prim.type": _answer("cpu"),
     "ops.prim.index": _answer(0),
     "ops.prim.layout": _answer(0),
-    "ops.prim.data": lambda machine, place, x: x,
+    "ops.prim.data": lambda machine, origin, x: x,
     "ops.prim.max": _most("max"),
     "ops.prim.min": _most("min"),
     "ops.prim.abs": _most("abs"),

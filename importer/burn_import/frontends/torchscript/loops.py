@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from burn.dtypes import DType
 from burn_import.frontends.torch_export.builder import BOOL, INT64, Value
@@ -19,7 +18,7 @@ from burn_import.frontends.torchscript.control import (
     refuse,
     side_of,
 )
-from burn_import.frontends.torchscript.expressions import Frame
+from burn_import.frontends.torchscript.expressions import Expressions, Frame
 from burn_import.frontends.torchscript.node_writer import Writer
 from burn_import.frontends.torchscript.scopes import left_by, local_names
 from burn_import.frontends.torchscript.values import Held, Module, Rows, Thing
@@ -27,12 +26,9 @@ from burn_ir import UnsupportedModel
 from burn_ir.containers import widen
 from burn_ir.types import Type
 
-if TYPE_CHECKING:
-    from burn_import.frontends.torchscript.statements import Statements
-
 
 def repeated(
-    machine: Statements,
+    machine: Expressions,
     node: ast.For | ast.While,
     frame: Frame,
     count: Value | int | None,
@@ -92,7 +88,7 @@ class _Loop:
 
     def __init__(
         self,
-        machine: Statements,
+        machine: Expressions,
         node: ast.For | ast.While,
         frame: Frame,
         count: Value | int | None,
@@ -101,7 +97,7 @@ class _Loop:
         self.node = node
         self.frame = frame
         self.count = count
-        self.place = frame.place("loop")
+        self.origin = frame.origin("loop")
         #: Lists that get one more tensor in each round.
         self.grown: list[list[Thing]] = []
         #: What each round gives is of these, after the condition.
@@ -123,14 +119,14 @@ class _Loop:
         """Write the loop, and give the names what they are after it."""
         writer = self.machine.writer
         first = [
-            given(writer, thing, self.place, inside=False)
+            given(writer, thing, self.origin, inside=False)
             for thing in self.flat(self.frame.names)
         ]
         condition = self.condition(self.frame, writer)
         types = [Type(value.dtype, value.dims) for value in first]
         body, inputs, outputs = self.settled(types)
         begin = len(writer.nodes.nodes)
-        builder = writer.builder(self.place, first or [condition])
+        builder = writer.builder(self.origin, first or [condition])
         trips = None if self.count is None else builder.ints(self.count)
         if trips is not None:
             trips = builder.op("Reshape", trips, builder.constant([]))
@@ -177,13 +173,13 @@ class _Loop:
     def condition(self, frame: Frame, writer: Writer) -> Value:
         """Whether there is another round."""
         if isinstance(self.node, ast.For):
-            return given(writer, True, self.place)
+            return given(writer, True, self.origin)
         test = self.machine.evaluate(self.node.test, frame)
         if isinstance(test, Held):
-            test = self.machine.converted(bool, test, self.place)
+            test = self.machine.converted(bool, test, self.origin)
         if not isinstance(test, Value | bool):
             raise UnsupportedModel("a loop whose condition is no bool")
-        return given(writer, test, self.place)
+        return given(writer, test, self.origin)
 
     def settled(self, types: list[Type]) -> tuple[Writer, dict[str, Type], list[str]]:
         """The body, typed so that what flows back fits what flowed in."""
@@ -241,4 +237,4 @@ class _Loop:
         frame.names.update(side.names)
         condition = self.condition(frame, writer)
         flowing = self.flat(side.names) + [item for _, item in grown]
-        return [condition, *(given(writer, thing, self.place) for thing in flowing)]
+        return [condition, *(given(writer, thing, self.origin) for thing in flowing)]

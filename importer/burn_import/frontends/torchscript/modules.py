@@ -168,8 +168,8 @@ def _is_storable(tensor: Tensor) -> bool:
 def _identity(tensor: Tensor) -> tuple[Any, ...]:
     """What is the same for two tensors that are one."""
     storage = tensor.storage
-    place = (id(storage.block), storage.start, tensor.offset)
-    return (*place, tensor.shape, tensor.strides, tensor.element.name)
+    memory = (id(storage.block), storage.start, tensor.offset)
+    return (*memory, tensor.shape, tensor.strides, tensor.element.name)
 
 
 class _Alike:
@@ -198,9 +198,9 @@ class _Alike:
 
     def other(self, path: str, number: int) -> tuple[str, ...]:
         """The path of the module with that number among the others; () if none is."""
-        paths, place = self.places.get(path, ([], 0))
-        place = number if number > place else number - 1
-        return tuple(paths[place].split(".")) if 0 <= place < len(paths) else ()
+        paths, own = self.places.get(path, ([], 0))
+        index = number if number > own else number - 1
+        return tuple(paths[index].split(".")) if 0 <= index < len(paths) else ()
 
     def _inside(self, module: Instance) -> tuple[Any, ...]:
         """What a module holds; modules in it are the numbers that they got."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -18,16 +18,8 @@ from burn_import.frontends.torch_export.registry import Entry
 from burn_import.frontends.torchscript.budget import Budget, Pool
 from burn_ir import InvalidModel, RawGraph, Type
 from burn_ir.build import IncrementalBuilder
+from burn_ir.graph_builder import Origin
 from burn_ir.types import Array
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a call stands: its name, its module's path, and the classes along it."""
-
-    name: str
-    path: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
 
 
 class Writer:
@@ -59,14 +51,14 @@ class Writer:
         self.growing.store(unique, stored)
         return Value(unique, array.dtype, array.shape)
 
-    def builder(self, place: Place, results: Sequence[Value]) -> Builder:
+    def builder(self, origin: Origin, results: Sequence[Value]) -> Builder:
         """What rules write with."""
-        return Builder(self.nodes, place.name, results, place.path, place.classes)
+        return Builder(self.nodes, origin.name, results, origin.scope, origin.classes)
 
     def apply(
         self,
         entry: Entry,
-        place: Place,
+        origin: Origin,
         results: Sequence[Value],
         args: Mapping[str, Any],
     ) -> list[Value | None]:
@@ -77,7 +69,7 @@ class Writer:
                 becomes too large.
             InvalidModel: the operands do not fit.
         """
-        builder = self.builder(place, results)
+        builder = self.builder(origin, results)
         begin = len(self.nodes.nodes)
         done = False
         try:
@@ -96,7 +88,7 @@ class Writer:
         ]
 
     def finish(self, begin: int) -> None:
-        """Type the nodes from place ``begin`` on."""
+        """Type the nodes from index ``begin`` on."""
         added = self.nodes.nodes[begin:]
         self.budget.node(len(added))
         for node in added:
@@ -121,7 +113,7 @@ class Writer:
     def same(self, value: Value, name: str) -> str:
         """The name of a node that gives a value again: ``name``, if it is free."""
         begin = len(self.nodes.nodes)
-        made = self.builder(Place(name), [value]).op("Identity", value)
+        made = self.builder(Origin(name), [value]).op("Identity", value)
         self.finish(begin)
         return made.name
 

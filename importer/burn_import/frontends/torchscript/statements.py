@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from burn.record.errors import shown
@@ -19,6 +18,7 @@ from burn_import.frontends.torchscript.values import (
     UNKNOWN,
     Held,
     Module,
+    Returned,
     Thing,
     Without,
 )
@@ -34,13 +34,6 @@ _CALL = 10
 _MOST_PROBLEMS = 100
 #: Longer loops stay loops where they can.
 _MOST_ROUNDS = 100
-
-
-@dataclass(frozen=True, eq=False)
-class Returned:
-    """What a function returns."""
-
-    value: Thing
 
 
 class Statements(Expressions):
@@ -89,21 +82,21 @@ class Statements(Expressions):
         bound = dict(zip(names, args, strict=False)) | kwargs
         if len(args) > len(names) or set(bound) - set(names):
             raise InvalidModel(f"expected arguments {names}, got {len(args)}")
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             if name not in bound:
-                if place < first:
+                if index < first:
                     raise InvalidModel(f"expected an argument {shown(name)}")
-                bound[name] = self.evaluate(defaults[place - first], frame)
+                bound[name] = self.evaluate(defaults[index - first], frame)
         frame.names.update(bound)
 
     def run(self, body: Sequence[ast.stmt], frame: Frame) -> Returned | None:
         """What a block returns, None if it does not return."""
         outer = frame.rest
         try:
-            for place, node in enumerate(body, 1):
+            for index, node in enumerate(body, 1):
                 self.budget.step()
                 if outer is not None and isinstance(node, ast.If):
-                    frame.rest = Rest(body, place, outer)
+                    frame.rest = Rest(body, index, outer)
                 else:
                     frame.rest = None
                 result = self.statement(node, frame)
@@ -213,7 +206,7 @@ class Statements(Expressions):
             self.forget(node, frame)
             return None
         if isinstance(test, Held):
-            test = self.converted(bool, test, frame.place("condition"))
+            test = self.converted(bool, test, frame.origin("condition"))
         if isinstance(test, Value) and returns_early(node, frame):
             return Returned(ended(self, node, frame, test))
         if isinstance(test, Value):
@@ -261,7 +254,7 @@ class Statements(Expressions):
                 self.forget(node, frame)
                 return None
             if isinstance(test, Held):
-                test = self.converted(bool, test, frame.place("condition"))
+                test = self.converted(bool, test, frame.origin("condition"))
             if isinstance(test, Value):
                 repeated(self, node, frame, None)
                 return None

@@ -32,7 +32,7 @@ class Held:
     ``base`` is what it is a view of, and ``undo`` gives the value of that from the one
     before and a changed view; None where it is not known how. ``in_order`` says whether
     the elements lie in memory as they are counted. ``stale`` says what changed it in
-    place without telling how, "" if nothing did.
+    origin without telling how, "" if nothing did.
     """
 
     current: Value
@@ -85,6 +85,13 @@ class Rows:
     """In a list: as many tensors as ``joined`` has along its first axis."""
 
     joined: Held
+
+
+@dataclass(frozen=True, eq=False)
+class Returned:
+    """The value that a function returns."""
+
+    value: Thing
 
 
 @dataclass(frozen=True, eq=False)
