@@ -101,7 +101,7 @@ class _Legacy:
         if storage is None or storage.block.placed:
             raise InvalidModel(f"expected the key of a storage, got {named(key)}")
         self.at, raw = counted_bytes(self.data, self.at, storage)
-        storage.block.place(raw)
+        storage.block.attach(raw)
 
 
 def counted_bytes(

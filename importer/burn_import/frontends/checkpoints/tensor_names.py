@@ -52,10 +52,10 @@ def find(root: Value, limits: Limits) -> Found:
         raise _too_many(limits)
     walk = _Walk(limits)
     walk.visit(root, "", 0)
-    found = walk.found
-    if not found.tensors and "" in found.skipped:
-        raise UnsupportedModel(f"expected tensors, got {found.skipped['']}")
-    return found
+    content = walk.found
+    if not content.tensors and "" in content.skipped:
+        raise UnsupportedModel(f"expected tensors, got {content.skipped['']}")
+    return content
 
 
 def select(root: Value, key: str) -> Value:
@@ -93,7 +93,7 @@ def _check_depth(depth: int, limits: Limits) -> None:
 
 
 def _written_out(
-    value: Value, limits: Limits, known: dict[int, int], depth: int
+    value: Value, limits: Limits, sizes: dict[int, int], depth: int
 ) -> int:
     """How many entries there are in what dicts and lists hold, each time they do.
 
@@ -102,12 +102,12 @@ def _written_out(
     """
     if not isinstance(value, dict | list | tuple):
         return 1
-    if id(value) not in known:
+    if id(value) not in sizes:
         _check_depth(depth, limits)
         items = value.values() if isinstance(value, dict) else value
-        below = (_written_out(item, limits, known, depth + 1) for item in items)
-        known[id(value)] = 1 if _is_data(value) else 1 + sum(below)
-    return known[id(value)]
+        below = (_written_out(item, limits, sizes, depth + 1) for item in items)
+        sizes[id(value)] = 1 if _is_data(value) else 1 + sum(below)
+    return sizes[id(value)]
 
 
 def _is_data(value: Value) -> bool:

@@ -34,8 +34,8 @@ class DimNames:
         if text not in self._by_text:
             parsed = _parse(text) if len(text) <= _LONGEST else None
             # A number in the place of a name is a name: the extent is not promised.
-            known = parsed if isinstance(parsed, Poly) else self.fresh(text)
-            self._by_text[text] = known
+            dim = parsed if isinstance(parsed, Poly) else self.fresh(text)
+            self._by_text[text] = dim
         return self._by_text[text]
 
     def fresh(self, text: str) -> Dim:

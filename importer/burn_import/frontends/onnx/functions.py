@@ -50,11 +50,11 @@ class Names:
     """
 
     def __init__(
-        self, prefix: str, unique: UniqueNames, known: dict[str, str | None]
+        self, prefix: str, unique: UniqueNames, names: dict[str, str | None]
     ) -> None:
         self.prefix = prefix
         self.unique = unique
-        self.known = known
+        self.known = names
         self.outer: Names | None = None
 
     def inner(self, defined: set[str]) -> Names:
@@ -241,8 +241,8 @@ class Functions:
         mine, models = wanted.get(domain), opsets.get(domain)
         if mine is None or models is None or mine == models:
             return
-        found = [_since(node.op_type, version, domain) for version in (mine, models)]
-        if found[0] != found[1]:
+        versions = [_since(node.op_type, version, domain) for version in (mine, models)]
+        if versions[0] != versions[1]:
             raise UnsupportedModel(
                 f"{_told(node)}: expected functions of the model's opset {models}, got "
                 f"one of opset {mine}, where this operator is another; convert the "

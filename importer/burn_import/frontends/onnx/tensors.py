@@ -137,18 +137,18 @@ class Tensors:
 
     def _one_source(self, tensor: TensorProto, encoding: Encoding, where: str) -> None:
         """Data stands in one place, and in the field of its dtype."""
-        found = [field for field in _FIELDS if len(getattr(tensor, field))]
+        fields = [field for field in _FIELDS if len(getattr(tensor, field))]
         if tensor.HasField("segment"):
-            found.append("raw_data")
+            fields.append("raw_data")
         allowed = {encoding.field, "raw_data"}
         if tensor.data_location == _EXTERNAL:
             allowed = set()
         elif tensor.data_type == _STRING:
             allowed = {encoding.field}
-        if len(found) > 1 or not set(found) <= allowed:
+        if len(fields) > 1 or not set(fields) <= allowed:
             expected = " or ".join(sorted(allowed)) or "an external file"
             raise InvalidModel(
-                f"{where}: expected its data in {expected}, got {', '.join(found)}"
+                f"{where}: expected its data in {expected}, got {', '.join(fields)}"
             )
 
     def _raw(

@@ -134,8 +134,8 @@ class Builder:
             return self.constant(x, wanted)
         if x.dtype == wanted:
             return x
-        made = self.at(wanted).op("Cast", x, to=ELEMENT_NUMBERS[wanted])
-        return replace(made, dims=x.dims)
+        converted = self.at(wanted).op("Cast", x, to=ELEMENT_NUMBERS[wanted])
+        return replace(converted, dims=x.dims)
 
     def ints(self, values: Sequence[int | Value] | int | Value) -> Value:
         """A vector of int64 of numbers, some of which may be computed."""
@@ -149,12 +149,12 @@ class Builder:
 
     def extent(self, x: Value, axis: int) -> int | Value:
         """The extent of an axis: a number if it is fixed, else one that is computed."""
-        known = x.dims[axis] if x.dims is not None else None
-        if isinstance(known, int):
-            return known
-        whole, place = self.at(INT64), x.axis(axis)
-        made = whole.op("Shape", x, start=place, end=place + 1)
-        return replace(whole.op("Squeeze", made, [0]), dims=(), is_number=True)
+        size = x.dims[axis] if x.dims is not None else None
+        if isinstance(size, int):
+            return size
+        whole, start = self.at(INT64), x.axis(axis)
+        shape = whole.op("Shape", x, start=start, end=start + 1)
+        return replace(whole.op("Squeeze", shape, [0]), dims=(), is_number=True)
 
     def floats(self, *operands: Operand) -> list[Value]:
         """The operands in the dtype of the result."""
@@ -189,8 +189,8 @@ def promoted(operands: Sequence[Operand]) -> DType:
     classes: list[list[DType]] = [[], [], []]
     for x in operands:
         if isinstance(x, Value):
-            place = 2 if x.is_number else 0 if x.dims is None or x.dims else 1
-            classes[place].append(x.dtype)
+            rank_class = 2 if x.is_number else 0 if x.dims is None or x.dims else 1
+            classes[rank_class].append(x.dtype)
         elif x is not None:
             classes[2].append(_NUMBERS[type(x)])
     result: DType | None = None

@@ -36,11 +36,11 @@ class Layout:
     def places(self) -> Array | None:
         """Where each element lies; None if that varies, or is too much to say."""
         numbers = [*self.dims, *self.strides, self.offset]
-        known = [n for n in numbers if isinstance(n, int)]
-        if len(known) != len(numbers):
+        fixed = [n for n in numbers if isinstance(n, int)]
+        if len(fixed) != len(numbers):
             return None
         rank = len(self.dims)
-        return spread(known[:rank], known[rank:-1], known[-1])
+        return spread(fixed[:rank], fixed[rank:-1], fixed[-1])
 
 
 #: The layout of a tensor, found where a rule asks for it.
@@ -54,8 +54,8 @@ def spread(dims: Sequence[int], strides: Sequence[int], offset: int) -> Array | 
         count, last = count * extent, last + max(extent - 1, 0) * stride
     if not 0 <= count <= _LARGEST or not 0 <= last < 2**62:
         return None
-    found = np.full(tuple(dims), offset, np.int64)
+    layout = np.full(tuple(dims), offset, np.int64)
     for axis, (extent, stride) in enumerate(zip(dims, strides, strict=True)):
         shape = [extent if a == axis else 1 for a in range(len(dims))]
-        found += (np.arange(extent) * stride).reshape(shape)
-    return found
+        layout += (np.arange(extent) * stride).reshape(shape)
+    return layout

@@ -87,12 +87,15 @@ def is_instance(thing: Thing, kind: ast.expr) -> bool:
         UnsupportedModel: nobody knows.
     """
     outer = kind.value if isinstance(kind, ast.Subscript) else kind
-    known = _TYPES.get(outer.id) if isinstance(outer, ast.Name) else None
-    if known is None or thing is UNKNOWN:
+    python_type = _TYPES.get(outer.id) if isinstance(outer, ast.Name) else None
+    if python_type is None or thing is UNKNOWN:
         raise UnsupportedModel(f"isinstance of {ast.unparse(kind)}")
     if isinstance(thing, Value):
-        return known in (int, float, bool) and known is _NUMBERS[kind_of(thing.dtype)]
-    return type(thing) is known
+        return (
+            python_type in (int, float, bool)
+            and python_type is _NUMBERS[kind_of(thing.dtype)]
+        )
+    return type(thing) is python_type
 
 
 _TYPES: Mapping[str, type] = {
@@ -111,8 +114,8 @@ _NUMBERS = (bool, int, float, complex)
 
 def _promoted_type(operators: OperatorCalls, origin: Origin, *operands: Thing) -> int:
     """The number of the dtype that tensors and numbers promote to."""
-    known = [x.value if isinstance(x, Held) else x for x in operands]
-    return scalar_number(promoted(known))
+    values = [x.value if isinstance(x, Held) else x for x in operands]
+    return scalar_number(promoted(values))
 
 
 #: By the names that the code has for them.

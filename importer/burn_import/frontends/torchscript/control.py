@@ -13,10 +13,10 @@ from burn_import.frontends.torchscript.expressions import (
     Expressions,
     Frame,
     Raised,
-    Rest,
 )
 from burn_import.frontends.torchscript.node_writer import Writer
 from burn_import.frontends.torchscript.scopes import left_by
+from burn_import.frontends.torchscript.source_code import Rest
 from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,
     UNKNOWN,
@@ -136,10 +136,10 @@ def _logical(
 
 
 def _joined(
-    machine: Expressions, how: str, condition: Value, frame: Frame, name: str
+    machine: Expressions, function: str, condition: Value, frame: Frame, name: str
 ) -> Thing:
     tests = [condition, frame.names[name]]
-    return machine.number(f"_operator.{how}", tests, frame.origin(name))
+    return machine.number(f"_operator.{function}", tests, frame.origin(name))
 
 
 def _is_test(thing: Thing) -> bool:
@@ -186,16 +186,16 @@ def side_of(
 
 def _containers(machine: Expressions, names: Mapping[str, Thing]) -> list[Container]:
     """All lists and dicts that names and attributes of modules lead to, each once."""
-    found: dict[int, Container] = {}
+    containers: dict[int, Container] = {}
     stack = [*names.values(), *machine.modules.containers.values()]
     while stack:
         thing = stack.pop()
-        if isinstance(thing, list | tuple | dict) and id(thing) not in found:
+        if isinstance(thing, list | tuple | dict) and id(thing) not in containers:
             machine.budget.step(len(thing))
             if not isinstance(thing, tuple):
-                found[id(thing)] = thing
+                containers[id(thing)] = thing
             stack += thing.values() if isinstance(thing, dict) else thing
-    return list(found.values())
+    return list(containers.values())
 
 
 def fill(container: Container, contents: Container) -> None:
@@ -263,14 +263,14 @@ class _Join:
             UnsupportedModel: one block leaves other places than the other.
         """
         sides = [{id(old): (old, new) for old, new in s.contents} for s in self.sides]
-        found = []
+        joined = []
         for key, (container, _) in {**sides[0], **sides[1]}.items():
             unchanged = (container, container.copy())
             a, b = (side.get(key, unchanged)[1] for side in sides)
             if len(a) != len(b) or (isinstance(a, dict) and list(a) != list(b)):
                 raise refuse(container)
-            found.append((container, self.pair(a, b)))
-        return found
+            joined.append((container, self.pair(a, b)))
+        return joined
 
     def pair(self, a: Thing, b: Thing) -> Thing:
         """What a name is after both blocks: a slot of the results where they differ."""
@@ -314,7 +314,7 @@ class _Join:
         writer = self.machine.writer
         begin = len(writer.nodes.nodes)
         builder = writer.builder(self.origin, self.outputs[0])
-        made = builder.many(
+        results = builder.many(
             "If",
             len(self.numbers),
             condition,
@@ -325,7 +325,7 @@ class _Join:
         return [
             as_thing(writer.typed(replace(value, dtype=side.dtype)), is_number)
             for value, side, is_number in zip(
-                made, self.outputs[0], self.numbers, strict=True
+                results, self.outputs[0], self.numbers, strict=True
             )
         ]
 
@@ -344,12 +344,12 @@ def _filled(thing: Thing, results: Sequence[Thing]) -> Thing:
     if not isinstance(thing, list | tuple | dict):
         return thing
     parts = thing.values() if isinstance(thing, dict) else thing
-    made = [_filled(part, results) for part in parts]
-    if all(new is old for new, old in zip(made, parts, strict=True)):
+    filled = [_filled(part, results) for part in parts]
+    if all(new is old for new, old in zip(filled, parts, strict=True)):
         return thing
     if isinstance(thing, dict):
-        return dict(zip(thing, made, strict=True))
-    return type(thing)(made)
+        return dict(zip(thing, filled, strict=True))
+    return type(thing)(filled)
 
 
 def are_numbers(a: Thing, b: Thing) -> bool:
@@ -379,6 +379,6 @@ def given(writer: Writer, thing: Thing, origin: Origin, inside: bool = True) -> 
         dtype = kinds[type(value)]
         value = builder.constant(value, dtype)
         builder = writer.builder(origin, [value])
-    made = builder.op("Identity", value) if inside else value
+    result = builder.op("Identity", value) if inside else value
     writer.finish(begin)
-    return writer.typed(made)
+    return writer.typed(result)

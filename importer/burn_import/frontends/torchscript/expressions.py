@@ -18,7 +18,7 @@ from burn_import.frontends.torchscript.dynamic_lists import has_rows
 from burn_import.frontends.torchscript.modules import Modules
 from burn_import.frontends.torchscript.operators import Operators
 from burn_import.frontends.torchscript.signatures import is_known
-from burn_import.frontends.torchscript.source_code import Class, Code, Function
+from burn_import.frontends.torchscript.source_code import Class, Code, Function, Rest
 from burn_import.frontends.torchscript.values import (
     DEVICE,
     UNINITIALIZED,
@@ -36,23 +36,6 @@ from burn_ir import InvalidModel, UnsupportedModel
 from burn_ir.graph_builder import Origin
 
 _ROOTS = ("torch", "ops", "__torch__", "CONSTANTS")
-
-
-@dataclass(frozen=True)
-class Rest:
-    """The statements of a block from an index on, and what is done after the block."""
-
-    body: Sequence[ast.stmt] = ()
-    start: int = 0
-    outer: Rest | None = None
-
-    def statements(self) -> list[ast.stmt]:
-        """All of them, to the end of the function."""
-        found, rest = [*self.body[self.start :]], self.outer
-        while rest is not None:
-            found += rest.body[rest.start :]
-            rest = rest.outer
-        return found
 
 
 @dataclass(eq=False)
@@ -149,9 +132,9 @@ class Expressions(Operators):
 
     def member(self, module: Module, name: str) -> Thing:
         """An attribute of a module: what the archive has, or stands in its class."""
-        found = self.modules.get(module, name)
-        if found is not NotImplemented:
-            return found
+        attribute = self.modules.get(module, name)
+        if attribute is not NotImplemented:
+            return attribute
         cls = self.code.find(module.instance.kind.path)
         if isinstance(cls, Class) and name in cls.finals:
             return self.evaluate(cls.finals[name], Frame(None, module))
@@ -164,8 +147,8 @@ class Expressions(Operators):
         """A constant of the archive, which has no key: its name says just that."""
         if name not in self.constants:
             stored = self.archive.constant(name)
-            made = self.modules.thing(stored, (), name.replace("c", "constant_"))
-            self.constants[name] = wrapped_number(made)
+            constant = self.modules.thing(stored, (), name.replace("c", "constant_"))
+            self.constants[name] = wrapped_number(constant)
         return self.constants[name]
 
     def list_of(self, node: ast.List, frame: Frame, name: str) -> Thing:
@@ -270,10 +253,10 @@ class Expressions(Operators):
 
     def function(self, path: str) -> Function:
         """A function of the archive."""
-        found = self.code.find(path)
-        if isinstance(found, Function):
-            return found
-        if found is not None:
+        definition = self.code.find(path)
+        if isinstance(definition, Function):
+            return definition
+        if definition is not None:
             raise UnsupportedModel(f"an object of class {shown(path)}")
         raise InvalidModel(f"the archive has no function {shown(path)}")
 
@@ -301,10 +284,10 @@ def _typed(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> Thi
     if len(node.args) != 2:
         raise InvalidModel("expected a type and a value")
     kind, value = node.args
-    found = machine.evaluate(value, frame, name)
+    result = machine.evaluate(value, frame, name)
     if isinstance(kind, ast.Name) and kind.id in ("number", "int", "float", "bool"):
-        return machine.as_number(found, frame.origin(name or "number"))
-    return found
+        return machine.as_number(result, frame.origin(name or "number"))
+    return result
 
 
 def _conversion(kind: type) -> Callable[..., Thing]:

@@ -108,11 +108,11 @@ class _Loop:
             self.target = node.target.id
         skipped = {self.target, *local_names(node, frame)}
         stored = (name for name in left_by(node, frame) if name not in skipped)
-        known = [name for name in stored if name in frame.names]
+        names = [name for name in stored if name in frame.names]
         #: What is carried: tensors and numbers, each by the name that it is part of.
-        self.parts = {name: plain_parts(frame.names[name]) for name in known}
-        self.carried = [name for name in known for _ in self.parts[name] or ()]
-        self.rest = [name for name in known if self.parts[name] is None]
+        self.parts = {name: plain_parts(frame.names[name]) for name in names}
+        self.carried = [name for name in names for _ in self.parts[name] or ()]
+        self.rest = [name for name in names if self.parts[name] is None]
         self.numbers = [are_numbers(x, 0) for x in self.flat(frame.names)]
 
     def write(self) -> None:
@@ -130,7 +130,7 @@ class _Loop:
         trips = None if self.count is None else builder.ints(self.count)
         if trips is not None:
             trips = builder.op("Reshape", trips, builder.constant([]))
-        made = builder.many(
+        values = builder.many(
             "Loop",
             len(first) + len(self.grown),
             trips,
@@ -141,7 +141,7 @@ class _Loop:
         writer.finish(begin)
         results = [
             writer.typed(replace(value, dtype=dtype))
-            for value, dtype in zip(made, self.dtypes, strict=True)
+            for value, dtype in zip(values, self.dtypes, strict=True)
         ]
         self.fill(self.frame.names, results[: len(first)])
         for items, rows in zip(self.grown, results[len(first) :], strict=True):
@@ -153,15 +153,15 @@ class _Loop:
         Raises:
             UnsupportedModel: a list or tuple has other parts than before the loop.
         """
-        found: list[Thing] = []
+        things: list[Thing] = []
         for name, before in self.parts.items():
             if before is None:
                 continue
             parts = plain_parts(names[name])
             if parts is None or not same_form(names[name], self.frame.names[name]):
                 raise UnsupportedModel(f"a loop that changes what is in {name!r}")
-            found += parts
-        return found
+            things += parts
+        return things
 
     def fill(self, names: dict[str, Thing], values: Iterable[Value]) -> None:
         """Give the names of what is carried these values."""
@@ -186,8 +186,8 @@ class _Loop:
         while True:
             writer, inputs, results = self.round(types)
             wider = [
-                widen(known, Type(value.dtype, value.dims))
-                for known, value in zip(types, results[1:], strict=False)
+                widen(type_, Type(value.dtype, value.dims))
+                for type_, value in zip(types, results[1:], strict=False)
             ]
             if all(new is old for new, old in zip(wider, types, strict=True)):
                 self.dtypes = [value.dtype for value in results[1:]]
@@ -208,12 +208,12 @@ class _Loop:
             if self.target:
                 names[self.target] = as_thing(number, True)
             values = [
-                machine.writer.input(name, known)
-                for name, known in zip(self.carried, types, strict=True)
+                machine.writer.input(name, type_)
+                for name, type_ in zip(self.carried, types, strict=True)
             ]
             inputs |= {
-                value.name: stored_type(known.dtype, known.shape)
-                for value, known in zip(values, types, strict=True)
+                value.name: stored_type(type_.dtype, type_.shape)
+                for value, type_ in zip(values, types, strict=True)
             }
             self.fill(names, values)
             frame = Frame(self.frame.function, self.frame.module, names)

@@ -38,11 +38,11 @@ class Writer:
         """A writer of a body, which sees the values of this graph."""
         return Writer(self)
 
-    def input(self, name: str, known: Type) -> Value:
+    def input(self, name: str, type_: Type) -> Value:
         """A value that no node makes."""
         unique = self.nodes.unique(name)
-        self.growing.declare(unique, stored_type(known.dtype, known.shape))
-        return Value(unique, known.dtype, known.shape)
+        self.growing.declare(unique, stored_type(type_.dtype, type_.shape))
+        return Value(unique, type_.dtype, type_.shape)
 
     def stored(self, name: str, array: Array) -> Value:
         """A tensor of the model's state."""
@@ -73,9 +73,9 @@ class Writer:
         begin = len(self.nodes.nodes)
         done = False
         try:
-            made = called(entry, builder, list(args.items()))
-            several = made if isinstance(made, tuple | list) else (made,)
-            values = [self._value(builder, x) for x in several]
+            output = called(entry, builder, list(args.items()))
+            outputs = output if isinstance(output, tuple | list) else (output,)
+            values = [self._value(builder, x) for x in outputs]
             self.finish(begin)
             done = True
         finally:
@@ -94,28 +94,28 @@ class Writer:
         for node in added:
             self.growing.add(node)
 
-    def _value(self, builder: Builder, made: Any) -> Value | None:
-        if made is None or isinstance(made, Value):
-            return made
-        return builder.constant(made, builder.dtype)
+    def _value(self, builder: Builder, x: Any) -> Value | None:
+        if x is None or isinstance(x, Value):
+            return x
+        return builder.constant(x, builder.dtype)
 
     def typed(self, value: Value) -> Value:
         """A value with the type that follows from its node's operands.
 
         One whose dtype is complex stays that: its node gives pairs of real numbers.
         """
-        known = self.growing.type(value.name)
-        if not isinstance(known, Type):
+        type_ = self.growing.type(value.name)
+        if not isinstance(type_, Type):
             raise InvalidModel("expected a tensor")
-        typed = Value(value.name, known.dtype, known.shape, value.is_number)
+        typed = Value(value.name, type_.dtype, type_.shape, value.is_number)
         return viewed_as(typed, value)
 
     def same(self, value: Value, name: str) -> str:
         """The name of a node that gives a value again: ``name``, if it is free."""
         begin = len(self.nodes.nodes)
-        made = self.builder(Origin(name), [value]).op("Identity", value)
+        copy = self.builder(Origin(name), [value]).op("Identity", value)
         self.finish(begin)
-        return made.name
+        return copy.name
 
     def has(self, value: Value) -> bool:
         """Whether the nodes of this graph can read a value."""
@@ -125,12 +125,12 @@ class Writer:
             return False
         return True
 
-    def known(self, value: Value) -> Any:
+    def number(self, value: Value) -> Any:
         """The one number that a value is, if that is known, else None."""
-        known = self.growing.type(value.name).known
-        if known is None or known.size != 1 or known.dtype == object:
+        contents = self.growing.type(value.name).known
+        if contents is None or contents.size != 1 or contents.dtype == object:
             return None
-        return known.reshape(-1)[0].item()
+        return contents.reshape(-1)[0].item()
 
     def body(self, inputs: Mapping[str, Type], outputs: Sequence[str]) -> RawGraph:
         """The graph of what was written here."""

@@ -122,10 +122,10 @@ class Operators(OperatorCalls):
         self, name: str, args: list[Thing], kwargs: dict[str, Thing], origin: Origin
     ) -> Thing:
         """The result of an operator of ATen, tensors or a list of them."""
-        found = overload(name, _plain(args), {k: _plain(v) for k, v in kwargs.items()})
-        if found is None:
+        match = overload(name, _plain(args), {k: _plain(v) for k, v in kwargs.items()})
+        if match is None:
             raise UnsupportedModel(f"torch.{name} is not supported")
-        target, bound = found
+        target, bound = match
         named = {k: _argument(k, v) for k, v in bound.items() if v is not DEVICE}
         types = result_types(name, named)
         entry = rule_of(target, [*named.values(), types[0]])
@@ -203,14 +203,14 @@ class Operators(OperatorCalls):
         dtype = INT64 if is_whole and "truediv" not in target else FLOAT64
         result = Value("", BOOL if is_test else dtype, (), True)
         named = {f"{index}": x for index, x in enumerate(args)}
-        (made,) = self.writer.apply(RULES[target], origin, [result], _unnamed(named))
-        assert made is not None
-        return self.settled(replace(made, is_number=True))
+        (value,) = self.writer.apply(RULES[target], origin, [result], _unnamed(named))
+        assert value is not None
+        return self.settled(replace(value, is_number=True))
 
     def settled(self, number: Value) -> Thing:
         """A number, as Python's if it is known before the model runs."""
-        known = self.writer.known(number)
-        return number if known is None else known
+        contents = self.writer.number(number)
+        return number if contents is None else contents
 
     def lists_differ(self, origin: Origin, a: list[Thing], b: list[Thing]) -> bool:
         """Whether two lists of numbers differ.
@@ -220,10 +220,10 @@ class Operators(OperatorCalls):
         """
         if len(a) != len(b):
             return True
-        found = [self.call("ne", [x, y], {}, origin) for x, y in zip(a, b, strict=True)]
-        if any(x is True for x in found):
+        tests = [self.call("ne", [x, y], {}, origin) for x, y in zip(a, b, strict=True)]
+        if any(x is True for x in tests):
             return True
-        if any(x is not False for x in found):
+        if any(x is not False for x in tests):
             raise UnsupportedModel("lists that are compared when the model runs")
         return False
 
@@ -241,9 +241,11 @@ class Operators(OperatorCalls):
         if key not in self.writer.extents:
             named = {"self": x.value, "dim": dim}
             result = [Value("", INT64, (), True)]
-            made = self.writer.apply(RULES["aten.sym_size.int"], origin, result, named)
-            assert made[0] is not None
-            self.writer.extents[key] = replace(made[0], is_number=True)
+            extents = self.writer.apply(
+                RULES["aten.sym_size.int"], origin, result, named
+            )
+            assert extents[0] is not None
+            self.writer.extents[key] = replace(extents[0], is_number=True)
         return self.settled(self.writer.extents[key])
 
     def as_number(self, x: Thing, origin: Origin) -> Thing:
@@ -251,9 +253,9 @@ class Operators(OperatorCalls):
         if not isinstance(x, Held):
             return x
         value = x.value
-        known = self.writer.known(value)
-        if known is not None:
-            return known
+        contents = self.writer.number(value)
+        if contents is not None:
+            return contents
         if value.dims:
             builder = self.writer.builder(origin, [value])
             begin = len(self.writer.nodes.nodes)
@@ -275,9 +277,9 @@ class Operators(OperatorCalls):
         entry = RULES["aten.to.dtype"]
         result = Value("", dtype, (), True)
         named = {"self": number, "dtype": dtype}
-        (made,) = self.writer.apply(entry, origin, [result], named)
-        assert made is not None
-        return self.settled(Value(made.name, dtype, (), True))
+        (value,) = self.writer.apply(entry, origin, [result], named)
+        assert value is not None
+        return self.settled(Value(value.name, dtype, (), True))
 
     def tensor(self, x: Thing, origin: Origin, dtype: Any = None) -> Held:
         """A number, or a list of numbers, as a tensor."""
@@ -293,9 +295,9 @@ class Operators(OperatorCalls):
         builder = self.writer.builder(origin, [])
         begin = len(self.writer.nodes.nodes)
         pairs = stored_array(array)
-        made = builder.constant(pairs, pairs.dtype)
+        constant = builder.constant(pairs, pairs.dtype)
         self.writer.finish(begin)
-        return Held(self.writer.typed(replace(made, dtype=array.dtype)))
+        return Held(self.writer.typed(replace(constant, dtype=array.dtype)))
 
 
 #: NumPy's dtypes of Python's numbers, and PyTorch's default ones.

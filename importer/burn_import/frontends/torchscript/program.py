@@ -155,8 +155,8 @@ def _outputs(
             yield from _outputs(machine, item, (*path, key))
     elif isinstance(thing, Held | Value | bool | int | float):
         name = "_".join(map(str, path)) if any(map(_is_text, path)) else ""
-        made = machine.tensor(thing, Origin(name or "result")).value
-        yield machine.writer.same(made, name) if name else made.name
+        value = machine.tensor(thing, Origin(name or "result")).value
+        yield machine.writer.same(value, name) if name else value.name
     elif isinstance(thing, Without):
         raise UnsupportedModel(f"forward returns {described(thing)}")
     elif thing is not None:

@@ -11,9 +11,9 @@ from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torchscript.archive import Archive
 from burn_import.frontends.torchscript.budget import TooMuch
 from burn_import.frontends.torchscript.control import branched, ended, returns_early
-from burn_import.frontends.torchscript.expressions import Expressions, Frame, Rest
+from burn_import.frontends.torchscript.expressions import Expressions, Frame
 from burn_import.frontends.torchscript.loops import repeated
-from burn_import.frontends.torchscript.source_code import Code, Function
+from burn_import.frontends.torchscript.source_code import Code, Function, Rest
 from burn_import.frontends.torchscript.values import (
     UNKNOWN,
     Held,
@@ -113,8 +113,8 @@ class Statements(Expressions):
             if follow is None:
                 kind = type(node).__name__
                 raise UnsupportedModel(f"a statement of kind {kind} is not supported")
-            found: Returned | None = follow(self, node, frame)
-            return found
+            result: Returned | None = follow(self, node, frame)
+            return result
         except TooMuch:
             raise
         except ModelError as error:
@@ -130,11 +130,11 @@ class Statements(Expressions):
         """Know no more of what a statement gives values to, or may put something in."""
         for part in ast.walk(node):
             if isinstance(part, ast.Name):
-                known = frame.names.get(part.id)
+                value = frame.names.get(part.id)
                 if isinstance(part.ctx, ast.Store):
                     frame.names[part.id] = UNKNOWN
-                elif isinstance(known, list):
-                    known[:] = [UNKNOWN]
+                elif isinstance(value, list):
+                    value[:] = [UNKNOWN]
 
     def note(
         self, kind: type[ModelError], message: str, node: ast.stmt, frame: Frame
@@ -142,8 +142,8 @@ class Statements(Expressions):
         """Note a problem, and where it is."""
         kind = kind if kind is UnsupportedModel else InvalidModel
         where = f"code/{frame.file}, line {node.lineno}"
-        found = self.problems.setdefault(kind, {})
-        found[Problem(f"{where}: {message}")] = None
+        problems = self.problems.setdefault(kind, {})
+        problems[Problem(f"{where}: {message}")] = None
         if sum(map(len, self.problems.values())) >= _MOST_PROBLEMS:
             raise TooMuch([*self.problems[kind]])
 

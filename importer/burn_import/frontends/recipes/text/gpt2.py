@@ -41,9 +41,9 @@ def gpt2(w: Writer, config: Config) -> RawModel:
         x = model(w, config, input_ids, attention_mask)
     if w.has("score.weight"):
         return classes(w, "GPT2", x, attention_mask)
-    found = scores(w, "GPT2", x, None)
-    if found is not None:
-        return found
+    logits = scores(w, "GPT2", x, None)
+    if logits is not None:
+        return logits
     if headed:
         return w.model(logits=next_token(w, config, x, table))
     w.called("GPT2Model")

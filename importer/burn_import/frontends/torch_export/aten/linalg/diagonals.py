@@ -83,13 +83,13 @@ def diagonal_scatter(
 ) -> Value:
     flat, index = _flat(g, self, offset, dim1, dim2)
     wide = g.at(INT64).op("Expand", index, g.op("Shape", src))
-    made = g.op("ScatterElements", flat, wide, g.cast(src), axis=-1)
+    flat_result = g.op("ScatterElements", flat, wide, g.cast(src), axis=-1)
     a, b = self.axis(dim1), self.axis(dim2)
     others = [axis for axis in range(self.rank) if axis not in (a, b)]
     order = [*others, a, b]
     shape = [g.extent(self, axis) for axis in order]
     back = [order.index(axis) for axis in range(self.rank)]
-    return turned(g, g.op("Reshape", made, shape), back)
+    return turned(g, g.op("Reshape", flat_result, shape), back)
 
 
 @rule("aten.trace.default")
@@ -136,12 +136,12 @@ def diag_embed(
             extent + away if isinstance(extent, int) else whole.op("Add", extent, away)
         )
     mask = eye(g, [extent, extent], offset)
-    made = g.op("Where", mask, g.op("Unsqueeze", line, [-2]), g.cast(0))
+    matrix = g.op("Where", mask, g.op("Unsqueeze", line, [-2]), g.cast(0))
     goals = [dim1 % rank, dim2 % rank]
     others = iter(range(rank - 2))
     order = {goals[0]: rank - 2, goals[1]: rank - 1}
     return turned(
-        g, made, [order[a] if a in order else next(others) for a in range(rank)]
+        g, matrix, [order[a] if a in order else next(others) for a in range(rank)]
     )
 
 

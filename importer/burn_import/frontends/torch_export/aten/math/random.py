@@ -23,10 +23,10 @@ Sizes = Sequence[int | Value]
 
 def drawn(g: Builder, op_type: str, size: Sizes, **options: Any) -> Value:
     """A tensor of an extent that is known, or computed."""
-    known = [n for n in size if isinstance(n, int)]
+    fixed = [n for n in size if isinstance(n, int)]
     kind = ELEMENT_NUMBERS[g.dtype]
-    if len(known) == len(size):
-        return g.op(op_type, shape=tuple(known), dtype=kind, **options)
+    if len(fixed) == len(size):
+        return g.op(op_type, shape=tuple(fixed), dtype=kind, **options)
     return g.op(f"{op_type}Like", filled(g, size, 0), **options)
 
 
@@ -135,10 +135,10 @@ _ROWS = 2
 )
 def normal(g: Builder, mean: Operand, std: Operand = 1.0) -> Value:
     like_ = next(x for x in (mean, std) if isinstance(x, Value))
-    made = g.op("RandomNormalLike", like_)
+    noise = g.op("RandomNormalLike", like_)
     if isinstance(std, Value) or std != 1:
-        made = g.op("Mul", made, g.cast(std))
-    return g.op("Add", made, g.cast(mean))
+        noise = g.op("Mul", noise, g.cast(std))
+    return g.op("Add", noise, g.cast(mean))
 
 
 @rule("aten.normal_functional.default")
@@ -188,8 +188,8 @@ def log_normal(g: Builder, self: Value, mean: float = 1.0, std: float = 2.0) -> 
 @rule("aten.cauchy.default")
 def cauchy(g: Builder, self: Value, median: float = 0.0, sigma: float = 1.0) -> Value:
     turn = g.op("Mul", g.op("Sub", inner(g, self), 0.5), math.pi)
-    made = g.op("Mul", g.op("Tan", turn), float(sigma))
-    return g.op("Add", made, float(median))
+    noise = g.op("Mul", g.op("Tan", turn), float(sigma))
+    return g.op("Add", noise, float(median))
 
 
 @rule("aten.geometric.default")

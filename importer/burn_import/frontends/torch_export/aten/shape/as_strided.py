@@ -42,11 +42,11 @@ def stored_places(
     layout = layout_of(x)
     start = layout.offset if offset is None else offset
     numbers = [n for n in (*size, *stride, start) if isinstance(n, int)]
-    known, count = layout.places(), len(size)
-    if known is not None and len(numbers) == 2 * count + 1:
+    stored, count = layout.places(), len(size)
+    if stored is not None and len(numbers) == 2 * count + 1:
         wanted = spread(numbers[:count], numbers[count:-1], numbers[-1])
         if wanted is not None:
-            return g.constant(_looked_up(known, wanted))
+            return g.constant(_looked_up(stored, wanted))
     if not layout.is_ordered or not isinstance(layout.offset, int):
         raise UnsupportedModel(
             f"expected elements in their order in memory, got strides "
@@ -57,12 +57,12 @@ def stored_places(
     return _computed(g, size, stride, _less(g, start, layout.offset))
 
 
-def _looked_up(known: Array, wanted: Array) -> Array:
-    """Which elements of those that lie at ``known`` lie at ``wanted``."""
-    flat = known.reshape(-1)
+def _looked_up(stored: Array, wanted: Array) -> Array:
+    """Which elements of those that lie at ``stored`` lie at ``wanted``."""
+    flat = stored.reshape(-1)
     order = np.argsort(flat, kind="stable")
-    found = np.searchsorted(flat[order], wanted)
-    index = order[np.minimum(found, flat.size - 1)] if flat.size else found
+    positions = np.searchsorted(flat[order], wanted)
+    index = order[np.minimum(positions, flat.size - 1)] if flat.size else positions
     if wanted.size and (not flat.size or (flat[index] != wanted).any()):
         raise UnsupportedModel(
             "expected elements of the tensor, got memory that is not part of it"
@@ -148,14 +148,14 @@ def as_strided_scatter(
 ) -> Value:
     """``self`` with other elements at some places of its memory."""
     index = stored_places(g, self, size, stride, storage_offset)
-    made = g.op(
+    result = g.op(
         "ScatterElements",
         g.op("Reshape", self, [-1]),
         g.at(INT64).op("Reshape", index, [-1]),
         g.op("Reshape", g.cast(src), [-1]),
         axis=0,
     )
-    return g.op("Reshape", made, g.op("Shape", self))
+    return g.op("Reshape", result, g.op("Shape", self))
 
 
 @rule("aten.resize.default")
@@ -170,10 +170,12 @@ def resize(g: Builder, self: Value, size: Sizes) -> Value:
     dims = self.dims or ()
     numbers = [n for n in (*dims, *size) if isinstance(n, int)]
     if len(numbers) == len(dims) + len(size):
-        known, wanted = (prod(n) for n in (numbers[: len(dims)], numbers[len(dims) :]))
-        if known == wanted:
+        products, wanted = (
+            prod(n) for n in (numbers[: len(dims)], numbers[len(dims) :])
+        )
+        if products == wanted:
             return g.op("Reshape", self, list(size))
-        if known > wanted:
+        if products > wanted:
             return g.op("Reshape", g.op("Slice", flat, [0], [wanted]), list(size))
     more = g.at(INT64).op("Max", g.at(INT64).op("Sub", total, count), 0)
     end = g.at(INT64).op("Unsqueeze", more, [0])
