@@ -56,6 +56,9 @@ ORDER = {
         "store",
         "nn",
         "nn/__init__ plan/__init__",
+        "loss/reduction optim",
+        "loss optim/__init__",
+        "loss/__init__",
         "__init__",
     ),
     "burn_import": (
