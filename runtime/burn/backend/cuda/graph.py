@@ -6,10 +6,15 @@ inputs to where the graph reads them, launch it, and copy the results out.
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from burn.backend.cuda.libraries import CaptureMemory, capturing
+from burn.backend.cuda.nodes import (
+    CudaGraph,
+    capturing_graph,
+    check_nodes,
+    wait_for_ends,
+)
 from burn.backend.cuda.program import Program, difference
 from burn.box import changes
 from burn.plan.executable import Executable, Plan
@@ -31,10 +36,6 @@ _MOST = 1e-3
 #: How often a new graph is launched and checked: what depends on which kernel ends
 #: first is right now and then.
 _CHECKS = 4
-# cudaGraphNodeType, cudaMemcpyKind and cudaMemoryType
-_KERNEL, _COPY, _FILL, _EMPTY = 0, 1, 2, 5
-_FROM_DEVICE_TO_DEVICE, _BY_ADDRESS = 3, 4
-_ON_DEVICE = (2, 3)
 
 
 class GraphError(RuntimeError):
@@ -153,9 +154,7 @@ class Captured:
                 # Kernels are compiled, algorithms are chosen.
                 expected = program.run_checked(self._inputs, constants)
                 stream.synchronize()
-                with _capturing(stream) as graphs:
-                    self._result = program.run(self._inputs, constants)
-        (self._graph,) = graphs
+                self._graph = self._recorded(program, stream, constants)
         self.kernels = check_nodes(self._graph)
         for _ in range(_CHECKS):
             self._graph.launch(stream)
@@ -163,6 +162,18 @@ class Captured:
             self._check(expected)
         self._done = cupy.cuda.Event(disable_timing=True)
         self._stream = 0
+
+    def _recorded(
+        self, program: Program, stream: Any, constants: dict[int, Any]
+    ) -> CudaGraph:
+        """The graph of a run, each kernel of which starts after those before it."""
+        while True:
+            with capturing_graph(stream) as graphs:
+                self._result = program.run(self._inputs, constants)
+            (graph,) = graphs
+            if self._memory.separates or wait_for_ends(graph):
+                return graph
+            self._memory.separates = True
 
     def _check(self, expected: Any) -> None:
         """Check that the graph gives what its kernels gave outside of it.
@@ -220,62 +231,3 @@ def _arrays(result: Any) -> list[Any]:
 
     mapped(collect, result)
     return [array for array in arrays if hasattr(array, "device")]
-
-
-@contextmanager
-def _capturing(stream: Any) -> Iterator[list[Any]]:
-    """Capture what is put on ``stream``; the graph is in the list afterwards."""
-    graphs: list[Any] = []
-    stream.begin_capture()
-    try:
-        yield graphs
-        graphs.append(stream.end_capture())
-    finally:
-        if not graphs:
-            with suppress(RuntimeError):  # what was not allowed has ended it already
-                stream.end_capture()
-
-
-def check_nodes(graph: Any) -> int:
-    """Return the number of kernels of a graph that only computes on the device.
-
-    A copy from host memory would read that memory in each launch, long after its owner
-    is gone.
-
-    Raises:
-        RuntimeError: it copies from or to the host, or calls a function there.
-    """
-    try:
-        from cuda.bindings import runtime
-    except ImportError as error:
-        raise RuntimeError(f"its nodes cannot be checked: {error}") from error
-    handle = runtime.cudaGraph_t(graph.graph)
-    _, _, count = _checked(runtime.cudaGraphGetNodes(handle))
-    _, nodes, _ = _checked(runtime.cudaGraphGetNodes(handle, count))
-    kernels = 0
-    for node in nodes:
-        kind = int(_checked(runtime.cudaGraphNodeGetType(node))[1])
-        kernels += kind == _KERNEL
-        if kind == _COPY:
-            _check_copy(runtime, node)
-        elif kind not in (_KERNEL, _FILL, _EMPTY):
-            raise RuntimeError(f"a kernel adds a node of type {kind}")
-    return kernels
-
-
-def _check_copy(runtime: Any, node: Any) -> None:
-    _, copy = _checked(runtime.cudaGraphMemcpyNodeGetParams(node))
-    if int(copy.kind) == _FROM_DEVICE_TO_DEVICE:
-        return
-    if int(copy.kind) == _BY_ADDRESS:
-        ends = (copy.srcPtr.ptr, copy.dstPtr.ptr)
-        kinds = [_checked(runtime.cudaPointerGetAttributes(end))[1] for end in ends]
-        if all(int(attributes.type) in _ON_DEVICE for attributes in kinds):
-            return
-    raise RuntimeError("a kernel copies between the host and the device")
-
-
-def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
-    if int(answer[0]):
-        raise RuntimeError(f"its nodes cannot be read: {answer[0]}")
-    return answer

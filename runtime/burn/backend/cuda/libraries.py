@@ -108,6 +108,8 @@ class CaptureMemory:
         self._packed: dict[tuple[int, Any], Any] = {}
         #: Of the graph alone: graphs may run at the same time.
         self.workspaces = Workspaces()
+        #: Whether fills stand for full dependencies.
+        self.separates = False
         self._mark: Any = None
 
     def separate(self, stream: int) -> None:
@@ -116,6 +118,8 @@ class CaptureMemory:
         An edge from a fill is a full dependency; one between two kernels may be that of
         a programmatic dependent launch.
         """
+        if not self.separates:
+            return
         import cupy
 
         if self._mark is None:
@@ -140,6 +144,11 @@ def capturing(memory: CaptureMemory) -> Iterator[None]:
         yield
     finally:
         _LOCAL.capture = before
+
+
+def is_capturing() -> bool:
+    """Whether this thread prepares a CUDA graph: what it chooses is used often."""
+    return _LOCAL.capture is not None
 
 
 def packed(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
