@@ -165,7 +165,7 @@ def is_derived(graph: Graph, name: str) -> bool:
 
 
 def is_persistent(graph: Graph, constant: str) -> bool:
-    """Whether a stored array is in the ``state_dict``, as far as the file tells.
+    """Return whether a stored array is in the ``state_dict``, as far as the file tells.
 
     Programs list what is: neither buffers that the author excluded, nor tensors that
     ``forward`` makes. What depends on a parameter stays, so that no record of others

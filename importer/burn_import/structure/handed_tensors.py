@@ -88,7 +88,7 @@ class _HandingDown:
 
 
 def is_within(home: Path, scope: Path) -> bool:
-    """Whether a module is at ``scope`` or inside of it, as far as names tell.
+    """Return whether a module is at ``scope`` or inside of it, as far as names tell.
 
     Scopes may leave out what is around the whole model.
     """

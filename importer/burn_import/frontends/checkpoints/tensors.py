@@ -84,7 +84,7 @@ class Storage:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Quantization:
-    """How integers stand for numbers: ``scale * (q - zero_point)``.
+    """Affine quantization: the number is ``scale * (q - zero_point)``.
 
     For each channel of ``axis`` the two are tensors, else numbers.
     """

@@ -124,7 +124,7 @@ def _inflated(entry: Entry, packed: memoryview) -> memoryview:
 
 
 def _directory(data: memoryview) -> tuple[int, int, int]:
-    """Where the list of entries begins and ends, and how many it has."""
+    """Return the start and end of the list of entries, and their number."""
     start = max(len(data) - _END.size - _LONGEST_COMMENT, 0)
     tail = bytes(data[start:])
     position = len(tail)
@@ -191,7 +191,7 @@ def _entries(data: memoryview, at: int, end: int) -> Iterator[Entry]:
 def _first_byte(
     data: memoryview, position: int, raw: bytes, said: tuple[int, int, int, int, int]
 ) -> int:
-    """Where the bytes of an entry begin; ``said`` is what the list says of it."""
+    """Return the first byte of an entry; ``said`` is its row in the list of entries."""
     where = shown(raw.decode("utf-8", "replace"))
     if position + _LOCAL.size > len(data):
         raise UnreadableFile(f"{where} lies beyond the end of the archive")

@@ -78,7 +78,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Frame:
-    """Where nodes are read: the model itself, a function's call, or a body of these.
+    """Context of nodes: the model itself, a function's call, or a body of these.
 
     ``names`` renames values inside calls, and is None where they stay as written.
     """
@@ -217,7 +217,7 @@ class Functions:
             raise _too_many(node, self.most)
 
     def _size(self, proto: FunctionProto, depth: int) -> int:
-        """How many nodes a function becomes, at the least: bodies are left out."""
+        """Return a lower bound of a function's nodes: bodies are left out."""
         key = (_domain(proto.domain), proto.name, proto.overload)
         if key not in self.sizes:
             self.sizes[key] = 0  # should it call itself, which is refused later
@@ -290,7 +290,7 @@ def _since(op_type: str, version: int, domain: str) -> int:
 
 
 def _told(node: NodeProto) -> str:
-    """Which node: its name, else its first output, and what it calls."""
+    """Return a node's name, or its first output, and its operator."""
     name = node.name or next((output for output in node.output if output), "")
     return f"node {name!r} ({node.op_type})"
 

@@ -217,7 +217,7 @@ def domain_of(domain: str) -> str:
 
 
 def dim_params(proto: GraphProto) -> Iterator[str]:
-    """What a graph calls the dimensions of its inputs, bodies included."""
+    """Yield the names of dimensions of a graph's inputs, bodies included."""
     for value in proto.input:
         for dim in value.type.tensor_type.shape.dim:
             yield dim.dim_param
@@ -241,12 +241,12 @@ def _body(node: NodeProto, graph: GraphProto) -> GraphProto:
 
 
 def _renamed(names: Names | None, name: str) -> str:
-    """What a value is called; ``""`` for an operand that is omitted."""
+    """Return the name of a value; ``""`` for an operand that is omitted."""
     return name if names is None else names[name] or ""
 
 
 def _values(names: Names | None, values: Sequence[str]) -> tuple[str | None, ...]:
-    """What a node's operands or results are called; None for omitted ones."""
+    """Return the names of a node's operands or results; None for omitted ones."""
     if names is None:
         padded = values[:]
         return tuple([name or None for name in padded] if "" in padded else padded)
@@ -262,7 +262,7 @@ def _defined(proto: GraphProto) -> set[str]:
 
 
 def _says_nothing(proto: TypeProto) -> bool:
-    """Whether a body leaves the type of an input to the node around it."""
+    """Return whether a body leaves the type of an input to the node around it."""
     kind = proto.WhichOneof("value")
     return kind is None or kind == "tensor_type" and not proto.tensor_type.elem_type
 

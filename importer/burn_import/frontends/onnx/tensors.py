@@ -32,7 +32,7 @@ _UNSUPPORTED = {27: "FLOAT6E2M3", 28: "FLOAT6E3M2"}
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a dtype is written: bits of an element, and the field of typed data.
+    """Encoding of a dtype: bits of an element, and the field of typed data.
 
     ``carrier`` is the unsigned dtype that the field's numbers are cut to.
     """

@@ -1,4 +1,4 @@
-"""What a state dict does not say: the numbers of a ``config.json``."""
+"""Numbers of a ``config.json`` that a state dict does not contain."""
 
 from __future__ import annotations
 

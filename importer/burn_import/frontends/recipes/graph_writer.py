@@ -1,4 +1,4 @@
-"""What a recipe writes a graph with: modules, layers with weights, operators."""
+"""Graph writer of recipes: modules, layers with weights, operators."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Writer:
         return self.module(name if self.inside(name) else "", class_name)
 
     def inside(self, name: str) -> bool:
-        """Whether the module ``name`` of this one has weights."""
+        """Return whether the module ``name`` of this one has weights."""
         start = f"{self.key(name)}."
         return any(key.startswith(start) for key in self.weights.tensors)
 
@@ -122,7 +122,7 @@ class Writer:
         return ".".join((*self.path, name))
 
     def has(self, name: str) -> bool:
-        """Whether this module has a weight called ``name``."""
+        """Return whether this module has a weight called ``name``."""
         return self.key(name) in self.weights
 
     def weight(self, name: str) -> str:
@@ -160,7 +160,7 @@ class Writer:
         return shape
 
     def count(self, name: str) -> int:
-        """How many modules the list ``name`` of this module has."""
+        """Return the number of modules in the list ``name`` of this module."""
         return self.weights.count(self.key(name))
 
     def model(self, *outputs: str, **named: str) -> RawModel:

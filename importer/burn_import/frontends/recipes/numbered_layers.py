@@ -1,4 +1,4 @@
-"""Which weights are those of numbered layers in a row."""
+"""Recognition of weights that belong to consecutive numbered layers."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def _steps(node: Node) -> list[Step]:
 
 
 def _meet(before: list[Step], after: list[Step]) -> bool:
-    """Whether convolutions come before linear layers alone."""
+    """Return whether convolutions come before linear layers alone."""
     return before[-1].layer.name != "Linear" and not any(s.is_conv for s in after)
 
 
 def _linked(steps: list[Step]) -> bool:
-    """Whether each layer takes what the one before makes."""
+    """Return whether each layer takes what the one before makes."""
     sized = [s.layer for s in steps if s.layer.name == "Linear" or s.is_conv]
     for before, after in pairwise(sized):
         features, given = before.args[1], after.args[0]

@@ -98,7 +98,7 @@ def find(
 
 
 def _undecided(recipes: Iterable[Recipe]) -> str:
-    """Why the keys of several recipes do not determine an architecture."""
+    """Return a message for keys that several recipes have."""
     kinds = ", ".join(sorted({kind for each in recipes for kind in each.kinds}))
     return (
         f"the keys fit {kinds}, and other architectures have the same ones; "

@@ -74,7 +74,7 @@ class _Run:
         return self.w.input("x", "float32", BATCH, given, *axes)
 
     def layer(self, step: Step, x: str) -> str:
-        """What a layer makes."""
+        """Return the output of a layer."""
         w, name, layer = self.w, f"{self.prefix}{step.path}", step.layer
         if layer.name == "Linear":
             return w.linear(name, x)
@@ -95,7 +95,7 @@ class _Run:
         return w.conv(name, x, padding=padding, groups=layer.options.get("groups", 1))
 
     def between(self, before: Step, step: Step, x: str) -> str:
-        """What stands between two layers: an activation, then perhaps more."""
+        """Write what is between two layers: an activation, then perhaps more."""
         boundary = step.first
         gap = step.gap + 1 if boundary else step.gap
         if gap and before.layer.name != "PReLU":
@@ -145,7 +145,7 @@ class _Run:
         self.problems.append(Problem(message))
 
     def notes(self, steps: list[Step]) -> list[str]:
-        """What was told, and what was taken as usual."""
+        """Return notes on the options of the caller, and on assumed defaults."""
         sentences = [
             f"Weights hold no activations: --activation {self.hints.activation} stands "
             "where a number is left out between layers, other numbers left out are of "

@@ -71,7 +71,7 @@ class Weights:
         return self.tensors[key]
 
     def count(self, prefix: str) -> int:
-        """How many numbered parts there are below ``prefix``."""
+        """Return the number of numbered modules below ``prefix``."""
         return self._counts.get(prefix, 0)
 
     def ignore(self, *keys: str) -> None:

@@ -88,7 +88,7 @@ def tree_of(tensors: Iterable[tuple[str, DType, tuple[int, ...]]]) -> Node:
 
 
 def _is_list(names: Iterable[str]) -> bool:
-    """Whether children of these names are the items of a list."""
+    """Return whether children of these names are the items of a list."""
     segments = list(names)
     if not segments or not all(_NUMBER.fullmatch(name) for name in segments):
         return False

@@ -1,4 +1,4 @@
-"""Which layer some tensors are the parameters of, as names and shapes tell."""
+"""Inference of a layer from the names and shapes of its parameters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GROUPS = (32, 16, 8, 4, 2, 1)
 
 @dataclass
 class Flow:
-    """What was met before: how many channels, and along how many spatial axes.
+    """State from earlier layers: the channels and the number of spatial axes.
 
     ``numbered`` is whether this one is in a list, ``turned`` has the names of layers
     whose matrix is that of GPT-2's ``Conv1D``, ``tables`` the paths of matrices that

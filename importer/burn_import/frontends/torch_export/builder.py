@@ -1,4 +1,4 @@
-"""What a rule writes nodes with: values with types, operators of ONNX, constants."""
+"""Builder that rules write nodes with: typed values, operators, constants."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from burn.dtypes import DType
-from burn_import.frontends.torch_export.memory_layout import Found
+from burn_import.frontends.torch_export.memory_layout import LazyLayout
 from burn_ir.derivatives import GRADIENT
 from burn_ir.dim import Dim
 from burn_ir.graph_builder import GraphBuilder, Origin
@@ -35,11 +35,11 @@ class Value:
     dims: tuple[Dim, ...] | None = None
     is_number: bool = False
     #: Where its elements lie in memory, if the program says so.
-    layout: Found | None = None
+    layout: LazyLayout | None = None
 
     @property
     def rank(self) -> int:
-        """How many axes it has; every tensor of a program says so."""
+        """Number of axes; every tensor of a program has it."""
         assert self.dims is not None
         return len(self.dims)
 
@@ -215,7 +215,7 @@ _NUMBERS: Mapping[type, DType] = {
 
 
 def _number(number: DType, beside: DType | None) -> DType:
-    """What a Python number is beside tensors of a lower kind: the default dtype."""
+    """Return the dtype of a Python number beside tensors of a lower kind."""
     if kind_of(number) == kind_of(FLOAT32):
         return FLOAT32
     return COMPLEX64 if number.kind == "c" else number

@@ -31,7 +31,7 @@ _PARTS: Mapping[DType, DType] = {
 
 
 def is_complex(x: object) -> bool:
-    """Whether an argument is, or has among its items, complex tensors."""
+    """Return whether an argument is, or has among its items, complex tensors."""
     if isinstance(x, list | tuple):
         return any(is_complex(item) for item in x)
     return isinstance(x, Value) and x.dtype in _PARTS

@@ -1,4 +1,4 @@
-"""Where the elements of a tensor of a program lie in its memory."""
+"""Layout of a tensor of a program in its memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Layout:
         return True
 
     def places(self) -> Array | None:
-        """Where each element lies; None if that varies, or is too much to say."""
+        """Return the position of each element; None if it varies, or for too many."""
         numbers = [*self.dims, *self.strides, self.offset]
         fixed = [n for n in numbers if isinstance(n, int)]
         if len(fixed) != len(numbers):
@@ -44,7 +44,7 @@ class Layout:
 
 
 #: The layout of a tensor, found where a rule asks for it.
-Found: TypeAlias = Callable[[], Layout]
+LazyLayout: TypeAlias = Callable[[], Layout]
 
 
 def spread(dims: Sequence[int], strides: Sequence[int], offset: int) -> Array | None:

@@ -209,7 +209,7 @@ class Calls:
         raise InvalidModel(f"expected a type for {shown(name)}, found none")
 
     def layout(self, meta: Mapping[str, Any], dims: tuple[Dim, ...]) -> Layout:
-        """Where the elements of a tensor lie."""
+        """Return the memory layout of a tensor."""
         strides = tuple(self.symbols.extent(size) for size in meta["strides"])
         if len(strides) != len(dims):
             raise InvalidModel(f"expected {len(dims)} strides, got {len(strides)}")
@@ -336,7 +336,7 @@ def _scope(metadata: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...
 
 
 def rule_of(target: str, values: Sequence[Any]) -> Entry:
-    """How a call is written whose operands and results are ``values``.
+    """Return the rule of a call whose operands and results are ``values``.
 
     Raises:
         UnsupportedModel: there is no rule; says why.
@@ -352,7 +352,7 @@ def rule_of(target: str, values: Sequence[Any]) -> Entry:
 
 
 def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> Any:
-    """What the rule makes of a call.
+    """Return the result of a rule for a call.
 
     Raises:
         UnsupportedModel: it has an argument that the rule does not know.

@@ -1,4 +1,4 @@
-"""What leaves are called in the trees of containers that a program takes and returns.
+"""Names of leaves in the trees of containers of a program's inputs and outputs.
 
 PyTorch flattens tuples, dictionaries and the like to a list of leaves, and keeps how as
 ``[1, {"type": "builtins.dict", "context": "[\\"a\\"]", "children_spec": [...]}]``.

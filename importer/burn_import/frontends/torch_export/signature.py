@@ -99,7 +99,7 @@ class Program(Calls):
         return leaves
 
     def output_names(self, frame: Frame, specs: Sequence[Any]) -> list[str]:
-        """What the author calls what a user gets, "" where it has only a place."""
+        """Return the author's names of outputs, "" for those without a name."""
         count = sum(union(spec)[0] in _RETURNED for spec in specs)
         names = self.leaves("out_spec", count, "outputs")
         return [name and frame.out.unique(name) for name in names]
@@ -197,7 +197,7 @@ class Program(Calls):
         return [name]
 
     def output(self, frame: Frame, name: str) -> str:
-        """What the output ``name`` is called; what is wrong with it is noted."""
+        """Return the name of the output ``name``; note its problems."""
         try:
             return frame.value(name).name
         except UnsupportedModel as error:
@@ -208,7 +208,7 @@ class Program(Calls):
         return name
 
     def changed(self, frame: Frame) -> dict[str, str]:
-        """What is stored and replaced by a call: its name, and that of what by."""
+        """Return the stored tensors that a call replaces, and their new values."""
         pairs = {
             unique: self.output(frame, name)
             for path, (name, unique) in self.held.items()

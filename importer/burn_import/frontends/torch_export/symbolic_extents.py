@@ -98,7 +98,7 @@ class Symbols:
         return self.known[text]
 
     def value(self, tree: ast.expr) -> Dim | None:
-        """What an expression is; None if that cannot be told."""
+        """Return the value of an expression; None if it is not known."""
         if isinstance(tree, ast.Constant) and type(tree.value) is int:
             return tree.value
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):

@@ -36,7 +36,7 @@ UNSUPPORTED: Mapping[str, str] = {
 
 
 def refusal(target: str) -> str:
-    """Why calls of a target are not written."""
+    """Return the reason why calls of a target are not supported."""
     if target in UNSUPPORTED:
         return f"this operator is not supported: {UNSUPPORTED[target]}"
     name, _, overload = target.rpartition(".")

@@ -55,7 +55,7 @@ def _not(operators: OperatorCalls, origin: Origin, x: Thing) -> Thing:
 def _range_length(
     operators: OperatorCalls, origin: Origin, low: Thing, high: Thing, step: Thing
 ) -> Thing:
-    """How many rounds a loop from ``low`` to ``high`` has, where one of them varies."""
+    """Return the trip count of a loop from ``low`` to ``high``, one of which varies."""
     if not isinstance(step, int) or step == 0:
         raise UnsupportedModel("a loop whose steps vary")
     ends, step = ([high, low], step) if step > 0 else ([low, high], -step)

@@ -1,4 +1,4 @@
-"""What functions of the code call operators by."""
+"""Interface by which functions of the code call operators."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OperatorCalls(ABC):
     def call(
         self, name: str, args: list[Thing], kwargs: dict[str, Thing], origin: Origin
     ) -> Thing:
-        """Return what ``torch.name(*args, **kwargs)`` gives.
+        """Return the result of ``torch.name(*args, **kwargs)``.
 
         Raises:
             UnsupportedModel: there is no rule for it.

@@ -34,7 +34,7 @@ Container = list[Any] | dict[Any, Any]
 
 @dataclass(eq=False)
 class Side:
-    """What a block leaves: its nodes, names, and tensors that it changed in place.
+    """Result of a block: its nodes, names, and tensors changed in place.
 
     ``result`` is what a side returns that goes on to the end of the function, and
     ``contents`` are the lists and dicts that it changed, with what would be in them.
@@ -70,7 +70,7 @@ def branched(
 
 
 def returns_early(node: ast.If, frame: Frame) -> bool:
-    """Whether a branch may end the function.
+    """Return whether a branch may end the function.
 
     TorchScript then gives names to what is returned, which has no value on the other
     side, and asks after the branch whether there is one.
@@ -81,7 +81,7 @@ def returns_early(node: ast.If, frame: Frame) -> bool:
 
 
 def ended(machine: Expressions, node: ast.If, frame: Frame, condition: Value) -> Thing:
-    """What the function returns that a branch may end: each side is followed to it."""
+    """Return the result of a function that a branch may end: follow both sides."""
     assert frame.rest is not None
     rest = frame.rest.statements()
     bodies = [[*node.body, *rest], [*node.orelse, *rest]]
@@ -112,7 +112,7 @@ def _logical(
     condition: Value,
     sides: Sequence[Side],
 ) -> bool:
-    """Whether the branch is an ``and`` or ``or``, which is then written as one.
+    """Return whether the branch is an ``and`` or ``or``, which is then written as one.
 
     TorchScript writes ``a and b`` as ``b if a else False``.
     """
@@ -208,7 +208,7 @@ def fill(container: Container, contents: Container) -> None:
 
 
 def refuse(container: Container) -> UnsupportedModel:
-    """Why a list may not change here, of which nothing is known from now on."""
+    """Forget the content of a list that may not change here; return the error."""
     fill(container, [UNKNOWN] if isinstance(container, list) else {})
     return UnsupportedModel(
         "a list that changes in a branch or loop that is decided when the model runs"
@@ -216,7 +216,7 @@ def refuse(container: Container) -> UnsupportedModel:
 
 
 def _undone(machine: Expressions, start: int) -> dict[Held, Value]:
-    """What was changed in place since then, with the values; it is as before again."""
+    """Undo changes in place since ``start``; return the changed tensors and values."""
     changed = {held: held.current for held, _ in machine.journal[start:]}
     for held, before in reversed(machine.journal[start:]):
         held.current = before
@@ -225,7 +225,7 @@ def _undone(machine: Expressions, start: int) -> dict[Held, Value]:
 
 
 class _Join:
-    """What two blocks leave, each as one value."""
+    """Join of two blocks: each differing value becomes one result."""
 
     def __init__(
         self, machine: Expressions, sides: Sequence[Side], origin: Origin
@@ -273,7 +273,7 @@ class _Join:
         return joined
 
     def pair(self, a: Thing, b: Thing) -> Thing:
-        """What a name is after both blocks: a slot of the results where they differ."""
+        """Return the value of a name after both blocks, a slot where they differ."""
         if a is b:
             return a
         if is_unknown(a) or is_unknown(b):

@@ -15,14 +15,14 @@ from burn_ir.graph_builder import Origin
 
 
 def has_rows(thing: Thing) -> bool:
-    """Whether a thing is a list of which the length is not known."""
+    """Return whether a thing is a list of which the length is not known."""
     return isinstance(thing, list) and any(isinstance(x, Rows) for x in thing)
 
 
 def called_on_rows(
     operators: OperatorCalls, name: str, args: list[Thing], origin: Origin
 ) -> Thing:
-    """What ``torch.name`` of such a list gives.
+    """Return the result of ``torch.name`` of such a list.
 
     Raises:
         UnsupportedModel: the length has to be known for that.

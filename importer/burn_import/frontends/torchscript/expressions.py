@@ -57,7 +57,7 @@ class Frame:
         return "" if self.function is None else self.function.file
 
     def origin(self, name: str) -> Origin:
-        """Where a call in this function stands."""
+        """Return the origin of a call in this function."""
         return Origin(name, self.module.path or ROOT, self.module.classes)
 
 
@@ -77,7 +77,7 @@ class Expressions(Operators):
 
     @abstractmethod
     def run(self, body: Sequence[ast.stmt], frame: Frame) -> Returned | None:
-        """Return what a block returns, None if it does not return."""
+        """Return the result of a block, None if it does not return."""
 
     @abstractmethod
     def enter(
@@ -87,10 +87,10 @@ class Expressions(Operators):
         args: list[Thing],
         kwargs: dict[str, Thing],
     ) -> Thing:
-        """What a function of the archive returns, which runs in a module."""
+        """Return the result of a function of the archive, which runs in a module."""
 
     def evaluate(self, node: ast.expr, frame: Frame, name: str = "") -> Thing:
-        """What an expression is; ``name`` is what its result is called.
+        """Return the value of an expression; ``name`` is the name of its result.
 
         Raises:
             UnsupportedModel: it is of a kind that is not followed.
@@ -108,7 +108,7 @@ class Expressions(Operators):
         return node.value
 
     def name(self, node: ast.Name, frame: Frame, name: str) -> Thing:
-        """What a name stands for."""
+        """Return the value of a name."""
         if node.id in frame.names:
             return frame.names[node.id]
         if node.id in _ROOTS:
@@ -210,7 +210,7 @@ class Expressions(Operators):
         return self.follow(function, args, kwargs, frame, name)
 
     def target(self, node: ast.Attribute, frame: Frame) -> Thing:
-        """What is called: a method, or what has a name."""
+        """Return the callee: a method, or a function with a name."""
         owner = self.evaluate(node.value, frame)
         if isinstance(owner, Module):
             return self.modules.method(owner, node.attr)
@@ -224,7 +224,7 @@ class Expressions(Operators):
         frame: Frame,
         name: str,
     ) -> Thing:
-        """What a call gives.
+        """Return the result of a call.
 
         Raises:
             UnsupportedModel: nobody knows what it does.
@@ -268,7 +268,7 @@ def _key(key: Thing) -> Thing:
 
 
 def _leaf(function: Thing) -> str:
-    """What the result of a call is called that has no name."""
+    """Return the name for the result of a call without a name."""
     path = function.path if isinstance(function, Namespace) else "result"
     return str(path).rpartition(".")[2].strip("_") or "result"
 

@@ -158,7 +158,7 @@ def _axes_of(example: Tensor) -> list[Key]:
 
 
 def _varies(group: Sequence[Key], allows: Callable[[Mapping[Key, Dim]], bool]) -> bool:
-    """Whether a program allows other extents.
+    """Return whether a program allows other extents.
 
     An odd one that is larger shows what is joined with a fixed extent, and what is
     halved or taken in patches: both would fit twice the extent, or one more. Where a

@@ -48,7 +48,7 @@ def plain_parts(thing: Thing) -> list[Thing] | None:
 
 
 def same_form(a: Thing, b: Thing) -> bool:
-    """Whether lists and tuples are nested in the same way."""
+    """Return whether lists and tuples are nested in the same way."""
     if not isinstance(a, list | tuple) or not isinstance(b, list | tuple):
         return is_plain(a) and is_plain(b)
     same = type(a) is type(b) and len(a) == len(b)
@@ -148,7 +148,7 @@ class _Loop:
             items.append(Rows(Held(rows)))
 
     def flat(self, names: Mapping[str, Thing]) -> list[Thing]:
-        """What is carried, one after the other.
+        """Return the carried values as one list.
 
         Raises:
             UnsupportedModel: a list or tuple has other parts than before the loop.
@@ -171,7 +171,7 @@ class _Loop:
                 names[name] = filled(self.frame.names[name], things)
 
     def condition(self, frame: Frame, writer: Writer) -> Value:
-        """Whether there is another round."""
+        """Return whether there is another round."""
         if isinstance(self.node, ast.For):
             return given(writer, True, self.origin)
         test = self.machine.evaluate(self.node.test, frame)
@@ -222,7 +222,7 @@ class _Loop:
             machine.writer = outer
 
     def followed(self, frame: Frame) -> list[Value]:
-        """What a round gives: whether to go on, and what is carried."""
+        """Return the results of an iteration: the condition, then carried values."""
         writer = self.machine.writer
         side = side_of(self.machine, self.node.body, frame, writer)
         if side is None:

@@ -161,12 +161,12 @@ class Modules:
 
 
 def _is_storable(tensor: Tensor) -> bool:
-    """Whether a tensor is one of numbers that programs compute with."""
+    """Return whether a tensor is one of numbers that programs compute with."""
     return tensor.quantization is None and tensor.element.dtype is not None
 
 
 def _identity(tensor: Tensor) -> tuple[Any, ...]:
-    """What is the same for two tensors that are one."""
+    """Return a key that is equal for tensors with the same memory."""
     storage = tensor.storage
     memory = (id(storage.block), storage.start, tensor.offset)
     return (*memory, tensor.shape, tensor.strides, tensor.element.name)
@@ -203,7 +203,7 @@ class _Alike:
         return tuple(paths[index].split(".")) if 0 <= index < len(paths) else ()
 
     def _inside(self, module: Instance) -> tuple[Any, ...]:
-        """What a module holds; modules in it are the numbers that they got."""
+        """Return the content of a module; inner modules are their numbers."""
         state = module.state if isinstance(module.state, dict) else {}
         tensors = [(n, _identity(t)) for n, t in state.items() if isinstance(t, Tensor)]
         numbers = [(n, self.number.get(id(m))) for n, m in state.items()]

@@ -52,7 +52,7 @@ class Writer:
         return Value(unique, array.dtype, array.shape)
 
     def builder(self, origin: Origin, results: Sequence[Value]) -> Builder:
-        """What rules write with."""
+        """Return the builder for a rule."""
         return Builder(self.nodes, origin.name, results, origin.scope, origin.classes)
 
     def apply(
@@ -118,7 +118,7 @@ class Writer:
         return copy.name
 
     def has(self, value: Value) -> bool:
-        """Whether the nodes of this graph can read a value."""
+        """Return whether the nodes of this graph can read a value."""
         try:
             self.growing.type(value.name)
         except KeyError:

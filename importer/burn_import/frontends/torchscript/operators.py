@@ -64,7 +64,7 @@ class Operators(OperatorCalls):
     def call(
         self, name: str, args: list[Thing], kwargs: dict[str, Thing], origin: Origin
     ) -> Thing:
-        """What ``torch.name(*args, **kwargs)`` gives.
+        """Return the result of ``torch.name(*args, **kwargs)``.
 
         Raises:
             UnsupportedModel: there is no rule for it.
@@ -98,11 +98,11 @@ class Operators(OperatorCalls):
 
     @property
     def budget(self) -> Budget:
-        """What is left of the work that the program may cause."""
+        """Remaining work that the program may cause."""
         return self.writer.budget
 
     def leaves(self, thing: Thing) -> Iterator[Thing]:
-        """What is in lists, tuples and dicts, however deep.
+        """Yield the leaves of nested lists, tuples and dicts.
 
         Raises:
             TooMuch: it is more than any model needs, or without end.
@@ -213,7 +213,7 @@ class Operators(OperatorCalls):
         return number if contents is None else contents
 
     def lists_differ(self, origin: Origin, a: list[Thing], b: list[Thing]) -> bool:
-        """Whether two lists of numbers differ.
+        """Return whether two lists of numbers differ.
 
         Raises:
             UnsupportedModel: that is known only when the model runs.
@@ -265,7 +265,7 @@ class Operators(OperatorCalls):
         return Value(value.name, value.dtype, (), True)
 
     def converted(self, kind: type, x: Thing, origin: Origin) -> Thing:
-        """What ``int(x)``, ``float(x)`` or ``bool(x)`` gives."""
+        """Return ``int(x)``, ``float(x)`` or ``bool(x)``."""
         if isinstance(x, Without):
             return x
         number = self.as_number(x, origin)
@@ -318,7 +318,7 @@ _LISTS = frozenset(
 
 
 def _unchanged(before: Value, changed: Value) -> Value:
-    """What a tensor is whose other name was changed."""
+    """Return the value of an alias of a changed tensor."""
     return viewed_as(changed, before)
 
 

@@ -90,7 +90,7 @@ class Program:
         )
 
     def followed(self, machine: Statements, args: dict[str, Thing]) -> Thing:
-        """What ``forward`` returns.
+        """Return the result of ``forward``.
 
         Raises:
             ModelError: what is wrong with it; all of it.

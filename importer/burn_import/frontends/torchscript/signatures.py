@@ -1,4 +1,4 @@
-"""Which overload of an operator a call means, and what its arguments are called.
+"""Resolution of calls to overloads of an operator, with names of arguments.
 
 The code has ``torch.add(a, b)`` where a program of ``torch.export`` has
 ``aten.add.Tensor`` with named arguments. The names and kinds are those of the rule's
@@ -184,7 +184,7 @@ def _parameters(target: str) -> tuple[tuple[str, Any, bool], ...]:
 
 
 def parameter_names(target: str) -> list[str]:
-    """What the arguments by position are called, of ``add.Tensor``."""
+    """Return the names of positional arguments, of ``add.Tensor``."""
     return [name for name, _, _ in _parameters(target)]
 
 
@@ -199,7 +199,7 @@ _KINDS: Mapping[str, Any] = {
 def _bound(
     target: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[int, dict[str, Any]] | None:
-    """How loosely the arguments fit the overload, and these by name; None: not."""
+    """Return a mismatch score and the arguments by name; None if they do not fit."""
     parameters = _parameters(target)
     if len(args) > len(parameters):
         return None

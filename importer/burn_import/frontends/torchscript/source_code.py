@@ -29,7 +29,7 @@ class Rest:
     outer: Rest | None = None
 
     def statements(self) -> list[ast.stmt]:
-        """All of them, to the end of the function."""
+        """Return all statements to the end of the function."""
         body, rest = [*self.body[self.start :]], self.outer
         while rest is not None:
             body += rest.body[rest.start :]
@@ -60,14 +60,14 @@ class Class:
 
 
 class Code:
-    """What the files of an archive define; ``texts`` are the files by their names."""
+    """Definitions of an archive; ``texts`` are its files by name."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.texts = texts
         self.files: dict[str, dict[str, Function | Class]] = {}
 
     def find(self, path: str) -> Function | Class | None:
-        """What is called ``path``, such as ``__torch__.torch.nn.functional.relu``."""
+        """Return the definition of a name as ``__torch__.torch.nn.functional.relu``."""
         module, _, name = path.rpartition(".")
         if not module or "/" in path:
             return None

@@ -51,7 +51,7 @@ class Statements(Expressions):
         args: list[Thing],
         kwargs: dict[str, Thing],
     ) -> Thing:
-        """What a function of the archive returns."""
+        """Return the result of a function of the archive."""
         if self.depth >= _DEEPEST:
             raise TooMuch(f"calls nested deeper than {_DEEPEST}")
         self.budget.step(_CALL)
@@ -90,7 +90,7 @@ class Statements(Expressions):
         frame.names.update(bound)
 
     def run(self, body: Sequence[ast.stmt], frame: Frame) -> Returned | None:
-        """What a block returns, None if it does not return."""
+        """Return the result of a block, None if it does not return."""
         outer = frame.rest
         try:
             for index, node in enumerate(body, 1):
@@ -268,7 +268,7 @@ class Statements(Expressions):
 
 
 def _hint(target: ast.expr) -> str:
-    """What a value is called after the name it gets: ``scores`` for ``scores2``."""
+    """Return a value's name without its number: ``scores`` for ``scores2``."""
     if not isinstance(target, ast.Name) or target.id.startswith("_"):
         return ""
     return target.id.rstrip("0123456789")

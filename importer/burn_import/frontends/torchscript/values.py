@@ -1,4 +1,4 @@
-"""What names stand for while the code of an archive is followed.
+"""Values of names while the code of an archive is interpreted.
 
 Numbers, texts, None, lists, tuples and dicts are Python's own. A number that is only
 known when the model runs is a ``Value`` with ``is_number``; a tensor is ``Held``.
@@ -120,7 +120,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Without:
-    """What has no value to compute with.
+    """Object that has no value to compute with.
 
     ``kind`` is ``device`` (none changes a value), ``uninitialized`` (never read), or
     ``unknown``: the result of what is reported as not supported already.
@@ -148,7 +148,7 @@ def wrapped_number(constant: Thing) -> Thing:
 
 
 def described(thing: Thing) -> str:
-    """What a thing is, in words for a message."""
+    """Return a description of a thing for a message."""
     if isinstance(thing, Held):
         return "a tensor"
     if isinstance(thing, Value):
@@ -163,7 +163,7 @@ def described(thing: Thing) -> str:
 
 
 def is_unknown(thing: Thing) -> bool:
-    """Whether a thing is the result of something that is not supported."""
+    """Return whether a thing is the result of something that is not supported."""
     return thing is UNKNOWN or (
         isinstance(thing, list | tuple) and any(item is UNKNOWN for item in thing)
     )

@@ -19,12 +19,12 @@ _ORDERED = _SHAPES | {*("unsqueeze", "squeeze", "detach", "alias")}
 
 
 def copies(name: str, source: Held) -> bool:
-    """Whether an operator that may give a view gives a copy."""
+    """Return whether an operator that may give a view gives a copy."""
     return name.startswith("unsafe_") or (name == "contiguous" and not source.in_order)
 
 
 def stays_in_order(name: str, args: Mapping[str, Any], source: Held) -> bool:
-    """Whether the elements of a view lie in memory as they are counted."""
+    """Return whether the elements of a view lie in memory as they are counted."""
     along = name in ("select", "slice", "narrow") and args.get("dim", 0) == 0
     plain = along and args.get("step", 1) == 1
     return source.in_order and (plain or name in _ORDERED)

@@ -1,4 +1,4 @@
-"""What decoders with rotary positions share: Llama and its kin, and Gemma."""
+"""Parts shared by decoders with rotary positions: Llama and relatives, Gemma."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Norm = Callable[[str, str], str]
 
 @dataclass(frozen=True)
 class Attending:
-    """How tokens attend: heads of ``size`` features, what they see, where they are."""
+    """Options of attention: the head size, masks, and rotations."""
 
     size: int
     mask: str

@@ -120,7 +120,7 @@ def model(
 
 
 def near(config: Config, family: str, number: int) -> bool:
-    """Whether a layer sees a window of the text alone."""
+    """Return whether a layer sees a window of the text alone."""
     if family == "Gemma3":
         return (number + 1) % config.positive("sliding_window_pattern", 6) != 0
     return family == "Gemma2" and number % 2 == 0

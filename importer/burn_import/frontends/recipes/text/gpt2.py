@@ -95,7 +95,7 @@ def self_attention(w: Writer, config: Config, x: str, mask: str, number: int) ->
 
 
 def scaling(config: Config, size: int, number: int) -> float | None:
-    """What scores of a layer are multiplied by, None for the root that is usual."""
+    """Return the scale of a layer's scores, None for the usual square root."""
     usual = config.get("scale_attn_weights", True)
     divided = config.get("scale_attn_by_inverse_layer_idx", False)
     if usual and not divided:

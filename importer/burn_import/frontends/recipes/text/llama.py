@@ -84,7 +84,7 @@ def model(
 
 
 def near(config: Config, number: int) -> bool:
-    """Whether a layer sees a window of the text alone."""
+    """Return whether a layer sees a window of the text alone."""
     if config.kind in ("qwen2", "qwen3"):
         wanted = config.get("use_sliding_window", False)
         return wanted and number >= config.get("max_window_layers", 28)

@@ -15,7 +15,7 @@ LOWEST = float(np.finfo(np.float32).min)
 
 
 def distances(w: Writer, places: str, last: int, mask: str | None) -> str:
-    """What is added to the scores for how far tokens are apart, ``[1, heads, ...]``.
+    """Return the bias of scores by the distance of tokens, ``[1, heads, ...]``.
 
     Distances of ``last`` and more are one. With a ``mask`` tokens look both ways, and
     what they do not see is added, too.

@@ -62,7 +62,7 @@ def _base(config: Config, scaling: Config, usual: float) -> float:
 
 
 def _trained(config: Config, scaling: Config) -> int:
-    """How long texts were before angles were scaled."""
+    """Return the length of texts in training, before angles were scaled."""
     key = "original_max_position_embeddings"
     for part in (scaling, config):
         if part.value(key) is not None:
@@ -83,7 +83,7 @@ def _told(config: Config, layer: str = "") -> Config:
 
 
 def has_layer_types(config: Config) -> bool:
-    """Whether the entries about angles are those of types of layers."""
+    """Return whether the entries about angles are those of types of layers."""
     return "sliding_attention" in (config.value("rope_parameters") or {})
 
 

@@ -41,7 +41,7 @@ def yarn(inverse: Array, base: float, scaling: Config, trained: int) -> Array:
 
 
 def yarn_sharpening(scaling: Config) -> float:
-    """What YaRN multiplies cosines and sines by, so that scores spread more."""
+    """Return YaRN's factor of cosines and sines, which spreads the scores."""
     if scaling.value("attention_factor") is not None:
         return scaling.positive("attention_factor", 1.0)
     factor = scaling.positive("factor", 1.0)
@@ -57,7 +57,7 @@ def yarn_sharpening(scaling: Config) -> float:
 
 
 def long_sharpening(scaling: Config, config: Config, trained: int) -> float:
-    """What LongRoPE multiplies cosines and sines by."""
+    """Return LongRoPE's factor of cosines and sines."""
     if scaling.value("attention_factor") is not None:
         return scaling.positive("attention_factor", 1.0)
     if scaling.value("factor") is not None:
@@ -68,7 +68,7 @@ def long_sharpening(scaling: Config, config: Config, trained: int) -> float:
 
 
 def factors(scaling: Config, key: str, pairs: int) -> Array:
-    """What LongRoPE divides each angle by.
+    """Return the divisors of LongRoPE, one for each angle.
 
     Raises:
         InvalidModel: there are not as many numbers as angles.

@@ -63,7 +63,7 @@ def with_autocast(
     body: Body,
     *operands: Value,
 ) -> list[Value]:
-    """What is in it; casts stand in it where there are any."""
+    """Inline the body; casts in it are explicit nodes."""
     return inlined(g, body, operands)
 
 

@@ -127,7 +127,7 @@ def mul(g: Builder, self: Operand, other: Operand) -> Value:
 def products(
     g: Builder, times: Callable[[Any, Any], Value], self: Operand, other: Operand
 ) -> Value:
-    """What is a product of numbers, of which ``times`` makes those of parts."""
+    """Return a complex product; ``times`` multiplies real and imaginary parts."""
     of, (a, b), (c, d) = reals(g), parts(g, self), parts(g, other)
     if b is None:
         return joined(g, times(a, c), times(a, d))

@@ -142,7 +142,7 @@ def c2r(
 
 
 def lengths(g: Builder, x: Value, axes: Sequence[int], s: Any, half: bool) -> Sizes:
-    """How many elements are transformed along each axis; -1 is as many as there are.
+    """Return the transformed length along each axis; -1 keeps the extent.
 
     ``half`` a transform is along the last axis, of an even number of elements.
     """
@@ -169,7 +169,7 @@ def chosen_axes(x: Value, s: Any, dim: Any) -> list[int]:
 
 
 def modes_of(norm: str | None) -> tuple[int, int]:
-    """How a transform and its inverse are divided.
+    """Return the normalization modes of a transform and its inverse.
 
     Raises:
         UnsupportedModel: there is no such way.

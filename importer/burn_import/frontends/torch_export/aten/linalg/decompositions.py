@@ -171,7 +171,7 @@ def matrix_rank(
     rtol: float | None = None,
     hermitian: bool = False,
 ) -> Value:
-    """How many singular values are larger than the tolerance."""
+    """Return the number of singular values above the tolerance."""
     of = g.at(self.dtype)
     if rtol is None and not atol:
         sides = [g.extent(self, axis) for axis in (-2, -1)]

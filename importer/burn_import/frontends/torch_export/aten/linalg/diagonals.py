@@ -98,7 +98,7 @@ def trace(g: Builder, self: Value) -> Value:
 
 
 def eye(g: Builder, size: list[Any], k: int = 0) -> Value:
-    """Where a matrix has its diagonal."""
+    """Return a mask of a matrix's diagonal."""
     whole = g.at(INT64).op("ConstantOfShape", size)
     return g.at(BOOL).op("EyeLike", whole, dtype=ELEMENT_NUMBERS[BOOL], k=k or None)
 

@@ -188,7 +188,7 @@ def nan_to_num(
 
 
 def info(g: Builder) -> Any:
-    """What the result's dtype, a floating one, can hold."""
+    """Return the limits of the result's floating dtype."""
     of: Any = np.finfo if g.dtype.kind == "f" else finfo
     return of(g.dtype)
 

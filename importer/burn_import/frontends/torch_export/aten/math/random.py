@@ -194,6 +194,6 @@ def cauchy(g: Builder, self: Value, median: float = 0.0, sigma: float = 1.0) -> 
 
 @rule("aten.geometric.default")
 def geometric(g: Builder, self: Value, p: float) -> Value:
-    """How many tries it takes until one succeeds."""
+    """Draw the number of trials up to the first success."""
     tries = g.op("Div", g.op("Log", inner(g, self)), math.log1p(-float(p)))
     return g.op("Ceil", tries)

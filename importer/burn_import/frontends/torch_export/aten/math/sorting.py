@@ -184,7 +184,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Value | None = None,
 ) -> Value:
-    """How many elements of a row come before a number: those less, or not greater."""
+    """Count the elements of a row before a number: those less, or not greater."""
     if sorter is not None:
         raise UnsupportedModel("searchsorted with a sorter")
     after = right or side == "right"

@@ -26,7 +26,7 @@ def derivative(
     forward: Callable[..., Value],
     others: Sequence[Value] = (),
 ) -> tuple[Value, ...]:
-    """What ``grad``, the gradient of ``forward(*xs, *others)``, is by each of ``xs``.
+    """Return the gradients by ``xs`` for ``grad``, that of ``forward(*xs, *others)``.
 
     ``forward`` writes nodes with the builder that it is given. Their own gradients are
     those that count: no rule says a second time what the derivative of a layer is.

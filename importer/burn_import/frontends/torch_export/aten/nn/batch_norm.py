@@ -178,7 +178,7 @@ def with_update(
     momentum: float,
     eps: float,
 ) -> tuple[Value | None, ...]:
-    """As in training, with a place for what only a backend of PyTorch's keeps."""
+    """Normalize as in training; one result is only used by a backend of PyTorch."""
     operands = (input, weight, bias, running_mean, running_var)
     *results, mean, var = training_step(g, *operands, True, momentum, eps)
     return *results, None, mean, var
@@ -221,6 +221,6 @@ def instance_norm(
 
 
 def averaged(g: Builder, old: Value, new: Value, momentum: float) -> Value:
-    """What is kept of a statistic after another batch."""
+    """Return the running average of a statistic after another batch."""
     before = g.op("Mul", old, 1 - float(momentum))
     return g.op("Add", before, g.op("Mul", new, float(momentum)))

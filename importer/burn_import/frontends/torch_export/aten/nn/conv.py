@@ -21,7 +21,7 @@ def as_tuple(numbers: Numbers, count: int) -> tuple[int, ...]:
 
 
 def batched(g: Builder, x: Value, rank: int, apply: Callable[[Value], Value]) -> Value:
-    """What ``apply`` makes of ``x``; for a sample alone, of a batch of one."""
+    """Apply ``apply`` to ``x``; a single sample becomes a batch of one."""
     if x.rank == rank:
         return apply(x)
     if x.rank != rank - 1:
@@ -75,7 +75,7 @@ def cast_all(g: Builder, *operands: Value | None) -> list[Value | None]:
 def pads_of(
     weight: Value, padding: Numbers | str, dilation: Sequence[int]
 ) -> tuple[int, ...]:
-    """What is added before, then after each axis."""
+    """Return the padding before, then after each axis."""
     count = weight.rank - 2
     if padding == "valid":
         return (0,) * (2 * count)

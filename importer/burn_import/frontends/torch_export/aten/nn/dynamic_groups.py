@@ -56,7 +56,7 @@ def counts(
     pads: Sequence[int],
     dilations: Sequence[int],
 ) -> list[int]:
-    """How many windows there are along each axis."""
+    """Return the number of windows along each axis."""
     extents = []
     for axis, extent in enumerate(size):
         padded = extent + pads[axis] + pads[axis + len(size)]

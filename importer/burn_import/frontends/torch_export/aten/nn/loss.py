@@ -25,7 +25,7 @@ def ended(g: Builder, x: Value, reduction: int) -> Value:
 
 
 def error(g: Builder, self: Value, target: Value) -> Value:
-    """How far an element is from its target."""
+    """Return the distance of elements from their targets."""
     return g.op("Sub", *g.floats(self, target))
 
 

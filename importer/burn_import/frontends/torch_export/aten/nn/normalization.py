@@ -84,7 +84,7 @@ def fused_rms_norm(
 
 
 def channels(x: Value) -> int:
-    """How many channels there are; weights are made for as many."""
+    """Return the number of channels, for which weights are created."""
     count = known_channels(x)
     if count is None:
         raise UnsupportedModel("expected a known number of channels")
@@ -92,7 +92,7 @@ def channels(x: Value) -> int:
 
 
 def known_channels(x: Value) -> int | None:
-    """How many channels there are, if that does not vary."""
+    """Return the number of channels, None if it varies."""
     extent = x.dims[1] if x.dims is not None and x.rank > 1 else None
     return extent if isinstance(extent, int) else None
 

@@ -37,7 +37,7 @@ def turned(g: Builder, x: Value) -> Value:
 
 
 def inside(g: Builder, of: Packed) -> Value:
-    """Which steps of a padded sequence are its own: bools [time, batch]."""
+    """Return a mask of the steps that are no padding: bools [time, batch]."""
     time = g.at(INT64).op("Unsqueeze", places(g, g.extent(of.padded, 0)), [1])
     return g.at(BOOL).op("Less", time, of.lengths)
 

@@ -24,7 +24,7 @@ class Kind:
 
     @property
     def states(self) -> int:
-        """How many states it carries."""
+        """Number of states."""
         return 2 if self.op_type == "LSTM" else 1
 
 

@@ -73,7 +73,7 @@ def projected(
 
 
 def spread_mask(g: Builder, mask: Value, kind: int | None) -> Value:
-    """Where scores [batch, heads, rows, columns] are hidden, as bools."""
+    """Return the mask of hidden scores, bools [batch, heads, rows, columns]."""
     hidden = truth(g.at(BOOL), mask)
     if kind == _PADDED_KEYS:
         return g.at(BOOL).op("Unsqueeze", hidden, [1, 2])

@@ -20,7 +20,7 @@ Sizes = Sequence[int | Value]
 
 
 def layout_of(x: Value) -> Layout:
-    """Where the elements of ``x`` lie.
+    """Return the memory layout of ``x``.
 
     Raises:
         UnsupportedModel: the program does not say so.
@@ -58,7 +58,7 @@ def stored_places(
 
 
 def _looked_up(stored: Array, wanted: Array) -> Array:
-    """Which elements of those that lie at ``stored`` lie at ``wanted``."""
+    """Return the indices of the positions ``wanted`` among those in ``stored``."""
     flat = stored.reshape(-1)
     order = np.argsort(flat, kind="stable")
     positions = np.searchsorted(flat[order], wanted)
@@ -98,7 +98,7 @@ def as_strided(
     stride: Sizes,
     storage_offset: int | Value | None = None,
 ) -> Value:
-    """What lies at some places; axes that stay as they are stay axes."""
+    """Gather the elements at some positions in memory; unchanged axes remain."""
     kept = _kept(g, self, stride) if storage_offset in (None, 0) else 0
     if kept:
         layout = layout_of(self)
@@ -112,7 +112,7 @@ def as_strided(
 
 
 def _kept(g: Builder, x: Value, stride: Sizes) -> int:
-    """How many axes in front are the same in the result, which has others too.
+    """Return the number of leading axes that the result keeps.
 
     What lies behind them has to end before the next of their elements starts.
     """
@@ -128,7 +128,7 @@ def _kept(g: Builder, x: Value, stride: Sizes) -> int:
 
 
 def _fits(dims: Sequence[Dim], stride: Sizes, step: Dim) -> bool:
-    """Whether what lies at places and strides ends within a step."""
+    """Return whether what lies at places and strides ends within a step."""
     last = 0
     for extent, by in zip(dims, stride, strict=True):
         if not isinstance(extent, int) or not isinstance(by, int):
@@ -194,7 +194,7 @@ def resize_as(g: Builder, self: Value, the_template: Value) -> Value:
 
 @rule("aten.sym_stride.int")
 def sym_stride(g: Builder, self: Value, dim: int) -> int | Value:
-    """How far the elements of an axis are apart in memory."""
+    """Return the stride of an axis in elements."""
     layout, axis = layout_of(self), self.axis(dim)
     stride = layout.strides[axis]
     if isinstance(stride, int):
@@ -207,7 +207,7 @@ def sym_stride(g: Builder, self: Value, dim: int) -> int | Value:
 
 @rule("aten.sym_storage_offset.default")
 def sym_storage_offset(g: Builder, self: Value) -> int:
-    """Where in its memory the first element is."""
+    """Return the offset of the first element in its memory."""
     offset = layout_of(self).offset
     if not isinstance(offset, int):
         raise UnsupportedModel(f"expected an offset that is known, got {offset}")
@@ -216,5 +216,5 @@ def sym_storage_offset(g: Builder, self: Value) -> int:
 
 @rule("aten.sym_is_contiguous.default", "aten.is_contiguous.default")
 def is_contiguous(g: Builder, self: Value) -> bool:
-    """Whether the elements lie in memory in their order."""
+    """Return whether the elements lie in memory in their order."""
     return layout_of(self).is_ordered

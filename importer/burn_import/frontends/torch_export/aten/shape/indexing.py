@@ -124,7 +124,7 @@ class Places:
         return [*self.axes, *(a for a in range(rank) if a not in self.axes)]
 
     def result_order(self, rank: int) -> list[int]:
-        """Where each axis of the result is, if the new ones are in front."""
+        """Return the permutation of axes of a result whose new axes are in front."""
         left = rank - len(self.axes)
         if self.front:
             return list(range(self.rank + left))
