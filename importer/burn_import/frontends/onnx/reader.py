@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burn.record import HEAD_SIZE, describe_foreign
+from burn_import.file_kinds import FileKind, head_kind
 from burn_import.frontends.onnx.dims import DimNames
 from burn_import.frontends.onnx.files import ExternalFiles, map_file
 from burn_import.frontends.onnx.functions import Functions
@@ -54,7 +55,7 @@ def refuse_foreign(head: bytes, path: Path) -> None:
         UnreadableFile: it is known to be something else; says what to do.
     """
     foreign = describe_foreign(head)
-    if foreign is not None and not foreign.kind.startswith("ONNX"):
+    if foreign is not None and head_kind(foreign) is not FileKind.ONNX:
         raise UnreadableFile(
             f"{path.name}: expected an ONNX model, got this: {foreign.kind}. "
             f"{foreign.remedy}"

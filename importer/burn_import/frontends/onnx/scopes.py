@@ -51,12 +51,12 @@ def _from_metadata(
     path = _segments(modules[-1])
     if len(classes) < len(modules):
         return path, ()
-    found = [""] * (len(path) + 1)
+    along = [""] * (len(path) + 1)
     for module, cls in zip(modules, classes, strict=False):
         segments = _segments(module)
         if segments == path[: len(segments)]:
-            found[len(segments)] = cls.rpartition(".")[2]
-    return path, tuple(found[1:])  # without the root's
+            along[len(segments)] = cls.rpartition(".")[2]
+    return path, tuple(along[1:])  # without the root's
 
 
 def _segments(module: str) -> tuple[str, ...]:

@@ -28,8 +28,8 @@ def named_symbols(symbols: Symbols, inputs: Mapping[str, Sequence[Any]]) -> None
     for alone in (True, False):
         for sizes in inputs.values():
             axes = AXES.get(len(sizes), ())
-            for place, size in enumerate(sizes):
-                name = axes[place] if place < len(axes) else f"extent{place}"
+            for index, size in enumerate(sizes):
+                name = axes[index] if index < len(axes) else f"extent{index}"
                 for raw, whole in symbols_in(size):
                     if whole is alone:
                         symbols.call(raw, name if whole else f"{name}_unit")
@@ -40,7 +40,7 @@ def told_ranges(symbols: Symbols, ranges: Any) -> tuple[str, ...]:
 
     ``ranges`` are the file's, by symbol: what is none of two numbers says nothing.
     """
-    found = []
+    bounds = []
     for raw, name in symbols.names.items():
         one = ranges.get(raw) if isinstance(ranges, dict) else None
         low, high = (
@@ -53,7 +53,7 @@ def told_ranges(symbols: Symbols, ranges: Any) -> tuple[str, ...]:
         )
         # Every extent that varies is 2 or more to PyTorch, and bounded by its integers.
         if high is not None and high < _ENDLESS:
-            found.append(f"{name} {low or 0} to {high}")
+            bounds.append(f"{name} {low or 0} to {high}")
         elif low is not None and low > _USUAL:
-            found.append(f"{name} {low} or more")
-    return (f"Exported for {', '.join(found)}.",) if found else ()
+            bounds.append(f"{name} {low} or more")
+    return (f"Exported for {', '.join(bounds)}.",) if bounds else ()

@@ -1,4 +1,4 @@
-"""What names stand for while the code of an archive is followed.
+"""Values of names while the code of an archive is interpreted.
 
 Numbers, texts, None, lists, tuples and dicts are Python's own. A number that is only
 known when the model runs is a ``Value`` with ``is_number``; a tensor is ``Held``.
@@ -32,7 +32,7 @@ class Held:
     ``base`` is what it is a view of, and ``undo`` gives the value of that from the one
     before and a changed view; None where it is not known how. ``in_order`` says whether
     the elements lie in memory as they are counted. ``stale`` says what changed it in
-    place without telling how, "" if nothing did.
+    origin without telling how, "" if nothing did.
     """
 
     current: Value
@@ -118,6 +118,13 @@ def rebuilt(thing: Thing, items: Iterable[Thing]) -> Thing:
 
 
 @dataclass(frozen=True, eq=False)
+class Returned:
+    """The value that a function returns."""
+
+    value: Thing
+
+
+@dataclass(frozen=True, eq=False)
 class Module:
     """A module of the archive, by its path from the outermost one."""
 
@@ -143,7 +150,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Without:
-    """What has no value to compute with.
+    """Object that has no value to compute with.
 
     ``kind`` is ``device`` (none changes a value), ``uninitialized`` (never read), or
     ``unknown``: the result of what is reported as not supported already.
@@ -171,7 +178,7 @@ def wrapped_number(constant: Thing) -> Thing:
 
 
 def described(thing: Thing) -> str:
-    """What a thing is, in words for a message."""
+    """Return a description of a thing for a message."""
     if isinstance(thing, Held):
         return "a tensor"
     if isinstance(thing, Value):
@@ -186,7 +193,7 @@ def described(thing: Thing) -> str:
 
 
 def is_unknown(thing: Thing) -> bool:
-    """Whether a thing is the result of something that is not supported."""
+    """Return whether a thing is the result of something that is not supported."""
     return thing is UNKNOWN or (
         isinstance(thing, list | tuple) and any(item is UNKNOWN for item in thing)
     )

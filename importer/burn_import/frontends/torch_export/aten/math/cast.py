@@ -68,7 +68,7 @@ def detached(g: Builder, self: Value) -> Value:
 
 @rule("aten.copy.default")
 def copy(g: Builder, self: Value, src: Operand) -> Value:
-    made = g.cast(src)
-    if made.dims == self.dims:
-        return made
-    return g.op("Expand", made, g.op("Shape", self))
+    converted = g.cast(src)
+    if converted.dims == self.dims:
+        return converted
+    return g.op("Expand", converted, g.op("Shape", self))
