@@ -51,7 +51,7 @@ def _moved(node: Node, weights: Path, layers: Mapping[Path, Path]) -> Node:
 
 
 def _without_only_children(scopes: list[Path]) -> dict[Path, Path]:
-    """Map each scope to its path without modules that are all of the one around them."""
+    """Map each scope to its path without only children of scopes that run nothing."""
     children: dict[Path, set[str]] = defaultdict(set)
     for scope in scopes:
         for length, segment in enumerate(scope):
@@ -94,7 +94,7 @@ def _single_layer_scopes(
                 beside[scope] += 1 + _MOST_BESIDE * _reads_weight(graph, node)
     first: dict[tuple[Path, Path], Path] = {}
     return {
-        scope: first.setdefault((scope[:-1], *layers), scope)
+        scope: first.setdefault((scope[:-1], next(iter(layers))), scope)
         for scope, layers in inside.items()
         if len(layers) == 1 and beside[scope] <= _MOST_BESIDE
     }

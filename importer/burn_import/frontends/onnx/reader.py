@@ -97,7 +97,7 @@ def _model(proto: ModelProto, file: memoryview, path: Path) -> RawModel:
 
 
 def _name_axes(dims: DimNames, proto: GraphProto) -> None:
-    """Name symbols that an exporter counted after the first input axis that has them."""
+    """Name the symbols that an exporter counted after the first axis that has them."""
     for value in proto.input:
         shape = value.type.tensor_type.shape.dim
         fixed = [dim.HasField("dim_value") for dim in shape]
