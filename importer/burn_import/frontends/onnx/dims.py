@@ -6,6 +6,7 @@ its own. The same text is the same dimension everywhere in a model.
 
 import keyword
 import re
+from collections.abc import Mapping
 
 from burn_import.tracing.identifiers import symbol_name
 from burn_ir.dim import Dim, Poly, symbol
@@ -22,6 +23,13 @@ class DimNames:
     def __init__(self) -> None:
         self._by_text: dict[str, Dim] = {}
         self._names = UniqueNames()
+        #: Symbols under other names than those of the file.
+        self._renamed: dict[str, Dim] = {}
+
+    def call(self, text: str, name: str) -> None:
+        """Give the symbol that the file calls ``text`` another name, or one like it."""
+        if text not in self._renamed:
+            self._renamed[text] = self.fresh(name)
 
     def reserve(self, text: str) -> None:
         """Keep the identifiers in ``text`` for whoever wrote them."""
@@ -32,7 +40,8 @@ class DimNames:
     def named(self, text: str) -> Dim:
         """The dimension that the file calls ``text``."""
         if text not in self._by_text:
-            parsed = _parse(text) if len(text) <= _LONGEST else None
+            short = len(text) <= _LONGEST
+            parsed = _parse(text, self._renamed) if short else None
             # A number in the place of a name is a name: the extent is not promised.
             dim = parsed if isinstance(parsed, Poly) else self.fresh(text)
             self._by_text[text] = dim
@@ -43,13 +52,13 @@ class DimNames:
         return symbol(self._names.unique(symbol_name(text[:_LONGEST], "dim")))
 
 
-def _parse(text: str) -> Dim | None:
+def _parse(text: str, renamed: Mapping[str, Dim] | None = None) -> Dim | None:
     """The dimension ``text`` is an expression of; None if it is none."""
     tokens = _tokens(text)
     if tokens is None:
         return None
     try:
-        value = _Parser(tokens).whole()
+        value = _Parser(tokens, renamed or {}).whole()
     except (_NoExpression, Undecided, ZeroDivisionError):
         return None
     return None if isinstance(value, int) and value < 0 else value
@@ -74,8 +83,9 @@ class _NoExpression(Exception):  # noqa: N818  an answer, not a mistake
 class _Parser:
     """Recursive descent; the text is short, so its depth is."""
 
-    def __init__(self, tokens: list[str]) -> None:
+    def __init__(self, tokens: list[str], renamed: Mapping[str, Dim]) -> None:
         self.tokens = [*tokens, ""]
+        self.renamed = renamed
         self.at = 0
 
     def next(self) -> str:
@@ -115,4 +125,4 @@ class _Parser:
             return value
         if not token.isidentifier() or keyword.iskeyword(token):
             raise _NoExpression
-        return symbol(token)
+        return self.renamed[token] if token in self.renamed else symbol(token)

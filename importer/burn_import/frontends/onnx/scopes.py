@@ -29,8 +29,10 @@ def scope_of(
 def _from_name(name: str) -> tuple[str, ...]:
     """The path in a name: a step of a called list has the list's name in front again.
 
-    ``/stages/stages.0/conv/Conv`` is ``stages.0.conv``.
+    ``/stages/stages.0/conv/Conv`` is ``stages.0.conv``. TensorFlow Lite joins the names
+    of fused operators, the last operator first: ``conv/Relu;bn/add``.
     """
+    name = name.partition(";")[0]
     if "/" not in name:
         return ()
     path: list[str] = []

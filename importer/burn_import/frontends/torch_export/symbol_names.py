@@ -6,15 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from burn_import.frontends.torch_export.symbolic_extents import Symbols, symbols_in
-
-#: What the axes of an input are called when their extents vary, by its rank.
-AXES: Mapping[int, Sequence[str]] = {
-    1: ("length",),
-    2: ("batch", "length"),
-    3: ("batch", "length", "length"),
-    4: ("batch", "channels", "height", "width"),
-    5: ("batch", "channels", "depth", "height", "width"),
-}
+from burn_import.provenance.axis_names import AXES
 
 #: From here on a bound is none, and up to here it is PyTorch's own.
 _ENDLESS, _USUAL = 2**31 - 1, 2

@@ -17,8 +17,8 @@ from burn.dtypes import DType
 from burn_import.frontends.checkpoints.pickle_values import Value
 from burn_import.frontends.checkpoints.tensors import Tensor
 from burn_import.frontends.torch_export.builder import FLOAT32
-from burn_import.frontends.torch_export.symbol_names import AXES
 from burn_import.options import Extents
+from burn_import.provenance.axis_names import AXES
 from burn_ir import UnsupportedModel
 from burn_ir.dim import Dim, symbol
 from burn_ir.errors import Problem
