@@ -100,16 +100,16 @@ def lt_handle(device: int) -> int:
 class CaptureMemory:
     """Memory that the kernels of a CUDA graph share and that the graph has to keep.
 
-    ``constants`` are arrays that do not change as long as the graph is used.
+    ``constants`` are arrays that do not change as long as the graph is used. With
+    ``separates`` fills stand for full dependencies.
     """
 
-    def __init__(self, constants: Iterable[Any] = ()) -> None:
+    def __init__(self, constants: Iterable[Any] = (), separates: bool = False) -> None:
         self._constants = {id(array): array for array in constants}
         self._packed: dict[tuple[int, Any], Any] = {}
         #: Of the graph alone: graphs may run at the same time.
         self.workspaces = Workspaces()
-        #: Whether fills stand for full dependencies.
-        self.separates = False
+        self.separates = separates
         self._mark: Any = None
 
     def separate(self, stream: int) -> None:
