@@ -5,6 +5,12 @@ from typing import Any
 
 import pytest
 
+from burn.backend.cuda.libraries import (
+    CaptureMemory,
+    Workspaces,
+    capturing,
+    workspace,
+)
 from burn.backend.cuda.nodes import CudaGraph, wait_for_ends
 
 
@@ -94,3 +100,22 @@ def test_bindings_without_data_of_edges() -> None:
     made = graph()
     made.handle = 7
     assert not wait_for_ends(made, OldBindings())
+
+
+@pytest.mark.parametrize("separates", (False, True))
+def test_library_kernels_wait_outside_of_graphs(
+    separates: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fills: list[int] = []
+    monkeypatch.setattr(
+        Workspaces, "separate", lambda self, stream: fills.append(stream)
+    )
+    monkeypatch.setattr(Workspaces, "take", lambda self, size: 0)
+    memory = CaptureMemory(separates=separates)
+    workspace(0, 1)
+    with capturing(memory):
+        workspace(0, 2)  # the run before the capture
+        with memory.recorded():
+            workspace(0, 3)
+        workspace(0, 4)
+    assert fills == ([1, 2, 3, 4] if separates else [1, 2, 4])

@@ -179,7 +179,7 @@ class Captured:
     ) -> CudaGraph:
         """The graph of a run, each kernel of which starts after those before it."""
         while True:
-            with capturing_graph(stream) as graphs:
+            with capturing_graph(stream) as graphs, self._memory.recorded():
                 self._result = program.run(self._inputs, constants)
             (graph,) = graphs
             if self._memory.separates or wait_for_ends(graph):
