@@ -84,8 +84,8 @@ def part_of(
     first = contents.runs[0]
     inputs = [
         known.get(n)
-        or helper.make_value_info(n, type_proto(first[n], _dims(contents, n)))
-        for n in given
+        or helper.make_value_info(n, type_proto(first[n], _dims(contents, n, i)))
+        for i, n in enumerate(given)
     ]
     results = [helper.make_value_info(n, type_proto(first[n])) for n in chosen]
     constants = [stored[n] for n in read if n in stored]
@@ -100,13 +100,16 @@ def part_of(
     return measured(FuzzCase(0, model, feeds, {}))
 
 
-def _dims(contents: Contents, name: str) -> list[int | str] | None:
-    """The extents of a value, with names for those that differ between the runs."""
+def _dims(contents: Contents, name: str, place: int) -> list[int | str] | None:
+    """The extents of a value, with names for those that differ between the runs.
+
+    No other value has the names: what was equal in the graph may differ in its part.
+    """
     arrays = [run[name] for run in contents.runs]
     if isinstance(arrays[0], list):
         return None
     shapes = list(zip(*(array.shape for array in arrays), strict=True))
-    return [s[0] if len(set(s)) == 1 else f"D{i}" for i, s in enumerate(shapes)]
+    return [s[0] if len(set(s)) == 1 else f"D{place}_{i}" for i, s in enumerate(shapes)]
 
 
 def measured(case: FuzzCase) -> FuzzCase | None:

@@ -18,11 +18,11 @@ from tests.strategies.registry import Array, Key, Maybe, Operand
 
 #: Operators whose examples are tested elsewhere, with the reason.
 WITHOUT_STRATEGY: dict[str, str] = {
-    "CastMap": "examples cannot hold maps: tests/importer/test_maps.py",
-    "DictVectorizer": "examples cannot hold maps: tests/importer/test_maps.py",
-    "Gradient": "it names values of a graph: tests/importer/test_gradient_operator.py",
+    "CastMap": "examples cannot hold maps: tests/importer/onnx/test_maps.py",
+    "DictVectorizer": "examples cannot hold maps: tests/importer/onnx/test_maps.py",
+    "Gradient": "it names values: tests/importer/onnx/test_gradient_operator.py",
     "ReorderInput": "onnxruntime's result is in blocks; tests/ir/test_blocked.py",
-    "ZipMap": "examples cannot hold maps: tests/importer/test_maps.py",
+    "ZipMap": "examples cannot hold maps: tests/importer/onnx/test_maps.py",
 }
 
 #: Operators whose results' rank may be unknown before they run, with the reason.

@@ -23,7 +23,7 @@ def embedding(draw: Draw, version: int) -> Example:
     if draw(st.booleans()):
         attrs["padding_idx"] = draw(st.integers(0, rows - 1))
     # The gradient differs from the derivative on purpose where it is masked or divided:
-    # tests/runtime/test_nn_embedding.py has it.
+    # tests/runtime/nn/test_embedding.py has it.
     repeats = len(np.unique(indices)) < indices.size
     differs = attrs.get("padding_idx") in indices or (
         repeats and attrs["scale_grad_by_freq"]

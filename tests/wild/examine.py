@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -308,16 +309,19 @@ class Examination:
         ONNX has no parameters that are folded, and nothing that stops gradients: there
         the exporter changes them.
         """
-        double = import_exported(self.exported.path, self.folder, "float64")
-        inputs = [as_double(array) for array in self._inputs(self.case.inputs)]
-        found64 = double.gradients(inputs)
         case, changed = self.case, self.row.changed_keys
-        reason = explain_difference(case, expected, found, found64, changed)
+        derived = torch_results.derived_keys(
+            case.module, self.model, self.row.extra_keys
+        )
+        self.model = None  # its memory is needed
+        double = import_exported(self.exported.path, self.folder, "float64")
+        inputs = [as_double(array) for array in self._inputs(case.inputs)]
+        found64 = double.gradients(inputs)
+        slope = partial(double.slope, inputs)
+        reason = explain_difference(case, expected, found, found64, changed, slope)
         if reason == "rounding":
             return "right"
         if self.task.format.startswith("onnx"):
-            module, extra = case.module, self.row.extra_keys
-            derived = torch_results.derived_keys(module, self.model, extra)
             if derived:
                 key = derived[0]
                 return f"folded: {result.worst}, part of its gradient is that of {key}"

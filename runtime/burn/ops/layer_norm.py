@@ -77,15 +77,7 @@ def _(
     axis: Axes = -1,
     epsilon: float = 1e-5,
 ) -> Any:
-    axes = feature_axes(axis, x.ndim)
-
-    def body(outer: Any, x: Any, weight: Any) -> Any:
-        centred = x - mean(x, axes, keepdims=True)
-        power = mean(centred * centred, axes, keepdims=True)
-        return _pulled(outer, centred, power + epsilon, weight, axes, True)
-
-    joint = Joint(lambda: through(body, grads, outer, x, weight))
-    return joint[0], joint[1], joint[2]
+    return _second_gradients(grads, outer, x, weight, axis, epsilon, centred=True)
 
 
 @primitive(traceable=True)
@@ -141,14 +133,7 @@ def _(
     axis: Axes = -1,
     epsilon: float = 1e-5,
 ) -> Any:
-    axes = feature_axes(axis, x.ndim)
-
-    def body(outer: Any, x: Any, weight: Any) -> Any:
-        power = mean(x * x, axes, keepdims=True)
-        return _pulled(outer, x, power + epsilon, weight, axes, False)
-
-    joint = Joint(lambda: through(body, grads, outer, x, weight))
-    return joint[0], joint[1], joint[2]
+    return _second_gradients(grads, outer, x, weight, axis, epsilon, centred=False)
 
 
 def feature_axes(axis: Axes, rank: int) -> tuple[int, ...]:
@@ -245,15 +230,29 @@ def _pull(
     return (product.astype(dtype, copy=False), *shares)
 
 
-def _pulled(
-    grad: Any, centred: Any, power: Any, weight: Any, axes: Any, shifted: bool
+def _second_gradients(
+    grads: Any, outer: Any, x: Any, weight: Any, axis: Any, epsilon: float, **kind: bool
 ) -> Any:
-    """:func:`_pull` in primitives, by what is normalised and the power it is by."""
-    inverse = 1.0 / sqrt(power)
-    norm = centred * inverse
+    """Return functions for the gradients of ``outer``, ``x`` and ``weight``."""
+    axes = feature_axes(axis, x.ndim)
+
+    def body(outer: Any, x: Any, weight: Any) -> Any:
+        return _pulled(outer, x, weight, axes, epsilon, **kind)
+
+    joint = Joint(lambda: through(body, grads, outer, x, weight))
+    return joint[0], joint[1], joint[2]
+
+
+def _pulled(
+    grad: Any, x: Any, weight: Any, axes: Any, epsilon: float, *, centred: bool
+) -> Any:
+    """:func:`_pull` in primitives; the mean is subtracted first if ``centred``."""
+    shifted = x - mean(x, axes, keepdims=True) if centred else x
+    inverse = 1.0 / sqrt(mean(shifted * shifted, axes, keepdims=True) + epsilon)
+    norm = shifted * inverse
     scaled = grad if weight is None else grad * weight
     inner = scaled - norm * mean(scaled * norm, axes, keepdims=True)
-    if shifted:
+    if centred:
         inner = inner - mean(scaled, axes, keepdims=True)
     if weight is None:
         return (inner * inverse,)

@@ -1,9 +1,10 @@
 """Pooling: a maximum, mean or norm over windows of the spatial axes.
 
-The kernels take one place of every window at a time, so that they work in whatever
-order the axes have in memory and keep it.
+The kernels loop over the taps of a window, so that they keep the memory order of the
+axes of their operand.
 """
 
+from collections.abc import Callable
 from functools import reduce
 from math import prod
 from typing import Any
@@ -54,7 +55,7 @@ def max_pool_with_indices(
     dilation: Extents = 1,
     ceil_mode: bool = False,
 ) -> tuple[Array, Array]:
-    """As :func:`max_pool`, and where each maximum was found.
+    """As :func:`max_pool`, and the index of each maximum.
 
     The indices are int64 and count the spatial axes of ``x`` as one, row by row; of
     equal elements the first is taken.
@@ -80,12 +81,12 @@ def _to_largest(grad: Any, out: Any, x: Any, static: dict[str, Any]) -> Any:
 def window_argmax(
     x: Array, out: Array, *, kernel_size: Extents, **static: Any
 ) -> Array:
-    """The first place in each window of ``x`` that holds ``out``, row by row."""
+    """The first tap of each window of ``x`` that is equal to ``out``, row by row."""
     wins = windows(x.shape[2:], kernel_size, **static).trimmed
     return _first_hit(_covered(x, wins), out, wins)
 
 
-window_argmax.no_gradient("the result are places")
+window_argmax.no_gradient("the result is an index")
 
 
 @primitive(removable=True)
@@ -102,11 +103,9 @@ def window_scatter(
     The adjoint of :func:`window_gather`.
     """
     wins = windows(size, kernel_size, **static).trimmed
-    term = accumulate(grad)
-    covered, inside = wins.uncover(term, 2)
-    for number, (_, keys) in enumerate(wins.places()):
-        covered[(..., *keys)] += np.where(choice == number, term, 0)
-    return inside.astype(grad.dtype, copy=False)
+    return _add_to_windows(
+        grad, wins, lambda term, number: np.where(choice == number, term, 0)
+    )
 
 
 @window_scatter.vjp
@@ -118,7 +117,7 @@ def _(grad: Any, out: Any, outer: Any, choice: Any, *, size: Any, **static: Any)
 def window_gather(
     x: Array, choice: Array, *, kernel_size: Extents, **static: Any
 ) -> Array:
-    """The element at the place ``choice`` of each window of ``x`` [N, C, *size]."""
+    """The element at the tap ``choice`` of each window of ``x`` [N, C, *size]."""
     wins = windows(x.shape[2:], kernel_size, **static).trimmed
     covered = wins.cover(x, 2, 0)
     out = np.zeros_like(x, shape=choice.shape)
@@ -201,11 +200,7 @@ def window_spread(
     The adjoint of :func:`window_sum`.
     """
     wins = windows(size, kernel_size, **static).trimmed
-    term = accumulate(grad)
-    covered, inside = wins.uncover(term, 2)
-    for _, keys in wins.places():
-        covered[(..., *keys)] += term
-    return inside.astype(grad.dtype, copy=False)
+    return _add_to_windows(grad, wins, lambda term, _: term)
 
 
 @window_spread.vjp
@@ -269,6 +264,17 @@ def _(grad: Any, out: Any, outer: Any, *, size: tuple[int, ...]) -> Any:
     return lambda: adaptive_avg_pool(grad, output_size=outer.shape[2:])
 
 
+def _add_to_windows(
+    grad: Array, wins: Windows, share: Callable[[Array, int], Array]
+) -> Array:
+    """Return zeros of the extents before pooling, plus ``share(grad, tap)`` by tap."""
+    term = accumulate(grad)
+    covered, inside = wins.uncover(term, 2)
+    for number, (_, keys) in enumerate(wins.places()):
+        covered[(..., *keys)] += share(term, number)
+    return inside.astype(grad.dtype, copy=False)
+
+
 def _covered(x: Array, wins: Windows) -> Array:
     return wins.cover(x, 2, lowest(x.dtype))
 
@@ -292,7 +298,7 @@ def _first_hit(covered: Array, out: Array, wins: Windows) -> Array:
 
 
 def _flat(choice: Array, wins: Windows) -> Array:
-    """The places ``choice`` in their windows as indices into the flat input."""
+    """The taps ``choice`` of the windows as indices into the flat input."""
     rank = len(wins.size)
     space = namespace(choice)
     flat: Any = space.zeros((1,) * rank, np.int64)

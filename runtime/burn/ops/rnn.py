@@ -56,10 +56,7 @@ def lstm(
 
 @lstm.vjp
 def _(grad: Any, out: Any, *args: Any, **options: Any) -> Any:
-    def body(m: Any, *inputs: Any) -> Any:
-        return _lstm(m, *inputs, options=Options(**options))
-
-    return body_gradients(body, grad, args)
+    return _gradients(_lstm, grad, args, options)
 
 
 def _lstm(
@@ -75,25 +72,42 @@ def _lstm(
     *,
     options: Options,
 ) -> tuple[Any, ...]:
-    hidden = r.shape[-1]
     functions = list(activations_of(m, options, ("Sigmoid", "Tanh", "Tanh")))
 
     def prepare(direction: int, turned: Any) -> tuple[Any, Step]:
-        inputs = _projected(m, turned, w, direction)
-        if b is not None:
-            both = m.wide(b)[direction]
-            inputs = inputs + (both[: 4 * hidden] + both[4 * hidden :])
-        back = m.permute(m.wide(r)[direction], (1, 0))
+        inputs = _projected(m, turned, w, b, direction)
+        back = _transposed(m, r, direction)
         p = None if peephole is None else m.wide(peephole)[direction]
         return inputs, lstm_step(m, back, p, functions[direction], options)
 
-    starts, sizes = [h0, c0], (w.shape[0], hidden)
+    starts, sizes = [h0, c0], (w.shape[0], r.shape[-1])
     return run_directions(m, x, starts, seq_lens, sizes, options, prepare)
 
 
-def _projected(m: Any, x: Any, w: Any, direction: int) -> Any:
-    """``x`` times the transposed input weights of one direction."""
-    return x @ m.permute(m.wide(w)[direction], (1, 0))
+def _gradients(
+    layer: Any, grad: Any, args: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """Return a function for the gradient of each argument of ``layer``."""
+
+    def body(m: Any, *inputs: Any) -> Any:
+        return layer(m, *inputs, options=Options(**options))
+
+    return body_gradients(body, grad, args)
+
+
+def _transposed(m: Any, weights: Any, direction: int) -> Any:
+    """Return the weights of one direction, transposed: ``[inputs, gates * hidden]``."""
+    return m.permute(m.wide(weights)[direction], (1, 0))
+
+
+def _projected(m: Any, x: Any, w: Any, b: Any, direction: int) -> Any:
+    """Return ``x`` times the input weights, plus the biases of ``w`` and ``r``."""
+    product = x @ _transposed(m, w, direction)
+    if b is None:
+        return product
+    both = m.wide(b)[direction]
+    half = both.shape[0] // 2
+    return product + (both[:half] + both[half:])
 
 
 def lstm_step(m: Any, back: Any, p: Any, functions: Any, options: Options) -> Step:
@@ -141,10 +155,7 @@ def gru(
 
 @gru.vjp
 def _(grad: Any, out: Any, *args: Any, **options: Any) -> Any:
-    def body(m: Any, *inputs: Any) -> Any:
-        return _gru(m, *inputs, options=Options(**options))
-
-    return body_gradients(body, grad, args)
+    return _gradients(_gru, grad, args, options)
 
 
 def _gru(
@@ -162,12 +173,12 @@ def _gru(
     functions = list(activations_of(m, options, ("Sigmoid", "Tanh")))
 
     def prepare(direction: int, turned: Any) -> tuple[Any, Step]:
-        inputs = _projected(m, turned, w, direction)
+        inputs = turned @ _transposed(m, w, direction)
         recurrent = None
         if b is not None:
             both = m.wide(b)[direction]
             inputs, recurrent = inputs + both[: 3 * hidden], both[3 * hidden :]
-        back = m.permute(m.wide(r)[direction], (1, 0))
+        back = _transposed(m, r, direction)
         return inputs, _gru_step(m, back, recurrent, functions[direction], options)
 
     sizes = (w.shape[0], hidden)
@@ -218,10 +229,7 @@ def rnn(
 
 @rnn.vjp
 def _(grad: Any, out: Any, *args: Any, **options: Any) -> Any:
-    def body(m: Any, *inputs: Any) -> Any:
-        return _rnn(m, *inputs, options=Options(**options))
-
-    return body_gradients(body, grad, args)
+    return _gradients(_rnn, grad, args, options)
 
 
 def _rnn(
@@ -235,21 +243,17 @@ def _rnn(
     *,
     options: Options,
 ) -> tuple[Any, ...]:
-    hidden = r.shape[-1]
     functions = list(activations_of(m, options, ("Tanh",)))
     clip = clipped(m, options.clip)
 
     def prepare(direction: int, turned: Any) -> tuple[Any, Step]:
-        inputs = _projected(m, turned, w, direction)
-        if b is not None:
-            both = m.wide(b)[direction]
-            inputs = inputs + (both[:hidden] + both[hidden:])
-        back, squash = m.permute(m.wide(r)[direction], (1, 0)), functions[direction][0]
+        inputs = _projected(m, turned, w, b, direction)
+        back, squash = _transposed(m, r, direction), functions[direction][0]
 
         def step(projected: Any, state: State) -> State:
             return (squash(clip(projected + state[0] @ back)),)
 
         return inputs, step
 
-    sizes = (w.shape[0], hidden)
+    sizes = (w.shape[0], r.shape[-1])
     return run_directions(m, x, [h0], seq_lens, sizes, options, prepare)

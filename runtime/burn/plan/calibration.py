@@ -46,10 +46,10 @@ class _Sums:
     rows: int = 0
     agreeing: int = 0
 
-    def with_arrays(self, found: Array, expected: Array) -> "_Sums":
-        found, expected = (a.astype(np.float64) for a in (found, expected))
-        difference = np.abs(found - expected)
-        rows = [a.reshape(-1, a.shape[-1] if a.ndim else 1) for a in (found, expected)]
+    def with_arrays(self, actual: Array, expected: Array) -> "_Sums":
+        actual, expected = (a.astype(np.float64) for a in (actual, expected))
+        difference = np.abs(actual - expected)
+        rows = [a.reshape(-1, a.shape[-1] if a.ndim else 1) for a in (actual, expected)]
         same = rows[0].argmax(axis=1) == rows[1].argmax(axis=1)
         return replace(
             self,
@@ -93,10 +93,10 @@ def compared(
     sums: list[_Sums] = []
     for sample, result in zip(samples, expected, strict=True):
         pairs = zip(_floats(function(*sample)), _floats(result), strict=True)
-        for place, (one, other) in enumerate(pairs):
-            if place == len(sums):
+        for number, (one, other) in enumerate(pairs):
+            if number == len(sums):
                 sums.append(_Sums())
-            sums[place] = sums[place].with_arrays(one, other)
+            sums[number] = sums[number].with_arrays(one, other)
     return tuple(each.accuracy() for each in sums)
 
 

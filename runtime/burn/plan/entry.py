@@ -42,8 +42,8 @@ def compile(
         TypeError: an example is neither a tuple nor a tensor.
     """
     if precision not in PRECISIONS:
-        known = ", ".join(map(repr, PRECISIONS))
-        raise ValueError(f"expected a precision of {known}: {precision!r}")
+        names = ", ".join(map(repr, PRECISIONS))
+        raise ValueError(f"expected a precision of {names}: {precision!r}")
     samples = [arguments_of(sample) for sample in calibration]
     if samples and precision != "int8":
         raise ValueError(f"expected no calibration with precision {precision!r}")
@@ -65,6 +65,6 @@ def _calibrated(
         why = observing.notes or ["no layer with weights was seen in a plan"]
         raise ValueError(f"the function cannot be calibrated: {'; '.join(why)}")
     lowering: tuple[Pass, ...] = (Calibrated(ranges), *PRECISIONS["int8"])
-    made = Compiled(function, "int8", lowering, generated=generated)
-    made.accuracy = compared(made, samples, expected)
-    return made
+    compiled = Compiled(function, "int8", lowering, generated=generated)
+    compiled.accuracy = compared(compiled, samples, expected)
+    return compiled

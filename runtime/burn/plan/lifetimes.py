@@ -14,22 +14,22 @@ def peak_bytes(segment: Segment, inputs: list[Array], volatile: set[Box]) -> int
     those that are not ``volatile`` alone, take no memory of the arena's first chunk.
     A view counts as a copy.
     """
-    sizes = {place: array.nbytes for place, array in enumerate(inputs)}
+    sizes = {index: array.nbytes for index, array in enumerate(inputs)}
     live: int = sum(sizes.values())
     peak = live
     for step, drops in zip(segment.steps, segment.drops, strict=True):
         if isinstance(step, Read):
             if step.box in volatile:
                 sizes[step.place] = 0
-        elif any(place in sizes for place in slots_in(step.args)):
+        elif any(index in sizes for index in slots_in(step.args)):
             added = _output_bytes(step)
             sizes |= added
             live += sum(added.values())
             peak = max(peak, live)
-        live -= sum(sizes.pop(place, 0) for place in drops)
+        live -= sum(sizes.pop(index, 0) for index in drops)
     return peak
 
 
 def _output_bytes(step: Step) -> dict[int, int]:
     forms = zip(step.outputs, step.shapes, step.dtypes, strict=True)
-    return {place: prod(s) * int(d.itemsize) for place, s, d in forms}
+    return {index: prod(s) * int(d.itemsize) for index, s, d in forms}

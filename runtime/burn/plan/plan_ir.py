@@ -148,10 +148,10 @@ def grow(
     Raises:
         UnrepeatableError: it is not.
     """
-    segment, position, known = root, 0, bool(root.steps or root.guard is not None)
+    segment, position, has_event = root, 0, bool(root.steps or root.guard is not None)
     for event in events:
         if not isinstance(event, Guard):
-            if not known:
+            if not has_event:
                 segment.steps.append(event)
             elif position >= len(segment.steps) or not event.same_as(
                 segment.steps[position]
@@ -159,10 +159,12 @@ def grow(
                 raise UnrepeatableError(f"not what was done before: {event}")
             position += 1
             continue
-        if known and (segment.guard != event.place or position != len(segment.steps)):
+        if has_event and (
+            segment.guard != event.place or position != len(segment.steps)
+        ):
             raise UnrepeatableError("another value is read than before")
         segment.guard = event.place
-        known = event.value in segment.children
+        has_event = event.value in segment.children
         segment = segment.children.setdefault(event.value, Segment())
         position = 0
     segment.result, segment.writes = result, writes

@@ -27,8 +27,8 @@ class Value:
 
     __slots__ = ("place", "tensor")
 
-    def __init__(self, place: int, tensor: Tensor) -> None:
-        self.place, self.tensor = place, tensor
+    def __init__(self, index: int, tensor: Tensor) -> None:
+        self.place, self.tensor = index, tensor
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -80,13 +80,13 @@ class Recorder(Backend):
         """
         held = box.held()
         tensor = innermost(held)
-        known = self._values.get(box)
-        if known is None:
+        current = self._values.get(box)
+        if current is None:
             if tensor.backend is not self.device:
                 raise UnplannableError(f"{box!r} is on {held.backend}")
-            known = self._values[box] = self.new(tensor)
-            self.events.append(Read(box, known.data.place, held.backend))
-        return _on_top(known, held)
+            current = self._values[box] = self.new(tensor)
+            self.events.append(Read(box, current.data.place, held.backend))
+        return _on_top(current, held)
 
     def write(self, box: Box, value: Tensor) -> Tensor:
         """What ``box`` holds now; the plan sets it when all the rest is done."""
@@ -133,18 +133,18 @@ class Recorder(Backend):
         if primitive.host:
             return result
         several = isinstance(result, tuple)
-        found = tuple(self.new(item) for item in (result if several else (result,)))
+        tensors = tuple(self.new(item) for item in (result if several else (result,)))
         slots = tuple(map_structure(_slot, arg) for arg in map(self._named, args))
         self.events.append(
             Step(
                 *(primitive, slots, static),
-                outputs=tuple(tensor.data.place for tensor in found),
-                shapes=tuple(tensor.shape for tensor in found),
-                dtypes=tuple(tensor.dtype for tensor in found),
+                outputs=tuple(tensor.data.place for tensor in tensors),
+                shapes=tuple(tensor.shape for tensor in tensors),
+                dtypes=tuple(tensor.dtype for tensor in tensors),
                 is_backward=is_in_backward(),
             )
         )
-        return found if several else found[0]
+        return tensors if several else tensors[0]
 
     def from_numpy(self, array: np.ndarray[Any, Any]) -> Any:
         """A constant with a place of its own."""

@@ -109,20 +109,20 @@ def _calling(
 
     def call(values: Values) -> None:
         args = template.copy()
-        for i, place in direct:
-            args[i] = values[place]
+        for i, index in direct:
+            args[i] = values[index]
         for i in nested:
             args[i] = arguments(template[i], values)
-        found = kernel(*args, **static)
-        for (place, shape, dtype), array in zip(
-            results, found if several else (found,), strict=True
+        outputs = kernel(*args, **static)
+        for (index, shape, dtype), array in zip(
+            results, outputs if several else (outputs,), strict=True
         ):
             array = device.as_data(array)
             if array.shape != shape or array.dtype != dtype:
                 raise UnforeseenError(f"{step.primitive.name} gives {array.shape}")
-            values[place] = array
-        for place in drops:
-            values[place] = None
+            values[index] = array
+        for index in drops:
+            values[index] = None
 
     return call
 

@@ -87,12 +87,12 @@ def run_passes(
 
     What only sets boxes comes last in it.
     """
-    found = with_own_places(root)
+    plan = with_own_places(root)
     for each in (*PASSES, *LAST) if passes is None else passes:
-        found = _passed(each, found, Graph(found, inputs, dtype))
-    found = with_updates_last(found)
-    find_drops(found)
-    return found
+        plan = _passed(each, plan, Graph(plan, inputs, dtype))
+    plan = with_updates_last(plan)
+    find_drops(plan)
+    return plan
 
 
 def is_lowered(segment: Segment) -> bool:

@@ -11,11 +11,11 @@ def without_dead(steps: Steps, graph: Graph) -> Steps:
     elements their results have.
     """
     uses = graph.uses
-    found: Steps = []
+    kept_steps: Steps = []
     for step in reversed(steps):
-        used = any(uses[place] for place in step.outputs)
+        used = any(uses[index] for index in step.outputs)
         if used or (isinstance(step, Step) and not step.primitive.removable):
-            found.append(step)
+            kept_steps.append(step)
         elif isinstance(step, Step):
             uses.subtract(slots_in(step.args))
-    return found[::-1]
+    return kept_steps[::-1]

@@ -45,8 +45,8 @@ class Graph:
             self.uses.update(places)
             if isinstance(step, Step):
                 self._users.update(dict.fromkeys(places, step))
-            for place in step.outputs:
-                self.maker[place] = step
+            for index in step.outputs:
+                self.maker[index] = step
             changes = isinstance(step, Read) and step.box in self._written
             if self.constant.issuperset(places) and not changes:
                 self.constant.update(step.outputs)
@@ -84,9 +84,9 @@ class Graph:
         maker = self.maker.get(value.place)
         return maker if isinstance(maker, Step) else None
 
-    def only_user(self, place: int) -> "Step | None":
+    def only_user(self, index: int) -> "Step | None":
         """The only step that uses a place, if there is one."""
-        return self._users.get(place) if self.uses[place] == 1 else None
+        return self._users.get(index) if self.uses[index] == 1 else None
 
     def fresh(self) -> int:
         """A place that nothing is in yet."""
@@ -108,7 +108,7 @@ class Graph:
         step = Step(primitive, args, static, (self.fresh(),), (shape,), (self.dtype,))
         self.maker[self._next] = step
         self.uses.update(slots_in(args))
-        if all(place in self.constant for place in slots_in(args)):
+        if all(index in self.constant for index in slots_in(args)):
             self.constant.add(self._next)
         return step
 
@@ -117,28 +117,28 @@ def replaced(
     steps: Steps, graph: Graph, rule: Callable[[Step, Graph], list[Step] | None]
 ) -> Steps:
     """Steps in which ``rule`` puts others in the place of a step."""
-    found: Steps = []
+    new_steps: Steps = []
     for step in steps:
         changed = rule(step, graph) if isinstance(step, Step) else None
-        found.extend([step] if changed is None else changed)
-    return found
+        new_steps.extend([step] if changed is None else changed)
+    return new_steps
 
 
 def joined(steps: Steps, graph: Graph, rule: Rule) -> Steps:
     """Steps in which ``rule`` puts others in the place of a step and one before it."""
-    found: Steps = []
+    new_steps: Steps = []
     gone: set[int] = set()
     for step in steps:
         pair = rule(step, graph) if isinstance(step, Step) else None
         if pair is None:
-            found.append(step)
+            new_steps.append(step)
             continue
         before, changed = pair
         gone.add(id(before))
         for new in changed:
             graph.maker.update(dict.fromkeys(new.outputs, new))
-        found.extend(changed)
-    return [step for step in found if id(step) not in gone]
+        new_steps.extend(changed)
+    return [step for step in new_steps if id(step) not in gone]
 
 
 def swapped_axes(step: Step) -> tuple[int, ...]:

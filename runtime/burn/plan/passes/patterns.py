@@ -25,14 +25,14 @@ def matches(pattern: Pattern, step: Any, graph: Graph) -> Iterator[Values]:
 
 
 def _calls(
-    pattern: Pattern, step: Any, graph: Graph, known: Values
+    pattern: Pattern, step: Any, graph: Graph, bindings: Values
 ) -> Iterator[Values]:
     primitive, *wanted = pattern
     if not _is_call(primitive, step) or len(step.args) != len(wanted):
         return
     orders = permutations(wanted) if primitive in (add, mul) else [wanted]
     for order in orders:
-        yield from _values(order, step.args, graph, known)
+        yield from _values(order, step.args, graph, bindings)
 
 
 def _is_call(primitive: Primitive[..., Any], step: Any) -> bool:
@@ -41,18 +41,21 @@ def _is_call(primitive: Primitive[..., Any], step: Any) -> bool:
     return step.dtypes == (FLOAT32,) and not step.static
 
 
-def _values(patterns: Any, args: Any, graph: Graph, known: Values) -> Iterator[Values]:
+def _values(
+    patterns: Any, args: Any, graph: Graph, bindings: Values
+) -> Iterator[Values]:
     """What names stand for if each argument is as its pattern."""
     if not patterns:
-        yield known
+        yield bindings
         return
     pattern, arg = patterns[0], args[0]
     if isinstance(pattern, tuple):
-        found = _calls(pattern, graph.only_use(arg), graph, known)
+        matches = _calls(pattern, graph.only_use(arg), graph, bindings)
     elif isinstance(pattern, str):
-        same = type(arg) is Slot and known.get(pattern, arg) == arg
-        found = iter([{**known, pattern: arg}] if same else [])
+        same = type(arg) is Slot and bindings.get(pattern, arg) == arg
+        matches = iter([{**bindings, pattern: arg}] if same else [])
     else:
-        found = iter([known] if type(arg) is type(pattern) and arg == pattern else [])
-    for values in found:
+        equal = type(arg) is type(pattern) and arg == pattern
+        matches = iter([bindings] if equal else [])
+    for values in matches:
         yield from _values(patterns[1:], args[1:], graph, values)

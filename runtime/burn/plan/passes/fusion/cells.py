@@ -62,26 +62,26 @@ def as_cells(steps: Steps, graph: Graph) -> Steps:
         if cell is not None:
             cells[id(cell.results[-1])] = cell
             gone.update(_inside(cell, graph))
-    writer, found = _Writer(graph), Steps()
+    writer, new_steps = _Writer(graph), Steps()
     for step in steps:
         if id(step) in cells:
-            found += writer.layer(cells[id(step)])
+            new_steps += writer.layer(cells[id(step)])
         elif id(step) not in gone:
-            found.append(step)
-    return found
+            new_steps.append(step)
+    return new_steps
 
 
 def _inside(cell: _Cell, graph: Graph) -> set[int]:
     """The steps of a cell, from its results back to its operands."""
     operands = {*cell.inputs, *cell.states, *cell.first}
-    found: set[int] = set()
+    step_ids: set[int] = set()
     stack: list[Any] = [*cell.results]
     while stack:
         step = stack.pop()
-        found.add(id(step))
+        step_ids.add(id(step))
         places = (p for p in slots_in(step.args) if Slot(p) not in operands)
-        stack += [graph.maker[place] for place in places]
-    return found
+        stack += [graph.maker[index] for index in places]
+    return step_ids
 
 
 def _cells(step: Step | Read, graph: Graph) -> Iterator[_Cell]:
@@ -132,9 +132,9 @@ def _cut(parts: list[Any], shape: tuple[int, ...], graph: Graph) -> Any:
     batch, hidden = shape
     if graph.known(cut.args[0]) != ((batch, len(parts) * hidden), FLOAT32):
         return None
-    if [Slot(place) for place in cut.outputs] != parts or {*cut.shapes} != {shape}:
+    if [Slot(index) for index in cut.outputs] != parts or {*cut.shapes} != {shape}:
         return None
-    used_once = all(graph.uses[place] == 1 for place in cut.outputs)
+    used_once = all(graph.uses[index] == 1 for index in cut.outputs)
     return cut.args[0] if used_once else None
 
 
@@ -143,10 +143,10 @@ def _linear(value: Any, graph: Graph) -> _Linear | None:
     step = graph.only_use(value)
     if step is None or step.primitive is not linear or step.dtypes != (FLOAT32,):
         return None
-    found = _Linear(*(*step.args, None)[:3])
-    if not all(type(v) is Slot or v is None for v in found):
+    operands = _Linear(*(*step.args, None)[:3])
+    if not all(type(v) is Slot or v is None for v in operands):
         return None
-    return found if all(map(graph.is_constant, found[1:])) else None
+    return operands if all(map(graph.is_constant, operands[1:])) else None
 
 
 def _fit(inputs: _Linear, states: _Linear, step: Step, graph: Graph) -> bool:
@@ -187,15 +187,15 @@ class _Writer:
         dtypes = tuple(FLOAT32 for _ in shapes)
         static = {"linear_before_reset": True} if cell.layer is gru else {}
         self._steps.append(Step(cell.layer, args, static, outputs, shapes, dtypes))
-        for result, place in zip(cell.results, outputs[1:], strict=True):
-            view = replace(result, primitive=reshape, args=(Slot(place), size))
+        for result, index in zip(cell.results, outputs[1:], strict=True):
+            view = replace(result, primitive=reshape, args=(Slot(index), size))
             self._steps.append(view)
         return self._steps
 
     def _weight(self, value: Slot, cell: _Cell) -> Slot:
         if (value, cell.order) not in self._rearranged:
-            found = self._framed(self._ordered(value, cell))
-            self._rearranged[value, cell.order] = found
+            weight = self._framed(self._ordered(value, cell))
+            self._rearranged[value, cell.order] = weight
         return self._rearranged[value, cell.order]
 
     def _bias(self, bias: Slot, shift: Slot, cell: _Cell) -> Slot:
@@ -203,8 +203,8 @@ class _Writer:
             parts = [self._ordered(v, cell) for v in (bias, shift)]
             shape, _ = self._graph.known(bias)
             assert shape is not None
-            found = self._framed(self._made(concat, (parts,), (2 * shape[0],)))
-            self._rearranged[bias, shift, cell.order] = found
+            packed = self._framed(self._made(concat, (parts,), (2 * shape[0],)))
+            self._rearranged[bias, shift, cell.order] = packed
         return self._rearranged[bias, shift, cell.order]
 
     def _ordered(self, value: Slot, cell: _Cell) -> Slot:

@@ -89,14 +89,14 @@ def _ways(step: Step, graph: Graph) -> list[_Links]:
         return [_Links(args[0], (_number(-1),), (("mul", 0),))]
     if step.primitive not in _BINARY or len(args) != 2:
         return []
-    (a, b), name, found = args, _BINARY[step.primitive], []
+    (a, b), name, links = args, _BINARY[step.primitive], []
     if _is_whole(a, step, graph):
-        found.append(_Links(a, (b,), ((name, 0),)))
+        links.append(_Links(a, (b,), ((name, 0),)))
     if _is_whole(b, step, graph) and name in ("add", "mul"):
-        found.append(_Links(b, (a,), ((name, 0),)))
+        links.append(_Links(b, (a,), ((name, 0),)))
     if _is_whole(b, step, graph) and name == "sub":
-        found.append(_Links(b, (_number(-1), a), (("mul", 0), ("add", 1))))
-    return found
+        links.append(_Links(b, (_number(-1), a), (("mul", 0), ("add", 1))))
+    return links
 
 
 def _operand(arg: Any, shape: tuple[int, ...], graph: Graph) -> Any:

@@ -20,10 +20,10 @@ def _as_product(step: Step, graph: Graph) -> list[Step] | None:
     if step.primitive is not einsum or step.dtypes != (FLOAT32,):
         return None
     equation, operands = step.args
-    known = [graph.known(operand) for operand in operands]
-    if len(operands) > 2 or any(dtype != FLOAT32 for _, dtype in known):
+    forms = [graph.known(operand) for operand in operands]
+    if len(operands) > 2 or any(dtype != FLOAT32 for _, dtype in forms):
         return None
-    shapes = [shape for shape, _ in known if shape is not None]
+    shapes = [shape for shape, _ in forms if shape is not None]
     work = _Steps(graph)
     contracted(work, equation, operands, shapes)
     if not work.steps:

@@ -45,18 +45,18 @@ _NUMBERS: dict[Any, tuple[str, dict[str, float]]] = {
 
 def with_endings(steps: Steps, graph: Graph) -> Steps:
     """Layers and norms with the activations and sums after them."""
-    found: list[Step | Read | None] = []
-    made: dict[int, int] = {}  # where in ``found`` a place is made
+    new_steps: list[Step | Read | None] = []
+    producers: dict[int, int] = {}  # value to position in ``new_steps``
     for step in steps:
         if isinstance(step, Step):
-            joined = _joined(step, found, made, graph)
+            joined = _joined(step, new_steps, producers, graph)
             if joined is not None:
                 position, step = joined
-                found[position] = None
-        for place in step.outputs:
-            made[place] = len(found)
-        found.append(step)
-    return [step for step in found if step is not None]
+                new_steps[position] = None
+        for index in step.outputs:
+            producers[index] = len(new_steps)
+        new_steps.append(step)
+    return [step for step in new_steps if step is not None]
 
 
 def is_ending(step: Step, graph: Graph) -> bool:
@@ -67,11 +67,11 @@ def is_ending(step: Step, graph: Graph) -> bool:
 
 
 def _joined(
-    step: Step, steps: list[Any], made: dict[int, int], graph: Graph
+    step: Step, steps: list[Any], producers: dict[int, int], graph: Graph
 ) -> tuple[int, Step] | None:
     """The position of the first and both in one; None if they have to stay two."""
     for index, arg in enumerate(step.args):
-        position = made.get(arg.place) if type(arg) is Slot else None
+        position = producers.get(arg.place) if type(arg) is Slot else None
         if position is None or graph.uses[arg.place] != 1:
             continue
         source = steps[position]

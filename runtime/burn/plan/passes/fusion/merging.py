@@ -27,18 +27,18 @@ def merged(steps: Steps, graph: Graph, most: float = MOST) -> Steps:
             groups.setdefault((step.args[0].place, has_bias), []).append(step)
     first = {id(group[0]): group for group in groups.values() if len(group) > 1}
     others = {id(step) for group in first.values() for step in group}
-    made = _places(steps)
-    found: Steps = []
+    outputs = _places(steps)
+    new_steps: Steps = []
     for step in steps:
         group = first.get(id(step))
-        if group is not None and _are_ready(group, found, made):
-            found.extend(_joined(group, graph))
+        if group is not None and _are_ready(group, new_steps, outputs):
+            new_steps.extend(_joined(group, graph))
         elif group is not None:
             others -= {id(member) for member in group}
-            found.append(step)
+            new_steps.append(step)
         elif id(step) not in others:
-            found.append(step)
-    return found
+            new_steps.append(step)
+    return new_steps
 
 
 def _may_be_merged(step: Step, graph: Graph, most: float) -> bool:
@@ -58,14 +58,14 @@ def _may_be_merged(step: Step, graph: Graph, most: float) -> bool:
 
 
 def _places(steps: Steps) -> set[int]:
-    return {place for step in steps for place in step.outputs}
+    return {index for step in steps for index in step.outputs}
 
 
 def _are_ready(group: list[Step], before: Steps, here: set[int]) -> bool:
     """Whether all weights are known where the first layer of a group stands."""
-    known = _places(before)
+    available = _places(before)
     return all(
-        type(arg) is not Slot or arg.place in known or arg.place not in here
+        type(arg) is not Slot or arg.place in available or arg.place not in here
         for step in group
         for arg in step.args
     )
@@ -80,11 +80,11 @@ def _joined(group: list[Step], graph: Graph) -> list[Step]:
         concat, ([step.args[1] for step in group], 0), (total, inputs[1])
     )
     args: list[Any] = [group[0].args[0], Slot(weight.outputs[0])]
-    made = [weight]
+    new_steps = [weight]
     if len(group[0].args) > 2 and group[0].args[2] is not None:
         bias = graph.made(concat, ([step.args[2] for step in group], 0), (total,))
         args.append(Slot(bias.outputs[0]))
-        made.append(bias)
+        new_steps.append(bias)
     shape = (*group[0].shapes[0][:-1], total)
     layer = graph.made(linear, tuple(args), shape)
     parts = replace(
@@ -96,4 +96,4 @@ def _joined(group: list[Step], graph: Graph) -> list[Step]:
         shapes=tuple(step.shapes[0] for step in group),
         dtypes=tuple(step.dtypes[0] for step in group),
     )
-    return [*made, layer, parts]
+    return [*new_steps, layer, parts]

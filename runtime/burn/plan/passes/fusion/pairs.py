@@ -14,7 +14,7 @@ from burn.plan.plan_ir import Read, Slot, Step
 
 def paired(steps: Steps, graph: Graph) -> Steps:
     """Gradients of weights with those of biases, and pooling with the places found."""
-    found: list[Step | Read | None] = list(steps)
+    new_steps: list[Step | Read | None] = list(steps)
     positions: dict[Any, int] = {}
     for position, step in enumerate(steps):
         if not isinstance(step, Step):
@@ -24,11 +24,11 @@ def paired(steps: Steps, graph: Graph) -> Steps:
         elif step.primitive is max_pool:
             positions[max_pool, step.outputs[0]] = position
         first = positions.get(_wanted(step, graph))
-        before = None if first is None else found[first]
+        before = None if first is None else new_steps[first]
         if first is None or not isinstance(before, Step) or not _fit(before, step):
             continue
-        found[first], found[position] = _both(before, step), None
-    return [step for step in found if step is not None]
+        new_steps[first], new_steps[position] = _both(before, step), None
+    return [step for step in new_steps if step is not None]
 
 
 def _wanted(step: Step, graph: Graph) -> Any:

@@ -20,8 +20,8 @@ def _without_zeros(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     before = graph.only_use(step.args[0])
     if before is None or not _is_of_rows(before, graph):
         return None
-    *factors, (name, place) = step.static["chain"]
-    if name != "add" or graph.known(step.args[1 + place])[0] != step.shapes[0]:
+    *factors, (name, position) = step.static["chain"]
+    if name != "add" or graph.known(step.args[1 + position])[0] != step.shapes[0]:
         return None
     operands: list[Any] = [step.args[1 + p] for _, p in factors if p is not None]
     if any(n != "mul" or p is None for n, p in factors):
@@ -36,7 +36,7 @@ def _without_zeros(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
         chain = tuple(("mul", number) for number in range(len(operands)))
         new.append(graph.made(chained, (rows, *operands), shape, chain=chain))
         rows = Slot(new[-1].outputs[0])
-    args = (step.args[1 + place], rows, indices)
+    args = (step.args[1 + position], rows, indices)
     whole = Step(rows_added, args, {}, step.outputs, step.shapes, step.dtypes)
     return before, [*new, whole]
 

@@ -49,24 +49,24 @@ def _is_by_channel(other: Any, layer: Step, graph: Graph) -> bool:
         return False
     if not all(map(graph.is_constant, (weight, bias, other))):
         return False
-    known = [graph.known(value) for value in (weight, other)]
-    if any(dtype != graph.dtype for _, dtype in known):
+    forms = [graph.known(value) for value in (weight, other)]
+    if any(dtype != graph.dtype for _, dtype in forms):
         return False
-    given = known[1][0] or ()
+    given = forms[1][0] or ()
     result = layer.shapes[0]
-    place = 1 if layer.primitive is conv else len(result) - 1
+    axis = 1 if layer.primitive is conv else len(result) - 1
     wanted = [1] * len(result)
-    wanted[place] = result[place]
+    wanted[axis] = result[axis]
     return (1,) * (len(result) - len(given)) + given == tuple(wanted)
 
 
 def _merged(step: Step, layer: Step, other: Any, graph: Graph) -> list[Step]:
     """The layer with other weights, after the steps that make them."""
-    made: list[Step] = []
+    new_steps: list[Step] = []
 
     def new(primitive: Primitive[..., Any], args: Any, shape: tuple[int, ...]) -> Slot:
-        made.append(graph.made(primitive, args, shape))
-        return Slot(made[-1].outputs[0])
+        new_steps.append(graph.made(primitive, args, shape))
+        return Slot(new_steps[-1].outputs[0])
 
     weight, bias = layer.args[1], (*layer.args, None)[2]
     shape = graph.known(weight)[0] or ()
@@ -84,4 +84,4 @@ def _merged(step: Step, layer: Step, other: Any, graph: Graph) -> list[Step]:
             bias = new(step.primitive, (start, line), count)
     args = (layer.args[0], weight, bias)
     changed = replace(step, primitive=layer.primitive, args=args, static=layer.static)
-    return [*made, changed]
+    return [*new_steps, changed]

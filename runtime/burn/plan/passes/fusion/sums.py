@@ -84,11 +84,11 @@ def _steps(
     graph: Graph,
 ) -> list[Step]:
     (batch, left, right, summed), (first, second) = axes, factors
-    made: list[Step] = []
+    new_steps: list[Step] = []
 
     def viewed(value: Any, primitive: Any, how: Any, shape: tuple[int, ...]) -> Any:
-        made.append(graph.made(primitive, (value, how), shape))
-        return Slot(made[-1].outputs[0])
+        new_steps.append(graph.made(primitive, (value, how), shape))
+        return Slot(new_steps[-1].outputs[0])
 
     def matrix(
         value: Any, extents: tuple[int, ...], order: tuple[int, ...], *sides: int
@@ -111,7 +111,7 @@ def _steps(
     value = viewed(value, reshape, long, long)
     back = tuple(sorted(range(len(kept)), key=lambda place: kept[place]))
     if back != tuple(range(len(kept))):
-        value = viewed(value, permute, back, tuple(long[place] for place in back))
+        value = viewed(value, permute, back, tuple(long[axis] for axis in back))
     (result,) = step.shapes
     args = (value, result)
-    return [*made, replace(step, primitive=reshape, args=args, static={})]
+    return [*new_steps, replace(step, primitive=reshape, args=args, static={})]

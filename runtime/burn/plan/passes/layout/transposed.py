@@ -23,14 +23,14 @@ def _turned(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     product = graph.only_use(step.args[0]) if _is_transpose(step) else None
     if product is None or product.primitive is not matmul:
         return None
-    known = [graph.known(factor)[0] for factor in product.args]
-    ranks = {None if shape is None else len(shape) for shape in known}
+    shapes = [graph.known(factor)[0] for factor in product.args]
+    ranks = {None if shape is None else len(shape) for shape in shapes}
     before = [_before(factor, graph) for factor in product.args]
     if product.dtypes != (FLOAT32,) or len(ranks) != 1 or before == [None, None]:
         return None
     views: list[Step] = []
     factors = []
-    for factor, source, shape in zip(product.args, before, known, strict=True):
+    for factor, source, shape in zip(product.args, before, shapes, strict=True):
         if source is None:
             assert shape is not None
             turned = (*shape[:-2], shape[-1], shape[-2])

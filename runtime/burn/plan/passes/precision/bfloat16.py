@@ -102,28 +102,28 @@ class _Narrowing:
 
     def _cast(self, value: Any) -> Any:
         """``value`` in bfloat16."""
-        known = self._known(value)
-        if known is not value:
-            return known
+        operand = self._known(value)
+        if operand is not value:
+            return operand
         shape, _ = self._graph.known(value)
         assert shape is not None
-        made = self._graph.made(cast, (value,), shape)
-        made = replace(made, static={"dtype": BFLOAT16}, dtypes=(BFLOAT16,))
-        self._found.append(made)
-        slot = Slot(made.outputs[0])
+        step = self._graph.made(cast, (value,), shape)
+        step = replace(step, static={"dtype": BFLOAT16}, dtypes=(BFLOAT16,))
+        self._found.append(step)
+        slot = Slot(step.outputs[0])
         if type(value) is Slot:
             self._narrow[value.place] = slot
         return slot
 
     def _widen(self, step: Step, narrow: Step) -> None:
         """Have the results of ``step`` in float32 as well."""
-        for place, of, shape in zip(
+        for index, of, shape in zip(
             step.outputs, narrow.outputs, step.shapes, strict=True
         ):
-            self._narrow[place] = Slot(of)
+            self._narrow[index] = Slot(of)
             static = {"dtype": FLOAT32}
             self._found.append(
-                Step(cast, (Slot(of),), static, (place,), (shape,), (FLOAT32,))
+                Step(cast, (Slot(of),), static, (index,), (shape,), (FLOAT32,))
             )
 
     def _without_idle_casts(self, steps: Steps) -> Steps:
@@ -135,8 +135,8 @@ class _Narrowing:
             if isinstance(step, Read) or step.primitive is not cast:
                 return True
             return any(
-                place not in uses or uses[place] + after[place] > before[place]
-                for place in step.outputs
+                index not in uses or uses[index] + after[index] > before[index]
+                for index in step.outputs
             )
 
         return [step for step in self._found if is_used(step)]
@@ -144,8 +144,8 @@ class _Narrowing:
 
 def _uses(steps: Steps) -> Counter[int]:
     """How often each place is read by ``steps``."""
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for step in steps:
         if isinstance(step, Step):
-            found.update(slots_in(step.args))
-    return found
+            counts.update(slots_in(step.args))
+    return counts

@@ -71,15 +71,15 @@ class Observing:
         self._ranges = ranges
 
     def __call__(self, steps: Steps, graph: Graph) -> Steps:
-        found: Steps = []
+        new_steps: Steps = []
         counted: Counter[Box] = Counter()
         for step in steps:
-            for key, place, shape in _operands(step, graph, counted):
+            for key, index, shape in _operands(step, graph, counted):
                 static = {"ranges": self._ranges, "key": key}
-                seen = graph.made(observed, (Slot(place),), shape)
-                found.append(replace(seen, static=static))
-            found.append(step)
-        return found
+                seen = graph.made(observed, (Slot(index),), shape)
+                new_steps.append(replace(seen, static=static))
+            new_steps.append(step)
+        return new_steps
 
 
 class Calibrated:
@@ -89,22 +89,22 @@ class Calibrated:
         self._ranges = ranges
 
     def __call__(self, steps: Steps, graph: Graph) -> Steps:
-        found: Steps = []
+        new_steps: Steps = []
         counted: Counter[Box] = Counter()
-        known: dict[int, Slot] = {}
+        quantized: dict[int, Slot] = {}
         for step in steps:
             operands = list(_operands(step, graph, counted))
-            for key, place, shape in operands:
+            for key, index, shape in operands:
                 scaling = self._ranges.scaling(key)
-                if place not in known and scaling is not None:
-                    made = _there_and_back(Slot(place), shape, scaling, graph)
-                    known[place] = Slot(made[-1].outputs[0])
-                    found += made
-            if isinstance(step, Step) and operands and operands[0][1] in known:
-                made, step = _of_known(step, known, graph)
-                found += made
-            found.append(step)
-        return found
+                if index not in quantized and scaling is not None:
+                    inserted = _there_and_back(Slot(index), shape, scaling, graph)
+                    quantized[index] = Slot(inserted[-1].outputs[0])
+                    new_steps += inserted
+            if isinstance(step, Step) and operands and operands[0][1] in quantized:
+                inserted, step = _of_known(step, quantized, graph)
+                new_steps += inserted
+            new_steps.append(step)
+        return new_steps
 
 
 def _operands(
@@ -120,13 +120,13 @@ def _operands(
         return []
     number = counted[box]
     counted[box] += 1
-    found = []
+    operands = []
     for which in (_X, _RESIDUAL):
         value = step.args[which] if which < len(step.args) else None
         shape, dtype = graph.known(value)
         if type(value) is Slot and shape is not None and dtype == FLOAT32:
-            found.append(((box, number, which), value.place, shape))
-    return found
+            operands.append(((box, number, which), value.place, shape))
+    return operands
 
 
 def _source(value: Any, graph: Graph) -> Box | None:
@@ -137,7 +137,7 @@ def _source(value: Any, graph: Graph) -> Box | None:
     if isinstance(maker, Read):
         return maker.box
     given = slots_in(maker.args) if maker else ()
-    sources = (_source(Slot(place), graph) for place in given)
+    sources = (_source(Slot(index), graph) for index in given)
     return next((box for box in sources if box is not None), None)
 
 
@@ -156,13 +156,13 @@ def _there_and_back(
 
 
 def _of_known(
-    step: Step, known: dict[int, Slot], graph: Graph
+    step: Step, quantized: dict[int, Slot], graph: Graph
 ) -> tuple[list[Step], Step]:
     """A layer of operands that were quantized, and steps that quantize its weights."""
     args = list(step.args)
     for which in (_X, _RESIDUAL):
         if which < len(args) and type(args[which]) is Slot:
-            args[which] = known.get(args[which].place, args[which])
+            args[which] = quantized.get(args[which].place, args[which])
     shape, _ = graph.known(args[1])
     assert shape is not None
     scale = graph.made(scale_of_weights, (args[1],), shape[:1])

@@ -74,8 +74,8 @@ def with_floats(steps: Steps, graph: Graph) -> Steps:
 def _layer(step: Step, graph: Graph) -> list[Step] | None:
     if _is_quantization(step, graph):
         return _quick(step, graph)
-    made = LAYERS.get(step.primitive)
-    if made is None or step.dtypes != (FLOAT32,):
+    primitive = LAYERS.get(step.primitive)
+    if primitive is None or step.dtypes != (FLOAT32,):
         return None
     x = _integers(step.args[0], graph)
     weight, before = _weight(step.args[1], graph)
@@ -83,7 +83,7 @@ def _layer(step: Step, graph: Graph) -> list[Step] | None:
         return None
     bias, residual = (*step.args[2:], None, None)[:2]
     args = (x, weight, bias, residual)
-    return [*before, replace(step, primitive=made, args=args)]
+    return [*before, replace(step, primitive=primitive, args=args)]
 
 
 def _quick(step: Step, graph: Graph) -> list[Step]:
@@ -150,9 +150,9 @@ def _is_scaling(
 
 def _weight(value: Any, graph: Graph) -> tuple[Any, list[Step]]:
     """The weights of a layer as integers, scaled by outputs, and steps before it."""
-    found = _integers(value, graph, 0)
-    if found is not None:
-        return found, []
+    operand = _integers(value, graph, 0)
+    if operand is not None:
+        return operand, []
     step = graph.maker.get(value.place) if type(value) is Slot else None
     if not isinstance(step, Step) or step.primitive is not transpose:
         return None, []
@@ -176,12 +176,12 @@ def _earlier(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     shape, dtype = graph.known(before.args[0])
     if shape is None or dtype != FLOAT32:
         return None
-    place = graph.fresh()
+    index = graph.fresh()
     args = (before.args[0], *step.args[1:])
-    first = replace(step, args=args, outputs=(place,), shapes=(shape,))
+    first = replace(step, args=args, outputs=(index,), shapes=(shape,))
     then = replace(
         before,
-        args=(Slot(place), *before.args[1:]),
+        args=(Slot(index), *before.args[1:]),
         outputs=step.outputs,
         dtypes=step.dtypes,
     )
@@ -219,18 +219,18 @@ def _summed(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
             continue
         if not _is_quantization(narrow, graph) or len(layer.args) > 4:
             continue
-        known = _integers(value, graph)
+        integers = _integers(value, graph)
         shape = (step.shapes[0], FLOAT32)
-        if known is None or graph.known(other) != shape or layer.args[3] is not None:
+        if integers is None or graph.known(other) != shape or layer.args[3] is not None:
             continue
         if not _are_inverse(narrow, wide) or layer.shapes != step.shapes:
             continue
-        limits = (*known[1:], narrow.dtypes[0])
+        limits = (*integers[1:], narrow.dtypes[0])
         args = (*layer.args[:3], other, None, limits)
         after = (*layer.static.get("after", ()), ("limits",), ("add",))
         static = {**layer.static, "after": after}
-        made = replace(step, primitive=layer.primitive, args=args, static=static)
-        return layer, [made]
+        new_step = replace(step, primitive=layer.primitive, args=args, static=static)
+        return layer, [new_step]
     return None
 
 
@@ -243,8 +243,8 @@ def _activated(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
         return None
     after = (*layer.static.get("after", ()), after_of(step, 0, graph))
     static = {**layer.static, "after": after}
-    made = replace(step, primitive=layer.primitive, args=layer.args, static=static)
-    return layer, [made]
+    new_step = replace(step, primitive=layer.primitive, args=layer.args, static=static)
+    return layer, [new_step]
 
 
 def _ended(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:

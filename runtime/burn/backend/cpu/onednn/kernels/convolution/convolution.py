@@ -39,43 +39,12 @@ _RANKS = (3, 4, 5)
 
 
 @conv_op.on(Cpu)
-def conv(
-    x: Array,
-    weight: Array,
-    bias: Array | None = None,
-    *,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Array:
+def conv(x: Array, weight: Array, bias: Array | None = None, **static: Any) -> Array:
     """:func:`burn.ops.conv` by oneDNN where that pays, by NumPy elsewhere."""
-    session = _session(x, weight, bias)
-    if session is not None:
-        steps = (stride, padding, dilation)
-
-        def make(primitives: Primitives) -> "Windowed | None":
-            if x.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
-                return None  # NumPy's kernel says what is wrong
-            wins = windows(x.shape[2:], weight.shape[2:], *steps)
-            shape = (x.shape[0], weight.shape[0], *wins.count)
-            view = Grouped.of_conv(weight, groups)
-            slots = Slots(x, view, bias, shape, planned=planned, constant=constant)
-            return _forward(session, primitives, slots, wins)
-
-        planned, constant = noting() is not None, may_round(weight)
-        forms = (form(x), form(weight), form(bias))
-        key = ("conv", planned, constant, groups, steps, forms)
-        kernel = session.primitives.get(key, make, _work(x, weight, stride))
-        if kernel is not None:
-            return kernel.run(x, weight, bias)
-    return conv_op.kernel(
-        *(x, weight, bias),
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-    )
+    kernel = _convolution(x, weight, bias, **static)
+    if kernel is None:
+        return conv_op.kernel(x, weight, bias, **static)
+    return kernel.run(x, weight, bias)
 
 
 @conv_then_op.on(Cpu)
@@ -86,91 +55,98 @@ def conv_then(
     residual: Array | None = None,
     *,
     after: After,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
+    **static: Any,
 ) -> Array:
     """:func:`burn.ops.fused.conv_then` by oneDNN in one pass, by NumPy in several."""
-    session = None
-    if are_multiplied(x, weight, residual):
-        session = _session(x, weight, bias)
-    if session is not None:
-        steps = (stride, padding, dilation)
-        in_place = residual is not None and residual.dtype == x.dtype
-        in_place = in_place and may_overwrite(residual, x, weight, bias)
-
-        def make(primitives: Primitives) -> "Windowed | None":
-            wins = windows(x.shape[2:], weight.shape[2:], *steps)
-            shape = (x.shape[0], weight.shape[0], *wins.count)
-            view = Grouped.of_conv(weight, groups)
-            slots = Slots(
-                *(x, view, bias, shape, after, residual, in_place),
-                *(planned, constant),
-            )
-            return _forward(session, primitives, slots, wins)
-
-        planned, constant = noting() is not None, may_round(weight)
-        forms = (form(x), form(weight), form(bias), form(residual))
-        key = ("conv", planned, constant, groups, steps, after, forms, in_place)
-        kernel = session.primitives.get(key, make, _work(x, weight, stride))
-        if kernel is not None:
-            return kernel.run(x, weight, bias, residual)
-    return conv_then_op.kernel(
-        *(x, weight, bias, residual),
-        after=after,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-    )
+    kernel = _convolution(x, weight, bias, residual, after, **static)
+    if kernel is None:
+        return conv_then_op.kernel(x, weight, bias, residual, after=after, **static)
+    return kernel.run(x, weight, bias, residual)
 
 
 @conv_transpose_op.on(Cpu)
 def conv_transpose(
+    x: Array, weight: Array, bias: Array | None = None, **static: Any
+) -> Array:
+    """:func:`burn.ops.conv_transpose` by oneDNN where that pays, else by NumPy."""
+    kernel = _transposed_convolution(x, weight, bias, **static)
+    if kernel is None:
+        return conv_transpose_op.kernel(x, weight, bias, **static)
+    return kernel.run(x, weight, bias)
+
+
+def _convolution(
     x: Array,
     weight: Array,
-    bias: Array | None = None,
+    bias: Array | None,
+    residual: Array | None = None,
+    after: After = (),
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Windowed | None:
+    """Return the oneDNN kernel of a convolution, None where NumPy computes it."""
+    session = _session(x, weight, bias)
+    if session is None or not are_multiplied(x, weight, residual):
+        return None
+    steps = (stride, padding, dilation)
+    in_place = residual is not None and residual.dtype == x.dtype
+    in_place = in_place and may_overwrite(residual, x, weight, bias)
+    planned, constant = noting() is not None, may_round(weight)
+
+    def make(primitives: Primitives) -> Windowed | None:
+        if x.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
+            return None  # the error is NumPy's
+        wins = windows(x.shape[2:], weight.shape[2:], *steps)
+        shape = (x.shape[0], weight.shape[0], *wins.count)
+        view = Grouped.of_conv(weight, groups)
+        slots = Slots(
+            *(x, view, bias, shape, after, residual, in_place, planned, constant)
+        )
+        return _forward(session, primitives, slots, wins)
+
+    forms = (form(x), form(weight), form(bias), form(residual))
+    key = ("conv", planned, constant, groups, steps, after, forms, in_place)
+    kernel: Windowed | None = session.primitives.get(
+        key, make, _work(x, weight, stride)
+    )
+    return kernel
+
+
+def _transposed_convolution(
+    x: Array,
+    weight: Array,
+    bias: Array | None,
     *,
     stride: Any = 1,
     padding: Any = 0,
     output_padding: Any = 0,
     dilation: Any = 1,
     groups: int = 1,
-) -> Array:
-    """:func:`burn.ops.conv_transpose` by oneDNN where that pays, else by NumPy."""
+) -> Windowed | None:
+    """Return the oneDNN kernel of a transposed convolution, None for NumPy's."""
     session = _session(x, weight, bias)
-    if session is not None:
-        steps = (stride, padding, output_padding, dilation)
+    if session is None:
+        return None
+    steps = (stride, padding, output_padding, dilation)
+    planned, constant = noting() is not None, may_round(weight)
 
-        def make(primitives: Primitives) -> "Windowed | None":
-            if x.shape[1] != weight.shape[0] or x.shape[1] % groups:
-                return None
-            wins = transposed(x.shape[2:], weight.shape[2:], *steps)
-            shape = (x.shape[0], weight.shape[1] * groups, *wins.size)
-            view = Grouped.of_transpose(weight, groups)
-            slots = Slots(
-                *(x, view, bias, shape),
-                planned=planned,
-                constant=constant,
-                mirrored=True,
-            )
-            return _transposed(session, primitives, slots, wins)
+    def make(primitives: Primitives) -> Windowed | None:
+        if x.shape[1] != weight.shape[0] or x.shape[1] % groups:
+            return None  # the error is NumPy's
+        wins = transposed(x.shape[2:], weight.shape[2:], *steps)
+        shape = (x.shape[0], weight.shape[1] * groups, *wins.size)
+        view = Grouped.of_transpose(weight, groups)
+        flags = {"planned": planned, "constant": constant, "mirrored": True}
+        slots = Slots(x, view, bias, shape, **flags)
+        return _transposed(session, primitives, slots, wins)
 
-        planned, constant = noting() is not None, may_round(weight)
-        forms = (form(x), form(weight), form(bias))
-        key = ("deconv", planned, constant, groups, steps, forms)
-        kernel = session.primitives.get(key, make, _work(x, weight))
-        if kernel is not None:
-            return kernel.run(x, weight, bias)
-    return conv_transpose_op.kernel(
-        *(x, weight, bias),
-        stride=stride,
-        padding=padding,
-        output_padding=output_padding,
-        dilation=dilation,
-        groups=groups,
-    )
+    forms = (form(x), form(weight), form(bias))
+    key = ("deconv", planned, constant, groups, steps, forms)
+    kernel: Windowed | None = session.primitives.get(key, make, _work(x, weight))
+    return kernel
 
 
 @conv_weight_grad_op.on(Cpu)
@@ -202,14 +178,14 @@ def _weight_grad(
     padding: Any = 0,
     dilation: Any = 1,
     groups: int = 1,
-) -> "WeightGrad | None":
-    """What computes the gradients of weights, None where NumPy should do it."""
+) -> WeightGrad | None:
+    """Return the oneDNN kernel of the gradient of weights, None for NumPy's."""
     session = _session(x, grad, None) if are_float32(x) else None
     if session is None:
         return None
     steps = (stride, padding, dilation)
 
-    def make(primitives: Primitives) -> "WeightGrad | None":
+    def make(primitives: Primitives) -> WeightGrad | None:
         if x.shape[1] % groups or grad.shape[1] % groups:
             return None
         wins = windows(x.shape[2:], kernel_size, *steps)
@@ -226,7 +202,7 @@ def _weight_grad(
 def _forward(
     session: Session, primitives: Primitives, slots: Slots, wins: Windows
 ) -> Windowed | None:
-    """A convolution in the quickest way that there is."""
+    """Return a convolution by Winograd where that is faster, else a direct one."""
     kernel = winograd(session, primitives, slots, wins)
     if kernel is None:
         return forward(session, primitives, slots, wins, CONVOLUTION)
@@ -236,7 +212,7 @@ def _forward(
 def _transposed(
     session: Session, primitives: Primitives, slots: Slots, wins: Windows
 ) -> Windowed | None:
-    """A transposed convolution, which without strides is one of mirrored weights."""
+    """Return a transposed convolution; without strides, one of mirrored weights."""
     kernel = None
     if set(wins.stride) | set(wins.dilation) == {1}:
         pads = tuple(
@@ -253,7 +229,7 @@ def _transposed(
 
 
 def _session(x: Array, other: Array, bias: Array | None) -> Session | None:
-    """The session if operands are such that it can and should compute."""
+    """Return the oneDNN session, None for operands that NumPy computes."""
     rank = x.ndim
     if rank not in _RANKS or other.ndim != rank or not are_multiplied(x, other, bias):
         return None
@@ -261,9 +237,9 @@ def _session(x: Array, other: Array, bias: Array | None) -> Session | None:
 
 
 def _work(x: Array, weight: Array, stride: Any = 1) -> int:
-    """About how many products: an element meets each weight of its channel once.
+    """Return an estimate of the multiplications: elements times weights per channel.
 
-    With a stride it meets fewer of them.
+    A stride divides it.
     """
     rank = x.ndim - 2
     apart = prod(stride) if isinstance(stride, list | tuple) else stride**rank
