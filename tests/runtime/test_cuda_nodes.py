@@ -5,6 +5,12 @@ from typing import Any
 
 import pytest
 
+from burn.backend.cuda.libraries import (
+    CaptureMemory,
+    Workspaces,
+    capturing,
+    workspace,
+)
 from burn.backend.cuda.nodes import CudaGraph, wait_for_ends
 
 
@@ -21,11 +27,11 @@ class Bindings:
 
     edges: list[tuple[int, int, int]]
     counts: bool = True
-    cudaGraphEdgeData: Any = Edge
-    cudaGraph_t: Any = int
+    cudaGraphEdgeData: Any = Edge  # noqa: N815
+    cudaGraph_t: Any = int  # noqa: N815
     calls: list[str] = field(default_factory=list)
 
-    def cudaGraphGetEdges(self, graph: int, count: int = 0) -> tuple[Any, ...]:
+    def cudaGraphGetEdges(self, graph: int, count: int = 0) -> tuple[Any, ...]:  # noqa: N802
         if not count:
             return (0 if self.counts else 1, [], [], [], len(self.edges))
         rest = [(None, None, 0)] * (count - len(self.edges))
@@ -33,13 +39,13 @@ class Bindings:
         kinds = [Edge(kind) for kind in parts[2]]
         return (0, parts[0], parts[1], kinds, len(self.edges))
 
-    def cudaGraphRemoveDependencies(self, graph: int, *args: Any) -> tuple[int]:
+    def cudaGraphRemoveDependencies(self, graph: int, *args: Any) -> tuple[int]:  # noqa: N802
         self.calls.append("remove")
         for edge in self._given(*args):
             self.edges.remove(edge)
         return (0,)
 
-    def cudaGraphAddDependencies(self, graph: int, *args: Any) -> tuple[int]:
+    def cudaGraphAddDependencies(self, graph: int, *args: Any) -> tuple[int]:  # noqa: N802
         self.calls.append("add")
         self.edges += self._given(*args)
         return (0,)
@@ -54,11 +60,11 @@ class Bindings:
 class OldBindings:
     """Bindings without data of edges."""
 
-    cudaGraph_t: Any = int
-    cudaGraphRemoveDependencies: Any = None
-    cudaGraphAddDependencies: Any = None
+    cudaGraph_t: Any = int  # noqa: N815
+    cudaGraphRemoveDependencies: Any = None  # noqa: N815
+    cudaGraphAddDependencies: Any = None  # noqa: N815
 
-    def cudaGraphGetEdges(self, graph: int, count: int = 0) -> tuple[Any, ...]:
+    def cudaGraphGetEdges(self, graph: int, count: int = 0) -> tuple[Any, ...]:  # noqa: N802
         return (0, [], [], 0)
 
 
@@ -94,3 +100,22 @@ def test_bindings_without_data_of_edges() -> None:
     made = graph()
     made.handle = 7
     assert not wait_for_ends(made, OldBindings())
+
+
+@pytest.mark.parametrize("separates", (False, True))
+def test_library_kernels_wait_outside_of_graphs(
+    separates: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fills: list[int] = []
+    monkeypatch.setattr(
+        Workspaces, "separate", lambda self, stream: fills.append(stream)
+    )
+    monkeypatch.setattr(Workspaces, "take", lambda self, size: 0)
+    memory = CaptureMemory(separates=separates)
+    workspace(0, 1)
+    with capturing(memory):
+        workspace(0, 2)  # the run before the capture
+        with memory.recorded():
+            workspace(0, 3)
+        workspace(0, 4)
+    assert fills == ([1, 2, 3, 4] if separates else [1, 2, 4])

@@ -6,6 +6,7 @@ inputs to where the graph reads them, launch it, and copy the results out.
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from burn.backend.cuda.libraries import CaptureMemory, capturing
@@ -116,11 +117,15 @@ class GraphReplay(Executable):
         return self._captured
 
     def _capture(self, inputs: list[Any], read: list[Any]) -> "Captured":
-        """A checked graph, without the fused steps if the one with them differs."""
+        """A checked graph: with fills between kernels if the one without differs, and
+        without the fused steps if both do.
+        """
         if self._program is None:
             self._program = Program(self._plan, self._device)
-        try:
+        with suppress(GraphError):
             return Captured(self._program, self._device, inputs, read)
+        try:
+            return Captured(self._program, self._device, inputs, read, separates=True)
         except GraphError as error:
             if not self._program.is_fused:
                 raise
@@ -132,14 +137,20 @@ class GraphReplay(Executable):
 class Captured:
     """A CUDA graph with the memory that it reads and writes.
 
-    ``read`` are the boxes whose arrays it reads, with these arrays.
+    ``read`` are the boxes whose arrays it reads, with these arrays. With ``separates``
+    there are fills before the kernels of libraries.
 
     Raises:
         RuntimeError: a kernel does what a graph cannot repeat.
     """
 
     def __init__(
-        self, program: Program, device: "Cuda", inputs: list[Any], read: list[Any]
+        self,
+        program: Program,
+        device: "Cuda",
+        inputs: list[Any],
+        read: list[Any],
+        separates: bool = False,
     ) -> None:
         cupy = device.cupy
         self._device, self._read, self._changes = device, read, changes()
@@ -149,7 +160,7 @@ class Captured:
         stream = cupy.cuda.Stream(non_blocking=True)
         with stream, cupy.cuda.using_allocator(self._pool.malloc):
             constants = program.constants()
-            self._memory = CaptureMemory(constants.values())
+            self._memory = CaptureMemory(constants.values(), separates)
             with capturing(self._memory):
                 # Kernels are compiled, algorithms are chosen.
                 expected = program.run_checked(self._inputs, constants)
@@ -168,7 +179,7 @@ class Captured:
     ) -> CudaGraph:
         """The graph of a run, each kernel of which starts after those before it."""
         while True:
-            with capturing_graph(stream) as graphs:
+            with capturing_graph(stream) as graphs, self._memory.recorded():
                 self._result = program.run(self._inputs, constants)
             (graph,) = graphs
             if self._memory.separates or wait_for_ends(graph):
