@@ -9,7 +9,7 @@ import numpy as np
 
 import burn
 from benchmarks.training_cases import BERT, CASES, RESNET
-from burn import Autodiff, Cpu, nn, ops
+from burn import Autodiff, Cpu, nn, ops, optim, train
 
 
 class Block(nn.Module):
@@ -123,12 +123,10 @@ def stepping(name: str, compiled: bool) -> Callable[[], Any]:
     net, case = NETWORKS[name]().to(Autodiff(Cpu())), CASES[name]
     x, target = (burn.from_numpy(array) for array in case.batch())
 
-    def step(x: Any, target: Any) -> Any:
-        loss = loss_of(net, x, target)
-        grads = loss.backward()
-        for _, box in net.parameters():
-            box.set(box.value.detach() - grads[box] * case.rate)
-        return loss.detach()
+    opt = optim.SGD(net, lr=case.rate)
 
-    run = burn.compile(step) if compiled else step
-    return lambda: run(x, target).numpy()
+    @train.step(net, opt, compiled=compiled)
+    def step(x: Any, target: Any) -> Any:
+        return loss_of(net, x, target)
+
+    return lambda: step(x, target).numpy()

@@ -4,12 +4,13 @@
 #: one row do not import each other.
 ORDER = {
     "burn_ir": (
-        "errors",
+        "errors names",
         "dim",
         "types",
         "containers",
         "graph",
         "raw static",
+        "graph_builder",
         "upgrade",
         "op",
         "ops/ml/rewriting",
@@ -55,10 +56,15 @@ ORDER = {
         "store",
         "nn",
         "nn/__init__ plan/__init__",
+        "loss/reduction optim",
+        "loss optim/__init__",
+        "loss/__init__ train/outputs train/checkpoint",
+        "train/step",
+        "train/__init__",
         "__init__",
     ),
     "burn_import": (
-        "collector fingerprint foreign internal operators options version",
+        "collector file_kinds fingerprint foreign internal operators options version",
         "tracing",
         "provenance",
         "rewriting",
@@ -93,19 +99,26 @@ ORDER = {
         "codegen/module",
         "diff",
         "instantiate output",
+        "verification/session export/errors export/extents",
+        "export/recorder export/writer",
+        "export/program export/inverse export/registry",
+        "export/forms",
+        "export/forms/__init__",
+        "export/emit export/files",
         "weights compiler sources transform",
         "skeleton",
         "pipeline",
         "loading modelgen pytorch",
+        "export inspection status",
+        "verification",
         "build cli",
-        "__init__",
+        "__init__ __main__",
     ),
 }
 
 GRADIENTS = "gradients are made of primitives of other families"
 CALLER = "a type of the module that calls this one"
 NOTES = "the protocol of notes is typed by what is noted"
-HANDLER = "the modules that a dispatcher calls are typed by it"
 
 #: Imports against the order or in a circle, and why they are needed. Only remove.
 RUN_TIME: dict[str, dict[tuple[str, str], str]] = {
@@ -159,15 +172,5 @@ TYPE_ONLY: dict[str, dict[tuple[str, str], str]] = {
         ("store/layout", "nn/module"): CALLER,
         ("store/store", "nn/module"): CALLER,
         ("tensor", "backend/base"): "a tensor has a backend",
-    },
-    "burn_import": {
-        ("frontends/torchscript/builtins", "frontends/torchscript/operators"): HANDLER,
-        (
-            "frontends/torchscript/dynamic_lists",
-            "frontends/torchscript/operators",
-        ): HANDLER,
-        ("frontends/torchscript/views", "frontends/torchscript/operators"): HANDLER,
-        ("frontends/torchscript/control", "frontends/torchscript/statements"): HANDLER,
-        ("frontends/torchscript/loops", "frontends/torchscript/statements"): HANDLER,
     },
 }

@@ -2,6 +2,7 @@
 
 ==============  ==========================================================
 ``load(path)``  the model in a file as a module, without writing anything
+``export_onnx`` a module as an ONNX file
 ``ModelGen``    the files of modules, from a script
 ``Options``     what may be asked of both: a dtype, shapes, a part, ...
 ``Hints``       what weights alone do not say, for ``Options``
@@ -11,9 +12,23 @@ The command ``burn-import`` is in :mod:`burn_import.cli`, the build hook of hatc
 :mod:`burn_import.build.hatch`.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from burn_import.loading import load
 from burn_import.modelgen import ModelGen
 from burn_import.options import Hints, Options
 from burn_import.version import __version__
 
-__all__ = ["Hints", "ModelGen", "Options", "__version__", "load"]
+if TYPE_CHECKING:
+    from burn_import.export.export import export_onnx as export_onnx
+
+__all__ = ["Hints", "ModelGen", "Options", "__version__", "export_onnx", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what few programs need when it is first asked for."""
+    if name == "export_onnx":
+        from burn_import.export.export import export_onnx
+
+        return export_onnx
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: The key in a record's metadata.
 KEY = "burn-import fingerprint"
+#: The key of the SHA-256 of the model's file, which the module's header has, too.
+SOURCE = "burn-import source"
 #: Elements of a tensor that is read whole, and of a piece; and pieces of a tensor.
 _WHOLE, _PIECE, _PIECES = 2**18, 2**10, 64
 

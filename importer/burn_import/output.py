@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burn_import.diff import Changes, changes
-from burn_import.fingerprint import KEY, fingerprint, is_unchanged, same_array
+from burn_import.fingerprint import KEY, SOURCE, fingerprint, is_unchanged, same_array
 from burn_import.version import VERSION
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ def write_module(
         differences = changes(module, data.decode("ascii"), record, weights)
         return Written(module, record, changed, differences)
     if changed:
-        write_record(record, weights, {KEY: fingerprint(weights)})
+        about = {KEY: fingerprint(weights), SOURCE: origin[1]}
+        write_record(record, weights, about)
         atomic_write(module, data)
     return Written(module, record, changed)
 
@@ -148,18 +149,18 @@ def hides_module(stem: str) -> bool:
     return stem.lower() in sys.stdlib_module_names or stem.lower() in _PACKAGES
 
 
-def check_directory(output: Path) -> None:
-    """Return if there is a directory to write ``output`` in.
+def make_parent(output: Path, *, dry_run: bool = False) -> None:
+    """Make the directory to write ``output`` in; with ``dry_run`` only look at it.
 
     Raises:
-        OSError: there is none; it is not made, as a name may be mistyped.
+        OSError: a parent is no directory, or may not be made.
     """
     folder = output.parent
-    if folder.is_dir():
-        return
-    number = errno.ENOTDIR if folder.exists() else errno.ENOENT
-    reason = "not a directory" if folder.exists() else "no such directory"
-    raise OSError(number, reason, str(folder))
+    existing = next(p for p in (folder, *folder.parents) if p.exists())
+    if not existing.is_dir():
+        raise OSError(errno.ENOTDIR, "not a directory", str(existing))
+    if not dry_run:
+        folder.mkdir(parents=True, exist_ok=True)
 
 
 def check_ours(module: Path) -> None:

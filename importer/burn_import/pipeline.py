@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burn_import.collector import uncollected
-from burn_import.frontends.onnx.dims import identifier
 from burn_import.options import Options
 from burn_import.output import Written, hides_module, write_module
+from burn_import.tracing.identifiers import symbol_name
 
 if TYPE_CHECKING:
     from burn_import.compiler import Source
@@ -96,21 +96,22 @@ def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
 
 def _read(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
     """Return the model in a file, and its opset."""
+    from burn_import.file_kinds import FileKind, file_kind
     from burn_import.operators import load_operators_for
-    from burn_import.sources import kind_of, read
+    from burn_import.sources import read
     from burn_ir import RawModel
 
     raw = read(path, options.hints, options.shapes)
     if isinstance(raw, RawModel) and load_operators_for(raw):
         raw = read(path, options.hints, options.shapes)  # with operators for functions
-    if kind_of(path) or not isinstance(raw, RawModel):
+    if file_kind(path) is not FileKind.ONNX or not isinstance(raw, RawModel):
         return raw, ""
     return raw, f"opset {raw.opsets.get('', 1)}"
 
 
 def module_stem(model: Path) -> str:
     """The name of a module for a model: the file's, as an identifier."""
-    stem = identifier(model.stem, "model")
+    stem = symbol_name(model.stem, "model")
     return f"{stem}_model" if hides_module(stem) else stem
 
 

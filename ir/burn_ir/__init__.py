@@ -12,8 +12,9 @@ from burn_ir.errors import (
 )
 from burn_ir.evaluate import evaluate
 from burn_ir.graph import Constants, Graph, Node
+from burn_ir.graph_builder import GraphBuilder, Origin
 from burn_ir.infer import infer
-from burn_ir.op import Branch, Layer, Op, Value, operators
+from burn_ir.op import Branch, Layer, Op, Value, operator, operators
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Type
 from burn_ir.upgrade import Draft
@@ -23,12 +24,14 @@ __all__ = [
     "Constants",
     "Draft",
     "Graph",
+    "GraphBuilder",
     "InvalidModel",
     "InvalidOperand",
     "Layer",
     "ModelError",
     "Node",
     "Op",
+    "Origin",
     "Problem",
     "RawGraph",
     "RawModel",
@@ -41,5 +44,6 @@ __all__ = [
     "build",
     "evaluate",
     "infer",
+    "operator",
     "operators",
 ]

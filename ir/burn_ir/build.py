@@ -17,6 +17,7 @@ from burn_ir.error_context import FAULTS, error_text
 from burn_ir.errors import InvalidModel, InvalidOperand, Problem
 from burn_ir.graph import Constants, Graph, Node
 from burn_ir.infer import infer_op, settled
+from burn_ir.names import UniqueNames
 from burn_ir.nodes import make_op, upgraded
 from burn_ir.op import operators
 from burn_ir.order import sort_nodes
@@ -58,50 +59,13 @@ class _Scope:
     broken: set[str] = field(default_factory=set)
 
 
-class _Taken:
-    """The names of a model, which are given back in the order opposite to the taking.
-
-    ``log`` has every name that was taken, what was asked for, and the number that the
-    latter had reached before: looking for it from 2 on would grow with the square.
-    """
-
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-        self.numbers: dict[str, int] = {}
-        self.log: list[tuple[str, str, int]] = []
-
-    def unique(self, name: str) -> str:
-        """``name``, or the first of ``name_2``, ``name_3``, ... that is free."""
-        unique, number = name, self.numbers.get(name, 1)
-        before = number
-        while unique in self.names:
-            number += 1
-            unique = f"{name}_{number}"
-        self.names.add(unique)
-        self.numbers[name] = number
-        self.log.append((unique, name, before))
-        return unique
-
-    def add(self, name: str) -> None:
-        """Take ``name``, which may be taken already."""
-        if name not in self.names:
-            self.unique(name)
-
-    def forget(self, count: int) -> None:
-        """Give back all names but the first ``count``."""
-        while len(self.log) > count:
-            unique, name, number = self.log.pop()
-            self.names.discard(unique)
-            self.numbers[name] = number
-
-
 class _Builder:
     def __init__(self, opsets: Mapping[str, int]) -> None:
         self.opsets = opsets
         self.constants = Constants()
         self.problems: list[Problem] = []
         self.cause: Exception | None = None
-        self.taken = _Taken()
+        self.names = UniqueNames()
 
     def main(self, raw: RawGraph) -> Graph:
         scope = _Scope()
@@ -146,16 +110,16 @@ class _Builder:
 
     def define(self, scope: _Scope, name: str) -> str:
         """A unique name for a value that ``scope`` calls ``name``."""
-        unique = scope.names[name] = self.taken.unique(name)
+        unique = scope.names[name] = self.names.unique(name)
         return unique
 
     def store(self, name: str, array: Array) -> str:
         """The unique name of a stored array: a body read again stores nothing anew."""
-        unique = self.taken.unique(name)
+        unique = self.names.unique(name)
         if unique in self.constants and self.constants[unique] is array:
             return unique
         unique = self.constants.add(unique, array)
-        self.taken.add(unique)
+        self.names.add(unique)
         return unique
 
     def store_literal(self, name: str, array: Array) -> str:
@@ -307,10 +271,10 @@ class _Builder:
                 f"expected its body {name!r} to have {max(flow.back) + 1} outputs"
             )
             raise InvalidOperand(f"{expected} or more, got {len(body.outputs)}")
-        taken, problems = len(self.taken.log), len(self.problems)
+        names, problems = len(self.names.log), len(self.problems)
 
         def run(types: Sequence[Type]) -> Graph:
-            self.taken.forget(taken)  # so that names do not depend on the rounds
+            self.names.forget(names)  # so that names do not depend on the rounds
             inner = _Scope(scope)
             for parameter, type_ in zip(body.inputs, types, strict=True):
                 inner.types[self.define(inner, parameter)] = type_

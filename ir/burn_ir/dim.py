@@ -8,11 +8,12 @@ value of their symbols is a question for :func:`same`, which may be undecided.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
+from hashlib import sha256
 from math import gcd
 from typing import Any, TypeAlias, Union
 
@@ -21,6 +22,9 @@ from burn_ir.errors import Undecided
 #: The largest polynomial, in symbols; what is larger is data that no type tells.
 LARGEST = 512
 _TOO_LARGE = f"an extent is a formula of more than {LARGEST} symbols"
+
+#: How the symbols of extents that are broadcast begin.
+JOINT = "?|"
 
 Monomial: TypeAlias = tuple["Atom", ...]
 Atom: TypeAlias = Union[str, "FloorDiv"]
@@ -320,6 +324,30 @@ def bind(dim: Dim, values: Mapping[str, Any]) -> Any:
                 )
         total = total + term
     return total
+
+
+def joint(dims: Sequence[Poly]) -> Poly:
+    """The extent of an axis of several that are broadcast: of ``dims``, what is not 1.
+
+    Equal ``dims`` give that one, and one that is never 1 is the answer. Others give a
+    symbol that is nobody's input, the same one in any order and number of steps.
+    """
+    for dim in dims:
+        if _is_never_one(dim):
+            return dim
+    if len(set(dims)) == 1:
+        return dims[0]
+    parts = {part for dim in dims for part in str(dim).removeprefix(JOINT).split("|")}
+    text = "|".join(sorted(parts))
+    if len(text) > LARGEST:  # a chain of names would take quadratic time
+        text = sha256(text.encode()).hexdigest()
+    return symbol(JOINT + text)
+
+
+def _is_never_one(dim: Poly) -> bool:
+    bound = lower_bound(dim)
+    divisor = gcd(*(size for _, size in dim.terms))
+    return divisor > 1 or (bound is not None and bound > 1)
 
 
 _counter: ContextVar[Iterator[int]] = ContextVar("burn_ir.unnamed")

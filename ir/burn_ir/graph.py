@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from burn_ir.names import UniqueNames
 from burn_ir.types import Array, Type
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Constants(Mapping[str, Array]):
 
     def __init__(self) -> None:
         self._arrays: dict[str, Array] = {}
+        self._names = UniqueNames()
         #: For a derived constant, the name of the one it was made from.
         self.source: dict[str, str] = {}
         #: Names that the file has as nodes (``Constant``), not as stored weights.
@@ -102,10 +104,7 @@ class Constants(Mapping[str, Array]):
 
     def add(self, name: str, array: Array, source: str | None = None) -> str:
         """The name under which ``array`` is stored: ``name``, or one made from it."""
-        unique, number = name, 1
-        while unique in self._arrays:
-            number += 1
-            unique = f"{name}_{number}"
+        unique = self._names.unique(name)
         self._arrays[unique] = array
         if source is not None:
             self.source[unique] = source

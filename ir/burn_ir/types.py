@@ -10,7 +10,7 @@ import numpy as np
 
 from burn import dtypes
 from burn.dtypes import DType
-from burn_ir.dim import Dim, Poly, same
+from burn_ir.dim import Dim, Poly, joint, same
 from burn_ir.errors import InvalidOperand, Undecided
 
 Array = np.ndarray[Any, Any]
@@ -102,7 +102,8 @@ def is_unnamed(dim: Dim) -> bool:
 def broadcast(*types: Type) -> tuple[Dim, ...] | None:
     """The shape of the operands in one elementwise expression.
 
-    Of two different symbols one is taken: where they are not 1 they must be equal.
+    Extents that differ in their symbols give one without a name, the same one each
+    time: each of them may be 1, and where none is they are equal.
 
     Raises:
         InvalidOperand: the shapes do not fit each other.
@@ -126,8 +127,7 @@ def _join(dims: list[Dim], types: tuple[Type, ...]) -> Dim:
     if numbers:
         return numbers.pop()
     named = [d for d in dims if not isinstance(d, int)]
-    # A name from an input says more than one that was made up.
-    return min(named, key=is_unnamed) if named else 1
+    return joint(named) if named else 1
 
 
 def join(a: Type, b: Type) -> Type:

@@ -52,6 +52,11 @@ def changes() -> int:
     return _changes
 
 
+def current_reader() -> Reader | None:
+    """Who asks for the values of boxes in this context."""
+    return _READER.get()
+
+
 @contextmanager
 def reading(reader: Reader) -> Iterator[None]:
     """Ask ``reader`` for the values of boxes in this context."""
@@ -214,14 +219,38 @@ class Parameter(Box):
     """A box that training changes: on ``Autodiff`` its value is a leaf of the tape.
 
     On nested ``Autodiff`` backends it is a leaf of every tape: a loss of gradients, as
-    a penalty on them, has gradients by the parameter as well.
+    a penalty on them, has gradients by the parameter as well. Without
+    :attr:`requires_grad` it is a constant of every tape.
     """
 
-    __slots__ = ()
+    __slots__ = ("_requires_grad",)
+
+    def __init__(
+        self, value: "Tensor | Deferred", *, requires_grad: bool = True
+    ) -> None:
+        self._requires_grad = requires_grad
+        super().__init__(value)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether ``backward`` computes a gradient for this parameter.
+
+        Setting it changes later calls. Plans that are recorded keep what they had:
+        freeze before ``burn.compile``. ``train.step`` records again by itself.
+        """
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        with _CHANGING:
+            self._requires_grad = wanted
+            held = self._value
+            if not isinstance(held, Deferred):
+                self._change(self._hold(held))
 
     def _hold(self, value: "Tensor") -> "Tensor":
         bare = value.without_tapes()
-        if not bare.backend.tracks_gradients:
+        if not self._requires_grad or not bare.backend.tracks_gradients:
             return bare
         return bare.leaf(self).with_inner_leaves()
 

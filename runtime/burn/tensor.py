@@ -122,16 +122,20 @@ class Tensor(Methods):
                 return Tensor(bare, self.backend)
         return self.detach()
 
-    def backward(self) -> Gradients:
-        """The gradients of this scalar with respect to every leaf it depends on.
+    def backward(self, gradient: Tensor | None = None) -> Gradients:
+        """The gradients of this tensor with respect to every leaf it depends on.
+
+        A tensor of several elements needs ``gradient``, in its shape and dtype: what
+        each element counts (the vector of a vector-Jacobian product).
 
         Raises:
             TypeError: its backend does not track gradients.
-            ValueError: it has more than one element, or depends on no leaf.
+            ValueError: it has more than one element and there is no ``gradient``, that
+                has another shape or dtype, or this tensor depends on no leaf.
         """
         from burn.backend.autodiff import backward
 
-        return backward(self)
+        return backward(self, gradient)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from burn_ir import ModelError
@@ -22,6 +22,7 @@ from tests.fuzz.oracle import (
 )
 from tests.fuzz.passes import check_passes
 from tests.fuzz.precision import check_dtype
+from tests.fuzz.rounding import FINE, noise_of_rounding
 from tests.fuzz.slopes import check_pass_slopes
 from tests.fuzz.subject import IMPORTS, called, compiled_calls, imported
 from tests.fuzz.training import check_training
@@ -45,6 +46,10 @@ CRASHES = (
 #: The inputs of a graph, in the order of ``FuzzCase.feeds``.
 FIRST, SECOND, NOT_FINITE = "first size", "second size", "not finite"
 LABELS = (FIRST, SECOND, NOT_FINITE)
+
+#: How much larger the errors of lower precisions are, and the steps they are made of.
+BF16, INT8 = 1000, 3000
+STEPS: dict[float, float] = {1: FINE, BF16: 2.0**-8, INT8: 2.0**-6}
 
 
 @dataclass(frozen=True)
@@ -79,12 +84,16 @@ class Report:
 
 @dataclass(frozen=True)
 class Run:
-    """Inputs with the outputs expected of them, and the noise on these."""
+    """Inputs with the outputs expected of them, and the noise on these.
+
+    ``rounding`` gives the noise that errors of a step inside of the graph make.
+    """
 
     label: str
     feeds: Mapping[str, Any]
     expected: list[Any]
     noise: list[float]
+    rounding: Callable[[float], list[float]]
 
 
 def report_of(
@@ -124,7 +133,8 @@ def expected_runs(case: FuzzCase) -> list[Run]:
     runs = []
     for label, feeds in zip(LABELS, case.feeds, strict=True):
         try:
-            runs.append(Run(label, feeds, oracle.outputs(feeds), noise))
+            rounding = cache(partial(noise_of_rounding, case, feeds))
+            runs.append(Run(label, feeds, oracle.outputs(feeds), noise, rounding))
         except Discarded:
             if label != NOT_FINITE:
                 raise
@@ -184,7 +194,7 @@ def _judged(run: Run, case: FuzzCase, module: Any) -> tuple[Run | None, Finding 
         if run.label == NOT_FINITE and are_differences_explained(case, run.feeds):
             return None, None
         return run, Finding("crashed", "eager no passes", described(error), run.label)
-    text = difference(got, run.expected, run.noise)
+    text = _difference(got, run)
     if text is None:
         return run, None
     if run.label == NOT_FINITE and are_differences_explained(case, run.feeds):
@@ -235,15 +245,30 @@ def _compared(
     except CRASHES as error:
         yield Finding("crashed", name, described(error), run.label)
         return
-    noise = [factor * n for n in run.noise]
     if factor > 1 and len(got) == len(run.expected):
         got = [
             z if s else y for y, z, s in zip(got, run.expected, skipped, strict=True)
         ]
-        got, noise = _coarse(got, run.expected, noise, factor)
-    text = difference(got, run.expected, noise)
+    text = _difference(got, run, factor)
     if text is not None:
         yield Finding("different", name, text, run.label)
+
+
+def _difference(got: list[Any], run: Run, factor: float = 1) -> str | None:
+    """What is different beyond noise, and beyond rounding inside of the graph."""
+    noise = [factor * n for n in run.noise]
+    text = _beyond(got, run, noise, factor)
+    if text is None:
+        return None
+    inside = run.rounding(STEPS[factor])
+    noise = [max(pair) for pair in zip(noise, inside, strict=True)]
+    return _beyond(got, run, noise, factor)
+
+
+def _beyond(got: list[Any], run: Run, noise: list[float], factor: float) -> str | None:
+    if factor > 1 and len(got) == len(run.expected):
+        got, noise = _coarse(got, run.expected, noise, factor)
+    return difference(got, run.expected, noise)
 
 
 def _coarse(
@@ -267,8 +292,8 @@ def _compiled(
     ways: dict[str, tuple[dict[str, Any], float]] = {"compiled": ({}, 1)}
     if thorough:
         ways["generated"] = ({"generated": True}, 1)
-        ways["bf16"] = ({"precision": "bf16"}, 1000)
-        ways["int8"] = ({"precision": "int8"}, 3000)
+        ways["bf16"] = ({"precision": "bf16"}, BF16)
+        ways["int8"] = ({"precision": "int8"}, INT8)
     for name, (options, factor) in ways.items():
         results = compiled_calls(module, [run.feeds for run in order], **options)
         for run in order:

@@ -84,6 +84,17 @@ def _has_own_sums(node: NodeProto, operands: Operands) -> bool:
     return len(node.output) > 1 or _attribute(node, "spatial") == 0
 
 
+def _has_no_variance(node: NodeProto, operands: Operands) -> bool:
+    """Whether elements that are normalized together are equal but for rounding."""
+    x = operands[0]
+    given = _attribute(node, "axes")
+    axes = tuple(axis % x.ndim for axis in given or (0, 2, 3))
+    wide = x.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        slack = 4 * float(np.finfo(x.dtype).eps) * (wide**2).mean(axes)
+        return bool((wide.var(axes) <= slack).any())
+
+
 def _is_unbounded(node: NodeProto, operands: Operands) -> bool:
     """Whether an infinity, of ``x`` or of the other bound, meets no bound."""
     names = {a.name for a in node.attribute}
@@ -187,6 +198,12 @@ NOT_FINITE: tuple[Rule, ...] = (
         both(infinite(0), nan(0)),
         "`Log(ReduceSum(Exp(data)))` of NaN is NaN; onnxruntime skips NaN for the "
         "largest element, and gives an infinite one as it is",
+    ),
+    *_rules(
+        "MeanVarianceNormalization",
+        _has_no_variance,
+        "`Sqrt(E_Xsquared - E_X_squared)` is of what rounding leaves of 0 where "
+        "elements are equal, and NaN if that is negative",
     ),
     *_rules(
         "BatchNormalization",

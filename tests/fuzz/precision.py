@@ -67,10 +67,13 @@ def _different(
     if not largest < LARGEST[dtype]:
         return None
     step = ROUNDING[dtype]
-    moved = [
-        perturbed(graph, values, step, np.random.default_rng(n))[0]
-        for n in range(DRAWS)
-    ]
+    try:
+        moved = [
+            perturbed(graph, values, step, np.random.default_rng(n))[0]
+            for n in range(DRAWS)
+        ]
+    except (ArithmeticError, LookupError, RuntimeError, ValueError):
+        return None  # errors on stored scales of extents
     target = getattr(dtypes, dtype)
     cast = {name: mapped(lambda x: _cast(x, target), x) for name, x in feeds.items()}
     got = [x for value in called(module, cast) for x in _arrays(value)]
@@ -121,9 +124,17 @@ def _outside(got: Any, exact: Any, others: Sequence[Any], step: float) -> str | 
 
 
 def perturbed(
-    graph: Graph, inputs: Sequence[Any], step: float, rng: np.random.Generator
+    graph: Graph,
+    inputs: Sequence[Any],
+    step: float,
+    rng: np.random.Generator,
+    at_scale: bool = False,
 ) -> tuple[list[Any], float]:
-    """The outputs with errors of ``step`` on each value; the largest number in it."""
+    """The outputs with errors of ``step`` on each value; the largest number in it.
+
+    They are relative to each element, or to the largest one of each value. No error is
+    smaller than that of the value's dtype, nor is one made in zeros.
+    """
     largest = [0.0]
 
     def moved(value: Any) -> Any:
@@ -135,8 +146,9 @@ def perturbed(
         if not step:
             return value
         size = max(step, OWN.get(value.dtype, 0.0))
-        errors = 1 + size * rng.uniform(-1, 1, array.shape)
-        return Tensor(np.asarray((array * errors).astype(array.dtype)), HOST)
+        error = size * rng.uniform(-1, 1, array.shape)
+        error *= np.where(array == 0, 0, finite.max(initial=0.0)) if at_scale else array
+        return Tensor(np.asarray((array + error).astype(array.dtype)), HOST)
 
     stored = {name: Tensor(array, HOST) for name, array in graph.constants.items()}
     values: dict[str | None, Any] = {None: None}

@@ -41,14 +41,14 @@ def shrink(case: FuzzCase, fails: Fails, seconds: float = 60) -> FuzzCase:
     best = case
     size = max(1, len(nodes) // 2)
     while size and time.monotonic() < end:
-        index, progress = 0, False
-        while index < len(nodes) and time.monotonic() < end:
-            fewer = nodes[:index] + nodes[index + size :]
+        place, progress = 0, False
+        while place < len(nodes) and time.monotonic() < end:
+            fewer = nodes[:place] + nodes[place + size :]
             smaller = part_of(contents, fewer) if fewer else None
             if smaller is not None and fails(smaller):
                 nodes, best, progress = fewer, smaller, True
             else:
-                index += size
+                place += size
         if not (progress and size == 1):
             size //= 2
     return _fewer_outputs(contents, nodes, best, fails, end)
@@ -72,20 +72,20 @@ def part_of(
 ) -> FuzzCase | None:
     """The graph of some of the nodes; None if onnxruntime does not run it."""
     graph = contents.model.graph
-    created = {name for node in nodes for name in node.output if name}
+    made = {name for node in nodes for name in node.output if name}
     read = set(free_names(nodes))
     stored = {i.name: i for i in graph.initializer}
-    values = {i.name: i for i in graph.input if i.name not in stored}
-    given = [n for n in free_names(nodes) if n not in created and n not in stored]
-    wanted = {o.name for o in graph.output} & created
-    chosen = outputs or [n for n in created if n in wanted or n not in read]
+    known = {i.name: i for i in graph.input if i.name not in stored}
+    given = [n for n in free_names(nodes) if n not in made and n not in stored]
+    wanted = {o.name for o in graph.output} & made
+    chosen = outputs or [n for n in made if n in wanted or n not in read]
     if any(n not in run for run in contents.runs for n in (*given, *chosen)):
         return None
     first = contents.runs[0]
     inputs = [
-        values.get(n)
-        or helper.make_value_info(n, type_proto(first[n], _dims(contents, n)))
-        for n in given
+        known.get(n)
+        or helper.make_value_info(n, type_proto(first[n], _dims(contents, n, i)))
+        for i, n in enumerate(given)
     ]
     results = [helper.make_value_info(n, type_proto(first[n])) for n in chosen]
     constants = [stored[n] for n in read if n in stored]
@@ -100,13 +100,16 @@ def part_of(
     return measured(FuzzCase(0, model, feeds, {}))
 
 
-def _dims(contents: Contents, name: str) -> list[int | str] | None:
-    """The extents of a value, with names for those that differ between the runs."""
+def _dims(contents: Contents, name: str, place: int) -> list[int | str] | None:
+    """The extents of a value, with names for those that differ between the runs.
+
+    No other value has the names: what was equal in the graph may differ in its part.
+    """
     arrays = [run[name] for run in contents.runs]
     if isinstance(arrays[0], list):
         return None
     shapes = list(zip(*(array.shape for array in arrays), strict=True))
-    return [s[0] if len(set(s)) == 1 else f"D{i}" for i, s in enumerate(shapes)]
+    return [s[0] if len(set(s)) == 1 else f"D{place}_{i}" for i, s in enumerate(shapes)]
 
 
 def measured(case: FuzzCase) -> FuzzCase | None:

@@ -32,10 +32,39 @@ def case_of(text: str, *feeds: Mapping[str, Any], profile: str = "mixed") -> Fuz
 
 def header(opset: int) -> str:
     """The header of a model as text."""
-    return f'<ir_version: 9, opset_import: ["" : {opset}, "com.microsoft" : 1]>\n'
+    domains = f'"" : {opset}, "com.microsoft" : 1, "ai.onnx.ml" : 3'
+    return f"<ir_version: 9, opset_import: [{domains}]>\n"
 
 
 CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
+    "features of a number that only the run tells are filled up": (
+        18,
+        """g (float[n,m] x) => (float[k,l] y)
+        { y = ai.onnx.ml.FeatureVectorizer <inputdimensions: ints = [2, 4]> (x, x) }""",
+        {"x": floats(5, 3)},
+    ),
+    "the padding of a kernel whose extents only the run tells": (
+        8,
+        """g (float[1,2,n,m] x, float[2,1,k,l] w) => (float[a,b,c,d] y)
+        { y = ConvTranspose <auto_pad: string = "SAME_LOWER", group: int = 2> (x, w) }
+        """,
+        {"x": floats(1, 2, 4, 4), "w": floats(2, 1, 2, 3)},
+    ),
+    "rounding of an angle near a singularity": (
+        13,
+        """g (float[n] x) => (float[k] y)
+        { v4 = Acos (x)
+          v5 = Tan (v4)
+          y = Sin (v5) }""",
+        {"x": np.linspace(0.004, 0.02, 9, dtype=np.float32)},
+    ),
+    "the extent of operands with different names": (
+        18,
+        """g (float[n] x, float[m] y) => (float[k] z) <int64[1] s = {-1}>
+        { t = Mean (x, y, x)
+          z = Reshape (t, s) }""",
+        {"x": floats(1), "y": floats(3)},
+    ),
     "stored boxes do not take the name of a method of modules": (
         18,
         """g (float[1,1,3] x) => (int64[n,m] y)

@@ -91,6 +91,8 @@ def test_a_node_of_a_body_is_explained_by_what_it_takes_from_outside() -> None:
 
 INFINITE_AND_NAN = np.array([np.inf, np.nan, 1, 2], np.float32)
 OVERFLOWING = np.full((1, 1, 6), -3.1594439e37, np.float32)
+EQUAL = np.array([[0.1], [0.53577405], [np.nan]] * 2, np.float32)
+EQUAL = np.tile(EQUAL.reshape(2, 3, 1), (1, 1, 3))
 #: Single nodes as text, with operands on which onnxruntime is no judge.
 DEVIATIONS: list[tuple[str, str, Any]] = [
     (
@@ -103,6 +105,12 @@ DEVIATIONS: list[tuple[str, str, Any]] = [
         """g (float[1,1,6] x) => (float[1,1,6] y) <float[1] s = {1}, float[1] b = {0}>
         { y = InstanceNormalization (x, s, b) }""",
         OVERFLOWING,
+    ),
+    (
+        "MeanVarianceNormalization",
+        """g (float[2,3,3] x) => (float[2,3,3] y)
+        { y = MeanVarianceNormalization <axes = [0, 2]> (x) }""",
+        EQUAL,
     ),
 ]
 

@@ -192,3 +192,25 @@ def test_errors_of_float32_beside_a_pole_are_measured() -> None:
         y = Acosh (z) }"""
     x = np.array([-0.00609189, 1.3, 0.7, -2.1, 0.5], np.float32)
     assert list(check_dtype(case_of(header(18) + text, {"x": x}))) == []
+
+
+def test_what_a_fill_is_folded_from_is_a_number() -> None:
+    text = """g (int64[n] x, float[n,3] u) => (float[n,4] y, float[n,3] z)
+        <float[4] w = {0.1,0.5,0.3,0.2}, float[3] scale = {1,2,3}, int64 depth = {4},
+         float[2] more = {1,2}, int64[1] first = {0}, int64[1] last = {2}>
+        { angle = Acos (w)
+          all = Concat <axis: int = 0> (angle, more)
+          values = Slice (all, first, last)
+          y = OneHot (x, depth, values)
+          z = Mul (u, scale) }"""
+    feeds = {"x": np.array([0, 2, 1], np.int64), "u": floats(3, 3)}
+    case = case_of(header(13) + text, feeds, profile="networks")
+    assert list(training.check_training(case)) == []
+
+
+def test_errors_on_scales_of_extents_say_nothing() -> None:
+    text = """g (float[n,1,4,k] x, float[4] v) => (float[a,b,c] y)
+        { u = Upsample <mode = "linear", scales = [1.0, 1.0, 1.0, 1.0]> (x)
+          y = MatMul (v, u) }"""
+    case = case_of(header(8) + text, {"x": floats(3, 1, 4, 2), "v": floats(4)})
+    assert list(check_dtype(case)) == []

@@ -8,7 +8,7 @@ weights are moved, with the differences of :mod:`tests.fuzz.slopes` in float64.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from burn_import.options import Options
 from burn_import.passes import simplify
 from burn_import.provenance.weight_owners import original
 from burn_import.structure.constant_roles import note_fills
+from burn_ir import Graph
 from tests.conformance.run import built, given
 from tests.fuzz.compare import SMALLEST, difference
 from tests.fuzz.derivative import Slope
@@ -171,13 +172,15 @@ def _along_weights(
 def _stored_moves(case: FuzzCase, moves: Mapping[str, Any]) -> dict[str, Any]:
     """By what parameters move per step as float32, of those that nothing rounds.
 
-    What fills, bounds or is a scale for all its readers is a number in the source.
+    What fills, bounds or is a scale for all its readers is a number in the source, as
+    is what that was folded from.
     """
     with tempfile.TemporaryDirectory() as folder:
         graph = built(case.model, Path(folder))
     simple = simplify(graph)
     note_fills(simple)
-    numbers = {original(simple, name) for name in simple.constants.fills}
+    fills = simple.constants.fills
+    numbers = _sources(graph, {*fills, *(original(simple, name) for name in fills)})
     stored = {t.name: to_array(t) for t in case.model.graph.initializer}
     kept = {}
     for name, move in moves.items():
@@ -191,6 +194,15 @@ def _stored_moves(case: FuzzCase, moves: Mapping[str, Any]) -> dict[str, Any]:
             )
             kept[name] = (right - left) / (2 * MOVED)
     return kept
+
+
+def _sources(graph: Graph, names: Iterable[str]) -> set[str]:
+    """``names``, and the values that those are computed from."""
+    sources = set(names)
+    for node in reversed(graph.nodes):
+        if sources.intersection(node.outputs):
+            sources.update(name for name in node.inputs if name is not None)
+    return sources
 
 
 def _moved_state(case: FuzzCase, moves: Mapping[str, Any], step: float) -> Any:

@@ -7,7 +7,7 @@ import pytest
 
 from burn import ops
 from burn_ir import RawGraph, RawModel, RawNode, Type, build
-from burn_ir.dim import bind, symbol, symbols as symbols_of
+from burn_ir.dim import bind, joint, symbol, symbols as symbols_of
 
 N = symbol("n")
 
@@ -85,3 +85,26 @@ def test_quotients_are_printed_as_python_reads_them() -> None:
     shown = [str(dim) for dim in dims]
     assert shown[:2] == ["n // 4", "4 * (n // 4)"]
     assert shown[2:] == ["(n + 1) // 4 - 1", "-(n // 3) + 5", "n - n // 3"]
+
+
+def test_two_names_broadcast_to_neither_of_them() -> None:
+    n, m, k = map(symbol, "nmk")
+    assert joint([n, n]) == n
+    assert joint([n, m]) == joint([m, n]) not in (n, m)
+    assert joint([joint([n, m]), n]) == joint([n, m])
+    assert joint([joint([n, m]), k]) == joint([n, joint([k, m])])
+    assert joint([n, m]) != joint([n, k])
+
+
+def test_what_is_never_1_is_the_extent_of_a_broadcast() -> None:
+    n, m = symbol("n"), symbol("m")
+    for dim in (2 * m, m + 2, 4 * m - 2):
+        assert joint([n, dim]) == joint([dim, n]) == dim
+    assert joint([n, m + 1]) not in (n, m + 1)
+
+
+def test_a_chain_of_broadcasts_has_a_short_symbol() -> None:
+    dim = symbol("n")
+    for number in range(2000):
+        dim = joint([dim, symbol(f"n{number}")])
+    assert len(str(dim)) < 600

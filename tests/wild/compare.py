@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ Array = NDArray[Any]
 TOLERANCE = 1e-4
 #: How many times the rounding error of PyTorch itself a right result may be off.
 ROUNDING_FACTOR = 10.0
+#: Elements of a gradient that are compared at a time.
+BLOCK = 1 << 20
 
 
 class MismatchError(ValueError):
@@ -93,6 +95,29 @@ def relative_error(a: Array, b: Array, scale: float = 0.0) -> float:
     return difference / largest if largest else (0.0 if difference == 0 else np.inf)
 
 
+def _blockwise_error(a: Array, b: Array, scale: float) -> float:
+    """Return the relative error in float64, which needs memory for a block only."""
+    largest = max(
+        (float(np.abs(part).max()) for part in _finite_blocks(b)), default=0.0
+    )
+    scale = max(scale, largest)
+    pairs = zip(_blocks(a), _blocks(b), strict=True)
+    return max((relative_error(x, y, scale) for x, y in pairs), default=0.0)
+
+
+def _blocks(array: Array) -> Iterator[Array]:
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, BLOCK):
+        yield flat[start : start + BLOCK].astype(np.float64)
+
+
+def _finite_blocks(array: Array) -> Iterator[Array]:
+    for block in _blocks(array):
+        finite = block[np.isfinite(block)]
+        if finite.size:
+            yield finite
+
+
 @dataclass(frozen=True)
 class GradientErrors:
     """Errors of the gradients of parameters, by key.
@@ -110,7 +135,7 @@ class GradientErrors:
 
 
 def compare_gradients(
-    result: Mapping[str, Array],
+    found: Mapping[str, Array],
     expected: Mapping[str, Array],
     changed: Sequence[str] = (),
 ) -> GradientErrors:
@@ -119,21 +144,20 @@ def compare_gradients(
     Gradients below 1e-3 of the largest one of the model are measured against that, or
     rounding alone would count. Keys in ``changed`` are not compared.
     """
-    arrays = [np.abs(g).max() for g in expected.values() if g.size]
-    finite = [float(m) for m in arrays if np.isfinite(m)]
+    largest = [max(-g.min(), g.max()) for g in expected.values() if g.size]
+    finite = [float(m) for m in largest if np.isfinite(m)]
     scale = 1e-3 * max(finite, default=0.0)
     errors: dict[str, float] = {}
     for key, gradient in expected.items():
-        if key not in result or key in changed or result[key].shape != gradient.shape:
+        if key not in found or key in changed or found[key].shape != gradient.shape:
             continue
-        a, b = result[key].astype(np.float64), gradient.astype(np.float64)
-        errors[key] = relative_error(a, b, scale) if b.size else 0.0
+        errors[key] = _blockwise_error(found[key], gradient, scale)
     worst = max(errors, key=lambda key: errors[key], default="")
     return GradientErrors(
         errors.get(worst, 0.0),
         worst,
         len(errors),
-        tuple(sorted(expected.keys() - result.keys())),
+        tuple(sorted(expected.keys() - found.keys())),
         tuple(sorted(changed)),
     )
 

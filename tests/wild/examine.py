@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -284,9 +285,9 @@ class Examination:
         if expected.keys().isdisjoint(key for key, _ in self.model.parameters()):
             self.row.gradient = "none"  # the model, or the file, has no such parameter
             return
-        actual = self.generated.gradients(self._inputs(self.case.inputs))
+        found = self.generated.gradients(self._inputs(self.case.inputs))
         changed = self.row.changed_keys
-        result = compare_gradients(actual, expected, changed)
+        result = compare_gradients(found, expected, changed)
         self.row.gradient_error = result.error
         self.row.gradient_count = result.compared
         self.row.missing_keys = list(result.missing)
@@ -295,12 +296,12 @@ class Examination:
         elif is_right(result.error):
             self.row.gradient = "right"
         else:
-            self.row.gradient = self._explain(expected, actual, result)
+            self.row.gradient = self._explain(expected, found, result)
 
     def _explain(
         self,
         expected: dict[str, Array],
-        actual: dict[str, Array],
+        found: dict[str, Array],
         result: GradientErrors,
     ) -> str:
         """Return what to note of gradients that differ from PyTorch's.
@@ -308,16 +309,19 @@ class Examination:
         ONNX has no parameters that are folded, and nothing that stops gradients: there
         the exporter changes them.
         """
-        double = import_exported(self.exported.path, self.folder, "float64")
-        inputs = [as_double(array) for array in self._inputs(self.case.inputs)]
-        found64 = double.gradients(inputs)
         case, changed = self.case, self.row.changed_keys
-        reason = explain_difference(case, expected, actual, found64, changed)
+        derived = torch_results.derived_keys(
+            case.module, self.model, self.row.extra_keys
+        )
+        self.model = None  # its memory is needed
+        double = import_exported(self.exported.path, self.folder, "float64")
+        inputs = [as_double(array) for array in self._inputs(case.inputs)]
+        found64 = double.gradients(inputs)
+        slope = partial(double.slope, inputs)
+        reason = explain_difference(case, expected, found, found64, changed, slope)
         if reason == "rounding":
             return "right"
         if self.task.format.startswith("onnx"):
-            module, extra = case.module, self.row.extra_keys
-            derived = torch_results.derived_keys(module, self.model, extra)
             if derived:
                 key = derived[0]
                 return f"folded: {result.worst}, part of its gradient is that of {key}"
@@ -342,14 +346,14 @@ def root_cause(error: BaseException) -> BaseException:
 
 def describe_error(error: BaseException) -> str:
     """Return the class and message of an error, and where it was raised, shortened."""
-    path = ""
+    place = ""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     if trace is not None:
         code = trace.tb_frame.f_code
-        path = f" [{Path(code.co_filename).name}:{trace.tb_lineno}]"
+        place = f" [{Path(code.co_filename).name}:{trace.tb_lineno}]"
     text = re.sub(r"\x1b\[[0-9;]*m", "", f"{type(error).__name__}: {error}")
     if len(text) > CAUSE_LENGTH:
         text = f"{text[:CAUSE_LENGTH]} ..."
-    return text + path
+    return text + place

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import burn
 from burn.dtypes import is_float
 from burn.nn import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from tests.modules import import_file
 from tests.wild.compare import Array
-from tests.wild.torch_results import output_weights
+from tests.wild.torch_results import STEP, output_weights
 
 
 @dataclass(frozen=True)
@@ -43,18 +45,34 @@ class Generated:
         """Return the gradients of the scalar of ``torch_results.gradients`` by key."""
         model = self.load(burn.Autodiff(burn.Cpu()))
         keep_statistics(model)
+        found = self._scalar(model, arrays).backward()
+        boxes = [(k, b) for k, b in model.boxes() if isinstance(b, burn.Parameter)]
+        return {k: found[b].numpy() for k, b in boxes if b in found}
+
+    def slope(self, arrays: Sequence[Array], direction: Mapping[str, Array]) -> float:
+        """Return the derivative of that scalar along a direction of parameters.
+
+        It is a central difference, for modules that compute in float64.
+        """
+        model = self.load()
+        width = STEP / max(float(np.abs(step).max()) for step in direction.values())
+        boxes = {k: box for k, box in model.boxes() if k in direction}
+        values = {key: box.value.numpy().copy() for key, box in boxes.items()}
+        totals = []
+        for factor in (width, -width):
+            for key, box in boxes.items():
+                box.set(burn.tensor(values[key] + factor * direction[key]))
+            totals.append(float(self._scalar(model, arrays).numpy()))
+        return (totals[0] - totals[1]) / (2 * width)
+
+    def _scalar(self, model: Any, arrays: Sequence[Array]) -> Any:
         terms = []
         for position, tensor in enumerate(self._outputs(model, arrays)):
             if is_float(tensor.dtype):
                 weights = output_weights(position, tensor.shape)
                 factors = burn.tensor(weights.astype(tensor.dtype))
                 terms.append((tensor * factors).sum())
-        total = terms[0]
-        for term in terms[1:]:
-            total = total + term
-        result = total.backward()
-        boxes = [(k, b) for k, b in model.boxes() if isinstance(b, burn.Parameter)]
-        return {k: result[b].numpy() for k, b in boxes if b in result}
+        return sum(terms[1:], terms[0])
 
 
 def keep_statistics(model: Any) -> None:

@@ -88,6 +88,28 @@ def test_without_float64_small_differences_can_be_rounding() -> None:
         assert explain_difference(case, expected, actual, {}) == reason
 
 
+def test_a_lost_detach_of_a_model_in_float32_only() -> None:
+    """The finite difference is then that of the module."""
+
+    def single(x: Any, w: Any) -> Any:
+        if w.dtype != torch.float32:
+            raise RuntimeError("float32 only")
+        return x * w * w.detach()
+
+    case = Case(Function(single, [2.0, 3.0]), (torch.ones(2),))
+    expected = torch_results.gradients(case.module, case.inputs)
+    factors = torch_results.output_weights(0, (2,)).astype(np.float64)
+    right = 2 * factors * [2.0, 3.0]
+
+    def slope(direction: Any) -> float:
+        return float((direction["weight"] * right).sum())
+
+    for factor, reason in ((1.0, "detached"), (1.5, "")):
+        found = {"weight": factor * right}
+        args = (case, expected, found, found)
+        assert explain_difference(*args, slope64=slope) == reason
+
+
 def test_what_onnxruntime_refuses_is_no_miss(tmp_path: Path) -> None:
     from burn_ir import InvalidModel
     from tests.wild.entry import Entry, Task

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -20,9 +21,10 @@ UNCONFIRMED = 1e-2
 def explain_difference(
     case: Case,
     expected: Mapping[str, Array],
-    result: Mapping[str, Array],
+    found: Mapping[str, Array],
     found64: Mapping[str, Array],
     changed: Sequence[str] = (),
+    slope64: Callable[[Mapping[str, Array]], float] | None = None,
 ) -> str:
     """Return "rounding", "detached", or "" if the gradients of the module are wrong.
 
@@ -34,26 +36,42 @@ def explain_difference(
     They are detached if the module has the derivative of the outputs, by a finite
     difference in float64, and PyTorch does not: there is a ``detach``, a padding index
     or a function with a gradient of its own. Of a model that PyTorch cannot run in
-    float64, differences below ``UNCONFIRMED`` can be rounding.
+    float64, differences below ``UNCONFIRMED`` can be rounding, and ``slope64`` is the
+    finite difference, that of the module along a direction.
     """
-    error = compare_gradients(result, expected, changed).error
+    error = compare_gradients(found, expected, changed).error
     try:
         expected64 = torch_results.gradients64(case)
     except (RuntimeError, TypeError, ValueError):
         noise = torch_results.gradient_noise(case, expected)
-        return "rounding" if is_right(error, noise) and error < UNCONFIRMED else ""
+        if is_right(error, noise) and error < UNCONFIRMED:
+            return "rounding"
+        if slope64 is None:
+            return ""
+        return _detached(found64, expected, changed, slope64)
     if is_right(compare_gradients(found64, expected64, changed).error):
         noise = compare_gradients(expected, expected64, changed).error
         if not is_right(error, noise):
             noise = max(noise, torch_results.gradient_noise(case, expected))
         return "rounding" if is_right(error, noise) else ""
+    slope = partial(torch_results.slope64, case)
+    return _detached(found, expected64, changed, slope)
+
+
+def _detached(
+    found: Mapping[str, Array],
+    expected: Mapping[str, Array],
+    changed: Sequence[str],
+    slope64: Callable[[Mapping[str, Array]], float],
+) -> str:
+    """Return "detached" if ``found`` is the derivative and ``expected`` is not."""
     direction = {
-        key: result[key].astype(np.float64) - gradient
-        for key, gradient in expected64.items()
-        if key in result and key not in changed and result[key].shape == gradient.shape
+        key: found[key].astype(np.float64) - gradient
+        for key, gradient in expected.items()
+        if key in found and key not in changed and found[key].shape == gradient.shape
     }
-    slope = torch_results.slope64(case, direction)
-    ours, theirs = _along(result, direction), _along(expected64, direction)
+    slope = slope64(direction)
+    ours, theirs = _along(found, direction), _along(expected, direction)
     is_derivative = abs(slope - ours) <= CONFIRMED * abs(ours - theirs)
     return "detached" if is_derivative else ""
 

@@ -2,6 +2,7 @@
 
 ====  =======================================
 0     done
+1     a check or a comparison failed
 2     wrong usage, or an output that is refused
 3     the input cannot be read as a model
 4     the model uses what is not supported
@@ -14,16 +15,16 @@
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from burn_import.cli.answer import Answer
 from burn_import.cli.choices import choices, options_of
 from burn_import.cli.report import Report
 from burn_import.collector import uncollected
@@ -34,11 +35,34 @@ if TYPE_CHECKING:
     from burn.record import Precision
 
 
+#: Commands that are loaded when they are called, by the module of each.
+LAZY = {
+    "check": "inspecting",
+    "doctor": "inspecting",
+    "export": "exporting",
+    "inspect": "inspecting",
+    "ops": "inspecting",
+    "update": "exporting",
+    "verify": "verifying",
+    "weights": "inspecting",
+}
+
+
 class DefaultGroup(click.Group):
     """A group whose command ``import`` need not be written."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *LAZY})
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name in LAZY:
+            module = import_module(f"burn_import.cli.{LAZY[name]}")
+            command: click.Command = getattr(module, f"{name}_command")
+            return command
+        return super().get_command(ctx, name)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own = {"--version", "-v", "--help", *self.commands}
+        own = {"--version", "-v", "--help", *self.commands, *LAZY}
         if args and args[0] not in own:
             args = ["import", *args]
         return super().parse_args(ctx, args)
@@ -131,11 +155,11 @@ def import_command(
     if precision is not None and record is None:
         raise click.UsageError("expected a record as output, to have a precision")
     report = Report(style or "text", str(model))
-    with _Answer(report, verbose) as answer, _current_directory(options.operators):
+    with Answer(report, verbose) as answer, _current_directory(options.operators):
         if output is not None:  # before the work
-            from burn_import.output import check_directory
+            from burn_import.output import make_parent
 
-            check_directory(output)
+            make_parent(output, dry_run=dry_run)
         if record is not None:
             from burn_import.weights import convert
 
@@ -219,70 +243,6 @@ def _is_class_name(name: str) -> bool:
     import keyword
 
     return name.isidentifier() and name.isascii() and not keyword.iskeyword(name)
-
-
-class _Answer:
-    """Converter of exceptions to a report and an exit code."""
-
-    def __init__(self, report: Report, verbose: bool) -> None:
-        self.report = report
-        self.verbose = verbose
-        self.code = 0
-
-    def __enter__(self) -> _Answer:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
-        if error is None:
-            return True
-        if isinstance(error, click.exceptions.Exit | click.ClickException | SystemExit):
-            return False
-        self.code = _code(error)
-        if self.code == 130:
-            self.report.failure("interrupted", self.code)
-        elif self.code == 70:
-            self._internal(error)
-        else:
-            self.report.problems(error, self.code)
-        return True
-
-    def _internal(self, error: BaseException) -> None:
-        if self.verbose:
-            traceback.print_exception(error, file=sys.stderr)
-        from burn_import.internal import InternalError, internal
-
-        described = error if isinstance(error, InternalError) else internal(error)
-        self.report.failure(
-            f"{self.report.model}: internal error: {described}; this is a defect of "
-            f"burn-import {VERSION}, please report it with the model"
-            + ("" if self.verbose else " and the output of -v"),
-            self.code,
-        )
-
-
-def _code(error: BaseException) -> int:
-    if isinstance(error, KeyboardInterrupt | click.Abort):
-        return 130
-    from burn.record import RecordError
-    from burn_import.output import OutputRefused
-    from burn_import.transform import WrongOptions
-    from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
-
-    table: tuple[tuple[type[BaseException], int], ...] = (
-        (OutputRefused, 2),
-        (WrongOptions, 2),
-        (UnreadableFile, 3),
-        (UnsupportedModel, 4),
-        (RecordError, 4),  # a dtype that records cannot hold
-        (InvalidModel, 5),
-        (OSError, 2),
-    )
-    return next((code for kind, code in table if isinstance(error, kind)), 70)
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -51,6 +51,7 @@ from burn_import.passes.recurrent.recurrent import recurrent
 from burn_import.passes.recurrent.recurrent_cells import recurrent_cells
 from burn_import.passes.shapes.compose_movements import movements
 from burn_import.passes.shapes.einsum import einsum
+from burn_import.passes.shapes.growing_concats import growing_concats
 from burn_import.passes.shapes.implicit_broadcast import expansions
 from burn_import.passes.shapes.pixel_shuffle import pixel_shuffle
 from burn_import.passes.shapes.reductions import reductions
@@ -75,6 +76,7 @@ PASSES: tuple[Pass, ...] = (
     turns,
     movements,
     repetitions,
+    growing_concats,
     strided_views,
     expansions,
     layer_norm,

@@ -105,14 +105,18 @@ def _ladder(flat: Array) -> str:
     """Return a noun for numbers in geometric progression.
 
     Those of rotary embedding start at 1, or less if positions are scaled; those that
-    ALiBi multiplies distances by start at the part itself.
+    ALiBi multiplies distances by start at the ratio itself. Any two numbers are a
+    progression: two frequencies are 1 and a small one.
     """
     if not 0 < flat[-1] < flat[0] <= 1 or not (flat > 0).all():
         return ""
     steps = flat[1:].astype(np.float64) / flat[:-1]
     if not np.allclose(steps, steps[0], rtol=1e-4):
         return ""
-    return "slopes" if np.isclose(steps[0], flat[0]) else "inv_freq"
+    if np.isclose(steps[0], flat[0]):
+        return "slopes"
+    is_pair = flat.size == 2
+    return "" if is_pair and not (flat[0] == 1 and flat[1] < 0.1) else "inv_freq"
 
 
 def is_sinusoid(array: Array) -> bool:

@@ -14,6 +14,7 @@ from burn_import.provenance.trainable import is_learned
 from burn_import.rewriting.arrays import core
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
+from burn_ir.names import free_name
 from burn_ir.ops.support import known_ints
 from burn_ir.types import Array, Type
 
@@ -135,10 +136,7 @@ class Dataflow:
 
     def fresh(self, name: str) -> str:
         """A name for a new value, made from ``name``; the same in every run."""
-        while (
-            name in self.graph.types or name in self.graph.constants or name in self.new
-        ):
-            name += "_"
+        name = free_name(name, self.graph.types, self.graph.constants, self.new)
         self.new.add(name)
         return name
 

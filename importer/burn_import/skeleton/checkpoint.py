@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from burn.dtypes import is_float
 from burn.record.errors import shown
 from burn_import.codegen.module.module import Source
+from burn_import.file_kinds import described
 from burn_import.foreign import EXPORT
 from burn_import.options import Options
 from burn_import.skeleton.source import skeleton
-from burn_import.sources import kind_of
 from burn_import.tracing.identifiers import camel
 from burn_import.transform import WrongOptions
 from burn_import.weights import arrays_of
@@ -92,7 +92,7 @@ def _check(options: Options) -> None:
 def _check_checkpoint(checkpoint: Checkpoint) -> None:
     """Return if the file holds the weights of one model."""
     if not checkpoint:
-        kind = kind_of(checkpoint.path) or "file of weights"
+        kind = described(checkpoint.path) or "file of weights"
         left = _left_out(checkpoint)
         raise UnsupportedModel(
             f"{checkpoint.path.name}: this is a {kind} that holds no tensors"

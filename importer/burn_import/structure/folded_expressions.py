@@ -21,6 +21,7 @@ from burn_import.rewriting.graphs import apply_with_bodies, value_names, with_no
 from burn_ir.error_context import error_context
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer
+from burn_ir.names import free_name
 from burn_ir.ops.shape import Reshape, Transpose
 from burn_ir.types import Array
 
@@ -139,9 +140,7 @@ class _Derivations:
 
     def fresh(self, name: str) -> str:
         """Return a name for a value that stands for ``name``."""
-        name += ".value"
-        while name in self.taken or name in self.graph.constants:
-            name += "_"
+        name = free_name(f"{name}.value", self.taken, self.graph.constants)
         self.taken.add(name)
         self.inserted.add(name)
         return name
@@ -166,7 +165,7 @@ def is_derived(graph: Graph, name: str) -> bool:
 
 
 def is_persistent(graph: Graph, constant: str) -> bool:
-    """Whether a stored array is in the ``state_dict``, as far as the file tells.
+    """Return whether a stored array is in the ``state_dict``, as far as the file tells.
 
     Programs list what is: neither buffers that the author excluded, nor tensors that
     ``forward`` makes. What depends on a parameter stays, so that no record of others

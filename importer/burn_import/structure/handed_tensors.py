@@ -16,6 +16,7 @@ from burn_import.structure.folded_expressions import (
 from burn_import.structure.listed_tensors import home_of
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer
+from burn_ir.names import free_name
 from burn_ir.ops.shape import Identity
 
 
@@ -78,9 +79,7 @@ class _HandingDown:
         return name
 
     def _handing(self, node: Node, name: str, around: Path) -> Node:
-        value = f"{name}.handed"
-        while value in self.taken or value in self.graph.constants:
-            value += "_"
+        value = free_name(f"{name}.handed", self.taken, self.graph.constants)
         self.taken.add(value)
         self.values[name, around] = value
         depth = len(around)
@@ -89,7 +88,7 @@ class _HandingDown:
 
 
 def is_within(home: Path, scope: Path) -> bool:
-    """Whether a module is at ``scope`` or inside of it, as far as names tell.
+    """Return whether a module is at ``scope`` or inside of it, as far as names tell.
 
     Scopes may leave out what is around the whole model.
     """

@@ -21,15 +21,15 @@ from burn_import.structure.folded_expressions import layer_constants
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer
+from burn_ir.names import free_name
 from burn_ir.op import Op
 from burn_ir.ops.cast import Cast
 from burn_ir.ops.creation import ConstantOfShape, Range
 from burn_ir.ops.ordering import Trilu
 from burn_ir.ops.shape import Expand, Identity, Reshape
-from burn_ir.ops.support import ELEMENT_TYPES
+from burn_ir.ops.support import ELEMENT_NUMBERS
 from burn_ir.types import Array
 
-_NUMBERS = {dtype: number for number, dtype in ELEMENT_TYPES.items()}
 #: An operator and its operands after the value of the step before it.
 _Step = tuple[Op, tuple[str, ...]]
 
@@ -93,9 +93,7 @@ class _Literals:
 
     def fresh(self, name: str) -> str:
         """Return a name for a value that stands for ``name``."""
-        name += ".made"
-        while name in self.taken or name in self.graph.constants:
-            name += "_"
+        name = free_name(f"{name}.made", self.taken, self.graph.constants)
         self.taken.add(name)
         self.graph.constants.made.add(name)
         return name
@@ -168,7 +166,7 @@ def _counted(graph: Graph, array: Array) -> Iterator[_Step]:
     bounds = [literal(graph, f"int64({n})", np.array(n)) for n in (start, stop, step)]
     yield Range(), tuple(bounds)
     if array.dtype != np.int64:
-        yield Cast(_NUMBERS[array.dtype]), ()
+        yield Cast(ELEMENT_NUMBERS[array.dtype]), ()
     if array.ndim > 1:
         yield Reshape(), (integers(graph, list(array.shape)),)
 

@@ -21,6 +21,7 @@ from burn_import.provenance.weight_owners import (
     is_dotted,
     original,
 )
+from burn_import.structure.layer_nouns import LayerNouns
 from burn_import.structure.listed_tensors import reader_of
 from burn_import.structure.numeric_segments import joined, without_false_lists
 from burn_import.tracing.identifiers import identifier, snake
@@ -107,6 +108,7 @@ class _Placing:
         self.above: Path = ()
         self.above = self._wrapper()
         self.homes = Homes(graph, self._layers(), self._scope_told)
+        self.nouns = LayerNouns(graph)
         self._drop_functions()
         self._claim_told()
 
@@ -343,7 +345,7 @@ class _Placing:
         scope = self._scope(node)
         for inner in self._inside(node):
             if id(inner) in self.weights and id(inner) not in self.node_paths.layers:
-                self._claim(inner, (*scope, snake(inner.op.onnx, "layer")))
+                self._claim(inner, (*scope, self.nouns.noun(inner)))
         self.node_paths.scopes[id(node)] = scope
         self.scope_of.update(dict.fromkeys(filter(None, node.outputs), scope))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from burn.dtypes import is_float
+from burn_import.provenance.operator_scopes import with_layer_scopes
 from burn_import.provenance.path_segments import Path, clean
 from burn_import.provenance.weight_owners import is_dotted, original
 from burn_import.rewriting.arrays import same_view
@@ -31,11 +32,13 @@ from burn_ir.ops.control import If
 
 #: The bodies of an ``If`` that hold more nodes than this become modules.
 LONG_BODIES = 12
+#: A scope without weights that has more results than this is no module.
+MOST_RESULTS = 4
 
 
 def recover(graph: Graph, class_name: str) -> Tree:
     """The module tree of ``graph``, whose root is called ``class_name``."""
-    root = whole_part(graph, (), class_name)
+    root = whole_part(with_layer_scopes(graph), (), class_name)
     hold_states(root)
     reach_inside(root)
     hold_unread(root)
@@ -134,14 +137,42 @@ class _Recovery:
         single = {path[:-1] for path in self.layers.values()} | self._scaling()
         single &= self._fed()
         lists = self._lists()
-        return {
-            scope
-            for scope, count in own.items()
-            if (count > 1 or scope in single)
-            and scope not in numbered
-            and (weights.get(scope) or count > 4 or scope in single)
-            and all(s.isdigit() or scope[:n] not in lists for n, s in enumerate(scope))
-        } - self._containers(own)
+        return (
+            {
+                scope
+                for scope, count in own.items()
+                if (count > 1 or scope in single)
+                and scope not in numbered
+                and (weights.get(scope) or count > 4 or scope in single)
+                and all(
+                    s.isdigit() or scope[:n] not in lists for n, s in enumerate(scope)
+                )
+            }
+            - self._containers(own)
+            - self._with_many_results(set(own) - set(weights))
+        )
+
+    def _with_many_results(self, scopes: Collection[Path]) -> set[Path]:
+        """Return those of ``scopes`` with more results than a function should have.
+
+        A module without weights that is called again runs in one scope each time.
+        """
+        results: dict[Path, int] = {}
+        for node in self.graph.nodes:
+            path = self.scopes[id(node)]
+            for length in range(1, len(path) + 1):
+                if path[:length] in scopes and self._is_read_outside(
+                    node, path[:length]
+                ):
+                    results[path[:length]] = results.get(path[:length], 0) + 1
+        return {scope for scope, count in results.items() if count > MOST_RESULTS}
+
+    def _is_read_outside(self, node: Node, scope: Path) -> bool:
+        """Return whether a node outside of ``scope`` reads a result of ``node``."""
+        readers = [
+            one for name in node.outputs for one in self.users.get(name or "", ())
+        ]
+        return any(self.scopes[id(n)][: len(scope)] != scope for n in readers)
 
     def _lists(self) -> set[Path]:
         """Return the paths that hold layers, or modules with layers, by numbers."""

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from burn_import.provenance.path_segments import Path
+from burn_import.structure.layer_nouns import LayerNouns
 from burn_import.structure.module_paths import Places
 from burn_import.structure.shared_classes import kind_of_constant, op_key
-from burn_import.tracing.identifiers import snake
 from burn_ir.graph import Graph, Node
 
 #: A block has at least so many layers.
@@ -53,20 +53,20 @@ def with_blocks(graph: Graph, node_paths: Places) -> Places:
             start = repeat.start + block * repeat.length
             nodes = run.nodes[start : start + repeat.length]
             scopes.update((id(node), scope) for node in nodes)
-            layers.update(_named(nodes, scope, node_paths))
+            layers.update(_named(nodes, scope, node_paths, run.nouns))
     rest = [node for node in graph.nodes if not scopes[id(node)]]
-    layers.update(_named(rest, (), node_paths))
+    layers.update(_named(rest, (), node_paths, run.nouns))
     return Places(layers, scopes)
 
 
 def _named(
-    nodes: Sequence[Node], scope: Path, node_paths: Places
+    nodes: Sequence[Node], scope: Path, node_paths: Places, nouns: LayerNouns
 ) -> Iterator[tuple[int, Path]]:
     """The paths of the layers among the nodes of a block, numbered within it."""
     numbers: Counter[str] = Counter()
     for node in nodes:
         if id(node) in node_paths.layers:
-            name = snake(node.op.onnx, "layer")
+            name = nouns.noun(node)
             numbers[name] += 1
             number = f"_{numbers[name]}" if numbers[name] > 1 else ""
             yield id(node), (*scope, name + number)
@@ -118,6 +118,7 @@ class _Repeats:
     def __init__(self, graph: Graph, node_paths: Places) -> None:
         self.graph = graph
         self.node_paths = node_paths
+        self.nouns = LayerNouns(graph)
         self.nodes = _layers_last(graph, node_paths)
         self.maker = {
             name: position
@@ -132,15 +133,13 @@ class _Repeats:
         self.crossing = self._crossing()
 
     def nameless(self) -> bool:
-        """Whether every layer is called after its operator, and one only once."""
+        """Whether every layer is called after its operator or role, each one once."""
         layers = self.node_paths.layers
         paths = list(layers.values())
         here = [node for node in self.nodes if id(node) in layers]
         made_up = all(
             len(layers[id(node)]) == 1
-            and re.fullmatch(
-                rf"{snake(node.op.onnx, 'layer')}(_\d+)?", layers[id(node)][0]
-            )
+            and re.fullmatch(rf"{self.nouns.noun(node)}(_\d+)?", layers[id(node)][0])
             for node in here
         )
         flat = not any(self.node_paths.scopes.values())

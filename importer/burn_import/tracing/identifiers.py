@@ -7,7 +7,6 @@ import keyword
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
 from itertools import accumulate
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from burn.dtypes import DType, bool_, name_of
 from burn_import.tracing.constructor_numbers import Given
+from burn_ir.names import UniqueNames
 
 #: Names that generated source uses itself.
 RESERVED = frozenset(
@@ -57,10 +57,27 @@ def attribute(text: str, default: str = "part") -> str:
 
 
 def _plain(text: str, default: str) -> str:
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    word = re.sub(r"[^0-9a-zA-Z]+", "_", plain).strip("_")[:_MAX_LENGTH].rstrip("_")
-    if not word:
-        word = default
+    word = re.sub(r"[^0-9a-zA-Z]+", "_", _in_latin(text)).strip("_")
+    return _beginning(word[:_MAX_LENGTH].rstrip("_"), default)
+
+
+def symbol_name(text: str, default: str) -> str:
+    """``text`` as the name of a module or dimension: an identifier, but no keyword.
+
+    Unlike other identifiers it may be a builtin, and keeps its underscores.
+    """
+    word = re.sub(r"\W+", "_", _in_latin(text), flags=re.ASCII).strip("_")
+    word = _beginning(word, default)
+    return f"{word}_" if keyword.iskeyword(word) else word
+
+
+def _in_latin(text: str) -> str:
+    return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+
+
+def _beginning(word: str, default: str) -> str:
+    """``word`` with a letter in front."""
+    word = word or default
     return f"{default}_{word}" if word[0].isdigit() else word
 
 
@@ -93,24 +110,13 @@ def plural(name: str) -> str:
     return f"all_{name}" if name.endswith("s") else identifier(f"{name}s")
 
 
-class Namespace:
-    """Identifiers that are unique in one function or class."""
+class Namespace(UniqueNames):
+    """Identifiers that are unique in one function or class: ``name``, ``name2``, ..."""
 
-    def __init__(self, taken: Iterable[str] = ()) -> None:
-        self.taken = set(taken)
-        self.numbers: dict[str, int] = {}  # the last one given to a name
-
-    def unique(self, name: str) -> str:
-        """``name``, or ``name2``, ``name3``, ... if it is taken; then it is taken."""
-        result, number = name, self.numbers.get(name, 1)
-        while result in self.taken:
-            number += 1
-            joint = "V" if name[0].isupper() else "_"  # CapWords have no underscore
-            joint = joint if name[-1].isdigit() else ""
-            result = f"{name}{joint}{number}"
-        self.numbers[name] = number
-        self.taken.add(result)
-        return result
+    def joint(self, name: str) -> str:
+        """Return what stands between an identifier and its number, if anything."""
+        joint = "V" if name[0].isupper() else "_"  # CapWords have no underscore
+        return joint if name[-1].isdigit() else ""
 
 
 def dtype_source(dtype: DType) -> str:

@@ -98,8 +98,9 @@ class Choice:
 class Members:
     """Modules of the list at ``path`` that the rounds of a loop take in turn.
 
-    They are those from ``start`` to before ``stop``, of ``count``. In the body, the
-    calls of the first one stand for those of each.
+    They are those from ``start`` to before ``stop``, of ``count``, which is 0 if the
+    list is one of several of different lengths. In the body, the calls of the first one
+    stand for those of each.
     """
 
     path: tuple[str, ...]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from burn_import.frontends.onnx.dims import identifier
+from burn_import.tracing.identifiers import symbol_name
 from burn_import.transform.errors import WrongOptions, unknown
 from burn_import.transform.sizes import Sizes
 from burn_ir.dim import Dim, Poly, symbol, symbols
 from burn_ir.errors import Problem
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer
+from burn_ir.names import free_name
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Type
 
@@ -148,8 +149,10 @@ def _open_types(graph: Graph, inputs: Mapping[str, str]) -> dict[str, Type]:
     for name, called in inputs.items():
         for axis, dim in enumerate(types[name].shape or ()):
             if not plain.issuperset(symbols(dim)) and dim not in names:
-                base = identifier(called[:40], "value")
-                names[dim] = symbol(_free(f"{base}_dim_{axis}", taken))
+                base = symbol_name(called[:40], "value")
+                extent = free_name(f"{base}_dim_{axis}", taken)
+                taken.add(extent)
+                names[dim] = symbol(extent)
     return {
         name: (
             value_type
@@ -160,13 +163,6 @@ def _open_types(graph: Graph, inputs: Mapping[str, str]) -> dict[str, Type]:
         )
         for name, value_type in types.items()
     }
-
-
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name = f"{name}_"
-    taken.add(name)
-    return name
 
 
 class _Cutting:

@@ -19,7 +19,7 @@ from burn_ir.graph import Constants, Graph, Node
 from burn_ir.infer import bind_bodies, infer, infer_op
 from burn_ir.op import Op
 from burn_ir.ops.cast import Cast
-from burn_ir.ops.support import ELEMENT_TYPES
+from burn_ir.ops.support import ELEMENT_NUMBERS, ELEMENT_TYPES
 from burn_ir.types import Type
 
 #: The dtypes that become another one. Those of 8 bits and fewer are storage.
@@ -38,7 +38,6 @@ EXACT: Mapping[str, Sequence[int]] = {
 EXACT_DOMAINS = frozenset({"ai.onnx.ml"})
 #: Attributes that hold the number of a dtype.
 NUMBERED = frozenset({"to", "dtype", "output_datatype", "output_dtype"})
-NUMBERS = {dtype: number for number, dtype in ELEMENT_TYPES.items()}
 
 
 def in_precision(graph: Graph, name: str) -> Graph:
@@ -117,7 +116,7 @@ class _Conversion:
             if types[name].dtype != result.dtype and kind_of(result) == "tensor":
                 outputs[position] = f"{name}_{dtypes.name_of(result.dtype)}"
                 types[outputs[position] or ""] = result
-                cast = Cast(NUMBERS[self.target])
+                cast = Cast(ELEMENT_NUMBERS[self.target])
                 after.append(_beside(node, cast, outputs[position], name))
         converted = replace(node, op=op, inputs=tuple(inputs), outputs=tuple(outputs))
         return [*before, converted, *after]
@@ -137,7 +136,7 @@ class _Conversion:
             return name
         exact = f"{name}_float32"
         if exact not in types:
-            cast = _beside(node, Cast(NUMBERS[dtypes.float32]), name, exact)
+            cast = _beside(node, Cast(ELEMENT_NUMBERS[dtypes.float32]), name, exact)
             before.append(cast)
         types[exact] = types[name].with_dtype(dtypes.float32)
         return exact
@@ -164,7 +163,7 @@ class _Conversion:
             kind = ELEMENT_TYPES.get(value) if one.name in NUMBERED else None
             # NumPy takes None for float64: no number is no dtype.
             if kind is not None and kind in KINDS:
-                new[one.name] = NUMBERS[self.target]
+                new[one.name] = ELEMENT_NUMBERS[self.target]
             elif isinstance(value, np.ndarray) and value.dtype in KINDS:
                 new[one.name] = rounded(value, self.target)
         return op.with_attrs(**new) if new else op

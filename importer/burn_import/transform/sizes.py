@@ -10,10 +10,10 @@ from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.cast import Cast
 from burn_ir.ops.shape import Concat, Reshape, Shape
-from burn_ir.ops.support import ELEMENT_TYPES
+from burn_ir.ops.support import ELEMENT_NUMBERS
 from burn_ir.types import Type
 
-_INT64 = next(n for n, dtype in ELEMENT_TYPES.items() if dtype == np.int64)
+_INT64 = ELEMENT_NUMBERS[np.dtype("int64")]
 
 
 class Sizes:
@@ -47,7 +47,7 @@ class Sizes:
         shape = self.number(f"{name}_shape", *contents.shape)
         nodes.append(Node(Reshape(), (joined, shape), (shaped,)))
         dtype = self.graph.types[name].dtype
-        to = next(n for n, listed in ELEMENT_TYPES.items() if listed == dtype)
+        to = ELEMENT_NUMBERS[dtype]
         return [*nodes, Node(Cast(to), (shaped,), (name,))]
 
     def source_of(self, dim: Dim) -> tuple[str, int] | None:

@@ -244,17 +244,20 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
 
     def lower(self, x: Value, weight: Value, bias: Value = None) -> Value:
         terms = () if bias is None else (bias,)
-        if self._decides_late(x):
+        if self._decides_late(x, weight):
             return self._to_size(x, weight, *terms)
         options = self.options(x.shape, weight.shape)
         return ops.conv_transpose(x, weight, *terms, **options)
 
-    def _decides_late(self, x: Value) -> bool:
+    def _decides_late(self, x: Value, weight: Value) -> bool:
         """Whether the padding depends on extents that only the run tells."""
         if self.output_shape is None and not self.auto_pad.startswith("SAME"):
             return False
-        dims = shape_of(x)
-        return dims is None or not all(isinstance(n, int) for n in dims[2:])
+        shapes = [shape_of(operand) for operand in (x, weight)]
+        return any(
+            dims is None or not all(isinstance(n, int) for n in dims[2:])
+            for dims in shapes
+        )
 
     def _to_size(self, x: Value, weight: Value, *terms: Value) -> Value:
         wins = self.geometry(tuple(weight.shape))

@@ -10,7 +10,7 @@ from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.norm import check_vectors
-from burn_ir.types import broadcast
+from burn_ir.ops.shape import equal_dims
 
 
 class Loss:
@@ -40,6 +40,7 @@ class Loss:
             raise InvalidOperand(f"expected integer targets, got {target.name}")
         if weight is not None:
             same_dtype(x, weight)
+        shape = target.shape
         if x.shape is not None:
             if x.rank < 2:
                 raise InvalidOperand(f"expected classes on axis 1, got {x.name}")
@@ -48,16 +49,11 @@ class Loss:
                 raise InvalidOperand(
                     f"expected targets of rank {x.rank - 1}, got {target.name}"
                 )
+            rows = x.with_shape((x.shape[0], *x.shape[2:]))
+            shape = equal_dims([rows] if shape is None else [rows, target])
         if self.reduction != "none":
             return Type(x.dtype, ())
-        if x.shape is None:
-            return x.with_shape(target.shape)
-        return x.with_shape(
-            broadcast(
-                x.with_shape((x.shape[0], *x.shape[2:])),
-                target if target.shape is not None else x.with_shape(()),
-            )
-        )
+        return x.with_shape(shape)
 
 
 @operator

@@ -231,7 +231,7 @@ class Concat(Op, onnx="Concat", versions=(1, 4, 11, 13)):
             shown = " and ".join(x.name for x in inputs)
             raise InvalidOperand(f"expected inputs of one rank, got {shown}")
         (axis,) = shaped[0].axes(self.axis)
-        dims = list(_equal_dims(shaped, axis))
+        dims = list(equal_dims(shaped, axis))
         dims[axis] = (
             sum(x.dims[axis] for x in shaped)
             if len(shaped) == len(inputs)
@@ -245,8 +245,12 @@ class Concat(Op, onnx="Concat", versions=(1, 4, 11, 13)):
         return ops.concat(list(inputs), axis=self.axis)
 
 
-def _equal_dims(types: Sequence[Type], free: int) -> tuple[Dim, ...]:
-    """The shape that all types have but for the axis ``free``."""
+def equal_dims(types: Sequence[Type], free: int | None = None) -> tuple[Dim, ...]:
+    """The shape that all types have but for the axis ``free``.
+
+    Raises:
+        InvalidOperand: they have different shapes.
+    """
     shape: list[Dim] = []
     for axis, dims in enumerate(zip(*(t.dims for t in types), strict=True)):
         numbers = {d for d in dims if isinstance(d, int)}

@@ -44,6 +44,11 @@ ELEMENT_TYPES: dict[int, DType] = {
     26: dtypes.int2,
 }
 
+#: The number of each dtype, the inverse of ``ELEMENT_TYPES``.
+ELEMENT_NUMBERS: dict[DType, int] = {
+    dtype: number for number, dtype in ELEMENT_TYPES.items()
+}
+
 #: The most extents that one operator gives: sizes of parts, or axes.
 MOST_DIMS = 4096
 

@@ -237,6 +237,13 @@ class Gradients(Mapping[Any, Tensor]):
     def __len__(self) -> int:
         return len(self._found)
 
+    def by_name(self, module: Any) -> dict[str, Tensor]:
+        """The gradients of the parameters of ``module``, by path.
+
+        Parameters that the loss does not depend on, as frozen ones, are left out.
+        """
+        return {path: self[box] for path, box in module.parameters() if box in self}
+
 
 def _key(key: Any) -> Any:
     if type(key) is Tensor:
@@ -244,14 +251,18 @@ def _key(key: Any) -> Any:
     return key
 
 
-def backward(tensor: Tensor) -> Gradients:
-    """Gradients of a scalar tensor with respect to every leaf it depends on.
+def backward(tensor: Tensor, gradient: Tensor | None = None) -> Gradients:
+    """Gradients of a tensor with respect to every leaf it depends on.
+
+    ``gradient`` [as the tensor] is what each element counts; without it there is one
+    element, which counts 1.
 
     Raises:
         TypeError: its backend does not track gradients.
-        ValueError: it has more than one element, or depends on no leaf.
+        ValueError: it has more than one element and there is no ``gradient``, that has
+            another shape or dtype, or the tensor depends on no leaf.
     """
-    gradients = gradients_of(tensor)
+    gradients = gradients_of(tensor, gradient)
     if not isinstance(tensor.node, Node):
         raise ValueError(
             f"the loss depends on no parameter on {tensor.backend}, and on no tensor "
@@ -260,7 +271,7 @@ def backward(tensor: Tensor) -> Gradients:
     return gradients
 
 
-def gradients_of(tensor: Tensor) -> Gradients:
+def gradients_of(tensor: Tensor, gradient: Tensor | None = None) -> Gradients:
     """As :func:`backward`; empty where ``tensor`` depends on no leaf."""
     root = tensor.node
     if not isinstance(tensor.backend, Autodiff):
@@ -268,17 +279,34 @@ def gradients_of(tensor: Tensor) -> Gradients:
             f"expected a tensor on an Autodiff backend, got one on {tensor.backend}; "
             "load the model with backend=Autodiff(Cpu())"
         )
-    if tensor.size != 1:
-        raise ValueError(f"expected one element, got {list(tensor.shape)}; take a mean")
+    seed = _seed(tensor, tensor.backend.inner, gradient)
     if not isinstance(root, Node):
         return Gradients({})
-    inner = tensor.backend.inner
-    seed = Tensor(inner.from_numpy(np.ones(tensor.shape, tensor.dtype)), inner)
     token = _IN_BACKWARD.set(True)
     try:
         return Gradients(_sweep(root, seed))
     finally:
         _IN_BACKWARD.reset(token)
+
+
+def _seed(tensor: Tensor, inner: Backend, gradient: Tensor | None) -> Tensor:
+    """The gradient that :func:`backward` starts from, on the backend below."""
+    if gradient is None:
+        if tensor.size != 1:
+            raise ValueError(
+                f"expected one element, got {list(tensor.shape)}; take a mean, or give "
+                "the gradient of each element"
+            )
+        return Tensor(inner.from_numpy(np.ones(tensor.shape, tensor.dtype)), inner)
+    if (gradient.shape, gradient.dtype) != (tensor.shape, tensor.dtype):
+        raise ValueError(
+            f"expected a gradient {tensor.dtype}{list(tensor.shape)}, "
+            f"got {gradient.dtype}{list(gradient.shape)}"
+        )
+    if gradient.backend is tensor.backend:
+        seed: Tensor = gradient.data
+        return seed
+    return gradient
 
 
 def _sweep(root: Node, seed: Tensor) -> dict[Any, Tensor]:

@@ -28,6 +28,8 @@ from burn.nn.embedding import Embedding as Embedding
 from burn.nn.init import buffer as buffer, parameter as parameter
 from burn.nn.inputs import InputError as InputError, check_inputs as check_inputs
 from burn.nn.linear import Conv1D as Conv1D, Linear as Linear
+from burn.nn.lora import lora as lora, merge_lora as merge_lora
+from burn.nn.modes import inference as inference
 from burn.nn.module import (
     Module as Module,
     ModuleList as ModuleList,

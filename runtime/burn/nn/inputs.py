@@ -40,6 +40,8 @@ def check_inputs(**types: str) -> Callable[[Method[S, P, R]], Method[S, P, R]]:
     ``"list[T]"`` declares a list, ``"dict[K, V]"`` a dict, and ``"T | None"`` an input
     that may be None, as does a parameter whose default is None.
 
+    The types are the attribute ``input_types`` of the method, for tools.
+
     The method raises ``InputError`` if an input is no tensor, or has another dtype,
     rank or extent. The message has a line for each such input.
 
@@ -62,6 +64,7 @@ def check_inputs(**types: str) -> Callable[[Method[S, P, R]], Method[S, P, R]]:
                     _refuse(type(self).__name__, kinds, args, kwargs)
             return function(self, *args, **kwargs)
 
+        call.input_types = dict(types)  # type: ignore[attr-defined]
         return call
 
     return declare

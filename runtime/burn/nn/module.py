@@ -11,6 +11,7 @@ import numpy as np
 
 from burn.backend.base import Backend
 from burn.box import Box, Parameter
+from burn.nn.patterns import selected
 from burn.store import Held, Store, WeightsError as WeightsError, fit
 from burn.tensor import Tensor
 
@@ -136,8 +137,33 @@ class Module:
             boxes.update({b: None for _, b in module.children() if isinstance(b, Box)})
         return list(boxes)
 
+    def freeze(self, pattern: str = "*") -> Self:
+        """This module with the parameters whose paths match as constants of the tape.
+
+        ``pattern`` is one of :mod:`fnmatch`, and also matches what is below a path.
+        Statistics of norms are still updated while the module is in training.
+
+        Raises:
+            ValueError: no parameter matches.
+        """
+        return self._require_grad(pattern, False)
+
+    def unfreeze(self, pattern: str = "*") -> Self:
+        """This module with the parameters whose paths match trained again.
+
+        Raises:
+            ValueError: no parameter matches.
+        """
+        return self._require_grad(pattern, True)
+
+    def _require_grad(self, pattern: str, wanted: bool) -> Self:
+        parameters = dict(self.parameters())
+        for path in selected(parameters, pattern):
+            parameters[path].requires_grad = wanted
+        return self
+
     def num_parameters(self) -> int:
-        """The number of trainable elements."""
+        """The number of elements of all parameters, frozen ones as well."""
         return sum(
             int(np.prod(box.shape, dtype=np.int64)) for _, box in self.parameters()
         )

@@ -30,9 +30,10 @@ def nll_loss(
     ``"mean"``: the sum over the sum of the weights that were applied.
 
     Raises:
-        ValueError: there is no such reduction, or there are more or fewer weights.
+        ValueError: there is no such reduction, ``target`` has another shape, or
+            there are more or fewer weights.
     """
-    _check_options(log_probs, weight, reduction)
+    _check_options(log_probs, target, weight, reduction)
     kept: Any = None
     if ignore_index is not None:
         kept = not_equal(target, ignore_index)
@@ -56,10 +57,16 @@ def nll_loss(
     return loss.mean() if applied is None else total / sum_(applied)
 
 
-def _check_options(log_probs: Any, weight: Any, reduction: str) -> None:
+def _check_options(log_probs: Any, target: Any, weight: Any, reduction: str) -> None:
     if reduction not in ("none", "sum", "mean"):
         raise ValueError(
             f"expected reduction 'none', 'sum' or 'mean', got {reduction!r}"
+        )
+    rows = [extent for axis, extent in enumerate(log_probs.shape) if axis != 1]
+    if list(target.shape) != rows:
+        raise ValueError(
+            f"expected targets of shape {rows} for scores of shape "
+            f"{list(log_probs.shape)}, got {list(target.shape)}"
         )
     if weight is not None and tuple(weight.shape) != (log_probs.shape[1],):
         raise ValueError(

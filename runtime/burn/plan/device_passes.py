@@ -10,6 +10,7 @@ from burn.plan.passes import Pass, run_passes
 from burn.plan.passes.constants import constants_first
 from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.attention import with_attention
+from burn.plan.passes.fusion.elements import Abilities, in_elements
 from burn.plan.passes.fusion.epilogue_fusion import with_endings
 from burn.plan.passes.fusion.layers import as_layers, of_any_rank, with_biases
 from burn.plan.passes.fusion.merging import merged
@@ -39,9 +40,15 @@ DEVICE_PASSES: tuple[Pass, ...] = (
 DTYPES = (np.dtype(np.float16), FLOAT32)
 
 
-def device_segment(plan: "Plan") -> Segment:
-    """The recording with layers, norms, attention and epilogues fused."""
+def device_segment(plan: "Plan", abilities: Abilities | None = None) -> Segment:
+    """The recording with layers, norms, attention and epilogues fused.
+
+    With ``abilities`` what is left of elementwise operations becomes chains.
+    """
     root = plan.root
     for dtype in DTYPES:
         root = run_passes(root, plan.inputs, DEVICE_PASSES, dtype)
+    if abilities is not None:
+        chains = partial(in_elements, abilities=abilities)
+        root = run_passes(root, plan.inputs, (chains, without_dead))
     return root

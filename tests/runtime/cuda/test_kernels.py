@@ -121,6 +121,8 @@ CONVOLUTIONS: list[Any] = [
     ((2, 8, 20), (16, 8, 5), {"padding": 2, "stride": 3}),
     ((1, 8, 5, 6, 7), (8, 8, 3, 3, 3), {"padding": 1}),
     ((0, 8, 9, 7), (16, 8, 3, 3), {"padding": 1}),
+    ((2, 3, 9, 12), (16, 3, 4, 4), {"stride": 4}),
+    ((2, 16, 9, 11), (16, 1, 7, 7), {"groups": 16, "padding": 3}),
 ]
 
 
@@ -144,6 +146,27 @@ def test_convolutions_and_their_gradients(case: Any, mode: str) -> None:
     ):
         scale = max(np.abs(value).max(initial=0), 1.0)
         np.testing.assert_allclose(part / scale, value / scale, atol=tol)
+
+
+LARGE: list[Any] = [
+    ((4, 16, 150, 161), (16, 1, 3, 3), {"groups": 16, "padding": 1}),
+    ((8, 64, 100, 101), (64, 1, 7, 7), {"groups": 64, "padding": 3}),
+    ((16, 64, 121, 120), (64, 1, 5, 3), {"groups": 64, "padding": 1, "stride": 2}),
+    ((16, 64, 60, 61), (64, 1, 3, 3), {"groups": 64, "padding": 2, "dilation": 2}),
+]
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("dtype", ("float16", "float32"))
+@pytest.mark.parametrize("case", LARGE, ids=str)
+def test_large_depthwise_convolutions(case: Any, dtype: str) -> None:
+    image, kernel, static = case
+    arrays = [normal(*image), normal(*kernel, seed=1), normal(kernel[0], seed=2)]
+    there = [burn.from_numpy(a.astype(dtype), device()) for a in arrays]
+    wide = [burn.from_numpy(a.astype(dtype).astype("float32")) for a in arrays]
+    actual, expected = ops.conv(*there, **static), ops.conv(*wide, **static).numpy()
+    atol = (2e-3 if dtype == "float16" else 1e-5) * np.abs(expected).max()
+    np.testing.assert_allclose(actual.numpy(), expected, atol=atol, rtol=0)
 
 
 def _with_gradients(arrays: Any, static: Any, backend: Any) -> list[Any]:

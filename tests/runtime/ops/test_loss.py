@@ -65,3 +65,12 @@ def test_weights_of_classes_that_do_not_occur_are_not_read(bad: float) -> None:
 def test_reductions_have_names() -> None:
     with pytest.raises(ValueError, match="'average'"):
         ops.nll_loss(burn.tensor(SCORES), burn.tensor(TARGET), reduction="average")
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 1), (4, 3, 4), (1, 3, 2), (4, 6), (24,)])
+@pytest.mark.parametrize("loss", [ops.nll_loss, ops.cross_entropy])
+def test_targets_have_the_extents_of_the_scores(loss: Any, shape: Any) -> None:
+    target = burn.tensor(np.zeros(shape, np.int64))
+    with pytest.raises(ValueError, match=r"targets of shape \[4, 3, 2\]") as caught:
+        loss(burn.tensor(SCORES), target)
+    assert f"got {list(shape)}" in str(caught.value)

@@ -8,7 +8,9 @@ from typing import Any
 
 from tests.wild.entry import Case, Entry
 
-FAMILIES = ("graphs", "sequences", "vision", "density", "sets")
+FAMILIES = (
+    *("graphs", "sequences", "mixers", "vision", "density", "sets", "structures"),
+)
 
 
 def list_entries() -> list[Entry]:

@@ -26,6 +26,9 @@ TWO_STAGES = {
     "box_detections_per_img": 5,
 }
 ONE_STAGE = {"topk_candidates": 20, "detections_per_img": 5}
+#: SSD300 multiplies images by 255, for pretrained weights. With random ones its scores
+#: are then all 1, and no order of the boxes is better than another.
+SSD300 = {"image_std": (1.0, 1.0, 1.0)}
 
 
 class Detector(torch.nn.Module):
@@ -85,6 +88,8 @@ def _build(name: str) -> Case:
         options: dict[str, Any] = TWO_STAGES if "rcnn" in name else ONE_STAGE
         if not name.startswith("ssd"):
             options = options | DETECTION
+        if name == "ssd300_vgg16":
+            options = options | SSD300
         if name.startswith(("fcos", "retinanet")):
             options = options | {"score_thresh": 0.0}
         model = builder(weights=None, weights_backbone=None, num_classes=5, **options)

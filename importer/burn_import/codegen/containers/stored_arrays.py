@@ -39,7 +39,7 @@ class StoredArrays:
         self.containers, self.nouns = containers, nouns
         #: What each array is for, known once loops are made.
         self.roles: Mapping[str, str] = {}
-        self.taken = Namespace(path[0] for path in containers.entries)
+        self.names = Namespace(path[0] for path in containers.entries)
         self.weights = part.layer_weights()
         self.paths: dict[str, Path] = {}
         self.plain: dict[str, str] = {}
@@ -68,7 +68,7 @@ class StoredArrays:
             is_elsewhere = constant in self.weights or constant in self.part.reached
             path = () if is_elsewhere else self.authored_path(constant)
             if len(path) > 1 and self.containers.has_room(path):
-                self.taken.taken.add(path[0])
+                self.names.add(path[0])
                 self.containers.growing |= {
                     path[:n]
                     for n in range(1, len(path))
@@ -83,11 +83,11 @@ class StoredArrays:
         path = settled or self.authored_path(constant)
         if self.has_room(path):
             self.containers.add(path, text)
-            self.taken.taken.add(path[0])
+            self.names.add(path[0])
         else:
             is_named = path and not path[-1].isdigit()
             leaf = path[-1] if is_named else self.word(constant)
-            path = (self.taken.unique(attribute(leaf)),)
+            path = (self.names.unique(attribute(leaf)),)
             self.plain[constant] = text
             self.plain_names.add(path[0])
         self.paths[constant] = path

@@ -9,6 +9,7 @@ carried, or are collected in a list.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from burn_import.codegen.containers.containers import Containers
 from burn_import.codegen.loops.equal_steps import Steps
@@ -19,7 +20,7 @@ from burn_import.codegen.trace.function import FunctionTrace, drop_unread
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.extents import Extents, MissingExtent
 from burn_import.tracing.identifiers import Namespace
-from burn_import.tracing.trace import Block, ModuleCall, Repetition
+from burn_import.tracing.trace import Block, Members, ModuleCall, Repetition
 
 
 def roll_up(
@@ -54,6 +55,27 @@ class _Rolls:
         for statement in block.statements:
             if isinstance(statement, Repetition) and statement.members:
                 self.roll(statement.body)
+                for members in statement.members:
+                    self.limit(statement.body, members)
+
+    def limit(self, block: Block, outer: Members) -> None:
+        """Write the ends of loops through members of ``outer`` of several lengths."""
+        depth = len(outer.path) + 1
+        for statement in block.statements:
+            if not isinstance(statement, Repetition):
+                continue
+            self.limit(statement.body, outer)
+            for at, inner in enumerate(statement.members):
+                if inner.path[:depth] != (*outer.path, str(outer.start)):
+                    continue
+                lengths = {
+                    self.containers.length(
+                        (*outer.path, str(number), *inner.path[depth:])
+                    )
+                    for number in range(outer.start, outer.stop)
+                }
+                if len(lengths) > 1:
+                    statement.members[at] = replace(inner, count=0)
 
     def rolls(self, block: Block, path: Path) -> bool:
         """Return whether steps through the list at ``path`` have become a loop."""

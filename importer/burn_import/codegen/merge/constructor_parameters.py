@@ -131,7 +131,7 @@ class _Plan:
     def new(self, column: Column, labels: Sequence[str]) -> str:
         """Add a parameter for the column, named after its uses."""
         label = identifier(_label(labels))
-        if label in self.names.taken:
+        if label in self.names:
             label = identifier(f"{column.field}_{label}")
         name = self.names.unique(label)
         values = tuple(None if v is MISSING else v for v in column.values)

@@ -48,7 +48,7 @@ class _Assembly:
         self.tree = tree
         self.nouns = nouns
         self.families = Families()
-        self.holders = Holders(Namespace(tree.names.taken))
+        self.holders = Holders(Namespace(tree.names.names))
         self.texts: dict[str, ClassText] = {}
         #: By class, the name of the class that stands for it.
         self.names: dict[str, str] = {}
@@ -86,7 +86,7 @@ class _Assembly:
         name = next(d.part.class_name for d in drafts if d.part.class_name in own)
         if len({draft.stem for draft in family.members}) > 1:
             common = common_name(own)
-            if common and common not in self.holders.names.taken:
+            if common and common not in self.holders.names:
                 name = self.holders.names.unique(common)
         given = self.nouns.shared(parts, family.union.parameters)
         local = self.nouns.within(parts[0], given)

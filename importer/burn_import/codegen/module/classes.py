@@ -123,7 +123,7 @@ class ClassWriter:
         plain = self.plain()
         writer = self.writer(self.trace, parameters, outputs, wrap)
         body = writer.write()
-        taken = Namespace(self.stored.taken.taken | MEMBERS)
+        taken = Namespace(self.stored.names.names | MEMBERS)
         methods = [self.method(method) for method in cut(self.trace, len(body), taken)]
         modules = writer.render.modules
         if methods:

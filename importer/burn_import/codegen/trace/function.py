@@ -289,7 +289,7 @@ class Run:
         return True
 
     def is_weight(self, graph: Graph, name: str | None) -> bool:
-        """Whether a value is a weight or a copy of one: training changes it."""
+        """Return whether a value is a weight or a copy of one: training changes it."""
         if name is None or name in self.copies:
             return name is not None
         if name in graph.types or name not in graph.constants:

@@ -101,11 +101,11 @@ class _Storages:
         block = self.blocks.get(key)
         if block is None:
             block = self.blocks[key] = self._block(key, element)
-        found = self.archive.entries[self.folder + key].size
-        if found != count * element.size:
+        size = self.archive.entries[self.folder + key].size
+        if size != count * element.size:
             raise InvalidModel(
                 f"{block.where}: expected {count} elements of {element.name}, "
-                f"{count * element.size} bytes, got {found}"
+                f"{count * element.size} bytes, got {size}"
             )
         return Storage(block, element, count)
 

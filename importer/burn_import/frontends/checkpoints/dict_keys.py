@@ -1,4 +1,4 @@
-"""Which values may be keys of dicts."""
+"""Values that may be keys of dicts."""
 
 from __future__ import annotations
 

@@ -32,12 +32,12 @@ def _table() -> dict[str, Element]:
         *("float8_e5m2fnuz", "float8_e8m0fnu"),
     ):
         table[name] = np.dtype(getattr(ml_dtypes, name))
-    known = {
+    types = {
         name: Element(name, dtype.itemsize, dtype) for name, dtype in table.items()
     }
     sizes = {"complex32": 4, "quint4x2": 1, "quint2x4": 1, "float4_e2m1fn_x2": 1}
     sizes |= {"bits8": 1, "bits16": 2, "bits1x8": 1, "bits2x4": 1, "bits4x2": 1}
-    return known | {name: Element(name, size, None) for name, size in sizes.items()}
+    return types | {name: Element(name, size, None) for name, size in sizes.items()}
 
 
 #: By the name after ``torch.``.

@@ -38,7 +38,7 @@ def read_pickles(data: memoryview, context: Context) -> Content:
 
 
 def nested_storage(data: memoryview, context: Context) -> Value:
-    """What was saved into bytes within another pickle."""
+    """Return the content of a pickle that is stored as bytes in another pickle."""
     return read_pickles(data, context).root
 
 
@@ -101,13 +101,13 @@ class _Legacy:
         if storage is None or storage.block.placed:
             raise InvalidModel(f"expected the key of a storage, got {named(key)}")
         self.at, raw = counted_bytes(self.data, self.at, storage)
-        storage.block.place(raw)
+        storage.block.attach(raw)
 
 
 def counted_bytes(
     data: memoryview, at: int, storage: Storage
 ) -> tuple[int, memoryview]:
-    """Where a storage ends whose size stands at ``at``, and its bytes.
+    """Return the end of a storage whose size is at ``at``, and its bytes.
 
     Raises:
         InvalidModel: it has another size than the pickle says.

@@ -1,4 +1,4 @@
-"""How much a file may ask for before it is refused."""
+"""Limits on the memory and work that a file may ask for."""
 
 from dataclasses import dataclass
 

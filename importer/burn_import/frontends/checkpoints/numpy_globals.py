@@ -30,7 +30,7 @@ _CODES = {
 
 
 class Buildable:
-    """What is made empty and then given its state."""
+    """Object that is created empty and then receives its state."""
 
     __slots__ = ()
 

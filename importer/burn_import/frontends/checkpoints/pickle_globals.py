@@ -26,7 +26,7 @@ Loader: TypeAlias = "Callable[[memoryview, Context], Value]"
 
 @dataclass
 class Context:
-    """What calls share in one file: the limits, and what is spent of them.
+    """State that calls share in one file: the limits, and how much of them is used.
 
     ``nested`` reads a storage that was saved into bytes; there is none within one.
     """
@@ -36,7 +36,7 @@ class Context:
     spent: list[int] = field(default_factory=lambda: [0])
 
     def operations_left(self) -> int:
-        """How many instructions may still run."""
+        """Return the number of instructions that may still run."""
         return max(self.limits.operations - self.spent[0], 0)
 
     def spend(self, amount: int) -> None:
@@ -76,7 +76,7 @@ def rebuilds(
 
 
 def call(context: Context, function: Value, args: Value) -> Value:
-    """What a call gives.
+    """Return the result of a call.
 
     Raises:
         UnsupportedModel: it is a call that no file of tensors needs.
@@ -171,7 +171,7 @@ def encode(context: Context, text: Value, encoding: Value) -> Value:
 
 @rebuilds("builtins.bytes", "__builtin__.bytes", args=(0, 0))
 def no_bytes(context: Context) -> Value:
-    """How protocols 0 to 2 write no bytes at all."""
+    """Return empty bytes, as protocols 0 to 2 write them."""
     return b""
 
 

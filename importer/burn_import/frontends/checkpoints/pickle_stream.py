@@ -43,7 +43,7 @@ class Stream:
         return part
 
     def counted(self, layout: struct.Struct) -> memoryview:
-        """As many bytes as the number before them says."""
+        """Return bytes whose count is stored in front of them."""
         size = self.number(layout)
         if size < 0:
             raise UnreadableFile(f"expected a length of 0 or more, got {size}")
@@ -67,7 +67,7 @@ class Stream:
             return part
 
     def line(self) -> bytes:
-        """What stands before the next end of a line."""
+        """Return the text up to the next end of a line."""
         window = bytes(self.data[self.at : self.at + self.limits.line + 1])
         end = window.find(b"\n")
         if end < 0:

@@ -1,4 +1,4 @@
-"""What the values of a pickle become: data of Python, and objects that do nothing.
+"""Values of a pickle: data of Python, and inert records of objects.
 
 A name of a class or function becomes a :class:`Global`. It is text: nothing is looked
 up, imported or called. An object of a class becomes an :class:`Instance`, which keeps
@@ -61,7 +61,7 @@ class Unread:
 
 
 def named(value: Value) -> str:
-    """What a value is, in words for a message."""
+    """Return a description of a value for a message."""
     if isinstance(value, Global):
         return f"the name {value}"
     if isinstance(value, Instance):

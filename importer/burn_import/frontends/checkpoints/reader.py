@@ -76,15 +76,15 @@ def _read(path: Path, top_level_key: str | None, limits: Limits) -> Checkpoint:
         about[LIGHTNING] = root[LIGHTNING]
     if top_level_key is not None:
         root = select(root, top_level_key)
-    found = find(root, limits)
+    stored = find(root, limits)
     constants = _constants(content, limits)
     return Checkpoint(
         path,
         content.format,
-        found.tensors,
+        stored.tensors,
         about,
-        found.scalars,
-        found.skipped,
+        stored.scalars,
+        stored.skipped,
         constants,
     )
 
@@ -92,8 +92,8 @@ def _read(path: Path, top_level_key: str | None, limits: Limits) -> Checkpoint:
 def _constants(content: Content, limits: Limits) -> dict[str, LazyTensor]:
     if content.constants is None:
         return {}
-    found = find(content.constants, limits).tensors
-    return {f"c{name}": tensor for name, tensor in found.items()}
+    tensors = find(content.constants, limits).tensors
+    return {f"c{name}": tensor for name, tensor in tensors.items()}
 
 
 def _reader(

@@ -60,12 +60,12 @@ def parts(checkpoint: Checkpoint) -> dict[str, StoredTensor]:
 
     A quantised one is its integers, with ``.scale`` and ``.zero_point`` beside it.
     """
-    found: dict[str, StoredTensor] = {}
+    tensors: dict[str, StoredTensor] = {}
     for name, tensor in checkpoint.items():
-        found[name] = tensor
+        tensors[name] = tensor
         if tensor.quantization is not None:
-            found |= _scaling(name, tensor.quantization)
-    return found
+            tensors |= _scaling(name, tensor.quantization)
+    return tensors
 
 
 def _scaling(name: str, scaling: Quantization) -> dict[str, StoredTensor]:

@@ -32,15 +32,15 @@ _MOST_NUMBERS = 1000
 
 
 @dataclass
-class Found:
-    """What a file holds by name: tensors, plain values, the rest with its reason."""
+class Contents:
+    """Content of a file by name: tensors, plain values, and why others are skipped."""
 
     tensors: dict[str, Tensor] = field(default_factory=dict)
     scalars: dict[str, Scalar] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
 
-def find(root: Value, limits: Limits) -> Found:
+def find(root: Value, limits: Limits) -> Contents:
     """All that is in ``root``, in its order.
 
     Raises:
@@ -52,14 +52,14 @@ def find(root: Value, limits: Limits) -> Found:
         raise _too_many(limits)
     walk = _Walk(limits)
     walk.visit(root, "", 0)
-    found = walk.found
-    if not found.tensors and "" in found.skipped:
-        raise UnsupportedModel(f"expected tensors, got {found.skipped['']}")
-    return found
+    content = walk.contents
+    if not content.tensors and "" in content.skipped:
+        raise UnsupportedModel(f"expected tensors, got {content.skipped['']}")
+    return content
 
 
 def select(root: Value, key: str) -> Value:
-    """What stands under a key of the outermost dict, or under keys with dots between.
+    """Return the value at a key of the outermost dict, or at keys joined by dots.
 
     Raises:
         InvalidModel: there is no such key; those that there are, are named.
@@ -93,25 +93,25 @@ def _check_depth(depth: int, limits: Limits) -> None:
 
 
 def _written_out(
-    value: Value, limits: Limits, known: dict[int, int], depth: int
+    value: Value, limits: Limits, sizes: dict[int, int], depth: int
 ) -> int:
-    """How many entries there are in what dicts and lists hold, each time they do.
+    """Return the number of entries in dicts and lists, counted once per reference.
 
     Each container is looked at once: two lists that each have the next two times are
     as many entries as there are paths, and this many are not to be walked.
     """
     if not isinstance(value, dict | list | tuple):
         return 1
-    if id(value) not in known:
+    if id(value) not in sizes:
         _check_depth(depth, limits)
         items = value.values() if isinstance(value, dict) else value
-        below = (_written_out(item, limits, known, depth + 1) for item in items)
-        known[id(value)] = 1 if _is_data(value) else 1 + sum(below)
-    return known[id(value)]
+        below = (_written_out(item, limits, sizes, depth + 1) for item in items)
+        sizes[id(value)] = 1 if _is_data(value) else 1 + sum(below)
+    return sizes[id(value)]
 
 
 def _is_data(value: Value) -> bool:
-    """Whether a value is a long list of numbers or texts, which is left out."""
+    """Return whether a value is a long list of numbers or texts, which is left out."""
     return (
         not isinstance(value, dict)
         and len(value) > _MOST_NUMBERS
@@ -120,12 +120,12 @@ def _is_data(value: Value) -> bool:
 
 
 class _Walk:
-    """What is found so far, and how much was looked at for it."""
+    """Traversal state: the content so far, and the number of entries visited."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.visits = 0
-        self.found = Found()
+        self.contents = Contents()
         self.data: dict[int, bool] = {}
 
     def visit(self, value: Value, name: str, depth: int) -> None:
@@ -134,7 +134,7 @@ class _Walk:
         _check_depth(depth, self.limits)
         kind = type(value)
         if kind in _SCALARS:
-            self.found.scalars[name] = value
+            self.contents.scalars[name] = value
         elif kind is dict:
             self._pairs(value.items(), name, depth)
         elif kind is list or kind is tuple:
@@ -144,7 +144,7 @@ class _Walk:
         elif kind is Instance:
             self._instance(value, name, depth)
         else:
-            self.found.skipped[name] = _what(value)
+            self.contents.skipped[name] = _what(value)
 
     def _count(self, entries: int) -> None:
         """Count what is looked at: a value that is used often is, each time."""
@@ -155,13 +155,13 @@ class _Walk:
     def _tensor(self, value: Tensor | NumpyArray, name: str) -> None:
         tensor = value.value() if isinstance(value, NumpyArray) else value
         if isinstance(tensor, Unread):
-            self.found.skipped[name] = tensor.reason
+            self.contents.skipped[name] = tensor.reason
         elif tensor.element.dtype is None:
-            self.found.skipped[name] = f"a tensor of {tensor.element.name}"
-        elif name in self.found.tensors:
+            self.contents.skipped[name] = f"a tensor of {tensor.element.name}"
+        elif name in self.contents.tensors:
             raise InvalidModel(f"expected one tensor {shown(name)}, got two")
         else:
-            self.found.tensors[name] = tensor
+            self.contents.tensors[name] = tensor
 
     def _pairs(
         self, pairs: Iterable[tuple[Value, Value]], name: str, depth: int
@@ -172,13 +172,13 @@ class _Walk:
                 self.visit(value, f"{prefix}{key}", depth + 1)
             else:
                 self._count(1)
-                self.found.skipped[name] = f"an entry whose key is {named(key)}"
+                self.contents.skipped[name] = f"an entry whose key is {named(key)}"
 
     def _list(
         self, values: list[Value] | tuple[Value, ...], name: str, depth: int
     ) -> None:
         if self._is_left_out(values):
-            self.found.skipped[name] = f"a list of {len(values)} numbers or texts"
+            self.contents.skipped[name] = f"a list of {len(values)} numbers or texts"
             return
         self._pairs(enumerate(values), name, depth)
 
@@ -198,7 +198,7 @@ class _Walk:
         elif value.elements:
             self._list(value.elements, name, depth)
         else:
-            self.found.skipped[name] = _what(value)
+            self.contents.skipped[name] = _what(value)
 
     def _module(self, state: dict[Value, Value], name: str, depth: int) -> None:
         """The tensors of a pickled module, as its ``state_dict`` names them."""
@@ -222,7 +222,7 @@ class _Walk:
             if (
                 value.state is not None
             ):  # such as the packed weights of a quantised layer
-                self.found.skipped[name] = _what(value)
+                self.contents.skipped[name] = _what(value)
             return
         self._count(len(value.state))
         holders = (Tensor, Instance, list, tuple, dict)
@@ -234,7 +234,7 @@ _PARTS = ("_parameters", "_buffers", "_modules")
 
 
 def _what(value: Value) -> str:
-    """Why a value is not among the tensors."""
+    """Return the reason why a value is not among the tensors."""
     if isinstance(value, Unread):
         return value.reason
     if isinstance(value, Storage):

@@ -42,8 +42,8 @@ class Block:
         """Whether it is known where the bytes are."""
         return self._raw is not None
 
-    def place(self, raw: memoryview) -> None:
-        """Say where the bytes are."""
+    def attach(self, raw: memoryview) -> None:
+        """Set the memory with the bytes."""
         self._raw = raw
 
     def bytes(self) -> Array:
@@ -84,7 +84,7 @@ class Storage:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Quantization:
-    """How integers stand for numbers: ``scale * (q - zero_point)``.
+    """Affine quantization: the number is ``scale * (q - zero_point)``.
 
     For each channel of ``axis`` the two are tensors, else numbers.
     """
@@ -210,16 +210,16 @@ def _check_room(
         )
 
 
-def integers(values: Value, what: str) -> tuple[int, ...]:
+def integers(values: Value, noun: str) -> tuple[int, ...]:
     """The numbers in a list or tuple, each in 0 .. 2**63 - 1.
 
     Raises:
         InvalidModel: they are something else, or more than an array can have axes.
     """
     if not isinstance(values, tuple | list) or len(values) > _MAX_RANK:
-        raise InvalidModel(f"expected {what} of a tensor, got {named(values)}")
+        raise InvalidModel(f"expected {noun} of a tensor, got {named(values)}")
     for value in values:
         if type(value) is not int or not 0 <= value <= _MAX_BYTES:
             got = shown(value) if type(value) is int else named(value)
-            raise InvalidModel(f"expected {what} of 0 or more in a tensor, got {got}")
+            raise InvalidModel(f"expected {noun} of 0 or more in a tensor, got {got}")
     return tuple(values)

@@ -106,10 +106,10 @@ def from_numpy(
     context: Context, data: Value, dtype: Value, device: Value, requires_grad: Value
 ) -> Value:
     """A tensor of a device that PyTorch saves as an array."""
-    found = data.value() if isinstance(data, NumpyArray) else _tensor(data)
-    if isinstance(found, Tensor) and found.element is not _element(dtype):
-        return Unread(f"a tensor of {dtype} saved as {found.element.name}")
-    return found
+    tensor = data.value() if isinstance(data, NumpyArray) else _tensor(data)
+    if isinstance(tensor, Tensor) and tensor.element is not _element(dtype):
+        return Unread(f"a tensor of {dtype} saved as {tensor.element.name}")
+    return tensor
 
 
 @rebuilds("torch._utils._rebuild_device_tensor_from_cpu_tensor", args=(4, 4))
@@ -142,10 +142,10 @@ def from_bytes(context: Context, data: Value) -> Value:
     if not isinstance(data, Bytes):
         raise InvalidModel(f"expected the bytes of a storage, got {named(data)}")
     view = memoryview(data)
-    found = context.nested(view, context.within())
-    if not isinstance(found, Storage | Tensor):
-        raise InvalidModel(f"expected the bytes of a storage, got {named(found)}")
-    return found
+    content = context.nested(view, context.within())
+    if not isinstance(content, Storage | Tensor):
+        raise InvalidModel(f"expected the bytes of a storage, got {named(content)}")
+    return content
 
 
 _NOT_READ = {
@@ -193,9 +193,9 @@ def _tensor(data: Value) -> Value:
 
 def _element(dtype: Value) -> Element:
     if isinstance(dtype, Global) and dtype.module == "torch":
-        found = ELEMENTS.get(dtype.name)
-        if found is not None:
-            return found
+        element = ELEMENTS.get(dtype.name)
+        if element is not None:
+            return element
     raise UnsupportedModel(f"expected a dtype of PyTorch, got {named(dtype)}")
 
 

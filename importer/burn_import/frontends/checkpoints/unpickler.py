@@ -134,10 +134,10 @@ Handler = Callable[[Machine], object]
 _STOP = ord(".")
 
 
-def _refuse(what: str) -> Handler:
+def _refuse(noun: str) -> Handler:
     def refuse(m: Machine) -> None:
         raise UnsupportedModel(
-            f"the pickle uses {what}, which files of tensors never need"
+            f"the pickle uses {noun}, which files of tensors never need"
         )
 
     return refuse

@@ -124,19 +124,19 @@ def _inflated(entry: Entry, packed: memoryview) -> memoryview:
 
 
 def _directory(data: memoryview) -> tuple[int, int, int]:
-    """Where the list of entries begins and ends, and how many it has."""
+    """Return the start and end of the list of entries, and their number."""
     start = max(len(data) - _END.size - _LONGEST_COMMENT, 0)
     tail = bytes(data[start:])
-    place = len(tail)
-    while (place := tail.rfind(b"PK\5\6", 0, place)) >= 0:
-        if place + _END.size <= len(tail):
-            fields = _END.unpack_from(tail, place)
-            if place + _END.size + fields[-1] == len(tail):
+    position = len(tail)
+    while (position := tail.rfind(b"PK\5\6", 0, position)) >= 0:
+        if position + _END.size <= len(tail):
+            fields = _END.unpack_from(tail, position)
+            if position + _END.size + fields[-1] == len(tail):
                 break
-        place += 3  # the next search ends before this signature
+        position += 3  # the next search ends before this signature
     else:
         raise UnreadableFile("a zip archive without its end: damaged or cut off")
-    at = start + place
+    at = start + position
     disk, listed_on, here, count, size, begin = fields[1:7]
     end = at
     if at >= _LOCATOR64.size and bytes(data[at - _LOCATOR64.size :][:4]) == b"PK\6\7":
@@ -150,15 +150,15 @@ def _directory(data: memoryview) -> tuple[int, int, int]:
 
 def _wide_directory(data: memoryview, at: int) -> tuple[int, ...]:
     """The same of an archive that may be larger than 4 GiB."""
-    _, _, place, _ = _LOCATOR64.unpack_from(data, at - _LOCATOR64.size)
-    if place + _END64.size > at:
+    _, _, position, _ = _LOCATOR64.unpack_from(data, at - _LOCATOR64.size)
+    if position + _END64.size > at:
         raise UnreadableFile("a zip archive whose end is damaged")
     magic, _, _, _, disk, listed_on, here, count, size, begin = _END64.unpack_from(
-        data, place
+        data, position
     )
     if magic != b"PK\6\6":
         raise UnreadableFile("a zip archive whose end is damaged")
-    return place, disk, listed_on, here, count, size, begin
+    return position, disk, listed_on, here, count, size, begin
 
 
 def _entries(data: memoryview, at: int, end: int) -> Iterator[Entry]:
@@ -169,7 +169,7 @@ def _entries(data: memoryview, at: int, end: int) -> Iterator[Entry]:
         magic, _, _, flags, method, _, _, crc, packed, size, *rest = (
             _CENTRAL.unpack_from(data, at)
         )
-        name_size, extra_size, comment_size, disk, _, _, place = rest
+        name_size, extra_size, comment_size, disk, _, _, position = rest
         begin = at + _CENTRAL.size
         stop = begin + name_size + extra_size + comment_size
         if magic != b"PK\1\2" or stop > end:
@@ -181,24 +181,24 @@ def _entries(data: memoryview, at: int, end: int) -> Iterator[Entry]:
         if method not in (_STORED, _DEFLATED):
             raise UnsupportedModel(f"{shown(name)}: compression method {method}")
         extra = bytes(data[begin + name_size : begin + name_size + extra_size])
-        if _UNKNOWN in (packed, size, place):
-            size, packed, place = _wide(extra, [size, packed, place])
-        first = _first_byte(data, place, raw, (flags, method, crc, packed, size))
-        yield Entry(name, method, crc, packed, size, place, first)
+        if _UNKNOWN in (packed, size, position):
+            size, packed, position = _wide(extra, [size, packed, position])
+        first = _first_byte(data, position, raw, (flags, method, crc, packed, size))
+        yield Entry(name, method, crc, packed, size, position, first)
         at = stop
 
 
 def _first_byte(
-    data: memoryview, place: int, raw: bytes, said: tuple[int, int, int, int, int]
+    data: memoryview, position: int, raw: bytes, said: tuple[int, int, int, int, int]
 ) -> int:
-    """Where the bytes of an entry begin; ``said`` is what the list says of it."""
+    """Return the first byte of an entry; ``said`` is its row in the list of entries."""
     where = shown(raw.decode("utf-8", "replace"))
-    if place + _LOCAL.size > len(data):
+    if position + _LOCAL.size > len(data):
         raise UnreadableFile(f"{where} lies beyond the end of the archive")
     magic, _, flags, method, _, _, crc, packed, size, name_size, extra_size = (
-        _LOCAL.unpack_from(data, place)
+        _LOCAL.unpack_from(data, position)
     )
-    begin: int = place + _LOCAL.size
+    begin: int = position + _LOCAL.size
     local = bytes(data[begin : begin + name_size])
     begin += name_size + extra_size
     if _UNKNOWN in (packed, size):
@@ -225,9 +225,11 @@ def _wide(extra: bytes, fields: list[int]) -> list[int]:
         part = extra[at + 4 : at + 4 + size]
         if tag == 1 and len(part) == size and size % 8 == 0:
             wide = (number for (number,) in struct.iter_unpack("<Q", part))
-            found = [next(wide, -1) if field == _UNKNOWN else field for field in fields]
-            if -1 not in found:
-                return found
+            numbers = [
+                next(wide, -1) if field == _UNKNOWN else field for field in fields
+            ]
+            if -1 not in numbers:
+                return numbers
         at += 4 + size
     raise UnreadableFile("a zip archive without the sizes of a large entry")
 

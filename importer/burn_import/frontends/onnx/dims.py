@@ -6,10 +6,12 @@ its own. The same text is the same dimension everywhere in a model.
 
 import keyword
 import re
-import unicodedata
+from collections.abc import Mapping
 
+from burn_import.tracing.identifiers import symbol_name
 from burn_ir.dim import Dim, Poly, symbol
 from burn_ir.errors import Undecided
+from burn_ir.names import UniqueNames
 
 _TOKEN = re.compile(r"\s*(?:(\d{1,18})|([^\W\d]\w*)|(//|[-+*()]))", re.ASCII)
 _LONGEST = 100
@@ -20,49 +22,43 @@ class DimNames:
 
     def __init__(self) -> None:
         self._by_text: dict[str, Dim] = {}
-        self._taken: set[str] = set()
+        self._names = UniqueNames()
+        #: Symbols under other names than those of the file.
+        self._renamed: dict[str, Dim] = {}
+
+    def call(self, text: str, name: str) -> None:
+        """Give the symbol that the file calls ``text`` another name, or one like it."""
+        if text not in self._renamed:
+            self._renamed[text] = self.fresh(name)
 
     def reserve(self, text: str) -> None:
         """Keep the identifiers in ``text`` for whoever wrote them."""
         if len(text) <= _LONGEST and _parse(text) is not None:
-            self._taken.update(re.findall(r"[^\W\d]\w*", text, re.ASCII))
+            for name in re.findall(r"[^\W\d]\w*", text, re.ASCII):
+                self._names.add(name)
 
     def named(self, text: str) -> Dim:
         """The dimension that the file calls ``text``."""
         if text not in self._by_text:
-            parsed = _parse(text) if len(text) <= _LONGEST else None
+            short = len(text) <= _LONGEST
+            parsed = _parse(text, self._renamed) if short else None
             # A number in the place of a name is a name: the extent is not promised.
-            known = parsed if isinstance(parsed, Poly) else self.fresh(text)
-            self._by_text[text] = known
+            dim = parsed if isinstance(parsed, Poly) else self.fresh(text)
+            self._by_text[text] = dim
         return self._by_text[text]
 
     def fresh(self, text: str) -> Dim:
         """A new symbol, called as much like ``text`` as an identifier can be."""
-        base = identifier(text[:_LONGEST], "dim")
-        name, number = base, 1
-        while name in self._taken:
-            number += 1
-            name = f"{base}_{number}"
-        self._taken.add(name)
-        return symbol(name)
+        return symbol(self._names.unique(symbol_name(text[:_LONGEST], "dim")))
 
 
-def identifier(text: str, default: str) -> str:
-    """``text`` in the characters of an identifier, which is no keyword."""
-    ascii_only = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    name = re.sub(r"\W+", "_", ascii_only, flags=re.ASCII).strip("_") or default
-    if name[0].isdigit():
-        name = f"{default}_{name}"
-    return f"{name}_" if keyword.iskeyword(name) else name
-
-
-def _parse(text: str) -> Dim | None:
+def _parse(text: str, renamed: Mapping[str, Dim] | None = None) -> Dim | None:
     """The dimension ``text`` is an expression of; None if it is none."""
     tokens = _tokens(text)
     if tokens is None:
         return None
     try:
-        value = _Parser(tokens).whole()
+        value = _Parser(tokens, renamed or {}).whole()
     except (_NoExpression, Undecided, ZeroDivisionError):
         return None
     return None if isinstance(value, int) and value < 0 else value
@@ -87,8 +83,9 @@ class _NoExpression(Exception):  # noqa: N818  an answer, not a mistake
 class _Parser:
     """Recursive descent; the text is short, so its depth is."""
 
-    def __init__(self, tokens: list[str]) -> None:
+    def __init__(self, tokens: list[str], renamed: Mapping[str, Dim]) -> None:
         self.tokens = [*tokens, ""]
+        self.renamed = renamed
         self.at = 0
 
     def next(self) -> str:
@@ -128,4 +125,4 @@ class _Parser:
             return value
         if not token.isidentifier() or keyword.iskeyword(token):
             raise _NoExpression
-        return symbol(token)
+        return self.renamed[token] if token in self.renamed else symbol(token)

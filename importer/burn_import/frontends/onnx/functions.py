@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from burn_ir import InvalidModel, RawNode, UnsupportedModel
 from burn_ir.graph import FUNCTION
+from burn_ir.names import UniqueNames
 
 if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
@@ -49,16 +50,16 @@ class Names:
     """
 
     def __init__(
-        self, prefix: str, taken: set[str], known: dict[str, str | None]
+        self, prefix: str, unique: UniqueNames, names: dict[str, str | None]
     ) -> None:
         self.prefix = prefix
-        self.taken = taken
-        self.known = known
+        self.unique = unique
+        self.known = names
         self.outer: Names | None = None
 
     def inner(self, defined: set[str]) -> Names:
         """The names of a body, which defines some of its own."""
-        names = Names(self.prefix, self.taken, {})
+        names = Names(self.prefix, self.unique, {})
         names.outer = self
         for name in sorted(defined):
             names.known[name] = names.fresh(name)
@@ -72,17 +73,12 @@ class Names:
         return self.known[name]
 
     def fresh(self, name: str) -> str:
-        unique, number = f"{self.prefix}{name}", 1
-        while unique in self.taken:
-            number += 1
-            unique = f"{self.prefix}{name}_{number}"
-        self.taken.add(unique)
-        return unique
+        return self.unique.unique(f"{self.prefix}{name}")
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Where nodes are read: the model itself, a function's call, or a body of these.
+    """Context of nodes: the model itself, a function's call, or a body of these.
 
     ``names`` renames values inside calls, and is None where they stay as written.
     """
@@ -119,7 +115,7 @@ class Functions:
             if key in self.by_key:
                 raise InvalidModel(f"expected one function {key[1]!r}, found two")
             self.by_key[key] = proto
-        self.taken = set(_names(model.graph)) if self.by_key else set()
+        self.names = UniqueNames(_names(model.graph) if self.by_key else ())
         self.sizes: dict[Key, int] = {}
         self.count = 0
         stored = len(model.graph.node) + sum(len(f.node) for f in model.functions)
@@ -155,7 +151,7 @@ class Functions:
             )
         actual += [None] * (len(proto.input) - len(actual))
         names = Names(
-            call.prefix, self.taken, dict(zip(proto.input, actual, strict=True))
+            call.prefix, self.names, dict(zip(proto.input, actual, strict=True))
         )
         outputs = [frame.names[n] if frame.names and n else n for n in node.output]
         passed = _bind_outputs(names, proto, outputs)
@@ -221,7 +217,7 @@ class Functions:
             raise _too_many(node, self.most)
 
     def _size(self, proto: FunctionProto, depth: int) -> int:
-        """How many nodes a function becomes, at the least: bodies are left out."""
+        """Return a lower bound of a function's nodes: bodies are left out."""
         key = (_domain(proto.domain), proto.name, proto.overload)
         if key not in self.sizes:
             self.sizes[key] = 0  # should it call itself, which is refused later
@@ -245,8 +241,8 @@ class Functions:
         mine, models = wanted.get(domain), opsets.get(domain)
         if mine is None or models is None or mine == models:
             return
-        found = [_since(node.op_type, version, domain) for version in (mine, models)]
-        if found[0] != found[1]:
+        versions = [_since(node.op_type, version, domain) for version in (mine, models)]
+        if versions[0] != versions[1]:
             raise UnsupportedModel(
                 f"{_told(node)}: expected functions of the model's opset {models}, got "
                 f"one of opset {mine}, where this operator is another; convert the "
@@ -294,7 +290,7 @@ def _since(op_type: str, version: int, domain: str) -> int:
 
 
 def _told(node: NodeProto) -> str:
-    """Which node: its name, else its first output, and what it calls."""
+    """Return a node's name, or its first output, and its operator."""
     name = node.name or next((output for output in node.output if output), "")
     return f"node {name!r} ({node.op_type})"
 

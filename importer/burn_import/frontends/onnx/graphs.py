@@ -171,28 +171,28 @@ class GraphReader:
 
     def attributes(self, proto: NodeProto, frame: Frame) -> dict[str, Any]:
         """The attributes by name; a reference to an omitted one is itself omitted."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         if not proto.attribute:  # sooner said than going through none
-            return found
+            return values
         for attr in proto.attribute:
             where = f"attribute {attr.name!r} of node {proto.name!r} ({proto.op_type})"
-            if attr.name in found:
+            if attr.name in values:
                 raise InvalidModel(f"{where}: it is there twice")
             if attr.ref_attr_name:
                 if frame.call is None:
                     raise InvalidModel(f"{where}: only functions can refer to others")
                 if attr.ref_attr_name in frame.call.attrs:
-                    found[attr.name] = frame.call.attrs[attr.ref_attr_name]
+                    values[attr.name] = frame.call.attrs[attr.ref_attr_name]
                 continue
             version = frame.opsets.get(domain_of(proto.domain), 1)
-            found[attr.name] = attribute_value(
+            values[attr.name] = attribute_value(
                 attr,
                 where,
                 (proto.op_type, version, domain_of(proto.domain)),
                 self.tensors,
                 lambda graph: self.graph(_body(proto, graph), frame),
             )
-        return found
+        return values
 
     def type(self, value: ValueInfoProto, is_main: bool) -> Type:
         """The declared type of an input; a fresh symbol where an extent is not."""
@@ -217,7 +217,7 @@ def domain_of(domain: str) -> str:
 
 
 def dim_params(proto: GraphProto) -> Iterator[str]:
-    """What a graph calls the dimensions of its inputs, bodies included."""
+    """Yield the names of dimensions of a graph's inputs, bodies included."""
     for value in proto.input:
         for dim in value.type.tensor_type.shape.dim:
             yield dim.dim_param
@@ -241,28 +241,28 @@ def _body(node: NodeProto, graph: GraphProto) -> GraphProto:
 
 
 def _renamed(names: Names | None, name: str) -> str:
-    """What a value is called; ``""`` for an operand that is omitted."""
+    """Return the name of a value; ``""`` for an operand that is omitted."""
     return name if names is None else names[name] or ""
 
 
 def _values(names: Names | None, values: Sequence[str]) -> tuple[str | None, ...]:
-    """What a node's operands or results are called; None for omitted ones."""
+    """Return the names of a node's operands or results; None for omitted ones."""
     if names is None:
-        found = values[:]
-        return tuple([name or None for name in found] if "" in found else found)
+        padded = values[:]
+        return tuple([name or None for name in padded] if "" in padded else padded)
     return tuple([name and names[name] or None for name in values])
 
 
 def _defined(proto: GraphProto) -> set[str]:
     """The names that a body defines itself."""
-    found = {value.name for value in proto.input}
-    found |= {tensor.name for tensor in proto.initializer}
-    found |= {tensor.values.name for tensor in proto.sparse_initializer}
-    return found | {name for node in proto.node for name in node.output if name}
+    names = {value.name for value in proto.input}
+    names |= {tensor.name for tensor in proto.initializer}
+    names |= {tensor.values.name for tensor in proto.sparse_initializer}
+    return names | {name for node in proto.node for name in node.output if name}
 
 
 def _says_nothing(proto: TypeProto) -> bool:
-    """Whether a body leaves the type of an input to the node around it."""
+    """Return whether a body leaves the type of an input to the node around it."""
     kind = proto.WhichOneof("value")
     return kind is None or kind == "tensor_type" and not proto.tensor_type.elem_type
 

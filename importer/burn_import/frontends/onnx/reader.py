@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burn.record import HEAD_SIZE, describe_foreign
+from burn_import.file_kinds import FileKind, head_kind
 from burn_import.frontends.onnx.dims import DimNames
 from burn_import.frontends.onnx.files import ExternalFiles, map_file
 from burn_import.frontends.onnx.functions import Functions
 from burn_import.frontends.onnx.graphs import GraphReader, dim_params, domain_of
 from burn_import.frontends.onnx.tensors import Tensors
 from burn_import.frontends.onnx.wire import without_raw_data
+from burn_import.provenance.axis_names import axis_name, is_counted
 from burn_ir import (
     InvalidModel,
     ModelError,
@@ -21,7 +23,7 @@ from burn_ir import (
 )
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from onnx import GraphProto, ModelProto
 
 
 def read(path: str | Path) -> RawModel:
@@ -54,7 +56,7 @@ def refuse_foreign(head: bytes, path: Path) -> None:
         UnreadableFile: it is known to be something else; says what to do.
     """
     foreign = describe_foreign(head)
-    if foreign is not None and not foreign.kind.startswith("ONNX"):
+    if foreign is not None and head_kind(foreign) is not FileKind.ONNX:
         raise UnreadableFile(
             f"{path.name}: expected an ONNX model, got this: {foreign.kind}. "
             f"{foreign.remedy}"
@@ -81,6 +83,7 @@ def _model(proto: ModelProto, file: memoryview, path: Path) -> RawModel:
     dims = DimNames()
     for text in dim_params(proto.graph):
         dims.reserve(text)
+    _name_axes(dims, proto.graph)
     reader = GraphReader(
         Tensors(file, ExternalFiles(path)),
         dims,
@@ -92,6 +95,17 @@ def _model(proto: ModelProto, file: memoryview, path: Path) -> RawModel:
     _raise(reader.problems)
     producer = f"{proto.producer_name} {proto.producer_version}".strip()
     return RawModel(graph, reader.opsets, producer)
+
+
+def _name_axes(dims: DimNames, proto: GraphProto) -> None:
+    """Name the symbols that an exporter counted after the first axis that has them."""
+    for value in proto.input:
+        shape = value.type.tensor_type.shape.dim
+        fixed = [dim.HasField("dim_value") for dim in shape]
+        for axis, dim in enumerate(shape):
+            name = axis_name(axis, fixed) if is_counted(dim.dim_param) else ""
+            if name:
+                dims.call(dim.dim_param, name)
 
 
 def _opsets(proto: ModelProto) -> dict[str, int]:

@@ -29,8 +29,10 @@ def scope_of(
 def _from_name(name: str) -> tuple[str, ...]:
     """The path in a name: a step of a called list has the list's name in front again.
 
-    ``/stages/stages.0/conv/Conv`` is ``stages.0.conv``.
+    ``/stages/stages.0/conv/Conv`` is ``stages.0.conv``. TensorFlow Lite joins the names
+    of fused operators, the last operator first: ``conv/Relu;bn/add``.
     """
+    name = name.partition(";")[0]
     if "/" not in name:
         return ()
     path: list[str] = []
@@ -51,12 +53,12 @@ def _from_metadata(
     path = _segments(modules[-1])
     if len(classes) < len(modules):
         return path, ()
-    found = [""] * (len(path) + 1)
+    along = [""] * (len(path) + 1)
     for module, cls in zip(modules, classes, strict=False):
         segments = _segments(module)
         if segments == path[: len(segments)]:
-            found[len(segments)] = cls.rpartition(".")[2]
-    return path, tuple(found[1:])  # without the root's
+            along[len(segments)] = cls.rpartition(".")[2]
+    return path, tuple(along[1:])  # without the root's
 
 
 def _segments(module: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from burn import dtypes
 from burn.dtypes import DType
 from burn_import.frontends.onnx.files import ExternalFiles
 from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
+from burn_ir.ops.support import ELEMENT_TYPES
 from burn_ir.types import Array
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _UNSUPPORTED = {27: "FLOAT6E2M3", 28: "FLOAT6E3M2"}
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a dtype is written: bits of an element, and the field of typed data.
+    """Encoding of a dtype: bits of an element, and the field of typed data.
 
     ``carrier`` is the unsigned dtype that the field's numbers are cut to.
     """
@@ -44,32 +45,25 @@ class Encoding:
 
 def _encodings() -> dict[int, Encoding]:
     u1, u2 = np.dtype("u1"), np.dtype("<u2")
-    table = {
-        1: Encoding(dtypes.float32, "float_data", 32),
-        6: Encoding(dtypes.int32, "int32_data", 32),
-        7: Encoding(dtypes.int64, "int64_data", 64),
-        11: Encoding(dtypes.float64, "double_data", 64),
-        12: Encoding(dtypes.uint32, "uint64_data", 32, np.dtype("<u4")),
-        13: Encoding(dtypes.uint64, "uint64_data", 64),
-        14: Encoding(dtypes.complex64, "float_data", 64),
-        15: Encoding(dtypes.complex128, "double_data", 128),
-        _STRING: Encoding(dtypes.string, "string_data", 0),
+    table: dict[int, tuple[str, int, DType | None]] = {
+        1: ("float_data", 32, None),
+        6: ("int32_data", 32, None),
+        7: ("int64_data", 64, None),
+        11: ("double_data", 64, None),
+        12: ("uint64_data", 32, np.dtype("<u4")),
+        13: ("uint64_data", 64, None),
+        14: ("float_data", 64, None),
+        15: ("double_data", 128, None),
+        _STRING: ("string_data", 0, None),
     }
-    words = {4: dtypes.uint16, 5: dtypes.int16, 10: dtypes.float16, 16: dtypes.bfloat16}
-    octets = {2: dtypes.uint8, 3: dtypes.int8, _BOOL: dtypes.bool_}
-    octets |= {17: dtypes.float8_e4m3fn, 18: dtypes.float8_e4m3fnuz}
-    octets |= {19: dtypes.float8_e5m2, 20: dtypes.float8_e5m2fnuz}
-    octets |= {24: dtypes.float8_e8m0fnu}
-    nibbles = {21: dtypes.uint4, 22: dtypes.int4, 23: dtypes.float4_e2m1fn}
-    pairs = {25: dtypes.uint2, 26: dtypes.int2}
-    for group, bits, carrier in (
-        (words, 16, u2),
-        (octets, 8, u1),
-        (nibbles, 4, u1),
-        (pairs, 2, u1),
+    for numbers, bits, carrier in (
+        ((4, 5, 10, 16), 16, u2),
+        ((2, 3, _BOOL, 17, 18, 19, 20, 24), 8, u1),
+        ((21, 22, 23), 4, u1),
+        ((25, 26), 2, u1),
     ):
-        table |= {k: Encoding(d, "int32_data", bits, carrier) for k, d in group.items()}
-    return table
+        table |= dict.fromkeys(numbers, ("int32_data", bits, carrier))
+    return {k: Encoding(ELEMENT_TYPES[k], *table[k]) for k in ELEMENT_TYPES}
 
 
 ENCODINGS = _encodings()
@@ -143,18 +137,18 @@ class Tensors:
 
     def _one_source(self, tensor: TensorProto, encoding: Encoding, where: str) -> None:
         """Data stands in one place, and in the field of its dtype."""
-        found = [field for field in _FIELDS if len(getattr(tensor, field))]
+        fields = [field for field in _FIELDS if len(getattr(tensor, field))]
         if tensor.HasField("segment"):
-            found.append("raw_data")
+            fields.append("raw_data")
         allowed = {encoding.field, "raw_data"}
         if tensor.data_location == _EXTERNAL:
             allowed = set()
         elif tensor.data_type == _STRING:
             allowed = {encoding.field}
-        if len(found) > 1 or not set(found) <= allowed:
+        if len(fields) > 1 or not set(fields) <= allowed:
             expected = " or ".join(sorted(allowed)) or "an external file"
             raise InvalidModel(
-                f"{where}: expected its data in {expected}, got {', '.join(found)}"
+                f"{where}: expected its data in {expected}, got {', '.join(fields)}"
             )
 
     def _raw(

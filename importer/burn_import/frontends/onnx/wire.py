@@ -20,7 +20,7 @@ RAW, DROP, REFUSE, TEXT = "raw", "drop", "refuse", "text"
 
 
 def _fields(**kinds: tuple[int, ...]) -> dict[int, str]:
-    """What each field is, from the fields of each kind."""
+    """Return the kind of each field, from the fields of each kind."""
     return {number: kind for kind, numbers in kinds.items() for number in numbers}
 
 
@@ -99,7 +99,7 @@ class _Walk:
     def field(
         self, number: int, kind: str, start: int, end: int, depth: int
     ) -> bytes | None:
-        """What stands for a field, its number included; None if it stays as it is."""
+        """Return what replaces a field and its number; None if it is unchanged."""
         if kind == RAW:
             return _SEGMENT_TAG + _length_first(_segment(start, end))
         if kind == REFUSE:

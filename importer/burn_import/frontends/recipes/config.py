@@ -1,4 +1,4 @@
-"""What a state dict does not say: the numbers of a ``config.json``."""
+"""Numbers of a ``config.json`` that a state dict does not contain."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ class Config:
     @property
     def architectures(self) -> list[str]:
         """The names of the classes that the weights are of."""
-        found = self.value("architectures")
-        return [str(name) for name in found] if isinstance(found, list) else []
+        names = self.value("architectures")
+        return [str(name) for name in names] if isinstance(names, list) else []
 
     @property
     def kind(self) -> str:

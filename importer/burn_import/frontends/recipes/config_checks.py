@@ -53,8 +53,10 @@ def timm(*architectures: str) -> dict[str, tuple[object, ...]]:
     }
 
 
-def check_config(config: Config, name: str, supports: Supports, made: str) -> None:
-    """Return if the recipe ``name``, which wrote the class ``made``, does what it says.
+def check_config(
+    config: Config, name: str, supports: Supports, model_name: str
+) -> None:
+    """Return if the recipe ``name``, which wrote ``model_name``, follows the config.
 
     ``supports`` maps entries that the recipe does not read to values it computes;
     ``ANY`` stands for entries whose effect weights show, or that have none.
@@ -62,7 +64,7 @@ def check_config(config: Config, name: str, supports: Supports, made: str) -> No
     Raises:
         NotClaimed: an entry has no known meaning, or a value that is not supported.
     """
-    _check_head(config, made)
+    _check_head(config, model_name)
     for path, value in config.unused():
         key = path.rpartition(".")[2]
         if value is None or key in NEUTRAL or _RATES.fullmatch(key):
@@ -82,18 +84,18 @@ def check_config(config: Config, name: str, supports: Supports, made: str) -> No
             )
 
 
-def _check_head(config: Config, made: str) -> None:
+def _check_head(config: Config, model_name: str) -> None:
     """Return if the class that was written has the head of the configuration's.
 
     Raises:
         NotClaimed: it has another one.
     """
     heads = [match[1] for each in config.architectures if (match := _HEAD.search(each))]
-    own = _HEAD.search(made)
+    own = _HEAD.search(model_name)
     if not heads or own is None or own[1] in heads:
         return
     if not any(own[1] in same and same.intersection(heads) for same in _SAME):
         raise NotClaimed(
-            f"config 'architectures': expected a class as {made}, by the weights, "
-            f"got {shown(config.architectures)}"
+            f"config 'architectures': expected a class as {model_name}, by the "
+            f"weights, got {shown(config.architectures)}"
         )

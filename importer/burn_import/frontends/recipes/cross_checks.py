@@ -1,4 +1,4 @@
-"""What weights and a configuration both say, compared."""
+"""Comparison of numbers that both the weights and a configuration contain."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def extent(w: Writer, name: str, axis: int) -> Fact:
 
 
 def length(w: Writer, name: str) -> Fact:
-    """How many modules a list of this module has."""
+    """Return the number of modules in a list of this module."""
     count = w.count(name)
     return Fact(count, f"there are weights of {count} modules in {shown(w.key(name))}")
 

@@ -1,4 +1,4 @@
-"""What a recipe writes a graph with: modules, layers with weights, operators."""
+"""Graph writer of recipes: modules, layers with weights, operators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from burn.record.errors import shown
 from burn_import.frontends.recipes.weights import Weights
 from burn_ir import InvalidModel
 from burn_ir.dim import Dim, symbol
-from burn_ir.raw import RawGraph, RawModel, RawNode
+from burn_ir.graph_builder import GraphBuilder, Origin
+from burn_ir.raw import RawGraph, RawModel
 from burn_ir.types import Array, Type
 
 #: The scope of what runs in no module but the model, as PyTorch calls that.
@@ -34,12 +35,10 @@ class Writer:
     """A graph as it is written. Values are their names."""
 
     weights: Weights
-    nodes: list[RawNode] = field(default_factory=list)
+    out: GraphBuilder = field(default_factory=GraphBuilder)
     inputs: dict[str, Type] = field(default_factory=dict)
-    constants: dict[str, Array] = field(default_factory=dict)
     path: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
-    taken: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     defaults: dict[str, Array] = field(default_factory=dict)
     class_name: str = ""
@@ -55,7 +54,7 @@ class Writer:
         if default is not None:
             self.defaults[name] = default
         self.inputs[name] = Type(np.dtype(dtype), dims)
-        self.taken[name] = 1
+        self.out.names.add(name)
         return name
 
     @contextmanager
@@ -76,7 +75,7 @@ class Writer:
         return self.module(name if self.inside(name) else "", class_name)
 
     def inside(self, name: str) -> bool:
-        """Whether the module ``name`` of this one has weights."""
+        """Return whether the module ``name`` of this one has weights."""
         start = f"{self.key(name)}."
         return any(key.startswith(start) for key in self.weights.tensors)
 
@@ -86,13 +85,13 @@ class Writer:
         depth = len(self.path)
         if depth:
             self.classes = (*self.classes[:-1], class_name)
-            self.nodes = [
+            self.out.nodes = [
                 (
                     replace(n, classes=(*self.classes, *n.classes[depth:]))
                     if n.scope[:depth] == self.path
                     else n
                 )
-                for n in self.nodes
+                for n in self.out.nodes
             ]
 
     def op(self, op_type: str, *operands: Any, name: str = "", **attrs: Any) -> str:
@@ -104,16 +103,10 @@ class Writer:
     ) -> list[str]:
         """The results of an operator that has ``count`` of them."""
         names = tuple(None if x is None else self.operand(x) for x in operands)
-        outputs = [self.fresh(name or op_type.lower()) for _ in range(count)]
-        kept = {key: value for key, value in attrs.items() if value is not None}
-        self.nodes.append(
-            RawNode(
-                *(op_type, _domain(op_type), kept, names, tuple(outputs), outputs[0]),
-                scope=self.path or ROOT,
-                classes=self.classes,
-            )
-        )
-        return outputs
+        origin = Origin("", self.path or ROOT, self.classes)
+        wanted = (name or op_type.lower(),) * count
+        domain = "burn" if op_type in OWN else ""
+        return list(self.out.node(op_type, names, wanted, attrs, origin, domain))
 
     def operand(self, x: Any) -> str:
         """The name of a value, or of a constant for numbers; an array is as it is."""
@@ -122,21 +115,14 @@ class Writer:
         array = np.asarray(x, np.int64 if np.asarray(x).dtype.kind in "iu" else None)
         if array.dtype == np.float64 and not isinstance(x, np.ndarray):
             array = array.astype(np.float32)
-        output = self.fresh("number")
-        self.nodes.append(RawNode("Constant", "", {"value": array}, (), (output,)))
-        return output
-
-    def fresh(self, name: str) -> str:
-        number = self.taken.get(name, 0) + 1
-        self.taken[name] = number
-        return name if number == 1 else self.fresh(f"{name}_{number}")
+        return self.out.literal("number", array)
 
     def key(self, name: str) -> str:
         """The key of a weight of this module."""
         return ".".join((*self.path, name))
 
     def has(self, name: str) -> bool:
-        """Whether this module has a weight called ``name``."""
+        """Return whether this module has a weight called ``name``."""
         return self.key(name) in self.weights
 
     def weight(self, name: str) -> str:
@@ -145,16 +131,18 @@ class Writer:
 
     def shared(self, key: str) -> str:
         """The weight at ``key``, whatever module has it."""
-        if key not in self.constants:
-            self.constants[key] = self.weights.array(key)
-            self.taken[key] = 1
+        if key not in self.out.constants:
+            self._store(key, self.weights.array(key))
         return key
+
+    def _store(self, key: str, array: Array) -> None:
+        self.out.constants[key] = array
+        self.out.names.add(key)
 
     def constant(self, name: str, array: Array) -> str:
         """A stored array of this module that the state dict does not hold."""
         key = self.key(name)
-        self.constants[key] = array
-        self.taken[key] = 1
+        self._store(key, array)
         self.weights.ignore(key)
         return key
 
@@ -172,7 +160,7 @@ class Writer:
         return shape
 
     def count(self, name: str) -> int:
-        """How many modules the list ``name`` of this module has."""
+        """Return the number of modules in the list ``name`` of this module."""
         return self.weights.count(self.key(name))
 
     def model(self, *outputs: str, **named: str) -> RawModel:
@@ -184,9 +172,9 @@ class Writer:
         for name, value in named.items():
             outputs = (*outputs, self.op("Identity", value, name=name))
         self.weights.check_used()
-        nodes = tuple(self.nodes)
+        nodes, constants = tuple(self.out.nodes), self.out.constants
         graph = RawGraph(
-            *("main", self.inputs, outputs, nodes, self.constants, self.defaults)
+            *("main", self.inputs, outputs, nodes, constants, self.defaults)
         )
         return RawModel(graph, OPSETS, PRODUCER, tuple(self.notes))
 
@@ -335,7 +323,3 @@ def _activation(w: Writer, name: str, x: str) -> str:
     if name not in simple:
         raise UnsupportedModel(f"expected a known activation, got {name!r}")
     return w.op(simple[name], x)
-
-
-def _domain(op_type: str) -> str:
-    return "burn" if op_type in OWN else ""

@@ -1,4 +1,4 @@
-"""Which weights are those of numbered layers in a row."""
+"""Recognition of weights that belong to consecutive numbered layers."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def steps_of(checkpoint: Checkpoint) -> list[Step]:
         return []
     if any(stored.key != key for stored, key in root.stored()):
         return []
-    found = [_steps(node) for node in lists]
-    if not all(found):
+    runs = [_steps(node) for node in lists]
+    if not all(runs):
         return []
-    found.sort(key=lambda steps: not any(step.is_conv for step in steps))
-    steps = [step for part in found for step in part]
-    if len(found) > 2 or (len(found) == 2 and not _meet(*found)):
+    runs.sort(key=lambda steps: not any(step.is_conv for step in steps))
+    steps = [step for part in runs for step in part]
+    if len(runs) > 2 or (len(runs) == 2 and not _meet(*runs)):
         return []
     return steps if _linked(steps) else []
 
 
 def _steps(node: Node) -> list[Step]:
     """The layers of a list; none if something else is among them."""
-    flow, place, steps = Flow(), -1, []
+    flow, last, steps = Flow(), -1, []
     for number in sorted(map(int, node.children)):
         child = node.children[str(number)]
         layer = find_layer(child, flow)
@@ -65,23 +65,23 @@ def _steps(node: Node) -> list[Step]:
         if layer.options.get("affine") is False:
             return []
         path = ".".join(child.path)
-        steps.append(Step(layer, path, number - place - 1, place < 0))
-        place = number
+        steps.append(Step(layer, path, number - last - 1, last < 0))
+        last = number
     return steps
 
 
 def _meet(before: list[Step], after: list[Step]) -> bool:
-    """Whether convolutions come before linear layers alone."""
+    """Return whether convolutions come before linear layers alone."""
     return before[-1].layer.name != "Linear" and not any(s.is_conv for s in after)
 
 
 def _linked(steps: list[Step]) -> bool:
-    """Whether each layer takes what the one before makes."""
+    """Return whether each layer takes what the one before makes."""
     sized = [s.layer for s in steps if s.layer.name == "Linear" or s.is_conv]
     for before, after in pairwise(sized):
-        made, given = before.args[1], after.args[0]
+        features, given = before.args[1], after.args[0]
         flattened = after.name == "Linear" and before.name != "Linear"
-        if given % made if flattened else given != made:
+        if given % features if flattened else given != features:
             return False
         if before.name == "Linear" and after.name != "Linear":
             return False

@@ -53,15 +53,15 @@ def read(
     """
     path = Path(path)
     hints = Hints(None if config is None else str(config), top_level_key)
-    found = model_of(path, hints)
-    if not isinstance(found, RawModel):
+    model = model_of(path, hints)
+    if not isinstance(model, RawModel):
         names = ", ".join(sorted({recipe.name for recipe in RECIPES}))
         raise UnsupportedModel(
             f"{path.name}: this is a file of weights. No module can be made of weights "
-            f"without the program that uses them. {' '.join(found.notes)} "
+            f"without the program that uses them. {' '.join(model.notes)} "
             f"Known architectures: {names}. {REMEDY}"
         )
-    return found
+    return model
 
 
 def weights_in(path: Path, top_level_key: str | None) -> Checkpoint:
@@ -101,10 +101,10 @@ def model_of(path: Path, hints: Hints) -> RawModel | Checkpoint:
     if hints.activation is not None:
         return sequential(checkpoint, hints)
     try:
-        found = find(checkpoint, config)
-        if found is None:
+        recipe = find(checkpoint, config)
+        if recipe is None:
             return checkpoint
-        return _written(checkpoint, config, *found)
+        return _written(checkpoint, config, *recipe)
     except NotClaimed as error:
         note = f"The architecture is not known: {error}."
         return replace(checkpoint, notes=(note,))

@@ -54,8 +54,10 @@ def recipe(
 
     def register(build: Build) -> Build:
         names = tuple(without), tuple(kinds) or (name,)
-        told = is_configured, supports or {}
-        RECIPES.append(Recipe(name, class_name, keys, *names, build, base, *told))
+        requirements = is_configured, supports or {}
+        RECIPES.append(
+            Recipe(name, class_name, keys, *names, build, base, *requirements)
+        )
         return build
 
     return register
@@ -79,16 +81,16 @@ def find(
         if (prefix := _prefix(candidate, tensors.keys())) is not None
     ]
     if config.kind:
-        best = [found for found in fitting if config.kind in found[1].kinds]
+        best = [entry for entry in fitting if config.kind in entry[1].kinds]
         if not best:
             raise NotClaimed(f"no known architecture called {config.kind} fits them")
     else:
-        best = [found for found in fitting if not found[1].is_configured]
+        best = [entry for entry in fitting if not entry[1].is_configured]
         if fitting and not best:
-            raise NotClaimed(_undecided([found[1] for found in fitting]))
+            raise NotClaimed(_undecided([entry[1] for entry in fitting]))
     if not best:
         return None
-    rank, chosen, prefix = min(best, key=lambda found: found[0])
+    rank, chosen, prefix = min(best, key=lambda entry: entry[0])
     even = [other for each, other, _ in best if each == rank]
     if any(not set(other.kinds) & set(chosen.kinds) for other in even):
         raise NotClaimed(_undecided(even))
@@ -96,7 +98,7 @@ def find(
 
 
 def _undecided(recipes: Iterable[Recipe]) -> str:
-    """Why the keys of several recipes do not determine an architecture."""
+    """Return a message for keys that several recipes have."""
     kinds = ", ".join(sorted({kind for each in recipes for kind in each.kinds}))
     return (
         f"the keys fit {kinds}, and other architectures have the same ones; "

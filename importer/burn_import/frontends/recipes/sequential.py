@@ -74,7 +74,7 @@ class _Run:
         return self.w.input("x", "float32", BATCH, given, *axes)
 
     def layer(self, step: Step, x: str) -> str:
-        """What a layer makes."""
+        """Return the output of a layer."""
         w, name, layer = self.w, f"{self.prefix}{step.path}", step.layer
         if layer.name == "Linear":
             return w.linear(name, x)
@@ -95,7 +95,7 @@ class _Run:
         return w.conv(name, x, padding=padding, groups=layer.options.get("groups", 1))
 
     def between(self, before: Step, step: Step, x: str) -> str:
-        """What stands between two layers: an activation, then perhaps more."""
+        """Write what is between two layers: an activation, then perhaps more."""
         boundary = step.first
         gap = step.gap + 1 if boundary else step.gap
         if gap and before.layer.name != "PReLU":
@@ -139,27 +139,29 @@ class _Run:
             x = self.w.op("AdaptiveAveragePool", x, output_size=size)
         return self.w.op("Flatten", x, axis=1)
 
-    def miss(self, step: Step, what: str, option: str) -> None:
+    def miss(self, step: Step, noun: str, option: str) -> None:
         """Note that weights do not tell something."""
-        message = f"{step.path}: expected to be told {what}: {option}"
+        message = f"{step.path}: expected to be told {noun}: {option}"
         self.problems.append(Problem(message))
 
     def notes(self, steps: list[Step]) -> list[str]:
-        """What was told, and what was taken as usual."""
-        found = [
+        """Return notes on the options of the caller, and on assumed defaults."""
+        sentences = [
             f"Weights hold no activations: --activation {self.hints.activation} stands "
             "where a number is left out between layers, other numbers left out are of "
             "dropouts, and nothing follows the last layer."
         ]
         if any(step.is_conv for step in steps):
-            found.append("Strides are 1.")
+            sentences.append("Strides are 1.")
         if self.hints.padding is not None:
-            found.append(f"Convolutions have --padding {self.hints.padding}.")
+            sentences.append(f"Convolutions have --padding {self.hints.padding}.")
         if self.hints.pool in _POOLS:
-            found.append(
+            sentences.append(
                 f"A second number left out between convolutions, and the end of their "
                 f"list, is a --pool {self.hints.pool} of windows of 2."
             )
         if any(step.is_conv for step in steps) and steps[-1].layer.name == "Linear":
-            found.append("What linear layers read is a mean of as many even windows.")
-        return found
+            sentences.append(
+                "What linear layers read is a mean of as many even windows."
+            )
+        return sentences

@@ -43,8 +43,8 @@ class Weights:
         self.used.add(key)
         tensor = self._tensor(key)
         if 0 in tensor.shape:
-            found = f"shape {list(tensor.shape)}"
-            raise InvalidModel(f"weight {shown(key)}: expected elements, got {found}")
+            form = f"shape {list(tensor.shape)}"
+            raise InvalidModel(f"weight {shown(key)}: expected elements, got {form}")
         narrow = tensor.dtype in NARROW
         return tensor.array().astype(np.float32) if narrow else tensor.array()
 
@@ -71,7 +71,7 @@ class Weights:
         return self.tensors[key]
 
     def count(self, prefix: str) -> int:
-        """How many numbered parts there are below ``prefix``."""
+        """Return the number of numbered modules below ``prefix``."""
         return self._counts.get(prefix, 0)
 
     def ignore(self, *keys: str) -> None:
@@ -103,8 +103,8 @@ def _counted(keys: Iterable[str]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for key in keys:
         segments = key.split(".")
-        for place, segment in enumerate(segments):
+        for index, segment in enumerate(segments):
             if segment.isdecimal() and len(segment) < _MOST:
-                prefix = ".".join(segments[:place])
+                prefix = ".".join(segments[:index])
                 counts[prefix] = max(counts.get(prefix, 0), int(segment) + 1)
     return counts

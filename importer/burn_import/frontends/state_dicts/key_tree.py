@@ -41,8 +41,8 @@ class Node:
     #: Whether the modules are the items of a list.
     listed: bool = False
 
-    def place(self, segments: list[str], stored: Stored) -> None:
-        """Put a tensor where its name says."""
+    def insert(self, segments: list[str], stored: Stored) -> None:
+        """Insert a tensor at the module that its name leads to."""
         node = self
         for segment in segments[:-1]:
             node = node.children.setdefault(segment, Node())
@@ -82,14 +82,14 @@ def tree_of(tensors: Iterable[tuple[str, DType, tuple[int, ...]]]) -> Node:
         segments = key.split(".")
         if len(segments) > DEEPEST:
             segments[DEEPEST - 1 :] = ["_".join(segments[DEEPEST - 1 :])]
-        root.place(segments, Stored(key, dtype, shape))
+        root.insert(segments, Stored(key, dtype, shape))
     root.settle()
     return root
 
 
 def _is_list(names: Iterable[str]) -> bool:
-    """Whether children of these names are the items of a list."""
-    found = list(names)
-    if not found or not all(_NUMBER.fullmatch(name) for name in found):
+    """Return whether children of these names are the items of a list."""
+    segments = list(names)
+    if not segments or not all(_NUMBER.fullmatch(name) for name in segments):
         return False
-    return max(map(int, found)) < 4 * len(found) + _PLACES
+    return max(map(int, segments)) < 4 * len(segments) + _PLACES

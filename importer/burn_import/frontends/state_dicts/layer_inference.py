@@ -1,4 +1,4 @@
-"""Which layer some tensors are the parameters of, as names and shapes tell."""
+"""Inference of a layer from the names and shapes of its parameters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GROUPS = (32, 16, 8, 4, 2, 1)
 
 @dataclass
 class Flow:
-    """What was met before: how many channels, and along how many spatial axes.
+    """State from earlier layers: the channels and the number of spatial axes.
 
     ``numbered`` is whether this one is in a list, ``turned`` has the names of layers
     whose matrix is that of GPT-2's ``Conv1D``, ``tables`` the paths of matrices that
@@ -43,9 +43,9 @@ class Flow:
     tables: set[Path] = field(default_factory=set)
     guesses: dict[str, None] = field(default_factory=dict)
 
-    def guess(self, what: str) -> None:
+    def guess(self, sentence: str) -> None:
         """Note something that the weights do not tell."""
-        self.guesses[what] = None
+        self.guesses[sentence] = None
 
 
 def find_layer(node: Node, flow: Flow) -> Layer | None:
@@ -80,10 +80,10 @@ def find_layer(node: Node, flow: Flow) -> Layer | None:
 def _fits(layer: Layer, shapes: Shapes) -> bool:
     """Whether a layer has parameters and buffers of these shapes, and no others."""
     try:
-        made = getattr(nn, layer.name)(*layer.args, **layer.options)
+        module = getattr(nn, layer.name)(*layer.args, **layer.options)
     except ValueError:
         return False  # channels that do not divide into groups
-    return {path: box.shape for path, box in made.boxes()} == dict(shapes)
+    return {path: box.shape for path, box in module.boxes()} == dict(shapes)
 
 
 def _layer(
@@ -189,20 +189,20 @@ def _convolutions(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
 
 def _with(options: Mapping[str, object], groups: int) -> dict[str, object]:
     """``options`` with the groups, if there are several."""
-    found = {**options, "groups": groups}
-    return {k: v for k, v in found.items() if (k, v) != ("groups", 1)}
+    merged = {**options, "groups": groups}
+    return {k: v for k, v in merged.items() if (k, v) != ("groups", 1)}
 
 
 def turned_names(root: Node) -> set[str]:
     """The names of layers that are ``Conv1D`` wherever shapes can tell."""
-    found: dict[str, bool] = {}
+    transposed: dict[str, bool] = {}
     for node in _nodes(root):
         shapes = _shapes(node)
         weight, bias = shapes.get("weight"), shapes.get("bias")
         if weight and bias and len(weight) == 2 and weight[0] != weight[1]:
             word = node.path[-1].lower() if node.path else ""
-            found[word] = found.get(word, True) and bias == weight[1:]
-    return {word for word, turned in found.items() if turned}
+            transposed[word] = transposed.get(word, True) and bias == weight[1:]
+    return {word for word, turned in transposed.items() if turned}
 
 
 def read_tables(root: Node) -> set[Path]:
@@ -213,7 +213,7 @@ def read_tables(root: Node) -> set[Path]:
     is read by something else is rarer than a table, and would have a bias as a rule.
     Square matrices stay linear layers. Norms in between change no extents.
     """
-    found = set()
+    tables = set()
     layers = [n for n in _nodes(root) if any(len(s) > 1 for s in _shapes(n).values())]
     for node, after in pairwise(layers):
         shapes, reader = _shapes(node), _shapes(after)
@@ -223,8 +223,8 @@ def read_tables(root: Node) -> set[Path]:
             continue
         rows, columns = shapes["weight"]
         if read[-1] == columns != rows:
-            found.add(node.path)
-    return found
+            tables.add(node.path)
+    return tables
 
 
 def _shapes(node: Node) -> Shapes:

@@ -1,4 +1,4 @@
-"""What a rule writes nodes with: values with types, operators of ONNX, constants."""
+"""Builder that rules write nodes with: typed values, operators, constants."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import ml_dtypes
 import numpy as np
 
 from burn.dtypes import DType
-from burn_import.frontends.torch_export.memory_layout import Found
+from burn_import.frontends.torch_export.memory_layout import LazyLayout
 from burn_ir.derivatives import GRADIENT
 from burn_ir.dim import Dim
+from burn_ir.graph_builder import GraphBuilder, Origin
+from burn_ir.ops.support import ELEMENT_NUMBERS
 from burn_ir.raw import RawNode
 from burn_ir.types import Array
 
@@ -33,11 +35,11 @@ class Value:
     dims: tuple[Dim, ...] | None = None
     is_number: bool = False
     #: Where its elements lie in memory, if the program says so.
-    layout: Found | None = None
+    layout: LazyLayout | None = None
 
     @property
     def rank(self) -> int:
-        """How many axes it has; every tensor of a program says so."""
+        """Number of axes; every tensor of a program has it."""
         assert self.dims is not None
         return len(self.dims)
 
@@ -58,26 +60,15 @@ class Packed:
 
 
 @dataclass
-class Nodes:
-    """The nodes of one graph, and the names of all of them."""
+class Nodes(GraphBuilder):
+    """The nodes of one graph of a program."""
 
-    taken: dict[str, int] = field(default_factory=dict)
-    constants: dict[str, Array] = field(default_factory=dict)
-    nodes: list[RawNode] = field(default_factory=list)
     #: What packed sequences come from, by the name of the packed data.
     packed: dict[str, Packed] = field(default_factory=dict)
 
     def inner(self) -> Nodes:
-        """A graph inside: nodes of its own, the same names and constants."""
-        return Nodes(self.taken, self.constants, packed=self.packed)
-
-    def fresh(self, name: str) -> str:
-        """``name``, or the first of ``name_2``, ``name_3``, ... that is free."""
-        number = self.taken.get(name, 0) + 1
-        self.taken[name] = number
-        if number == 1:
-            return name
-        return self.fresh(f"{name}_{number}")
+        """Return a builder of a body: no nodes, the same names and constants."""
+        return replace(self, nodes=[])
 
 
 @dataclass
@@ -112,20 +103,9 @@ class Builder:
         names = tuple(
             None if x is None else self.value(x, beside).name for x in operands
         )
-        outputs = tuple(self.out.fresh(self.name) for _ in range(count))
-        kept = {name: value for name, value in attrs.items() if value is not None}
-        self.out.nodes.append(
-            RawNode(
-                op_type,
-                domain,
-                kept,
-                names,
-                outputs,
-                self.name,
-                self.scope,
-                self.classes,
-            )
-        )
+        origin = Origin(self.name, self.scope, self.classes)
+        wanted = (self.name,) * count
+        outputs = self.out.node(op_type, names, wanted, attrs, origin, domain)
         return tuple(Value(output, self.dtype) for output in outputs)
 
     def value(self, x: Any, dtype: DType | None = None) -> Value:
@@ -144,10 +124,7 @@ class Builder:
         wanted = np.dtype(dtype) if isinstance(dtype, str) else dtype
         with np.errstate(all="ignore"):  # beyond the dtype is infinity, as in PyTorch
             array = np.asarray(x).astype(wanted)
-        output = self.out.fresh(f"{self.name}_operand")
-        self.out.nodes.append(
-            RawNode("Constant", "", {"value": array}, (), (output,), self.name)
-        )
+        output = self.out.literal(f"{self.name}_operand", array, self.name)
         return Value(output, array.dtype, array.shape)
 
     def cast(self, x: Operand, dtype: DType | None = None) -> Value:
@@ -157,8 +134,8 @@ class Builder:
             return self.constant(x, wanted)
         if x.dtype == wanted:
             return x
-        made = self.at(wanted).op("Cast", x, to=onnx_type(wanted))
-        return replace(made, dims=x.dims)
+        converted = self.at(wanted).op("Cast", x, to=ELEMENT_NUMBERS[wanted])
+        return replace(converted, dims=x.dims)
 
     def ints(self, values: Sequence[int | Value] | int | Value) -> Value:
         """A vector of int64 of numbers, some of which may be computed."""
@@ -172,12 +149,12 @@ class Builder:
 
     def extent(self, x: Value, axis: int) -> int | Value:
         """The extent of an axis: a number if it is fixed, else one that is computed."""
-        known = x.dims[axis] if x.dims is not None else None
-        if isinstance(known, int):
-            return known
-        whole, place = self.at(INT64), x.axis(axis)
-        made = whole.op("Shape", x, start=place, end=place + 1)
-        return replace(whole.op("Squeeze", made, [0]), dims=(), is_number=True)
+        size = x.dims[axis] if x.dims is not None else None
+        if isinstance(size, int):
+            return size
+        whole, start = self.at(INT64), x.axis(axis)
+        shape = whole.op("Shape", x, start=start, end=start + 1)
+        return replace(whole.op("Squeeze", shape, [0]), dims=(), is_number=True)
 
     def floats(self, *operands: Operand) -> list[Value]:
         """The operands in the dtype of the result."""
@@ -212,8 +189,8 @@ def promoted(operands: Sequence[Operand]) -> DType:
     classes: list[list[DType]] = [[], [], []]
     for x in operands:
         if isinstance(x, Value):
-            place = 2 if x.is_number else 0 if x.dims is None or x.dims else 1
-            classes[place].append(x.dtype)
+            rank_class = 2 if x.is_number else 0 if x.dims is None or x.dims else 1
+            classes[rank_class].append(x.dtype)
         elif x is not None:
             classes[2].append(_NUMBERS[type(x)])
     result: DType | None = None
@@ -238,7 +215,7 @@ _NUMBERS: Mapping[type, DType] = {
 
 
 def _number(number: DType, beside: DType | None) -> DType:
-    """What a Python number is beside tensors of a lower kind: the default dtype."""
+    """Return the dtype of a Python number beside tensors of a lower kind."""
     if kind_of(number) == kind_of(FLOAT32):
         return FLOAT32
     return COMPLEX64 if number.kind == "c" else number
@@ -271,32 +248,3 @@ def _larger(a: DType, b: DType) -> DType:
     if kind_of(a) == kind_of(FLOAT32):
         return a if a.itemsize > b.itemsize else b
     return np.promote_types(a, b)
-
-
-def onnx_type(dtype: DType) -> int:
-    """The number that ONNX has for a dtype."""
-    return ONNX_TYPES[dtype]
-
-
-#: ``TensorProto.DataType`` of the ONNX specification.
-ONNX_TYPES: Mapping[DType, int] = {
-    np.dtype("float32"): 1,
-    np.dtype("uint8"): 2,
-    np.dtype("int8"): 3,
-    np.dtype("uint16"): 4,
-    np.dtype("int16"): 5,
-    np.dtype("int32"): 6,
-    INT64: 7,
-    BOOL: 9,
-    np.dtype("float16"): 10,
-    np.dtype("float64"): 11,
-    np.dtype("uint32"): 12,
-    np.dtype("uint64"): 13,
-    BFLOAT16: 16,
-    np.dtype("complex64"): 14,
-    np.dtype("complex128"): 15,
-    np.dtype(ml_dtypes.float8_e4m3fn): 17,
-    np.dtype(ml_dtypes.float8_e4m3fnuz): 18,
-    np.dtype(ml_dtypes.float8_e5m2): 19,
-    np.dtype(ml_dtypes.float8_e5m2fnuz): 20,
-}

@@ -31,7 +31,7 @@ _PARTS: Mapping[DType, DType] = {
 
 
 def is_complex(x: object) -> bool:
-    """Whether an argument is, or has among its items, complex tensors."""
+    """Return whether an argument is, or has among its items, complex tensors."""
     if isinstance(x, list | tuple):
         return any(is_complex(item) for item in x)
     return isinstance(x, Value) and x.dtype in _PARTS
@@ -95,8 +95,8 @@ def parts(g: Builder, x: Operand) -> tuple[Operand, Operand]:
     if not isinstance(x, Value) or x.dtype not in _PARTS:
         return x, None
     of, pairs = reals(g), paired(x)
-    found = [of.op("Gather", pairs, of.constant(i), axis=-1) for i in (0, 1)]
-    a, b = (replace(part, dtype=pairs.dtype, dims=x.dims) for part in found)
+    halves = [of.op("Gather", pairs, of.constant(i), axis=-1) for i in (0, 1)]
+    a, b = (replace(part, dtype=pairs.dtype, dims=x.dims) for part in halves)
     return a, b
 
 
@@ -117,15 +117,15 @@ def as_pairs(g: Builder, x: Operand) -> Value:
         pairs = paired(x)
         return replace(of.cast(pairs), dims=pairs.dims)
     column = of.op("Unsqueeze", of.cast(x), [-1])
-    made = of.op("Pad", column, [0, 1], None, [-1])
-    return replace(made, dims=None if x.dims is None else (*x.dims, 2))
+    padded = of.op("Pad", column, [0, 1], None, [-1])
+    return replace(padded, dims=None if x.dims is None else (*x.dims, 2))
 
 
 def column(g: Builder, x: Operand) -> Value:
     """A real operand beside pairs."""
     of = reals(g)
-    made = of.cast(x)
-    return of.op("Unsqueeze", made, [-1]) if isinstance(x, Value) else made
+    real = of.cast(x)
+    return of.op("Unsqueeze", real, [-1]) if isinstance(x, Value) else real
 
 
 def axes_of(x: Value, dim: Any) -> list[int]:

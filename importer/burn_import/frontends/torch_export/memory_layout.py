@@ -1,4 +1,4 @@
-"""Where the elements of a tensor of a program lie in its memory."""
+"""Layout of a tensor of a program in its memory."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ class Layout:
         return True
 
     def places(self) -> Array | None:
-        """Where each element lies; None if that varies, or is too much to say."""
+        """Return the position of each element; None if it varies, or for too many."""
         numbers = [*self.dims, *self.strides, self.offset]
-        known = [n for n in numbers if isinstance(n, int)]
-        if len(known) != len(numbers):
+        fixed = [n for n in numbers if isinstance(n, int)]
+        if len(fixed) != len(numbers):
             return None
         rank = len(self.dims)
-        return spread(known[:rank], known[rank:-1], known[-1])
+        return spread(fixed[:rank], fixed[rank:-1], fixed[-1])
 
 
 #: The layout of a tensor, found where a rule asks for it.
-Found: TypeAlias = Callable[[], Layout]
+LazyLayout: TypeAlias = Callable[[], Layout]
 
 
 def spread(dims: Sequence[int], strides: Sequence[int], offset: int) -> Array | None:
@@ -54,8 +54,8 @@ def spread(dims: Sequence[int], strides: Sequence[int], offset: int) -> Array | 
         count, last = count * extent, last + max(extent - 1, 0) * stride
     if not 0 <= count <= _LARGEST or not 0 <= last < 2**62:
         return None
-    found = np.full(tuple(dims), offset, np.int64)
+    layout = np.full(tuple(dims), offset, np.int64)
     for axis, (extent, stride) in enumerate(zip(dims, strides, strict=True)):
         shape = [extent if a == axis else 1 for a in range(len(dims))]
-        found += (np.arange(extent) * stride).reshape(shape)
-    return found
+        layout += (np.arange(extent) * stride).reshape(shape)
+    return layout

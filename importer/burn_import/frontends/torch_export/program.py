@@ -77,11 +77,13 @@ class Calls:
         self, kind: type[ModelError], error: Exception, target: str, name: str
     ) -> None:
         kind = kind if kind in (InvalidModel, UnsupportedModel) else InvalidModel
-        found = self.problems.setdefault(kind, [])
+        problems = self.problems.setdefault(kind, [])
         if isinstance(error, ModelError) and any(p.node for p in error.problems):
-            found += [p for p in error.problems if p not in found]  # of a graph inside
+            problems += [
+                p for p in error.problems if p not in problems
+            ]  # of a graph inside
         else:
-            found.append(Problem(str(error), name, target.removeprefix(_PREFIX)))
+            problems.append(Problem(str(error), name, target.removeprefix(_PREFIX)))
 
     def call(self, frame: Frame, node: Any, target: str, name: str) -> None:
         """Write one call of an operator."""
@@ -97,27 +99,27 @@ class Calls:
         if not target.startswith("aten."):  # functions of Python, by position
             args = [("", x) for key, x in args if key not in _WITHOUT_EFFECT]
         start = len(frame.out.nodes)
-        made = operand = called(entry, builder, args)
-        self.bind(frame, results, made)
-        made = self.rename(frame, results, made, start)
+        values = operand = called(entry, builder, args)
+        self.bind(frame, results, values)
+        values = self.rename(frame, results, values, start)
         if entry.views or _is_alias(entry, target, args, operand):
             self.view(frame, names, args, results, target)
-        changes = [*_changes(frame, entry, names, _refs(results), made)]
+        changes = [*_changes(frame, entry, names, _refs(results), values)]
         for ref, value in (*changes, *writes_inside(frame, names, entry)):
             self.change(frame, ref, value, builder, target)
 
-    def bind(self, frame: Frame, results: Sequence[Argument], made: Any) -> None:
+    def bind(self, frame: Frame, results: Sequence[Argument], output: Any) -> None:
         """Give the names of the results to what a rule made."""
-        values = made if isinstance(made, tuple | list) else (made,)
+        values = output if isinstance(output, tuple | list) else (output,)
         for ref, value in zip(_refs(results), values, strict=False):
-            known = self.typed(frame, ref.name)
+            type_ = self.typed(frame, ref.name)
             if value is None:
                 continue
             if not isinstance(value, Value):
-                value = Builder(frame.out, ref.name, [known]).constant(
-                    value, known.dtype
+                value = Builder(frame.out, ref.name, [type_]).constant(
+                    value, type_.dtype
                 )
-            frame.values[ref.name] = replace(known, name=value.name)
+            frame.values[ref.name] = replace(type_, name=value.name)
 
     def rename(
         self, frame: Frame, results: Sequence[Argument], values: Any, start: int
@@ -126,19 +128,19 @@ class Calls:
 
         What a rule made, under these names.
         """
-        made = {out for node in frame.out.nodes[start:] for out in node.outputs}
+        produced = {out for node in frame.out.nodes[start:] for out in node.outputs}
         names: dict[str | None, str] = {}
         for ref in _refs(results):
             value = frame.values[ref.name]
-            free = ref.name in made or ref.name not in frame.out.taken
-            if value.name in made and value.name != ref.name and free:
+            free = ref.name in produced or ref.name not in frame.out.names
+            if value.name in produced and value.name != ref.name and free:
                 names |= {value.name: ref.name, ref.name: value.name}
-                frame.out.taken.setdefault(ref.name, 1)
+                frame.out.names.add(ref.name)
                 frame.values[ref.name] = replace(value, name=ref.name)
-        for place, node in enumerate(frame.out.nodes[start:] if names else (), start):
+        for index, node in enumerate(frame.out.nodes[start:] if names else (), start):
             inputs = tuple(names.get(name, name) for name in node.inputs)
             outputs = tuple(names.get(name, name) for name in node.outputs)
-            frame.out.nodes[place] = replace(node, inputs=inputs, outputs=outputs)
+            frame.out.nodes[index] = replace(node, inputs=inputs, outputs=outputs)
         if not isinstance(values, tuple):
             return values
         return tuple(
@@ -158,12 +160,12 @@ class Calls:
         first = _first_tensor(names)
         refs = _refs(results)
         if first is not None:
-            place, name = first
+            index, name = first
             # One of several has no way back.
-            made = target if len(refs) == 1 else ""
-            rest = [*args[:place], *args[place + 1 :]]
+            source = target if len(refs) == 1 else ""
+            rest = [*args[:index], *args[index + 1 :]]
             for ref in refs:
-                frame.view(ref.name, name, made, rest)
+                frame.view(ref.name, name, source, rest)
 
     def change(
         self,
@@ -178,15 +180,15 @@ class Calls:
         for _ in range(_LONGEST):
             if name not in frame.origin:
                 return
-            base, made, rest = frame.origin[name]
+            base, view, rest = frame.origin[name]
             old, new = frame.values[base], frame.values[name]
-            back = written_back(made, rest, old, new)
+            back = written_back(view, rest, old, new)
             if back is None:
                 return
             word = old.name.rpartition(".")[2] or base
             whole = replace(g, name=word, results=[old])
-            made = called(rule_of(back[0], [old]), whole, back[1])
-            frame.refresh(base, replace(old, name=made.name))
+            result = called(rule_of(back[0], [old]), whole, list(back[1].items()))
+            frame.refresh(base, replace(old, name=result.name))
             name = base
 
     def typed(self, frame: Frame, name: str) -> Value:
@@ -207,7 +209,7 @@ class Calls:
         raise InvalidModel(f"expected a type for {shown(name)}, found none")
 
     def layout(self, meta: Mapping[str, Any], dims: tuple[Dim, ...]) -> Layout:
-        """Where the elements of a tensor lie."""
+        """Return the memory layout of a tensor."""
         strides = tuple(self.symbols.extent(size) for size in meta["strides"])
         if len(strides) != len(dims):
             raise InvalidModel(f"expected {len(dims)} strides, got {len(strides)}")
@@ -247,7 +249,7 @@ class Calls:
             outputs.append(builder.op("Identity", value).name)
         after = [(operand, inner.values[inner.same.get(n, n)]) for n, operand in given]
         frame.writes += [pair for pair in after if pair[0].name != pair[1].name]
-        return RawGraph("body", {}, tuple(outputs), tuple(inner.out.nodes), {})
+        return inner.out.body({}, outputs)
 
 
 _NUMBERS = {
@@ -259,13 +261,13 @@ _NUMBERS = {
 
 def _refs(results: Sequence[Argument]) -> list[TensorRef | SymbolRef]:
     """The names among results, those of a list of tensors one by one."""
-    found: list[TensorRef | SymbolRef] = []
+    refs: list[TensorRef | SymbolRef] = []
     for result in results:
         if isinstance(result, list):
-            found += [ref for ref in result if isinstance(ref, TensorRef)]
+            refs += [ref for ref in result if isinstance(ref, TensorRef)]
         elif isinstance(result, TensorRef | SymbolRef):
-            found.append(result)
-    return found
+            refs.append(result)
+    return refs
 
 
 def _changes(
@@ -273,7 +275,7 @@ def _changes(
     entry: Entry,
     names: Sequence[tuple[str, Argument]],
     refs: Sequence[TensorRef | SymbolRef],
-    made: Any,
+    values: Any,
 ) -> Iterator[tuple[str, Value]]:
     """The tensors that a call changes in place, and what to."""
     given = dict(names)
@@ -283,9 +285,9 @@ def _changes(
         if changed is not None:
             frame.same[refs[0].name] = frame.same.get(changed, changed)
             yield changed, frame.values[refs[0].name]
-    if not entry.writes or not isinstance(made, tuple):
+    if not entry.writes or not isinstance(values, tuple):
         return
-    for key, value in zip(entry.writes, made[len(refs) :], strict=False):
+    for key, value in zip(entry.writes, values[len(refs) :], strict=False):
         ref = given.get(key)
         if isinstance(ref, TensorRef):
             yield ref.name, replace(frame.value(ref.name), name=value.name)
@@ -295,22 +297,22 @@ def _is_alias(
     entry: Entry,
     target: str,
     args: Sequence[tuple[str, Any]],
-    made: Any,
+    value: Any,
 ) -> bool:
-    """Whether a call, of which a rule made ``made``, returns its operand itself."""
+    """Whether a call, of which a rule made ``value``, returns its operand itself."""
     first = next((x for _, x in args if isinstance(x, Value)), None)
     if not entry.is_alias or first is None or dict(args).get("copy"):
         return False
     if target == "aten.contiguous.default" and first.layout is not None:
         return first.layout().is_ordered
-    return isinstance(made, Value) and made.name == first.name
+    return isinstance(value, Value) and value.name == first.name
 
 
 def _first_tensor(names: Sequence[tuple[str, Argument]]) -> tuple[int, str] | None:
     """The place and name of the first tensor among arguments."""
-    for place, (_, arg) in enumerate(names):
+    for index, (_, arg) in enumerate(names):
         if isinstance(arg, TensorRef):
-            return place, arg.name
+            return index, arg.name
     return None
 
 
@@ -322,19 +324,19 @@ def _leaf(results: Sequence[Argument], name: str) -> str:
 def _scope(metadata: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The path of a call's module, and the classes along it."""
     path: tuple[str, ...] = ()
-    found: list[tuple[tuple[str, ...], str]] = []
+    segments: list[tuple[tuple[str, ...], str]] = []
     for text, cls in scopes(metadata):
         path = tuple(segment for segment in text.split(".") if segment)
-        found.append((path, cls))
+        segments.append((path, cls))
     classes = [""] * (len(path) + 1)
-    for inner, cls in found:
+    for inner, cls in segments:
         if inner == path[: len(inner)]:
             classes[len(inner)] = cls
     return path, tuple(classes[1:])
 
 
 def rule_of(target: str, values: Sequence[Any]) -> Entry:
-    """How a call is written whose operands and results are ``values``.
+    """Return the rule of a call whose operands and results are ``values``.
 
     Raises:
         UnsupportedModel: there is no rule; says why.
@@ -350,7 +352,7 @@ def rule_of(target: str, values: Sequence[Any]) -> Entry:
 
 
 def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> Any:
-    """What the rule makes of a call.
+    """Return the result of a rule for a call.
 
     Raises:
         UnsupportedModel: it has an argument that the rule does not know.
@@ -358,15 +360,15 @@ def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> A
     parameters = inspect.signature(entry.rule).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return entry.rule(builder)
-    known = list(parameters)[1:]
+    names = list(parameters)[1:]
     positional = [value for key, value in args if not key]
     named = {f"{key}_" if iskeyword(key) else key: x for key, x in args if key}
-    if entry.mutates == "self" and known and "self" not in known and "self" in named:
-        named[known[0]] = named.pop("self")  # the functional form calls it otherwise
-    unknown = sorted(set(named) - set(known))
+    if entry.mutates == "self" and names and "self" not in names and "self" in named:
+        named[names[0]] = named.pop("self")  # the functional form calls it otherwise
+    unknown = sorted(set(named) - set(names))
     ignored = [key for key in unknown if key in _WITHOUT_EFFECT or named[key] is None]
     if set(unknown) - set(ignored):
-        raise UnsupportedModel(f"expected arguments {known}, got {shown(unknown)}")
+        raise UnsupportedModel(f"expected arguments {names}, got {shown(unknown)}")
     kept = {key: value for key, value in named.items() if key not in ignored}
     return entry.rule(builder, *positional, **kept)
 

@@ -1,4 +1,4 @@
-"""What leaves are called in the trees of containers that a program takes and returns.
+"""Names of leaves in the trees of containers of a program's inputs and outputs.
 
 PyTorch flattens tuples, dictionaries and the like to a list of leaves, and keeps how as
 ``[1, {"type": "builtins.dict", "context": "[\\"a\\"]", "children_spec": [...]}]``.
@@ -78,14 +78,14 @@ def _keys(
         if not isinstance(context, str) or context not in named_tuples:
             raise InvalidModel(f"expected the fields of {shown(context)}, found none")
         return [str(name) for name in named_tuples[context]["field_names"]]
-    known = _parsed(context)
-    if kind == "collections.defaultdict" and isinstance(known, dict):
-        known = known.get("dict_context")
-    elif kind not in _DICTIONARIES and _is_fields(known):
-        known = known[0]  # of a data class; the others are None
-    plain = isinstance(known, list) and all(isinstance(k, str | int) for k in known)
-    if plain and (kind in _DICTIONARIES or len(known) == count):
-        return list(known)
+    parsed = _parsed(context)
+    if kind == "collections.defaultdict" and isinstance(parsed, dict):
+        parsed = parsed.get("dict_context")
+    elif kind not in _DICTIONARIES and _is_fields(parsed):
+        parsed = parsed[0]  # of a data class; the others are None
+    plain = isinstance(parsed, list) and all(isinstance(k, str | int) for k in parsed)
+    if plain and (kind in _DICTIONARIES or len(parsed) == count):
+        return list(parsed)
     raise UnsupportedModel(
         "expected tensors in tuples, lists, dictionaries, named tuples and data "
         f"classes, got {shown(kind)}"
@@ -101,7 +101,7 @@ def _parsed(context: Any) -> Any:
         return None
 
 
-def _is_fields(known: Any) -> bool:
+def _is_fields(value: Any) -> bool:
     """Whether these are the fields of a data class: those that are set, and others."""
-    pair = isinstance(known, list) and len(known) == 2
-    return pair and all(isinstance(names, list) for names in known)
+    pair = isinstance(value, list) and len(value) == 2
+    return pair and all(isinstance(names, list) for names in value)

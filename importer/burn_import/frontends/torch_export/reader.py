@@ -83,14 +83,14 @@ def _producer(content: Any) -> str:
 
 def _model(archive: Zip, folder: str) -> str:
     """The entry of the program; of several, the one called model."""
-    found = [
+    paths = [
         name
         for name in archive.entries
         if name.startswith(folder) and name.endswith(".json")
     ]
-    if f"{folder}model.json" in found:
+    if f"{folder}model.json" in paths:
         return f"{folder}model.json"
-    if len(found) != 1:
-        names = [name.removeprefix(folder) for name in found]
+    if len(paths) != 1:
+        names = [name.removeprefix(folder) for name in paths]
         raise UnsupportedModel(f"expected one program, got {shown(names)}")
-    return found[0]
+    return paths[0]

@@ -12,7 +12,7 @@ F = TypeVar("F", bound=Rule)
 
 @dataclass(frozen=True)
 class Entry:
-    """How calls of one target are written."""
+    """Rule for calls of one target."""
 
     rule: Rule
     #: The argument that the call changes in place to its result, if any.

@@ -84,8 +84,8 @@ def field(of: Any, name: str, kind: type[T]) -> T:
         InvalidModel: it is not there, or of another kind.
     """
     if not isinstance(of, dict) or not isinstance(of.get(name), kind):
-        found = type(of.get(name)).__name__ if isinstance(of, dict) else "no object"
-        message = f"field {shown(name)}: expected {kind.__name__}, got {found}"
+        actual = type(of.get(name)).__name__ if isinstance(of, dict) else "no object"
+        message = f"field {shown(name)}: expected {kind.__name__}, got {actual}"
         raise InvalidModel(message)
     value: T = of[name]
     return value

@@ -74,7 +74,7 @@ class Program(Calls):
         inputs.update((name, Type.of(states[name]).forget()) for name in states)
         for kind in (InvalidModel, UnsupportedModel):
             if self.problems.get(kind):
-                raise kind([p for found in self.problems.values() for p in found])
+                raise kind([p for problems in self.problems.values() for p in problems])
         return RawGraph(
             "main",
             inputs,
@@ -93,16 +93,16 @@ class Program(Calls):
         if not texts or texts[0] is None:
             return [""] * count
         fields = self.module.get("treespec_namedtuple_fields") or {}
-        found = leaf_names(texts[0], fields)
-        if len(found) != count:
-            raise InvalidModel(f"expected {len(found)} {kind}, got {count}")
-        return found
+        leaves = leaf_names(texts[0], fields)
+        if len(leaves) != count:
+            raise InvalidModel(f"expected {len(leaves)} {kind}, got {count}")
+        return leaves
 
     def output_names(self, frame: Frame, specs: Sequence[Any]) -> list[str]:
-        """What the author calls what a user gets, "" where it has only a place."""
+        """Return the author's names of outputs, "" for those without a name."""
         count = sum(union(spec)[0] in _RETURNED for spec in specs)
         names = self.leaves("out_spec", count, "outputs")
-        return [name and frame.out.fresh(name) for name in names]
+        return [name and frame.out.unique(name) for name in names]
 
     def inputs(self, frame: Frame, specs: Sequence[Any]) -> dict[str, Type]:
         """The types of what a user gives; weights become constants."""
@@ -130,27 +130,26 @@ class Program(Calls):
         tensors = frame.meta["tensor_values"]
         sizes = {name: tensors[name]["sizes"] for name in given if name in tensors}
         named_symbols(self.symbols, sizes)
-        found = {}
+        types = {}
         for name in given:
             value = self.typed(frame, name)
-            unique = frame.out.fresh(name)
+            unique = frame.out.unique(name)
             frame.values[name] = replace(value, name=unique)
-            found[unique] = stored_type(value.dtype, value.dims)
-        return found
+            types[unique] = stored_type(value.dtype, value.dims)
+        return types
 
     def store(self, frame: Frame, kind: str, body: Any) -> None:
         name = field(field(body, "arg", dict), "name", str)
         path = field(body, _STORED[kind], str)
         array = self.stored.tensor(path).array()
-        known = self.typed(frame, name)
-        if (array.dtype, array.shape) != (known.dtype, known.dims):
+        value = self.typed(frame, name)
+        if (array.dtype, array.shape) != (value.dtype, value.dims):
             raise InvalidModel(
-                f"tensor {shown(path)}: expected {known.dtype}{list(known.dims or ())},"
+                f"tensor {shown(path)}: expected {value.dtype}{list(value.dims or ())},"
                 f" got {array.dtype}{list(array.shape)}"
             )
-        unique = frame.out.fresh(path)
-        frame.out.constants[unique] = stored_array(array)
-        frame.values[name] = replace(known, name=unique)
+        unique = frame.out.store(path, stored_array(array))
+        frame.values[name] = replace(value, name=unique)
         self.held[path] = (name, unique)
         if kind in ("parameter", "buffer"):
             self.trained[unique] = kind == "parameter"
@@ -161,17 +160,17 @@ class Program(Calls):
         self, frame: Frame, specs: Sequence[Any], names: Sequence[str]
     ) -> tuple[str, ...]:
         """The names of what a user gets; what is stored learns its new value."""
-        found, called = [], iter(names)
+        results, called = [], iter(names)
         stored: dict[str, Value] = {}
         for spec in specs:
             kind, body = union(spec)
             if kind == "user_output":
-                found += self.result(frame, argument(body.get("arg")), next(called))
+                results += self.result(frame, argument(body.get("arg")), next(called))
             elif kind == "loss_output":
-                found += self.result(frame, _tensor(body), next(called))
+                results += self.result(frame, _tensor(body), next(called))
             elif kind in _GRADIENTS:
-                name = frame.out.fresh(f"{field(body, _GRADIENTS[kind], str)}.grad")
-                found += self.result(frame, _tensor(body), name)
+                name = frame.out.unique(f"{field(body, _GRADIENTS[kind], str)}.grad")
+                results += self.result(frame, _tensor(body), name)
             elif kind in _MUTATED:
                 result = _tensor(body).name
                 path = field(body, _MUTATED[kind], str)
@@ -181,24 +180,24 @@ class Program(Calls):
             elif kind not in ("token", "user_input_mutation"):
                 raise UnsupportedModel(f"outputs of kind {shown(kind)} are not read")
         frame.values.update(stored)
-        return tuple(found)
+        return tuple(results)
 
     def result(self, frame: Frame, arg: Argument, name: str) -> list[str]:
         """The name of an output, a number as a tensor; none if it is no number."""
         if isinstance(arg, TensorRef | SymbolRef):
-            made = self.output(frame, arg.name)
+            output = self.output(frame, arg.name)
         elif isinstance(arg, bool | int | float):
-            name = name or frame.out.fresh("number")
-            made = Builder(frame.out, name, []).constant(arg, _kind(arg)).name
+            name = name or frame.out.unique("number")
+            output = Builder(frame.out, name, []).constant(arg, _kind(arg)).name
         else:
             return []
         if not name or self.problems:
-            return [made]
-        frame.out.nodes.append(RawNode("Identity", "", {}, (made,), (name,), name))
+            return [output]
+        frame.out.nodes.append(RawNode("Identity", "", {}, (output,), (name,), name))
         return [name]
 
     def output(self, frame: Frame, name: str) -> str:
-        """What the output ``name`` is called; what is wrong with it is noted."""
+        """Return the name of the output ``name``; note its problems."""
         try:
             return frame.value(name).name
         except UnsupportedModel as error:
@@ -209,7 +208,7 @@ class Program(Calls):
         return name
 
     def changed(self, frame: Frame) -> dict[str, str]:
-        """What is stored and replaced by a call: its name, and that of what by."""
+        """Return the stored tensors that a call replaces, and their new values."""
         pairs = {
             unique: self.output(frame, name)
             for path, (name, unique) in self.held.items()

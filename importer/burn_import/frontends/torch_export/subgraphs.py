@@ -65,5 +65,5 @@ def writes_inside(
             "export after run_decompositions()"
         )
     refs = [ref.name for _, ref in names if isinstance(ref, TensorRef)]
-    known = {frame.value(name).name: name for name in refs} if after else {}
-    return [(known[name], value) for name, value in after if name in known]
+    by_value = {frame.value(name).name: name for name in refs} if after else {}
+    return [(by_value[name], value) for name, value in after if name in by_value]

@@ -6,15 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from burn_import.frontends.torch_export.symbolic_extents import Symbols, symbols_in
-
-#: What the axes of an input are called when their extents vary, by its rank.
-AXES: Mapping[int, Sequence[str]] = {
-    1: ("length",),
-    2: ("batch", "length"),
-    3: ("batch", "length", "length"),
-    4: ("batch", "channels", "height", "width"),
-    5: ("batch", "channels", "depth", "height", "width"),
-}
+from burn_import.provenance.axis_names import AXES
 
 #: From here on a bound is none, and up to here it is PyTorch's own.
 _ENDLESS, _USUAL = 2**31 - 1, 2
@@ -28,8 +20,8 @@ def named_symbols(symbols: Symbols, inputs: Mapping[str, Sequence[Any]]) -> None
     for alone in (True, False):
         for sizes in inputs.values():
             axes = AXES.get(len(sizes), ())
-            for place, size in enumerate(sizes):
-                name = axes[place] if place < len(axes) else f"extent{place}"
+            for index, size in enumerate(sizes):
+                name = axes[index] if index < len(axes) else f"extent{index}"
                 for raw, whole in symbols_in(size):
                     if whole is alone:
                         symbols.call(raw, name if whole else f"{name}_unit")
@@ -40,7 +32,7 @@ def told_ranges(symbols: Symbols, ranges: Any) -> tuple[str, ...]:
 
     ``ranges`` are the file's, by symbol: what is none of two numbers says nothing.
     """
-    found = []
+    bounds = []
     for raw, name in symbols.names.items():
         one = ranges.get(raw) if isinstance(ranges, dict) else None
         low, high = (
@@ -53,7 +45,7 @@ def told_ranges(symbols: Symbols, ranges: Any) -> tuple[str, ...]:
         )
         # Every extent that varies is 2 or more to PyTorch, and bounded by its integers.
         if high is not None and high < _ENDLESS:
-            found.append(f"{name} {low or 0} to {high}")
+            bounds.append(f"{name} {low or 0} to {high}")
         elif low is not None and low > _USUAL:
-            found.append(f"{name} {low} or more")
-    return (f"Exported for {', '.join(found)}.",) if found else ()
+            bounds.append(f"{name} {low} or more")
+    return (f"Exported for {', '.join(bounds)}.",) if bounds else ()

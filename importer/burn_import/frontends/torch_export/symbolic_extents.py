@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from burn.record.errors import shown
-from burn_import.frontends.onnx.dims import identifier
+from burn_import.tracing.identifiers import symbol_name
 from burn_ir import InvalidModel
 from burn_ir.dim import Dim, Poly, floor_div, symbol
 from burn_ir.error_context import FAULTS
@@ -65,8 +65,8 @@ class Symbols:
     def call(self, raw: str, name: str) -> str:
         """The name of the symbol ``raw``: ``name``, with a number if that is taken."""
         if raw not in self.names:
-            taken, unique, number = set(self.names.values()), name, 1
-            while unique in taken:
+            names, unique, number = set(self.names.values()), name, 1
+            while unique in names:
                 number += 1
                 unique = f"{name}{number}"
             self.names[raw] = unique
@@ -88,17 +88,17 @@ class Symbols:
         text = _text(size)
         if text not in self.known:
             try:
-                found = self.value(_tree(text))
+                dim = self.value(_tree(text))
             except FAULTS as error:
                 message = f"expected an expression, got {shown(text)}"
                 raise InvalidModel(message) from error
-            if found is None:
-                found = symbol(self.call(text, "extent"))
-            self.known[text] = found
+            if dim is None:
+                dim = symbol(self.call(text, "extent"))
+            self.known[text] = dim
         return self.known[text]
 
     def value(self, tree: ast.expr) -> Dim | None:
-        """What an expression is; None if that cannot be told."""
+        """Return the value of an expression; None if it is not known."""
         if isinstance(tree, ast.Constant) and type(tree.value) is int:
             return tree.value
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
@@ -106,12 +106,12 @@ class Symbols:
             return None if number is None else -number
         name = _symbol(tree)
         if name is not None:
-            return symbol(self.call(name, identifier(name, "extent")))
+            return symbol(self.call(name, symbol_name(name, "extent")))
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
             arguments = [self.value(arg) for arg in tree.args]
-            known = [arg for arg in arguments if arg is not None]
-            if tree.func.id in _CALLS and len(known) == len(arguments):
-                return _applied(tree.func.id, known)
+            values = [arg for arg in arguments if arg is not None]
+            if tree.func.id in _CALLS and len(values) == len(arguments):
+                return _applied(tree.func.id, values)
         return None
 
 
@@ -127,8 +127,8 @@ def _applied(function: str, operands: Sequence[Dim]) -> Dim | None:
 
 def _text(size: Any) -> str:
     """The expression of an extent."""
-    found = size.get("as_expr") if isinstance(size, dict) else None
-    text = found.get("expr_str") if isinstance(found, dict) else None
+    expression = size.get("as_expr") if isinstance(size, dict) else None
+    text = expression.get("expr_str") if isinstance(expression, dict) else None
     if not isinstance(text, str) or len(text) > _LONGEST or not _TEXT.fullmatch(text):
         raise InvalidModel(f"expected an extent, got {shown(size)}")
     return text
@@ -164,10 +164,10 @@ def symbols_in(size: Any) -> Iterator[tuple[str, bool]]:
     text = _text(size)
     try:
         tree = _tree(text)
-        found = list(_symbols(tree))
+        names = list(_symbols(tree))
     except FAULTS as error:
         raise InvalidModel(f"expected an expression, got {shown(text)}") from error
-    for name in found:
+    for name in names:
         yield name, _symbol(tree) is not None
 
 

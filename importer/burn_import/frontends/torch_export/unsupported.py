@@ -36,15 +36,15 @@ UNSUPPORTED: Mapping[str, str] = {
 
 
 def refusal(target: str) -> str:
-    """Why calls of a target are not written."""
+    """Return the reason why calls of a target are not supported."""
     if target in UNSUPPORTED:
         return f"this operator is not supported: {UNSUPPORTED[target]}"
     name, _, overload = target.rpartition(".")
-    known = sorted(
+    overloads = sorted(
         other.rpartition(".")[2]
         for other in {**RULES, **COMPLEX}
         if other.rpartition(".")[0] == name
     )
-    if known:
-        return f"expected an overload among {', '.join(known)}, got {overload}"
+    if overloads:
+        return f"expected an overload among {', '.join(overloads)}, got {overload}"
     return "this operator is not supported"

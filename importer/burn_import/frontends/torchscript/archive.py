@@ -56,22 +56,22 @@ class Archive:
         if name not in self.zip.entries:
             return None
         machine = Machine(self.zip.read(name), context, _described)
-        found = machine.run()
-        given = found.get("forward") if isinstance(found, dict) else None
+        root = machine.run()
+        given = root.get("forward") if isinstance(root, dict) else None
         return given if isinstance(given, list | tuple) else None
 
     def _code(self) -> dict[str, str]:
         """The files below ``code/``, whose words are counted."""
         start = f"{self.folder}/code/"
-        found = [
+        paths = [
             entry
             for name, entry in self.zip.entries.items()
             if name.startswith(start) and name.endswith(".py")
         ]
-        if sum(entry.size for entry in found) > _MOST_CODE:
+        if sum(entry.size for entry in paths) > _MOST_CODE:
             raise UnsupportedModel(f"more than {_MOST_CODE} bytes of code")
         files = {}
-        for entry in found:
+        for entry in paths:
             try:
                 text = bytes(self.zip.read(entry.name)).decode("utf-8")
             except UnicodeDecodeError as error:

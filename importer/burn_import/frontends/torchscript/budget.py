@@ -1,4 +1,4 @@
-"""How much an archive may ask for before it is refused."""
+"""Limits on the work that an archive may cause."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class TooMuch(UnsupportedModel):  # noqa: N818
 
 @dataclass
 class Pool:
-    """What is left to a program that does more than so much code usually does."""
+    """Extra budget of a program that does more work than its code suggests."""
 
     steps: int = _STEPS
     nodes: int = _NODES
 
 
 class Budget:
-    """What is left of the work that so much code of so many modules may cause.
+    """Remaining work that code of this size and these modules may cause.
 
     Beyond that it takes from ``pool``, which lasts for all the times that a program is
     followed, each with other types of its inputs.

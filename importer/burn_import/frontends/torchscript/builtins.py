@@ -4,77 +4,75 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from burn_import.frontends.torch_export.builder import FLOAT64, Value, kind_of, promoted
 from burn_import.frontends.torch_export.complex_as_real import is_complex
+from burn_import.frontends.torchscript.calls import OperatorCalls
 from burn_import.frontends.torchscript.dtypes import scalar_number, scalar_type
-from burn_import.frontends.torchscript.node_writer import Place
 from burn_import.frontends.torchscript.values import DEVICE, UNKNOWN, Held, Thing
 from burn_ir import UnsupportedModel
-
-if TYPE_CHECKING:
-    from burn_import.frontends.torchscript.operators import Operators
+from burn_ir.graph_builder import Origin
 
 
-def _dim(operators: Operators, place: Place, x: Held) -> Thing:
+def _dim(operators: OperatorCalls, origin: Origin, x: Held) -> Thing:
     if x.value.dims is None:
         raise UnsupportedModel("the rank of a tensor that has no known one")
     return len(x.value.dims)
 
 
-def _numel(operators: Operators, place: Place, x: Held) -> Thing:
+def _numel(operators: OperatorCalls, origin: Origin, x: Held) -> Thing:
     total: Thing = 1
-    for extent in operators.size(place, x):
-        total = operators.call("mul", [total, extent], {}, place)
+    for extent in operators.size(origin, x):
+        total = operators.call("mul", [total, extent], {}, origin)
     return total
 
 
-def _length(operators: Operators, place: Place, x: Held) -> Thing:
-    return operators.size(place, x, 0)
+def _length(operators: OperatorCalls, origin: Origin, x: Held) -> Thing:
+    return operators.size(origin, x, 0)
 
 
-def _item(operators: Operators, place: Place, x: Held) -> Thing:
-    return operators.as_number(x, place)
+def _item(operators: OperatorCalls, origin: Origin, x: Held) -> Thing:
+    return operators.as_number(x, origin)
 
 
 def _tensor(
-    operators: Operators, place: Place, x: Thing, dtype: Any = None, **rest: Any
+    operators: OperatorCalls, origin: Origin, x: Thing, dtype: Any = None, **rest: Any
 ) -> Thing:
-    return operators.tensor(x, place, None if dtype is None else scalar_type(dtype))
+    return operators.tensor(x, origin, None if dtype is None else scalar_type(dtype))
 
 
-def _is_floating(operators: Operators, place: Place, x: Held) -> Thing:
+def _is_floating(operators: OperatorCalls, origin: Origin, x: Held) -> Thing:
     return kind_of(x.value.dtype) == kind_of(FLOAT64)
 
 
-def _not(operators: Operators, place: Place, x: Thing) -> Thing:
+def _not(operators: OperatorCalls, origin: Origin, x: Thing) -> Thing:
     if isinstance(x, Held):
-        return operators.operator("logical_not", [x], {}, place)
-    return operators.number("_operator.eq", [x, False], place)
+        return operators.operator("logical_not", [x], {}, origin)
+    return operators.number("_operator.eq", [x, False], origin)
 
 
 def _range_length(
-    operators: Operators, place: Place, low: Thing, high: Thing, step: Thing
+    operators: OperatorCalls, origin: Origin, low: Thing, high: Thing, step: Thing
 ) -> Thing:
-    """How many rounds a loop from ``low`` to ``high`` has, where one of them varies."""
+    """Return the trip count of a loop from ``low`` to ``high``, one of which varies."""
     if not isinstance(step, int) or step == 0:
         raise UnsupportedModel("a loop whose steps vary")
     ends, step = ([high, low], step) if step > 0 else ([low, high], -step)
-    span = operators.call("sub", ends, {}, place)
+    span = operators.call("sub", ends, {}, origin)
     if step > 1:
-        span = operators.call("add", [span, step - 1], {}, place)
-        span = operators.call("floordiv", [span, step], {}, place)
+        span = operators.call("add", [span, step - 1], {}, origin)
+        span = operators.call("floordiv", [span, step], {}, origin)
     return span  # a loop of fewer than no rounds has none
 
 
 def _derive_index(
-    operators: Operators, place: Place, index: Thing, start: Thing, step: Thing
+    operators: OperatorCalls, origin: Origin, index: Thing, start: Thing, step: Thing
 ) -> Thing:
     """The number that a loop counts, in round ``index``."""
     if step != 1:
-        index = operators.call("mul", [index, step], {}, place)
-    return operators.call("add", [start, index], {}, place)
+        index = operators.call("mul", [index, step], {}, origin)
+    return operators.call("add", [start, index], {}, origin)
 
 
 def scalar_of(x: Held) -> int:
@@ -89,12 +87,15 @@ def is_instance(thing: Thing, kind: ast.expr) -> bool:
         UnsupportedModel: nobody knows.
     """
     outer = kind.value if isinstance(kind, ast.Subscript) else kind
-    known = _TYPES.get(outer.id) if isinstance(outer, ast.Name) else None
-    if known is None or thing is UNKNOWN:
+    python_type = _TYPES.get(outer.id) if isinstance(outer, ast.Name) else None
+    if python_type is None or thing is UNKNOWN:
         raise UnsupportedModel(f"isinstance of {ast.unparse(kind)}")
     if isinstance(thing, Value):
-        return known in (int, float, bool) and known is _NUMBERS[kind_of(thing.dtype)]
-    return type(thing) is known
+        return (
+            python_type in (int, float, bool)
+            and python_type is _NUMBERS[kind_of(thing.dtype)]
+        )
+    return type(thing) is python_type
 
 
 _TYPES: Mapping[str, type] = {
@@ -111,16 +112,16 @@ _TYPES: Mapping[str, type] = {
 _NUMBERS = (bool, int, float, complex)
 
 
-def _promoted_type(operators: Operators, place: Place, *operands: Thing) -> int:
+def _promoted_type(operators: OperatorCalls, origin: Origin, *operands: Thing) -> int:
     """The number of the dtype that tensors and numbers promote to."""
-    known = [x.value if isinstance(x, Held) else x for x in operands]
-    return scalar_number(promoted(known))
+    values = [x.value if isinstance(x, Held) else x for x in operands]
+    return scalar_number(promoted(values))
 
 
 #: By the names that the code has for them.
 SPECIAL: Mapping[str, Callable[..., Thing]] = {
-    "size": lambda operators, place, *args, **named: operators.size(
-        place, *args, **named
+    "size": lambda operators, origin, *args, **named: operators.size(
+        origin, *args, **named
     ),
     "dim": _dim,
     "numel": _numel,
@@ -128,11 +129,11 @@ SPECIAL: Mapping[str, Callable[..., Thing]] = {
     "item": _item,
     "tensor": _tensor,
     "is_floating_point": _is_floating,
-    "is_complex": lambda operators, place, x: is_complex(x.value),
-    "device": lambda operators, place, name: DEVICE,
+    "is_complex": lambda operators, origin, x: is_complex(x.value),
+    "device": lambda operators, origin, name: DEVICE,
     "result_type": _promoted_type,
-    "is_autocast_enabled": lambda operators, place: False,
-    "is_grad_enabled": lambda operators, place: True,
+    "is_autocast_enabled": lambda operators, origin: False,
+    "is_grad_enabled": lambda operators, origin: True,
     "__not__": _not,
     "__range_length": _range_length,
     "__derive_index": _derive_index,

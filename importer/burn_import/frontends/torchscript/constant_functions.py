@@ -56,12 +56,12 @@ def _extend(items: list[Thing], more: list[Thing]) -> None:
     items.extend(more)
 
 
-def _insert(items: list[Thing], place: int, item: Thing) -> None:
-    items.insert(place, item)
+def _insert(items: list[Thing], origin: int, item: Thing) -> None:
+    items.insert(origin, item)
 
 
-def _pop(items: Any, place: Any = -1) -> Thing:
-    return items.pop(place)
+def _pop(items: Any, origin: Any = -1) -> Thing:
+    return items.pop(origin)
 
 
 def _repeat(items: Any, count: Any) -> Any:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from burn_import.frontends.torch_export.builder import BOOL, FLOAT64, INT64, Value
 from burn_import.frontends.torch_export.complex_as_real import is_complex
-from burn_import.frontends.torchscript.expressions import Frame, Raised, Rest
-from burn_import.frontends.torchscript.node_writer import Place, Writer
+from burn_import.frontends.torchscript.expressions import (
+    Expressions,
+    Frame,
+    Raised,
+)
+from burn_import.frontends.torchscript.node_writer import Writer
 from burn_import.frontends.torchscript.scopes import left_by
+from burn_import.frontends.torchscript.source_code import Rest
 from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,
     UNKNOWN,
@@ -19,11 +24,10 @@ from burn_import.frontends.torchscript.values import (
     Thing,
     Without,
     is_unknown,
+    rebuilt,
 )
 from burn_ir import UnsupportedModel
-
-if TYPE_CHECKING:
-    from burn_import.frontends.torchscript.statements import Statements
+from burn_ir.graph_builder import Origin
 
 _SCALARS = (bool, int, float)
 Container = list[Any] | dict[Any, Any]
@@ -31,7 +35,7 @@ Container = list[Any] | dict[Any, Any]
 
 @dataclass(eq=False)
 class Side:
-    """What a block leaves: its nodes, names, and tensors that it changed in place.
+    """Result of a block: its nodes, names, and tensors changed in place.
 
     ``result`` is what a side returns that goes on to the end of the function, and
     ``contents`` are the lists and dicts that it changed, with what would be in them.
@@ -44,7 +48,9 @@ class Side:
     contents: list[tuple[Container, Container]] = field(default_factory=list)
 
 
-def branched(machine: Statements, node: ast.If, frame: Frame, condition: Value) -> None:
+def branched(
+    machine: Expressions, node: ast.If, frame: Frame, condition: Value
+) -> None:
     """Write both blocks of a branch; one alone, if the other raises an error."""
     sides = [
         side_of(machine, body, frame, machine.writer.inner())
@@ -53,7 +59,7 @@ def branched(machine: Statements, node: ast.If, frame: Frame, condition: Value) 
     possible = [side for side in sides if side is not None]
     if len(possible) == len(sides):
         if not _logical(machine, node, frame, condition, possible):
-            join = _Join(machine, possible, frame.place("branch"))
+            join = _Join(machine, possible, frame.origin("branch"))
             first, second = (side.names for side in possible)
             both = [n for n in left_by(node, frame) if n in first and n in second]
             pairs = {name: (first[name], second[name]) for name in both}
@@ -65,7 +71,7 @@ def branched(machine: Statements, node: ast.If, frame: Frame, condition: Value) 
 
 
 def returns_early(node: ast.If, frame: Frame) -> bool:
-    """Whether a branch may end the function.
+    """Return whether a branch may end the function.
 
     TorchScript then gives names to what is returned, which has no value on the other
     side, and asks after the branch whether there is one.
@@ -75,8 +81,8 @@ def returns_early(node: ast.If, frame: Frame) -> bool:
     return unset and frame.rest is not None
 
 
-def ended(machine: Statements, node: ast.If, frame: Frame, condition: Value) -> Thing:
-    """What the function returns that a branch may end: each side is followed to it."""
+def ended(machine: Expressions, node: ast.If, frame: Frame, condition: Value) -> Thing:
+    """Return the result of a function that a branch may end: follow both sides."""
     assert frame.rest is not None
     rest = frame.rest.statements()
     bodies = [[*node.body, *rest], [*node.orelse, *rest]]
@@ -89,7 +95,7 @@ def ended(machine: Statements, node: ast.If, frame: Frame, condition: Value) -> 
             ending = machine.run(other, frame)
             return None if ending is None else ending.value
     first, second = (side for side in sides if side is not None)
-    join = _Join(machine, [first, second], frame.place("branch"))
+    join = _Join(machine, [first, second], frame.origin("branch"))
     result = join.write({"result": (first.result, second.result)}, condition)
     if isinstance(result["result"], Without):
         raise UnsupportedModel("a return of things of two kinds")
@@ -101,13 +107,13 @@ _CHEAP = 8
 
 
 def _logical(
-    machine: Statements,
+    machine: Expressions,
     node: ast.If,
     frame: Frame,
     condition: Value,
     sides: Sequence[Side],
 ) -> bool:
-    """Whether the branch is an ``and`` or ``or``, which is then written as one.
+    """Return whether the branch is an ``and`` or ``or``, which is then written as one.
 
     TorchScript writes ``a and b`` as ``b if a else False``.
     """
@@ -131,10 +137,10 @@ def _logical(
 
 
 def _joined(
-    machine: Statements, how: str, condition: Value, frame: Frame, name: str
+    machine: Expressions, function: str, condition: Value, frame: Frame, name: str
 ) -> Thing:
     tests = [condition, frame.names[name]]
-    return machine.number(f"_operator.{how}", tests, frame.place(name))
+    return machine.number(f"_operator.{function}", tests, frame.origin(name))
 
 
 def _is_test(thing: Thing) -> bool:
@@ -142,7 +148,7 @@ def _is_test(thing: Thing) -> bool:
 
 
 def side_of(
-    machine: Statements,
+    machine: Expressions,
     body: Sequence[ast.stmt],
     frame: Frame,
     writer: Writer,
@@ -179,18 +185,18 @@ def side_of(
     return side
 
 
-def _containers(machine: Statements, names: Mapping[str, Thing]) -> list[Container]:
+def _containers(machine: Expressions, names: Mapping[str, Thing]) -> list[Container]:
     """All lists and dicts that names and attributes of modules lead to, each once."""
-    found: dict[int, Container] = {}
+    containers: dict[int, Container] = {}
     stack = [*names.values(), *machine.modules.containers.values()]
     while stack:
         thing = stack.pop()
-        if isinstance(thing, list | tuple | dict) and id(thing) not in found:
+        if isinstance(thing, list | tuple | dict) and id(thing) not in containers:
             machine.budget.step(len(thing))
             if not isinstance(thing, tuple):
-                found[id(thing)] = thing
+                containers[id(thing)] = thing
             stack += thing.values() if isinstance(thing, dict) else thing
-    return list(found.values())
+    return list(containers.values())
 
 
 def fill(container: Container, contents: Container) -> None:
@@ -203,15 +209,15 @@ def fill(container: Container, contents: Container) -> None:
 
 
 def refuse(container: Container) -> UnsupportedModel:
-    """Why a list may not change here, of which nothing is known from now on."""
+    """Forget the content of a list that may not change here; return the error."""
     fill(container, [UNKNOWN] if isinstance(container, list) else {})
     return UnsupportedModel(
         "a list that changes in a branch or loop that is decided when the model runs"
     )
 
 
-def _undone(machine: Statements, start: int) -> dict[Held, Value]:
-    """What was changed in place since then, with the values; it is as before again."""
+def _undone(machine: Expressions, start: int) -> dict[Held, Value]:
+    """Undo changes in place since ``start``; return the changed tensors and values."""
     changed = {held: held.current for held, _ in machine.journal[start:]}
     for held, before in reversed(machine.journal[start:]):
         held.current = before
@@ -220,14 +226,14 @@ def _undone(machine: Statements, start: int) -> dict[Held, Value]:
 
 
 class _Join:
-    """What two blocks leave, each as one value."""
+    """Join of two blocks: each differing value becomes one result."""
 
     def __init__(
-        self, machine: Statements, sides: Sequence[Side], place: Place
+        self, machine: Expressions, sides: Sequence[Side], origin: Origin
     ) -> None:
         self.machine = machine
         self.sides = sides
-        self.place = place
+        self.origin = origin
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
         self.numbers: list[bool] = []
 
@@ -246,7 +252,7 @@ class _Join:
         results = self.node(condition)
         for tensor, slot in held.items():
             self.machine.journal.append((tensor, tensor.current))
-            tensor.current = results[slot.place].current
+            tensor.current = results[slot.index].current
         for container, joined in contents:
             fill(container, _filled(joined, results))
         return {name: _filled(thing, results) for name, thing in pending.items()}
@@ -258,17 +264,17 @@ class _Join:
             UnsupportedModel: one block leaves other places than the other.
         """
         sides = [{id(old): (old, new) for old, new in s.contents} for s in self.sides]
-        found = []
+        joined = []
         for key, (container, _) in {**sides[0], **sides[1]}.items():
             unchanged = (container, container.copy())
             a, b = (side.get(key, unchanged)[1] for side in sides)
             if len(a) != len(b) or (isinstance(a, dict) and list(a) != list(b)):
                 raise refuse(container)
-            found.append((container, self.pair(a, b)))
-        return found
+            joined.append((container, self.pair(a, b)))
+        return joined
 
     def pair(self, a: Thing, b: Thing) -> Thing:
-        """What a name is after both blocks: a slot of the results where they differ."""
+        """Return the value of a name after both blocks, a slot where they differ."""
         if a is b:
             return a
         if is_unknown(a) or is_unknown(b):
@@ -276,7 +282,7 @@ class _Join:
         both = isinstance(a, list) and isinstance(b, list)
         both = both or (isinstance(a, tuple) and isinstance(b, tuple))
         if both and len(a) == len(b):
-            return type(a)(self.pair(x, y) for x, y in zip(a, b, strict=True))
+            return rebuilt(a, (self.pair(x, y) for x, y in zip(a, b, strict=True)))
         if isinstance(a, dict) and isinstance(b, dict) and list(a) == list(b):
             return {key: self.pair(a[key], b[key]) for key in a}
         same = type(a) is type(b) and not isinstance(a, Held | Value)
@@ -290,7 +296,7 @@ class _Join:
         """A result that is ``a`` or ``b``."""
         for outputs, side, thing in zip(self.outputs, self.sides, (a, b), strict=True):
             value = side.changed.get(thing, thing) if isinstance(thing, Held) else thing
-            outputs.append(given(side.writer, value, self.place))
+            outputs.append(given(side.writer, value, self.origin))
         self.numbers.append(are_numbers(a, b))
         return Slot(len(self.numbers) - 1)
 
@@ -308,8 +314,8 @@ class _Join:
         ]
         writer = self.machine.writer
         begin = len(writer.nodes.nodes)
-        builder = writer.builder(self.place, self.outputs[0])
-        made = builder.many(
+        builder = writer.builder(self.origin, self.outputs[0])
+        results = builder.many(
             "If",
             len(self.numbers),
             condition,
@@ -320,31 +326,31 @@ class _Join:
         return [
             as_thing(writer.typed(replace(value, dtype=side.dtype)), is_number)
             for value, side, is_number in zip(
-                made, self.outputs[0], self.numbers, strict=True
+                results, self.outputs[0], self.numbers, strict=True
             )
         ]
 
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of a result, before there is one."""
+    """The index of a result, before there is one."""
 
-    place: int
+    index: int
 
 
 def _filled(thing: Thing, results: Sequence[Thing]) -> Thing:
     """A thing with results in place of slots; the thing itself if it has none."""
     if isinstance(thing, Slot):
-        return results[thing.place]
+        return results[thing.index]
     if not isinstance(thing, list | tuple | dict):
         return thing
     parts = thing.values() if isinstance(thing, dict) else thing
-    made = [_filled(part, results) for part in parts]
-    if all(new is old for new, old in zip(made, parts, strict=True)):
+    filled = [_filled(part, results) for part in parts]
+    if all(new is old for new, old in zip(filled, parts, strict=True)):
         return thing
     if isinstance(thing, dict):
-        return dict(zip(thing, made, strict=True))
-    return type(thing)(made)
+        return dict(zip(thing, filled, strict=True))
+    return rebuilt(thing, filled)
 
 
 def are_numbers(a: Thing, b: Thing) -> bool:
@@ -364,16 +370,16 @@ def as_thing(value: Value, is_number: bool) -> Thing:
     return Held(value)
 
 
-def given(writer: Writer, thing: Thing, place: Place, inside: bool = True) -> Value:
+def given(writer: Writer, thing: Thing, origin: Origin, inside: bool = True) -> Value:
     """A thing as a value, one that is a node's result if ``inside`` a body."""
     begin = len(writer.nodes.nodes)
     value = thing.value if isinstance(thing, Held) else thing
-    builder = writer.builder(place, [value] if isinstance(value, Value) else [])
+    builder = writer.builder(origin, [value] if isinstance(value, Value) else [])
     if not isinstance(value, Value):
         kinds = {bool: BOOL, int: INT64, float: FLOAT64}
         dtype = kinds[type(value)]
         value = builder.constant(value, dtype)
-        builder = writer.builder(place, [value])
-    made = builder.op("Identity", value) if inside else value
+        builder = writer.builder(origin, [value])
+    result = builder.op("Identity", value) if inside else value
     writer.finish(begin)
-    return writer.typed(made)
+    return writer.typed(result)

@@ -41,8 +41,8 @@ def scalar_type(number: Any) -> DType:
     Raises:
         UnsupportedModel: there is none, or NumPy cannot hold it.
     """
-    known = type(number) is int and 0 <= number < len(_SCALARS)
-    element = ELEMENTS.get(_SCALARS[number]) if known else None
+    is_listed = type(number) is int and 0 <= number < len(_SCALARS)
+    element = ELEMENTS.get(_SCALARS[number]) if is_listed else None
     if element is None or element.dtype is None:
         raise UnsupportedModel(f"expected a dtype that is supported, got {number!r}")
     return element.dtype
@@ -132,9 +132,9 @@ def result_dtype(name: str, args: Mapping[str, Any]) -> DType:
     operator = name if name.endswith("__") else name.rstrip("_")
     if name != operator:  # in place
         return _first(args).dtype
-    told = _told(args) or _fixed(operator, args) or _of_parts(operator, args)
-    if told is not None:
-        return told
+    result = _told(args) or _fixed(operator, args) or _of_parts(operator, args)
+    if result is not None:
+        return result
     if operator in ("to", "type_as") and isinstance(args.get("other"), Value):
         return _first({"other": args["other"]}).dtype
     if operator in ("arange", "full", "tensor"):
@@ -314,8 +314,8 @@ def _count(count: Any) -> int:
 
 def _split_along(axis: int) -> Callable[..., list[tuple[Any, ...]]]:
     def parts(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        place = 0 if axis == 1 and x.rank == 1 else axis
-        return _tensor_split(x, {**args, "dim": place})
+        dim = 0 if axis == 1 and x.rank == 1 else axis
+        return _tensor_split(x, {**args, "dim": dim})
 
     return parts
 

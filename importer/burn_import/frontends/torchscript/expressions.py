@@ -16,10 +16,10 @@ from burn_import.frontends.torchscript.archive import Archive
 from burn_import.frontends.torchscript.builtins import is_instance, scalar_of
 from burn_import.frontends.torchscript.dynamic_lists import has_rows
 from burn_import.frontends.torchscript.modules import Modules
-from burn_import.frontends.torchscript.node_writer import Place
 from burn_import.frontends.torchscript.operators import Operators
+from burn_import.frontends.torchscript.records import is_record, record_of
 from burn_import.frontends.torchscript.signatures import is_known
-from burn_import.frontends.torchscript.source_code import Class, Code, Function
+from burn_import.frontends.torchscript.source_code import Class, Code, Function, Rest
 from burn_import.frontends.torchscript.values import (
     DEVICE,
     UNINITIALIZED,
@@ -28,30 +28,16 @@ from burn_import.frontends.torchscript.values import (
     Method,
     Module,
     Namespace,
+    Record,
+    Returned,
     Thing,
     is_unknown,
     wrapped_number,
 )
 from burn_ir import InvalidModel, UnsupportedModel
+from burn_ir.graph_builder import Origin
 
 _ROOTS = ("torch", "ops", "__torch__", "CONSTANTS")
-
-
-@dataclass(frozen=True)
-class Rest:
-    """The statements of a block from a place on, and what is done after the block."""
-
-    body: Sequence[ast.stmt] = ()
-    place: int = 0
-    outer: Rest | None = None
-
-    def statements(self) -> list[ast.stmt]:
-        """All of them, to the end of the function."""
-        found, rest = [*self.body[self.place :]], self.outer
-        while rest is not None:
-            found += rest.body[rest.place :]
-            rest = rest.outer
-        return found
 
 
 @dataclass(eq=False)
@@ -72,9 +58,9 @@ class Frame:
         """The file of the function."""
         return "" if self.function is None else self.function.file
 
-    def place(self, name: str) -> Place:
-        """Where a call in this function stands."""
-        return Place(name, self.module.path or ROOT, self.module.classes)
+    def origin(self, name: str) -> Origin:
+        """Return the origin of a call in this function."""
+        return Origin(name, self.module.path or ROOT, self.module.classes)
 
 
 class Raised(Exception):  # noqa: N818  what the program says of its input
@@ -92,6 +78,10 @@ class Expressions(Operators):
         self.constants: dict[str, Thing] = {}
 
     @abstractmethod
+    def run(self, body: Sequence[ast.stmt], frame: Frame) -> Returned | None:
+        """Return the result of a block, None if it does not return."""
+
+    @abstractmethod
     def enter(
         self,
         function: Function,
@@ -99,10 +89,10 @@ class Expressions(Operators):
         args: list[Thing],
         kwargs: dict[str, Thing],
     ) -> Thing:
-        """What a function of the archive returns, which runs in a module."""
+        """Return the result of a function of the archive, which runs in a module."""
 
     def evaluate(self, node: ast.expr, frame: Frame, name: str = "") -> Thing:
-        """What an expression is; ``name`` is what its result is called.
+        """Return the value of an expression; ``name`` is the name of its result.
 
         Raises:
             UnsupportedModel: it is of a kind that is not followed.
@@ -120,7 +110,7 @@ class Expressions(Operators):
         return node.value
 
     def name(self, node: ast.Name, frame: Frame, name: str) -> Thing:
-        """What a name stands for."""
+        """Return the value of a name."""
         if node.id in frame.names:
             return frame.names[node.id]
         if node.id in _ROOTS:
@@ -138,15 +128,17 @@ class Expressions(Operators):
             return Namespace(f"{owner.path}.{node.attr}")
         if owner is UNKNOWN:
             return UNKNOWN
+        if isinstance(owner, Record):
+            return owner.item(node.attr)
         if not isinstance(owner, Module):
             raise UnsupportedModel(f"the attribute {shown(node.attr)} of no module")
         return self.member(owner, node.attr)
 
     def member(self, module: Module, name: str) -> Thing:
         """An attribute of a module: what the archive has, or stands in its class."""
-        found = self.modules.get(module, name)
-        if found is not NotImplemented:
-            return found
+        attribute = self.modules.get(module, name)
+        if attribute is not NotImplemented:
+            return attribute
         cls = self.code.find(module.instance.kind.path)
         if isinstance(cls, Class) and name in cls.finals:
             return self.evaluate(cls.finals[name], Frame(None, module))
@@ -159,8 +151,8 @@ class Expressions(Operators):
         """A constant of the archive, which has no key: its name says just that."""
         if name not in self.constants:
             stored = self.archive.constant(name)
-            made = self.modules.thing(stored, (), name.replace("c", "constant_"))
-            self.constants[name] = wrapped_number(made)
+            constant = self.modules.thing(stored, (), name.replace("c", "constant_"))
+            self.constants[name] = wrapped_number(constant)
         return self.constants[name]
 
     def list_of(self, node: ast.List, frame: Frame, name: str) -> Thing:
@@ -222,7 +214,7 @@ class Expressions(Operators):
         return self.follow(function, args, kwargs, frame, name)
 
     def target(self, node: ast.Attribute, frame: Frame) -> Thing:
-        """What is called: a method, or what has a name."""
+        """Return the callee: a method, or a function with a name."""
         owner = self.evaluate(node.value, frame)
         if isinstance(owner, Module):
             return self.modules.method(owner, node.attr)
@@ -236,7 +228,7 @@ class Expressions(Operators):
         frame: Frame,
         name: str,
     ) -> Thing:
-        """What a call gives.
+        """Return the result of a call.
 
         Raises:
             UnsupportedModel: nobody knows what it does.
@@ -250,25 +242,27 @@ class Expressions(Operators):
             return self.enter(method, function.module, given, kwargs)
         if not isinstance(function, Namespace):
             raise UnsupportedModel("a call of what is no function")
-        place = frame.place(name or _leaf(function))
+        origin = frame.origin(name or _leaf(function))
         root, _, rest = function.path.partition(".")
         if (root == "torch" and "." not in rest) or (root == "ops" and is_known(rest)):
-            return self.call(rest, args, kwargs, place)
+            return self.call(rest, args, kwargs, origin)
         if root == "__torch__":
-            own = self.function(function.path)
-            return self.enter(own, frame.module, args, kwargs)
+            cls = self.code.find(function.path)
+            if is_record(cls):
+                return record_of(cls, args, kwargs)
+            return self.enter(self.function(function.path), frame.module, args, kwargs)
         if function.path in _PRIMITIVES and any(map(is_unknown, args)):
             return UNKNOWN
         if function.path in _PRIMITIVES:
-            return _PRIMITIVES[function.path](self, place, *args)
+            return _PRIMITIVES[function.path](self, origin, *args)
         raise UnsupportedModel(f"{shown(function.path)[1:-1]} is not supported")
 
     def function(self, path: str) -> Function:
         """A function of the archive."""
-        found = self.code.find(path)
-        if isinstance(found, Function):
-            return found
-        if found is not None:
+        definition = self.code.find(path)
+        if isinstance(definition, Function):
+            return definition
+        if definition is not None:
             raise UnsupportedModel(f"an object of class {shown(path)}")
         raise InvalidModel(f"the archive has no function {shown(path)}")
 
@@ -280,15 +274,14 @@ def _key(key: Thing) -> Thing:
 
 
 def _leaf(function: Thing) -> str:
-    """What the result of a call is called that has no name."""
+    """Return the name for the result of a call without a name."""
     path = function.path if isinstance(function, Namespace) else "result"
     return str(path).rpartition(".")[2].strip("_") or "result"
 
 
 def _own_name(function: ast.expr, frame: Frame) -> str:
-    if isinstance(function, ast.Name) and function.id not in frame.names:
-        return function.id
-    return ""
+    is_own = isinstance(function, ast.Name) and function.id not in frame.names
+    return function.id if is_own else ""  # type: ignore[attr-defined]
 
 
 def _typed(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> Thing:
@@ -296,10 +289,10 @@ def _typed(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> Thi
     if len(node.args) != 2:
         raise InvalidModel("expected a type and a value")
     kind, value = node.args
-    found = machine.evaluate(value, frame, name)
+    result = machine.evaluate(value, frame, name)
     if isinstance(kind, ast.Name) and kind.id in ("number", "int", "float", "bool"):
-        return machine.as_number(found, frame.place(name or "number"))
-    return found
+        return machine.as_number(result, frame.origin(name or "number"))
+    return result
 
 
 def _conversion(kind: type) -> Callable[..., Thing]:
@@ -307,7 +300,7 @@ def _conversion(kind: type) -> Callable[..., Thing]:
         if len(node.args) != 1:
             raise InvalidModel(f"expected one operand of {kind.__name__}")
         value = machine.evaluate(node.args[0], frame)
-        return machine.converted(kind, value, frame.place(name or kind.__name__))
+        return machine.converted(kind, value, frame.origin(name or kind.__name__))
 
     return follow
 
@@ -340,27 +333,27 @@ _BUILTINS: Mapping[str, Callable[..., Thing]] = {
 _NUMBERS: Mapping[str, Thing] = {"inf": math.inf, "nan": math.nan}
 
 
-def _raise(machine: Expressions, place: Place, *args: Thing) -> Thing:
+def _raise(machine: Expressions, origin: Origin, *args: Thing) -> Thing:
     raise Raised(str(args[0]) if args and isinstance(args[0], str) else "an error")
 
 
-def _as_tensor(machine: Expressions, place: Place, x: Thing) -> Thing:
-    return machine.tensor(x, place)
+def _as_tensor(machine: Expressions, origin: Origin, x: Thing) -> Thing:
+    return machine.tensor(x, origin)
 
 
-def _dtype(machine: Expressions, place: Place, x: Held) -> Thing:
+def _dtype(machine: Expressions, origin: Origin, x: Held) -> Thing:
     return scalar_of(x)
 
 
 def _most(name: str) -> Callable[..., Thing]:
-    def follow(machine: Expressions, place: Place, *args: Thing) -> Thing:
-        return machine.call(name, list(args), {}, place)
+    def follow(machine: Expressions, origin: Origin, *args: Thing) -> Thing:
+        return machine.call(name, list(args), {}, origin)
 
     return follow
 
 
 def _answer(value: Any) -> Callable[..., Thing]:
-    return lambda machine, place, *args: value
+    return lambda machine, origin, *args: value
 
 
 _PRIMITIVES: Mapping[str, Callable[..., Thing]] = {
@@ -371,7 +364,7 @@ _PRIMITIVES: Mapping[str, Callable[..., Thing]] = {
     "ops.prim.type": _answer("cpu"),
     "ops.prim.index": _answer(0),
     "ops.prim.layout": _answer(0),
-    "ops.prim.data": lambda machine, place, x: x,
+    "ops.prim.data": lambda machine, origin, x: x,
     "ops.prim.max": _most("max"),
     "ops.prim.min": _most("min"),
     "ops.prim.abs": _most("abs"),

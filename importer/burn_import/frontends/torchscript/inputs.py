@@ -17,8 +17,8 @@ from burn.dtypes import DType
 from burn_import.frontends.checkpoints.pickle_values import Value
 from burn_import.frontends.checkpoints.tensors import Tensor
 from burn_import.frontends.torch_export.builder import FLOAT32
-from burn_import.frontends.torch_export.symbol_names import AXES
 from burn_import.options import Extents
+from burn_import.provenance.axis_names import AXES
 from burn_ir import UnsupportedModel
 from burn_ir.dim import Dim, symbol
 from burn_ir.errors import Problem
@@ -48,10 +48,10 @@ class Inputs:
     ) -> None:
         examples = dict(zip((p.arg for p in parameters), traced or (), strict=False))
         needed = parameters[: len(parameters) - defaults]
-        known = {*examples, *shapes}
-        if missing := [p for p in needed if p.arg not in known]:
+        names = {*examples, *shapes}
+        if missing := [p for p in needed if p.arg not in names]:
             raise UnsupportedModel([_asked(p) for p in missing])
-        self.names = [p.arg for p in parameters if p.arg in known]
+        self.names = [p.arg for p in parameters if p.arg in names]
         self.examples = examples
         self.shapes = shapes
         #: What extents of the trace are by the shapes given, by axis and extent.
@@ -80,8 +80,8 @@ class Inputs:
             raise UnsupportedModel(f"more than {_MOST_INPUTS} inputs")
         if isinstance(example, list | tuple):
             items = enumerate(example)
-            made = [self._typed(f"{name}_{n}", item, extents) for n, item in items]
-            return type(example)(made)
+            inner = [self._typed(f"{name}_{n}", item, extents) for n, item in items]
+            return type(example)(inner)
         if isinstance(example, dict):
             pairs = example.items()
             return {k: self._typed(f"{name}_{k}", item, extents) for k, item in pairs}
@@ -108,19 +108,19 @@ class Inputs:
 
         Those in one list are one extent: the program allows no other for one alone.
         """
-        found: list[list[Key]] = []
+        groups: list[list[Key]] = []
         fixed: dict[int, list[Key]] = {}
         for (axis, size), keys in self._undecided().items():
             if _varies(keys, allows):
-                found.append(keys)
+                groups.append(keys)
                 continue
             for key in keys if axis else ():
                 if len(keys) > 1 and _varies([key], allows):
-                    found.append([key])
+                    groups.append([key])
                 else:
                     fixed.setdefault(size, []).append(key)
         joined = [keys for keys in fixed.values() if len(keys) > 1]
-        return found + [keys for keys in joined if _varies(keys, allows)]
+        return groups + [keys for keys in joined if _varies(keys, allows)]
 
     def _undecided(self) -> dict[tuple[int, int], list[Key]]:
         """Return the keys that may vary, by axis and extent, for tensors of each rank.
@@ -136,19 +136,19 @@ class Inputs:
 
     def named(self, groups: Iterable[Sequence[Key]]) -> dict[Key, Dim]:
         """A symbol for each group of extents, named after its first axis."""
-        found: dict[Key, Dim] = {}
-        taken = {str(dim) for dim in self.decided.values()}
+        dims: dict[Key, Dim] = {}
+        decided = {str(dim) for dim in self.decided.values()}
         for group in groups:
             axis, _, rank = group[0]
             names = AXES.get(rank, ())
             name = names[axis] if axis < len(names) else f"extent{axis}"
             unique, number = name, 1
-            while unique in taken:
+            while unique in decided:
                 number += 1
                 unique = f"{name}{number}"
-            taken.add(unique)
-            found.update(dict.fromkeys(group, symbol(unique)))
-        return found
+            decided.add(unique)
+            dims.update(dict.fromkeys(group, symbol(unique)))
+        return dims
 
 
 def _axes_of(example: Tensor) -> list[Key]:
@@ -158,7 +158,7 @@ def _axes_of(example: Tensor) -> list[Key]:
 
 
 def _varies(group: Sequence[Key], allows: Callable[[Mapping[Key, Dim]], bool]) -> bool:
-    """Whether a program allows other extents.
+    """Return whether a program allows other extents.
 
     An odd one that is larger shows what is joined with a fixed extent, and what is
     halved or taken in patches: both would fit twice the extent, or one more. Where a
@@ -167,8 +167,8 @@ def _varies(group: Sequence[Key], allows: Callable[[Mapping[Key, Dim]], bool]) -
     if allows({key: 2 * key[1] + 1 for key in group}):
         return True
     smaller = {key: key[1] // 2 | 1 for key in group}
-    told = all(1 < extent < key[1] for key, extent in smaller.items())
-    return told and allows(smaller)
+    is_cut = all(1 < extent < key[1] for key, extent in smaller.items())
+    return is_cut and allows(smaller)
 
 
 def _asked(parameter: ast.arg) -> Problem:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from burn.dtypes import DType
 from burn_import.frontends.torch_export.builder import BOOL, INT64, Value
@@ -19,20 +18,23 @@ from burn_import.frontends.torchscript.control import (
     refuse,
     side_of,
 )
-from burn_import.frontends.torchscript.expressions import Frame
+from burn_import.frontends.torchscript.expressions import Expressions, Frame
 from burn_import.frontends.torchscript.node_writer import Writer
 from burn_import.frontends.torchscript.scopes import left_by, local_names
-from burn_import.frontends.torchscript.values import Held, Module, Rows, Thing
+from burn_import.frontends.torchscript.values import (
+    Held,
+    Module,
+    Rows,
+    Thing,
+    rebuilt,
+)
 from burn_ir import UnsupportedModel
 from burn_ir.containers import widen
 from burn_ir.types import Type
 
-if TYPE_CHECKING:
-    from burn_import.frontends.torchscript.statements import Statements
-
 
 def repeated(
-    machine: Statements,
+    machine: Expressions,
     node: ast.For | ast.While,
     frame: Frame,
     count: Value | int | None,
@@ -52,7 +54,7 @@ def plain_parts(thing: Thing) -> list[Thing] | None:
 
 
 def same_form(a: Thing, b: Thing) -> bool:
-    """Whether lists and tuples are nested in the same way."""
+    """Return whether lists and tuples are nested in the same way."""
     if not isinstance(a, list | tuple) or not isinstance(b, list | tuple):
         return is_plain(a) and is_plain(b)
     same = type(a) is type(b) and len(a) == len(b)
@@ -62,7 +64,7 @@ def same_form(a: Thing, b: Thing) -> bool:
 def filled(thing: Thing, parts: Iterator[Thing]) -> Thing:
     """A thing with others in place of its tensors and numbers."""
     if isinstance(thing, list | tuple):
-        return type(thing)(filled(item, parts) for item in thing)
+        return rebuilt(thing, (filled(item, parts) for item in thing))
     return next(parts)
 
 
@@ -92,7 +94,7 @@ class _Loop:
 
     def __init__(
         self,
-        machine: Statements,
+        machine: Expressions,
         node: ast.For | ast.While,
         frame: Frame,
         count: Value | int | None,
@@ -101,7 +103,7 @@ class _Loop:
         self.node = node
         self.frame = frame
         self.count = count
-        self.place = frame.place("loop")
+        self.origin = frame.origin("loop")
         #: Lists that get one more tensor in each round.
         self.grown: list[list[Thing]] = []
         #: What each round gives is of these, after the condition.
@@ -112,29 +114,29 @@ class _Loop:
             self.target = node.target.id
         skipped = {self.target, *local_names(node, frame)}
         stored = (name for name in left_by(node, frame) if name not in skipped)
-        known = [name for name in stored if name in frame.names]
+        names = [name for name in stored if name in frame.names]
         #: What is carried: tensors and numbers, each by the name that it is part of.
-        self.parts = {name: plain_parts(frame.names[name]) for name in known}
-        self.carried = [name for name in known for _ in self.parts[name] or ()]
-        self.rest = [name for name in known if self.parts[name] is None]
+        self.parts = {name: plain_parts(frame.names[name]) for name in names}
+        self.carried = [name for name in names for _ in self.parts[name] or ()]
+        self.rest = [name for name in names if self.parts[name] is None]
         self.numbers = [are_numbers(x, 0) for x in self.flat(frame.names)]
 
     def write(self) -> None:
         """Write the loop, and give the names what they are after it."""
         writer = self.machine.writer
         first = [
-            given(writer, thing, self.place, inside=False)
+            given(writer, thing, self.origin, inside=False)
             for thing in self.flat(self.frame.names)
         ]
         condition = self.condition(self.frame, writer)
         types = [Type(value.dtype, value.dims) for value in first]
         body, inputs, outputs = self.settled(types)
         begin = len(writer.nodes.nodes)
-        builder = writer.builder(self.place, first or [condition])
+        builder = writer.builder(self.origin, first or [condition])
         trips = None if self.count is None else builder.ints(self.count)
         if trips is not None:
             trips = builder.op("Reshape", trips, builder.constant([]))
-        made = builder.many(
+        values = builder.many(
             "Loop",
             len(first) + len(self.grown),
             trips,
@@ -145,27 +147,27 @@ class _Loop:
         writer.finish(begin)
         results = [
             writer.typed(replace(value, dtype=dtype))
-            for value, dtype in zip(made, self.dtypes, strict=True)
+            for value, dtype in zip(values, self.dtypes, strict=True)
         ]
         self.fill(self.frame.names, results[: len(first)])
         for items, rows in zip(self.grown, results[len(first) :], strict=True):
             items.append(Rows(Held(rows)))
 
     def flat(self, names: Mapping[str, Thing]) -> list[Thing]:
-        """What is carried, one after the other.
+        """Return the carried values as one list.
 
         Raises:
             UnsupportedModel: a list or tuple has other parts than before the loop.
         """
-        found: list[Thing] = []
+        things: list[Thing] = []
         for name, before in self.parts.items():
             if before is None:
                 continue
             parts = plain_parts(names[name])
             if parts is None or not same_form(names[name], self.frame.names[name]):
                 raise UnsupportedModel(f"a loop that changes what is in {name!r}")
-            found += parts
-        return found
+            things += parts
+        return things
 
     def fill(self, names: dict[str, Thing], values: Iterable[Value]) -> None:
         """Give the names of what is carried these values."""
@@ -175,23 +177,23 @@ class _Loop:
                 names[name] = filled(self.frame.names[name], things)
 
     def condition(self, frame: Frame, writer: Writer) -> Value:
-        """Whether there is another round."""
+        """Return whether there is another round."""
         if isinstance(self.node, ast.For):
-            return given(writer, True, self.place)
+            return given(writer, True, self.origin)
         test = self.machine.evaluate(self.node.test, frame)
         if isinstance(test, Held):
-            test = self.machine.converted(bool, test, self.place)
+            test = self.machine.converted(bool, test, self.origin)
         if not isinstance(test, Value | bool):
             raise UnsupportedModel("a loop whose condition is no bool")
-        return given(writer, test, self.place)
+        return given(writer, test, self.origin)
 
     def settled(self, types: list[Type]) -> tuple[Writer, dict[str, Type], list[str]]:
         """The body, typed so that what flows back fits what flowed in."""
         while True:
             writer, inputs, results = self.round(types)
             wider = [
-                widen(known, Type(value.dtype, value.dims))
-                for known, value in zip(types, results[1:], strict=False)
+                widen(type_, Type(value.dtype, value.dims))
+                for type_, value in zip(types, results[1:], strict=False)
             ]
             if all(new is old for new, old in zip(wider, types, strict=True)):
                 self.dtypes = [value.dtype for value in results[1:]]
@@ -212,12 +214,12 @@ class _Loop:
             if self.target:
                 names[self.target] = as_thing(number, True)
             values = [
-                machine.writer.input(name, known)
-                for name, known in zip(self.carried, types, strict=True)
+                machine.writer.input(name, type_)
+                for name, type_ in zip(self.carried, types, strict=True)
             ]
             inputs |= {
-                value.name: stored_type(known.dtype, known.shape)
-                for value, known in zip(values, types, strict=True)
+                value.name: stored_type(type_.dtype, type_.shape)
+                for value, type_ in zip(values, types, strict=True)
             }
             self.fill(names, values)
             frame = Frame(self.frame.function, self.frame.module, names)
@@ -226,7 +228,7 @@ class _Loop:
             machine.writer = outer
 
     def followed(self, frame: Frame) -> list[Value]:
-        """What a round gives: whether to go on, and what is carried."""
+        """Return the results of an iteration: the condition, then carried values."""
         writer = self.machine.writer
         side = side_of(self.machine, self.node.body, frame, writer)
         if side is None:
@@ -241,4 +243,4 @@ class _Loop:
         frame.names.update(side.names)
         condition = self.condition(frame, writer)
         flowing = self.flat(side.names) + [item for _, item in grown]
-        return [condition, *(given(writer, thing, self.place) for thing in flowing)]
+        return [condition, *(given(writer, thing, self.origin) for thing in flowing)]

@@ -36,16 +36,16 @@ class Modules:
         self.trained: dict[str, bool] = {}
         #: How many modules there are.
         self.count = 0
-        found = list(_found(root))
-        for name, one in found:
+        tensors = list(_found(root))
+        for name, one in tensors:
             if isinstance(one, Tensor):
                 self.names.setdefault(_identity(one), name)
             else:
                 self.count += 1
-        self.parameters = set(_listed(found, code, "parameters"))
-        self.buffers = set(_listed(found, code, "buffers"))
-        self.found = found
-        self.alike = _Alike(found)
+        self.parameters = set(_listed(tensors, code, "parameters"))
+        self.buffers = set(_listed(tensors, code, "buffers"))
+        self.found = tensors
+        self.alike = _Alike(tensors)
         self.held: dict[tuple[Any, ...], Held] = {}
         self.changed: dict[tuple[int, str], Thing] = {}
         self.containers: dict[int, Thing] = {}
@@ -60,12 +60,12 @@ class Modules:
         state = module.instance.state
         if not isinstance(state, dict) or name not in state:
             return NotImplemented
-        found = state[name]
-        if isinstance(found, Instance):
-            kind = plain_name(found.kind.path)
+        member = state[name]
+        if isinstance(member, Instance):
+            kind = plain_name(member.kind.path)
             classes = (*module.classes, kind)
-            return Module(found, (*module.path, name), classes)
-        return self.thing(found, module.path, name)
+            return Module(member, (*module.path, name), classes)
+        return self.thing(member, module.path, name)
 
     def method(self, module: Module, name: str) -> Method:
         """A method of a module, in the module that it is called for.
@@ -104,8 +104,8 @@ class Modules:
             return self.tensor(value, (*path, name))
         if isinstance(value, list | tuple | dict) and depth < _DEEPEST:
             if id(value) not in self.containers:
-                made = self._container(value, path, name, depth)
-                self.containers[id(value)] = made
+                container = self._container(value, path, name, depth)
+                self.containers[id(value)] = container
             return self.containers[id(value)]
         raise UnsupportedModel(f"{name!r} is {named(value)}, which is not read")
 
@@ -152,24 +152,24 @@ class Modules:
 
     def replaced(self) -> dict[str, str]:
         """Stored tensors that a call changes: their names, and those of what by."""
-        found = {
+        states = {
             name: held.value.name
             for name, held in self.states.items()
             if name.rpartition(".")[2] != COUNTER
         }
-        return {name: after for name, after in found.items() if after != name}
+        return {name: after for name, after in states.items() if after != name}
 
 
 def _is_storable(tensor: Tensor) -> bool:
-    """Whether a tensor is one of numbers that programs compute with."""
+    """Return whether a tensor is one of numbers that programs compute with."""
     return tensor.quantization is None and tensor.element.dtype is not None
 
 
 def _identity(tensor: Tensor) -> tuple[Any, ...]:
-    """What is the same for two tensors that are one."""
+    """Return a key that is equal for tensors with the same memory."""
     storage = tensor.storage
-    place = (id(storage.block), storage.start, tensor.offset)
-    return (*place, tensor.shape, tensor.strides, tensor.element.name)
+    memory = (id(storage.block), storage.start, tensor.offset)
+    return (*memory, tensor.shape, tensor.strides, tensor.element.name)
 
 
 class _Alike:
@@ -178,13 +178,13 @@ class _Alike:
     ``found`` has everything in the order of the file: modules before what is in them.
     """
 
-    def __init__(self, found: list[tuple[str, Tensor | Instance]]) -> None:
+    def __init__(self, tensors: list[tuple[str, Tensor | Instance]]) -> None:
         self.numbers: dict[tuple[Any, ...], int] = {}
         self.number: dict[int, int] = {}
         #: The paths of those that are alike, and where each path stands among them.
         self.paths: dict[int, list[str]] = {}
         self.places: dict[str, tuple[list[str], int]] = {}
-        modules = [(n, one) for n, one in found if isinstance(one, Instance)]
+        modules = [(n, one) for n, one in tensors if isinstance(one, Instance)]
         for _, module in reversed(modules):
             inside = self._inside(module)
             if inside:
@@ -198,12 +198,12 @@ class _Alike:
 
     def other(self, path: str, number: int) -> tuple[str, ...]:
         """The path of the module with that number among the others; () if none is."""
-        paths, place = self.places.get(path, ([], 0))
-        place = number if number > place else number - 1
-        return tuple(paths[place].split(".")) if 0 <= place < len(paths) else ()
+        paths, own = self.places.get(path, ([], 0))
+        index = number if number > own else number - 1
+        return tuple(paths[index].split(".")) if 0 <= index < len(paths) else ()
 
     def _inside(self, module: Instance) -> tuple[Any, ...]:
-        """What a module holds; modules in it are the numbers that they got."""
+        """Return the content of a module; inner modules are their numbers."""
         state = module.state if isinstance(module.state, dict) else {}
         tensors = [(n, _identity(t)) for n, t in state.items() if isinstance(t, Tensor)]
         numbers = [(n, self.number.get(id(m))) for n, m in state.items()]
@@ -211,10 +211,10 @@ class _Alike:
 
 
 def _listed(
-    found: list[tuple[str, Tensor | Instance]], code: Code, kind_of: str
+    tensors: list[tuple[str, Tensor | Instance]], code: Code, kind_of: str
 ) -> Iterator[str]:
     """The names of what the classes of modules list as parameters, or as buffers."""
-    for name, module in found:
+    for name, module in tensors:
         if isinstance(module, Instance):
             kind = code.find(module.kind.path)
             listed = getattr(kind, kind_of) if isinstance(kind, Class) else ()

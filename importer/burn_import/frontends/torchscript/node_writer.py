@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -18,16 +18,8 @@ from burn_import.frontends.torch_export.registry import Entry
 from burn_import.frontends.torchscript.budget import Budget, Pool
 from burn_ir import InvalidModel, RawGraph, Type
 from burn_ir.build import IncrementalBuilder
+from burn_ir.graph_builder import Origin
 from burn_ir.types import Array
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a call stands: its name, its module's path, and the classes along it."""
-
-    name: str
-    path: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
 
 
 class Writer:
@@ -46,27 +38,27 @@ class Writer:
         """A writer of a body, which sees the values of this graph."""
         return Writer(self)
 
-    def input(self, name: str, known: Type) -> Value:
+    def input(self, name: str, type_: Type) -> Value:
         """A value that no node makes."""
-        unique = self.nodes.fresh(name)
-        self.growing.declare(unique, stored_type(known.dtype, known.shape))
-        return Value(unique, known.dtype, known.shape)
+        unique = self.nodes.unique(name)
+        self.growing.declare(unique, stored_type(type_.dtype, type_.shape))
+        return Value(unique, type_.dtype, type_.shape)
 
     def stored(self, name: str, array: Array) -> Value:
         """A tensor of the model's state."""
-        unique = self.nodes.fresh(name)
-        self.nodes.constants[unique] = stored_array(array)
-        self.growing.store(unique, self.nodes.constants[unique])
+        stored = stored_array(array)
+        unique = self.nodes.store(name, stored)
+        self.growing.store(unique, stored)
         return Value(unique, array.dtype, array.shape)
 
-    def builder(self, place: Place, results: Sequence[Value]) -> Builder:
-        """What rules write with."""
-        return Builder(self.nodes, place.name, results, place.path, place.classes)
+    def builder(self, origin: Origin, results: Sequence[Value]) -> Builder:
+        """Return the builder for a rule."""
+        return Builder(self.nodes, origin.name, results, origin.scope, origin.classes)
 
     def apply(
         self,
         entry: Entry,
-        place: Place,
+        origin: Origin,
         results: Sequence[Value],
         args: Mapping[str, Any],
     ) -> list[Value | None]:
@@ -77,13 +69,13 @@ class Writer:
                 becomes too large.
             InvalidModel: the operands do not fit.
         """
-        builder = self.builder(place, results)
+        builder = self.builder(origin, results)
         begin = len(self.nodes.nodes)
         done = False
         try:
-            made = called(entry, builder, list(args.items()))
-            several = made if isinstance(made, tuple | list) else (made,)
-            values = [self._value(builder, x) for x in several]
+            output = called(entry, builder, list(args.items()))
+            outputs = output if isinstance(output, tuple | list) else (output,)
+            values = [self._value(builder, x) for x in outputs]
             self.finish(begin)
             done = True
         finally:
@@ -96,51 +88,50 @@ class Writer:
         ]
 
     def finish(self, begin: int) -> None:
-        """Type the nodes from place ``begin`` on."""
+        """Type the nodes from index ``begin`` on."""
         added = self.nodes.nodes[begin:]
         self.budget.node(len(added))
         for node in added:
             self.growing.add(node)
 
-    def _value(self, builder: Builder, made: Any) -> Value | None:
-        if made is None or isinstance(made, Value):
-            return made
-        return builder.constant(made, builder.dtype)
+    def _value(self, builder: Builder, x: Any) -> Value | None:
+        if x is None or isinstance(x, Value):
+            return x
+        return builder.constant(x, builder.dtype)
 
     def typed(self, value: Value) -> Value:
         """A value with the type that follows from its node's operands.
 
         One whose dtype is complex stays that: its node gives pairs of real numbers.
         """
-        known = self.growing.type(value.name)
-        if not isinstance(known, Type):
+        type_ = self.growing.type(value.name)
+        if not isinstance(type_, Type):
             raise InvalidModel("expected a tensor")
-        typed = Value(value.name, known.dtype, known.shape, value.is_number)
+        typed = Value(value.name, type_.dtype, type_.shape, value.is_number)
         return viewed_as(typed, value)
 
     def same(self, value: Value, name: str) -> str:
         """The name of a node that gives a value again: ``name``, if it is free."""
         begin = len(self.nodes.nodes)
-        made = self.builder(Place(name), [value]).op("Identity", value)
+        copy = self.builder(Origin(name), [value]).op("Identity", value)
         self.finish(begin)
-        return made.name
+        return copy.name
 
     def has(self, value: Value) -> bool:
-        """Whether the nodes of this graph can read a value."""
+        """Return whether the nodes of this graph can read a value."""
         try:
             self.growing.type(value.name)
         except KeyError:
             return False
         return True
 
-    def known(self, value: Value) -> Any:
+    def number(self, value: Value) -> Any:
         """The one number that a value is, if that is known, else None."""
-        known = self.growing.type(value.name).known
-        if known is None or known.size != 1 or known.dtype == object:
+        contents = self.growing.type(value.name).known
+        if contents is None or contents.size != 1 or contents.dtype == object:
             return None
-        return known.reshape(-1)[0].item()
+        return contents.reshape(-1)[0].item()
 
     def body(self, inputs: Mapping[str, Type], outputs: Sequence[str]) -> RawGraph:
         """The graph of what was written here."""
-        nodes = tuple(self.nodes.nodes)
-        return RawGraph("body", dict(inputs), tuple(outputs), nodes, {})
+        return self.nodes.body(inputs, outputs)

@@ -21,6 +21,7 @@ from burn_import.frontends.torch_export.program import rule_of
 from burn_import.frontends.torch_export.registry import Entry
 from burn_import.frontends.torchscript.budget import Budget
 from burn_import.frontends.torchscript.builtins import SPECIAL
+from burn_import.frontends.torchscript.calls import Call, OperatorCalls
 from burn_import.frontends.torchscript.constant_functions import (
     bounded,
     function_of_anything,
@@ -28,7 +29,7 @@ from burn_import.frontends.torchscript.constant_functions import (
 )
 from burn_import.frontends.torchscript.dtypes import result_types, scalar_type
 from burn_import.frontends.torchscript.dynamic_lists import called_on_rows, has_rows
-from burn_import.frontends.torchscript.node_writer import Place, Writer
+from burn_import.frontends.torchscript.node_writer import Writer
 from burn_import.frontends.torchscript.signatures import overload
 from burn_import.frontends.torchscript.values import (
     DEVICE,
@@ -36,10 +37,12 @@ from burn_import.frontends.torchscript.values import (
     Held,
     Thing,
     Without,
+    rebuilt,
 )
 from burn_import.frontends.torchscript.views import copies, stays_in_order, undoing
 from burn_ir import ModelError, UnsupportedModel
 from burn_ir.error_context import FAULTS, error_text
+from burn_ir.graph_builder import Origin
 
 #: What functions of numbers are where a number is known only when the model runs.
 _COMPUTED: Mapping[str, str] = {
@@ -51,7 +54,7 @@ _COMPUTED: Mapping[str, str] = {
 }
 
 
-class Operators:
+class Operators(OperatorCalls):
     """Follows calls of operators. ``writer`` is where their nodes go."""
 
     def __init__(self) -> None:
@@ -60,9 +63,9 @@ class Operators:
         self.journal: list[tuple[Held, Value]] = []
 
     def call(
-        self, name: str, args: list[Thing], kwargs: dict[str, Thing], place: Place
+        self, name: str, args: list[Thing], kwargs: dict[str, Thing], origin: Origin
     ) -> Thing:
-        """What ``torch.name(*args, **kwargs)`` gives.
+        """Return the result of ``torch.name(*args, **kwargs)``.
 
         Raises:
             UnsupportedModel: there is no rule for it.
@@ -71,7 +74,7 @@ class Operators:
         if args and isinstance(args[0], list | dict | tuple | str):
             self.budget.step(len(args[0]))
         if args and has_rows(args[0]):
-            return called_on_rows(self, name, [*args, *kwargs.values()], place)
+            return called_on_rows(self, name, [*args, *kwargs.values()], origin)
         function = function_of_anything(name, args)
         if function is not None:
             return _computed(function, args, kwargs)
@@ -84,23 +87,23 @@ class Operators:
             if function is not None:
                 return _computed(function, args, kwargs)
         if name in ("eq", "ne") and all(isinstance(x, list) for x in args):
-            return self.lists_differ(place, *args) is (name == "ne")
+            return self.lists_differ(origin, *args) is (name == "ne")
         if name in SPECIAL:
-            return SPECIAL[name](self, place, *args, **kwargs)
+            return SPECIAL[name](self, origin, *args, **kwargs)
         is_number = (
             not any(isinstance(part, Held) for part in parts) and name in _COMPUTED
         )
         if is_number and any(isinstance(x, Value) for x in args):
-            return self.number(f"_operator.{_COMPUTED[name]}", args, place)
-        return self.operator(name, args, kwargs, place)
+            return self.number(f"_operator.{_COMPUTED[name]}", args, origin)
+        return self.operator(name, args, kwargs, origin)
 
     @property
     def budget(self) -> Budget:
-        """What is left of the work that the program may cause."""
+        """Remaining work that the program may cause."""
         return self.writer.budget
 
     def leaves(self, thing: Thing) -> Iterator[Thing]:
-        """What is in lists, tuples and dicts, however deep.
+        """Yield the leaves of nested lists, tuples and dicts.
 
         Raises:
             TooMuch: it is more than any model needs, or without end.
@@ -117,23 +120,24 @@ class Operators:
                 yield item
 
     def operator(
-        self, name: str, args: list[Thing], kwargs: dict[str, Thing], place: Place
+        self, name: str, args: list[Thing], kwargs: dict[str, Thing], origin: Origin
     ) -> Thing:
         """The result of an operator of ATen, tensors or a list of them."""
-        found = overload(name, _plain(args), {k: _plain(v) for k, v in kwargs.items()})
-        if found is None:
+        match = overload(name, _plain(args), {k: _plain(v) for k, v in kwargs.items()})
+        if match is None:
             raise UnsupportedModel(f"torch.{name} is not supported")
-        target, bound = found
+        target, bound = match
         named = {k: _argument(k, v) for k, v in bound.items() if v is not DEVICE}
         types = result_types(name, named)
         entry = rule_of(target, [*named.values(), types[0]])
-        results = self.writer.apply(entry, place, types, named)
+        results = self.writer.apply(entry, origin, types, named)
         tensors = [
             x for x in self.leaves([*args, *kwargs.values()]) if isinstance(x, Held)
         ]
         if len(results) > len(entry.writes) > 0:
             results = self.written(name, entry, results, tensors, named)
-        return self.held(name, entry, results, tensors, (named, place))
+        call = Call(name, target, named, origin)
+        return self.held(call, entry, results, tensors)
 
     def written(
         self,
@@ -154,46 +158,44 @@ class Operators:
 
     def held(
         self,
-        name: str,
+        call: Call,
         entry: Entry,
         results: Sequence[Value | None],
         tensors: Sequence[Held],
-        how: tuple[Mapping[str, Any], Place],
     ) -> Thing:
         """The results as tensors that share the memory they share in PyTorch."""
         if entry.mutates is not None and tensors and results[0] is not None:
             changed = tensors[-1 if entry.mutates == "out" else 0]
-            self.journal += changed.change(results[0], f"torch.{name}")
+            self.journal += changed.change(results[0], f"torch.{call.name}")
             return changed
-        made = [
-            x and self._held(name, entry, replace(x, is_number=False), tensors, how)
+        things = [
+            x and self._held(call, entry, replace(x, is_number=False), tensors)
             for x in results
         ]
-        is_nonzero = name == "where" and "other" not in how[0]
-        is_list = name in _LISTS or is_nonzero
-        return made[0] if len(made) == 1 and not is_list else made
+        is_nonzero = call.name == "where" and "other" not in call.args
+        is_list = call.name in _LISTS or is_nonzero
+        return things[0] if len(things) == 1 and not is_list else things
 
     def _held(
         self,
-        name: str,
+        call: Call,
         entry: Entry,
         value: Value,
         tensors: Sequence[Held],
-        how: tuple[Mapping[str, Any], Place],
     ) -> Held:
+        name = call.name
         for source in tensors:
-            if how[0].get("copy") is True or copies(name, source):
+            if call.args.get("copy") is True or copies(name, source):
                 return Held(value)
             if value.name == source.current.name and name != "clone":
                 return Held(value, source.memory, source, _unchanged, source.in_order)
             if entry.views and source is tensors[0]:
-                args, place = how
-                undo = undoing(self, name, args, source, place)
-                ordered = stays_in_order(name, args, source)
+                undo = undoing(self, call, source)
+                ordered = stays_in_order(name, call.args, source)
                 return Held(value, source.memory, source, undo, ordered)
         return Held(value)
 
-    def number(self, target: str, args: Sequence[Thing], place: Place) -> Thing:
+    def number(self, target: str, args: Sequence[Thing], origin: Origin) -> Thing:
         """The result of a function of numbers, as a number if it is known."""
         if target not in RULES:
             raise UnsupportedModel(f"{target} of what is computed is not supported")
@@ -201,71 +203,73 @@ class Operators:
         is_whole = all(isinstance(x, int) or _is_whole(x) for x in args)
         dtype = INT64 if is_whole and "truediv" not in target else FLOAT64
         result = Value("", BOOL if is_test else dtype, (), True)
-        named = {f"{place}": x for place, x in enumerate(args)}
-        (made,) = self.writer.apply(RULES[target], place, [result], _unnamed(named))
-        assert made is not None
-        return self.settled(replace(made, is_number=True))
+        named = {f"{index}": x for index, x in enumerate(args)}
+        (value,) = self.writer.apply(RULES[target], origin, [result], _unnamed(named))
+        assert value is not None
+        return self.settled(replace(value, is_number=True))
 
     def settled(self, number: Value) -> Thing:
         """A number, as Python's if it is known before the model runs."""
-        known = self.writer.known(number)
-        return number if known is None else known
+        contents = self.writer.number(number)
+        return number if contents is None else contents
 
-    def lists_differ(self, place: Place, a: list[Thing], b: list[Thing]) -> bool:
-        """Whether two lists of numbers differ.
+    def lists_differ(self, origin: Origin, a: list[Thing], b: list[Thing]) -> bool:
+        """Return whether two lists of numbers differ.
 
         Raises:
             UnsupportedModel: that is known only when the model runs.
         """
         if len(a) != len(b):
             return True
-        found = [self.call("ne", [x, y], {}, place) for x, y in zip(a, b, strict=True)]
-        if any(x is True for x in found):
+        tests = [self.call("ne", [x, y], {}, origin) for x, y in zip(a, b, strict=True)]
+        if any(x is True for x in tests):
             return True
-        if any(x is not False for x in found):
+        if any(x is not False for x in tests):
             raise UnsupportedModel("lists that are compared when the model runs")
         return False
 
-    def size(self, place: Place, x: Held, dim: int | None = None) -> Thing:
+    def size(self, origin: Origin, x: Held, dim: int | None = None) -> Thing:
         """An extent of a tensor, or all of them."""
         dims = x.value.dims
         if dims is None:
             raise UnsupportedModel("the extents of a tensor of unknown rank")
         if dim is None:
-            return [self.size(place, x, axis) for axis in range(len(dims))]
+            return [self.size(origin, x, axis) for axis in range(len(dims))]
         extent = dims[dim]
         if isinstance(extent, int):
             return extent
-        key = (x.value.name, dim % len(dims), place.path)
+        key = (x.value.name, dim % len(dims), origin.scope)
         if key not in self.writer.extents:
             named = {"self": x.value, "dim": dim}
             result = [Value("", INT64, (), True)]
-            made = self.writer.apply(RULES["aten.sym_size.int"], place, result, named)
-            assert made[0] is not None
-            self.writer.extents[key] = replace(made[0], is_number=True)
+            extents = self.writer.apply(
+                RULES["aten.sym_size.int"], origin, result, named
+            )
+            assert extents[0] is not None
+            self.writer.extents[key] = replace(extents[0], is_number=True)
         return self.settled(self.writer.extents[key])
 
-    def as_number(self, x: Thing, place: Place) -> Thing:
+    def as_number(self, x: Thing, origin: Origin) -> Thing:
         """A tensor of one element as a number; numbers as they are."""
         if not isinstance(x, Held):
             return x
         value = x.value
-        known = self.writer.known(value)
-        if known is not None:
-            return known
+        contents = self.writer.number(value)
+        if contents is not None:
+            return contents
         if value.dims:
-            builder = self.writer.builder(place, [value])
+            builder = self.writer.builder(origin, [value])
             begin = len(self.writer.nodes.nodes)
             value = builder.op("Reshape", value, builder.constant([]))
             self.writer.finish(begin)
             value = self.writer.typed(value)
         return Value(value.name, value.dtype, (), True)
 
-    def converted(self, kind: type, x: Thing, place: Place) -> Thing:
-        """What ``int(x)``, ``float(x)`` or ``bool(x)`` gives."""
+    def converted(self, kind: type, x: Thing, origin: Origin) -> Thing:
+        """Return ``int(x)``, ``float(x)`` or ``bool(x)``."""
         if isinstance(x, Without):
             return x
-        number = self.as_number(x, place)
+        number = self.as_number(x, origin)
         if not isinstance(number, Value):
             return bounded(kind(number))
         dtype = {int: INT64, float: FLOAT64, bool: BOOL}[kind]
@@ -274,11 +278,11 @@ class Operators:
         entry = RULES["aten.to.dtype"]
         result = Value("", dtype, (), True)
         named = {"self": number, "dtype": dtype}
-        (made,) = self.writer.apply(entry, place, [result], named)
-        assert made is not None
-        return self.settled(Value(made.name, dtype, (), True))
+        (value,) = self.writer.apply(entry, origin, [result], named)
+        assert value is not None
+        return self.settled(Value(value.name, dtype, (), True))
 
-    def tensor(self, x: Thing, place: Place, dtype: Any = None) -> Held:
+    def tensor(self, x: Thing, origin: Origin, dtype: Any = None) -> Held:
         """A number, or a list of numbers, as a tensor."""
         if isinstance(x, Held):
             return x
@@ -289,12 +293,12 @@ class Operators:
             array = array.astype(_WIDE[array.dtype])
         if dtype is not None:
             array = array.astype(dtype)
-        builder = self.writer.builder(place, [])
+        builder = self.writer.builder(origin, [])
         begin = len(self.writer.nodes.nodes)
         pairs = stored_array(array)
-        made = builder.constant(pairs, pairs.dtype)
+        constant = builder.constant(pairs, pairs.dtype)
         self.writer.finish(begin)
-        return Held(self.writer.typed(replace(made, dtype=array.dtype)))
+        return Held(self.writer.typed(replace(constant, dtype=array.dtype)))
 
 
 #: NumPy's dtypes of Python's numbers, and PyTorch's default ones.
@@ -315,7 +319,7 @@ _LISTS = frozenset(
 
 
 def _unchanged(before: Value, changed: Value) -> Value:
-    """What a tensor is whose other name was changed."""
+    """Return the value of an alias of a changed tensor."""
     return viewed_as(changed, before)
 
 
@@ -344,7 +348,7 @@ def _plain(thing: Thing) -> Thing:
     if isinstance(thing, Held):
         return thing.value
     if isinstance(thing, list | tuple):
-        return type(thing)(_plain(item) for item in thing)
+        return rebuilt(thing, (_plain(item) for item in thing))
     return thing
 
 

@@ -10,7 +10,6 @@ from burn_import.frontends.torch_export.complex_as_real import stored_type
 from burn_import.frontends.torchscript.archive import Archive
 from burn_import.frontends.torchscript.budget import Budget, Pool
 from burn_import.frontends.torchscript.expressions import Raised
-from burn_import.frontends.torchscript.node_writer import Place
 from burn_import.frontends.torchscript.source_code import Code, Function
 from burn_import.frontends.torchscript.statements import Statements
 from burn_import.frontends.torchscript.values import (
@@ -23,6 +22,7 @@ from burn_import.frontends.torchscript.values import (
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.dim import counting_unnamed
 from burn_ir.error_context import FAULTS, error_text
+from burn_ir.graph_builder import Origin
 from burn_ir.raw import RawGraph
 from burn_ir.types import Type
 
@@ -90,7 +90,7 @@ class Program:
         )
 
     def followed(self, machine: Statements, args: dict[str, Thing]) -> Thing:
-        """What ``forward`` returns.
+        """Return the result of ``forward``.
 
         Raises:
             ModelError: what is wrong with it; all of it.
@@ -126,8 +126,8 @@ def _declared(
         return Held(value)
     if isinstance(of, tuple | list):
         parts = [
-            _declared(machine, f"{name}_{place}", item, inputs)
-            for place, item in enumerate(of)
+            _declared(machine, f"{name}_{index}", item, inputs)
+            for index, item in enumerate(of)
         ]
         return type(of)(parts)
     if isinstance(of, dict):
@@ -155,8 +155,8 @@ def _outputs(
             yield from _outputs(machine, item, (*path, key))
     elif isinstance(thing, Held | Value | bool | int | float):
         name = "_".join(map(str, path)) if any(map(_is_text, path)) else ""
-        made = machine.tensor(thing, Place(name or "result")).value
-        yield machine.writer.same(made, name) if name else made.name
+        value = machine.tensor(thing, Origin(name or "result")).value
+        yield machine.writer.same(value, name) if name else value.name
     elif isinstance(thing, Without):
         raise UnsupportedModel(f"forward returns {described(thing)}")
     elif thing is not None:

@@ -54,7 +54,7 @@ def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
     program = Program(archive)
     defaults = len(program.forward.node.args.defaults)
     inputs = Inputs(program.parameters, defaults, archive.inputs, shapes)
-    found = _first(program, inputs)
+    graph = _first(program, inputs)
 
     def allows(extents: Mapping[Key, Dim]) -> bool:
         return _followed(program, inputs.types(extents)) is not None
@@ -65,7 +65,7 @@ def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
             general = _followed(program, inputs.types(inputs.named(opened)))
             if general is not None:
                 return general
-    return found
+    return graph
 
 
 def _first(program: Program, inputs: Inputs) -> RawGraph:
@@ -77,7 +77,7 @@ def _first(program: Program, inputs: Inputs) -> RawGraph:
     except ModelError as error:
         failed = error
     # What is not supported is so whatever the dtypes are.
-    for name, known in list(inputs.dtypes.items()) if program.contradicts else ():
+    for name, kind in list(inputs.dtypes.items()) if program.contradicts else ():
         for dtype in (INT64, BOOL):
             reached = program.written
             inputs.dtypes[name] = dtype
@@ -87,7 +87,7 @@ def _first(program: Program, inputs: Inputs) -> RawGraph:
                 if program.written > reached:
                     failed = error
                     break
-                inputs.dtypes[name], program.written = known, reached
+                inputs.dtypes[name], program.written = kind, reached
     raise failed
 
 

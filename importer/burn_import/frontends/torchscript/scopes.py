@@ -1,4 +1,4 @@
-"""Which names of a function statements set, and which are read elsewhere."""
+"""Names that statements of a function set, and names that are read elsewhere."""
 
 from __future__ import annotations
 

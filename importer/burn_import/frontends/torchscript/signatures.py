@@ -1,4 +1,4 @@
-"""Which overload of an operator a call means, and what its arguments are called.
+"""Resolution of calls to overloads of an operator, with names of arguments.
 
 The code has ``torch.add(a, b)`` where a program of ``torch.export`` has
 ``aten.add.Tensor`` with named arguments. The names and kinds are those of the rule's
@@ -114,15 +114,15 @@ def overload(
     Raises:
         UnsupportedModel: there are rules, but not for these arguments.
     """
-    found = _targets(name)
+    targets = _targets(name)
     best: tuple[int, str, dict[str, Any]] | None = None
-    for target in found:
+    for target in targets:
         bound = _bound(target, args, kwargs)
         if bound is not None and (best is None or bound[0] < best[0]):
             best = (bound[0], target, bound[1])
     if best is not None:
         return _rule_name(best[1]), best[2]
-    if found:
+    if targets:
         kinds = _kinds(args)
         raise UnsupportedModel(f"overloads of torch.{name} with {kinds}")
     return None
@@ -171,20 +171,20 @@ def _parameters(target: str) -> tuple[tuple[str, Any, bool], ...]:
     optional = {p.name: p.default is not p.empty for p in own}
     schema = _SCHEMAS.get(target) or _SCHEMAS.get(_SAME.get(target, ""))
     if schema is None:
-        found = [(p.name, hints.get(p.name, Any), optional[p.name]) for p in own]
+        parameters = [(p.name, hints.get(p.name, Any), optional[p.name]) for p in own]
         if entry.mutates == "self" and "self" not in optional:
-            found[0] = ("self", *found[0][1:])
-        return tuple(found)
-    found = []
+            parameters[0] = ("self", *parameters[0][1:])
+        return tuple(parameters)
+    parameters = []
     for part in schema.split():
         key, _, kind = part.partition(":")
         hint = _KINDS[kind] if kind else hints.get(key, Any)
-        found.append((key, hint, not kind and optional.get(key, True)))
-    return tuple(found)
+        parameters.append((key, hint, not kind and optional.get(key, True)))
+    return tuple(parameters)
 
 
 def parameter_names(target: str) -> list[str]:
-    """What the arguments by position are called, of ``add.Tensor``."""
+    """Return the names of positional arguments, of ``add.Tensor``."""
     return [name for name, _, _ in _parameters(target)]
 
 
@@ -199,13 +199,13 @@ _KINDS: Mapping[str, Any] = {
 def _bound(
     target: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[int, dict[str, Any]] | None:
-    """How loosely the arguments fit the overload, and these by name; None: not."""
+    """Return a mismatch score and the arguments by name; None if they do not fit."""
     parameters = _parameters(target)
     if len(args) > len(parameters):
         return None
     named = dict(zip((p[0] for p in parameters), args, strict=False))
-    known = _known(target)
-    if any(key in named or not (key in known or key in _IN_ALL) for key in kwargs):
+    names = _known(target)
+    if any(key in named or not (key in names or key in _IN_ALL) for key in kwargs):
         return None
     named.update(kwargs)
     loose = int("out" in kwargs and all(key != "out" for key, _, _ in parameters))

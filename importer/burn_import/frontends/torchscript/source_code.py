@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from keyword import iskeyword
 
@@ -18,6 +18,23 @@ from burn.record.errors import shown
 from burn_ir import InvalidModel, UnreadableFile
 
 _MANGLED = "___torch_mangle_"
+
+
+@dataclass(frozen=True)
+class Rest:
+    """The statements of a block from an index on, and what is done after the block."""
+
+    body: Sequence[ast.stmt] = ()
+    start: int = 0
+    outer: Rest | None = None
+
+    def statements(self) -> list[ast.stmt]:
+        """Return all statements to the end of the function."""
+        body, rest = [*self.body[self.start :]], self.outer
+        while rest is not None:
+            body += rest.body[rest.start :]
+            rest = rest.outer
+        return body
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +60,14 @@ class Class:
 
 
 class Code:
-    """What the files of an archive define; ``texts`` are the files by their names."""
+    """Definitions of an archive; ``texts`` are its files by name."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.texts = texts
         self.files: dict[str, dict[str, Function | Class]] = {}
 
     def find(self, path: str) -> Function | Class | None:
-        """What is called ``path``, such as ``__torch__.torch.nn.functional.relu``."""
+        """Return the definition of a name as ``__torch__.torch.nn.functional.relu``."""
         module, _, name = path.rpartition(".")
         if not module or "/" in path:
             return None
@@ -65,12 +82,12 @@ class Code:
         Raises:
             InvalidModel: there is none.
         """
-        found = self.find(kind)
-        if not isinstance(found, Class):
+        cls = self.find(kind)
+        if not isinstance(cls, Class):
             raise InvalidModel(f"the archive has no class {shown(kind)}")
-        if name not in found.methods:
+        if name not in cls.methods:
             raise InvalidModel(f"class {shown(kind)} has no method {shown(name)}")
-        return found.methods[name]
+        return cls.methods[name]
 
 
 def plain_name(kind: str) -> str:

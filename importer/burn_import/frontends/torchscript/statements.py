@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from burn.record.errors import shown
@@ -12,13 +11,14 @@ from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torchscript.archive import Archive
 from burn_import.frontends.torchscript.budget import TooMuch
 from burn_import.frontends.torchscript.control import branched, ended, returns_early
-from burn_import.frontends.torchscript.expressions import Expressions, Frame, Rest
+from burn_import.frontends.torchscript.expressions import Expressions, Frame
 from burn_import.frontends.torchscript.loops import repeated
-from burn_import.frontends.torchscript.source_code import Code, Function
+from burn_import.frontends.torchscript.source_code import Code, Function, Rest
 from burn_import.frontends.torchscript.values import (
     UNKNOWN,
     Held,
     Module,
+    Returned,
     Thing,
     Without,
 )
@@ -36,13 +36,6 @@ _MOST_PROBLEMS = 100
 _MOST_ROUNDS = 100
 
 
-@dataclass(frozen=True, eq=False)
-class Returned:
-    """What a function returns."""
-
-    value: Thing
-
-
 class Statements(Expressions):
     """Follows functions. ``problems`` are those found so far, by kind of error."""
 
@@ -58,7 +51,7 @@ class Statements(Expressions):
         args: list[Thing],
         kwargs: dict[str, Thing],
     ) -> Thing:
-        """What a function of the archive returns."""
+        """Return the result of a function of the archive."""
         if self.depth >= _DEEPEST:
             raise TooMuch(f"calls nested deeper than {_DEEPEST}")
         self.budget.step(_CALL)
@@ -89,21 +82,21 @@ class Statements(Expressions):
         bound = dict(zip(names, args, strict=False)) | kwargs
         if len(args) > len(names) or set(bound) - set(names):
             raise InvalidModel(f"expected arguments {names}, got {len(args)}")
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             if name not in bound:
-                if place < first:
+                if index < first:
                     raise InvalidModel(f"expected an argument {shown(name)}")
-                bound[name] = self.evaluate(defaults[place - first], frame)
+                bound[name] = self.evaluate(defaults[index - first], frame)
         frame.names.update(bound)
 
     def run(self, body: Sequence[ast.stmt], frame: Frame) -> Returned | None:
-        """What a block returns, None if it does not return."""
+        """Return the result of a block, None if it does not return."""
         outer = frame.rest
         try:
-            for place, node in enumerate(body, 1):
+            for index, node in enumerate(body, 1):
                 self.budget.step()
                 if outer is not None and isinstance(node, ast.If):
-                    frame.rest = Rest(body, place, outer)
+                    frame.rest = Rest(body, index, outer)
                 else:
                     frame.rest = None
                 result = self.statement(node, frame)
@@ -120,8 +113,8 @@ class Statements(Expressions):
             if follow is None:
                 kind = type(node).__name__
                 raise UnsupportedModel(f"a statement of kind {kind} is not supported")
-            found: Returned | None = follow(self, node, frame)
-            return found
+            result: Returned | None = follow(self, node, frame)
+            return result
         except TooMuch:
             raise
         except ModelError as error:
@@ -137,11 +130,11 @@ class Statements(Expressions):
         """Know no more of what a statement gives values to, or may put something in."""
         for part in ast.walk(node):
             if isinstance(part, ast.Name):
-                known = frame.names.get(part.id)
+                value = frame.names.get(part.id)
                 if isinstance(part.ctx, ast.Store):
                     frame.names[part.id] = UNKNOWN
-                elif isinstance(known, list):
-                    known[:] = [UNKNOWN]
+                elif isinstance(value, list):
+                    value[:] = [UNKNOWN]
 
     def note(
         self, kind: type[ModelError], message: str, node: ast.stmt, frame: Frame
@@ -149,8 +142,8 @@ class Statements(Expressions):
         """Note a problem, and where it is."""
         kind = kind if kind is UnsupportedModel else InvalidModel
         where = f"code/{frame.file}, line {node.lineno}"
-        found = self.problems.setdefault(kind, {})
-        found[Problem(f"{where}: {message}")] = None
+        problems = self.problems.setdefault(kind, {})
+        problems[Problem(f"{where}: {message}")] = None
         if sum(map(len, self.problems.values())) >= _MOST_PROBLEMS:
             raise TooMuch([*self.problems[kind]])
 
@@ -213,7 +206,7 @@ class Statements(Expressions):
             self.forget(node, frame)
             return None
         if isinstance(test, Held):
-            test = self.converted(bool, test, frame.place("condition"))
+            test = self.converted(bool, test, frame.origin("condition"))
         if isinstance(test, Value) and returns_early(node, frame):
             return Returned(ended(self, node, frame, test))
         if isinstance(test, Value):
@@ -261,7 +254,7 @@ class Statements(Expressions):
                 self.forget(node, frame)
                 return None
             if isinstance(test, Held):
-                test = self.converted(bool, test, frame.place("condition"))
+                test = self.converted(bool, test, frame.origin("condition"))
             if isinstance(test, Value):
                 repeated(self, node, frame, None)
                 return None
@@ -275,7 +268,7 @@ class Statements(Expressions):
 
 
 def _hint(target: ast.expr) -> str:
-    """What a value is called after the name it gets: ``scores`` for ``scores2``."""
+    """Return a value's name without its number: ``scores`` for ``scores2``."""
     if not isinstance(target, ast.Name) or target.id.startswith("_"):
         return ""
     return target.id.rstrip("0123456789")

@@ -1,4 +1,4 @@
-"""What names stand for while the code of an archive is followed.
+"""Values of names while the code of an archive is interpreted.
 
 Numbers, texts, None, lists, tuples and dicts are Python's own. A number that is only
 known when the model runs is a ``Value`` with ``is_number``; a tensor is ``Held``.
@@ -6,14 +6,14 @@ known when the model runs is a ``Value`` with ``is_number``; a tensor is ``Held`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from burn_import.frontends.checkpoints.pickle_values import Instance
 from burn_import.frontends.torch_export.builder import FLOAT64, INT64, Value
 from burn_import.frontends.torch_export.complex_as_real import is_complex, viewed_as
-from burn_ir import UnsupportedModel
+from burn_ir import InvalidModel, UnsupportedModel
 
 Thing: TypeAlias = Any
 
@@ -32,7 +32,7 @@ class Held:
     ``base`` is what it is a view of, and ``undo`` gives the value of that from the one
     before and a changed view; None where it is not known how. ``in_order`` says whether
     the elements lie in memory as they are counted. ``stale`` says what changed it in
-    place without telling how, "" if nothing did.
+    origin without telling how, "" if nothing did.
     """
 
     current: Value
@@ -87,6 +87,43 @@ class Rows:
     joined: Held
 
 
+class Record(tuple[Thing, ...]):
+    """A tuple whose items have names, those of ``fields``: a NamedTuple."""
+
+    fields: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(fields: tuple[str, ...], items: Iterable[Thing]) -> Record:
+        """Return a record of items, one for each field."""
+        record = Record(items)
+        record.fields = fields
+        return record
+
+    def item(self, field: str) -> Thing:
+        """Return the item of a field.
+
+        Raises:
+            InvalidModel: there is no such field.
+        """
+        if field not in self.fields:
+            raise InvalidModel(f"a tuple of {', '.join(self.fields)} has no {field}")
+        return self[self.fields.index(field)]
+
+
+def rebuilt(thing: Thing, items: Iterable[Thing]) -> Thing:
+    """Return a list, tuple or record like ``thing`` with other items."""
+    if isinstance(thing, Record):
+        return Record.of(thing.fields, items)
+    return type(thing)(items)
+
+
+@dataclass(frozen=True, eq=False)
+class Returned:
+    """The value that a function returns."""
+
+    value: Thing
+
+
 @dataclass(frozen=True, eq=False)
 class Module:
     """A module of the archive, by its path from the outermost one."""
@@ -113,7 +150,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Without:
-    """What has no value to compute with.
+    """Object that has no value to compute with.
 
     ``kind`` is ``device`` (none changes a value), ``uninitialized`` (never read), or
     ``unknown``: the result of what is reported as not supported already.
@@ -141,7 +178,7 @@ def wrapped_number(constant: Thing) -> Thing:
 
 
 def described(thing: Thing) -> str:
-    """What a thing is, in words for a message."""
+    """Return a description of a thing for a message."""
     if isinstance(thing, Held):
         return "a tensor"
     if isinstance(thing, Value):
@@ -156,7 +193,7 @@ def described(thing: Thing) -> str:
 
 
 def is_unknown(thing: Thing) -> bool:
-    """Whether a thing is the result of something that is not supported."""
+    """Return whether a thing is the result of something that is not supported."""
     return thing is UNKNOWN or (
         isinstance(thing, list | tuple) and any(item is UNKNOWN for item in thing)
     )

@@ -1,131 +1,93 @@
-"""Views: what a change of one in place makes of the tensor that it is a view of."""
+"""Views that share memory with their source, and the way back from a changed one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torch_export.program import rule_of
-from burn_import.frontends.torchscript.node_writer import Place
+from burn_import.frontends.torch_export.view_writeback import inverse_view
+from burn_import.frontends.torchscript.calls import Call, OperatorCalls
 from burn_import.frontends.torchscript.values import Held
 
-if TYPE_CHECKING:
-    from burn_import.frontends.torchscript.operators import Operators
-
-Arguments = Mapping[str, Any]
-#: A rule, and its arguments besides the tensors, for arguments of the view and its
-#: source; None where the source cannot be had from the view.
-Recipe = Callable[["Operators", Place, Arguments, Held], tuple[str, Arguments] | None]
+#: Views of the same elements in the same order.
+_SHAPES = frozenset(
+    {*("view", "reshape", "flatten", "unflatten", "view_as", "reshape_as")}
+)
+_ORDERED = _SHAPES | {*("unsqueeze", "squeeze", "detach", "alias")}
 
 
 def copies(name: str, source: Held) -> bool:
-    """Whether an operator that may give a view gives a copy."""
+    """Return whether an operator that may give a view gives a copy."""
     return name.startswith("unsafe_") or (name == "contiguous" and not source.in_order)
 
 
-def stays_in_order(name: str, args: Arguments, source: Held) -> bool:
-    """Whether the elements of a view lie in memory as they are counted."""
+def stays_in_order(name: str, args: Mapping[str, Any], source: Held) -> bool:
+    """Return whether the elements of a view lie in memory as they are counted."""
     along = name in ("select", "slice", "narrow") and args.get("dim", 0) == 0
     plain = along and args.get("step", 1) == 1
     return source.in_order and (plain or name in _ORDERED)
 
 
 def undoing(
-    machine: Operators, name: str, args: Arguments, source: Held, place: Place
+    calls: OperatorCalls, view: Call, source: Held
 ) -> Callable[[Value, Value], Value] | None:
-    """How to get the source of a view back from what it is and a changed view.
+    """Return the inverse of a view: its source before, and the changed view, to both.
 
     None where it is not known that the view shares the memory of its source, or how.
     """
-    recipe = _RECIPES.get(name)
-    if recipe is None or (name in _ORDERED and not source.in_order):
+    if view.name in _ORDERED and not source.in_order:
+        return None
+    if _inverse(calls, view, source, source.current, source.current) is None:
         return None
 
     def undo(before: Value, changed: Value) -> Value:
-        found = recipe(machine, place, args, source)
-        assert found is not None
-        target, rest = found
-        is_part = "scatter" in target
-        parts = {"self": before, "src": changed} if is_part else {"self": changed}
+        inverse = _inverse(calls, view, source, before, changed)
+        assert inverse is not None
+        target, args = inverse
         results = [Value("", before.dtype, before.dims)]
-        entry = rule_of(target, [*parts.values(), *results])
-        made = machine.writer.apply(entry, place, results, {**parts, **rest})
-        assert made[0] is not None
-        return made[0]
+        values = [x for x in (args["self"], args.get("src")) if x is not None]
+        entry = rule_of(target, [*values, *results])
+        (base,) = calls.writer.apply(entry, view.origin, results, args)
+        assert base is not None
+        return base
 
-    return None if recipe(machine, place, args, source) is None else undo
-
-
-def _part(target: str, *names: str) -> Recipe:
-    def recipe(
-        machine: Operators, place: Place, args: Arguments, source: Held
-    ) -> tuple[str, Arguments] | None:
-        return target, {key: args[key] for key in names if key in args}
-
-    return recipe
+    return undo
 
 
-def _unsqueeze(
-    machine: Operators, place: Place, args: Arguments, source: Held
-) -> tuple[str, Arguments] | None:
-    rank = source.current.rank + 1
-    return "aten.squeeze.dim", {"dim": args["dim"] % rank}
+def _inverse(
+    calls: OperatorCalls, view: Call, source: Held, before: Value, changed: Value
+) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the call that writes a changed view back, None if there is none.
 
-
-def _squeeze(
-    machine: Operators, place: Place, args: Arguments, source: Held
-) -> tuple[str, Arguments] | None:
-    if not isinstance(args.get("dim"), int):
+    Extents may be computed here, and axes that come and go do not need them.
+    """
+    args, base = view.args, source.current
+    if view.name in _SHAPES:
+        size = calls.size(view.origin, Held(base))
+        return "aten.view.default", {"self": changed, "size": size}
+    if view.name == "unsqueeze":
+        axis = args["dim"] % (base.rank + 1)
+        return "aten.squeeze.dim", {"self": changed, "dim": axis}
+    if view.name == "squeeze":
+        if not isinstance(args.get("dim"), int):
+            return None
+        dim = base.axis(args["dim"])
+        return "aten.unsqueeze.default", {"self": changed, "dim": dim}
+    if view.name == "narrow":
+        return _narrow(args, before, changed)
+    if view.name == "as_strided":  # elements of the memory, not of the source
         return None
-    return "aten.unsqueeze.default", {"dim": source.current.axis(args["dim"])}
-
-
-def _transpose(
-    machine: Operators, place: Place, args: Arguments, source: Held
-) -> tuple[str, Arguments] | None:
-    return "aten.transpose.int", {"dim0": args["dim0"], "dim1": args["dim1"]}
-
-
-def _permute(
-    machine: Operators, place: Place, args: Arguments, source: Held
-) -> tuple[str, Arguments] | None:
-    order = [source.current.axis(dim) for dim in args["dims"]]
-    back = [order.index(axis) for axis in range(len(order))]
-    return "aten.permute.default", {"dims": back}
-
-
-def _reshape(
-    machine: Operators, place: Place, args: Arguments, source: Held
-) -> tuple[str, Arguments] | None:
-    shape = machine.size(place, Held(source.current))
-    return "aten.view.default", {"size": shape}
+    rest = {key: value for key, value in args.items() if key != "self"}
+    return inverse_view(view.target, rest, before, changed)
 
 
 def _narrow(
-    machine: Operators, place: Place, args: Arguments, source: Held
-) -> tuple[str, Arguments] | None:
+    args: Mapping[str, Any], before: Value, changed: Value
+) -> tuple[str, Mapping[str, Any]] | None:
     start, length = args["start"], args["length"]
     if not isinstance(start, int) or not isinstance(length, int) or start < 0:
         return None
     ends = {"dim": args["dim"], "start": start, "end": start + length}
-    return "aten.slice_scatter.default", ends
-
-
-_ORDERED = frozenset({"view", "reshape", "flatten", "unflatten", "view_as"}) | {
-    *("unsqueeze", "squeeze", "detach", "alias", "reshape_as"),
-}
-_RECIPES: Mapping[str, Recipe] = {
-    "diagonal": _part("aten.diagonal_scatter.default", "offset", "dim1", "dim2"),
-    "select": _part("aten.select_scatter.default", "dim", "index"),
-    "slice": _part("aten.slice_scatter.default", "dim", "start", "end", "step"),
-    "narrow": _narrow,
-    "unsqueeze": _unsqueeze,
-    "squeeze": _squeeze,
-    "transpose": _transpose,
-    "detach": lambda *given: ("aten.alias.default", {}),
-    "t": lambda *given: ("aten.t.default", {}),
-    "permute": _permute,
-    **dict.fromkeys(("view", "reshape", "flatten", "unflatten", "view_as"), _reshape),
-    "reshape_as": _reshape,
-}
+    return "aten.slice_scatter.default", {"self": before, "src": changed, **ends}

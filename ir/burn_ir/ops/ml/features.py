@@ -126,7 +126,9 @@ class FeatureVectorizer(
             x = x.unsqueeze(0)
         if self.inputdimensions:
             width = self.inputdimensions[position]
-            if not isinstance(shape[-1], int) or shape[-1] > width:
+            if not isinstance(shape[-1], int):
+                x = ops.pad(x, (0, 0, 0, width))[:, :width]
+            elif shape[-1] > width:
                 x = x[:, :width]
             elif shape[-1] < width:
                 x = ops.pad(x, (0, 0, 0, width - shape[-1]))

@@ -16,7 +16,9 @@ import numpy as np
 
 from burn import dtypes
 from burn.backend.cuda.device import Cuda
+from burn.backend.cuda.elements import copied
 from burn.backend.cuda.libraries import cudnn, cudnn_handle, packed, workspace
+from burn.backend.cuda.printing import STORED
 from burn.ops.conv import (
     conv as conv_op,
     conv_transpose as conv_transpose_op,
@@ -32,6 +34,8 @@ _TYPES = {
 }
 #: Graphs that a thread keeps; the oldest go first.
 _LIMIT = 512
+#: Of fewer elements kernels of our own make copies.
+_MOST = 2**31
 Shape = tuple[int, ...]
 
 
@@ -43,9 +47,8 @@ class Layout:
 
     def strides(self, shape: Shape) -> Shape:
         """The strides, in elements, of a dense array [N, C, *size]."""
-        order = (0, *range(2, len(shape)), 1) if self.channels_last else None
         strides, step = [0] * len(shape), 1
-        for axis in reversed(order or range(len(shape))):
+        for axis in reversed(self.order(len(shape))):
             strides[axis] = step
             step *= shape[axis]
         return tuple(strides)
@@ -59,9 +62,15 @@ class Layout:
         is_laid_out = all(e == 1 or have == step * size for e, have, step in wanted)
         if is_laid_out and array.data.ptr % 16 == 0:
             return array
+        if array.dtype in STORED and 0 < array.size < _MOST:
+            return copied(array, self.order(array.ndim))
         out = self.empty(array.shape, array.dtype)
         out[...] = array
         return out
+
+    def order(self, rank: int) -> tuple[int, ...]:
+        """The axes from the slowest to the fastest in memory."""
+        return (0, *range(2, rank), 1) if self.channels_last else tuple(range(rank))
 
     def empty(self, shape: Shape, dtype: Any) -> Array:
         """A new array of ``shape`` in this layout."""
@@ -196,7 +205,6 @@ class Graphs(threading.local):
 GRAPHS = Graphs()
 
 
-@conv_op.on(Cuda)
 def conv(
     x: Array,
     weight: Array,

@@ -10,6 +10,9 @@ import numpy as np
 
 from burn.backend.cuda.activations import ERF, FORMULAS, TANH
 from burn.backend.cuda.device import Cuda
+from burn.backend.cuda.elements import copied
+from burn.backend.cuda.elementwise import memory_order
+from burn.backend.cuda.printing import STORED
 from burn.ops import fused
 from burn.ops.fused import After, group_norm_then as group_norm_then_op
 from burn.ops.norm import group_norm as group_norm_op
@@ -134,6 +137,10 @@ def _like(array: Any, out: Array) -> Array:
         strides = zip(array.strides, out.strides, out.shape, strict=True)
         if all(a == b or extent == 1 for a, b, extent in strides):
             return array
+    if array.dtype == out.dtype and array.dtype in STORED:
+        order = memory_order(out.shape, out.strides, out.itemsize)
+        array = cupy.broadcast_to(array, out.shape)
+        return copied(array, order or tuple(range(out.ndim)))
     copy = cupy.empty_like(out)  # of the same strides
     copy[...] = array
     return copy

@@ -7,6 +7,7 @@ import numpy as np
 
 from burn.backend.cuda.convolution import GRAPHS
 from burn.backend.cuda.device import Cuda
+from burn.backend.cuda.elements import dense
 from burn.backend.cuda.libraries import cudnn, cudnn_handle, workspace
 from burn.backend.cuda.products import are_multiplied, multiply
 from burn.ops.fused_attention import scaled_attention as scaled_attention_op
@@ -31,14 +32,16 @@ __device__ float over_block(float x, bool is_sum) {
     }
     return x;
 }
-// The softmax of each row in place: [batch, heads, rows, columns].
+// The softmax of each row of [batch, heads, rows, columns], which is changed.
 extern "C" __global__ void attention_weights(
-    float* x, const M* mask, long long in_batch, long long in_head, long long in_row,
-    long long in_column, int heads, int rows, int columns, bool causal, bool empty
+    float* x, O* y, int x_step, int y_step, const M* mask, long long in_batch,
+    long long in_head, long long in_row, long long in_column, int heads,
+    int rows, int columns, bool causal, bool empty
 ) {
     const int row = blockIdx.x % rows;
     const long long head = blockIdx.x / rows % heads, batch = blockIdx.x / rows / heads;
-    float* at = x + (long long)blockIdx.x * columns;
+    float* at = x + (long long)blockIdx.x * x_step;
+    O* out = y + (long long)blockIdx.x * y_step;
     const M* seen = mask + batch * in_batch + head * in_head + row * in_row;
     float largest = __int_as_float(0xff800000);
     for (int i = threadIdx.x; i < columns; i += blockDim.x) {
@@ -60,7 +63,8 @@ extern "C" __global__ void attention_weights(
     total = over_block(total, true);
     if (empty && total == 0) total = 1;
     const float factor = 1 / total;
-    for (int i = threadIdx.x; i < columns; i += blockDim.x) at[i] *= factor;
+    for (int i = threadIdx.x; i < columns; i += blockDim.x)
+        out[i] = (O)(at[i] * factor);
 }
 """
 
@@ -83,8 +87,7 @@ def scaled_attention(
         if query.dtype == _HALF and mask is None:
             out = _flash(operands, scale, causal)
         if out is None and query.dtype in (_HALF, _FLOAT):
-            wide = [array.astype(_FLOAT, copy=False) for array in operands]
-            out = _products(wide, mask, **static)
+            out = _products(operands, mask, **static)
     if out is None:
         out = scaled_attention_op.kernel(*operands, mask, **static)
     result: Array = out.astype(query.dtype, copy=False)
@@ -105,30 +108,47 @@ def _empty_like_query(query: Array, size: int) -> Array:
 
 
 def _products(
-    operands: list[Array],
+    operands: tuple[Array, Array, Array],
     mask: Array | None,
     *,
     scale: float,
     causal: bool,
     empty_is_zero: bool,
 ) -> Array | None:
-    """The result by two products of float32, None if cuBLASLt has none."""
+    """The result by two products, None if cuBLASLt has none.
+
+    Scores are float32. Rows in memory are aligned, whatever their length is.
+    """
     query, key, value = operands
     if not are_multiplied(query, key) or not are_multiplied(query, value):
         return None
     if mask is not None and mask.dtype not in (np.bool_, _FLOAT):
         mask = mask.astype(_FLOAT)
-    scores = multiply(query, key.swapaxes(-2, -1), scale=scale)
-    if scores is None:
+    shape = (*query.shape[:-1], key.shape[-2])
+    scores = _aligned_rows(shape, _FLOAT)
+    if multiply(query, key.swapaxes(-2, -1), scale=scale, out=scores) is None:
         return None
-    _softmax(scores, mask, causal, empty_is_zero)
+    weights = scores if query.dtype == _FLOAT else _aligned_rows(shape, query.dtype)
+    _softmax(scores, weights, mask, causal, empty_is_zero)
     out = _empty_like_query(query, value.shape[-1])
-    joined = multiply(scores, value, out=out)
-    return multiply(scores, value) if joined is None else joined
+    joined = multiply(weights, value, out=out)
+    return multiply(weights, value) if joined is None else joined
 
 
-def _softmax(scores: Array, mask: Array | None, causal: bool, empty: bool) -> None:
-    """Turn ``scores`` [batch, heads, rows, columns] into weights."""
+def _aligned_rows(shape: tuple[int, ...], dtype: Any) -> Array:
+    """A new array whose rows start at multiples of 16 bytes."""
+    import cupy
+
+    each = 16 // dtype.itemsize
+    *outer, columns = shape
+    whole = cupy.empty((*outer, -(-columns // each) * each), dtype)
+    return whole[..., :columns]
+
+
+def _softmax(
+    scores: Array, weights: Array, mask: Array | None, causal: bool, empty: bool
+) -> None:
+    """Write to ``weights`` what ``scores`` [batch, heads, rows, columns] give."""
     import cupy
 
     batch, heads, rows, columns = scores.shape
@@ -138,12 +158,17 @@ def _softmax(scores: Array, mask: Array | None, causal: bool, empty: bool) -> No
         strides = tuple(stride // mask.itemsize for stride in mask.strides)
         pointer = mask
     kind = 0 if mask is None else 1 if mask.dtype == np.bool_ else 2
-    threads = min(256, max(32, -(-columns // 32) * 32))
-    _weights_kernel(kind)(
+    threads = 32 if columns <= 128 else min(256, -(-columns // 32) * 32)
+    steps = (
+        scores.strides[2] // scores.itemsize,
+        weights.strides[2] // weights.itemsize,
+    )
+    _weights_kernel(kind, weights.dtype)(
         (batch * heads * rows,),
         (threads,),
         (
-            *(scores, pointer, *map(np.int64, strides)),
+            *(scores, weights, *map(np.int32, steps)),
+            *(pointer, *map(np.int64, strides)),
             *map(np.int32, (heads, rows, columns)),
             *(np.bool_(causal), np.bool_(empty)),
         ),
@@ -151,17 +176,23 @@ def _softmax(scores: Array, mask: Array | None, causal: bool, empty: bool) -> No
 
 
 @cache
-def _weights_kernel(kind: int) -> Any:
+def _weights_kernel(kind: int, dtype: Any) -> Any:
     import cupy
 
-    element = "float" if kind == 2 else "unsigned char"
-    header = f"typedef {element} M;\n#define MASK {kind}\n"
-    return cupy.RawKernel(header + _SOURCE, "attention_weights")
+    return cupy.RawKernel(weights_source(kind, dtype), "attention_weights")
+
+
+def weights_source(kind: int, dtype: Any) -> str:
+    """CUDA C of the softmax, with a mask of a kind, that gives ``dtype``."""
+    mask = "float" if kind == 2 else "unsigned char"
+    result = "__half" if dtype == _HALF else "float"
+    header = "#include <cuda_fp16.h>\n" if dtype == _HALF else ""
+    header += f"typedef {mask} M;\ntypedef {result} O;\n#define MASK {kind}\n"
+    return header + _SOURCE
 
 
 def _flash(operands: tuple[Array, ...], scale: float, causal: bool) -> Array | None:
     """The result by cuDNN's attention, None if it has none for such operands."""
-    import cupy
 
     query, key, value = operands
     is_plain = key.dtype == value.dtype == _HALF and key.shape[1] == query.shape[1]
@@ -169,7 +200,7 @@ def _flash(operands: tuple[Array, ...], scale: float, causal: bool) -> Array | N
         return None
     if causal and query.shape[-2] != key.shape[-2]:
         return None
-    arrays = [_aligned(cupy, array) for array in operands]
+    arrays = [_aligned(array) for array in operands]
     out = _empty_like_query(query, value.shape[-1])
     forms = tuple((array.shape, array.strides) for array in (*arrays, out))
     device = query.device.id
@@ -181,11 +212,13 @@ def _flash(operands: tuple[Array, ...], scale: float, causal: bool) -> Array | N
     return out
 
 
-def _aligned(cupy: Any, array: Array) -> Array:
+def _aligned(array: Array) -> Array:
     """``array``, or a dense copy where cuDNN cannot read it."""
     steps = [stride // array.itemsize for stride in array.strides]
     is_read = steps[-1] == 1 and all(step % 8 == 0 for step in steps[:-1])
-    return array if is_read and array.data.ptr % 16 == 0 else array.copy()
+    if is_read and array.data.ptr % 16 == 0:
+        return array
+    return array.copy() if array.flags.c_contiguous else dense(array)
 
 
 class Flash:

@@ -1,78 +1,30 @@
 """Convolutions with a bias, a residual and an activation as one cuDNN graph.
 
-Depthwise ones, for which cuDNN fuses nothing, are a kernel of our own.
+Depthwise ones, for which cuDNN fuses nothing, are in :mod:`.depthwise`.
 """
 
-from functools import cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from burn import dtypes
 from burn.backend.cuda.convolution import (
     GRAPHS,
     Convolution,
     Geometry,
     Layout,
     are_convolved,
-    conv,
 )
+from burn.backend.cuda.depthwise import conv_or_depthwise, depthwise
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.epilogues import (
-    TYPES,
-    apply_after,
-    has_residual,
-    header,
-    statements,
-)
+from burn.backend.cuda.epilogues import apply_after, has_residual
 from burn.backend.cuda.libraries import cudnn, packed
+from burn.backend.cuda.patches import are_patches, convolved
 from burn.ops.fused import After, conv_then as conv_then_op
 from burn.ops.support import Array
 from burn.ops.window import windows
 
 _CHANNELS_LAST = Layout(channels_last=True)
-_DEPTHWISE = """
-extern "C" __global__ void depthwise(
-    const Pack* x, const Pack* weight, const T* bias, const Pack* residual, Pack* y,
-    int height, int width, int packs, int rows, int columns, long long count
-) {
-    const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-    if (i >= count) return;
-    const int c = i % packs;
-    const int column = i / packs % columns;
-    const int row = i / packs / columns % rows;
-    const long long image = i / packs / columns / rows;
-    W sum[SIZE];
-    #pragma unroll
-    for (int k = 0; k < SIZE; k++) sum[k] = bias ? (W)bias[c * SIZE + k] : W(0);
-    #pragma unroll
-    for (int p = 0; p < TALL; p++) {
-        const int h = row * STEP_H + p * GAP_H - PAD_H;
-        if (h < 0 || h >= height) continue;
-        #pragma unroll
-        for (int q = 0; q < WIDE; q++) {
-            const int w = column * STEP_W + q * GAP_W - PAD_W;
-            if (w < 0 || w >= width) continue;
-            const Pack part = x[((image * height + h) * width + w) * packs + c];
-            const Pack factor = weight[(p * WIDE + q) * packs + c];
-            #pragma unroll
-            for (int k = 0; k < SIZE; k++)
-                sum[k] += (W)part.at[k] * (W)factor.at[k];
-        }
-    }
-    Pack out, more;
-    if (HAS_RESIDUAL) more = residual[i];
-    #pragma unroll
-    for (int k = 0; k < SIZE; k++) {
-        W v = sum[k];
-        const W r = HAS_RESIDUAL ? (W)more.at[k] : W(0);
-        EPILOGUE
-        out.at[k] = (T)v;
-    }
-    y[i] = out;
-}
-"""
 
 
 @conv_then_op.on(Cuda)
@@ -100,12 +52,15 @@ def conv_then(
         out = None
         if geometry is not None and prod(shape):
             if groups == x.shape[1] == weight.shape[0] and groups > 1:
-                out = _depthwise(operands, geometry, shape, after)
+                out = depthwise(operands, geometry, shape, after)
+            elif groups == 1 and are_patches(geometry):
+                out = convolved(x, weight, bias, geometry)
+                out = None if out is None else apply_after(out, residual, after)
             elif groups == 1:
                 out = _one_graph(operands, geometry, shape, after)
         if out is not None:
             return out
-    out = conv(x, weight, bias, groups=groups, **steps)
+    out = conv_or_depthwise(x, weight, bias, groups=groups, **steps)
     return apply_after(out, residual, after)
 
 
@@ -202,70 +157,3 @@ def _operands(
     strides = made.layout.strides(geometry.result)
     out.set_dim(list(geometry.result)).set_stride(list(strides))
     return *operands, out
-
-
-def _depthwise(
-    operands: tuple[Any, ...], geometry: Geometry, shape: tuple[int, ...], after: After
-) -> Array | None:
-    """The result of a depthwise convolution, None where the kernel does not fit."""
-    x, weight, bias, residual = operands
-    if x.dtype not in TYPES or len(geometry.stride) != 2 or x.dtype == dtypes.bfloat16:
-        return None
-    batch, channels, height, width = geometry.image
-    size = TYPES[x.dtype][1]
-    if channels % size or weight.dtype != x.dtype:
-        return None
-    layout, others = _CHANNELS_LAST, [np.uint64(0), np.uint64(0)]
-    if bias is not None:
-        others[0] = _contiguous(bias)
-    if has_residual(after):
-        if residual.dtype != x.dtype:
-            return None
-        others[1] = layout.of(residual)
-    out = layout.empty(shape, x.dtype)
-    rows, columns = geometry.result[2:]
-    count = batch * rows * columns * channels // size
-    kernel = _depthwise_kernel(x.dtype, size, geometry, after)
-    kernel(
-        (-(-count // 128),),
-        (128,),
-        (
-            *(layout.of(x), packed(weight, "depthwise", _taps_first), *others, out),
-            *map(np.int32, (height, width, channels // size, rows, columns)),
-            np.int64(count),
-        ),
-    )
-    return out
-
-
-def _taps_first(weight: Array) -> Array:
-    """``weight`` [channels, 1, *taps] as [*taps, channels]."""
-    return _contiguous(weight.reshape(weight.shape[0], -1).T)
-
-
-def _depthwise_kernel(dtype: Any, size: int, geometry: Geometry, after: After) -> Any:
-    steps = (geometry.stride, geometry.dilation, geometry.padding)
-    return _compiled(dtype, size, geometry.weight[2:], steps, after)
-
-
-@cache
-def _compiled(
-    dtype: Any, size: int, taps: tuple[int, ...], steps: Any, after: After
-) -> Any:
-    import cupy
-
-    (step_h, step_w), (gap_h, gap_w), (pad_h, pad_w) = steps
-    numbers = {
-        "TALL": taps[0],
-        "WIDE": taps[1],
-        "STEP_H": step_h,
-        "STEP_W": step_w,
-        "GAP_H": gap_h,
-        "GAP_W": gap_w,
-        "PAD_H": pad_h,
-        "PAD_W": pad_w,
-        "HAS_RESIDUAL": int(has_residual(after)),
-    }
-    defines = "".join(f"#define {name} {value}\n" for name, value in numbers.items())
-    code = _DEPTHWISE.replace("EPILOGUE", statements(after))
-    return cupy.RawKernel(defines + header(dtype, size) + code, "depthwise")

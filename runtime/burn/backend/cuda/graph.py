@@ -6,10 +6,16 @@ inputs to where the graph reads them, launch it, and copy the results out.
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from burn.backend.cuda.libraries import CaptureMemory, capturing
+from burn.backend.cuda.nodes import (
+    CudaGraph,
+    capturing_graph,
+    check_nodes,
+    wait_for_ends,
+)
 from burn.backend.cuda.program import Program, difference
 from burn.box import changes
 from burn.plan.executable import Executable, Plan
@@ -31,10 +37,6 @@ _MOST = 1e-3
 #: How often a new graph is launched and checked: what depends on which kernel ends
 #: first is right now and then.
 _CHECKS = 4
-# cudaGraphNodeType, cudaMemcpyKind and cudaMemoryType
-_KERNEL, _COPY, _FILL, _EMPTY = 0, 1, 2, 5
-_FROM_DEVICE_TO_DEVICE, _BY_ADDRESS = 3, 4
-_ON_DEVICE = (2, 3)
 
 
 class GraphError(RuntimeError):
@@ -115,11 +117,15 @@ class GraphReplay(Executable):
         return self._captured
 
     def _capture(self, inputs: list[Any], read: list[Any]) -> "Captured":
-        """A checked graph, without the fused steps if the one with them differs."""
+        """A checked graph: with fills between kernels if the one without differs, and
+        without the fused steps if both do.
+        """
         if self._program is None:
             self._program = Program(self._plan, self._device)
-        try:
+        with suppress(GraphError):
             return Captured(self._program, self._device, inputs, read)
+        try:
+            return Captured(self._program, self._device, inputs, read, separates=True)
         except GraphError as error:
             if not self._program.is_fused:
                 raise
@@ -131,14 +137,20 @@ class GraphReplay(Executable):
 class Captured:
     """A CUDA graph with the memory that it reads and writes.
 
-    ``read`` are the boxes whose arrays it reads, with these arrays.
+    ``read`` are the boxes whose arrays it reads, with these arrays. With ``separates``
+    there are fills before the kernels of libraries.
 
     Raises:
         RuntimeError: a kernel does what a graph cannot repeat.
     """
 
     def __init__(
-        self, program: Program, device: "Cuda", inputs: list[Any], read: list[Any]
+        self,
+        program: Program,
+        device: "Cuda",
+        inputs: list[Any],
+        read: list[Any],
+        separates: bool = False,
     ) -> None:
         cupy = device.cupy
         self._device, self._read, self._changes = device, read, changes()
@@ -148,14 +160,12 @@ class Captured:
         stream = cupy.cuda.Stream(non_blocking=True)
         with stream, cupy.cuda.using_allocator(self._pool.malloc):
             constants = program.constants()
-            self._memory = CaptureMemory(constants.values())
+            self._memory = CaptureMemory(constants.values(), separates)
             with capturing(self._memory):
                 # Kernels are compiled, algorithms are chosen.
                 expected = program.run_checked(self._inputs, constants)
                 stream.synchronize()
-                with _capturing(stream) as graphs:
-                    self._result = program.run(self._inputs, constants)
-        (self._graph,) = graphs
+                self._graph = self._recorded(program, stream, constants)
         self.kernels = check_nodes(self._graph)
         for _ in range(_CHECKS):
             self._graph.launch(stream)
@@ -163,6 +173,18 @@ class Captured:
             self._check(expected)
         self._done = cupy.cuda.Event(disable_timing=True)
         self._stream = 0
+
+    def _recorded(
+        self, program: Program, stream: Any, constants: dict[int, Any]
+    ) -> CudaGraph:
+        """The graph of a run, each kernel of which starts after those before it."""
+        while True:
+            with capturing_graph(stream) as graphs, self._memory.recorded():
+                self._result = program.run(self._inputs, constants)
+            (graph,) = graphs
+            if self._memory.separates or wait_for_ends(graph):
+                return graph
+            self._memory.separates = True
 
     def _check(self, expected: Any) -> None:
         """Check that the graph gives what its kernels gave outside of it.
@@ -220,62 +242,3 @@ def _arrays(result: Any) -> list[Any]:
 
     mapped(collect, result)
     return [array for array in arrays if hasattr(array, "device")]
-
-
-@contextmanager
-def _capturing(stream: Any) -> Iterator[list[Any]]:
-    """Capture what is put on ``stream``; the graph is in the list afterwards."""
-    graphs: list[Any] = []
-    stream.begin_capture()
-    try:
-        yield graphs
-        graphs.append(stream.end_capture())
-    finally:
-        if not graphs:
-            with suppress(RuntimeError):  # what was not allowed has ended it already
-                stream.end_capture()
-
-
-def check_nodes(graph: Any) -> int:
-    """Return the number of kernels of a graph that only computes on the device.
-
-    A copy from host memory would read that memory in each launch, long after its owner
-    is gone.
-
-    Raises:
-        RuntimeError: it copies from or to the host, or calls a function there.
-    """
-    try:
-        from cuda.bindings import runtime
-    except ImportError as error:
-        raise RuntimeError(f"its nodes cannot be checked: {error}") from error
-    handle = runtime.cudaGraph_t(graph.graph)
-    _, _, count = _checked(runtime.cudaGraphGetNodes(handle))
-    _, nodes, _ = _checked(runtime.cudaGraphGetNodes(handle, count))
-    kernels = 0
-    for node in nodes:
-        kind = int(_checked(runtime.cudaGraphNodeGetType(node))[1])
-        kernels += kind == _KERNEL
-        if kind == _COPY:
-            _check_copy(runtime, node)
-        elif kind not in (_KERNEL, _FILL, _EMPTY):
-            raise RuntimeError(f"a kernel adds a node of type {kind}")
-    return kernels
-
-
-def _check_copy(runtime: Any, node: Any) -> None:
-    _, copy = _checked(runtime.cudaGraphMemcpyNodeGetParams(node))
-    if int(copy.kind) == _FROM_DEVICE_TO_DEVICE:
-        return
-    if int(copy.kind) == _BY_ADDRESS:
-        ends = (copy.srcPtr.ptr, copy.dstPtr.ptr)
-        kinds = [_checked(runtime.cudaPointerGetAttributes(end))[1] for end in ends]
-        if all(int(attributes.type) in _ON_DEVICE for attributes in kinds):
-            return
-    raise RuntimeError("a kernel copies between the host and the device")
-
-
-def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
-    if int(answer[0]):
-        raise RuntimeError(f"its nodes cannot be read: {answer[0]}")
-    return answer

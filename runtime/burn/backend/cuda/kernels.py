@@ -3,11 +3,15 @@
 from burn.backend.cuda import (
     activations as activations,
     convolution as convolution,
+    depthwise as depthwise,
+    elements as elements,
     elementwise as elementwise,
     epilogues as epilogues,
     fused_attention as fused_attention,
     fused_convolution as fused_convolution,
     fused_products as fused_products,
+    pooling as pooling,
     products as products,
     rows as rows,
+    views as views,
 )

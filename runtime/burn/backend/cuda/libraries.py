@@ -28,6 +28,7 @@ class Workspaces:
     def __init__(self) -> None:
         self._blocks: list[Any] = [None] * _WORKSPACES
         self._turn = 0
+        self._mark: Any = None
         #: Blocks that were too small for a later call; captured kernels still use them.
         self._outgrown: list[Any] = []
 
@@ -41,6 +42,19 @@ class Workspaces:
             self._outgrown.append(block)
             block = self._blocks[self._turn] = cupy.empty(max(size, 1), np.uint8)
         return int(block.data.ptr)
+
+    def separate(self, stream: int) -> None:
+        """Let the next kernel on ``stream`` start when all before it have ended.
+
+        Kernels of libraries are launched programmatically: they may start before the
+        kernels before them have ended, and have read unfinished results. They start
+        after a fill like any kernel.
+        """
+        import cupy
+
+        if self._mark is None:
+            self._mark = cupy.zeros(1, np.int32)
+        cupy.cuda.runtime.memsetAsync(self._mark.data.ptr, 0, 4, stream)
 
 
 class _Local(threading.local):
@@ -100,27 +114,27 @@ def lt_handle(device: int) -> int:
 class CaptureMemory:
     """Memory that the kernels of a CUDA graph share and that the graph has to keep.
 
-    ``constants`` are arrays that do not change as long as the graph is used.
+    ``constants`` are arrays that do not change as long as the graph is used. With
+    ``separates`` fills stand for full dependencies.
     """
 
-    def __init__(self, constants: Iterable[Any] = ()) -> None:
+    def __init__(self, constants: Iterable[Any] = (), separates: bool = False) -> None:
         self._constants = {id(array): array for array in constants}
         self._packed: dict[tuple[int, Any], Any] = {}
         #: Of the graph alone: graphs may run at the same time.
         self.workspaces = Workspaces()
-        self._mark: Any = None
+        self.separates = separates
+        #: Whether what is put on the stream now becomes the graph.
+        self.is_recorded = False
 
-    def separate(self, stream: int) -> None:
-        """Let the next kernel on ``stream`` start when all before it have ended.
-
-        An edge from a fill is a full dependency; one between two kernels may be that of
-        a programmatic dependent launch.
-        """
-        import cupy
-
-        if self._mark is None:
-            self._mark = cupy.zeros(1, np.int32)
-        cupy.cuda.runtime.memsetAsync(self._mark.data.ptr, 0, 4, stream)
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """What is put on the stream in this context becomes the graph."""
+        self.is_recorded = True
+        try:
+            yield
+        finally:
+            self.is_recorded = False
 
     def packed(self, array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
         """``pack(array)``, computed once if the array is a constant."""
@@ -142,6 +156,11 @@ def capturing(memory: CaptureMemory) -> Iterator[None]:
         _LOCAL.capture = before
 
 
+def is_capturing() -> bool:
+    """Whether this thread prepares a CUDA graph: what it chooses is used often."""
+    return _LOCAL.capture is not None
+
+
 def packed(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
     """``pack(array)``; a CUDA graph computes it once for parameters."""
     capture = _LOCAL.capture
@@ -150,7 +169,12 @@ def packed(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
 
 def workspace(device: int, stream: int, size: int = WORKSPACE) -> int:
     """The address of at least ``size`` bytes of scratch memory for ``stream``."""
-    if _LOCAL.capture is not None:
-        _LOCAL.capture.separate(stream)
-        return _LOCAL.capture.workspaces.take(size)
-    return _LOCAL.workspaces.setdefault((device, stream), Workspaces()).take(size)
+    capture = _LOCAL.capture
+    if capture is None:
+        spaces = _LOCAL.workspaces.setdefault((device, stream), Workspaces())
+    else:
+        spaces = capture.workspaces
+    # The edges of a graph say what its kernels wait for.
+    if capture is None or capture.separates or not capture.is_recorded:
+        spaces.separate(stream)
+    return spaces.take(size)

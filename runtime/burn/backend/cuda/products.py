@@ -8,7 +8,15 @@ import numpy as np
 
 from burn import dtypes
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.libraries import WORKSPACE, cublas_lt, lt_handle, workspace
+from burn.backend.cuda.elements import dense
+from burn.backend.cuda.libraries import (
+    WORKSPACE,
+    cublas_lt,
+    is_capturing,
+    lt_handle,
+    workspace,
+)
+from burn.backend.cuda.tuning import quickest
 from burn.ops.matmul import linear as linear_op, matmul as matmul_op
 from burn.ops.support import Array
 
@@ -25,6 +33,8 @@ _FLOAT32, _TF32, _FLOAT64 = 68, 77, 70
 _LIMIT = 1024
 #: Alignments of addresses, in bytes, that algorithms are chosen by.
 _ALIGNMENT = 256
+#: How many algorithms are measured for a product of a CUDA graph.
+ALGORITHMS = 12
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,8 @@ class Extra:
     """What a product computes beside the product: ``scale`` times it, plus an addend
     of its shape, plus a bias, under an activation that cuBLASLt has a name for.
 
-    ``result`` describes the memory of the result if that is not dense.
+    ``result`` describes the memory of the result if that is not dense; it is float32
+    if it is ``wide``, whatever the operands are.
     """
 
     biased: bool = False
@@ -58,6 +69,7 @@ class Extra:
     activation: str = ""
     scale: float = 1.0
     result: Matrix | None = None
+    wide: bool = False
 
 
 class _Products(threading.local):
@@ -73,14 +85,20 @@ _PRODUCTS = _Products()
 class Product:
     """``left @ right``, plus a bias for each row of the column-major result.
 
-    The constructor asks cuBLASLt for an algorithm.
+    The constructor asks cuBLASLt for an algorithm, or for several if it is ``tuned``.
 
     Raises:
         LookupError: there is none.
     """
 
     def __init__(
-        self, device: int, dtype: Any, left: Matrix, right: Matrix, extra: Extra
+        self,
+        device: int,
+        dtype: Any,
+        left: Matrix,
+        right: Matrix,
+        extra: Extra,
+        tuned: bool = False,
     ) -> None:
         lt = cublas_lt()
         self._lt, self._handle, self._device = lt, lt_handle(device), device
@@ -108,10 +126,14 @@ class Product:
         result = extra.result or Matrix(
             rows, columns, rows, count, rows * columns, False, _ALIGNMENT
         )
-        self._left, self._right, self._result = (
-            self._layout(matrix, count, dtype) for matrix in (left, right, result)
+        self._left, self._right = (
+            self._layout(matrix, count, dtype) for matrix in (left, right)
         )
-        self._algorithm = self._chosen(left.alignment, right.alignment)
+        out_dtype = np.dtype(np.float32) if extra.wide else dtype
+        self._result = self._layout(result, count, out_dtype)
+        alignments = (left.alignment, right.alignment)
+        self._algorithms = self._proposed(*alignments, ALGORITHMS if tuned else 1)
+        self._algorithm = self._algorithms[0]
 
     def _set(self, attribute: int, value: Any) -> None:
         data = np.asarray(value)
@@ -136,8 +158,19 @@ class Product:
                 )
         return layout
 
-    def _chosen(self, left: int, right: int) -> Any:
-        """The algorithm that cuBLASLt's heuristics put first."""
+    def tune(self, *operands: Any) -> None:
+        """Choose the quickest of the proposed algorithms on these operands."""
+
+        def run(algorithm: Any) -> None:
+            self._algorithm = algorithm
+            self.run(*operands)
+
+        if len(self._algorithms) > 1:
+            self._algorithm = quickest(self._algorithms, run, self._device)
+        self._algorithms = [self._algorithm]
+
+    def _proposed(self, left: int, right: int, most: int) -> list[Any]:
+        """The algorithms that cuBLASLt's heuristics put first."""
         lt = self._lt
         preference = lt.matmul_preference_create()
         attribute = lt.MatmulPreferenceAttribute
@@ -149,17 +182,17 @@ class Product:
             lt.matmul_preference_set_attribute(
                 preference, name, value.ctypes.data, value.nbytes
             )
-        result = np.zeros(1, lt.matmul_heuristic_result_dtype)
+        results = np.zeros(most, lt.matmul_heuristic_result_dtype)
         count = np.zeros(1, np.int32)
         lt.matmul_algo_get_heuristic(
             *(self._handle, self._operation, self._left, self._right),
-            *(self._result, self._result, preference, 1),
-            *(result.ctypes.data, count.ctypes.data),
+            *(self._result, self._result, preference, most),
+            *(results.ctypes.data, count.ctypes.data),
         )
         lt.matmul_preference_destroy(preference)
         if not count[0]:
             raise LookupError("cuBLASLt has no algorithm for this product")
-        return result
+        return [results[n : n + 1].copy() for n in range(int(count[0]))]
 
     def run(
         self,
@@ -260,23 +293,27 @@ def multiply(
 
     Operands have equal leading axes or none. A row-major result is the transpose of a
     column-major one, hence ``y.T @ x.T``. ``addend`` is row-major and of the result's
-    shape; ``out`` takes the result if it is given.
+    shape; ``out``, of their dtype or float32, takes the result if it is given.
     """
     import cupy
 
     device = cupy.cuda.runtime.getDevice()
-    y, left = _described(cupy, y)
-    x, right = _described(cupy, x)
+    y, left = _described(y)
+    x, right = _described(x)
     described = None if out is None else _matrix(out)
     if out is not None and (described is None or described.transposed):
         return None
-    extra = Extra(bias is not None, addend is not None, activation, scale, described)
-    key = (device, Cuda(device).tf32, x.dtype, left, right, extra)
+    extra = Extra(
+        *(bias is not None, addend is not None, activation, scale, described),
+        wide=out is not None and out.dtype != x.dtype,
+    )
+    tuned = is_capturing()
+    key = (device, Cuda(device).tf32, x.dtype, left, right, extra, tuned)
     prepared = _PRODUCTS.prepared
     try:
         product = prepared[key]
     except KeyError:
-        product = prepared[key] = _prepared(device, x.dtype, left, right, extra)
+        product = prepared[key] = _prepared(device, x.dtype, left, right, extra, tuned)
         if len(prepared) > _LIMIT:
             prepared.pop(next(iter(prepared)))
     if product is None:
@@ -284,24 +321,26 @@ def multiply(
     if out is None:
         outer = x.shape[:-2] or y.shape[:-2]
         out = cupy.empty((*outer, x.shape[-2], y.shape[-1]), x.dtype)
+    if tuned:
+        product.tune(y, x, bias, addend, out)
     product.run(y, x, bias, addend, out)
     return out
 
 
 def _prepared(
-    device: int, dtype: Any, left: Matrix, right: Matrix, extra: Extra
+    device: int, dtype: Any, left: Matrix, right: Matrix, extra: Extra, tuned: bool
 ) -> Product | None:
     try:
-        return Product(device, dtype, left, right, extra)
+        return Product(device, dtype, left, right, extra, tuned)
     except LookupError:
         return None
 
 
-def _described(cupy: Any, array: Array) -> tuple[Array, Matrix]:
+def _described(array: Array) -> tuple[Array, Matrix]:
     """``array`` [..., n, k] as matrices; copied if its strides are others."""
     matrix = _matrix(array)
     if matrix is None:
-        array = cupy.ascontiguousarray(array)
+        array = dense(array)
         matrix = _matrix(array)
         assert matrix is not None
     return array, matrix

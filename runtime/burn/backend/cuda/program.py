@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from burn.backend.arrays import ArrayBackend
+from burn.backend.cuda.printing import PRIMITIVES, is_printed
 from burn.ops import fused
 from burn.ops.conv import conv
+from burn.ops.elements import elements
 from burn.ops.fused_attention import scaled_attention
 from burn.ops.matmul import linear, matmul
 from burn.ops.support import Array, namespace
@@ -16,6 +18,7 @@ from burn.plan.device_passes import device_segment
 from burn.plan.executable import Plan
 from burn.plan.passes import run_passes
 from burn.plan.passes.constants import constants_first
+from burn.plan.passes.fusion.elements import Abilities
 from burn.plan.passes.graph import Graph
 from burn.plan.passes.places import last_place
 from burn.plan.plan_ir import Step, slots_in
@@ -45,7 +48,7 @@ class Program:
         if not self.is_fused:
             root = run_passes(plan.root, plan.inputs, (constants_first,))
         else:
-            root = device_segment(plan)
+            root = device_segment(plan, Abilities(is_printed, PRIMITIVES))
         graph = Graph(root, plan.inputs)
         self.device, self.notes = device, list[str]()
         self._result, self._count = root.result, last_place(root) + 1
@@ -124,8 +127,9 @@ class Program:
 
 def _parts(step: Step, device: ArrayBackend) -> Callable[..., Any] | None:
     """What computes a fused step by the kernels of its parts, None if it is not one."""
-    if step.primitive is scaled_attention:
-        return scaled_attention.kernel
+    if step.primitive in (scaled_attention, elements):
+        kernel: Callable[..., Any] = step.primitive.kernel
+        return kernel
     layer = _LAYERS.get(step.primitive)
     return None if layer is None else partial(_in_parts, layer.kernel_for(device))
 

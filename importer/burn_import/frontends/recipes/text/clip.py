@@ -61,12 +61,12 @@ def clip(w: Writer, config: Config) -> RawModel:
 
 
 def projected(w: Writer, name: str, x: str) -> str:
-    """What was made of a text or an image, where both can be compared."""
+    """Return the embedding of a text or an image in the shared space."""
     return w.linear(f"{name}_projection", x)
 
 
 def compared(w: Writer, text: str, image: str) -> RawModel:
-    """How well each text and each image agree, and what that is computed from."""
+    """Return the similarity of each text and image, and the embeddings behind it."""
     text, image = (
         w.op("Div", x, w.op("ReduceL2", x, [-1], keepdims=1)) for x in (text, image)
     )

@@ -88,7 +88,7 @@ def vision_embeddings(w: Writer, config: Config, batch: Dim) -> str:
 
 
 def sizes(w: Writer) -> dict[str, Fact]:
-    """What the layers of both encoders tell."""
+    """Return the sizes that the layers of both encoders have."""
     first = "encoder.layers.0"
     return {
         "hidden_size": extent(w, f"{first}.self_attn.q_proj.weight", 1),

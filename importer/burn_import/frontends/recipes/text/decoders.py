@@ -1,4 +1,4 @@
-"""What decoders with rotary positions share: Llama and its kin, and Gemma."""
+"""Parts shared by decoders with rotary positions: Llama and relatives, Gemma."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Norm = Callable[[str, str], str]
 
 @dataclass(frozen=True)
 class Attending:
-    """How tokens attend: heads of ``size`` features, what they see, where they are."""
+    """Options of attention: the head size, masks, and rotations."""
 
     size: int
     mask: str
@@ -116,32 +116,34 @@ def masks(
 ) -> dict[int, str]:
     """What tokens may see of each other beside their order, bool, by the window."""
     mask = w.padding_mask(attention_mask)
-    found = {0: mask}
+    by_window = {0: mask}
     for window in sorted({*seen} - {0}):
         rows, columns = (w.op("Unsqueeze", places, [axis]) for axis in (1, 0))
         near = w.op("Less", w.op("Sub", rows, columns), window)
-        found[window] = w.op("And", mask, near, name="mask")
-    return found
+        by_window[window] = w.op("And", mask, near, name="mask")
+    return by_window
 
 
-def self_attention(w: Writer, x: str, how: Attending, norm: Norm) -> str:
+def self_attention(w: Writer, x: str, options: Attending, norm: Norm) -> str:
     """Causal attention of turned queries and keys; several queries share a key."""
     w.weights.ignore(w.key("rotary_emb.inv_freq"))
     parts = []
     for name in "qkv":
-        count = w.shape(f"{name}_proj.weight")[0] // how.size
+        count = w.shape(f"{name}_proj.weight")[0] // options.size
         part = w.linear(f"{name}_proj", x)
         if w.has(f"{name}_norm.weight"):
-            split = w.op("Reshape", part, [0, 0, count, how.size])
+            split = w.op("Reshape", part, [0, 0, count, options.size])
             normed = norm(f"{name}_norm", split)
             parts.append(w.op("Transpose", normed, perm=(0, 2, 1, 3)))
         else:
             parts.append(w.heads(part, count))
     query, key = (
-        turned(w, part, how.turn, name)
+        turned(w, part, options.turn, name)
         for part, name in zip(parts[:2], ("query", "key"), strict=True)
     )
-    attended = w.attention(query, key, parts[2], how.mask, how.scale, True, how.softcap)
+    attended = w.attention(
+        query, key, parts[2], options.mask, options.scale, True, options.softcap
+    )
     return w.linear("o_proj", w.merged(attended))
 
 

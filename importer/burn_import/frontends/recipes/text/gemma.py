@@ -113,14 +113,14 @@ def model(
         bound = cap(config, "attn", 50.0)
     for number, window in enumerate(seen):
         turn = turns[bool(window)]
-        how = Attending(size, mask[window], turn, scale, bound)
+        options = Attending(size, mask[window], turn, scale, bound)
         with w.module(f"layers.{number}", f"{family}DecoderLayer"):
-            x = layer(w, config, family, x, how, norm)
+            x = layer(w, config, family, x, options, norm)
     return norm("norm", x)
 
 
 def near(config: Config, family: str, number: int) -> bool:
-    """Whether a layer sees a window of the text alone."""
+    """Return whether a layer sees a window of the text alone."""
     if family == "Gemma3":
         return (number + 1) % config.positive("sliding_window_pattern", 6) != 0
     return family == "Gemma2" and number % 2 == 0
@@ -144,12 +144,12 @@ def angles_of(
 
 
 def layer(
-    w: Writer, config: Config, family: str, x: str, how: Attending, norm: Norm
+    w: Writer, config: Config, family: str, x: str, options: Attending, norm: Norm
 ) -> str:
     """One layer; from Gemma 2 on, what is added to the stream is normalised, too."""
     y = norm("input_layernorm", x)
     with w.module("self_attn", f"{family}Attention"):
-        y = self_attention(w, y, how, norm)
+        y = self_attention(w, y, options, norm)
     y = y if family == "Gemma" else norm("post_attention_layernorm", y)
     x = w.add(x, y)
     before = "pre_feedforward" if family != "Gemma" else "post_attention"

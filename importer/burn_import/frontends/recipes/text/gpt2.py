@@ -41,9 +41,9 @@ def gpt2(w: Writer, config: Config) -> RawModel:
         x = model(w, config, input_ids, attention_mask)
     if w.has("score.weight"):
         return classes(w, "GPT2", x, attention_mask)
-    found = scores(w, "GPT2", x, None)
-    if found is not None:
-        return found
+    logits = scores(w, "GPT2", x, None)
+    if logits is not None:
+        return logits
     if headed:
         return w.model(logits=next_token(w, config, x, table))
     w.called("GPT2Model")
@@ -95,7 +95,7 @@ def self_attention(w: Writer, config: Config, x: str, mask: str, number: int) ->
 
 
 def scaling(config: Config, size: int, number: int) -> float | None:
-    """What scores of a layer are multiplied by, None for the root that is usual."""
+    """Return the scale of a layer's scores, None for the usual square root."""
     usual = config.get("scale_attn_weights", True)
     divided = config.get("scale_attn_by_inverse_layer_idx", False)
     if usual and not divided:

@@ -1,4 +1,4 @@
-"""What stands behind encoders and decoders of text."""
+"""Heads of encoders and decoders of text."""
 
 from __future__ import annotations
 

@@ -70,11 +70,11 @@ def model(
         turn = angles(w, places, config, size)
     act = config.get("hidden_act", "silu")
     for number, window in enumerate(seen):
-        how = Attending(size, mask[window], turn)
+        options = Attending(size, mask[window], turn)
         with w.module(f"layers.{number}", f"{family}DecoderLayer"):
             y = norm("input_layernorm", x)
             with w.module("self_attn", f"{family}Attention"):
-                y = self_attention(w, y, how, norm)
+                y = self_attention(w, y, options, norm)
             x = w.add(x, y)
             y = norm("post_attention_layernorm", x)
             with w.module("mlp", f"{family}MLP"):
@@ -84,7 +84,7 @@ def model(
 
 
 def near(config: Config, number: int) -> bool:
-    """Whether a layer sees a window of the text alone."""
+    """Return whether a layer sees a window of the text alone."""
     if config.kind in ("qwen2", "qwen3"):
         wanted = config.get("use_sliding_window", False)
         return wanted and number >= config.get("max_window_layers", 28)

@@ -15,7 +15,7 @@ LOWEST = float(np.finfo(np.float32).min)
 
 
 def distances(w: Writer, places: str, last: int, mask: str | None) -> str:
-    """What is added to the scores for how far tokens are apart, ``[1, heads, ...]``.
+    """Return the bias of scores by the distance of tokens, ``[1, heads, ...]``.
 
     Distances of ``last`` and more are one. With a ``mask`` tokens look both ways, and
     what they do not see is added, too.
@@ -23,8 +23,8 @@ def distances(w: Writer, places: str, last: int, mask: str | None) -> str:
     ahead, here = (w.op("Unsqueeze", places, [axis]) for axis in (0, 1))
     rows = buckets(w, w.op("Sub", ahead, here), last, both=mask is not None)
     with w.module("relative_attention_bias", "Embedding"):
-        found = w.op("Gather", w.weight("weight"), rows)
-    bias = w.op("Unsqueeze", w.op("Transpose", found, perm=(2, 0, 1)), [0])
+        weights = w.op("Gather", w.weight("weight"), rows)
+    bias = w.op("Unsqueeze", w.op("Transpose", weights, perm=(2, 0, 1)), [0])
     if mask is None:
         return bias
     return w.op("Where", mask, bias, LOWEST, name="mask")
@@ -48,11 +48,11 @@ def rows_of(w: Writer, distance: str, rows: int, last: int) -> str:
         InvalidModel: there are no rows for distances from there to ``last``.
     """
     exact = rows // 2
-    told = f"weight {shown(w.key(TABLE))} has {rows} rows for each direction"
+    table = f"weight {shown(w.key(TABLE))} has {rows} rows for each direction"
     if not 0 < exact < last:
         raise InvalidModel(
             f"config 'relative_attention_max_distance': expected more than {exact}, "
-            f"and rows for both near and far, since {told}, got {last}"
+            f"and rows for both near and far, since {table}, got {last}"
         )
     ratio = w.op("Div", w.op("Cast", w.op("Max", distance, exact), to=1), exact * 1.0)
     steps = w.op("Div", w.op("Log", ratio), log(last / exact))

@@ -28,19 +28,19 @@ def frequencies(
     Raises:
         UnsupportedModel: they are scaled in a way that is not known.
     """
-    told = _told(config, layer)
-    inverse = 1.0 / _base(config, told, usual) ** _powers(size)
-    kind = _kind(told)
+    scaling = _told(config, layer)
+    inverse = 1.0 / _base(config, scaling, usual) ** _powers(size)
+    kind = _kind(scaling)
     if kind == "linear":
-        inverse = inverse / told.positive("factor", 1.0)
+        inverse = inverse / scaling.positive("factor", 1.0)
     elif kind == "llama3":
-        inverse = _llama3(inverse, told)
+        inverse = _llama3(inverse, scaling)
     elif kind == "yarn":
         inverse = yarn(
-            inverse, _base(config, told, usual), told, _trained(config, told)
+            inverse, _base(config, scaling, usual), scaling, _trained(config, scaling)
         )
     elif kind == "longrope":
-        inverse = inverse / factors(told, "short_factor", size // 2)
+        inverse = inverse / factors(scaling, "short_factor", size // 2)
     elif kind not in ("default", "dynamic"):
         raise UnsupportedModel(f"expected a known scaling of angles, got {kind!r}")
     return inverse.astype(np.float32)
@@ -50,21 +50,21 @@ def _powers(size: int) -> Array:
     return np.arange(0, size, 2, dtype=np.float64) / size
 
 
-def _kind(told: Config) -> str:
-    kind = told.value("type") or "default"
-    kind = told.value("rope_type") or kind
+def _kind(scaling: Config) -> str:
+    kind = scaling.value("type") or "default"
+    kind = scaling.value("rope_type") or kind
     return "longrope" if kind == "su" else str(kind)
 
 
-def _base(config: Config, told: Config, usual: float) -> float:
-    given = told if told.value("rope_theta") is not None else config
+def _base(config: Config, scaling: Config, usual: float) -> float:
+    given = scaling if scaling.value("rope_theta") is not None else config
     return given.positive("rope_theta", usual)
 
 
-def _trained(config: Config, told: Config) -> int:
-    """How long texts were before angles were scaled."""
+def _trained(config: Config, scaling: Config) -> int:
+    """Return the length of texts in training, before angles were scaled."""
     key = "original_max_position_embeddings"
-    for part in (told, config):
+    for part in (scaling, config):
         if part.value(key) is not None:
             return part.positive(key, 1)
     return config.positive("max_position_embeddings", 2048)
@@ -83,20 +83,20 @@ def _told(config: Config, layer: str = "") -> Config:
 
 
 def has_layer_types(config: Config) -> bool:
-    """Whether the entries about angles are those of types of layers."""
+    """Return whether the entries about angles are those of types of layers."""
     return "sliding_attention" in (config.value("rope_parameters") or {})
 
 
-def _llama3(inverse: Array, told: Config) -> Array:
+def _llama3(inverse: Array, scaling: Config) -> Array:
     """Long waves are stretched, short ones kept, those between mixed."""
-    factor = told.positive("factor", 8.0)
-    low = told.positive("low_freq_factor", 1.0)
-    high = told.positive("high_freq_factor", 4.0)
+    factor = scaling.positive("factor", 8.0)
+    low = scaling.positive("low_freq_factor", 1.0)
+    high = scaling.positive("high_freq_factor", 4.0)
     if low >= high:
         raise InvalidModel(
             f"config 'high_freq_factor': expected more than {low}, got {high}"
         )
-    length = told.positive("original_max_position_embeddings", 8192)
+    length = scaling.positive("original_max_position_embeddings", 8192)
     waves = 2 * np.pi / inverse
     share = (length / waves - low) / (high - low)
     mixed = (1 - share) * inverse / factor + share * inverse
@@ -117,25 +117,25 @@ def angles(
 
     ``layer`` is the type of the layers that use them; entries may be by type.
     """
-    told = _told(config, layer)
-    kind, base, factor = _kind(told), _base(config, told, usual), 1.0
+    scaling = _told(config, layer)
+    kind, base, factor = _kind(scaling), _base(config, scaling, usual), 1.0
     if kind == "dynamic":
         most = config.positive("max_position_embeddings", 2048)
-        grows = told.positive("factor", 1.0)
+        grows = scaling.positive("factor", 1.0)
         inverse = dynamic(w, positions, _powers(size), base, grows, most)
     else:
         inverse = w.constant("inv_freq", frequencies(config, size, usual, layer))
     if kind == "yarn":
-        factor = yarn_sharpening(told)
+        factor = yarn_sharpening(scaling)
     if kind == "longrope":
-        factor = long_sharpening(told, config, _trained(config, told))
-        slow = base ** -_powers(size) / factors(told, "long_factor", size // 2)
+        factor = long_sharpening(scaling, config, _trained(config, scaling))
+        slow = base ** -_powers(size) / factors(scaling, "long_factor", size // 2)
         stored = w.constant("long_inv_freq", slow.astype(np.float32))
-        is_long = w.op("Greater", w.op("Shape", positions), _trained(config, told))
+        is_long = w.op("Greater", w.op("Shape", positions), _trained(config, scaling))
         inverse = w.op("Where", is_long, stored, inverse)
     column = w.op("Unsqueeze", w.op("Cast", positions, to=1), [0, 2])
-    found = w.op("Mul", column, inverse)
-    turn = [w.op("Cos", found, name="cos"), w.op("Sin", found, name="sin")]
+    products = w.op("Mul", column, inverse)
+    turn = [w.op("Cos", products, name="cos"), w.op("Sin", products, name="sin")]
     if factor != 1.0:
         turn = [w.op("Mul", part, factor) for part in turn]
     return turn[0], turn[1]

@@ -18,70 +18,70 @@ from burn_ir import InvalidModel
 from burn_ir.types import Array
 
 
-def yarn(inverse: Array, base: float, told: Config, trained: int) -> Array:
+def yarn(inverse: Array, base: float, scaling: Config, trained: int) -> Array:
     """Angles of which those are stretched that turn less than once in ``trained``."""
     pairs = len(inverse)
 
-    def place(turns: float) -> float:
+    def pair_of(turns: float) -> float:
         """The pair, counted from 0, that turns so often in the texts of training."""
         return pairs * log(trained / (turns * 2 * pi)) / log(base)
 
     low, high = (
-        place(told.positive(key, usual))
+        pair_of(scaling.positive(key, usual))
         for key, usual in (("beta_fast", 32.0), ("beta_slow", 1.0))
     )
-    if told.get("truncate", True):
+    if scaling.get("truncate", True):
         low, high = floor(low), ceil(high)
     low, high = max(low, 0), min(high, 2 * pairs - 1)
     high = high + 0.001 if low == high else high
     stretched = np.clip((np.arange(pairs) - low) / (high - low), 0, 1)
-    factor = told.positive("factor", 1.0)
+    factor = scaling.positive("factor", 1.0)
     result: Array = inverse / factor * stretched + inverse * (1 - stretched)
     return result
 
 
-def yarn_sharpening(told: Config) -> float:
-    """What YaRN multiplies cosines and sines by, so that scores spread more."""
-    if told.value("attention_factor") is not None:
-        return told.positive("attention_factor", 1.0)
-    factor = told.positive("factor", 1.0)
+def yarn_sharpening(scaling: Config) -> float:
+    """Return YaRN's factor of cosines and sines, which spreads the scores."""
+    if scaling.value("attention_factor") is not None:
+        return scaling.positive("attention_factor", 1.0)
+    factor = scaling.positive("factor", 1.0)
 
     def grown(by: float) -> float:
         return 0.1 * by * log(factor) + 1.0 if factor > 1 else 1.0
 
     names = ("mscale", "mscale_all_dim")
-    if all([told.value(name) for name in names]):
-        one, other = (grown(told.positive(name, 1.0)) for name in names)
+    if all([scaling.value(name) for name in names]):
+        one, other = (grown(scaling.positive(name, 1.0)) for name in names)
         return one / other
     return grown(1.0)
 
 
-def long_sharpening(told: Config, config: Config, trained: int) -> float:
-    """What LongRoPE multiplies cosines and sines by."""
-    if told.value("attention_factor") is not None:
-        return told.positive("attention_factor", 1.0)
-    if told.value("factor") is not None:
-        factor = told.positive("factor", 1.0)
+def long_sharpening(scaling: Config, config: Config, trained: int) -> float:
+    """Return LongRoPE's factor of cosines and sines."""
+    if scaling.value("attention_factor") is not None:
+        return scaling.positive("attention_factor", 1.0)
+    if scaling.value("factor") is not None:
+        factor = scaling.positive("factor", 1.0)
     else:
         factor = config.positive("max_position_embeddings", trained) / trained
     return sqrt(1 + log(factor) / log(trained)) if factor > 1 else 1.0
 
 
-def factors(told: Config, key: str, pairs: int) -> Array:
-    """What LongRoPE divides each angle by.
+def factors(scaling: Config, key: str, pairs: int) -> Array:
+    """Return the divisors of LongRoPE, one for each angle.
 
     Raises:
         InvalidModel: there are not as many numbers as angles.
     """
-    values = told.value(key)
+    values = scaling.value(key)
     given = values if isinstance(values, list) else []
-    found = [v for v in given if isinstance(v, int | float) and v > 0]
-    if len(found) != pairs or len(given) != pairs:
+    numbers = [v for v in given if isinstance(v, int | float) and v > 0]
+    if len(numbers) != pairs or len(given) != pairs:
         raise InvalidModel(
             f"config {shown(key)}: expected {pairs} numbers above 0, got "
             f"{shown(values)}"
         )
-    return np.array(found, np.float64)
+    return np.array(numbers, np.float64)
 
 
 def dynamic(

@@ -1,4 +1,4 @@
-"""What recipes of networks on images share."""
+"""Parts shared by recipes of networks on images."""
 
 from __future__ import annotations
 

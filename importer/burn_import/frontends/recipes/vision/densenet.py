@@ -49,7 +49,7 @@ def densenet(w: Writer, config: Config) -> RawModel:
 
 
 def has_layer(w: Writer, name: str) -> bool:
-    """Whether there is such a layer, with the keys of today or of before."""
+    """Return whether there is such a layer, with the keys of today or of before."""
     return any(w.has(f"{name}.{conv}.weight") for conv in ("conv1", "conv.1"))
 
 

@@ -107,12 +107,12 @@ def stage(w: Writer, x: str, number: int, config: Config) -> str:
     act = config.get("hidden_act", "relu")
     smaller = number > 0 or config.get("downsample_in_first_stage", False)
     early = config.get("downsample_in_bottleneck", False)
-    for place in range(w.count("layers")):
-        stride = 2 if smaller and place == 0 else 1
-        with w.module(f"layers.{place}"):
+    for index in range(w.count("layers")):
+        stride = 2 if smaller and index == 0 else 1
+        with w.module(f"layers.{index}"):
             count = w.count("layer")
         name = "ResNetBottleNeckLayer" if count == 3 else "ResNetBasicLayer"
-        with w.module(f"layers.{place}", name):
+        with w.module(f"layers.{index}", name):
             at = 0 if early or count < 3 else 1
             y = x
             for each in range(count):

@@ -64,7 +64,7 @@ def convolutions(w: Writer) -> list[tuple[int, int]]:
     Raises:
         InvalidModel: a place is not that of a convolution or a batch norm.
     """
-    found: list[tuple[int, int]] = []
+    convs: list[tuple[int, int]] = []
     for number in range(w.count("features")):
         key = f"features.{number}.weight"
         if not w.has(key) or w.has(f"features.{number}.running_mean"):
@@ -72,8 +72,8 @@ def convolutions(w: Writer) -> list[tuple[int, int]]:
         shape = w.shape(key)
         if shape[2:] != (3, 3):
             raise InvalidModel(f"{key}: expected a 3x3 kernel, got {list(shape)}")
-        if found and number - found[-1][1] not in (RELU, POOL):
+        if convs and number - convs[-1][1] not in (RELU, POOL):
             raise InvalidModel(f"{key}: expected ReLU and at most a pool before it")
         normed = w.has(f"features.{number + 1}.running_mean")
-        found.append((number, number + normed))
-    return found
+        convs.append((number, number + normed))
+    return convs

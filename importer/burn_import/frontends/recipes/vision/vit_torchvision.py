@@ -63,10 +63,10 @@ def patches(w: Writer) -> str:
     size = w.shape("conv_proj.weight")[-1]
     x = image(w, "conv_proj.weight", side * size, side * size)
     rows = w.op("Reshape", w.conv("conv_proj", x, size, padding=0), [0, 0, -1])
-    found = w.op("Transpose", rows, perm=(0, 2, 1), name="patches")
-    shape = w.op("Concat", w.extent(found, 0), [1, 1], axis=0)
+    tokens = w.op("Transpose", rows, perm=(0, 2, 1), name="patches")
+    shape = w.op("Concat", w.extent(tokens, 0), [1, 1], axis=0)
     first = w.op("Expand", w.weight("class_token"), shape)
-    return w.op("Concat", first, found, axis=1)
+    return w.op("Concat", first, tokens, axis=1)
 
 
 def block(w: Writer, x: str, heads: int) -> str:

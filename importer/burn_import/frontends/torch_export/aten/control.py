@@ -36,9 +36,9 @@ def cond(
 
 def inlined(g: Builder, body: Body, operands: Values) -> list[Value]:
     """The results of a graph inside, whose nodes stand among those around it."""
-    made = body(operands)
-    g.out.nodes.extend(made.nodes)
-    return [Value(name, g.dtype) for name in made.outputs]
+    graph = body(operands)
+    g.out.nodes.extend(graph.nodes)
+    return [Value(name, g.dtype) for name in graph.outputs]
 
 
 @rule("higher_order.wrap_with_set_grad_enabled", is_inlined=True)
@@ -50,7 +50,7 @@ def without_gradient(
     if enabled:
         return results
     pairs = zip(results, g.results, strict=True)
-    return [detached(g, replace(x, dtype=known.dtype)) for x, known in pairs]
+    return [detached(g, replace(x, dtype=old.dtype)) for x, old in pairs]
 
 
 @rule("higher_order.wrap_with_autocast", is_inlined=True)
@@ -63,13 +63,13 @@ def with_autocast(
     body: Body,
     *operands: Value,
 ) -> list[Value]:
-    """What is in it; casts stand in it where there are any."""
+    """Inline the body; casts in it are explicit nodes."""
     return inlined(g, body, operands)
 
 
 def formal(g: Builder, x: Value, name: str) -> Value:
     """The input of a loop's body that a value comes in by."""
-    return replace(x, name=g.out.fresh(f"{g.name}_{name}"))
+    return replace(x, name=g.out.unique(f"{g.name}_{name}"))
 
 
 def types_of(values: Values) -> dict[str, Type]:
@@ -83,17 +83,17 @@ def while_loop(
 ) -> tuple[Value, ...]:
     first = [g.value(x, INT64) for x in carried]
     start = inlined(g.at(BOOL), cond_fn, [*first, *rest])[0]
-    number = Value(g.out.fresh(f"{g.name}_number"), INT64, ())
-    before = Value(g.out.fresh(f"{g.name}_before"), BOOL, ())
+    number = Value(g.out.unique(f"{g.name}_number"), INT64, ())
+    before = Value(g.out.unique(f"{g.name}_before"), BOOL, ())
     state = [formal(g, x, "carried") for x in first]
-    made = body_fn([*state, *rest])
-    after = [replace(x, name=name) for x, name in zip(state, made.outputs, strict=True)]
+    step = body_fn([*state, *rest])
+    after = [replace(x, name=name) for x, name in zip(state, step.outputs, strict=True)]
     again = cond_fn([*after, *rest])
     body = RawGraph(
         "body",
         types_of([number, before, *state]),
-        (*again.outputs, *made.outputs),
-        (*made.nodes, *again.nodes),
+        (*again.outputs, *step.outputs),
+        (*step.nodes, *again.nodes),
         {},
     )
     return g.many("Loop", len(first), None, start, *first, body=body)
@@ -111,9 +111,9 @@ def scan(
         replace(formal(g, x, "part"), dims=None if x.dims is None else x.dims[1:])
         for x in xs
     ]
-    made = combine_fn([*state, *parts, *additional])
-    body = replace(made, inputs=types_of([*state, *parts]))
-    count = len(made.outputs)
+    step = combine_fn([*state, *parts, *additional])
+    body = replace(step, inputs=types_of([*state, *parts]))
+    count = len(step.outputs)
     return g.many("Scan", count, *init, *xs, body=body, num_scan_inputs=len(xs))
 
 

@@ -127,7 +127,7 @@ def mul(g: Builder, self: Operand, other: Operand) -> Value:
 def products(
     g: Builder, times: Callable[[Any, Any], Value], self: Operand, other: Operand
 ) -> Value:
-    """What is a product of numbers, of which ``times`` makes those of parts."""
+    """Return a complex product; ``times`` multiplies real and imaginary parts."""
     of, (a, b), (c, d) = reals(g), parts(g, self), parts(g, other)
     if b is None:
         return joined(g, times(a, c), times(a, d))
@@ -290,10 +290,10 @@ def to(g: Builder, self: Value, dtype: Any = None, other: Any = None) -> Value:
 
 @rule("aten.copy.default", table=COMPLEX)
 def copy(g: Builder, self: Value, src: Operand) -> Value:
-    made = as_pairs(g, src)
+    pairs = as_pairs(g, src)
     if isinstance(src, Value) and src.dims == self.dims:
-        return made
-    return reals(g).op("Expand", made, reals(g).op("Shape", paired(self)))
+        return pairs
+    return reals(g).op("Expand", pairs, reals(g).op("Shape", paired(self)))
 
 
 @rule("aten.full.default", table=COMPLEX)
@@ -331,5 +331,5 @@ def numel(g: Builder, self: Value) -> int | Value:
 def of_real(g: Builder, self: Value) -> Value:
     """Of real numbers: the angle is pi below 0."""
     x = g.cast(self)
-    made = g.op("Where", g.at(BOOL).op("Less", x, 0), g.cast(math.pi), x)
-    return g.op("Where", g.at(BOOL).op("GreaterOrEqual", x, 0), g.cast(0), made)
+    angle = g.op("Where", g.at(BOOL).op("Less", x, 0), g.cast(math.pi), x)
+    return g.op("Where", g.at(BOOL).op("GreaterOrEqual", x, 0), g.cast(0), angle)

@@ -64,36 +64,36 @@ def forward(
     g: Builder, self: Value, axes: Sequence[int], sizes: Sizes, mode: int, half: bool
 ) -> Value:
     """The transform of ``self``; ``half`` of it along the last of the axes."""
-    made = as_signal(g, self)
+    signal = as_signal(g, self)
     for axis, size in reversed(list(zip(axes, sizes, strict=True))):
         flags = {"onesided": 1} if half and axis == axes[-1] else {}
-        made = transformed(g, made, axis, resized(self, axis, size), **flags)
-    return divided(g, made, count(g, sizes), mode, False)
+        signal = transformed(g, signal, axis, resized(self, axis, size), **flags)
+    return divided(g, signal, count(g, sizes), mode, False)
 
 
 def inverse(
     g: Builder, self: Value, axes: Sequence[int], sizes: Sizes, mode: int
 ) -> Value:
     """The inverse of a transform."""
-    made = as_signal(g, self)
+    signal = as_signal(g, self)
     for axis, size in zip(axes, sizes, strict=True):
-        made = transformed(g, made, axis, resized(self, axis, size), inverse=1)
-    return divided(g, made, count(g, sizes), mode, True)
+        signal = transformed(g, signal, axis, resized(self, axis, size), inverse=1)
+    return divided(g, signal, count(g, sizes), mode, True)
 
 
 def inverse_half(
     g: Builder, self: Value, axes: Sequence[int], sizes: Sizes, mode: int
 ) -> Value:
     """The real numbers that half a transform is of."""
-    made = as_signal(g, self)
+    signal = as_signal(g, self)
     if not is_complex(self):
-        made = reals(g).op("Pad", made, [0, 1], None, [-1])
+        signal = reals(g).op("Pad", signal, [0, 1], None, [-1])
     for axis, size in zip(axes[:-1], sizes[:-1], strict=True):
-        made = transformed(g, made, axis, resized(self, axis, size), inverse=1)
+        signal = transformed(g, signal, axis, resized(self, axis, size), inverse=1)
     flags = {"inverse": 1, "onesided": 1}
-    made = transformed(g, made, axes[-1], sizes[-1], **flags)
-    made = reals(g).op("Squeeze", made, [-1])
-    return divided(g, made, count(g, sizes), mode, True)
+    signal = transformed(g, signal, axes[-1], sizes[-1], **flags)
+    signal = reals(g).op("Squeeze", signal, [-1])
+    return divided(g, signal, count(g, sizes), mode, True)
 
 
 def resized(x: Value, axis: int, size: Extent) -> Extent | None:
@@ -142,12 +142,12 @@ def c2r(
 
 
 def lengths(g: Builder, x: Value, axes: Sequence[int], s: Any, half: bool) -> Sizes:
-    """How many elements are transformed along each axis; -1 is as many as there are.
+    """Return the transformed length along each axis; -1 keeps the extent.
 
     ``half`` a transform is along the last axis, of an even number of elements.
     """
     given = [s] if isinstance(s, int | Value) else list(s or [-1] * len(axes))
-    found: list[Extent] = []
+    extents: list[Extent] = []
     for axis, size in zip(axes, given, strict=True):
         whole = half and axis == axes[-1]
         if isinstance(size, int) and size < 0:
@@ -157,8 +157,8 @@ def lengths(g: Builder, x: Value, axes: Sequence[int], s: Any, half: bool) -> Si
             elif whole:
                 of = g.at(INT64)
                 size = of.op("Mul", of.op("Sub", size, 1), 2)
-        found.append(size)
-    return found
+        extents.append(size)
+    return extents
 
 
 def chosen_axes(x: Value, s: Any, dim: Any) -> list[int]:
@@ -169,7 +169,7 @@ def chosen_axes(x: Value, s: Any, dim: Any) -> list[int]:
 
 
 def modes_of(norm: str | None) -> tuple[int, int]:
-    """How a transform and its inverse are divided.
+    """Return the normalization modes of a transform and its inverse.
 
     Raises:
         UnsupportedModel: there is no such way.
@@ -239,5 +239,5 @@ def ihfft(
     """Half the inverse transform of a real signal."""
     axes = axes_of(self, dim)
     sizes = lengths(g, self, axes, n, False)
-    made = forward(g, self, axes, sizes, modes_of(norm)[1], True)
-    return conj(g, Value(made.name, g.dtype, self.dims))
+    signal = forward(g, self, axes, sizes, modes_of(norm)[1], True)
+    return conj(g, Value(signal.name, g.dtype, self.dims))

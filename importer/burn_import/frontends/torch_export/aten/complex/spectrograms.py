@@ -26,11 +26,11 @@ def whole_window(
     size = n_fft if win_length is None else win_length
     if window is not None and is_complex(window):
         raise UnsupportedModel("expected a window of real numbers")
-    found = of.constant([1.0] * size, of.dtype) if window is None else of.cast(window)
+    values = of.constant([1.0] * size, of.dtype) if window is None else of.cast(window)
     before = (n_fft - size) // 2
     if size == n_fft:
-        return found
-    return of.op("Pad", found, [before, n_fft - size - before])
+        return values
+    return of.op("Pad", values, [before, n_fft - size - before])
 
 
 @rule("aten.stft.default")
@@ -57,7 +57,7 @@ def stft(
     signal = as_signal(g, self)
     signal = of.op("Unsqueeze", signal, [0]) if alone else signal
     half = not is_complex(self) if onesided is None else onesided
-    made = of.op(
+    frames = of.op(
         "STFT",
         signal,
         g.constant(n_fft // 4 if hop_length is None else hop_length),
@@ -65,9 +65,9 @@ def stft(
         g.constant(n_fft),
         onesided=int(half),
     )
-    made = of.op("Transpose", made, perm=(0, 2, 1, 3))
-    made = of.op("Squeeze", made, [0]) if alone else made
-    return of.op("Mul", made, n_fft**-0.5) if normalized else made
+    frames = of.op("Transpose", frames, perm=(0, 2, 1, 3))
+    frames = of.op("Squeeze", frames, [0]) if alone else frames
+    return of.op("Mul", frames, n_fft**-0.5) if normalized else frames
 
 
 @rule("aten.stft.center")
@@ -130,13 +130,13 @@ def istft(
         middle(g, added(g, each, n_fft, step, g.extent(self, -1)), start, length)
         for each in (of.op("Mul", frames, line), every)
     ]
-    made = of.op("Div", *parts)
+    signal = of.op("Div", *parts)
     if length is not None:
-        have = of.at(INT64).op("Shape", made, start=1)
+        have = of.at(INT64).op("Shape", signal, start=1)
         missing = of.at(INT64).op("Sub", [length], have)
         ends = of.at(INT64).op("Concat", [0], missing, axis=0)
-        made = of.op("Pad", made, ends, None, [1])
-    return of.op("Squeeze", made, [0]) if self.rank == _BATCH else made
+        signal = of.op("Pad", signal, ends, None, [1])
+    return of.op("Squeeze", signal, [0]) if self.rank == _BATCH else signal
 
 
 def added(
@@ -148,8 +148,8 @@ def added(
     else:
         whole = g.at(INT64)
         size = whole.op("Add", whole.op("Mul", count, step), n_fft - step)
-    made = reals(g).op("Col2Im", frames, [1, size], [1, n_fft], strides=(1, step))
-    return reals(g).op("Squeeze", made, [1, 2])
+    columns = reals(g).op("Col2Im", frames, [1, size], [1, n_fft], strides=(1, step))
+    return reals(g).op("Squeeze", columns, [1, 2])
 
 
 def middle(g: Builder, x: Value, start: int, length: int | None) -> Value:

@@ -48,14 +48,14 @@ def along(*names: str, more: int = 0) -> Change:
 
     def change(given: Arguments, x: Value) -> Arguments:
         rank = max(x.rank + more, 1)
-        found: Arguments = {}
+        changed: Arguments = {}
         for name in names:
             dim = given[name]
             if isinstance(dim, int):
-                found[name] = dim % rank
+                changed[name] = dim % rank
             elif dim is not None:
-                found[name] = [axis % rank for axis in dim]
-        return {**given, **found}
+                changed[name] = [axis % rank for axis in dim]
+        return {**given, **changed}
 
     return change
 
@@ -175,17 +175,17 @@ adapt(wider("pad"), "constant_pad_nd.default pad.default")
 def roll(g: Builder, self: Value, shifts: Any, dims: Any = ()) -> Value:
     if not dims:
         raise UnsupportedModel("expected axes to roll complex numbers along")
-    made: Value = RULES["aten.roll.default"].rule(
+    rolled: Value = RULES["aten.roll.default"].rule(
         reals(g), as_pairs(g, self), shifts, axes_of(self, dims)
     )
-    return made
+    return rolled
 
 
 @rule("aten.squeeze.default", "aten.squeeze_copy.default", views=True, table=COMPLEX)
 def squeeze(g: Builder, self: Value) -> Value:
     pairs = as_pairs(g, self)
-    made: Value = RULES["aten.squeeze.dims"].rule(reals(g), pairs, range(self.rank))
-    return made
+    squeezed: Value = RULES["aten.squeeze.dims"].rule(reals(g), pairs, range(self.rank))
+    return squeezed
 
 
 @rule("aten.t_copy.default", table=COMPLEX)
@@ -206,9 +206,9 @@ def matrix_t(g: Builder, self: Value) -> Value:
 def unfold(g: Builder, self: Value, dimension: int, size: int, step: int) -> Value:
     """Windows, whose elements are the last axis but that of the pairs."""
     pairs, axis = as_pairs(g, self), self.axis(dimension)
-    made = RULES["aten.unfold.default"].rule(reals(g), pairs, axis, size, step)
+    windows = RULES["aten.unfold.default"].rule(reals(g), pairs, axis, size, step)
     perm = (*range(self.rank), self.rank + 1, self.rank)
-    return reals(g).op("Transpose", made, perm=perm)
+    return reals(g).op("Transpose", windows, perm=perm)
 
 
 #: What looks at no number: the rules are those of any tensor.

@@ -149,8 +149,8 @@ def spectral_norm(
     pair = [x.axis(axis) for axis in dim]
     others = [axis for axis in range(x.rank) if axis not in pair]
     values = svdvals(g, turned(g, g.cast(x), [*others, *pair]))
-    made = g.op(op_type, values, [-1], keepdims=0)
-    return g.op("Unsqueeze", made, sorted(pair)) if keepdim else made
+    norm = g.op(op_type, values, [-1], keepdims=0)
+    return g.op("Unsqueeze", norm, sorted(pair)) if keepdim else norm
 
 
 @rule("aten.linalg_cond.default")
@@ -171,14 +171,14 @@ def matrix_rank(
     rtol: float | None = None,
     hermitian: bool = False,
 ) -> Value:
-    """How many singular values are larger than the tolerance."""
+    """Return the number of singular values above the tolerance."""
     of = g.at(self.dtype)
     if rtol is None and not atol:
         sides = [g.extent(self, axis) for axis in (-2, -1)]
-        known = [side for side in sides if isinstance(side, int)]
-        if len(known) != len(sides):
+        fixed = [side for side in sides if isinstance(side, int)]
+        if len(fixed) != len(sides):
             raise UnsupportedModel("expected rtol where the extents of matrices vary")
-        rtol = max(known) * _precision(self)
+        rtol = max(fixed) * _precision(self)
     values = svdvals(of, self)
     largest = of.op("ReduceMax", values, [-1])
     bound = of.op("Max", of.op("Mul", largest, float(rtol or 0)), float(atol or 0))

@@ -11,12 +11,12 @@ from burn_import.frontends.torch_export.aten.shape.views import turned
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     INT64,
-    ONNX_TYPES,
     Builder,
     Value,
 )
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
+from burn_ir.ops.support import ELEMENT_NUMBERS
 
 
 @rule("aten.diagonal_copy.default")
@@ -83,13 +83,13 @@ def diagonal_scatter(
 ) -> Value:
     flat, index = _flat(g, self, offset, dim1, dim2)
     wide = g.at(INT64).op("Expand", index, g.op("Shape", src))
-    made = g.op("ScatterElements", flat, wide, g.cast(src), axis=-1)
+    flat_result = g.op("ScatterElements", flat, wide, g.cast(src), axis=-1)
     a, b = self.axis(dim1), self.axis(dim2)
     others = [axis for axis in range(self.rank) if axis not in (a, b)]
     order = [*others, a, b]
     shape = [g.extent(self, axis) for axis in order]
     back = [order.index(axis) for axis in range(self.rank)]
-    return turned(g, g.op("Reshape", made, shape), back)
+    return turned(g, g.op("Reshape", flat_result, shape), back)
 
 
 @rule("aten.trace.default")
@@ -98,9 +98,9 @@ def trace(g: Builder, self: Value) -> Value:
 
 
 def eye(g: Builder, size: list[Any], k: int = 0) -> Value:
-    """Where a matrix has its diagonal."""
+    """Return a mask of a matrix's diagonal."""
     whole = g.at(INT64).op("ConstantOfShape", size)
-    return g.at(BOOL).op("EyeLike", whole, dtype=ONNX_TYPES[BOOL], k=k or None)
+    return g.at(BOOL).op("EyeLike", whole, dtype=ELEMENT_NUMBERS[BOOL], k=k or None)
 
 
 @rule("aten.fill_diagonal_.default", mutates="self")
@@ -136,12 +136,12 @@ def diag_embed(
             extent + away if isinstance(extent, int) else whole.op("Add", extent, away)
         )
     mask = eye(g, [extent, extent], offset)
-    made = g.op("Where", mask, g.op("Unsqueeze", line, [-2]), g.cast(0))
+    matrix = g.op("Where", mask, g.op("Unsqueeze", line, [-2]), g.cast(0))
     goals = [dim1 % rank, dim2 % rank]
     others = iter(range(rank - 2))
     order = {goals[0]: rank - 2, goals[1]: rank - 1}
     return turned(
-        g, made, [order[a] if a in order else next(others) for a in range(rank)]
+        g, matrix, [order[a] if a in order else next(others) for a in range(rank)]
     )
 
 

@@ -18,8 +18,8 @@ def matrix_op(g: Builder, op_type: str, *operands: Value, **attrs: Any) -> Value
 
 def transposed(g: Builder, x: Value, rank: int | None = None) -> Value:
     """Matrices with rows and columns exchanged; of results the rank has to be told."""
-    known = x.rank if rank is None else rank
-    order = [*range(known - 2), known - 1, known - 2]
+    axes = x.rank if rank is None else rank
+    order = [*range(axes - 2), axes - 1, axes - 2]
     dims = x.dims and tuple(x.dims[axis] for axis in order)
     return replace(g.op("Transpose", x, perm=tuple(order)), dims=dims)
 
@@ -117,8 +117,8 @@ def solve_triangular(
     if left:
         return triangular(g, self, B, upper, **options)
     rows = transposed(g, self), transposed(g, B)
-    made = triangular(g, *rows, not upper, **options)
-    return transposed(g, made, max(self.rank, B.rank))
+    solution = triangular(g, *rows, not upper, **options)
+    return transposed(g, solution, max(self.rank, B.rank))
 
 
 def triangular(g: Builder, a: Value, b: Value, upper: bool, **options: Any) -> Value:

@@ -17,10 +17,10 @@ def linear(g: Builder, input: Value, weight: Value, bias: Value | None = None) -
     """Casts are those of autocast: without it there are none."""
     x, factor = g.cast(input), g.cast(weight)
     if weight.rank == 1:
-        made = g.op("MatMul", x, factor)
+        product = g.op("MatMul", x, factor)
     else:
-        made = g.op("MatMul", x, g.op("Transpose", factor, perm=(1, 0)))
-    return made if bias is None else g.op("Add", made, g.cast(bias))
+        product = g.op("MatMul", x, g.op("Transpose", factor, perm=(1, 0)))
+    return product if bias is None else g.op("Add", product, g.cast(bias))
 
 
 @rule("aten.matmul.default", "aten.mm.default", "aten.bmm.default")
@@ -37,9 +37,9 @@ def matmul(
     return g.op("MatMul", *g.floats(self, other or mat2 or tensor or vec))
 
 
-def added(g: Builder, self: Value, made: Value, beta: Operand, alpha: Operand) -> Value:
+def added(g: Builder, self: Value, term: Value, beta: Operand, alpha: Operand) -> Value:
     """``beta * self + alpha * made``, in the order in which layers are found."""
-    product = times(g, made, alpha)
+    product = times(g, term, alpha)
     if not isinstance(beta, Value) and beta == 0:
         return product
     return g.op("Add", product, times(g, g.cast(self), beta))
@@ -135,11 +135,11 @@ def multi_dot(
 def matrix_power(g: Builder, self: Value, n: int) -> Value:
     if n < 1:
         raise UnsupportedModel(f"expected a power of 1 or more, got {n}")
-    made = self
+    power = self
     for bit in bin(n)[3:]:
-        made = g.op("MatMul", made, made)
-        made = g.op("MatMul", made, self) if bit == "1" else made
-    return made
+        power = g.op("MatMul", power, power)
+        power = g.op("MatMul", power, self) if bit == "1" else power
+    return power
 
 
 @rule("aten.kron.default")
@@ -156,7 +156,7 @@ def kron(g: Builder, self: Value, other: Value) -> Value:
         )
         for x in (self, other)
     )
-    made = g.op(
+    products = g.op(
         "Mul",
         g.op("Unsqueeze", a, [2 * axis + 1 for axis in range(rank)]),
         g.op("Unsqueeze", b, [2 * axis for axis in range(rank)]),
@@ -164,11 +164,11 @@ def kron(g: Builder, self: Value, other: Value) -> Value:
     sizes: list[int | Value] = []
     for axis in range(rank):
         pair = (g.extent(a, axis), g.extent(b, axis))
-        known = [n for n in pair if isinstance(n, int)]
-        sizes.append(known[0] * known[1] if len(known) == 2 else -1)
+        fixed = [n for n in pair if isinstance(n, int)]
+        sizes.append(fixed[0] * fixed[1] if len(fixed) == 2 else -1)
     if sizes.count(-1) > 1:
         raise UnsupportedModel("expected kron of matrices, one extent of which varies")
-    return g.op("Reshape", made, sizes)
+    return g.op("Reshape", products, sizes)
 
 
 @rule("aten.linalg_cross.default", "aten.cross.default")
@@ -193,8 +193,8 @@ def bilinear(
     weight: Value,
     bias: Value | None = None,
 ) -> Value:
-    made = g.op("Einsum", input1, weight, input2, equation="...i,oij,...j->...o")
-    return made if bias is None else g.op("Add", made, bias)
+    product = g.op("Einsum", input1, weight, input2, equation="...i,oij,...j->...o")
+    return product if bias is None else g.op("Add", product, bias)
 
 
 @rule("aten._trilinear.default")

@@ -98,8 +98,8 @@ def matrix_norm(
         kept = columns if abs(ord) == 1 else rows
         sums = g.op("ReduceL1", g.cast(self), [summed])
         best = "ReduceMax" if ord > 0 else "ReduceMin"
-        made = g.op(best, sums, [kept])
-        return made if keepdim else g.op("Squeeze", made, [rows, columns])
+        norm = g.op(best, sums, [kept])
+        return norm if keepdim else g.op("Squeeze", norm, [rows, columns])
     if ord not in _SPECTRAL:
         raise UnsupportedModel(
             f"expected a matrix norm of order 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, "

@@ -69,15 +69,15 @@ def div_mode(
 ) -> Value:
     if rounding_mode == "floor":
         return floor_divide(g, self, other)
-    made = g.op("Div", g.cast(self), g.cast(other))
+    quotient = g.op("Div", g.cast(self), g.cast(other))
     if rounding_mode is None:
-        return made
+        return quotient
     if rounding_mode != "trunc":
         raise UnsupportedModel(
             f"expected rounding_mode floor, trunc or None, got {rounding_mode!r}"
         )
     is_whole = kind_of(g.dtype) < kind_of(FLOAT32)
-    return made if is_whole else g.op("Trunc", made, domain="burn")
+    return quotient if is_whole else g.op("Trunc", quotient, domain="burn")
 
 
 @rule("aten.floor_divide.default", "aten.floor_divide.Scalar", "_operator.floordiv")
@@ -112,7 +112,7 @@ rule("torch.sym_max")(binary("Max"))
 rule("torch.sym_min")(binary("Min"))
 
 
-def known(op_type: str) -> Rule:
+def numbers_only(op_type: str) -> Rule:
     """The rule of a maximum or minimum in which NaN is no number."""
 
     def apply(g: Builder, self: Value, other: Value) -> Value:
@@ -125,8 +125,8 @@ def known(op_type: str) -> Rule:
     return apply
 
 
-rule("aten.fmax.default")(known("Max"))
-rule("aten.fmin.default")(known("Min"))
+rule("aten.fmax.default")(numbers_only("Max"))
+rule("aten.fmin.default")(numbers_only("Min"))
 
 
 @rule("aten.pow.Tensor_Scalar", "aten.pow.Scalar", "aten.pow.Tensor_Tensor")
@@ -179,16 +179,16 @@ def lerp(g: Builder, self: Value, end: Value, weight: Operand) -> Value:
 def addcmul(
     g: Builder, self: Value, tensor1: Value, tensor2: Value, value: Any = 1
 ) -> Value:
-    made = g.op("Mul", times(g, g.cast(tensor1), value), g.cast(tensor2))
-    return g.op("Add", g.cast(self), made)
+    product = g.op("Mul", times(g, g.cast(tensor1), value), g.cast(tensor2))
+    return g.op("Add", g.cast(self), product)
 
 
 @rule("aten.addcdiv.default")
 def addcdiv(
     g: Builder, self: Value, tensor1: Value, tensor2: Value, value: Any = 1
 ) -> Value:
-    made = g.op("Div", times(g, g.cast(tensor1), value), g.cast(tensor2))
-    return g.op("Add", g.cast(self), made)
+    quotient = g.op("Div", times(g, g.cast(tensor1), value), g.cast(tensor2))
+    return g.op("Add", g.cast(self), quotient)
 
 
 @rule("aten.ldexp.Tensor")

@@ -50,6 +50,7 @@ def to(
     "aten.resolve_neg.default",
     "aten.real.default",
     "aten.conj.default",
+    "aten.cpu.default",
     views=True,
 )
 def same(g: Builder, self: Value) -> Value:
@@ -67,7 +68,7 @@ def detached(g: Builder, self: Value) -> Value:
 
 @rule("aten.copy.default")
 def copy(g: Builder, self: Value, src: Operand) -> Value:
-    made = g.cast(src)
-    if made.dims == self.dims:
-        return made
-    return g.op("Expand", made, g.op("Shape", self))
+    converted = g.cast(src)
+    if converted.dims == self.dims:
+        return converted
+    return g.op("Expand", converted, g.op("Shape", self))

@@ -11,12 +11,12 @@ from burn_import.frontends.torch_export.aten.shape.slicing import places
 from burn_import.frontends.torch_export.builder import (
     FLOAT32,
     INT64,
-    ONNX_TYPES,
     Builder,
     Operand,
     Value,
 )
 from burn_import.frontends.torch_export.registry import Rule, rule
+from burn_ir.ops.support import ELEMENT_NUMBERS
 from burn_ir.types import Array
 
 Sizes = Sequence[int | Value]
@@ -41,8 +41,8 @@ def arange_step(
         for x in (start, end, step)
     )
     if is_whole and g.dtype != INT64:
-        made = g.op("Range", *(g.cast(x, INT64) for x in (start, end, step)))
-        return g.cast(Value(made.name, INT64))
+        numbers = g.op("Range", *(g.cast(x, INT64) for x in (start, end, step)))
+        return g.cast(Value(numbers.name, INT64))
     return g.op("Range", *(g.cast(x) for x in (start, end, step)))
 
 
@@ -193,7 +193,7 @@ def window(op_type: str) -> Rule:
         return g.op(
             op_type,
             size,
-            output_datatype=ONNX_TYPES[g.dtype],
+            output_datatype=ELEMENT_NUMBERS[g.dtype],
             periodic=None if periodic else 0,
         )
 
@@ -212,8 +212,8 @@ def stored_window(make: Callable[[int], Array]) -> Rule:
     def apply(
         g: Builder, window_length: int, periodic: bool = True, dtype: Any = None
     ) -> Value:
-        made = make(window_length + periodic)[:window_length]
-        return g.constant(made, g.dtype)
+        values = make(window_length + periodic)[:window_length]
+        return g.constant(values, g.dtype)
 
     return apply
 
@@ -236,8 +236,8 @@ def kaiser_window(
     beta: float = 12.0,
     dtype: Any = None,
 ) -> Value:
-    made = np.kaiser(window_length + periodic, beta)[:window_length]
-    return g.constant(made, g.dtype)
+    values = np.kaiser(window_length + periodic, beta)[:window_length]
+    return g.constant(values, g.dtype)
 
 
 @rule("aten.vander.default")

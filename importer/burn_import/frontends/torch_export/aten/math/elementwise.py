@@ -188,7 +188,7 @@ def nan_to_num(
 
 
 def info(g: Builder) -> Any:
-    """What the result's dtype, a floating one, can hold."""
+    """Return the limits of the result's floating dtype."""
     of: Any = np.finfo if g.dtype.kind == "f" else finfo
     return of(g.dtype)
 
@@ -196,9 +196,9 @@ def info(g: Builder) -> Any:
 def entropy(g: Builder, self: Any) -> Value:
     """``-x * log(x)``, and its limit 0 at 0."""
     x = g.cast(self)
-    made = g.op("Neg", g.op("Mul", x, g.op("Log", x)))
-    made = g.op("Where", g.op("Equal", x, 0), g.cast(0), made)
-    return g.op("Where", g.op("Less", x, 0), g.cast(-np.inf), made)
+    terms = g.op("Neg", g.op("Mul", x, g.op("Log", x)))
+    terms = g.op("Where", g.op("Equal", x, 0), g.cast(0), terms)
+    return g.op("Where", g.op("Less", x, 0), g.cast(-np.inf), terms)
 
 
 rule("aten.special_entr.default")(entropy)

@@ -49,7 +49,7 @@ for _name, _op in {
 
 
 def truth(g: Builder, x: Operand) -> Value:
-    """Where ``x`` is not zero."""
+    """Return a mask of the elements of ``x`` that are not zero."""
     if isinstance(x, Value) and x.dtype == BOOL:
         return x
     return g.cast(x if isinstance(x, Value) else bool(x), BOOL)

@@ -10,23 +10,23 @@ from burn_import.frontends.torch_export.aten.math.creation import filled
 from burn_import.frontends.torch_export.builder import (
     FLOAT32,
     INT64,
-    ONNX_TYPES,
     Builder,
     Operand,
     Value,
 )
 from burn_import.frontends.torch_export.registry import Rule, rule
 from burn_ir import UnsupportedModel
+from burn_ir.ops.support import ELEMENT_NUMBERS
 
 Sizes = Sequence[int | Value]
 
 
 def drawn(g: Builder, op_type: str, size: Sizes, **options: Any) -> Value:
     """A tensor of an extent that is known, or computed."""
-    known = [n for n in size if isinstance(n, int)]
-    kind = ONNX_TYPES[g.dtype]
-    if len(known) == len(size):
-        return g.op(op_type, shape=tuple(known), dtype=kind, **options)
+    fixed = [n for n in size if isinstance(n, int)]
+    kind = ELEMENT_NUMBERS[g.dtype]
+    if len(fixed) == len(size):
+        return g.op(op_type, shape=tuple(fixed), dtype=kind, **options)
     return g.op(f"{op_type}Like", filled(g, size, 0), **options)
 
 
@@ -43,7 +43,7 @@ def like(op_type: str) -> Rule:
     """The rule of random numbers of the extent of another tensor."""
 
     def apply(g: Builder, self: Value, dtype: Any = None) -> Value:
-        return g.op(f"{op_type}Like", self, dtype=ONNX_TYPES[g.dtype])
+        return g.op(f"{op_type}Like", self, dtype=ELEMENT_NUMBERS[g.dtype])
 
     return apply
 
@@ -117,7 +117,7 @@ def multinomial(
         raise UnsupportedModel(f"expected rows of weights, got rank {self.rank}")
     if replacement:
         chances = g.at(self.dtype).op("Log", self)
-        kind = ONNX_TYPES[INT64]
+        kind = ELEMENT_NUMBERS[INT64]
         return g.op("Multinomial", chances, sample_size=num_samples, dtype=kind)
     of = g.at(self.dtype)
     time = of.op("Neg", of.op("Log", of.op("RandomUniformLike", self)))
@@ -135,10 +135,10 @@ _ROWS = 2
 )
 def normal(g: Builder, mean: Operand, std: Operand = 1.0) -> Value:
     like_ = next(x for x in (mean, std) if isinstance(x, Value))
-    made = g.op("RandomNormalLike", like_)
+    noise = g.op("RandomNormalLike", like_)
     if isinstance(std, Value) or std != 1:
-        made = g.op("Mul", made, g.cast(std))
-    return g.op("Add", made, g.cast(mean))
+        noise = g.op("Mul", noise, g.cast(std))
+    return g.op("Add", noise, g.cast(mean))
 
 
 @rule("aten.normal_functional.default")
@@ -188,12 +188,12 @@ def log_normal(g: Builder, self: Value, mean: float = 1.0, std: float = 2.0) -> 
 @rule("aten.cauchy.default")
 def cauchy(g: Builder, self: Value, median: float = 0.0, sigma: float = 1.0) -> Value:
     turn = g.op("Mul", g.op("Sub", inner(g, self), 0.5), math.pi)
-    made = g.op("Mul", g.op("Tan", turn), float(sigma))
-    return g.op("Add", made, float(median))
+    noise = g.op("Mul", g.op("Tan", turn), float(sigma))
+    return g.op("Add", noise, float(median))
 
 
 @rule("aten.geometric.default")
 def geometric(g: Builder, self: Value, p: float) -> Value:
-    """How many tries it takes until one succeeds."""
+    """Draw the number of trials up to the first success."""
     tries = g.op("Div", g.op("Log", inner(g, self)), math.log1p(-float(p)))
     return g.op("Ceil", tries)

@@ -90,8 +90,8 @@ def count_nonzero(g: Builder, self: Value, dim: Axes = None) -> Value:
 def without_nan(g: Builder, x: Value, number: float = 0) -> Value:
     """``x`` with a number in place of what is none."""
     of = g.at(x.dtype)
-    made = of.op("Where", of.op("IsNaN", x), of.cast(number), x)
-    return Value(made.name, x.dtype, x.dims)
+    numbers = of.op("Where", of.op("IsNaN", x), of.cast(number), x)
+    return Value(numbers.name, x.dtype, x.dims)
 
 
 @rule("aten.nansum.default")
@@ -105,8 +105,8 @@ def nansum(
 def nanmean(
     g: Builder, self: Value, dim: Axes = None, keepdim: bool = False, dtype: Any = None
 ) -> Value:
-    known = g.op("Not", g.op("IsNaN", self))
-    count = reduced(g, "ReduceSum", g.cast(Value(known.name, BOOL)), dim, keepdim)
+    is_number = g.op("Not", g.op("IsNaN", self))
+    count = reduced(g, "ReduceSum", g.cast(Value(is_number.name, BOOL)), dim, keepdim)
     return g.op("Div", nansum(g, self, dim, keepdim), count)
 
 
@@ -194,8 +194,8 @@ def with_mean(spread: Rule) -> Rule:
         keepdim: bool = False,
         correction: Operand = None,
     ) -> tuple[Value, Value]:
-        found = spread(g, self, dim, unbiased, keepdim, correction)
-        return found, reduced(g, "ReduceMean", self, dim, keepdim)
+        moments = spread(g, self, dim, unbiased, keepdim, correction)
+        return moments, reduced(g, "ReduceMean", self, dim, keepdim)
 
     return apply
 

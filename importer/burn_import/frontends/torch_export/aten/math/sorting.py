@@ -65,19 +65,19 @@ def topk(
 def kthvalue(
     g: Builder, self: Value, k: int | Value, dim: int = -1, keepdim: bool = False
 ) -> tuple[Value, ...]:
-    place = k - 1 if isinstance(k, int) else g.at(INT64).op("Sub", k, 1)
-    return _ranked(g, self, place, dim, keepdim)
+    rank = k - 1 if isinstance(k, int) else g.at(INT64).op("Sub", k, 1)
+    return _ranked(g, self, rank, dim, keepdim)
 
 
 def _ranked(
-    g: Builder, x: Value, place: int | Value, dim: int, keepdim: bool
+    g: Builder, x: Value, rank: int | Value, dim: int, keepdim: bool
 ) -> tuple[Value, ...]:
     """The element at a place of the order along an axis, and where it was."""
     ordered = sort(g, x, None, dim)
-    index = g.value(place, INT64)
+    index = g.value(rank, INT64)
     if not keepdim:
         return tuple(g.op("Gather", part, index, axis=dim) for part in ordered)
-    index = g.ints(place)
+    index = g.ints(rank)
     return tuple(g.op("Gather", part, index, axis=dim) for part in ordered)
 
 
@@ -104,8 +104,8 @@ def median_of_all(g: Builder, self: Value) -> Value:
     flat = g.op("Reshape", self, [-1])
     of = g.at(INT64)
     last = of.op("Sub", of.op("Size", self), 1)
-    place = of.op("FloorDiv", last, 2, domain="burn")
-    return g.op("Gather", sort(g, Value(flat.name, g.dtype, (0,)))[0], place)
+    rank = of.op("FloorDiv", last, 2, domain="burn")
+    return g.op("Gather", sort(g, Value(flat.name, g.dtype, (0,)))[0], rank)
 
 
 @rule("aten.nanmedian.dim")
@@ -118,13 +118,13 @@ def nanmedian(
     """
     whole = g.at(INT64)
     values, order = sort(g, self, dim=dim)
-    known = whole.cast(g.at(BOOL).op("Not", g.at(BOOL).op("IsNaN", self)))
-    last = whole.op("Sub", whole.op("ReduceSum", known, [dim]), 1)
-    place = whole.op("Max", whole.op("FloorDiv", last, 2, domain="burn"), 0)
-    found = [g.op("GatherElements", x, place, axis=dim) for x in (values, order)]
+    is_number = whole.cast(g.at(BOOL).op("Not", g.at(BOOL).op("IsNaN", self)))
+    last = whole.op("Sub", whole.op("ReduceSum", is_number, [dim]), 1)
+    rank = whole.op("Max", whole.op("FloorDiv", last, 2, domain="burn"), 0)
+    results = [g.op("GatherElements", x, rank, axis=dim) for x in (values, order)]
     if not keepdim:
-        found = [g.op("Squeeze", x, [dim]) for x in found]
-    return found[0], found[1]
+        results = [g.op("Squeeze", x, [dim]) for x in results]
+    return results[0], results[1]
 
 
 @rule("aten.nanmedian.default")
@@ -184,7 +184,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Value | None = None,
 ) -> Value:
-    """How many elements of a row come before a number: those less, or not greater."""
+    """Count the elements of a row before a number: those less, or not greater."""
     if sorter is not None:
         raise UnsupportedModel("searchsorted with a sorter")
     after = right or side == "right"
@@ -218,9 +218,9 @@ def isin(
 ) -> Value:
     a, b = g.common(elements, test_elements)
     each = g.op("Unsqueeze", a, [-1])
-    found = g.op("Equal", each, g.op("Reshape", b, [-1]))
-    made = g.op("Any", found, domain="burn", axes=(-1,))
-    return g.op("Not", made) if invert else made
+    equal = g.op("Equal", each, g.op("Reshape", b, [-1]))
+    is_member = g.op("Any", equal, domain="burn", axes=(-1,))
+    return g.op("Not", is_member) if invert else is_member
 
 
 @rule("aten.isin.Tensor_Scalar")
@@ -232,8 +232,8 @@ def isin_scalar(
     invert: bool = False,
 ) -> Value:
     a, b = g.common(elements, test_element)
-    made = g.op("Equal", a, b)
-    return g.op("Not", made) if invert else made
+    is_member = g.op("Equal", a, b)
+    return g.op("Not", is_member) if invert else is_member
 
 
 @rule("aten._unique2.default")
@@ -244,9 +244,9 @@ def unique(
     return_inverse: bool = False,
     return_counts: bool = False,
 ) -> tuple[Value, Value, Value]:
-    found, _, inverse, counts = g.many("Unique", 4, self)
+    values, _, inverse, counts = g.many("Unique", 4, self)
     shaped = g.op("Reshape", inverse, g.op("Shape", self))
-    return found, shaped, counts
+    return values, shaped, counts
 
 
 @rule("aten.unique_dim.default")
@@ -258,8 +258,8 @@ def unique_dim(
     return_inverse: bool = False,
     return_counts: bool = False,
 ) -> tuple[Value, Value, Value]:
-    found, _, inverse, counts = g.many("Unique", 4, self, axis=dim)
-    return found, inverse, counts
+    values, _, inverse, counts = g.many("Unique", 4, self, axis=dim)
+    return values, inverse, counts
 
 
 def quantile(
@@ -277,30 +277,30 @@ def quantile(
     whole = g.at(INT64)
     count = whole.op("Squeeze", whole.op("Shape", x, start=axis, end=axis + 1), [0])
     last = g.cast(whole.op("Sub", count, 1))
-    place = g.op("Mul", last, g.cast(q))
-    low, high = _around(g, place, interpolation)
+    position = g.op("Mul", last, g.cast(q))
+    low, high = _around(g, position, interpolation)
     ordered = g.op("Sort", x, domain="burn", axis=axis)
     below, above = (
         g.op("Gather", ordered, g.cast(end, INT64), axis=axis) for end in (low, high)
     )
-    part = g.op("Sub", place, low)
+    part = g.op("Sub", position, low)
     if interpolation == "midpoint":
         part = g.cast(0.5)
-    made = g.op("Add", below, g.op("Mul", g.op("Sub", above, below), part))
+    result = g.op("Add", below, g.op("Mul", g.op("Sub", above, below), part))
     if not keepdim:
-        return made
+        return result
     if flat:
-        return g.op("Reshape", made, [1] * self.rank)
-    return g.op("Unsqueeze", made, [axis])
+        return g.op("Reshape", result, [1] * self.rank)
+    return g.op("Unsqueeze", result, [axis])
 
 
-def _around(g: Builder, place: Value, interpolation: str) -> tuple[Value, Value]:
+def _around(g: Builder, position: Value, interpolation: str) -> tuple[Value, Value]:
     """The places before and after a place, as floating numbers."""
     names = {"lower": "Floor", "higher": "Ceil", "nearest": "Round"}
     if interpolation in names:
-        only = g.op(names[interpolation], place)
+        only = g.op(names[interpolation], position)
         return only, only
-    return g.op("Floor", place), g.op("Ceil", place)
+    return g.op("Floor", position), g.op("Ceil", position)
 
 
 rule("aten.quantile.scalar")(quantile)
@@ -331,10 +331,10 @@ def unique_consecutive(
     of = g.at(BOOL)
     changes = of.op("Not", of.op("Equal", later, earlier))
     starts = of.op("Concat", of.constant([True], "bool"), changes, axis=0)
-    place = whole.op("Sub", whole.op("CumSum", whole.cast(starts), g.constant(0)), 1)
+    group = whole.op("Sub", whole.op("CumSum", whole.cast(starts), g.constant(0)), 1)
     first = whole.op("Reshape", whole.op("NonZero", starts), [-1])
     ends = whole.op("Slice", first, [1], [2**63 - 1], [0])
     every = whole.op("Reshape", whole.op("Size", self), [1])
     counts = whole.op("Sub", whole.op("Concat", ends, every, axis=0), first)
-    inverse = whole.op("Reshape", place, whole.op("Shape", self))
+    inverse = whole.op("Reshape", group, whole.op("Shape", self))
     return g.op("Compress", flat, starts, axis=0), inverse, counts

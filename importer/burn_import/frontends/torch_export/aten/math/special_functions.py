@@ -41,9 +41,9 @@ def atan2_out(g: Builder, self: Value, other: Value, out: Value) -> Value:
 @rule("aten.special_xlogy.default")
 def xlogy(g: Builder, self: Operand, other: Operand) -> Value:
     x, y = g.cast(self), g.cast(other)
-    made = g.op("Mul", x, g.op("Log", y))
-    made = g.op("Where", g.op("Equal", x, 0), g.cast(0), made)
-    return g.op("Where", g.op("IsNaN", y), y, made)
+    product = g.op("Mul", x, g.op("Log", y))
+    product = g.op("Where", g.op("Equal", x, 0), g.cast(0), product)
+    return g.op("Where", g.op("IsNaN", y), y, product)
 
 
 @rule("aten.special_xlog1py.default")

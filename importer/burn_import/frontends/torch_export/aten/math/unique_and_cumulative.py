@@ -31,7 +31,7 @@ def summed_at(g: Builder, index: Value, updates: Value, count: int | Value) -> V
 def bincount(
     g: Builder, self: Value, weights: Value | None = None, minlength: int | Value = 0
 ) -> Value:
-    """How often each number occurs, or the sums of the weights that stand with it."""
+    """Count each number, or sum the weights at its positions."""
     of = g.at(INT64)
     index = replace(of.cast(self), dims=None)
     # A number below all others, for what has no elements.
@@ -47,7 +47,7 @@ def bincount(
 def histc(
     g: Builder, self: Value, bins: int = 100, min: float = 0, max: float = 0
 ) -> Value:
-    """How many elements are in each of the parts between two numbers."""
+    """Count the elements in equal bins between two numbers."""
     x = g.op("Reshape", self, [-1])
     low, high = g.cast(min), g.cast(max)
     if min == max:

@@ -42,12 +42,12 @@ def elu(
     if scale != 1 and input_scale == 1:
         return g.op("Selu", self, alpha=float(alpha), gamma=float(scale))
     x = self if input_scale == 1 else g.op("Mul", self, float(input_scale))
-    made = g.op("Elu", x, alpha=float(alpha))
+    result = g.op("Elu", x, alpha=float(alpha))
     if input_scale == 1:
-        return made
+        return result
     is_low = g.at(BOOL).op("Less", self, 0)
-    made = g.op("Where", is_low, made, self)
-    return made if scale == 1 else g.op("Mul", made, float(scale))
+    result = g.op("Where", is_low, result, self)
+    return result if scale == 1 else g.op("Mul", result, float(scale))
 
 
 @rule("aten.selu.default")
@@ -128,13 +128,13 @@ def threshold(g: Builder, self: Value, threshold: Any, value: Operand) -> Value:
 def softplus(g: Builder, self: Value, beta: Any = 1, threshold: Any = 20) -> Value:
     """Smooth up to a threshold; from 20 on, rounding is all there is between."""
     scaled = self if beta == 1 else g.op("Mul", self, float(beta))
-    made = g.op("Softplus", scaled)
+    result = g.op("Softplus", scaled)
     if beta != 1:
-        made = g.op("Div", made, float(beta))
+        result = g.op("Div", result, float(beta))
     if threshold >= 20:
-        return made
+        return result
     is_high = g.at(BOOL).op("Greater", scaled, threshold)
-    return g.op("Where", is_high, self, made)
+    return g.op("Where", is_high, self, result)
 
 
 @rule("aten.log_sigmoid.default")
@@ -165,8 +165,8 @@ def normalised(op_type: str) -> Rule:
     ) -> Value:
         x = g.cast(self)
         if self.rank == 0:
-            made = g.op(op_type, g.op("Unsqueeze", x, [0]), axis=0)
-            return g.op("Squeeze", made, [0])
+            result = g.op(op_type, g.op("Unsqueeze", x, [0]), axis=0)
+            return g.op("Squeeze", result, [0])
         return g.op(op_type, x, axis=dim)
 
     return apply
@@ -183,8 +183,8 @@ rule(
 @rule("aten._safe_softmax.default")
 def safe_softmax(g: Builder, self: Value, dim: int, dtype: Any = None) -> Value:
     """A softmax whose rows of minus infinity alone are zeros."""
-    made = g.op("Softmax", g.cast(self), axis=dim)
-    return g.op("Where", g.at(BOOL).op("IsNaN", made), g.cast(0), made)
+    shares = g.op("Softmax", g.cast(self), axis=dim)
+    return g.op("Where", g.at(BOOL).op("IsNaN", shares), g.cast(0), shares)
 
 
 @rule("aten.dropout.default", is_alias=True)
@@ -214,5 +214,5 @@ def native_dropout(
         mask = g.op("Expand", g.constant(True, "bool"), g.op("Shape", input))
         return input, mask
     operands = (g.constant(p, "float32"), g.constant(True, "bool"))
-    made, mask = g.many("Dropout", 2, input, *operands)
-    return made, mask
+    result, mask = g.many("Dropout", 2, input, *operands)
+    return result, mask

@@ -44,9 +44,9 @@ def attention(
         return lifted(g, operands, attn_mask, attrs, enable_gqa)
     mask = None if attn_mask is None else mask_of_batches(g, attn_mask, query)
     merged = [merge_batches(g, x) for x in operands]
-    made = g.op("Attention", *merged, mask, **attrs)
+    output = g.op("Attention", *merged, mask, **attrs)
     shape = [g.extent(query, axis) for axis in range(query.rank - 1)]
-    return g.op("Reshape", made, g.ints([*shape, g.extent(value, -1)]))
+    return g.op("Reshape", output, g.ints([*shape, g.extent(value, -1)]))
 
 
 def check_ranks(query: Value, key: Value, value: Value, mask: Value | None) -> None:

@@ -15,7 +15,6 @@ from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Val
 from burn_import.frontends.torch_export.registry import RULES, Rule, rule
 from burn_ir import UnsupportedModel
 from burn_ir.derivatives import GRADIENT
-from burn_ir.raw import RawGraph
 
 Mask = Sequence[bool]
 
@@ -27,7 +26,7 @@ def derivative(
     forward: Callable[..., Value],
     others: Sequence[Value] = (),
 ) -> tuple[Value, ...]:
-    """What ``grad``, the gradient of ``forward(*xs, *others)``, is by each of ``xs``.
+    """Return the gradients by ``xs`` for ``grad``, that of ``forward(*xs, *others)``.
 
     ``forward`` writes nodes with the builder that it is given. Their own gradients are
     those that count: no rule says a second time what the derivative of a layer is.
@@ -37,8 +36,7 @@ def derivative(
     first = [formal(g, x, "x") for x in xs]
     rest = [formal(g, x, "given") for x in given]
     result = inner.op("Mul", forward(inner, *first, *rest[1:]), rest[0])
-    types = types_of([*first, *rest])
-    body = RawGraph("body", types, (result.name,), tuple(inner.out.nodes), {})
+    body = inner.out.body(types_of([*first, *rest]), [result.name])
     domain, op_type = GRADIENT
     names = {
         "xs": tuple(x.name for x in first),
@@ -65,22 +63,22 @@ def convolution_backward(
     output_mask: Mask,
 ) -> tuple[Value, ...]:
     """Of the operands that a mask asks for; that of the bias is a sum."""
-    how = (stride, padding, dilation, transposed, output_padding, groups)
+    options = (stride, padding, dilation, transposed, output_padding, groups)
     x, w, b = output_mask
 
     def forward(to: Builder, *operands: Value) -> Value:
         first, second = operands if x else operands[::-1]
-        return convolution(to, first, second, None, *how)
+        return convolution(to, first, second, None, *options)
 
-    made: tuple[Value, ...] = ()
+    gradients: tuple[Value, ...] = ()
     if x or w:
         pair = (input, weight) if x else (weight, input)
         count = 2 if x and w else 1
-        made = derivative(g, grad_output, pair[:count], forward, pair[count:])
+        gradients = derivative(g, grad_output, pair[:count], forward, pair[count:])
     if b:
         axes = [axis for axis in range(grad_output.rank) if axis != 1]
-        made = *made, g.op("ReduceSum", grad_output, axes, keepdims=0)
-    return made
+        gradients = *gradients, g.op("ReduceSum", grad_output, axes, keepdims=0)
+    return gradients
 
 
 @rule("aten.avg_pool2d_backward.default")
@@ -95,11 +93,11 @@ def avg_pool_backward(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Value:
-    how = (padding, ceil_mode, count_include_pad, divisor_override)
+    options = (padding, ceil_mode, count_include_pad, divisor_override)
 
     def forward(to: Builder, x: Value) -> Value:
-        made: Value = avg_pool(2)(to, x, kernel_size, stride, *how)
-        return made
+        pooled: Value = avg_pool(2)(to, x, kernel_size, stride, *options)
+        return pooled
 
     return derivative(g, grad_output, [self], forward)[0]
 
@@ -111,8 +109,8 @@ def adaptive_avg_pool_backward(g: Builder, grad_output: Value, self: Value) -> V
         raise UnsupportedModel("expected windows of a known number")
 
     def forward(to: Builder, x: Value) -> Value:
-        made: Value = adaptive_avg_pool(2)(to, x, sizes)
-        return made
+        pooled: Value = adaptive_avg_pool(2)(to, x, sizes)
+        return pooled
 
     return derivative(g, grad_output, [self], forward)[0]
 
@@ -132,7 +130,7 @@ def max_pool_backward(
     """Each gradient where the maximum was; windows that overlap add up."""
     shape = g.op("Shape", self)
     flat = [0] * (self.rank - 2) + [-1]
-    made = g.op(
+    gradient = g.op(
         "ScatterElements",
         g.op("Reshape", g.op("Expand", g.cast(0), shape), flat),
         g.at(INT64).op("Reshape", indices, flat),
@@ -140,7 +138,7 @@ def max_pool_backward(
         axis=-1,
         reduction="add",
     )
-    return g.op("Reshape", made, shape)
+    return g.op("Reshape", gradient, shape)
 
 
 @rule("aten.embedding_dense_backward.default")
@@ -201,17 +199,17 @@ def layer_norm_backward(
     axes = list(range(input.rank - len(normalized_shape), input.rank))
     outer = list(range(axes[0]))
     scaled = grad if weight is None else of.op("Mul", grad, of.cast(weight))
-    made = [
+    gradients = [
         lambda: centred_gradient(of, scaled, unit, rstd, axes),
         lambda: summed(of, of.op("Mul", grad, unit), outer),
         lambda: summed(of, grad, outer),
     ]
-    return [g.cast(of_) for of_ in asked(made, output_mask)]
+    return [g.cast(of_) for of_ in asked(gradients, output_mask)]
 
 
-def asked(made: Sequence[Callable[[], Value]], mask: Mask) -> list[Value]:
+def asked(makers: Sequence[Callable[[], Value]], mask: Mask) -> list[Value]:
     """The gradients that a mask asks for; only these are written."""
-    return [one() for one, wanted in zip(made, mask, strict=True) if wanted]
+    return [one() for one, wanted in zip(makers, mask, strict=True) if wanted]
 
 
 def summed(g: Builder, x: Value, axes: list[int]) -> Value:
@@ -244,18 +242,18 @@ def group_norm_backward(
         scaled = of.op("Mul", grad, rows)
 
     def of_input() -> Value:
-        made = centred_gradient(of, scaled, unit, scale, [2, 3])
-        return of.op("Reshape", made, of.op("Shape", input))
+        gradient = centred_gradient(of, scaled, unit, scale, [2, 3])
+        return of.op("Reshape", gradient, of.op("Shape", input))
 
     def by_channel(x: Value) -> Value:
         return of.op("Reshape", summed(of, x, [0, 3]), [C])
 
-    made = [
+    gradients = [
         of_input,
         lambda: by_channel(of.op("Mul", grad, unit)),
         lambda: by_channel(grad),
     ]
-    return [g.cast(of_) for of_ in asked(made, output_mask)]
+    return [g.cast(of_) for of_ in asked(gradients, output_mask)]
 
 
 @rule("aten._softmax_backward_data.default")
@@ -263,9 +261,9 @@ def softmax_backward(
     g: Builder, grad_output: Value, output: Value, dim: int, input_dtype: Any
 ) -> Value:
     of = g.at(output.dtype)
-    made = of.op("Mul", grad_output, output)
-    along = of.op("Mul", output, of.op("ReduceSum", made, [dim]))
-    return g.cast(of.op("Sub", made, along))
+    product = of.op("Mul", grad_output, output)
+    along = of.op("Mul", output, of.op("ReduceSum", product, [dim]))
+    return g.cast(of.op("Sub", product, along))
 
 
 @rule("aten._log_softmax_backward_data.default")

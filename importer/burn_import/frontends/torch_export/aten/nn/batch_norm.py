@@ -33,9 +33,9 @@ def by_statistics(
         return g.op("Unsqueeze", of, axes) if axes else of
 
     deviation = g.op("Sqrt", g.op("Add", column(var), float(eps)))
-    made = g.op("Div", g.op("Sub", x, column(mean)), deviation)
-    made = made if weight is None else g.op("Mul", made, column(weight))
-    return made if bias is None else g.op("Add", made, column(bias))
+    result = g.op("Div", g.op("Sub", x, column(mean)), deviation)
+    result = result if weight is None else g.op("Mul", result, column(weight))
+    return result if bias is None else g.op("Add", result, column(bias))
 
 
 @rule("aten.batch_norm.default", writes=STATISTICS)
@@ -59,8 +59,8 @@ def batch_norm(
     moves = training and not _is_stored(g, vectors)
     if moves and running_mean is not None and running_var is not None:
         rest = (weight, bias, running_mean, running_var, True, momentum, eps)
-        made, _, _, *averages = training_step(g, input, *rest)
-        return made, *averages
+        result, _, _, *averages = training_step(g, input, *rest)
+        return result, *averages
     return normalised(g, input, *vectors, momentum, eps)
 
 
@@ -108,8 +108,8 @@ def native_batch_norm(
 ) -> tuple[Value, None, None]:
     if known_channels(input) is None:
         statistics = (running_mean, running_var)
-        made = by_statistics(g, input, *statistics, weight, bias, eps)
-        return made, None, None
+        result = by_statistics(g, input, *statistics, weight, bias, eps)
+        return result, None, None
     operands = (input, weight, bias, running_mean, running_var)
     return normalised(g, *operands, momentum, eps), None, None
 
@@ -130,10 +130,10 @@ def batch_statistics(
     spread = g.op("Var", input, domain="burn", **options)
     scale = g.op("Reciprocal", g.op("Sqrt", g.op("Add", spread, float(eps))))
     if known_channels(input) is None:
-        made = by_statistics(g, input, mean, spread, weight, bias, eps)
+        result = by_statistics(g, input, mean, spread, weight, bias, eps)
     else:
-        made = normalised(g, input, weight, bias, None, None, momentum, eps)
-    return made, mean, scale
+        result = normalised(g, input, weight, bias, None, None, momentum, eps)
+    return result, mean, scale
 
 
 @rule("aten._native_batch_norm_legit_functional.default")
@@ -156,14 +156,14 @@ def training_step(
     """By the statistics of the batch, these, and what is kept after it."""
     if not training:
         kept = (running_mean, running_var)
-        made = normalised(g, input, weight, bias, *kept, momentum, eps)
-        return made, *kept, *kept
-    made, mean, scale = batch_statistics(g, input, weight, bias, True, momentum, eps)
+        result = normalised(g, input, weight, bias, *kept, momentum, eps)
+        return result, *kept, *kept
+    result, mean, scale = batch_statistics(g, input, weight, bias, True, momentum, eps)
     axes = tuple(axis for axis in range(input.rank) if axis != 1)
     spread = g.op("Var", input, domain="burn", axes=axes)
     pairs = ((running_mean, mean), (running_var, spread))
     averages = [averaged(g, *pair, momentum) for pair in pairs]
-    return made, mean, scale, *averages
+    return result, mean, scale, *averages
 
 
 @rule("aten._batch_norm_with_update.default", writes=STATISTICS)
@@ -178,10 +178,10 @@ def with_update(
     momentum: float,
     eps: float,
 ) -> tuple[Value | None, ...]:
-    """As in training, with a place for what only a backend of PyTorch's keeps."""
+    """Normalize as in training; one result is only used by a backend of PyTorch."""
     operands = (input, weight, bias, running_mean, running_var)
-    *made, mean, var = training_step(g, *operands, True, momentum, eps)
-    return *made, None, mean, var
+    *results, mean, var = training_step(g, *operands, True, momentum, eps)
+    return *results, None, mean, var
 
 
 @rule("aten.instance_norm.default", writes=STATISTICS)
@@ -200,7 +200,7 @@ def instance_norm(
         operands = (input, weight, bias, running_mean, running_var)
         return normalised(g, *operands, momentum, eps)
     count = [channels(input)]
-    made = g.op(
+    result = g.op(
         "InstanceNormalization",
         input,
         weight or filled_like(g, count, 1),
@@ -208,17 +208,19 @@ def instance_norm(
         epsilon=float(eps),
     )
     if running_mean is None or running_var is None:
-        return made
+        return result
     axes = tuple(range(2, input.rank))
     means = g.op("ReduceMean", input, list(axes), keepdims=0)
     spreads = g.op("Var", input, domain="burn", axes=axes)
     pairs = ((running_mean, means), (running_var, spreads))
     new = [g.op("ReduceMean", each, [0], keepdims=0) for _, each in pairs]
     olds = [old for old, _ in pairs]
-    return made, *(averaged(g, *pair, momentum) for pair in zip(olds, new, strict=True))
+    return result, *(
+        averaged(g, *pair, momentum) for pair in zip(olds, new, strict=True)
+    )
 
 
 def averaged(g: Builder, old: Value, new: Value, momentum: float) -> Value:
-    """What is kept of a statistic after another batch."""
+    """Return the running average of a statistic after another batch."""
     before = g.op("Mul", old, 1 - float(momentum))
     return g.op("Add", before, g.op("Mul", new, float(momentum)))

@@ -14,14 +14,14 @@ from burn_ir import UnsupportedModel
 Numbers = int | Sequence[int]
 
 
-def several(numbers: Numbers, count: int) -> tuple[int, ...]:
+def as_tuple(numbers: Numbers, count: int) -> tuple[int, ...]:
     """One number for each of ``count`` axes."""
     values = (numbers,) if isinstance(numbers, int) else tuple(numbers)
     return values * count if len(values) == 1 else values
 
 
 def batched(g: Builder, x: Value, rank: int, apply: Callable[[Value], Value]) -> Value:
-    """What ``apply`` makes of ``x``; for a sample alone, of a batch of one."""
+    """Apply ``apply`` to ``x``; a single sample becomes a batch of one."""
     if x.rank == rank:
         return apply(x)
     if x.rank != rank - 1:
@@ -51,9 +51,9 @@ def conv(
 ) -> Value:
     count = weight.rank - 2
     attrs: dict[str, Any] = {
-        "strides": several(stride, count),
-        "pads": pads_of(weight, padding, several(dilation, count)),
-        "dilations": several(dilation, count),
+        "strides": as_tuple(stride, count),
+        "pads": pads_of(weight, padding, as_tuple(dilation, count)),
+        "dilations": as_tuple(dilation, count),
         "group": groups,
     }
     if isinstance(groups, Value):
@@ -75,13 +75,13 @@ def cast_all(g: Builder, *operands: Value | None) -> list[Value | None]:
 def pads_of(
     weight: Value, padding: Numbers | str, dilation: Sequence[int]
 ) -> tuple[int, ...]:
-    """What is added before, then after each axis."""
+    """Return the padding before, then after each axis."""
     count = weight.rank - 2
     if padding == "valid":
         return (0,) * (2 * count)
     if padding != "same":
         assert not isinstance(padding, str)
-        return several(padding, count) * 2
+        return as_tuple(padding, count) * 2
     kernel = (weight.dims or ())[2:]
     if not all(isinstance(size, int) for size in kernel):
         raise UnsupportedModel("expected a kernel of known extents for padding 'same'")
@@ -106,10 +106,10 @@ def conv_transpose(
         raise UnsupportedModel("expected a fixed number of groups, got a computed one")
     count = weight.rank - 2
     attrs: dict[str, Any] = {
-        "strides": several(stride, count),
-        "pads": several(padding, count) * 2,
-        "dilations": several(dilation, count),
-        "output_padding": several(output_padding, count),
+        "strides": as_tuple(stride, count),
+        "pads": as_tuple(padding, count) * 2,
+        "dilations": as_tuple(dilation, count),
+        "output_padding": as_tuple(output_padding, count),
         "group": groups,
     }
     return batched(
@@ -152,10 +152,10 @@ def im2col(
     stride: Numbers = 1,
 ) -> Value:
     attrs: dict[str, Any] = {
-        "kernel_shape": several(kernel_size, 2),
-        "dilations": several(dilation, 2),
-        "pads": several(padding, 2) * 2,
-        "strides": several(stride, 2),
+        "kernel_shape": as_tuple(kernel_size, 2),
+        "dilations": as_tuple(dilation, 2),
+        "pads": as_tuple(padding, 2) * 2,
+        "strides": as_tuple(stride, 2),
     }
     return batched(g, self, 4, lambda x: g.op("Im2Col", x, domain="burn", **attrs))
 
@@ -171,11 +171,11 @@ def col2im(
     stride: Numbers,
 ) -> Value:
     attrs: dict[str, Any] = {
-        "dilations": several(dilation, 2),
-        "pads": several(padding, 2) * 2,
-        "strides": several(stride, 2),
+        "dilations": as_tuple(dilation, 2),
+        "pads": as_tuple(padding, 2) * 2,
+        "strides": as_tuple(stride, 2),
     }
-    kernel = list(several(kernel_size, 2))
+    kernel = list(as_tuple(kernel_size, 2))
     return batched(
         g, self, 3, lambda x: g.op("Col2Im", x, list(output_size), kernel, **attrs)
     )

@@ -39,12 +39,14 @@ def conv_in_groups(
     shape = tuple(inner[1:])
     columns = g.op("Im2Col", images, domain="burn", kernel_shape=shape, **kept)
     parts = g.op("Reshape", columns, [g.extent(x, 0), groups, prod(inner), -1])
-    made = g.op("MatMul", g.op("Reshape", weight, [groups, -1, prod(inner)]), parts)
-    made = g.op("Reshape", made, [g.extent(x, 0), -1, *counts(size, shape, *windows)])
+    result = g.op("MatMul", g.op("Reshape", weight, [groups, -1, prod(inner)]), parts)
+    result = g.op(
+        "Reshape", result, [g.extent(x, 0), -1, *counts(size, shape, *windows)]
+    )
     if bias is None:
-        return made
+        return result
     ones = [1] * len(size)
-    return g.op("Add", made, g.op("Reshape", bias, [-1, *ones]))
+    return g.op("Add", result, g.op("Reshape", bias, [-1, *ones]))
 
 
 def counts(
@@ -54,10 +56,10 @@ def counts(
     pads: Sequence[int],
     dilations: Sequence[int],
 ) -> list[int]:
-    """How many windows there are along each axis."""
-    found = []
+    """Return the number of windows along each axis."""
+    extents = []
     for axis, extent in enumerate(size):
         padded = extent + pads[axis] + pads[axis + len(size)]
         reach = dilations[axis] * (kernel[axis] - 1) + 1
-        found.append((padded - reach) // strides[axis] + 1)
-    return found
+        extents.append((padded - reach) // strides[axis] + 1)
+    return extents

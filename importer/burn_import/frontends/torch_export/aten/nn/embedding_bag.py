@@ -60,9 +60,9 @@ def embedding_bag(
 
 def _largest(g: Builder, rows: Value, bag: Value, shape: Value) -> Value:
     least = g.op("Expand", g.cast(-np.inf), shape)
-    found = g.op("ScatterND", least, bag, rows, reduction="max")
-    empty = g.at(BOOL).op("IsInf", found, detect_positive=0)
-    return g.op("Where", empty, g.cast(0), found)
+    maxima = g.op("ScatterND", least, bag, rows, reduction="max")
+    empty = g.at(BOOL).op("IsInf", maxima, detect_positive=0)
+    return g.op("Where", empty, g.cast(0), maxima)
 
 
 @rule("aten.embedding_bag.padding_idx")

@@ -25,7 +25,7 @@ def ended(g: Builder, x: Value, reduction: int) -> Value:
 
 
 def error(g: Builder, self: Value, target: Value) -> Value:
-    """How far an element is from its target."""
+    """Return the distance of elements from their targets."""
     return g.op("Sub", *g.floats(self, target))
 
 
@@ -77,8 +77,10 @@ def binary_cross_entropy(
     miss = g.op("Max", g.op("Log", g.op("Sub", g.cast(1), self)), -100)
     sure = g.op("Mul", target, hit)
     rest = g.op("Mul", g.op("Sub", g.cast(1), target), miss)
-    made = g.op("Neg", g.op("Add", sure, rest))
-    return ended(g, made if weight is None else g.op("Mul", made, weight), reduction)
+    losses = g.op("Neg", g.op("Add", sure, rest))
+    return ended(
+        g, losses if weight is None else g.op("Mul", losses, weight), reduction
+    )
 
 
 @rule("aten.binary_cross_entropy_with_logits.default")
@@ -95,8 +97,10 @@ def binary_cross_entropy_with_logits(
     if pos_weight is not None:
         more = g.op("Mul", g.op("Sub", pos_weight, 1), target)
         likely = g.op("Mul", g.op("Add", more, 1), likely)
-    made = g.op("Add", wrong, likely)
-    return ended(g, made if weight is None else g.op("Mul", made, weight), reduction)
+    losses = g.op("Add", wrong, likely)
+    return ended(
+        g, losses if weight is None else g.op("Mul", losses, weight), reduction
+    )
 
 
 @rule("aten.kl_div.default")
@@ -108,12 +112,12 @@ def kl_div(
     log_target: bool = False,
 ) -> Value:
     if log_target:
-        made = g.op("Mul", g.op("Exp", target), g.op("Sub", target, self))
-        return ended(g, made, reduction)
+        losses = g.op("Mul", g.op("Exp", target), g.op("Sub", target, self))
+        return ended(g, losses, reduction)
     product = g.op("Mul", target, g.op("Log", target))
     surprise = g.op("Where", g.at(BOOL).op("Equal", target, 0), g.cast(0), product)
-    made = g.op("Sub", surprise, g.op("Mul", target, self))
-    return ended(g, made, reduction)
+    losses = g.op("Sub", surprise, g.op("Mul", target, self))
+    return ended(g, losses, reduction)
 
 
 @rule("aten.soft_margin_loss.default")
@@ -137,11 +141,11 @@ def poisson_nll_loss(
     if full:
         raise UnsupportedModel("poisson_nll_loss with Stirling's approximation")
     if log_input:
-        made = g.op("Sub", g.op("Exp", input), g.op("Mul", target, input))
+        losses = g.op("Sub", g.op("Exp", input), g.op("Mul", target, input))
     else:
         likely = g.op("Log", g.op("Add", input, float(eps)))
-        made = g.op("Sub", input, g.op("Mul", target, likely))
-    return ended(g, made, reduction)
+        losses = g.op("Sub", input, g.op("Mul", target, likely))
+    return ended(g, losses, reduction)
 
 
 @rule("aten.hinge_embedding_loss.default")
@@ -206,8 +210,8 @@ def triplet_margin_loss(
     far = pairwise_distance(g, anchor, negative, p, eps)
     if swap:
         far = g.op("Min", far, pairwise_distance(g, positive, negative, p, eps))
-    made = g.op("Relu", g.op("Add", g.op("Sub", near, far), float(margin)))
-    return ended(g, made, reduction)
+    losses = g.op("Relu", g.op("Add", g.op("Sub", near, far), float(margin)))
+    return ended(g, losses, reduction)
 
 
 def by_class(
@@ -227,8 +231,8 @@ def by_class(
     if x.rank > 1:
         return g.op(op_type, x, target, weight, **options)
     one = g.op("Unsqueeze", x, [0]), g.at(INT64).op("Unsqueeze", target, [0])
-    made = g.op(op_type, *one, weight, **options)
-    return g.op("Squeeze", made, [0]) if reduction == 0 else made
+    result = g.op(op_type, *one, weight, **options)
+    return g.op("Squeeze", result, [0]) if reduction == 0 else result
 
 
 @rule(
@@ -257,15 +261,15 @@ def nll_loss_forward(
     reduction: int,
     ignore_index: int,
 ) -> tuple[Value, Value]:
-    made = nll_loss(g, self, target, weight, reduction, ignore_index)
+    loss = nll_loss(g, self, target, weight, reduction, ignore_index)
     if reduction == 0:
-        return made, g.cast(0.0)
+        return loss, g.cast(0.0)
     counted = g.at(BOOL).op("Not", g.at(BOOL).op("Equal", target, ignore_index))
     each = g.cast(counted)
     if weight is not None:
-        known = g.at(INT64).op("Where", counted, target, g.constant(0))
-        each = g.op("Mul", each, g.op("Gather", weight, known))
-    return made, g.op("ReduceSum", each, keepdims=0)
+        labels = g.at(INT64).op("Where", counted, target, g.constant(0))
+        each = g.op("Mul", each, g.op("Gather", weight, labels))
+    return loss, g.op("ReduceSum", each, keepdims=0)
 
 
 @rule("aten.cross_entropy_loss.default")
@@ -283,17 +287,17 @@ def cross_entropy_loss(
     if target.dtype.kind not in "iu":
         return _by_shares(g, self, target, weight, reduction, label_smoothing)
     rest = (weight, reduction, ignore_index)
-    made = by_class(g, "SoftmaxCrossEntropyLoss", self, target, *rest)
+    loss = by_class(g, "SoftmaxCrossEntropyLoss", self, target, *rest)
     if label_smoothing == 0:
-        return made
+        return loss
     if weight is not None or reduction == 0:
         raise UnsupportedModel("label_smoothing with weights, or without a reduction")
-    return _smoothed(g, made, self, target, reduction, ignore_index, label_smoothing)
+    return _smoothed(g, loss, self, target, reduction, ignore_index, label_smoothing)
 
 
 def _smoothed(
     g: Builder,
-    made: Value,
+    loss: Value,
     x: Value,
     target: Value,
     reduction: int,
@@ -308,7 +312,7 @@ def _smoothed(
     total = g.op("ReduceSum", g.op("Where", counted, each, g.cast(0)), keepdims=0)
     if reduction == MEAN:
         total = g.op("Div", total, g.op("ReduceSum", g.cast(counted), keepdims=0))
-    first = g.op("Mul", made, 1 - float(smoothing))
+    first = g.op("Mul", loss, 1 - float(smoothing))
     return g.op("Add", first, g.op("Mul", total, float(smoothing)))
 
 
@@ -331,5 +335,5 @@ def _by_shares(
         column = list(range(1, x.rank - axis))
         factor = g.op("Unsqueeze", weight, column) if column else weight
         likely = g.op("Mul", likely, factor)
-    made = g.op("ReduceSum", g.op("Mul", share, likely), [axis], keepdims=0)
-    return ended(g, g.op("Neg", made), reduction)
+    losses = g.op("ReduceSum", g.op("Mul", share, likely), [axis], keepdims=0)
+    return ended(g, g.op("Neg", losses), reduction)

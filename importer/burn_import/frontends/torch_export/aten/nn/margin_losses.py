@@ -44,10 +44,10 @@ def multi_margin_loss(
     numbers = g.at(INT64).op("Range", g.constant(0), width, g.constant(1))
     own = g.at(BOOL).op("Equal", numbers, column)
     others = g.op("Where", own, g.cast(0), near)
-    made = g.op("ReduceMean", others, [1], keepdims=0)
+    losses = g.op("ReduceMean", others, [1], keepdims=0)
     if reduction == 0 and self.rank < _ROWS:
-        return g.op("Squeeze", made, [0])
-    return ended(g, made, reduction)
+        return g.op("Squeeze", losses, [0])
+    return ended(g, losses, reduction)
 
 
 @rule("aten.multilabel_margin_loss.default")
@@ -68,10 +68,10 @@ def multilabel_margin_loss(
     near = g.op("Mul", g.op("Max", apart, g.cast(0)), g.op("Unsqueeze", valid, [2]))
     others = g.op("Unsqueeze", g.op("Sub", g.cast(1), own), [1])
     total = g.op("ReduceSum", g.op("Mul", near, others), [1], keepdims=0)
-    made = g.op("ReduceMean", total, [1], keepdims=0)
+    losses = g.op("ReduceMean", total, [1], keepdims=0)
     if reduction == 0 and self.rank < _ROWS:
-        return g.op("Squeeze", made, [0])
-    return ended(g, made, reduction)
+        return g.op("Squeeze", losses, [0])
+    return ended(g, losses, reduction)
 
 
 @rule("aten.embedding_renorm.default")

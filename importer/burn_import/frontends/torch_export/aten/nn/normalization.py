@@ -84,17 +84,17 @@ def fused_rms_norm(
 
 
 def channels(x: Value) -> int:
-    """How many channels there are; weights are made for as many."""
-    found = known_channels(x)
-    if found is None:
+    """Return the number of channels, for which weights are created."""
+    count = known_channels(x)
+    if count is None:
         raise UnsupportedModel("expected a known number of channels")
-    return found
+    return count
 
 
 def known_channels(x: Value) -> int | None:
-    """How many channels there are, if that does not vary."""
-    found = x.dims[1] if x.dims is not None and x.rank > 1 else None
-    return found if isinstance(found, int) else None
+    """Return the number of channels, None if it varies."""
+    extent = x.dims[1] if x.dims is not None and x.rank > 1 else None
+    return extent if isinstance(extent, int) else None
 
 
 @rule("aten.group_norm.default")
@@ -129,12 +129,12 @@ def native_group_norm(
     group: int,
     eps: float,
 ) -> tuple[Value, Value, Value]:
-    made = group_norm(g, input, group, weight, bias, eps)
+    result = group_norm(g, input, group, weight, bias, eps)
     rows = g.op("Reshape", input, [N, group, -1])
     mean = g.op("ReduceMean", rows, [2], keepdims=0)
     spread = g.op("Var", rows, domain="burn", axes=(2,), correction=0)
     scale = g.op("Sqrt", g.op("Add", spread, float(eps)))
-    return made, mean, g.op("Reciprocal", scale)
+    return result, mean, g.op("Reciprocal", scale)
 
 
 @rule("aten._weight_norm.default")

@@ -37,7 +37,7 @@ def turned(g: Builder, x: Value) -> Value:
 
 
 def inside(g: Builder, of: Packed) -> Value:
-    """Which steps of a padded sequence are its own: bools [time, batch]."""
+    """Return a mask of the steps that are no padding: bools [time, batch]."""
     time = g.at(INT64).op("Unsqueeze", places(g, g.extent(of.padded, 0)), [1])
     return g.at(BOOL).op("Less", time, of.lengths)
 
@@ -104,15 +104,15 @@ def pad_packed_sequence(
     else:
         end = g.ints(total_length)
     mask = g.at(BOOL).op("Unsqueeze", inside(g, of), [2])
-    made = g.op("Where", mask, of.padded, g.cast(padding_value))
+    sequence = g.op("Where", mask, of.padded, g.cast(padding_value))
     extent = g.extent(of.padded, 0)
     if isinstance(total_length, int) and total_length > 0 and extent != total_length:
         whole = g.at(INT64)  # fewer than no steps are taken away
         gap = whole.op("Sub", total_length, extent)
-        made = g.op("Pad", made, g.ints([0, gap]), g.cast(padding_value), [0])
+        sequence = g.op("Pad", sequence, g.ints([0, gap]), g.cast(padding_value), [0])
     else:
-        made = g.op("Slice", made, [0], end, [0])
-    return turned(g, made) if batch_first else made, of.lengths
+        sequence = g.op("Slice", sequence, [0], end, [0])
+    return turned(g, sequence) if batch_first else sequence, of.lengths
 
 
 def layers(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from burn_import.frontends.torch_export.aten.nn.conv import Numbers, batched, several
+from burn_import.frontends.torch_export.aten.nn.conv import Numbers, as_tuple, batched
 from burn_import.frontends.torch_export.builder import INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import Rule, rule
 from burn_ir import UnsupportedModel
@@ -21,12 +21,12 @@ def windows(
     ceil_mode: bool,
 ) -> dict[str, Any]:
     """The attributes of windows over ``count`` axes."""
-    kernel = several(kernel_size, count)
+    kernel = as_tuple(kernel_size, count)
     has_stride = isinstance(stride, int) or len(stride) > 0
     return {
         "kernel_shape": kernel,
-        "strides": several(stride, count) if has_stride else kernel,
-        "pads": several(padding, count) * 2,
+        "strides": as_tuple(stride, count) if has_stride else kernel,
+        "pads": as_tuple(padding, count) * 2,
         "ceil_mode": int(ceil_mode) or None,
     }
 
@@ -41,8 +41,8 @@ def max_pools(count: int) -> tuple[Rule, Rule]:
         dilation: Numbers,
         ceil_mode: bool,
     ) -> dict[str, Any]:
-        found = windows(count, kernel_size, stride, padding, ceil_mode)
-        return {**found, "dilations": several(dilation, count)}
+        attrs = windows(count, kernel_size, stride, padding, ceil_mode)
+        return {**attrs, "dilations": as_tuple(dilation, count)}
 
     def plain(
         g: Builder,
@@ -81,8 +81,8 @@ def in_plane(g: Builder, places: Value, x: Value, count: int) -> Value:
     """Places counted within each plane instead of over all of the tensor."""
     whole = g.at(INT64)
     extents = [g.extent(x, axis) for axis in range(-count, 0)]
-    known = [extent for extent in extents if isinstance(extent, int)]
-    size: int | Value = prod(known)
+    fixed = [extent for extent in extents if isinstance(extent, int)]
+    size: int | Value = prod(fixed)
     for extent in extents:
         if isinstance(extent, Value):
             size = whole.op("Mul", extent, size)
@@ -112,15 +112,15 @@ def avg_pool(count: int) -> Rule:
         counted = int(count_include_pad or divisor_override is not None)
         if divisor_override is not None and ceil_mode:
             raise UnsupportedModel("expected ceil_mode or divisor_override, got both")
-        found = batched(
+        pooled = batched(
             g,
             self,
             count + 2,
             lambda x: g.op("AveragePool", x, count_include_pad=counted, **attrs),
         )
         if divisor_override is None:
-            return found
-        return g.op("Mul", found, prod(attrs["kernel_shape"]) / divisor_override)
+            return pooled
+        return g.op("Mul", pooled, prod(attrs["kernel_shape"]) / divisor_override)
 
     return apply
 
@@ -133,7 +133,7 @@ def adaptive_avg_pool(count: int) -> Rule:
     """The rule of means of as many windows as the result has elements."""
 
     def apply(g: Builder, self: Value, output_size: Numbers) -> Value:
-        sizes = several(output_size, count)
+        sizes = as_tuple(output_size, count)
         if any(isinstance(size, Value) for size in sizes):
             raise UnsupportedModel("expected windows of a known number")
         if all(size == 1 for size in sizes):
@@ -161,20 +161,20 @@ def adaptive_max_pool(count: int) -> Rule:
     def apply(
         g: Builder, self: Value, output_size: Numbers
     ) -> tuple[Value, Value | None]:
-        sizes = several(output_size, count)
+        sizes = as_tuple(output_size, count)
         axes = range(self.rank - count, self.rank)
         extents = [g.extent(self, axis) for axis in axes]
-        known = [extent for extent in extents if isinstance(extent, int)]
-        if len(known) != count:
+        fixed = [extent for extent in extents if isinstance(extent, int)]
+        if len(fixed) != count:
             return _over_all(g, self, sizes)
-        if all(e % s == 0 for e, s in zip(known, sizes, strict=True)):
-            kernel = tuple(e // s for e, s in zip(known, sizes, strict=True))
-            made: tuple[Value, Value] = max_pools(count)[1](g, self, kernel)
-            return made
-        found = self
-        for axis, extent, size in zip(axes, known, sizes, strict=True):
-            found = _pooled(g, found, axis, extent, size)
-        return found, None
+        if all(e % s == 0 for e, s in zip(fixed, sizes, strict=True)):
+            kernel = tuple(e // s for e, s in zip(fixed, sizes, strict=True))
+            maxima: tuple[Value, Value] = max_pools(count)[1](g, self, kernel)
+            return maxima
+        pooled = self
+        for axis, extent, size in zip(axes, fixed, sizes, strict=True):
+            pooled = _pooled(g, pooled, axis, extent, size)
+        return pooled, None
 
     return apply
 
@@ -197,8 +197,8 @@ def _over_all(g: Builder, x: Value, sizes: Sequence[int]) -> tuple[Value, Value]
 def _pooled(g: Builder, x: Value, axis: int, extent: int, size: int) -> Value:
     """The maxima of windows along one axis."""
     parts = []
-    for place in range(size):
-        start, end = place * extent // size, -(-(place + 1) * extent // size)
+    for index in range(size):
+        start, end = index * extent // size, -(-(index + 1) * extent // size)
         part = g.op("Slice", x, [start], [end], [axis])
         parts.append(g.op("ReduceMax", part, [axis]))
     return parts[0] if len(parts) == 1 else g.op("Concat", *parts, axis=axis)
@@ -222,11 +222,11 @@ def max_unpool(
     lead = [g.extent(self, axis) for axis in range(self.rank - count)]
     flat = [0] * len(lead) + [-1]
     zeros = g.op("Expand", g.cast(0), [*lead, *output_size])
-    made = g.op(
+    result = g.op(
         "ScatterElements",
         g.op("Reshape", zeros, flat),
         g.op("Reshape", indices, flat),
         g.op("Reshape", self, flat),
         axis=-1,
     )
-    return g.op("Reshape", made, [*lead, *output_size])
+    return g.op("Reshape", result, [*lead, *output_size])

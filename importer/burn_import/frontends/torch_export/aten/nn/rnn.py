@@ -24,7 +24,7 @@ class Kind:
 
     @property
     def states(self) -> int:
-        """How many states it carries."""
+        """Number of states."""
         return 2 if self.op_type == "LSTM" else 1
 
 
@@ -104,9 +104,9 @@ class Stack:
             x = g.op("Transpose", x, perm=(1, 0, 2))
         last: list[list[Value]] = [[] for _ in states]
         for layer in range(self.layers):
-            found = self.layer(layer, x, states)
-            x = self.joined(found[0])
-            for kept, state in zip(last, found[1:], strict=True):
+            outputs = self.layer(layer, x, states)
+            x = self.joined(outputs[0])
+            for kept, state in zip(last, outputs[1:], strict=True):
                 kept.append(state)
         if batch_first:
             x = g.op("Transpose", x, perm=(1, 0, 2))
@@ -226,7 +226,7 @@ class Stack:
     def ordered(self, array: Array) -> Array:
         """The gates of ``array``, the rows of its first axis, in ONNX's order."""
         parts = np.split(array, len(self.kind.gates))
-        return np.concatenate([parts[place] for place in self.kind.gates])
+        return np.concatenate([parts[gate] for gate in self.kind.gates])
 
 
 _RANK = 3
@@ -249,8 +249,8 @@ def cell(op_type: str, states: int, **options: str) -> None:
         first = [hx] if isinstance(hx, Value) else hx
         operands = [input, *first, w_ih, w_hh, *(() if b_ih is None else (b_ih, b_hh))]
         kept = {k: v for k, v in options.items() if v != "tanh"}
-        made = g.many(op_type, states, *operands, domain="burn", **kept)
-        return made[0] if states == 1 else made
+        results = g.many(op_type, states, *operands, domain="burn", **kept)
+        return results[0] if states == 1 else results
 
     rule(f"aten.{kind}_cell.default")(apply)
 

@@ -44,11 +44,11 @@ def native_multi_head_attention(
         for x in parts
     ]
     if mask is None and not need_weights:
-        made, weights = g.op("Attention", *heads), None
+        output, weights = g.op("Attention", *heads), None
     else:
         hidden = None if mask is None else spread_mask(g, mask, mask_type)
-        made, weights = explicit(g, heads, embed_dim // num_head, hidden)
-    joined = g.op("Reshape", g.op("Transpose", made, perm=(0, 2, 1, 3)), [0, 0, -1])
+        output, weights = explicit(g, heads, embed_dim // num_head, hidden)
+    joined = g.op("Reshape", g.op("Transpose", output, perm=(0, 2, 1, 3)), [0, 0, -1])
     out = linear(g, joined, proj_weight, proj_bias)
     if weights is None or not need_weights:
         return out, None
@@ -73,7 +73,7 @@ def projected(
 
 
 def spread_mask(g: Builder, mask: Value, kind: int | None) -> Value:
-    """Where scores [batch, heads, rows, columns] are hidden, as bools."""
+    """Return the mask of hidden scores, bools [batch, heads, rows, columns]."""
     hidden = truth(g.at(BOOL), mask)
     if kind == _PADDED_KEYS:
         return g.at(BOOL).op("Unsqueeze", hidden, [1, 2])

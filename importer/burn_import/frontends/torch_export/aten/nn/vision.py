@@ -74,9 +74,9 @@ def ps_roi_align(
     sizes = fixed(pooled_height), fixed(pooled_width)
     bins = sizes[0] * sizes[1]
     rest = spatial_scale, *sizes, sampling_ratio, True
-    found = roi_align(g, input, rois, *rest)
-    square = g.op("Reshape", found, [0, -1, bins * bins])
-    own = g.constant([place * (bins + 1) for place in range(bins)])
+    pooled = roi_align(g, input, rois, *rest)
+    square = g.op("Reshape", pooled, [0, -1, bins * bins])
+    own = g.constant([number * (bins + 1) for number in range(bins)])
     return g.op("Reshape", g.op("Gather", square, own, axis=2), [0, 0, *sizes]), None
 
 
@@ -92,8 +92,8 @@ def roi_pool(
     """The largest elements in the bins of regions."""
     sizes = fixed(pooled_height), fixed(pooled_width)
     scale = float(spatial_scale)
-    made = g.op("MaxRoiPool", input, rois, pooled_shape=sizes, spatial_scale=scale)
-    return made, None
+    pooled = g.op("MaxRoiPool", input, rois, pooled_shape=sizes, spatial_scale=scale)
+    return pooled, None
 
 
 @rule("torchvision.deform_conv2d.default")

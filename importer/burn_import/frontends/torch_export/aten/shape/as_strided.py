@@ -20,7 +20,7 @@ Sizes = Sequence[int | Value]
 
 
 def layout_of(x: Value) -> Layout:
-    """Where the elements of ``x`` lie.
+    """Return the memory layout of ``x``.
 
     Raises:
         UnsupportedModel: the program does not say so.
@@ -42,11 +42,11 @@ def stored_places(
     layout = layout_of(x)
     start = layout.offset if offset is None else offset
     numbers = [n for n in (*size, *stride, start) if isinstance(n, int)]
-    known, count = layout.places(), len(size)
-    if known is not None and len(numbers) == 2 * count + 1:
+    stored, count = layout.places(), len(size)
+    if stored is not None and len(numbers) == 2 * count + 1:
         wanted = spread(numbers[:count], numbers[count:-1], numbers[-1])
         if wanted is not None:
-            return g.constant(_looked_up(known, wanted))
+            return g.constant(_looked_up(stored, wanted))
     if not layout.is_ordered or not isinstance(layout.offset, int):
         raise UnsupportedModel(
             f"expected elements in their order in memory, got strides "
@@ -57,12 +57,12 @@ def stored_places(
     return _computed(g, size, stride, _less(g, start, layout.offset))
 
 
-def _looked_up(known: Array, wanted: Array) -> Array:
-    """Which elements of those that lie at ``known`` lie at ``wanted``."""
-    flat = known.reshape(-1)
+def _looked_up(stored: Array, wanted: Array) -> Array:
+    """Return the indices of the positions ``wanted`` among those in ``stored``."""
+    flat = stored.reshape(-1)
     order = np.argsort(flat, kind="stable")
-    found = np.searchsorted(flat[order], wanted)
-    index = order[np.minimum(found, flat.size - 1)] if flat.size else found
+    positions = np.searchsorted(flat[order], wanted)
+    index = order[np.minimum(positions, flat.size - 1)] if flat.size else positions
     if wanted.size and (not flat.size or (flat[index] != wanted).any()):
         raise UnsupportedModel(
             "expected elements of the tensor, got memory that is not part of it"
@@ -98,7 +98,7 @@ def as_strided(
     stride: Sizes,
     storage_offset: int | Value | None = None,
 ) -> Value:
-    """What lies at some places; axes that stay as they are stay axes."""
+    """Gather the elements at some positions in memory; unchanged axes remain."""
     kept = _kept(g, self, stride) if storage_offset in (None, 0) else 0
     if kept:
         layout = layout_of(self)
@@ -112,7 +112,7 @@ def as_strided(
 
 
 def _kept(g: Builder, x: Value, stride: Sizes) -> int:
-    """How many axes in front are the same in the result, which has others too.
+    """Return the number of leading axes that the result keeps.
 
     What lies behind them has to end before the next of their elements starts.
     """
@@ -128,7 +128,7 @@ def _kept(g: Builder, x: Value, stride: Sizes) -> int:
 
 
 def _fits(dims: Sequence[Dim], stride: Sizes, step: Dim) -> bool:
-    """Whether what lies at places and strides ends within a step."""
+    """Return whether what lies at places and strides ends within a step."""
     last = 0
     for extent, by in zip(dims, stride, strict=True):
         if not isinstance(extent, int) or not isinstance(by, int):
@@ -148,14 +148,14 @@ def as_strided_scatter(
 ) -> Value:
     """``self`` with other elements at some places of its memory."""
     index = stored_places(g, self, size, stride, storage_offset)
-    made = g.op(
+    result = g.op(
         "ScatterElements",
         g.op("Reshape", self, [-1]),
         g.at(INT64).op("Reshape", index, [-1]),
         g.op("Reshape", g.cast(src), [-1]),
         axis=0,
     )
-    return g.op("Reshape", made, g.op("Shape", self))
+    return g.op("Reshape", result, g.op("Shape", self))
 
 
 @rule("aten.resize.default")
@@ -170,10 +170,12 @@ def resize(g: Builder, self: Value, size: Sizes) -> Value:
     dims = self.dims or ()
     numbers = [n for n in (*dims, *size) if isinstance(n, int)]
     if len(numbers) == len(dims) + len(size):
-        known, wanted = (prod(n) for n in (numbers[: len(dims)], numbers[len(dims) :]))
-        if known == wanted:
+        products, wanted = (
+            prod(n) for n in (numbers[: len(dims)], numbers[len(dims) :])
+        )
+        if products == wanted:
             return g.op("Reshape", self, list(size))
-        if known > wanted:
+        if products > wanted:
             return g.op("Reshape", g.op("Slice", flat, [0], [wanted]), list(size))
     more = g.at(INT64).op("Max", g.at(INT64).op("Sub", total, count), 0)
     end = g.at(INT64).op("Unsqueeze", more, [0])
@@ -192,7 +194,7 @@ def resize_as(g: Builder, self: Value, the_template: Value) -> Value:
 
 @rule("aten.sym_stride.int")
 def sym_stride(g: Builder, self: Value, dim: int) -> int | Value:
-    """How far the elements of an axis are apart in memory."""
+    """Return the stride of an axis in elements."""
     layout, axis = layout_of(self), self.axis(dim)
     stride = layout.strides[axis]
     if isinstance(stride, int):
@@ -205,7 +207,7 @@ def sym_stride(g: Builder, self: Value, dim: int) -> int | Value:
 
 @rule("aten.sym_storage_offset.default")
 def sym_storage_offset(g: Builder, self: Value) -> int:
-    """Where in its memory the first element is."""
+    """Return the offset of the first element in its memory."""
     offset = layout_of(self).offset
     if not isinstance(offset, int):
         raise UnsupportedModel(f"expected an offset that is known, got {offset}")
@@ -214,5 +216,5 @@ def sym_storage_offset(g: Builder, self: Value) -> int:
 
 @rule("aten.sym_is_contiguous.default", "aten.is_contiguous.default")
 def is_contiguous(g: Builder, self: Value) -> bool:
-    """Whether the elements lie in memory in their order."""
+    """Return whether the elements lie in memory in their order."""
     return layout_of(self).is_ordered

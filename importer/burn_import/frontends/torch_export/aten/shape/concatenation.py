@@ -89,8 +89,8 @@ def column_stack(g: Builder, tensors: Sequence[Value]) -> Value:
     parts = []
     for x in tensors:
         axes: Sequence[int] = ((0, 1), (1,), ())[min(x.rank, 2)]
-        made = g.op("Unsqueeze", x, axes) if axes else x
-        parts.append(replace(made, dtype=x.dtype))
+        column = g.op("Unsqueeze", x, axes) if axes else x
+        parts.append(replace(column, dtype=x.dtype))
     return cat(g, parts, 1)
 
 
@@ -103,8 +103,8 @@ def block_diag(g: Builder, tensors: Sequence[Value]) -> Value:
         raise UnsupportedModel("expected blocks of known extents")
     counts = [int(str(width)) for width in widths]
     rows = []
-    for place, block in enumerate(blocks):
-        pads = [0, sum(counts[:place]), 0, sum(counts[place + 1 :])]
+    for index, block in enumerate(blocks):
+        pads = [0, sum(counts[:index]), 0, sum(counts[index + 1 :])]
         rows.append(g.op("Pad", g.cast(block), pads))
     return rows[0] if len(rows) == 1 else g.op("Concat", *rows, axis=0)
 
@@ -180,9 +180,9 @@ def repeat_interleave(
     once = g.op("Unsqueeze", self, [axis + 1])
     counts: list[int | Value] = [1] * (self.rank + 1)
     counts[axis + 1] = repeats
-    several = g.op("Tile", once, counts)
+    tiled = g.op("Tile", once, counts)
     sizes = [g.extent(self, a) for a in range(self.rank)]
-    return g.op("Reshape", several, [*sizes[:axis], -1, *sizes[axis + 1 :]])
+    return g.op("Reshape", tiled, [*sizes[:axis], -1, *sizes[axis + 1 :]])
 
 
 @rule("aten.repeat_interleave.Tensor")
@@ -262,10 +262,10 @@ def halved(back: int) -> Rule:
     def apply(g: Builder, self: Value, dim: Sequence[int] | None = None) -> Value:
         axes = list(dim) if dim else list(range(self.rank))
         extents = [g.extent(self, axis) for axis in axes]
-        known = [extent for extent in extents if isinstance(extent, int)]
-        if len(known) != len(extents):
+        fixed = [extent for extent in extents if isinstance(extent, int)]
+        if len(fixed) != len(extents):
             raise UnsupportedModel("expected known extents to shift by half of them")
-        return roll(g, self, [(extent + back) // 2 for extent in known], axes)
+        return roll(g, self, [(extent + back) // 2 for extent in fixed], axes)
 
     return apply
 
@@ -283,12 +283,12 @@ def meshgrid(
     if indexing == "xy" and count > 1:
         order[:2] = [1, 0]
     sizes = [g.extent(x, 0) if x.rank else 1 for x in tensors]
-    shape = [sizes[place] for place in order]
-    found = []
-    for place, x in enumerate(tensors):
-        column = [-1 if order[axis] == place else 1 for axis in range(count)]
-        found.append(g.op("Expand", g.op("Reshape", x, column), shape))
-    return found
+    shape = [sizes[index] for index in order]
+    grids = []
+    for index, x in enumerate(tensors):
+        column = [-1 if order[axis] == index else 1 for axis in range(count)]
+        grids.append(g.op("Expand", g.op("Reshape", x, column), shape))
+    return grids
 
 
 @rule("aten.cartesian_prod.default")

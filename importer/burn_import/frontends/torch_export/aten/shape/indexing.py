@@ -57,8 +57,8 @@ def shortened(g: Builder, x: Value, like: Value, dim: int | None = None) -> Valu
     if not axes:
         return x
     ends = [g.extent(like, axis) for axis in axes]
-    made = g.at(x.dtype).op("Slice", x, [0] * len(axes), ends, axes)
-    return replace(made, dims=None)
+    part = g.at(x.dtype).op("Slice", x, [0] * len(axes), ends, axes)
+    return replace(part, dims=None)
 
 
 def _same(x: Value, like: Value, axis: int) -> bool:
@@ -80,9 +80,9 @@ def take_along_dim(
         return g.op("GatherElements", flat, g.op("Reshape", indices, [-1]))
     axis = self.axis(dim)
     x, index = self, indices
-    for place in range(self.rank):
-        if place != axis and not _same(self, indices, place):
-            x, index = _stretched(g, x, index, place)
+    for other in range(self.rank):
+        if other != axis and not _same(self, indices, other):
+            x, index = _stretched(g, x, index, other)
     return g.op("GatherElements", x, index, axis=axis)
 
 
@@ -93,12 +93,12 @@ def _stretched(g: Builder, x: Value, index: Value, axis: int) -> tuple[Value, Va
         shape = [1] * x.rank
         wide: list[int | Value] = list(shape)
         wide[axis] = g.extent(index, axis)
-        made = g.at(x.dtype).op("Expand", x, wide)
-        return replace(made, dims=x.dims), index
+        expanded = g.at(x.dtype).op("Expand", x, wide)
+        return replace(expanded, dims=x.dims), index
     counts: list[int | Value] = [1] * index.rank
     counts[axis] = g.extent(x, axis)
-    made = g.at(INT64).op("Expand", index, counts)
-    return x, replace(made, dims=index.dims)
+    expanded = g.at(INT64).op("Expand", index, counts)
+    return x, replace(expanded, dims=index.dims)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Places:
         return [*self.axes, *(a for a in range(rank) if a not in self.axes)]
 
     def result_order(self, rank: int) -> list[int]:
-        """Where each axis of the result is, if the new ones are in front."""
+        """Return the permutation of axes of a result whose new axes are in front."""
         left = rank - len(self.axes)
         if self.front:
             return list(range(self.rank + left))
@@ -137,7 +137,7 @@ class Places:
 def chosen(g: Builder, x: Value, indices: Sequence[Value | None]) -> Places:
     """The indices of a call, masks as the places where they are true."""
     axes: list[int] = []
-    found: list[Value] = []
+    parts: list[Value] = []
     axis = 0
     for index in indices:
         if index is None:
@@ -147,14 +147,14 @@ def chosen(g: Builder, x: Value, indices: Sequence[Value | None]) -> Places:
             rows = whole.op("NonZero", g.cast(index, BOOL))
             for row in range(index.rank):
                 line = whole.op("Gather", rows, whole.value(row), axis=0)
-                found.append(replace(line, dims=(-1,)))
+                parts.append(replace(line, dims=(-1,)))
                 axes.append(axis)
                 axis += 1
         else:
-            found.append(g.cast(index, INT64))
+            parts.append(g.cast(index, INT64))
             axes.append(axis)
             axis += 1
-    return Places(tuple(axes), tuple(found), max((i.rank for i in found), default=0))
+    return Places(tuple(axes), tuple(parts), max((i.rank for i in parts), default=0))
 
 
 def together(g: Builder, index: Sequence[Value]) -> Value:
@@ -187,8 +187,8 @@ def index(g: Builder, self: Value, indices: Sequence[Value | None]) -> Value:
     if len(at.index) == 1:
         return g.op("Gather", self, at.index[0], axis=at.axes[0])
     x = turned(g, self, at.order(self.rank))
-    found = g.op("GatherND", x, together(g, at.index))
-    return turned(g, found, at.result_order(self.rank))
+    items = g.op("GatherND", x, together(g, at.index))
+    return turned(g, items, at.result_order(self.rank))
 
 
 def _masked(g: Builder, x: Value, mask: Value, axis: int) -> Value:

@@ -71,14 +71,14 @@ def scatter(
     reduce: str | None = None,
 ) -> Value:
     updates = value if src is None else src
-    how = None if reduce is None else _reduction(reduce)
-    return scattered(g, self, dim, index, updates, how)
+    reduction = None if reduce is None else _reduction(reduce)
+    return scattered(g, self, dim, index, updates, reduction)
 
 
 def _reduction(name: str) -> str:
     if name not in REDUCTIONS:
-        known = ", ".join((*REDUCTIONS, "mean"))
-        raise UnsupportedModel(f"expected a reduction among {known}, got {name!r}")
+        names = ", ".join((*REDUCTIONS, "mean"))
+        raise UnsupportedModel(f"expected a reduction among {names}, got {name!r}")
     return REDUCTIONS[name]
 
 
@@ -98,11 +98,11 @@ def scatter_reduce(
     include_self: bool = True,
 ) -> Value:
     base = self
-    how = _reduction("sum" if reduce == "mean" else reduce)
+    mode = _reduction("sum" if reduce == "mean" else reduce)
     if not include_self:
-        start = scattered(g, self, dim, index, _neutral(g, how))
+        start = scattered(g, self, dim, index, _neutral(g, mode))
         base = replace(start, dims=self.dims)
-    total = scattered(g, base, dim, index, src, how)
+    total = scattered(g, base, dim, index, src, mode)
     if reduce != "mean":
         return total
     first = g.op("Expand", g.cast(1), g.op("Shape", self))
@@ -116,14 +116,14 @@ def scatter_reduce(
     return g.op("Div", total, count)
 
 
-def _neutral(g: Builder, how: str) -> int | float:
+def _neutral(g: Builder, mode: str) -> int | float:
     """The number that a reduction starts from where it leaves out what was there."""
-    if how in ("add", "mul"):
-        return int(how == "mul")
+    if mode in ("add", "mul"):
+        return int(mode == "mul")
     if kind_of(g.dtype) == kind_of(FLOAT32):
-        return -np.inf if how == "max" else np.inf
+        return -np.inf if mode == "max" else np.inf
     info = np.iinfo(g.dtype)
-    return int(info.min if how == "max" else info.max)
+    return int(info.min if mode == "max" else info.max)
 
 
 @rule("aten.index_add.default")
@@ -186,8 +186,8 @@ def select_scatter(
     if isinstance(index, int):
         end = index + 1 or END
         return slice_scatter(g, self, slice_, dim, index, end)
-    place = replace(g.at(INT64).op("Reshape", index, [1]), dims=(1,))
-    return placed(g, self, dim, place, slice_)
+    position = replace(g.at(INT64).op("Reshape", index, [1]), dims=(1,))
+    return placed(g, self, dim, position, slice_)
 
 
 @rule("aten.slice_scatter.default")
@@ -240,9 +240,9 @@ def index_put(
     shape = g.at(INT64).op("Concat", new, rest, axis=0)
     updates = _laid_out(g, values, at.result_order(self.rank), shape)
     reduction = "add" if accumulate else None
-    made = g.op("ScatterND", front, index, updates, reduction=reduction)
-    made = replace(made, dims=front.dims)
-    return turned(g, made, [order.index(axis) for axis in range(self.rank)])
+    result = g.op("ScatterND", front, index, updates, reduction=reduction)
+    result = replace(result, dims=front.dims)
+    return turned(g, result, [order.index(axis) for axis in range(self.rank)])
 
 
 def _laid_out(g: Builder, values: Value, order: list[int], shape: Value) -> Value:
@@ -276,9 +276,9 @@ def masked_scatter(g: Builder, self: Value, mask: Value, source: Value) -> Value
         where = g.at(BOOL).op("Expand", mask, g.op("Shape", self))
     flat = whole.op("Reshape", whole.cast(replace(where, dims=None)), [-1])
     count = whole.op("CumSum", flat, whole.constant(0))
-    place = whole.op("Max", whole.op("Sub", count, 1), 0)
+    position = whole.op("Max", whole.op("Sub", count, 1), 0)
     unused = g.constant([0], source.dtype)
     elements = g.op("Concat", g.op("Reshape", source, [-1]), unused, axis=0)
-    found = g.op("Gather", elements, place)
-    shaped = g.op("Reshape", found, g.op("Shape", self))
+    items = g.op("Gather", elements, position)
+    shaped = g.op("Reshape", items, g.op("Shape", self))
     return g.op("Where", where, shaped, self)

@@ -53,7 +53,7 @@ def select(g: Builder, self: Value, dim: int, index: int | Value) -> Value:
 @rule("aten.unbind.int", "aten.unbind_copy.int", views=True)
 def unbind(g: Builder, self: Value, dim: int = 0) -> Sequence[Value]:
     numbers = range(len(g.results))
-    return [g.op("Gather", self, g.constant(place), axis=dim) for place in numbers]
+    return [g.op("Gather", self, g.constant(index), axis=dim) for index in numbers]
 
 
 def divided(g: Builder, x: Value, sizes: Sizes, dim: int) -> Sequence[Value]:
@@ -75,9 +75,9 @@ def as_typed(g: Builder, x: Value, dim: int) -> Sequence[Value] | None:
 def split(
     g: Builder, self: Value, split_size: int | Value, dim: int = 0
 ) -> Sequence[Value]:
-    found = as_typed(g, self, dim)
-    if found is not None:
-        return found
+    values = as_typed(g, self, dim)
+    if values is not None:
+        return values
     sizes = [*([split_size] * (len(g.results) - 1)), _rest(g, self, split_size, dim)]
     return divided(g, self, sizes, dim)
 
@@ -104,9 +104,9 @@ def split_with_sizes(
 
 @rule("aten.chunk.default", "aten.unsafe_chunk.default", views=True)
 def chunk(g: Builder, self: Value, chunks: int, dim: int = 0) -> Sequence[Value]:
-    found = as_typed(g, self, dim)
-    if found is not None:
-        return found
+    values = as_typed(g, self, dim)
+    if values is not None:
+        return values
     count = len(g.results)
     return g.many("Split", count, self, axis=dim, num_outputs=count)
 
@@ -124,9 +124,9 @@ def tensor_split(
 ) -> Sequence[Value]:
     """Parts that end at places, or of extents that differ by one at most."""
     axis = _parted(self, g) if dim is None else dim
-    found = as_typed(g, self, axis)
-    if found is not None:
-        return found
+    values = as_typed(g, self, axis)
+    if values is not None:
+        return values
     ends = [0, *indices, END]
     pairs = zip(ends[:-1], ends[1:], strict=True)
     return [slice_(g, self, axis, start, end) for start, end in pairs]
@@ -144,8 +144,8 @@ def places(g: Builder, count: int | Value, step: int = 1) -> Value:
     whole = g.at(INT64)
     if isinstance(count, int):
         return whole.constant([i * step for i in range(count)])
-    made = whole.op("Range", whole.value(0), count, whole.value(1))
-    return made if step == 1 else whole.op("Mul", made, step)
+    numbers = whole.op("Range", whole.value(0), count, whole.value(1))
+    return numbers if step == 1 else whole.op("Mul", numbers, step)
 
 
 @rule("aten.unfold_copy.default")
@@ -162,7 +162,7 @@ def unfold(g: Builder, self: Value, dimension: int, size: int, step: int) -> Val
         last = whole.op("Div", whole.op("Sub", extent, size), step)
         count = whole.op("Add", last, 1)
     starts = whole.op("Unsqueeze", places(g, count, step), [1])
-    found = g.op("Gather", self, whole.op("Add", starts, places(g, size)), axis=axis)
+    windows = g.op("Gather", self, whole.op("Add", starts, places(g, size)), axis=axis)
     rank = self.rank + 1
     order = [a for a in range(rank) if a != axis + 1] + [axis + 1]
-    return turned(g, found, order)
+    return turned(g, windows, order)

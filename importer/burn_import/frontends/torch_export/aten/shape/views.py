@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from burn_import.frontends.torch_export.builder import ONNX_TYPES, Builder, Value
+from burn_import.frontends.torch_export.builder import Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
+from burn_ir.ops.support import ELEMENT_NUMBERS
 
 Sizes = Sequence[int | Value]
 
@@ -38,7 +39,7 @@ def view_dtype(g: Builder, self: Value, dtype: object) -> Value:
         raise UnsupportedModel(
             f"expected a view of a dtype as wide as {self.dtype}, got {g.dtype}"
         )
-    return g.op("BitCast", self, to=ONNX_TYPES[g.dtype])
+    return g.op("BitCast", self, to=ELEMENT_NUMBERS[g.dtype])
 
 
 @rule("aten.flatten.using_ints", views=True)
@@ -70,8 +71,8 @@ def turned(g: Builder, x: Value, perm: Sequence[int]) -> Value:
     if list(perm) == sorted(perm):
         return x
     dims = None if x.dims is None else tuple(x.dims[axis] for axis in perm)
-    made = g.op("Transpose", x, perm=tuple(perm))
-    return replace(made, dtype=x.dtype, dims=dims)
+    result = g.op("Transpose", x, perm=tuple(perm))
+    return replace(result, dtype=x.dtype, dims=dims)
 
 
 @rule("aten.permute.default", "aten.permute_copy.default", views=True)
@@ -122,8 +123,8 @@ def movedim(
     source: int | Sequence[int],
     destination: int | Sequence[int],
 ) -> Value:
-    sources = [self.axis(a) for a in _several(source)]
-    goals = [self.axis(a) for a in _several(destination)]
+    sources = [self.axis(a) for a in _as_list(source)]
+    goals = [self.axis(a) for a in _as_list(destination)]
     left = [a for a in range(self.rank) if a not in sources]
     perm = dict(zip(goals, sources, strict=True))
     others = iter(left)
@@ -132,7 +133,7 @@ def movedim(
     )
 
 
-def _several(axes: int | Sequence[int]) -> Sequence[int]:
+def _as_list(axes: int | Sequence[int]) -> Sequence[int]:
     return [axes] if isinstance(axes, int) else axes
 
 
@@ -144,7 +145,7 @@ def unsqueeze(g: Builder, self: Value, dim: int) -> Value:
 @rule("aten.squeeze.dim", "aten.squeeze.dims", "aten.squeeze_copy.dim", views=True)
 def squeeze(g: Builder, self: Value, dim: int | Sequence[int]) -> Value:
     assert self.dims is not None
-    ones = [axis for axis in _several(dim) if self.rank and self.dims[axis] == 1]
+    ones = [axis for axis in _as_list(dim) if self.rank and self.dims[axis] == 1]
     return g.op("Squeeze", self, ones) if ones else self
 
 
@@ -186,14 +187,14 @@ def expand_as(g: Builder, self: Value, other: Value) -> Value:
 
 @rule("aten.broadcast_tensors.default")
 def broadcast_tensors(g: Builder, tensors: Sequence[Value]) -> Sequence[Value]:
-    found = []
+    results = []
     for x, result in zip(tensors, g.results, strict=True):
-        made = x
+        value = x
         for other in tensors:
             if other is not x and x.dims != result.dims:
-                made = g.op("Expand", made, g.op("Shape", other))
-        found.append(made)
-    return found
+                value = g.op("Expand", value, g.op("Shape", other))
+        results.append(value)
+    return results
 
 
 @rule("aten.pixel_shuffle.default")

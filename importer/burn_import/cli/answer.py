@@ -1,0 +1,90 @@
+"""Exceptions of a command, as a report and an exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from types import TracebackType
+
+import click
+
+from burn_import.cli.report import Report
+from burn_import.version import VERSION
+
+
+class Answer:
+    """Converter of exceptions to a report and an exit code."""
+
+    def __init__(self, report: Report, verbose: bool) -> None:
+        self.report = report
+        self.verbose = verbose
+        self.code = 0
+
+    def __enter__(self) -> Answer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        if error is None:
+            return True
+        if isinstance(error, click.exceptions.Exit | click.ClickException | SystemExit):
+            return False
+        self.code = _code(error)
+        if self.code == 130:
+            self.report.failure("interrupted", self.code)
+        elif self.code == 70:
+            self._internal(error)
+        else:
+            self.report.problems(error, self.code)
+        return True
+
+    def _internal(self, error: BaseException) -> None:
+        if self.verbose:
+            traceback.print_exception(error, file=sys.stderr)
+        from burn_import.internal import InternalError, internal
+
+        described = error if isinstance(error, InternalError) else internal(error)
+        self.report.failure(
+            f"{self.report.model}: internal error: {described}; this is a defect of "
+            f"burn-import {VERSION}, please report it with the model"
+            + ("" if self.verbose else " and the output of -v"),
+            self.code,
+        )
+
+
+def _code(error: BaseException) -> int:
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return 130
+    from burn.record import RecordError
+    from burn_import.output import OutputRefused
+    from burn_import.transform import WrongOptions
+    from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
+
+    table: tuple[tuple[type[BaseException], int], ...] = (
+        (OutputRefused, 2),
+        (WrongOptions, 2),
+        *_own(),
+        (UnreadableFile, 3),
+        (UnsupportedModel, 4),
+        (RecordError, 4),  # a dtype that records cannot hold
+        (InvalidModel, 5),
+        (OSError, 2),
+    )
+    return next((code for kind, code in table if isinstance(error, kind)), 70)
+
+
+def _own() -> tuple[tuple[type[BaseException], int], ...]:
+    """The codes of errors of packages that a command has loaded."""
+    rows = (
+        ("burn_import.export.errors", "ExportError", 4),
+        ("burn_import.verification.inputs", "InputsError", 2),
+    )
+    return tuple(
+        (getattr(sys.modules[module], name), code)
+        for module, name, code in rows
+        if module in sys.modules
+    )

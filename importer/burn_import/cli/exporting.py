@@ -1,0 +1,159 @@
+"""The commands ``export`` and ``update``: the way back to ONNX files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from burn_import.cli.answer import Answer
+from burn_import.cli.report import Report, clean
+from burn_import.cli.tables import force_option, format_option, output_option, show_json
+
+
+@click.command("export")
+@click.argument("module", type=click.Path(path_type=Path))
+@output_option
+@click.option("--class-name", default="", help="[default: the last class with `load`]")
+@click.option(
+    "--weights",
+    type=click.Path(path_type=Path),
+    help="[default: the record beside MODULE]",
+)
+@click.option(
+    "--inputs",
+    type=click.Path(path_type=Path),
+    help="Example arrays (.npz). [default: random ones of the declared types]",
+)
+@click.option("--opset", default=20, show_default=True, type=click.IntRange(17, 23))
+@click.option(
+    "--fixed",
+    is_flag=True,
+    help="Fix all extents to those of the example. [default: declared names vary]",
+)
+@click.option(
+    "--external-data", is_flag=True, help="Write initializers to a file beside."
+)
+@click.option(
+    "--specialize",
+    is_flag=True,
+    help="Let Python read values: what it does then is fixed.",
+)
+@click.option("--no-verify", is_flag=True, help="Do not compare with onnxruntime.")
+@force_option
+@format_option
+@click.pass_context
+def export_command(
+    ctx: click.Context, /, module: Path, output: str, style: str, **given: Any
+) -> None:
+    """Write the model in MODULE, a file of Python, as an ONNX file.
+
+    MODULE is executed.
+    """
+    with Answer(Report(style, str(module)), False) as answer:
+        from burn_import.cli.modules import load_module
+        from burn_import.output import make_parent
+
+        model = load_module(module, given["weights"], given["class_name"])
+        make_parent(Path(output))
+        written = _exported(model, output, given)
+        if style == "json":
+            data = written.data and str(written.data)
+            compared = {"engine": written.engine, "difference": written.difference}
+            notes = list(written.notes)
+            show_json({"path": str(written.path), "data": data} | compared, notes=notes)
+        else:
+            _show(written)
+    ctx.exit(answer.code)
+
+
+def _exported(model: Any, output: str, given: dict[str, Any]) -> Any:
+    """The exported file, by inputs of the types that the module declares."""
+    from burn_import.export.export import export_onnx
+    from burn_import.verification.inputs import (
+        declared_types,
+        random_inputs,
+        stored_inputs,
+    )
+
+    types = declared_types(model)
+    if given["inputs"] is not None:
+        example = stored_inputs(given["inputs"], list(types))
+    else:
+        example = random_inputs(types)
+    names = {
+        name: {a: str(n) for a, n in enumerate(shape) if str(n).isidentifier()}
+        for name, (_, shape) in types.items()
+    }
+    kept = ("opset", "external_data", "specialize", "force")
+    return export_onnx(
+        *(model, example, output),
+        dynamic={} if given["fixed"] else names,
+        verify=not given["no_verify"],
+        **{key: given[key] for key in kept},
+    )
+
+
+def _show(written: Any) -> None:
+    for path in filter(None, (written.path, written.data)):
+        click.echo(f"wrote {clean(str(path))}")
+    if written.difference is not None:
+        click.echo(f"{written.engine} agrees: difference {written.difference:.1e}")
+    for note in written.notes:
+        click.echo(f"note: {clean(note)}", err=True)
+
+
+@click.command("update")
+@click.argument("original", type=click.Path(path_type=Path))
+@click.option(
+    "--weights",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The trained record.",
+)
+@output_option
+@click.option(
+    "--partial", is_flag=True, help="Write although some weights have no counterpart."
+)
+@force_option
+@format_option
+@click.pass_context
+def update_command(
+    ctx: click.Context,
+    /,
+    original: Path,
+    weights: Path,
+    output: str,
+    partial: bool,
+    force: bool,
+    style: str,
+) -> None:
+    """Put trained weights into the ONNX file that their module was imported from.
+
+    Nodes and names of ORIGINAL stay. Weights without a counterpart are listed.
+    """
+    with Answer(Report(style, str(original)), False) as answer:
+        from burn.record import open_record
+        from burn_import.export.update import update_onnx
+        from burn_import.output import make_parent
+
+        record = open_record(weights)
+        arrays = {key: record[key] for key in record}
+        make_parent(Path(output))
+        done = update_onnx(original, arrays, output, partial=partial, force=force)
+        if style == "json":
+            fields = ("replaced", "unchanged", "without", "unknown", "missing")
+            show_json({"path": str(done.path)} | {f: getattr(done, f) for f in fields})
+        else:
+            for key, reason in done.without.items():
+                click.echo(f"left out {clean(key)}: {reason}", err=True)
+            for key in done.unknown:
+                click.echo(f"left out {clean(key)}: no key of the module", err=True)
+            for key in done.missing:
+                click.echo(f"not in the weights: {clean(key)}", err=True)
+            click.echo(
+                f"{len(done.replaced)} tensors replaced, {len(done.unchanged)} equal"
+            )
+            click.echo(f"wrote {clean(str(done.path))}")
+    ctx.exit(answer.code)

@@ -1,0 +1,155 @@
+"""Commands that read: ``check``, ``inspect``, ``ops``, ``weights``, ``doctor``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from burn_import.cli.answer import Answer
+from burn_import.cli.report import Report, clean
+from burn_import.cli.tables import format_option, show_json, show_table
+
+_model = click.argument("model", type=click.Path(path_type=Path))
+
+
+@click.command("check")
+@click.argument("modules", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    help="The file of the model, to see whether it changed since.",
+)
+@format_option
+@click.pass_context
+def check_command(
+    ctx: click.Context, /, modules: tuple[Path, ...], model: Path | None, style: str
+) -> None:
+    """Exit with 1 if generated MODULES were edited, or are stale.
+
+    A module and its record have to be those that were written; with --model the
+    module also has to be of the file as it is now.
+    """
+    with Answer(Report(style, ", ".join(map(str, modules))), False) as answer:
+        from burn_import.status import status_of
+
+        found = [status_of(module, model) for module in modules]
+        if style == "json":
+            show_json(
+                {"modules": [{**asdict(s), "module": str(s.module)} for s in found]}
+            )
+        else:
+            for status in found:
+                click.echo(
+                    f"{clean(str(status.module))}: {'; '.join(status.problems) or 'ok'}"
+                )
+        answer.code = 1 if any(status.problems for status in found) else 0
+    ctx.exit(answer.code)
+
+
+@click.command("inspect")
+@_model
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="The size of a named extent, for FLOPs and memory. [default: 1]",
+)
+@format_option
+@click.pass_context
+def inspect_command(
+    ctx: click.Context, /, model: Path, sizes: tuple[str, ...], style: str
+) -> None:
+    """Show what is in MODEL: layers, parameters, operators, FLOPs, memory."""
+    with Answer(Report(style, str(model)), False) as answer:
+        from burn_import.inspection import inspect_model
+
+        given = dict(text.partition("=")[::2] for text in sizes)
+        if not all(number.isdigit() for number in given.values()):
+            raise click.UsageError("expected --size NAME=NUMBER")
+        facts = inspect_model(model, {k: int(v) for k, v in given.items()})
+        if style == "json":
+            show_json(asdict(facts))
+        else:
+            _show_facts(facts)
+    ctx.exit(answer.code)
+
+
+def _show_facts(facts: Any) -> None:
+    for kind in ("inputs", "outputs"):
+        for name, text in getattr(facts, kind).items():
+            click.echo(f"{kind[:-1]:6}  {clean(name)}: {text}")
+    rows = [(r.path, r.parameters, r.bytes, r.dtypes) for r in facts.layers]
+    show_table(("layer", "parameters", "bytes", "dtype"), rows)
+    show_table(("operator", "nodes"), list(facts.operators.items()))
+    click.echo(f"parameters: {facts.parameters}, {facts.weight_bytes} bytes")
+    unknown = (
+        f" (without {facts.unknown} nodes of unknown shape)" if facts.unknown else ""
+    )
+    click.echo(
+        f"FLOPs: {facts.flops}{unknown}; largest activations: {facts.peak_bytes} bytes"
+    )
+
+
+@click.command("ops")
+@_model
+@format_option
+@click.pass_context
+def ops_command(ctx: click.Context, /, model: Path, style: str) -> None:
+    """Show the operators of MODEL (ONNX) and whether each is supported.
+
+    Exits with 4 if one is not.
+    """
+    with Answer(Report(style, str(model)), False) as answer:
+        from burn_import.inspection import operator_rows
+
+        rows, problems = operator_rows(model)
+        if style == "json":
+            shown = [asdict(row) for row in rows]
+            show_json({"operators": shown, "problems": problems})
+        else:
+            cells = [
+                (r.domain or "ai.onnx", r.operator, r.opset, r.nodes, r.status)
+                for r in rows
+            ]
+            show_table(("domain", "operator", "opset", "nodes", "status"), cells)
+            for problem in problems:
+                click.echo(clean(problem), err=True)
+        answer.code = 4 if problems or any(r.status != "supported" for r in rows) else 0
+    ctx.exit(answer.code)
+
+
+@click.command("weights")
+@_model
+@format_option
+@click.pass_context
+def weights_command(ctx: click.Context, /, model: Path, style: str) -> None:
+    """Show the weights of MODEL by key: a record, a checkpoint, or a model."""
+    with Answer(Report(style, str(model)), False) as answer:
+        from burn_import.inspection import weight_rows
+
+        rows = weight_rows(model)
+        if style == "json":
+            show_json({"weights": [asdict(row) for row in rows]})
+        else:
+            cells = [(r.name, r.dtype, list(r.shape), r.bytes) for r in rows]
+            show_table(("key", "dtype", "shape", "bytes"), cells)
+            total = sum(row.bytes for row in rows)
+            click.echo(f"{len(rows)} tensors, {total} bytes")
+    ctx.exit(answer.code)
+
+
+@click.command("doctor")
+@format_option
+def doctor_command(style: str) -> None:
+    """Show versions, the CPU's engine and the devices."""
+    from burn_import.inspection import environment
+
+    facts = environment()
+    if style == "json":
+        show_json(facts)
+    else:
+        show_table(("what", "value"), list(facts.items()))

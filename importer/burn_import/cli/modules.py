@@ -1,0 +1,41 @@
+"""Modules in files of Python, for commands that take one."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+from burn_import.output import OutputRefused
+
+
+def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
+    """Return the module in a generated (or edited) file, with its weights.
+
+    The class is the one called ``name``, else the last one with a ``load``. The file
+    is executed.
+
+    Raises:
+        OutputRefused: there is no such file or class.
+    """
+    if not path.is_file():
+        raise OutputRefused(f"expected a Python file, got {str(path)!r}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise OutputRefused(f"expected a Python file, got {str(path)!r}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    classes = [
+        value
+        for key, value in vars(module).items()
+        if isinstance(value, type)
+        and value.__module__ == module.__name__
+        and (key == name if name else "load" in vars(value))
+    ]
+    if not classes:
+        wanted = f"a class {name!r}" if name else "a class with a method load"
+        raise OutputRefused(f"{path}: expected {wanted}")
+    chosen: Any = classes[-1]
+    return chosen.load() if weights is None else chosen.load(weights)

@@ -1,0 +1,36 @@
+"""Tables of text, and the same as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from burn_import.cli.report import SCHEMA, clean
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: The option of commands that print a table.
+format_option = click.option(
+    "--format", "style", type=click.Choice(["text", "json"]), default="text"
+)
+force_option = click.option(
+    "--force", is_flag=True, help="Replace a file that is there."
+)
+output_option = click.option("-o", "--output", type=click.Path(), required=True)
+
+
+def show_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print columns as wide as their widest cell."""
+    cells = [[clean(str(cell)) for cell in row] for row in (header, *rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    for row in cells:
+        pairs = zip(row, widths, strict=True)
+        click.echo("  ".join(f"{cell:{width}}" for cell, width in pairs).rstrip())
+
+
+def show_json(data: dict[str, Any], **more: Any) -> None:
+    """Print ``data`` with the version of its schema."""
+    click.echo(json.dumps({"schema": SCHEMA, **data, **more}))

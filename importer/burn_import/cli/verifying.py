@@ -1,0 +1,115 @@
+"""The command ``verify``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from burn_import.cli.answer import Answer
+from burn_import.cli.report import Report, clean
+from burn_import.cli.tables import format_option, show_json, show_table
+
+
+def _sizes(ctx: Any, param: Any, given: tuple[str, ...]) -> dict[str, int]:
+    sizes = {}
+    for text in given:
+        name, _, number = text.partition("=")
+        if not name or not number.isdigit():
+            raise click.BadParameter(f"expected NAME=NUMBER, got {text!r}", ctx, param)
+        sizes[name] = int(number)
+    return sizes
+
+
+@click.command("verify")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--module",
+    type=click.Path(path_type=Path),
+    help="A module that was written, with its weights, instead of a new import.",
+)
+@click.option(
+    "--inputs",
+    type=click.Path(path_type=Path),
+    help="Arrays by input name (.npz). [default: random ones]",
+)
+@click.option(
+    "--reference",
+    type=click.Path(path_type=Path),
+    help="Another ONNX file to compare with. [default: MODEL]",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["onnxruntime", "reference"]),
+    default=None,
+    help="[default: onnxruntime where it is installed]",
+)
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    callback=_sizes,
+    metavar="NAME=NUMBER",
+    help="The size of a named extent of random inputs. May be repeated.",
+)
+@click.option("--seed", default=0, show_default=True, help="For random inputs.")
+@click.option(
+    "--tolerance",
+    default=1e-4,
+    show_default=True,
+    help="The largest difference, relative to the largest number.",
+)
+@click.option(
+    "--bisect", "bisecting", is_flag=True, help="Find the first node that differs."
+)
+@click.option(
+    "--gradients",
+    is_flag=True,
+    help="Compare a derivative with a difference quotient, in float64.",
+)
+@format_option
+@click.pass_context
+def verify_command(
+    ctx: click.Context, /, model: Path, module: Path | None, style: str, **options: Any
+) -> None:
+    """Compare the module of MODEL (an ONNX file) with onnxruntime, by output.
+
+    Exits with 1 if an output differs.
+    """
+    with Answer(Report(style, str(model)), False) as answer:
+        from burn_import.cli.modules import load_module
+        from burn_import.verification.verify import verify
+
+        options["engine"] = options["engine"] or ""
+        loaded = None if module is None else load_module(module)
+        result = verify(model, module=loaded, **options)
+        _show(result, style, model)
+        is_wrong = result.gradient is not None and result.gradient > 1e-3
+        answer.code = 0 if result.ok and not is_wrong else 1
+    ctx.exit(answer.code)
+
+
+def _show(result: Any, style: str, model: Path) -> None:
+    if style == "json":
+        rows = [asdict(row) for row in result.rows]
+        found = result.divergence and asdict(result.divergence)
+        data = {"model": str(model), "engine": result.engine, "ok": result.ok}
+        more = {"outputs": rows, "divergence": found, "gradient": result.gradient}
+        show_json({**data, "inputs": result.inputs, **more})
+        return
+    cells = [
+        (
+            r.name,
+            f"{r.dtype}{list(r.shape)}",
+            f"{r.difference:.1e}",
+            "ok" if r.ok else "DIFFERS",
+        )
+        for r in result.rows
+    ]
+    show_table(("output", "type", "difference", result.engine), cells)
+    if result.gradient is not None:
+        click.echo(f"gradient: relative error {result.gradient:.1e}")
+    if result.divergence is not None:
+        click.echo(f"first difference: {clean(str(result.divergence))}")

@@ -1,0 +1,1 @@
+"""The way back: modules of ``burn`` as ONNX files."""

@@ -1,0 +1,208 @@
+"""A program as a graph of ONNX nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from burn import dtypes
+from burn.box import Box
+from burn.plan.plan_ir import Slot, slots_in
+from burn.tensor import Tensor
+from burn_import.export.forms.elementwise import LOGICAL, PROMOTING, promoted
+from burn_import.export.inverse import Inverse, bound, default_of, inverses
+from burn_import.export.program import Call, Program
+from burn_import.export.registry import FORMS
+from burn_import.export.writer import GraphWriter, Value, element_type
+from burn_ir.dim import Dim, Poly
+
+
+class Emitter:
+    """Writes the calls of a program; ``values`` are those of its places."""
+
+    def __init__(self, program: Program, names: Mapping[Box, str], opset: int) -> None:
+        self.program, self.names = program, names
+        self.writer = GraphWriter(opset)
+        self.values: dict[int, Value] = {}
+        self._boxes: dict[Box, Value] = {}
+        #: Values that have the name of an output, by the name before.
+        self._renamed: dict[str, Value] = {}
+
+    def graph(
+        self, inputs: Sequence[str], outputs: Sequence[tuple[str, Any]], name: str
+    ) -> tuple[onnx.GraphProto, dict[str, np.ndarray[Any, Any]]]:
+        """Return the graph without its initializers, and these.
+
+        ``outputs`` are pairs of a name and a leaf of the result.
+        """
+        reserved = [*inputs, *(output for output, _ in outputs)]
+        for taken in reserved:
+            self.writer.unique(taken)
+        infos = [self._input(number, text) for number, text in enumerate(inputs)]
+        live = self._live([leaf for _, leaf in outputs])
+        for place, box in self.program.reads.items():
+            if place in live:
+                self.values[place] = self._parameter(box)
+        for call in self.program.calls:
+            if live.isdisjoint(call.step.outputs):
+                continue
+            if all(place in self.program.constants for place in call.step.outputs):
+                continue
+            self._write(call)
+        results = [self._output(output, leaf) for output, leaf in outputs]
+        nodes, unused = self.writer.nodes, self._unused([n for n, _ in outputs])
+        arrays = {k: v for k, v in self.writer.initializers.items() if k not in unused}
+        return helper.make_graph(nodes, name, infos, results), arrays
+
+    def _input(self, number: int, name: str) -> onnx.ValueInfoProto:
+        shape, dtype = self.program.inputs[number]
+        value = self.values[number] = Value(name, shape, dtype)
+        for axis, extent in enumerate(shape):
+            if isinstance(extent, Poly):
+                self.writer.extents.setdefault(str(extent), (value, axis))
+        return _info(name, shape, dtype)
+
+    def _live(self, leaves: list[Any]) -> set[int]:
+        """The places that results depend on."""
+        live = set(slots_in(leaves))
+        for call in reversed(self.program.calls):
+            outputs = call.step.outputs
+            is_constant = all(place in self.program.constants for place in outputs)
+            if not live.isdisjoint(outputs) and not is_constant:
+                live |= set(slots_in([list(call.args), call.static]))
+        return live
+
+    def _parameter(self, box: Box) -> Value:
+        if box not in self._boxes:
+            array = box.held().numpy()
+            name = self.names.get(box, "")
+            self._boxes[box] = self.writer.constant(array, name)
+        return self._boxes[box]
+
+    def _write(self, call: Call) -> None:
+        writer, step = self.writer, call.step
+        writer.source, writer.primitive = call.source, step.primitive.name
+        writer.out = tuple(zip(call.shapes, step.dtypes, strict=True))
+        args = [self._argument(arg) for arg in call.args]
+        static = {name: self._argument(value) for name, value in call.static.items()}
+        results = self._results(call, args, static)
+        several = list(results) if isinstance(results, list | tuple) else [results]
+        for place, value, (shape, dtype) in zip(
+            step.outputs, several, writer.out, strict=True
+        ):
+            self.values[place] = Value(value.name, shape, dtype, value.constant)
+
+    def _results(self, call: Call, args: list[Any], static: dict[str, Any]) -> Any:
+        writer, primitive = self.writer, call.step.primitive
+        if primitive.name in FORMS:
+            return FORMS[primitive.name](writer, *args, **static)
+        values = bound(primitive, args, static)
+        for inverse in inverses().get(primitive.name, ()):
+            if self._fits(inverse, primitive, values):
+                return self._inverted(inverse, primitive, values, len(call.shapes))
+        since = [inverse.since for inverse in inverses().get(primitive.name, ())]
+        if since and min(since) > writer.opset:
+            raise writer.refuse(f"has no form before opset {min(since)}")
+        raise writer.refuse("has no form in ONNX")
+
+    def _fits(self, inverse: Inverse, primitive: Any, values: dict[str, Any]) -> bool:
+        """Whether a node can have these arguments."""
+        if inverse.since > self.writer.opset:
+            return False
+        if not set(inverse.operands) <= values.keys():
+            return False
+        for name in values.keys() - {*inverse.operands, *inverse.attributes}:
+            expected = inverse.fixed.get(name, default_of(primitive, name))
+            if isinstance(values[name], Value) or values[name] != expected:
+                return False
+        needed = inverse.fixed.keys() - values.keys()
+        return all(inverse.fixed[n] == default_of(primitive, n) for n in needed)
+
+    def _inverted(
+        self, inverse: Inverse, primitive: Any, values: dict[str, Any], count: int
+    ) -> list[Value]:
+        writer = self.writer
+        operands = [values[name] for name in inverse.operands]
+        if primitive.name in PROMOTING:
+            operands = promoted(writer, *operands)
+        elif primitive.name in LOGICAL:
+            operands = [writer.scalar(operand, dtypes.bool_) for operand in operands]
+        else:
+            like = next(o.dtype for o in operands if isinstance(o, Value))
+            operands = [
+                writer.scalar(o, like) if isinstance(o, int | float) else o
+                for o in operands
+            ]
+        attrs: dict[str, Any] = {}
+        for name, attribute in inverse.attributes.items():
+            value = values.get(name, default_of(primitive, name))
+            attrs[attribute] = int(value) if isinstance(value, bool) else value
+        return writer.node_of(
+            inverse.op_type, operands, count, dtype=writer.out[0][1], **attrs
+        )
+
+    def _argument(self, arg: Any) -> Any:
+        if type(arg) is Slot:
+            return self._value(arg.place)
+        if isinstance(arg, Tensor | np.ndarray):
+            return self._constant(arg)
+        if isinstance(arg, np.generic):
+            return arg.item()
+        if isinstance(arg, Box):
+            return self._parameter(arg)
+        if type(arg) is list or type(arg) is tuple:
+            return type(arg)(self._argument(item) for item in arg)
+        if type(arg) is slice:
+            return slice(*(self._argument(p) for p in (arg.start, arg.stop, arg.step)))
+        return arg
+
+    def _value(self, place: int) -> Value:
+        if place not in self.values:
+            self.values[place] = self._constant(self.program.constants[place])
+        return self.values[place]
+
+    def _constant(self, tensor: Any) -> Value:
+        array = np.asarray(tensor.numpy() if isinstance(tensor, Tensor) else tensor)
+        return Value("", array.shape, array.dtype, array)
+
+    def _output(self, name: str, leaf: Any) -> onnx.ValueInfoProto:
+        """A result under its name: the node that computes it has it, if it can."""
+        value = self._argument(leaf)
+        if not isinstance(value, Value):
+            value = self._constant(value)
+        if not value.name:
+            value = self.writer.constant(value.constant)
+        if value.name in self._renamed or not self._rename(value.name, name):
+            self.writer.identity(self._renamed.get(value.name, value), name)
+        self._renamed.setdefault(value.name, replace(value, name=name))
+        return _info(name, value.shape, value.dtype)
+
+    def _rename(self, old: str, new: str) -> bool:
+        """Call a value ``new`` everywhere; false if no node computes it."""
+        nodes = self.writer.nodes
+        if not any(old in node.output for node in nodes):
+            return False
+        for node in nodes:
+            for names in (node.input, node.output):
+                for position, name in enumerate(names):
+                    if name == old:
+                        names[position] = new
+        return True
+
+    def _unused(self, outputs: Sequence[str]) -> set[str]:
+        used = {name for node in self.writer.nodes for name in node.input}
+        return set(self.writer.initializers) - used - set(outputs)
+
+
+def _info(name: str, shape: Sequence[Dim], dtype: Any) -> onnx.ValueInfoProto:
+    """A value's type; a formula that is no name is left open."""
+    extents = [
+        n if isinstance(n, int) else (str(n) if str(n).isidentifier() else None)
+        for n in shape
+    ]
+    return helper.make_tensor_value_info(name, element_type(dtype), extents)

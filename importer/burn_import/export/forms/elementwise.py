@@ -1,0 +1,166 @@
+"""Arithmetic, comparison, selection and casts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn import dtypes
+from burn.dtypes import DType
+from burn_import.export.registry import form
+from burn_import.export.writer import GraphWriter, Value
+
+#: Primitives whose operands get one dtype first. The result has it, or is a bool.
+PROMOTING = frozenset(
+    {
+        *("add", "sub", "mul", "div", "trunc_div", "pow", "remainder", "fmod"),
+        *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
+        *("maximum", "minimum"),
+    }
+)
+#: Primitives on truth values.
+LOGICAL = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
+
+
+def promoted(w: GraphWriter, *operands: Any) -> list[Value]:
+    """Return operands, some of them Python numbers, in one dtype."""
+    out = w.out[0][1]
+    dtype = out if out != dtypes.bool_ else _common(operands)
+    return [w.scalar(operand, dtype) for operand in operands]
+
+
+def _common(operands: Any) -> DType:
+    tensors = [operand for operand in operands if isinstance(operand, Value)]
+    dtype = tensors[0].dtype
+    for tensor in tensors[1:]:
+        dtype = dtypes.promote(dtype, tensor.dtype)
+    for operand in operands:
+        if isinstance(operand, int | float):
+            dtype = dtypes.promote_scalar(dtype, operand)
+    return dtype
+
+
+@form("maximum")
+def maximum(w: GraphWriter, x: Any, y: Any) -> Value:
+    return w.node("Max", *promoted(w, x, y))
+
+
+@form("minimum")
+def minimum(w: GraphWriter, x: Any, y: Any) -> Value:
+    return w.node("Min", *promoted(w, x, y))
+
+
+@form("not_equal")
+def not_equal(w: GraphWriter, x: Any, y: Any) -> Value:
+    return w.node("Not", w.node("Equal", *promoted(w, x, y), dtype=dtypes.bool_))
+
+
+@form("trunc_div")
+def trunc_div(w: GraphWriter, x: Any, y: Any) -> Value:
+    quotient = w.node("Div", *promoted(w, x, y))
+    return _truncated(w, quotient)
+
+
+@form("trunc")
+def trunc(w: GraphWriter, x: Value) -> Value:
+    return _truncated(w, x)
+
+
+def _truncated(w: GraphWriter, x: Value) -> Value:
+    if not dtypes.is_float(x.dtype):
+        return x
+    return w.node("Mul", w.node("Sign", x), w.node("Floor", w.node("Abs", x)))
+
+
+@form("floor_div")
+def floor_div(w: GraphWriter, x: Any, y: Any) -> Value:
+    a, b = promoted(w, x, y)
+    if dtypes.is_float(a.dtype):
+        return w.node("Floor", w.node("Div", a, b))
+    return w.node("Div", w.node("Sub", a, w.node("Mod", a, b)), b)
+
+
+@form("remainder")
+def remainder(w: GraphWriter, x: Any, y: Any) -> Value:
+    a, b = promoted(w, x, y)
+    if not dtypes.is_float(a.dtype):
+        return w.node("Mod", a, b)
+    whole = w.node("Floor", w.node("Div", a, b))
+    return w.node("Sub", a, w.node("Mul", whole, b))
+
+
+@form("fmod")
+def fmod(w: GraphWriter, x: Any, y: Any) -> Value:
+    return w.node("Mod", *promoted(w, x, y), fmod=1)
+
+
+@form("cast")
+def cast(w: GraphWriter, x: Value, *, dtype: DType) -> Value:
+    return w.cast(x, dtype)
+
+
+@form("floor", "ceil", "round")
+def rounded(w: GraphWriter, x: Value) -> Value:
+    if not dtypes.is_float(x.dtype):
+        return x
+    return w.node({"floor": "Floor", "ceil": "Ceil", "round": "Round"}[w.primitive], x)
+
+
+@form("where")
+def where(w: GraphWriter, condition: Any, x: Any, y: Any) -> Value:
+    return w.node(
+        *("Where", w.scalar(condition, dtypes.bool_), *promoted(w, x, y)),
+        dtype=w.out[0][1],
+    )
+
+
+@form("clip")
+def clip(w: GraphWriter, x: Value, low: Any = None, high: Any = None) -> Value:
+    dtype = w.out[0][1]
+    bounds = [None if b is None else w.scalar(b, dtype) for b in (low, high)]
+    x = w.cast(x, dtype)
+    if all(b is None or b.shape == () for b in bounds):
+        return w.node("Clip", x, *bounds)
+    if bounds[0] is not None:
+        x = w.node("Max", x, bounds[0])
+    return x if bounds[1] is None else w.node("Min", x, bounds[1])
+
+
+@form("full")
+def full(
+    w: GraphWriter, shape: Any, value: Any, *, dtype: DType | None = None
+) -> Value:
+    return w.node("Expand", w.scalar(value, w.out[0][1]), w.integers(shape))
+
+
+@form("full_like")
+def full_like(
+    w: GraphWriter, x: Value, value: Any, *, dtype: DType | None = None
+) -> Value:
+    shape = w.node("Shape", x, dtype=dtypes.int64)
+    return w.node("Expand", w.scalar(value, w.out[0][1]), shape)
+
+
+@form("arange")
+def arange(
+    w: GraphWriter,
+    start: Any,
+    stop: Any = None,
+    step: Any = 1,
+    *,
+    dtype: DType | None = None,
+) -> Value:
+    if stop is None:
+        start, stop = 0, start
+    kind = w.out[0][1]
+    work = (
+        kind if kind in (dtypes.int64, dtypes.int32, dtypes.float32) else dtypes.int64
+    )
+    bounds = [
+        (
+            w.node("Reshape", w.scalar(v, work), [])
+            if isinstance(v, Value) and v.shape
+            else w.scalar(v, work)
+        )
+        for v in (start, stop, step)
+    ]
+    return w.cast(w.node("Range", *bounds), kind)

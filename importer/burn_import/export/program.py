@@ -1,0 +1,267 @@
+"""Recordings of a function, aligned: steps with symbolic extents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from burn.box import Box
+from burn.plan.plan_ir import Read, Slot, Step
+from burn.plan.pytree import mapped
+from burn.plan.recorder import UnplannableError, Value, innermost
+from burn.tensor import Tensor
+from burn_import.export.errors import ExportError, Source
+from burn_import.export.extents import Sizes, fit_dim
+from burn_import.export.recorder import ExportRecorder
+from burn_ir.dim import Dim, unnamed
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One run: the recorder after it, the number of inputs, and the result's slots."""
+
+    recorder: ExportRecorder
+    inputs: tuple[tuple[tuple[int, ...], Any], ...]
+    result: Any
+    sizes: Sizes
+
+
+@dataclass(frozen=True)
+class Call:
+    """A step with symbolic extents in its arguments and in the types of its results."""
+
+    step: Step
+    args: tuple[Any, ...]
+    static: dict[str, Any]
+    shapes: tuple[tuple[Dim, ...], ...]
+    source: Source
+
+
+@dataclass
+class Program:
+    """What is written: inputs, boxes, calls and the result.
+
+    ``constants`` are the results of calls that are equal in all runs, by place.
+    """
+
+    inputs: list[tuple[tuple[Dim, ...], Any]]
+    reads: dict[int, Box] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    constants: dict[int, Any] = field(default_factory=dict)
+    result: Any = None
+    notes: list[str] = field(default_factory=list)
+
+
+def record(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    named: Mapping[str, Any],
+    recorder: ExportRecorder,
+    sizes: Sizes,
+) -> Recording:
+    """Run ``function`` once.
+
+    Raises:
+        ExportError: it reads values, sets boxes, or returns what is no tensor.
+    """
+    inputs: list[Tensor] = []
+
+    def place(leaf: Any) -> Any:
+        if type(leaf) is not Tensor:
+            return leaf
+        moved = Tensor(recorder.device.import_tensor(innermost(leaf)), recorder.device)
+        inputs.append(moved)
+        return recorder.new(moved)
+
+    given = mapped(place, (list(args), dict(named)))
+    try:
+        with recorder.undone_unless_planned(), recorder.active():
+            result = function(*given[0], **given[1])
+            slots = mapped(_result_leaf, result)
+            _check_writes(function, recorder)
+    except UnplannableError as error:
+        raise ExportError(f"the function cannot be recorded: {error}") from error
+    types = tuple((tensor.shape, tensor.dtype) for tensor in inputs)
+    return Recording(recorder, types, slots, sizes)
+
+
+def _check_writes(function: Any, recorder: ExportRecorder) -> None:
+    if not recorder.writes:
+        return
+    names: dict[Box, str] = {}
+    if hasattr(function, "boxes"):
+        names = {box: name for name, box in function.boxes()}
+    shown = sorted(names.get(box, type(box).__name__) for box in recorder.writes)
+    raise ExportError(
+        f"the module sets its state ({', '.join(shown)}), which a graph cannot; "
+        "pass the state as an argument and return it, or export without training"
+    )
+
+
+def _result_leaf(leaf: Any) -> Any:
+    if type(leaf) is not Tensor:
+        if isinstance(leaf, Box):
+            return _result_leaf(leaf.value)
+        return leaf
+    inner = innermost(leaf)
+    return Slot(inner.data.place) if type(inner.data) is Value else inner
+
+
+def align(recordings: Sequence[Recording]) -> Program:
+    """Return the program that all ``recordings`` are runs of.
+
+    Raises:
+        ExportError: the runs differ in more than integers with a formula.
+    """
+    first = recordings[0]
+    runs = [recording.sizes for recording in recordings]
+    events = [recording.recorder.events for recording in recordings]
+    merge = _Merge(runs)
+    shapes = zip(*(recording.inputs for recording in recordings), strict=True)
+    program = Program(
+        [(merge.shape([t[0] for t in each]), each[0][1]) for each in shapes]
+    )
+    lines = sorted({str(source) for source in first.recorder.reads})
+    program.notes = [f"{line}: the value read is that of the example" for line in lines]
+    for number, source in enumerate(first.recorder.sources):
+        steps = [each[number] if number < len(each) else None for each in events]
+        step = steps[0]
+        if isinstance(step, Read):
+            program.reads[step.place] = step.box
+        elif isinstance(step, Step):
+            _check_same(steps, source, runs)
+            program.calls.append(merge.call(steps, source))
+    for recorded, run in zip(events, runs, strict=True):
+        if len(recorded) != len(events[0]):
+            raise _other_calls(first.recorder.sources[-1], run)
+    program.reads |= {
+        e.place: e.box
+        for e in events[0][len(first.recorder.sources) :]
+        if isinstance(e, Read)
+    }
+    program.result = merge.value([r.result for r in recordings], Source())
+    for place, tensor in first.recorder.constants.items():
+        others = [recording.recorder.constants.get(place) for recording in recordings]
+        if all(other is not None and _equal(tensor, other) for other in others):
+            program.constants[place] = tensor
+    return program
+
+
+def _check_same(steps: Sequence[Any], source: Source, runs: Sequence[Sizes]) -> None:
+    first = steps[0]
+    for other, run in zip(steps, runs, strict=True):
+        if (
+            not isinstance(other, Step)
+            or other.primitive is not first.primitive
+            or other.outputs != first.outputs
+        ):
+            raise _other_calls(source, run)
+
+
+def _other_calls(source: Source, run: Sizes) -> ExportError:
+    shown = ", ".join(f"{name}={size}" for name, size in run.items())
+    return ExportError(
+        f"{source}: with {shown} the module calls other operations than with "
+        "the example (a loop or a branch of Python); leave this extent fixed"
+    )
+
+
+def _equal(a: Any, b: Any) -> bool:
+    left, right = a.numpy(), b.numpy()
+    return bool(left.shape == right.shape and left.tobytes() == right.tobytes())
+
+
+class _Merge:
+    """Merging of what stands at one position in all runs."""
+
+    def __init__(self, runs: Sequence[Sizes]) -> None:
+        self.runs = runs
+
+    def call(self, steps: Sequence[Any], source: Source) -> Call:
+        """The call that all ``steps`` are runs of."""
+        args = tuple(
+            self.value(list(each), source)
+            for each in zip(*(s.args for s in steps), strict=True)
+        )
+        static = {
+            name: self.value([s.static[name] for s in steps], source)
+            for name in steps[0].static
+        }
+        shapes = tuple(
+            self.shape(list(each))
+            for each in zip(*(s.shapes for s in steps), strict=True)
+        )
+        return Call(steps[0], args, static, shapes, source)
+
+    def shape(self, shapes: Sequence[tuple[int, ...]]) -> tuple[Dim, ...]:
+        """The symbolic shape; an extent without a formula is unnamed."""
+        dims = [fit_dim(sizes, self.runs) for sizes in zip(*shapes, strict=True)]
+        return tuple(unnamed() if dim is None else dim for dim in dims)
+
+    def value(self, values: list[Any], source: Source) -> Any:
+        """The value with formulas for integers that differ."""
+        first = values[0]
+        kind = type(first)
+        if any(type(value) is not kind for value in values):
+            raise self._differ(values, source)
+        if kind is list or kind is tuple or (isinstance(first, tuple)):
+            if len({len(value) for value in values}) > 1:
+                raise self._differ(values, source)
+            items = [
+                self.value(list(each), source) for each in zip(*values, strict=True)
+            ]
+            return kind(*items) if hasattr(first, "_fields") else kind(items)
+        if kind is dict:
+            return {key: self.value([v[key] for v in values], source) for key in first}
+        if kind is slice:
+            parts = ("start", "stop", "step")
+            bounds = [
+                self.value([getattr(v, p) for v in values], source) for p in parts
+            ]
+            return slice(*bounds)
+        return self._leaf(values, source)
+
+    def _leaf(self, values: list[Any], source: Source) -> Any:
+        first = values[0]
+        if isinstance(first, Tensor | np.ndarray):
+            arrays = [np.asarray(v.numpy() if type(v) is Tensor else v) for v in values]
+            if all(_same_array(arrays[0], other) for other in arrays):
+                return first
+            return self._array(arrays, source)
+        if type(first) is int:
+            dim = fit_dim(values, self.runs)
+            if dim is None:
+                raise self._differ(values, source)
+            return dim
+        if any(value is not first and value != first for value in values):
+            raise self._differ(values, source)
+        return first
+
+    def _array(self, arrays: list[np.ndarray[Any, Any]], source: Source) -> Any:
+        """A vector of formulas, for integers that were computed from extents."""
+        small = arrays[0].ndim <= 1 and arrays[0].dtype.kind == "i"
+        if not small or len({a.shape for a in arrays}) > 1:
+            raise self._differ(arrays, source)
+        if arrays[0].ndim == 0:
+            return self.value([int(a) for a in arrays], source)
+        return self.value([tuple(map(int, a)) for a in arrays], source)
+
+    def _differ(self, values: Sequence[Any], source: Source) -> ExportError:
+        shown = ", ".join(_shown(value) for value in values)
+        return ExportError(
+            f"{source}: a value depends on the extents in no known way ({shown} for "
+            f"{', '.join(str(dict(run)) for run in self.runs)}); leave an extent fixed"
+        )
+
+
+def _same_array(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray | Tensor):
+        return f"{value.dtype}{list(value.shape)}"
+    return repr(value)[:40]

@@ -1,0 +1,262 @@
+"""Trained weights in the ONNX file that a module was imported from.
+
+A key of the module belongs to the tensor of the file that has its contents: the same,
+transposed, or in another shape. Tensors of equal contents are told apart by a second
+import of the file, in which each of them is slightly different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from burn_import.export.errors import ExportError
+from burn_import.export.files import check_new, data_path, write_proto
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Updated:
+    """What was written, and what happened to each key.
+
+    ``replaced`` are the keys whose tensors changed, ``unchanged`` those that had their
+    values already. ``without`` are trained keys that no tensor of the file stands for,
+    ``unknown`` names in the weights that are no keys of the module, ``missing`` keys
+    that the weights do not have.
+    """
+
+    path: Path
+    replaced: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    without: dict[str, str] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Counterpart:
+    """The tensor of a file that a key stands for, by number, and how it is laid out."""
+
+    number: int
+    transposed: bool = False
+
+    def contents(self, array: Array, like: Array) -> Array:
+        """Return the tensor's contents for a key's."""
+        turned = array.T if self.transposed else array
+        return turned.reshape(like.shape).astype(like.dtype)
+
+
+def update_onnx(
+    original: str | Path,
+    weights: Mapping[str, Any],
+    output: str | Path,
+    *,
+    partial: bool = False,
+    force: bool = False,
+) -> Updated:
+    """Write ``original`` with ``weights`` in the place of its own.
+
+    ``weights`` are arrays by key of the imported module, as ``save_weights`` writes
+    them. The output is imported again, and has to have them. With ``partial`` it is
+    written although some of them have no counterpart in the file.
+
+    Raises:
+        ExportError: trained weights have no counterpart, and ``partial`` is not given;
+            a weight has another shape than the module's; all are listed.
+        OutputRefused: the output is there, and ``force`` is not given.
+        UnreadableFile, UnsupportedModel, InvalidModel: of the original.
+    """
+    original, output = Path(original), Path(output)
+    model = onnx.load(str(original))
+    keys = dict(_imported(original))
+    arrays = {name: _as_array(value) for name, value in weights.items()}
+    report = Updated(output)
+    report.unknown = sorted(arrays.keys() - keys.keys())
+    report.missing = sorted(keys.keys() - arrays.keys())
+    _check_shapes(keys, arrays)
+    tensors = list(_tensors(model))
+    matches = _matches(
+        original, model, keys, [numpy_helper.to_array(t) for t in tensors]
+    )
+    _replace(tensors, keys, arrays, matches, report)
+    lost = [*report.without, *report.unknown]
+    if lost and not partial:
+        raise ExportError(
+            "weights without a counterpart in the file: "
+            + "; ".join(f"{key} ({report.without.get(key, 'no key')})" for key in lost)
+            + "; pass partial=True (--partial) to write the others"
+        )
+    external = _is_external(original)
+    check_new(output, *([data_path(output)] if external else []), force=force)
+    write_proto(model, output, external=external)
+    return report
+
+
+def _imported(path: Path) -> list[tuple[str, Array]]:
+    from burn_import.pipeline import import_model
+
+    return [(key, np.asarray(array)) for key, array in import_model(path).weights]
+
+
+def _as_array(value: Any) -> Array:
+    return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+
+
+def _check_shapes(keys: Mapping[str, Array], arrays: Mapping[str, Array]) -> None:
+    wrong = [
+        f"{name}: expected {list(keys[name].shape)}, got {list(array.shape)}"
+        for name, array in arrays.items()
+        if name in keys and array.shape != keys[name].shape
+    ]
+    if wrong:
+        raise ExportError("weights of other shapes: " + "; ".join(wrong))
+
+
+def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Every tensor of the model: initializers and constants, those of bodies too."""
+    graphs = [model.graph]
+    nodes = [node for function in model.functions for node in function.node]
+    while graphs or nodes:
+        if graphs:
+            graph = graphs.pop()
+            yield from graph.initializer
+            nodes += graph.node
+            continue
+        for attribute in nodes.pop().attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            if attribute.HasField("g"):
+                graphs.append(attribute.g)
+            graphs.extend(attribute.graphs)
+
+
+def _matches(
+    path: Path, model: onnx.ModelProto, keys: Mapping[str, Array], stored: list[Array]
+) -> dict[str, list[Counterpart]]:
+    """The counterparts of each key."""
+    table = _index(stored)
+    matches = {key: _counterparts(array, table) for key, array in keys.items()}
+    if any(len(each) > 1 for each in matches.values()):
+        changed, copy = _told_apart(model, stored)
+        other = _index(changed)
+        for key, array in _imported_copy(copy, path):
+            if len(matches.get(key, ())) > 1:
+                exact = _counterparts(array, other)
+                matches[key] = [m for m in exact if m in matches[key]] or matches[key]
+    return matches
+
+
+Index = dict[tuple[str, bytes], list[int]]
+
+
+def _index(stored: list[Array]) -> Index:
+    table: Index = {}
+    for number, array in enumerate(stored):
+        if array.dtype != object:
+            table.setdefault((str(array.dtype), _contents(array)), []).append(number)
+    return table
+
+
+def _contents(array: Array) -> bytes:
+    import hashlib
+
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).digest()
+
+
+def _counterparts(array: Array, table: Index) -> list[Counterpart]:
+    kind = str(array.dtype)
+    same = [Counterpart(n) for n in table.get((kind, _contents(array)), ())]
+    if same or array.ndim != 2:
+        return same
+    return [Counterpart(n, True) for n in table.get((kind, _contents(array.T)), ())]
+
+
+def _told_apart(
+    model: onnx.ModelProto, stored: list[Array]
+) -> tuple[list[Array], onnx.ModelProto]:
+    """A copy of the model in which float tensors of equal contents differ a little."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    random, changed = np.random.default_rng(0), list(stored)
+    for number, tensor in enumerate(_tensors(copy)):
+        array = stored[number]
+        if array.dtype.kind != "f" or array.ndim == 0:
+            continue
+        noise = random.uniform(0.5e-3, 1e-3, array.shape)
+        changed[number] = (array + noise).astype(array.dtype)
+        name = tensor.name
+        tensor.CopyFrom(numpy_helper.from_array(changed[number], name))
+    return changed, copy
+
+
+def _imported_copy(copy: onnx.ModelProto, path: Path) -> list[tuple[str, Array]]:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        changed = Path(folder) / path.name
+        write_proto(copy, changed, external=copy.ByteSize() > 2**31 - 2**24)
+        return [(key, np.array(array)) for key, array in _imported(changed)]
+
+
+def _replace(
+    tensors: list[onnx.TensorProto],
+    keys: Mapping[str, Array],
+    arrays: Mapping[str, Array],
+    matches: Mapping[str, list[Counterpart]],
+    report: Updated,
+) -> None:
+    """Set the tensors of the trained keys; the report says which there are."""
+    contents: dict[int, bytes] = {}
+    for key, array in arrays.items():
+        if key not in keys:
+            continue
+        counterparts = matches.get(key, [])
+        if np.array_equal(
+            array.astype(keys[key].dtype), keys[key], equal_nan=_nan(array)
+        ):
+            report.unchanged.append(key)
+            for match in counterparts:
+                contents.setdefault(match.number, _contents(array))
+        elif len(counterparts) != 1:
+            report.without[key] = (
+                "computed from several tensors of the file"
+                if not counterparts
+                else f"{len(counterparts)} tensors have its contents"
+            )
+        else:
+            _set(tensors, key, array, counterparts[0], contents, report)
+
+
+def _nan(array: Array) -> bool:
+    return array.dtype.kind in "fc"
+
+
+def _set(
+    tensors: list[onnx.TensorProto],
+    key: str,
+    array: Array,
+    match: Counterpart,
+    contents: dict[int, bytes],
+    report: Updated,
+) -> None:
+    tensor = tensors[match.number]
+    new = match.contents(array, numpy_helper.to_array(tensor))
+    if contents.setdefault(match.number, _contents(new)) != _contents(new):
+        report.without[key] = "another key of the same tensor has other values"
+        return
+    tensor.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(new), tensor.name))
+    report.replaced.append(key)
+
+
+def _is_external(path: Path) -> bool:
+    model = onnx.load(str(path), load_external_data=False)
+    return any(
+        t.data_location == onnx.TensorProto.EXTERNAL for t in model.graph.initializer
+    )

@@ -1,0 +1,61 @@
+"""Interface by which functions of the code call operators."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from burn_import.frontends.torchscript.node_writer import Writer
+from burn_import.frontends.torchscript.values import Held, Thing
+from burn_ir.graph_builder import Origin
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of ``torch.name``: its target in ATen and its arguments by name."""
+
+    name: str
+    target: str
+    args: Mapping[str, Any]
+    origin: Origin
+
+
+class OperatorCalls(ABC):
+    """Operators as nodes. ``writer`` is where these go."""
+
+    writer: Writer
+
+    @abstractmethod
+    def call(
+        self, name: str, args: list[Thing], kwargs: dict[str, Thing], origin: Origin
+    ) -> Thing:
+        """Return the result of ``torch.name(*args, **kwargs)``.
+
+        Raises:
+            UnsupportedModel: there is no rule for it.
+            InvalidModel: the arguments do not fit.
+        """
+
+    @abstractmethod
+    def operator(
+        self, name: str, args: list[Thing], kwargs: dict[str, Thing], origin: Origin
+    ) -> Thing:
+        """Return the result of an operator of ATen, tensors or a list of them."""
+
+    @abstractmethod
+    def number(self, target: str, args: Sequence[Thing], origin: Origin) -> Thing:
+        """Return the result of a function of numbers, as a number if it is known."""
+
+    @abstractmethod
+    def size(self, origin: Origin, x: Held, dim: int | None = None) -> Thing:
+        """Return an extent of a tensor, or all of them."""
+
+    @abstractmethod
+    def as_number(self, x: Thing, origin: Origin) -> Thing:
+        """Return a tensor of one element as a number; numbers as they are."""
+
+    @abstractmethod
+    def tensor(self, x: Thing, origin: Origin, dtype: Any = None) -> Held:
+        """Return a number, or a list of numbers, as a tensor."""

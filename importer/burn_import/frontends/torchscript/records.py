@@ -1,0 +1,32 @@
+"""NamedTuples that the code of an archive makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeGuard
+
+from burn.record.errors import shown
+from burn_import.frontends.torchscript.source_code import Class
+from burn_import.frontends.torchscript.values import Record, Thing
+from burn_ir import InvalidModel
+
+
+def is_record(found: object) -> TypeGuard[Class]:
+    """Return whether something that the code defines is a NamedTuple."""
+    return isinstance(found, Class) and found.bases == ("NamedTuple",)
+
+
+def record_of(cls: Class, args: Sequence[Thing], kwargs: Mapping[str, Thing]) -> Record:
+    """Return an instance of a NamedTuple.
+
+    Raises:
+        InvalidModel: the arguments are not one for each field.
+    """
+    items = dict(zip(cls.fields, args, strict=False)) | dict(kwargs)
+    is_valid = len(args) + len(kwargs) == len(cls.fields)
+    if not is_valid or set(items) != set(cls.fields):
+        names = ", ".join(cls.fields)
+        raise InvalidModel(
+            f"{shown(cls.name)}: expected the fields {names}, got {len(args)} values"
+        )
+    return Record.of(cls.fields, (items[field] for field in cls.fields))

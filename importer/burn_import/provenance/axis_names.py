@@ -1,0 +1,35 @@
+"""Names of input axes whose extents vary, where the file has only an exporter's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+#: Names of the axes of an input, by its rank.
+AXES: Mapping[int, Sequence[str]] = {
+    1: ("length",),
+    2: ("batch", "length"),
+    3: ("batch", "length", "length"),
+    4: ("batch", "channels", "height", "width"),
+    5: ("batch", "channels", "depth", "height", "width"),
+}
+#: Symbols as ``torch.export`` and tf2onnx count them.
+_COUNTED = re.compile(r"s\d+|u\d+|unk__\d+")
+
+
+def is_counted(text: str) -> bool:
+    """Return whether the name of an extent is an exporter's: ``s77``, ``unk__749``."""
+    return _COUNTED.fullmatch(text) is not None
+
+
+def axis_name(axis: int, fixed: Sequence[bool]) -> str:
+    """Return the name of an axis of an input, "" where its rank has none.
+
+    ``fixed`` says of each axis whether its extent is a number. A varying axis 1 before
+    a fixed last one is the height of an image whose channels come last.
+    """
+    rank = len(fixed)
+    names = list(AXES.get(rank, ()))
+    if rank > 3 and fixed[-1] and not fixed[1]:
+        names = [names[0], *names[2:], names[1]]
+    return names[axis] if axis < len(names) else ""

@@ -1,0 +1,106 @@
+"""Module scopes of files whose node names are paths of TensorFlow operators.
+
+TensorFlow opens a name scope for every Keras layer, and further ones for functions
+inside of it: ``block_1/bn/batchnorm/mul``. A Keras layer is one layer with the
+transposes, pads and activations around it, so that a scope with one layer is that
+layer, and not a module with a layer in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+
+from burn.dtypes import is_float
+from burn_import.provenance.path_segments import Path
+from burn_ir.graph import Graph, Node
+
+#: More nodes than this beside a layer are a module of their own.
+_MOST_BESIDE = 8
+
+
+def with_layer_scopes(graph: Graph) -> Graph:
+    """Return ``graph`` with the scopes of Keras layers in place of operator scopes.
+
+    Graphs of other producers are returned as they are.
+    """
+    if not graph.producer.startswith("tf2onnx"):
+        return graph
+    scopes = _without_only_children([node.scope for node in graph.nodes])
+    nodes = [replace(node, scope=scopes[node.scope]) for node in graph.nodes]
+    weights = [_layer_weights(graph, node) for node in nodes]
+    layers = _single_layer_scopes(graph, nodes, weights)
+    return replace(
+        graph,
+        nodes=tuple(
+            _moved(node, names, layers)
+            for node, names in zip(nodes, weights, strict=True)
+        ),
+    )
+
+
+def _moved(node: Node, weights: Path, layers: Mapping[Path, Path]) -> Node:
+    """Return ``node`` in the scope of its layer, or in the one around a layer."""
+    at = next((n for n in range(1, len(node.scope) + 1) if node.scope[:n] in layers), 0)
+    if not at:
+        return node
+    return replace(
+        node, scope=layers[node.scope[:at]] if weights else node.scope[: at - 1]
+    )
+
+
+def _without_only_children(scopes: list[Path]) -> dict[Path, Path]:
+    """Map each scope to its path without only children of scopes that run nothing."""
+    children: dict[Path, set[str]] = defaultdict(set)
+    for scope in scopes:
+        for length, segment in enumerate(scope):
+            children[scope[:length]].add(segment)
+    own = set(scopes)
+    return {
+        scope: tuple(
+            segment
+            for length, segment in enumerate(scope)
+            if length == 0 or scope[:length] in own or len(children[scope[:length]]) > 1
+        )
+        for scope in own
+    }
+
+
+def _layer_weights(graph: Graph, node: Node) -> Path:
+    """Return the names of the stored weights of a layer, () for other nodes."""
+    layer = node.op.layer(*(graph.type(name) for name in node.inputs))
+    if layer is None or not layer.weights:
+        return ()
+    names = tuple(node.inputs[index] or "" for index in layer.weights.values())
+    return names if all(name in graph.constants for name in names) else ()
+
+
+def _single_layer_scopes(
+    graph: Graph, nodes: list[Node], weights: list[Path]
+) -> dict[Path, Path]:
+    """Map the outermost scopes with one layer to the path of that layer.
+
+    Layers of one scope that have the same weights are one layer, at the first path.
+    """
+    inside: dict[Path, set[Path]] = defaultdict(set)
+    beside: Counter[Path] = Counter()
+    for node, names in zip(nodes, weights, strict=True):
+        for length in range(1, len(node.scope) + 1):
+            scope = node.scope[:length]
+            if names:
+                inside[scope].add(names)
+            else:
+                beside[scope] += 1 + _MOST_BESIDE * _reads_weight(graph, node)
+    first: dict[tuple[Path, Path], Path] = {}
+    return {
+        scope: first.setdefault((scope[:-1], next(iter(layers))), scope)
+        for scope, layers in inside.items()
+        if len(layers) == 1 and beside[scope] <= _MOST_BESIDE
+    }
+
+
+def _reads_weight(graph: Graph, node: Node) -> bool:
+    """Return whether ``node`` reads a stored array of floats with several elements."""
+    arrays = [graph.constants[n] for n in node.inputs if n and n in graph.constants]
+    return any(is_float(array.dtype) and array.size > 1 for array in arrays)

@@ -1,0 +1,56 @@
+"""Whether generated files are as they were written, and of the model as it is now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Status:
+    """A generated module, and what is wrong with it (nothing if empty)."""
+
+    module: Path
+    problems: tuple[str, ...]
+
+
+def status_of(module: Path, model: Path | None = None) -> Status:
+    """Return whether ``module`` and its record are those that were written.
+
+    The record has to be of the model that the module's header names, with the weights
+    that it was written with. With ``model`` the digest in the header has to be that of
+    this file.
+    """
+    from burn_import.output import read_header
+    from burn_import.pipeline import file_sha256
+
+    if not module.is_file():
+        return Status(module, ("there is no such file",))
+    digests = read_header(module)
+    if digests is None:
+        return Status(module, ("not written by burn-import",))
+    problems = []
+    if digests.body != digests.actual:
+        problems.append("edited since it was written")
+    if model is not None:
+        if not model.is_file():
+            problems.append(f"there is no model {model}")
+        elif file_sha256(model) != digests.source:
+            problems.append(f"stale: {model.name} changed since")
+    return Status(module, (*problems, *_record_problems(module, digests.source)))
+
+
+def _record_problems(module: Path, source: str) -> list[str]:
+    from burn.record import RecordError, open_record
+    from burn_import.fingerprint import SOURCE, is_unchanged
+
+    record = module.with_suffix(".safetensors")
+    if not record.is_file():
+        return [f"its record {record.name} is not there"]
+    try:
+        origin = open_record(record).metadata.get(SOURCE, source)
+    except RecordError as error:
+        return [f"{record.name} is damaged: {error}"]
+    if origin != source:
+        return [f"{record.name} is of another model than {module.name}"]
+    return [] if is_unchanged(record) else [f"{record.name} was changed since"]

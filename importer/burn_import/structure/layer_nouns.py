@@ -1,0 +1,66 @@
+"""Names for layers that the file does not name, from the attention they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from burn_import.tracing.identifiers import snake
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.attention import Attention, RotaryEmbedding
+from burn_ir.ops.cast import Cast
+from burn_ir.ops.shape import (
+    Expand,
+    Flatten,
+    Reshape,
+    Squeeze,
+    Transpose,
+    Unsqueeze,
+)
+
+_OPERANDS = ("query", "key", "value")
+#: Operators between a projection and the attention: their first operand is the tensor.
+_BETWEEN = (
+    *(Cast, Expand, Flatten, Reshape, RotaryEmbedding, Squeeze),
+    *(Transpose, Unsqueeze),
+)
+
+
+class LayerNouns:
+    """The names of a graph's layers without authored ones: ``query``, else ``linear``.
+
+    The layers that compute the operands of an attention are called after these, and
+    the one that reads its result is the ``output``.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.makers = {
+            name: node for node in graph.nodes for name in node.outputs if name
+        }
+        self.nouns: dict[int, set[str]] = {}
+        for node in graph.nodes:
+            if isinstance(node.op, Attention):
+                self._name_projections(node)
+
+    def noun(self, node: Node) -> str:
+        """Return an identifier for the layer of ``node``: its role or its operator."""
+        nouns = self.nouns.get(id(node), set())
+        return next(iter(nouns)) if len(nouns) == 1 else snake(node.op.onnx, "layer")
+
+    def _name_projections(self, attention: Node) -> None:
+        for noun, name in zip(_OPERANDS, attention.inputs, strict=False):
+            maker = self.makers.get(name or "")
+            while maker is not None and isinstance(maker.op, _BETWEEN):
+                maker = self.makers.get(maker.inputs[0] or "")
+            if maker is not None:
+                self.nouns.setdefault(id(maker), set()).add(noun)
+        for reader in self._readers(attention.output):
+            self.nouns.setdefault(id(reader), set()).add("output")
+
+    def _readers(self, name: str) -> Iterator[Node]:
+        """Return the node that alone reads ``name``, as it is or moved."""
+        users = self.graph.users.get(name, ())
+        while len(users) == 1 and isinstance(users[0].op, _BETWEEN):
+            users = self.graph.users.get(users[0].output, ())
+        if len(users) == 1:
+            yield users[0]

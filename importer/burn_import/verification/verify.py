@@ -1,0 +1,167 @@
+"""An ONNX model and the module made of it, compared on the same inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+import burn
+from burn import dtypes
+from burn.tensor import Tensor
+from burn_import.verification.bisect import Divergence, bisect
+from burn_import.verification.inputs import random_inputs, stored_inputs
+from burn_import.verification.session import difference, run_model
+
+#: How far results may be apart, relative to the largest number.
+TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Row:
+    """One output: its type here and there, and how far both are apart."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    difference: float
+    ok: bool
+
+
+@dataclass(frozen=True)
+class Verified:
+    """All outputs, the engine that they were compared with, and the first divergence.
+
+    ``gradient`` is the relative error of a derivative, if that was asked for.
+    """
+
+    engine: str
+    rows: tuple[Row, ...]
+    divergence: Divergence | None = None
+    gradient: float | None = None
+    inputs: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every output agrees."""
+        return all(row.ok for row in self.rows)
+
+
+def input_types(model: onnx.ModelProto) -> dict[str, Any]:
+    """Return the dtype and shape of each input without a stored value."""
+    stored = {tensor.name for tensor in model.graph.initializer}
+    types: dict[str, Any] = {}
+    for value in model.graph.input:
+        kind = value.type.tensor_type
+        if value.name in stored or not kind.elem_type:
+            continue
+        is_text = kind.elem_type == onnx.TensorProto.STRING
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
+        shape = [
+            d.dim_value or d.dim_param or f"{value.name}_{i}"
+            for i, d in enumerate(kind.shape.dim)
+        ]
+        types[value.name] = (dtypes.string if is_text else dtype, shape)
+    return types
+
+
+def verify(
+    path: str | Path,
+    *,
+    module: Any = None,
+    inputs: Path | Mapping[str, Any] | None = None,
+    reference: str | Path | None = None,
+    sizes: Mapping[str, int] | None = None,
+    seed: int = 0,
+    engine: str = "",
+    tolerance: float = TOLERANCE,
+    bisecting: bool = False,
+    gradients: bool = False,
+) -> Verified:
+    """Compare the module of the model at ``path`` with another engine, by output.
+
+    The module is imported anew, or ``module``: one that was written to a file, and
+    edited perhaps. ``inputs`` are arrays by name or a ``.npz`` file, else random.
+    ``reference`` is another ONNX file to compare with, of the same inputs and outputs.
+    ``bisecting`` looks for the first node that differs, ``gradients`` compares a
+    derivative of the file's import in float64 with a difference quotient.
+
+    Raises:
+        InputsError: the inputs do not fit.
+        UnreadableFile, UnsupportedModel, InvalidModel: of the import.
+    """
+    from burn_import.loading import load
+
+    path = Path(path)
+    other = Path(reference) if reference is not None else path
+    proto = onnx.load(str(other))
+    given = _given(inputs, input_types(proto), sizes, seed)
+    expected, name = run_model(str(other), given, engine)
+    results = results_of(load(path) if module is None else module, list(given.values()))
+    triples = zip(proto.graph.output, results, expected, strict=True)
+    rows = tuple(_row(output.name, a, b, tolerance) for output, a, b in triples)
+    divergence = None
+    if bisecting and not all(row.ok for row in rows):
+        divergence = bisect(path, other, given, tolerance, is_module=module is not None)
+    shown = {k: f"{v.dtype}{list(v.shape)}" for k, v in given.items()}
+    gradient = _gradient_error(path, given, seed) if gradients else None
+    return Verified(name, rows, divergence, gradient, shown)
+
+
+def _given(
+    inputs: Path | Mapping[str, Any] | None,
+    types: Mapping[str, Any],
+    sizes: Mapping[str, int] | None,
+    seed: int,
+) -> dict[str, Any]:
+    """The arrays of a file, those given, or random ones."""
+    if isinstance(inputs, Path):
+        return stored_inputs(inputs, list(types))
+    return dict(inputs or random_inputs(types, sizes, seed))
+
+
+def _gradient_error(path: Path, given: Mapping[str, Any], seed: int) -> float:
+    from burn_import.loading import load
+    from burn_import.options import Options
+    from burn_import.verification.gradients import derivative_error
+
+    double = load(path, Options(dtype="float64"))
+    return derivative_error(double, [_in_double(a) for a in given.values()], seed)
+
+
+def results_of(model: Any, arrays: list[Any]) -> list[Any]:
+    """Return the flat results of a module as arrays."""
+    result = model(*(burn.tensor(array) for array in arrays))
+    return [_as_array(item) for item in _flat(result)]
+
+
+def _in_double(array: Any) -> Any:
+    return array.astype(np.float64) if dtypes.is_float(array.dtype) else array
+
+
+def _flat(result: Any) -> list[Any]:
+    if isinstance(result, tuple):
+        return list(result)
+    return [result]
+
+
+def _as_array(item: Any) -> Any:
+    if isinstance(item, list):
+        return [_as_array(part) for part in item]
+    return item.numpy() if isinstance(item, Tensor) else item
+
+
+def _row(name: str, actual: Any, expected: Any, tolerance: float) -> Row:
+    if isinstance(expected, list) or expected is None or actual is None:
+        error = difference(actual or [], expected or [])
+        return Row(name, "list", (), error, error <= tolerance)
+    a, b = np.asarray(actual), np.asarray(expected)
+    error = difference(a, b)
+    same = a.dtype == b.dtype or b.dtype.kind in "UO"
+    return Row(
+        name, dtypes.name_of(a.dtype), a.shape, error, same and error <= tolerance
+    )

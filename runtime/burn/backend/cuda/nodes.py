@@ -1,0 +1,140 @@
+"""Captured CUDA graphs: their nodes, the edges between them, and launches.
+
+``cuda.bindings`` of CUDA 12 has functions with data of edges under names that end in
+``_v2``; that of CUDA 13 has no others.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+# cudaGraphNodeType, cudaMemcpyKind and cudaMemoryType
+_KERNEL, _COPY, _FILL, _EMPTY = 0, 1, 2, 5
+_FROM_DEVICE_TO_DEVICE, _BY_ADDRESS = 3, 4
+_ON_DEVICE = (2, 3)
+#: Room for edges where their number is not known.
+_EDGES = 1 << 14
+
+
+class CudaGraph:
+    """A graph that can be launched; it owns the ``handle`` that a capture ends with."""
+
+    def __init__(self, handle: int) -> None:
+        from cupy.cuda import runtime
+
+        self._runtime, self._executable = runtime, 0
+        self.handle = handle
+
+    def launch(self, stream: Any) -> None:
+        """Put all kernels of the graph on ``stream``."""
+        if not self._executable:
+            self._executable = self._runtime.graphInstantiate(self.handle)
+        self._runtime.graphLaunch(self._executable, stream.ptr)
+
+    def __del__(self) -> None:
+        with suppress(RuntimeError, AttributeError, TypeError):  # at the end of Python
+            if self._executable:
+                self._runtime.graphExecDestroy(self._executable)
+            self._runtime.graphDestroy(self.handle)
+
+
+@contextmanager
+def capturing_graph(stream: Any) -> Iterator[list[CudaGraph]]:
+    """Capture what is put on ``stream``; the graph is in the list afterwards."""
+    from cupy.cuda import runtime
+
+    graphs: list[CudaGraph] = []
+    stream.begin_capture()
+    try:
+        yield graphs
+        graphs.append(CudaGraph(runtime.streamEndCapture(stream.ptr)))
+    finally:
+        if not graphs:
+            with suppress(RuntimeError):  # what was not allowed has ended it already
+                stream.end_capture()
+
+
+def bindings() -> Any:
+    """The module ``cuda.bindings.runtime``.
+
+    Raises:
+        RuntimeError: it is not installed.
+    """
+    try:
+        from cuda.bindings import runtime
+    except ImportError as error:
+        raise RuntimeError(f"its nodes cannot be checked: {error}") from error
+    return runtime
+
+
+def check_nodes(graph: CudaGraph) -> int:
+    """Return the number of kernels of a graph that only computes on the device.
+
+    A copy from host memory would read that memory in each launch, long after its owner
+    is gone.
+
+    Raises:
+        RuntimeError: it copies from or to the host, or calls a function there.
+    """
+    runtime = bindings()
+    handle = runtime.cudaGraph_t(graph.handle)
+    _, _, count = _checked(runtime.cudaGraphGetNodes(handle))
+    _, nodes, _ = _checked(runtime.cudaGraphGetNodes(handle, count))
+    kernels = 0
+    for node in nodes:
+        kind = int(_checked(runtime.cudaGraphNodeGetType(node))[1])
+        kernels += kind == _KERNEL
+        if kind == _COPY:
+            _check_copy(runtime, node)
+        elif kind not in (_KERNEL, _FILL, _EMPTY):
+            raise RuntimeError(f"a kernel adds a node of type {kind}")
+    return kernels
+
+
+def _check_copy(runtime: Any, node: Any) -> None:
+    _, copy = _checked(runtime.cudaGraphMemcpyNodeGetParams(node))
+    if int(copy.kind) == _FROM_DEVICE_TO_DEVICE:
+        return
+    if int(copy.kind) == _BY_ADDRESS:
+        ends = (copy.srcPtr.ptr, copy.dstPtr.ptr)
+        kinds = [_checked(runtime.cudaPointerGetAttributes(end))[1] for end in ends]
+        if all(int(attributes.type) in _ON_DEVICE for attributes in kinds):
+            return
+    raise RuntimeError("a kernel copies between the host and the device")
+
+
+def wait_for_ends(graph: CudaGraph, runtime: Any = None) -> bool:
+    """Let each kernel of ``graph`` start when those before it have ended.
+
+    NVIDIA's libraries launch kernels with programmatic dependent launch: what is next
+    on the stream starts before they end, and if it is not a kernel of the library it
+    does not wait for their results. Such edges become plain ones. False, and the graph
+    is as it was, where the bindings have no data of edges.
+    """
+    runtime = runtime or bindings()
+    names = ("GetEdges", "RemoveDependencies", "AddDependencies")
+    if hasattr(runtime, "cudaGraphGetEdges_v2"):
+        names = tuple(f"{name}_v2" for name in names)
+    get, remove, add = (getattr(runtime, f"cudaGraph{name}") for name in names)
+    handle = runtime.cudaGraph_t(graph.handle)
+    answer = get(handle)
+    if len(answer) != 5:
+        return False
+    # Whether edges with data may be counted without a place for it is not documented.
+    most = _EDGES if int(answer[0]) else answer[-1]
+    _, sources, targets, kinds, count = _checked(get(handle, most))
+    edges = list(zip(sources, targets, kinds, strict=True))[:count]
+    early = [edge for edge in edges if int(edge[2].type)]
+    if not early:
+        return True
+    ends = [list(part) for part in zip(*early, strict=True)]
+    _checked(remove(handle, *ends, len(early)))
+    plain = [runtime.cudaGraphEdgeData() for _ in early]
+    _checked(add(handle, *ends[:2], plain, len(early)))
+    return True
+
+
+def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
+    if int(answer[0]):
+        raise RuntimeError(f"its nodes cannot be read: {answer[0]}")
+    return answer

@@ -1,0 +1,152 @@
+"""Losses of classes and of probabilities."""
+
+from burn import dtypes, ops
+from burn.loss.reduction import check_reduction, check_same_shape, reduced
+from burn.tensor import Tensor
+
+
+def cross_entropy(
+    logits: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """The cross entropy of ``logits`` [N, C, ...] and ``target``, a scalar if reduced.
+
+    ``target`` has classes, integers [N, ...], or probabilities, floats [N, C, ...].
+    Elements whose class is ``ignore_index`` have a loss of 0 and are not counted by
+    the mean. Classes are weighted by ``weight`` [C]; the mean of losses by class is
+    over the sum of their weights. ``label_smoothing`` is the share of the target that
+    is spread over all classes.
+
+    Raises:
+        ValueError: shapes do not fit, there is no such reduction, or the smoothing is
+            not in [0, 1].
+    """
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ValueError(f"expected label_smoothing in [0, 1], got {label_smoothing}")
+    shares = ops.log_softmax(logits, axis=1)
+    if dtypes.is_float(target.dtype):
+        return _of_probabilities(shares, target, weight, label_smoothing, reduction)
+    if not label_smoothing:
+        return nll_loss(
+            shares, target, weight, ignore_index=ignore_index, reduction=reduction
+        )
+    check_reduction(reduction)
+    kept = ops.not_equal(target, ignore_index)
+    exact = nll_loss(
+        shares, target, weight, ignore_index=ignore_index, reduction="none"
+    )
+    spread = -ops.sum(_weighted(shares, weight), 1)
+    spread = ops.where(kept, spread, 0.0)
+    classes = logits.shape[1]
+    loss = exact * (1.0 - label_smoothing) + spread * (label_smoothing / classes)
+    if reduction != "mean":
+        return reduced(loss, reduction)
+    counted = ops.cast(kept, dtype=shares.dtype)
+    if weight is not None:
+        counted = ops.where(kept, ops.take(weight, ops.where(kept, target, 0)), 0.0)
+    return ops.sum(loss) / ops.sum(counted)
+
+
+def _of_probabilities(
+    shares: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    smoothing: float,
+    reduction: str,
+) -> Tensor:
+    check_same_shape(shares, target)
+    check_reduction(reduction)
+    if smoothing:
+        target = target * (1.0 - smoothing) + smoothing / shares.shape[1]
+    loss = -ops.sum(_weighted(shares, weight) * target, 1)
+    return reduced(loss, reduction)
+
+
+def _weighted(shares: Tensor, weight: Tensor | None) -> Tensor:
+    if weight is None:
+        return shares
+    return shares * ops.reshape(weight, (-1, *(1 for _ in shares.shape[2:])))
+
+
+def nll_loss(
+    log_probs: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative of ``log_probs`` [N, C, ...] at the classes ``target`` [N, ...].
+
+    ``weight`` and ``ignore_index`` are those of :func:`cross_entropy`.
+
+    Raises:
+        ValueError: shapes do not fit, or there is no such reduction.
+    """
+    expected = (log_probs.shape[0], *log_probs.shape[2:])
+    if tuple(target.shape) != expected:
+        raise ValueError(
+            f"expected classes of shape {list(expected)} for scores of shape "
+            f"{list(log_probs.shape)}, got {list(target.shape)}"
+        )
+    return ops.nll_loss(
+        log_probs, target, weight, ignore_index=ignore_index, reduction=reduction
+    )
+
+
+def binary_cross_entropy_with_logits(
+    logits: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    pos_weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The cross entropy of the sigmoid of ``logits`` and ``target`` of the same shape.
+
+    Elements are weighted by ``weight``, those of positive targets by ``pos_weight``;
+    both are broadcast.
+
+    Raises:
+        ValueError: the shapes differ, or there is no such reduction.
+    """
+    check_same_shape(logits, target)
+    negative = ops.softplus(-logits)
+    if pos_weight is not None:
+        negative = negative * ((pos_weight - 1.0) * target + 1.0)
+    loss = (1.0 - target) * logits + negative
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def kl_div(
+    log_probs: Tensor,
+    target: Tensor,
+    *,
+    log_target: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """The Kullback-Leibler divergence of ``target`` from ``exp(log_probs)``.
+
+    ``target`` has probabilities, or their logarithms with ``log_target``. The
+    reduction ``"batchmean"`` divides the sum by the first extent, which is the
+    divergence of a batch; ``"mean"`` divides by the number of elements, as PyTorch's.
+
+    Raises:
+        ValueError: the shapes differ, or there is no such reduction.
+    """
+    check_same_shape(log_probs, target)
+    check_reduction(reduction, ("none", "sum", "mean", "batchmean"))
+    if log_target:
+        loss = ops.exp(target) * (target - log_probs)
+    else:
+        positive = target > 0.0
+        own = target * ops.log(ops.where(positive, target, 1.0))
+        loss = own - target * log_probs
+    if reduction == "batchmean":
+        return ops.sum(loss) / float(log_probs.shape[0])
+    return reduced(loss, reduction)

@@ -1,0 +1,38 @@
+"""How losses of elements become one number, and checks that losses share."""
+
+from typing import Any
+
+from burn import ops
+from burn.tensor import Tensor
+
+REDUCTIONS = ("none", "sum", "mean")
+
+
+def reduced(loss: Tensor, reduction: str) -> Tensor:
+    """``loss`` itself, its sum or its mean.
+
+    Raises:
+        ValueError: there is no such reduction.
+    """
+    check_reduction(reduction)
+    if reduction == "none":
+        return loss
+    return ops.sum(loss) if reduction == "sum" else ops.mean(loss)
+
+
+def check_reduction(reduction: str, known: tuple[str, ...] = REDUCTIONS) -> None:
+    """Nothing, if ``reduction`` is one of ``known``; else raises ``ValueError``."""
+    if reduction not in known:
+        names = ", ".join(map(repr, known))
+        raise ValueError(f"expected a reduction of {names}, got {reduction!r}")
+
+
+def check_same_shape(x: Any, target: Any) -> None:
+    """Nothing, if the shapes are equal; else raises ``ValueError`` with both.
+
+    A target that would be broadcast is nearly always a mistake.
+    """
+    if tuple(x.shape) != tuple(target.shape):
+        raise ValueError(
+            f"expected a target of shape {list(x.shape)}, got {list(target.shape)}"
+        )

@@ -1,0 +1,126 @@
+"""Low-rank adaptation of layers (E. Hu et al., 2021), with the names of peft."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from burn import ops
+from burn.box import Parameter
+from burn.nn import init
+from burn.nn.linear import Conv1D, Linear
+from burn.nn.module import Module
+from burn.nn.patterns import matches
+from burn.tensor import Tensor
+
+M = TypeVar("M", bound=Module)
+
+
+class LoRALinear(Linear):
+    """A :class:`Linear` plus ``x @ lora_A.mT @ lora_B.mT * scaling``.
+
+    ``lora_A`` is [rank, in], ``lora_B`` [out, rank].
+    """
+
+    lora_A: Parameter  # noqa: N815
+    lora_B: Parameter  # noqa: N815
+    scaling: float
+
+    def __call__(self, x: Tensor) -> Tensor:
+        low = ops.linear(x, self.lora_A) * self.scaling
+        return ops.linear(x, self.weight, self.bias) + ops.linear(low, self.lora_B)
+
+    def difference(self) -> Tensor:
+        """What the adapter adds to ``weight``."""
+        return (self.lora_B.value @ self.lora_A.value).detach() * self.scaling
+
+
+class LoRAConv1D(Conv1D):
+    """A :class:`Conv1D` plus ``x @ lora_A.mT @ lora_B.mT * scaling``.
+
+    ``lora_A`` is [rank, nx], ``lora_B`` [nf, rank].
+    """
+
+    lora_A: Parameter  # noqa: N815
+    lora_B: Parameter  # noqa: N815
+    scaling: float
+
+    def __call__(self, x: Tensor) -> Tensor:
+        low = ops.linear(x, self.lora_A) * self.scaling
+        return super().__call__(x) + ops.linear(low, self.lora_B)
+
+    def difference(self) -> Tensor:
+        """What the adapter adds to ``weight``."""
+        product = self.lora_B.value @ self.lora_A.value
+        return product.mT.detach() * self.scaling
+
+
+def lora(
+    model: M, pattern: str = "*", *, rank: int = 8, alpha: float | None = None
+) -> M:
+    """``model`` with adapters beside the linear layers whose paths match.
+
+    All parameters are frozen but those of the adapters, ``lora_A`` and ``lora_B``,
+    which are new keys of the layer. The model computes what it did before until they
+    are trained. Their product is multiplied by ``alpha / rank``; ``alpha`` is ``rank``
+    unless it is given. Layers are changed in place, so every use of a shared layer is
+    adapted. :func:`merge_lora` puts the adapters into the weights.
+
+    Raises:
+        ValueError: no :class:`Linear` or :class:`Conv1D` matches, or ``rank`` < 1.
+    """
+    if rank < 1:
+        raise ValueError(f"expected rank >= 1, got {rank}")
+    layers = {p: m for p, m in model.modules() if type(m) in (Linear, Conv1D)}
+    chosen = [layer for path, layer in layers.items() if matches(path, pattern)]
+    if not chosen:
+        raise ValueError(
+            f"expected a pattern of linear layers, got {pattern!r}; there are "
+            f"{', '.join(layers) or 'none'}"
+        )
+    model.freeze()
+    scaling = (rank if alpha is None else alpha) / rank
+    for layer in dict.fromkeys(chosen):
+        _adapt(layer, rank, scaling)
+    return model
+
+
+def _adapt(layer: Module, rank: int, scaling: float) -> None:
+    """Turn a layer into one with an adapter."""
+    if isinstance(layer, Linear):
+        shape = (layer.out_features, layer.in_features)
+        layer.__class__ = LoRALinear
+    else:
+        assert isinstance(layer, Conv1D)
+        shape = (layer.nf, layer.nx)
+        layer.__class__ = LoRAConv1D
+    assert isinstance(layer, LoRALinear | LoRAConv1D)
+    outputs, inputs = shape
+    kind = layer.weight.dtype
+    home = layer.weight.held().backend
+    layer.lora_A = Parameter(init.uniform((rank, inputs), inputs**-0.5, kind))
+    layer.lora_B = Parameter(init.constant((outputs, rank), 0.0, kind))
+    layer.lora_A.to(home)
+    layer.lora_B.to(home)
+    layer.scaling = scaling
+
+
+def merge_lora(model: M) -> M:
+    """``model`` with its adapters added to the weights and removed.
+
+    Its keys are those from before :func:`lora`. Its parameters stay frozen.
+
+    Raises:
+        ValueError: it has no adapters.
+    """
+    adapted = [m for _, m in model.modules() if isinstance(m, LoRALinear | LoRAConv1D)]
+    if not adapted:
+        raise ValueError(f"expected layers with adapters in {type(model).__name__}")
+    for layer in dict.fromkeys(adapted):
+        layer.weight.set(layer.weight.detach() + layer.difference())
+        del layer.lora_A, layer.lora_B, layer.scaling
+        _become(layer, Linear if isinstance(layer, LoRALinear) else Conv1D)
+    return model
+
+
+def _become(layer: Module, kind: type[Module]) -> None:
+    layer.__class__ = kind

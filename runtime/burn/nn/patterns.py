@@ -1,0 +1,29 @@
+"""Selection of parameters and modules by patterns of their paths."""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+
+def matches(path: str, pattern: str) -> bool:
+    """Whether ``path`` fits ``pattern``, or lies below a path that does.
+
+    Patterns are those of :mod:`fnmatch`; ``*`` matches dots as well. ``"head"`` selects
+    ``head.weight``, ``"*.bias"`` every bias that is in a module.
+    """
+    return fnmatchcase(path, pattern) or fnmatchcase(path, pattern + ".*")
+
+
+def selected(paths: Iterable[str], pattern: str) -> list[str]:
+    """The paths that match ``pattern``, in order.
+
+    Raises:
+        ValueError: no path matches; the message lists some that there are.
+    """
+    known = list(paths)
+    chosen = [path for path in known if matches(path, pattern)]
+    if not chosen:
+        shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+        raise ValueError(
+            f"expected a pattern of paths, got {pattern!r}; there are {shown}"
+        )
+    return chosen

@@ -1,0 +1,34 @@
+"""Optimisers and schedules, with PyTorch's names, whose whole state is in boxes.
+
+``SGD``, ``Adam``, ``AdamW``, ...  change parameters: ``opt.step(loss.backward())``
+``cosine``, ``one_cycle``, ...     set learning rates: ``schedule.step()``
+``EMA``                            averages weights
+"""
+
+from burn.optim.adam import Adam as Adam, AdamW as AdamW, Adan as Adan
+from burn.optim.adaptive import Adagrad as Adagrad, RMSprop as RMSprop
+from burn.optim.average import EMA as EMA
+from burn.optim.clipping import (
+    clip_grad_norm as clip_grad_norm,
+    clip_grad_value as clip_grad_value,
+    total_norm as total_norm,
+)
+from burn.optim.combined import Combined as Combined
+from burn.optim.lbfgs import LBFGS as LBFGS
+from burn.optim.muon import Muon as Muon
+from burn.optim.optimizer import Group as Group, Optimizer as Optimizer
+from burn.optim.schedule import (
+    Schedule as Schedule,
+    composed as composed,
+    constant as constant,
+    cosine as cosine,
+    exponential as exponential,
+    linear as linear,
+    multistep as multistep,
+    noam as noam,
+    one_cycle as one_cycle,
+    sequential as sequential,
+    step as step,
+    warmup as warmup,
+)
+from burn.optim.sgd import SGD as SGD, Lion as Lion

@@ -1,0 +1,69 @@
+"""Averages of weights over the steps."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from burn import ops
+from burn.box import Box
+from burn.nn.module import Module
+from burn.optim.optimizer import device_of, innermost, scalar_box
+from burn.tensor import Tensor, from_numpy
+
+
+class EMA:
+    """Exponential moving averages of the parameters of a module.
+
+    They start as a copy; ``update`` after each step moves them towards the weights by
+    ``1 - decay``. With ``warmup`` the decay of step n is at most ``n / (n + 9)``, so
+    that the first weights are soon forgotten. Averages and the step count are boxes.
+    """
+
+    def __init__(
+        self, module: Module, decay: float = 0.999, warmup: bool = False
+    ) -> None:
+        if not 0.0 <= decay < 1.0:
+            raise ValueError(f"expected decay in [0, 1), got {decay}")
+        self.module, self.decay, self.warmup = module, decay, warmup
+        self._parameters = dict(module.parameters())
+        self.count = scalar_box(0.0, device_of(next(iter(self._parameters.values()))))
+        self.averages = {
+            path: Box(innermost(box.held()) * 1.0)
+            for path, box in self._parameters.items()
+        }
+
+    def update(self) -> None:
+        """Move the averages towards the weights."""
+        count = innermost(self.count.value) + 1.0
+        self.count.set(count)
+        decay = count * 0.0 + self.decay
+        if self.warmup:
+            decay = ops.minimum(decay, count / (count + 9.0))
+        for path, average in self.averages.items():
+            x, mean = innermost(self._parameters[path].value), innermost(average.value)
+            average.set(mean + (x - mean) * ops.cast(1.0 - decay, dtype=x.dtype))
+
+    def averaged(self) -> Module:
+        """A copy of the module for inference, with the averages as its parameters."""
+        copy = self.module.valid()
+        for path, box in copy.parameters():
+            box.set(self.averages[path].value.detach())
+        return copy
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The averages by path of parameter, and the count under ``step``."""
+        state = {path: box.value.detach() for path, box in self.averages.items()}
+        return {"step": self.count.value.detach(), **state}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take the averages of :meth:`state_dict`.
+
+        Raises:
+            ValueError: keys are missing or unknown, or a shape or dtype differs.
+        """
+        boxes = {"step": self.count, **self.averages}
+        if wrong := sorted(state.keys() ^ boxes.keys()):
+            raise ValueError(f"expected averages of this module; differing: {wrong}")
+        for key, value in state.items():
+            boxes[key].set(from_numpy(np.array(value)))

@@ -1,0 +1,35 @@
+"""Gradients limited in size."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from burn import ops
+from burn.dtypes import float32
+from burn.tensor import Tensor
+
+K = TypeVar("K")
+
+
+def clip_grad_value(gradients: Mapping[K, Tensor], limit: float) -> dict[K, Tensor]:
+    """The gradients with elements between ``-limit`` and ``limit``."""
+    return {key: ops.clip(grad, -limit, limit) for key, grad in gradients.items()}
+
+
+def clip_grad_norm(gradients: Mapping[K, Tensor], limit: float) -> dict[K, Tensor]:
+    """The gradients scaled down to a norm of ``limit`` if theirs is greater."""
+    scale = ops.minimum(limit / (total_norm(gradients) + 1e-6), 1.0)
+    return {
+        key: grad * ops.cast(scale, dtype=grad.dtype) for key, grad in gradients.items()
+    }
+
+
+def total_norm(gradients: Mapping[K, Tensor]) -> Tensor:
+    """The Euclidean norm of all gradients together, a scalar of at least 32 bits."""
+    total: Tensor | None = None
+    for grad in gradients.values():
+        wide = ops.cast(grad, dtype=float32) if grad.dtype.itemsize < 4 else grad
+        square = ops.sum(wide * wide)
+        total = square if total is None else total + square
+    if total is None:
+        raise ValueError("expected gradients, got none")
+    return ops.sqrt(total)

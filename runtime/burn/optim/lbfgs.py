@@ -1,0 +1,163 @@
+"""A quasi-Newton method that keeps the last changes of gradients."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from burn import ops
+from burn.box import Parameter
+from burn.nn.module import Module
+from burn.optim.optimizer import Parameters, check_tracked, innermost
+from burn.tensor import Tensor
+
+Loss = Callable[[], Tensor]
+
+
+class LBFGS:
+    """L-BFGS (D. Liu and J. Nocedal, 1989) with a fixed step length, as PyTorch's.
+
+    ``step`` evaluates a closure several times; it reads scalars on the host, so it has
+    no plan (the closure may be compiled).
+
+    Args:
+        parameters: a module, or parameters by path.
+        lr: the length of a step, in units of the quasi-Newton direction.
+        max_iter: iterations of one ``step``.
+        max_eval: evaluations of one ``step``; ``5/4 * max_iter`` if None.
+        tolerance_grad: ``step`` ends at a gradient whose elements are no larger.
+        tolerance_change: ``step`` ends at a change that is no larger.
+        history_size: pairs of changes that are kept.
+
+    Raises:
+        ValueError: a parameter is on a backend that tracks no gradients.
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        lr: float = 1.0,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+    ) -> None:
+        found = parameters.parameters() if isinstance(parameters, Module) else None
+        self._parameters: dict[str, Parameter] = dict(found or parameters)  # type: ignore[arg-type]
+        check_tracked(self._parameters)
+        self.lr, self.max_iter = lr, max_iter
+        self.max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        self.tolerance_grad, self.tolerance_change = tolerance_grad, tolerance_change
+        self.history_size = history_size
+        #: Changes of the gradient and of the parameters, the oldest first.
+        self._history: list[tuple[Tensor, Tensor]] = []
+        #: The last gradient and the last change.
+        self._last: tuple[Tensor, Tensor] | None = None
+
+    def step(self, closure: Loss) -> Tensor:
+        """The loss before the step, whose closure returns a loss with its history."""
+        loss, grad = self._evaluate(closure)
+        first, evaluations, value = loss, 1, float(loss)
+        if _largest(grad) <= self.tolerance_grad:
+            return first
+        for iteration in range(1, self.max_iter + 1):
+            direction, length = self._direction(grad)
+            if float(_dot(grad, direction)) > -self.tolerance_change:
+                break
+            change = direction * length
+            self._last = (grad, change)
+            self._move(change)
+            if iteration == self.max_iter:
+                break
+            before = value
+            loss, grad = self._evaluate(closure)
+            evaluations, value = evaluations + 1, float(loss)
+            if (
+                evaluations >= self.max_eval
+                or _largest(grad) <= self.tolerance_grad
+                or _largest(change) <= self.tolerance_change
+                or abs(value - before) < self.tolerance_change
+            ):
+                break
+        return first
+
+    def _direction(self, grad: Tensor) -> tuple[Tensor, float]:
+        """The direction of descent, and the length of a step along it."""
+        if self._last is None:
+            return -grad, min(1.0, 1.0 / float(ops.sum(ops.abs(grad)))) * self.lr
+        before, change = self._last
+        difference = grad - before
+        if float(_dot(difference, change)) > 1e-10:
+            self._history.append((difference, change))
+            del self._history[: -self.history_size]
+        return self._newton(-grad), self.lr
+
+    def _newton(self, q: Tensor) -> Tensor:
+        """``q`` times the inverse Hessian, by the recursion in two loops."""
+        shares = []
+        for difference, change in reversed(self._history):
+            share = _dot(change, q) / _dot(difference, change)
+            shares.append(share)
+            q = q - difference * share
+        if self._history:
+            difference, change = self._history[-1]
+            q = q * (_dot(difference, change) / _dot(difference, difference))
+        pairs = zip(self._history, reversed(shares), strict=True)
+        for (difference, change), share in pairs:
+            q = q + change * (share - _dot(difference, q) / _dot(difference, change))
+        return q
+
+    def _evaluate(self, closure: Loss) -> tuple[Tensor, Tensor]:
+        """The loss, and all gradients in one vector."""
+        loss = closure()
+        gradients = loss.backward()
+        parts = [
+            (
+                innermost(gradients[box]).reshape(-1)
+                if box in gradients
+                else innermost(box.value.detach()).reshape(-1) * 0.0
+            )
+            for box in self._parameters.values()
+        ]
+        return innermost(loss), ops.concat(parts, 0)
+
+    def _move(self, change: Tensor) -> None:
+        start = 0
+        for box in self._parameters.values():
+            size = int(np.prod(box.shape, dtype=np.int64))
+            part = change[start : start + size].reshape(box.shape)
+            box.set(innermost(box.value) + part)
+            start += size
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """``differences`` and ``changes`` [pairs, N], ``grad`` and ``change`` [N].
+
+        N is the number of elements of all parameters. Empty before the first step.
+        """
+        if self._last is None:
+            return {}
+        state = {"grad": self._last[0], "change": self._last[1]}
+        if self._history:
+            state["differences"] = ops.stack([pair[0] for pair in self._history], 0)
+            state["changes"] = ops.stack([pair[1] for pair in self._history], 0)
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take the history of :meth:`state_dict`, tensors or arrays by key."""
+        device = next(iter(self._parameters.values())).held()
+        like = innermost(device).backend
+        values = {
+            key: Tensor(like.from_numpy(np.array(v)), like) for key, v in state.items()
+        }
+        self._last = (values["grad"], values["change"]) if values else None
+        pairs = (values.get("differences", ()), values.get("changes", ()))
+        self._history = list(zip(*pairs, strict=True))
+
+
+def _dot(x: Tensor, y: Tensor) -> Tensor:
+    return ops.sum(x * y)
+
+
+def _largest(x: Tensor) -> float:
+    return float(ops.max(ops.abs(x)))

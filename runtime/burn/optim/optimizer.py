@@ -1,0 +1,350 @@
+"""What all optimisers share: parameter groups, clipping, the step count and state."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from burn import ops
+from burn.backend.base import Backend
+from burn.box import Box, Deferred, Parameter
+from burn.dtypes import DType, float64
+from burn.nn.module import Module
+from burn.nn.patterns import selected
+from burn.optim.clipping import clip_grad_norm, clip_grad_value
+from burn.tensor import Tensor, from_numpy
+
+#: What an optimiser takes: a module, or parameters by path.
+Parameters = Module | Mapping[str, Parameter]
+#: Hyperparameters that differ from the default ones, by pattern of paths.
+Groups = Mapping[str, Mapping[str, Any]]
+
+
+class Group:
+    """Parameters with common hyperparameters.
+
+    ``lr`` and ``initial_lr``, which schedules start from, are boxes with float64
+    scalars, so that plans read them anew in each step.
+    """
+
+    def __init__(self, parameters: dict[str, Parameter], options: dict[str, Any]):
+        self.parameters = parameters
+        self.options = dict(options)
+        device = device_of(next(iter(parameters.values())))
+        lr = float(self.options.pop("lr"))
+        self.lr, self.initial_lr = scalar_box(lr, device), scalar_box(lr, device)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.options[name]
+
+
+class Optimizer(ABC):
+    """Changes parameters by their gradients: ``opt.step(loss.backward())``.
+
+    The step count, learning rates and moments are boxes: a compiled step reads and
+    updates them, and is not recorded again when a learning rate changes. There is one
+    step count for all parameters. State of a parameter takes memory from its first
+    gradient on; parameters without a gradient are left as they are, frozen ones too.
+
+    Args:
+        parameters: a module, or parameters by path.
+        options: hyperparameters, ``lr`` among them.
+        groups: hyperparameters for parameters whose paths match a pattern; the first
+            pattern that matches counts.
+        clip_norm: the largest Euclidean norm of all gradients together.
+        clip_value: the largest magnitude of an element of a gradient; applied first.
+
+    Raises:
+        ValueError: a parameter is on a backend that tracks no gradients, a pattern
+            matches nothing, or a hyperparameter is unknown or out of its range.
+    """
+
+    #: Names of the state tensors of a parameter, in its shape and dtype.
+    slots: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        options: dict[str, Any],
+        groups: Groups | None = None,
+        clip_norm: float | None = None,
+        clip_value: float | None = None,
+    ) -> None:
+        chosen = (
+            dict(parameters.parameters())
+            if isinstance(parameters, Module)
+            else dict(parameters)
+        )
+        check_tracked(chosen)
+        self.clip_norm, self.clip_value = clip_norm, clip_value
+        self.groups = [*_groups(chosen, options, groups or {})]
+        for group in self.groups:
+            _check_ranges(group)
+        self.count = scalar_box(0.0, device_of(next(iter(chosen.values()))))
+        self.state = {
+            path: {slot: self._slot(group, box, slot) for slot in self.slots_of(group)}
+            for group in self.groups
+            for path, box in group.parameters.items()
+        }
+
+    def slots_of(self, group: Group) -> tuple[str, ...]:
+        """The state tensors that the options of ``group`` need."""
+        return self.slots
+
+    def initial(self, group: Group, slot: str) -> float:
+        """The first value of every element of a state tensor."""
+        return 0.0
+
+    @abstractmethod
+    def scales(self, group: Group, lr: Tensor, step: Tensor) -> dict[str, Tensor]:
+        """Scalars of this step that are the same for all parameters of ``group``.
+
+        ``lr`` and ``step`` (from 1) are float64 scalars; so are the results, which
+        ``update`` gets in the dtype of the parameter.
+        """
+
+    @abstractmethod
+    def update(
+        self,
+        group: Group,
+        scales: Mapping[str, Tensor],
+        state: dict[str, Tensor],
+        x: Tensor,
+        grad: Tensor,
+    ) -> Tensor:
+        """The parameter after this step; new state tensors are put into ``state``."""
+
+    def step(self, gradients: Mapping[Any, Tensor]) -> None:
+        """Change every parameter that ``gradients`` has, by parameter or by path.
+
+        Raises:
+            ValueError: there is no gradient for any parameter, or a parameter was moved
+                to a backend that tracks no gradients.
+        """
+        grads = self._gradients(gradients)
+        count = innermost(self.count.value) + 1.0
+        self.count.set(count)
+        for group in self.groups:
+            scales = _Scales(self.scales(group, innermost(group.lr.value), count))
+            for path, box in group.parameters.items():
+                if path not in grads:
+                    continue
+                boxes = self.state[path]
+                state = {slot: innermost(b.value) for slot, b in boxes.items()}
+                x = innermost(box.value)
+                box.set(self.update(group, scales.of(x.dtype), state, x, grads[path]))
+                for slot, value in state.items():
+                    boxes[slot].set(value)
+
+    def _gradients(self, gradients: Mapping[Any, Tensor]) -> dict[str, Tensor]:
+        boxes = dict(self.parameters())
+        grads = {}
+        for path, box in boxes.items():
+            key: Any = path if path in gradients else box
+            if key in gradients:
+                grads[path] = innermost(gradients[key])
+        if not grads:
+            check_tracked(boxes)
+            raise ValueError(
+                "expected the gradient of at least one parameter of the optimiser, got "
+                f"{len(gradients)} gradients of others; is everything frozen?"
+            )
+        if self.clip_value is not None:
+            grads = clip_grad_value(grads, self.clip_value)
+        if self.clip_norm is not None:
+            grads = clip_grad_norm(grads, self.clip_norm)
+        return grads
+
+    def parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """Every (path, parameter), by group."""
+        for group in self.groups:
+            yield from group.parameters.items()
+
+    @property
+    def lr(self) -> float:
+        """The learning rate of the first group; setting it sets those of all groups.
+
+        A schedule goes on from the new one.
+        """
+        return float(self.groups[0].lr)
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        for group in self.groups:
+            for box in (group.lr, group.initial_lr):
+                box.set(_scalar(value, box.backend))
+
+    def to(self, backend: Backend) -> None:
+        """Move the state to the device of ``backend``, where the model was moved."""
+        device = _device(backend)
+        for box in self.boxes().values():
+            box.to(device)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The step count, learning rates and state tensors by key.
+
+        Keys are ``step``, ``lr.<group>``, ``initial_lr.<group>`` and ``<path>.<slot>``.
+        Parameters without a step have no state.
+        """
+        boxes = self.boxes()
+        return {key: box.value.detach() for key, box in boxes.items() if box.is_set}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Set the state from tensors or arrays by key.
+
+        Raises:
+            ValueError: a key is unknown, ``step`` or a learning rate is missing, or a
+                shape or dtype differs; nothing is set then.
+        """
+        boxes = self.boxes()
+        parts = {f"{p}.{slot}" for p, slots in self.state.items() for slot in slots}
+        needed = boxes.keys() - parts
+        wrong = sorted(state.keys() - boxes.keys()) + sorted(needed - state.keys())
+        if wrong:
+            raise ValueError(
+                f"expected the state of this optimiser; differing: {wrong}"
+            )
+        values = {key: _loaded(key, boxes[key], value) for key, value in state.items()}
+        for path, slots in self.state.items():
+            for slot, box in slots.items():
+                key = f"{path}.{slot}"
+                if key not in values and box.is_set:
+                    fill = self.initial(self._group_of(path), slot)
+                    values[key] = _filled(box.shape, fill, box.dtype, box.backend)
+        for key, value in values.items():
+            boxes[key].set(value)
+
+    def boxes(self) -> dict[str, Box]:
+        """Everything that a step changes besides parameters, by key of the state."""
+        boxes = {"step": self.count}
+        for i, group in enumerate(self.groups):
+            boxes |= {f"lr.{i}": group.lr, f"initial_lr.{i}": group.initial_lr}
+        for path, slots in self.state.items():
+            boxes |= {f"{path}.{slot}": box for slot, box in slots.items()}
+        return boxes
+
+    def _group_of(self, path: str) -> Group:
+        return next(group for group in self.groups if path in group.parameters)
+
+    def _slot(self, group: Group, box: Parameter, slot: str) -> Box:
+        fill = self.initial(group, slot)
+
+        def make() -> Tensor:
+            return _filled(box.shape, fill, box.dtype, device_of(box))
+
+        return Box(Deferred(box.shape, box.dtype, make))
+
+
+class _Scales:
+    """Scalars in each dtype that parameters have."""
+
+    def __init__(self, exact: dict[str, Tensor]) -> None:
+        self._exact = exact
+        self._cast: dict[DType, dict[str, Tensor]] = {}
+
+    def of(self, dtype: DType) -> dict[str, Tensor]:
+        if dtype not in self._cast:
+            self._cast[dtype] = {
+                name: ops.cast(value, dtype=dtype)
+                for name, value in self._exact.items()
+            }
+        return self._cast[dtype]
+
+
+def _groups(
+    parameters: dict[str, Parameter], options: dict[str, Any], groups: Groups
+) -> Iterator[Group]:
+    """Groups of at least one parameter; those of no pattern come first."""
+    if not parameters:
+        raise ValueError("expected parameters to optimise, got none")
+    left, parts = dict(parameters), []
+    for pattern, changed in groups.items():
+        unknown = sorted(changed.keys() - options.keys())
+        if unknown:
+            raise ValueError(
+                f"group {pattern!r}: expected options of {sorted(options)}, "
+                f"got {unknown}"
+            )
+        part = {
+            path: left.pop(path)
+            for path in selected(parameters, pattern)
+            if path in left
+        }
+        if part:
+            parts.append(Group(part, options | dict(changed)))
+    if left:
+        yield Group(left, options)
+    yield from parts
+
+
+def _check_ranges(group: Group) -> None:
+    values = {"lr": float(group.lr), **group.options}
+    for name in ("lr", "weight_decay", "eps", "momentum", "lr_decay"):
+        if name in values and not values[name] >= 0.0:
+            raise ValueError(f"expected {name} >= 0, got {values[name]}")
+    for beta in values.get("betas", ()):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"expected betas in [0, 1), got {values['betas']}")
+
+
+def check_tracked(parameters: Mapping[str, Parameter]) -> None:
+    """Nothing, if all parameters are on backends that track gradients.
+
+    Raises:
+        ValueError: some are not, as a layer that was replaced after ``model.to``.
+    """
+    plain = {
+        p: b for p, b in parameters.items() if not b.held().backend.tracks_gradients
+    }
+    if plain:
+        home = next(iter(plain.values())).held().backend
+        raise ValueError(
+            f"{', '.join(plain)}: expected parameters on an Autodiff backend, got "
+            f"{home}; call model.to(Autodiff({home})) after the last change of layers"
+        )
+
+
+def innermost(tensor: Tensor) -> Tensor:
+    """``tensor`` on its device (or recorder), without tapes."""
+    while type(tensor.data) is Tensor:
+        tensor = tensor.data
+    return tensor
+
+
+def _device(backend: Backend) -> Backend:
+    while backend.inner is not backend:
+        backend = backend.inner
+    return backend
+
+
+def device_of(box: Box) -> Backend:
+    """The device under the tapes of what ``box`` holds."""
+    return _device(box.held().backend)
+
+
+def _filled(
+    shape: tuple[int, ...], value: float, dtype: DType, backend: Backend
+) -> Tensor:
+    return from_numpy(np.full(shape, value, dtype), backend)
+
+
+def _scalar(value: float, backend: Backend) -> Tensor:
+    return _filled((), value, float64, backend)
+
+
+def scalar_box(value: float, backend: Backend) -> Box:
+    """A box with a float64 scalar."""
+    return Box(_scalar(value, backend))
+
+
+def _loaded(key: str, box: Box, value: Any) -> Tensor:
+    array = np.array(value)  # a copy: the box is updated in place
+    if array.shape != box.shape or array.dtype != box.dtype:
+        raise ValueError(
+            f"{key}: expected {box.dtype}{list(box.shape)}, "
+            f"got {array.dtype}{list(array.shape)}"
+        )
+    return from_numpy(array)

@@ -1,0 +1,212 @@
+"""Learning rates as functions of the step, written in tensors."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from burn import ops
+from burn.optim.optimizer import Group, device_of, innermost, scalar_box
+from burn.tensor import Tensor, from_numpy
+
+#: The learning rate at a step (from 0) by the initial one; all float64 scalars.
+Shape = Callable[[Tensor, Tensor], Tensor]
+
+
+class Schedule:
+    """Sets the learning rates of an optimiser: ``schedule.step()`` after ``opt.step``.
+
+    The step count is a box, and the rate a function of tensors: a compiled step goes
+    through the schedule without being recorded again. ``optimizer`` is anything with
+    ``groups``. The first rate, that of step 0, is set at construction.
+    """
+
+    def __init__(self, optimizer: Any, shape: Shape) -> None:
+        self.groups: list[Group] = optimizer.groups
+        self.shape = shape
+        self.count = scalar_box(0.0, device_of(self.groups[0].lr))
+        self._set(innermost(self.count.value))
+
+    def step(self) -> None:
+        """Go on to the next step."""
+        count = innermost(self.count.value) + 1.0
+        self.count.set(count)
+        self._set(count)
+
+    def _set(self, count: Tensor) -> None:
+        for group in self.groups:
+            group.lr.set(self.shape(count, innermost(group.initial_lr.value)))
+
+    @property
+    def lr(self) -> float:
+        """The learning rate of the first group."""
+        return float(self.groups[0].lr)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The step count, under ``step``."""
+        return {"step": self.count.value.detach()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take the step count of :meth:`state_dict`, and set the rates of it."""
+        self.count.set(from_numpy(np.array(state["step"], np.float64).reshape(())))
+        self._set(innermost(self.count.value))
+
+
+def _factor(optimizer: Any, factor: Callable[[Tensor], Tensor]) -> Schedule:
+    return Schedule(optimizer, lambda step, initial: initial * factor(step))
+
+
+def _share(step: Tensor, steps: float) -> Tensor:
+    """How much of ``steps`` is behind, from 0 to 1."""
+    return ops.minimum(step / float(max(steps, 1e-12)), 1.0)
+
+
+def constant(optimizer: Any, factor: float = 1.0, steps: int = 0) -> Schedule:
+    """The initial rate; times ``factor`` in the first ``steps``, as ``ConstantLR``."""
+    return _factor(
+        optimizer, lambda step: ops.where(step < float(steps), factor, 1.0 + 0.0 * step)
+    )
+
+
+def linear(
+    optimizer: Any, steps: int, start: float = 1.0, end: float = 0.0
+) -> Schedule:
+    """``start`` to ``end`` times the initial rate in ``steps``, as ``LinearLR``."""
+    return _factor(optimizer, lambda step: start + (end - start) * _share(step, steps))
+
+
+def warmup(optimizer: Any, steps: int, start: float = 0.0) -> Schedule:
+    """Linear from ``start`` times the initial rate to all of it in ``steps``."""
+    return linear(optimizer, steps, start, 1.0)
+
+
+def cosine(
+    optimizer: Any, steps: int, warmup: int = 0, eta_min: float = 0.0
+) -> Schedule:
+    """Half a cosine down to ``eta_min`` at ``steps``, as ``CosineAnnealingLR``.
+
+    The first ``warmup`` of the steps rise linearly from 0. After ``steps`` it stays.
+    """
+
+    def shape(step: Tensor, initial: Tensor) -> Tensor:
+        share = ops.clip(
+            (step - float(warmup)) / float(max(steps - warmup, 1)), 0.0, 1.0
+        )
+        rate = eta_min + (initial - eta_min) * (1.0 + ops.cos(share * math.pi)) * 0.5
+        if not warmup:
+            return rate
+        return ops.where(step < float(warmup), initial * _share(step, warmup), rate)
+
+    return Schedule(optimizer, shape)
+
+
+def exponential(optimizer: Any, gamma: float) -> Schedule:
+    """Times ``gamma`` in each step, as ``ExponentialLR``."""
+    return _factor(optimizer, lambda step: ops.pow(gamma, step))
+
+
+def step(optimizer: Any, step_size: int, gamma: float = 0.1) -> Schedule:
+    """Times ``gamma`` after every ``step_size`` steps, as ``StepLR``."""
+    return _factor(
+        optimizer, lambda step: ops.pow(gamma, ops.floor(step / float(step_size)))
+    )
+
+
+def multistep(
+    optimizer: Any, milestones: Sequence[int], gamma: float = 0.1
+) -> Schedule:
+    """Times ``gamma`` at each of ``milestones``, as ``MultiStepLR``."""
+
+    def factor(step: Tensor) -> Tensor:
+        passed = step * 0.0
+        for milestone in milestones:
+            passed = passed + ops.cast(step >= float(milestone), dtype=step.dtype)
+        return ops.pow(gamma, passed)
+
+    return _factor(optimizer, factor)
+
+
+def noam(optimizer: Any, model_size: int, warmup: int) -> Schedule:
+    """``model_size ** -0.5 * min(n ** -0.5, n * warmup ** -1.5)`` for step n from 1.
+
+    That is the schedule of A. Vaswani et al., 2017, times the initial rate.
+    """
+
+    def factor(step: Tensor) -> Tensor:
+        n = step + 1.0
+        rising = n * math.pow(warmup, -1.5)
+        return ops.minimum(1.0 / ops.sqrt(n), rising) * math.pow(model_size, -0.5)
+
+    return _factor(optimizer, factor)
+
+
+def one_cycle(
+    optimizer: Any,
+    max_lr: float,
+    steps: int,
+    pct_start: float = 0.3,
+    div_factor: float = 25.0,
+    final_div_factor: float = 1e4,
+) -> Schedule:
+    """Up to ``max_lr`` and down again by cosines, as ``OneCycleLR``.
+
+    It starts from ``max_lr / div_factor``, whatever the initial rate, rises in
+    ``pct_start`` of the steps, and ends at ``final_div_factor`` times less than it
+    started. Momentum stays as it is (``cycle_momentum=False``).
+    """
+    low, top = max_lr / div_factor, pct_start * steps - 1.0
+
+    def between(start: float, end: float, share: Tensor) -> Tensor:
+        bounded = ops.clip(share, 0.0, 1.0)
+        return end + (start - end) * 0.5 * (1.0 + ops.cos(bounded * math.pi))
+
+    def shape(step: Tensor, initial: Tensor) -> Tensor:
+        rising = between(low, max_lr, step / max(top, 1e-12))
+        falling = between(
+            max_lr, low / final_div_factor, (step - top) / (steps - 1.0 - top)
+        )
+        return ops.where(step <= top, rising, falling)
+
+    return Schedule(optimizer, shape)
+
+
+def sequential(
+    optimizer: Any, schedules: Sequence[Schedule], milestones: Sequence[int]
+) -> Schedule:
+    """One schedule after the other, each from its step 0, as ``SequentialLR``.
+
+    The next one starts at each of ``milestones``.
+
+    Raises:
+        ValueError: there is not one milestone between each two schedules.
+    """
+    if len(milestones) != len(schedules) - 1:
+        raise ValueError(
+            f"expected {len(schedules) - 1} milestones for {len(schedules)} schedules, "
+            f"got {len(milestones)}"
+        )
+    shapes = [schedule.shape for schedule in schedules]
+
+    def shape(step: Tensor, initial: Tensor) -> Tensor:
+        rate = shapes[0](step, initial)
+        for part, milestone in zip(shapes[1:], milestones, strict=True):
+            later = step >= float(milestone)
+            inside = ops.maximum(step - float(milestone), 0.0)
+            rate = ops.where(later, part(inside, initial), rate)
+        return rate
+
+    return Schedule(optimizer, shape)
+
+
+def composed(optimizer: Any, schedules: Sequence[Schedule]) -> Schedule:
+    """The product of the factors of several schedules, as ``ChainedScheduler``."""
+    shapes = [schedule.shape for schedule in schedules]
+
+    def shape(step: Tensor, initial: Tensor) -> Tensor:
+        rate = initial
+        for part in shapes:
+            rate = rate * part(step, 1.0 + 0.0 * initial)
+        return rate
+
+    return Schedule(optimizer, shape)

@@ -1,0 +1,143 @@
+"""What the kernels of primitives do with elements, by running them on descriptions.
+
+A generic kernel runs once on arrays that have a shape and a dtype and no elements, and
+that note which of NumPy's functions are called with them.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from burn.backend.arrays import ignoring_errors
+from burn.ops.elements import COPY, SELECT, Element, Expression, Operand
+from burn.primitive import Primitive
+
+
+class UndescribedError(Exception):
+    """A kernel does more than functions of elements."""
+
+
+class Described(np.ndarray[Any, Any]):
+    """An array in place of which there is a description of its elements."""
+
+    expression: Expression
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.expression = getattr(source, "expression", 0)
+
+    def __array_ufunc__(
+        self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any
+    ) -> Any:
+        plain = method == "__call__" and ufunc.signature is None and not options
+        if not plain or ufunc.nout != 1:
+            raise UndescribedError(f"{ufunc.__name__}.{method}")
+        kinds = [_kind(value) for value in inputs]
+        dtypes = ufunc.resolve_dtypes((*kinds, None))
+        shape = np.broadcast_shapes(*(np.shape(value) for value in inputs))
+        operands = tuple(map(_expression, inputs))
+        element = Element(ufunc.__name__, dtypes[:-1], dtypes[-1], operands)
+        if out is None:
+            return described(shape, dtypes[-1], element)
+        (target,) = out
+        if type(target) is not Described or target.shape != shape:
+            raise UndescribedError("the result goes to another array")
+        target.expression = _as(element, target.dtype)
+        return target
+
+    def __array_function__(
+        self, function: Any, types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        if function is np.where and len(args) == 3 and not kwargs:
+            return _where(*args)
+        if function in (np.shape, np.ndim, np.size):
+            return function(self.view(np.ndarray))
+        raise UndescribedError(function.__name__)
+
+    def astype(  # type: ignore[override]
+        self, dtype: Any, *args: Any, copy: bool = True, **options: Any
+    ) -> Any:
+        """As NumPy's."""
+        dtype = np.dtype(dtype)
+        return described(self.shape, dtype, _as(self.expression, dtype))
+
+    def copy(self, order: Any = "C") -> Any:
+        """As NumPy's."""
+        return self.astype(self.dtype)
+
+    def _refused(self, *args: Any, **options: Any) -> Any:
+        raise UndescribedError("a method that describes no elements")
+
+    __bool__ = __int__ = __float__ = __index__ = __getitem__ = __setitem__ = _refused
+    all = any = argmax = argmin = clip = cumsum = dot = fill = flatten = _refused
+    item = max = mean = min = nonzero = prod = ravel = repeat = reshape = _refused
+    round = sort = squeeze = sum = swapaxes = take = tolist = transpose = _refused
+
+
+def described(shape: tuple[int, ...], dtype: Any, expression: Expression) -> Described:
+    """An array without elements, which ``expression`` describes."""
+    array = np.broadcast_to(np.zeros((), dtype), shape).view(Described)
+    array.expression = expression
+    return array
+
+
+def element_of(
+    primitive: Primitive[..., Any],
+    args: tuple[Any, ...],
+    static: dict[str, Any],
+    forms: list[tuple[tuple[int, ...], Any]],
+) -> tuple[Element, tuple[int, ...]] | None:
+    """What ``primitive`` computes of elements, and the shape of its result.
+
+    ``args`` have operands in the places of arrays, whose shapes and dtypes are
+    ``forms``. None if it computes anything else.
+    """
+    if not primitive.traceable or not primitive.plain:
+        return None
+    given = [
+        described(*forms[arg.number], arg) if isinstance(arg, Operand) else arg
+        for arg in args
+    ]
+    try:
+        with ignoring_errors():
+            result = primitive.kernel(*given, **static)
+    except (UndescribedError, TypeError, ValueError, AttributeError):
+        return None
+    if type(result) is not Described or not isinstance(result.expression, Element):
+        return None
+    return result.expression, result.shape
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    dtype = np.result_type(*(_kind(v) if np.shape(v) else v for v in (x, y)))
+    if np.dtype(_kind(condition)) != np.bool_:
+        raise UndescribedError("a condition that is no bool")
+    shape = np.broadcast_shapes(*map(np.shape, (condition, x, y)))
+    operands = tuple(map(_expression, (condition, x, y)))
+    types = (np.dtype(np.bool_), dtype, dtype)
+    return described(shape, dtype, Element(SELECT, types, dtype, operands))
+
+
+def _as(expression: Any, dtype: Any) -> Expression:
+    """``expression`` converted to ``dtype``."""
+    if expression.dtype == dtype:
+        whole: Expression = expression
+        return whole
+    return Element(COPY, (expression.dtype,), dtype, (expression,))
+
+
+def _kind(value: Any) -> Any:
+    """The dtype of an operand, or the type of a Python number, which is weak."""
+    return type(value) if type(value) in (bool, int, float) else value.dtype
+
+
+def _expression(value: Any) -> Expression:
+    if type(value) is Described:
+        return value.expression
+    if type(value) in (bool, int, float):
+        number: Expression = value
+        return number
+    if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0:
+        item = np.asarray(value).item()
+        if type(item) in (bool, int, float):
+            return item
+    raise UndescribedError("an array of constants")

@@ -1,0 +1,189 @@
+"""Elementwise operations become functions of elements, and chains of them one."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from burn.ops.elements import COPY, Element, Expression, Operand, elements
+from burn.ops.elementwise import cast
+from burn.plan.passes.describing import element_of
+from burn.plan.passes.graph import Graph, Steps
+from burn.plan.plan_ir import Read, Slot, Step, slots_in
+from burn.primitive import Primitive
+from burn.tensor import Tensor
+
+#: The most functions of a chain, and the most arrays that it reads.
+FUNCTIONS, OPERANDS = 64, 12
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What the kernels of a device compute.
+
+    ``takes`` an element or not, and has formulas of its own for ``primitives`` of one
+    operand.
+    """
+
+    takes: Callable[[Element], bool]
+    primitives: frozenset[Primitive[..., Any]] = frozenset()
+
+
+class _Whole(NamedTuple):
+    """An element, the arguments that its operands stand for, and its result's shape.
+
+    ``reads`` are the places that its steps read, as often as they do.
+    """
+
+    element: Element
+    args: list[Any]
+    shape: tuple[int, ...]
+    reads: Counter[int]
+
+
+def in_elements(steps: Steps, graph: Graph, abilities: Abilities) -> Steps:
+    """Steps in which each chain of elementwise operations is one."""
+    found: list[Step | Read | None] = []
+    wholes: dict[int, tuple[int, _Whole]] = {}
+    for step in steps:
+        whole = _whole(step, graph, abilities) if isinstance(step, Step) else None
+        if whole is None or not isinstance(step, Step):
+            found.append(step)
+            continue
+        while (place := _next(whole, wholes, graph, abilities)) is not None:
+            position, before = wholes.pop(place)
+            whole, found[position] = _joined(whole, place, before), None
+        wholes[step.outputs[0]] = (len(found), whole)
+        static = {"element": whole.element}
+        args = tuple(whole.args)
+        found.append(replace(step, primitive=elements, args=args, static=static))
+    return [step for step in found if step is not None]
+
+
+def _next(
+    whole: _Whole,
+    wholes: dict[int, tuple[int, _Whole]],
+    graph: Graph,
+    abilities: Abilities,
+) -> int | None:
+    """A place whose value is read in ``whole`` alone, and can be computed there."""
+    for place in [arg.place for arg in whole.args if type(arg) is Slot]:
+        _, before = wholes.get(place, (0, None))
+        if before is None or before.shape != whole.shape:
+            continue
+        is_ours = graph.uses[place] == whole.reads[place]
+        if is_ours and _fits(_joined(whole, place, before), abilities):
+            return place
+    return None
+
+
+def _whole(step: Step, graph: Graph, abilities: Abilities) -> _Whole | None:
+    """The element that a step computes, None if it stays."""
+    if len(step.outputs) != 1 or graph.is_folded(step):
+        return None
+    arrays = [arg for arg in step.args if type(arg) in (Slot, Tensor)]
+    forms = [graph.known(arg) for arg in arrays]
+    if not arrays or any(shape is None for shape, _ in forms):
+        return None
+    known: list[Any] = [(shape, np.dtype(dtype)) for shape, dtype in forms]
+    numbers = iter(range(len(arrays)))
+    given = []
+    for arg in step.args:
+        is_array = type(arg) in (Slot, Tensor)
+        number = next(numbers) if is_array else 0
+        given.append(Operand(number, known[number][1]) if is_array else arg)
+    described = _own(step, given, known, abilities)
+    described = described or element_of(
+        step.primitive, tuple(given), step.static, known
+    )
+    if described is None:
+        return None
+    element, shape = described
+    form = (step.shapes[0], np.dtype(step.dtypes[0]))
+    reads = Counter(slots_in(step.args))
+    whole = _numbered(_Whole(element, arrays, shape, reads))
+    if (shape, element.dtype) != form or not _fits(whole, abilities):
+        return None
+    return whole
+
+
+def _own(
+    step: Step, given: list[Any], forms: list[Any], abilities: Abilities
+) -> tuple[Element, tuple[int, ...]] | None:
+    """The element of a conversion, or of a primitive that has a formula."""
+    operand = given[0]
+    if not isinstance(operand, Operand):
+        return None
+    shape, dtype = forms[operand.number]
+    if step.primitive is cast:
+        wanted = np.dtype(step.dtypes[0])
+        return Element(COPY, (dtype,), wanted, (operand,)), shape
+    if len(given) > 1 or step.primitive not in abilities.primitives:
+        return None
+    numbers = tuple(sorted(step.static.items()))
+    return Element(step.primitive, (dtype,), dtype, (operand,), numbers), shape
+
+
+def _fits(whole: _Whole, abilities: Abilities) -> bool:
+    if whole.element.size > FUNCTIONS or len(whole.args) > OPERANDS:
+        return False
+    return abilities.takes(whole.element)
+
+
+def _joined(whole: _Whole, place: int, before: _Whole) -> _Whole:
+    """``whole`` with ``before`` in the place of what it reads there."""
+    places = [arg.place if type(arg) is Slot else None for arg in whole.args]
+    moved = {n: n + len(whole.args) for n in range(len(before.args))}
+    inner = _moved(before.element, moved)
+    element = _filled(whole.element, places.index(place), inner)
+    args = [*whole.args, *before.args]
+    return _numbered(_Whole(element, args, whole.shape, whole.reads + before.reads))
+
+
+def _filled(expression: Any, number: int, inner: Expression) -> Any:
+    """``expression`` with ``inner`` for the operand ``number``."""
+    if isinstance(expression, Operand):
+        return inner if expression.number == number else expression
+    if not isinstance(expression, Element):
+        return expression
+    operands = tuple(_filled(o, number, inner) for o in expression.operands)
+    return replace(expression, operands=operands)
+
+
+def _moved(expression: Any, numbers: dict[int, int]) -> Any:
+    """``expression`` with other numbers of operands."""
+    if isinstance(expression, Operand):
+        return replace(expression, number=numbers[expression.number])
+    if not isinstance(expression, Element):
+        return expression
+    operands = tuple(_moved(o, numbers) for o in expression.operands)
+    return replace(expression, operands=operands)
+
+
+def _numbered(whole: _Whole) -> _Whole:
+    """The same with each argument once, and those alone that are read."""
+    used = sorted(_used(whole.element))
+    kept: list[Any] = []
+    numbers = {}
+    for number in used:
+        arg = whole.args[number]
+        same = [n for n, other in enumerate(kept) if _is_same(other, arg)]
+        numbers[number] = same[0] if same else len(kept)
+        if not same:
+            kept.append(arg)
+    return whole._replace(element=_moved(whole.element, numbers), args=kept)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is Slot and one == other)
+
+
+def _used(expression: Expression) -> set[int]:
+    """The numbers of the operands in ``expression``."""
+    if isinstance(expression, Operand):
+        return {expression.number}
+    if not isinstance(expression, Element):
+        return set()
+    return set().union(*map(_used, expression.operands))

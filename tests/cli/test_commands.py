@@ -1,0 +1,191 @@
+"""The commands of the command line but ``import``."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner, Result
+
+from burn.record import write_record
+from burn_import import load
+from burn_import.cli.command import LAZY, burn_import
+from tests.modules import onnxruntime_outputs
+
+ROOT = Path(__file__).parent.parent.parent
+DIGITS = ROOT / "models" / "digits" / "digits.onnx"
+
+
+def run(*args: str | Path) -> Result:
+    """Return the answer of the command line."""
+    return CliRunner().invoke(burn_import, [str(arg) for arg in args])
+
+
+def data(*args: str | Path) -> Any:
+    """Return the JSON that a command prints."""
+    answer = run(*args, "--format", "json")
+    assert answer.exit_code == 0, answer.output
+    return json.loads(answer.stdout)
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    """A generated module in a folder that was not there."""
+    path = tmp_path / "app" / "net.py"
+    assert run(DIGITS, "-o", path).exit_code == 0
+    return path
+
+
+def test_every_command_has_help() -> None:
+    listed = run("--help").output
+    for name in LAZY:
+        assert name in listed
+        assert run(name, "--help").exit_code == 0
+
+
+def test_python_m_works_and_the_version_is_quick() -> None:
+    roots = [str(ROOT / name) for name in ("importer", "ir", "templates", "runtime")]
+    code = f"import sys; sys.path[:0] = {roots!r}; import runpy; sys.argv[1:] = "
+    code += "['--version']; runpy.run_module('burn_import', run_name='__main__')"
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True
+        )
+        seconds.append(time.perf_counter() - start)
+        assert done.stdout.startswith("burn-import, version ")
+    bare = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import click"], capture_output=True)
+    bare = time.perf_counter() - bare
+    assert min(seconds) < max(0.15, 3 * bare)
+
+
+def test_verify(module: Path, tmp_path: Path) -> None:
+    answer = run("verify", DIGITS, "--module", module)
+    assert answer.exit_code == 0 and "onnxruntime" in answer.output
+    found = data("verify", DIGITS, "--gradients", "--size", "batch=3")
+    assert found["ok"] and found["outputs"][0]["shape"] == [3, 10]
+    assert found["gradient"] < 1e-5
+    text = module.read_text().replace("ops.relu(", "ops.tanh(", 1)
+    assert text != module.read_text()
+    module.write_text(text)
+    answer = run("verify", DIGITS, "--module", module, "--bisect")
+    assert answer.exit_code == 1
+    assert "DIFFERS" in answer.output and "the module differs" in answer.output
+    answer = run("verify", DIGITS, "--inputs", tmp_path / "none.npz")
+    assert answer.exit_code == 2 and "expected a .npz file" in answer.stderr
+
+
+def test_check(module: Path, tmp_path: Path) -> None:
+    assert run("check", module, "--model", DIGITS).output == f"{module}: ok\n"
+    other = tmp_path / "other.onnx"
+    other.write_bytes(DIGITS.read_bytes() + b"\0\0")
+    answer = run("check", module, "--model", other)
+    assert answer.exit_code == 1 and "stale: other.onnx changed since" in answer.output
+    text = module.read_text()
+    module.write_text(text + "# mine\n")
+    answer = run("check", module)
+    assert answer.exit_code == 1 and "edited since it was written" in answer.output
+    module.write_text(text)
+    record = module.with_suffix(".safetensors")
+    content = record.read_bytes()
+    record.write_bytes(content[:-8] + b"\1" * 8)
+    answer = run("check", module)
+    assert answer.exit_code == 1 and "net.safetensors was changed" in answer.output
+    record.write_bytes(content[:40])
+    assert "net.safetensors is damaged" in run("check", module).output
+    record.unlink()
+    assert "net.safetensors is not there" in run("check", module).output
+    assert run("check", tmp_path / "none.py").exit_code == 1
+
+
+def test_check_sees_the_record_of_another_model(module: Path, tmp_path: Path) -> None:
+    proto = onnx.load(str(DIGITS))
+    for tensor in proto.graph.initializer:
+        if tensor.data_type == onnx.TensorProto.FLOAT:
+            array = onnx.numpy_helper.to_array(tensor) * 2
+            tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+    onnx.save(proto, str(tmp_path / "digits.onnx"))
+    other = tmp_path / "other" / "net.py"
+    assert run(tmp_path / "digits.onnx", "-o", other).exit_code == 0
+    record = other.with_suffix(".safetensors")
+    module.with_suffix(".safetensors").write_bytes(record.read_bytes())
+    answer = run("check", module)
+    assert answer.exit_code == 1 and "is of another model" in answer.output
+
+
+def test_export_and_update(module: Path, tmp_path: Path) -> None:
+    target = tmp_path / "new" / "out.onnx"
+    answer = run("export", module, "-o", target)
+    assert answer.exit_code == 0 and "onnxruntime agrees" in answer.output
+    batch = onnx.load(str(target)).graph.input[0].type.tensor_type.shape.dim[0]
+    assert batch.dim_param == "batch"
+    answer = run("export", module, "-o", target)
+    assert answer.exit_code == 2 and "is there" in answer.stderr
+    written = data(
+        "export", module, "-o", target, "--force", "--fixed", "--opset", "17"
+    )
+    assert written["engine"] == "onnxruntime" and written["difference"] < 1e-4
+
+    state = load(DIGITS).state_dict()
+    arrays = {key: value.numpy() * 1.5 for key, value in state.items()}
+    tuned, updated = tmp_path / "tuned.safetensors", tmp_path / "u" / "updated.onnx"
+    write_record(tuned, list(arrays.items()))
+    done = data("update", DIGITS, "--weights", tuned, "-o", updated)
+    assert sorted(done["replaced"]) == sorted(arrays) and not done["missing"]
+    images = np.random.default_rng(1).random((2, 1, 8, 8), np.float32)
+    (found,) = onnxruntime_outputs(updated, {"image": images})
+    (before,) = onnxruntime_outputs(DIGITS, {"image": images})
+    assert not np.allclose(found, before)
+    write_record(tuned, [*arrays.items(), ("extra", np.ones(2, np.float32))])
+    answer = run("update", DIGITS, "--weights", tuned, "-o", updated, "--force")
+    assert answer.exit_code == 4 and "extra (no key)" in answer.stderr
+    answer = run(
+        *("update", DIGITS, "--weights", tuned, "-o", updated, "--force", "--partial")
+    )
+    assert answer.exit_code == 0 and "left out extra" in answer.stderr
+
+
+def test_inspect() -> None:
+    facts = data("inspect", DIGITS)
+    weights = load(DIGITS).state_dict()
+    assert facts["parameters"] == sum(w.numpy().size for w in weights.values())
+    assert facts["operators"]["Conv"] == 2 and facts["operators"]["Gemm"] == 1
+    assert {row["path"] for row in facts["layers"]} >= {"stem.conv", "head.linear"}
+    assert facts["unknown"] == 0
+    convs = 2 * 64 * (16 * 9) + 2 * 64 * (32 * 16 * 9)
+    assert facts["flops"] >= convs + 2 * 512 * 10
+    larger = data("inspect", DIGITS, "--size", "batch=4")
+    assert larger["flops"] == 4 * facts["flops"]
+    assert larger["peak_bytes"] == 4 * facts["peak_bytes"]
+    assert "stem.conv" in run("inspect", DIGITS).output
+
+
+def test_ops(tmp_path: Path) -> None:
+    found = data("ops", DIGITS)
+    assert {row["status"] for row in found["operators"]} == {"supported"}
+    proto = onnx.load(str(DIGITS))
+    for number, node in enumerate(proto.graph.node[:2]):
+        node.op_type = f"Unknown{number}"
+    onnx.save(proto, str(tmp_path / "bad.onnx"))
+    answer = run("ops", tmp_path / "bad.onnx")
+    assert answer.exit_code == 4
+    for name in ("Unknown0", "Unknown1"):
+        (row,) = [line for line in answer.stdout.splitlines() if name in line]
+        assert row.endswith("not supported")
+        assert name in answer.stderr
+
+
+def test_weights_and_doctor(module: Path) -> None:
+    rows = data("weights", module.with_suffix(".safetensors"))["weights"]
+    assert rows == data("weights", DIGITS)["weights"]
+    assert {row["name"] for row in rows} == set(load(DIGITS).state_dict())
+    facts = data("doctor")
+    assert facts["numpy"] == np.__version__ and facts["CPU engine"]
+    assert "CPU engine" in run("doctor").output

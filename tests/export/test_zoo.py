@@ -1,0 +1,78 @@
+"""Whole models: import, export, onnxruntime and a second import agree.
+
+The models are not in the repository; ``--zoo FOLDER`` says where they are.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn_import import export_onnx, load
+from burn_import.export.errors import ExportError
+from burn_import.verification.session import difference
+from tests.modules import call, value_names
+
+#: Models that a graph without control flow cannot be, by the reason.
+REFUSED = {
+    "reads the value of a tensor": {
+        *("real/silero-vad/silero_vad", "arch/loop_scan_outputs.hand-op13"),
+        *("arch/script_loop.ts-op11", "arch/script_loop.ts-op17"),
+        *("arch/sequence_ops.hand-op13", "arch/torch_cond.dynamo-op20"),
+    },
+    "sets its state (RandomState)": {"arch/vits_full.ts-op15"},
+}
+
+
+def models(zoo: Path, kind: str) -> Iterator[tuple[str, Path, Path]]:
+    """Return the name, file and recorded arrays of each model."""
+    pattern = "*/*.onnx" if kind == "real" else "*.onnx"
+    for path in sorted((zoo / kind).glob(pattern)):
+        recorded = path.with_suffix(".golden.npz")
+        if recorded.exists():
+            yield path.relative_to(zoo).as_posix()[: -len(".onnx")], path, recorded
+
+
+def problem_of(path: Path, recorded: Path, target: Path) -> str:
+    """Return why a model does not survive; empty if it does."""
+    with np.load(recorded) as data:
+        names, _ = value_names(path)
+        inputs = [data[f"in:{name}"] for name in names if f"in:{name}" in data]
+    model: Any = load(path)
+    try:
+        written = export_onnx(
+            model, tuple(burn.tensor(x) for x in inputs), target, force=True
+        )
+    except ExportError as error:
+        return str(error)
+    if written.engine != "onnxruntime" or not written.difference <= 1e-4:  # type: ignore[operator]
+        return f"{written.engine}: {written.difference}"
+    pairs = zip(call(load(target), inputs), call(model, inputs), strict=True)
+    worst = max(difference(a, b) for a, b in pairs)
+    return "" if worst <= 1e-4 else f"imported again: {worst}"
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("kind", ["real", "arch"])
+def test_models_survive_the_round_trip(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    zoo = request.config.getoption("--zoo")
+    entries = list(models(zoo, kind))
+    if not entries:
+        pytest.skip(f"the zoo is not here: {zoo / kind}")
+    problems = {
+        name: problem_of(path, recorded, tmp_path / "out.onnx")
+        for name, path, recorded in entries
+    }
+    failed = {name: problem for name, problem in problems.items() if problem}
+    print(f"{kind}: {len(problems) - len(failed)} of {len(problems)} models")
+    for name, problem in failed.items():
+        print(f"  {name}: {problem}")
+    for reason, names in REFUSED.items():
+        for name in [name for name in names if name.startswith(kind)]:
+            assert reason in failed.pop(name)
+    assert not failed

@@ -1,0 +1,71 @@
+"""What rounding of the values inside of a graph does to its outputs.
+
+Noise on the inputs does not reach what a node rounds away: the arc cosine of a number
+near 0 is the same for all numbers around, and still has an error of its own, which a
+tangent behind it makes large.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from burn_ir import ModelError
+from tests.conformance.run import built
+from tests.fuzz.generator import FuzzCase
+from tests.fuzz.generator.case import noise_between
+from tests.fuzz.generator.trial import MOST_NOISE, scale_of
+from tests.fuzz.precision import DRAWS, SAFETY, perturbed
+
+#: The errors of a dtype's own arithmetic, relative to the largest element.
+FINE = 0.0
+
+
+def noise_of_rounding(
+    case: FuzzCase, feeds: Mapping[str, Any], step: float = FINE
+) -> list[float]:
+    """The difference that errors on every value of the graph make, by output.
+
+    The errors are those of rounding, relative to the largest element of the value, or
+    ``step`` relative to each element. It is 0 for all outputs if the graph does not run
+    with them, and with rounding alone also if discrete values change or much else does.
+    """
+    nothing = [0.0] * len(case.model.graph.output)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            graph = built(case.model, Path(folder))
+        if not all(node.op.deterministic for node in graph.nodes):
+            return nothing
+        values = list(feeds.values())
+        exact, *moved = [
+            perturbed(graph, values, size, np.random.default_rng(n), at_scale=not step)[
+                0
+            ]
+            for n, size in enumerate([0.0, *[step or 2.0**-51] * DRAWS])
+        ]
+    except (ArithmeticError, LookupError, ModelError, RuntimeError, ValueError):
+        return nothing
+    if any(len(each) != len(nothing) for each in (exact, *moved)):
+        return nothing
+    spreads = [
+        [_between(a, b) for a, b in zip(exact, each, strict=True)] for each in moved
+    ]
+    largest = [max(each) for each in zip(*spreads, strict=True)]
+    limits = [MOST_NOISE * max(1.0, scale_of(x)) for x in exact]
+    if not step and any(n > m for n, m in zip(largest, limits, strict=True)):
+        return nothing
+    return [SAFETY * n if np.isfinite(n) else 0.0 for n in largest]
+
+
+def _between(exact: Any, moved: Any) -> float:
+    """The largest difference of finite elements; infinite if another thing changes."""
+    if exact.shape != moved.shape or exact.dtype != moved.dtype:
+        return float("inf")
+    if exact.dtype.kind not in "fc":
+        return 0.0 if np.array_equal(exact, moved) else float("inf")
+    both = np.isfinite(exact) | np.isfinite(moved)
+    return noise_between(exact[both], moved[both])

@@ -1,0 +1,89 @@
+"""Adapters are all that is trained, and go into the weights."""
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn import Autodiff, Cpu, Tensor, loss, nn, ops, optim, train
+
+
+class Net(nn.Module):
+    """[N, 12] to four classes, through both kinds of linear layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query = nn.Linear(12, 10)
+        self.blocks = nn.ModuleTuple(nn.Conv1D(8, 10), nn.Linear(8, 8, bias=False))
+        self.head = nn.Linear(8, 4)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        x = ops.tanh(self.query(x))
+        for block in self.blocks:
+            x = ops.tanh(block(x))
+        return self.head(x)
+
+
+X = burn.tensor(np.random.default_rng(0).standard_normal((16, 12), np.float32))
+Y = burn.tensor(np.random.default_rng(1).integers(0, 4, 16))
+
+
+def net() -> Net:
+    nn.init.seed(2)
+    return Net().to(Autodiff(Cpu()))
+
+
+def trained(model: Any) -> list[float]:
+    opt = optim.AdamW(model, lr=0.02)
+    step = train.step(model, opt)(lambda x, y: loss.cross_entropy(model(x), y))
+    return [step(X, Y).item() for _ in range(60)]
+
+
+def test_adapters_are_trained_and_merged() -> None:
+    model = net()
+    before = {key: value.numpy().copy() for key, value in model.state_dict().items()}
+    first = model.valid()(X).numpy()
+    assert nn.lora(model, "[qb]*", rank=2, alpha=4) is model
+    np.testing.assert_array_equal(model.valid()(X).numpy(), first)
+    wanted = {path for path, box in model.parameters() if box.requires_grad}
+    layers = ("query", "blocks.0", "blocks.1")
+    assert wanted == {f"{layer}.lora_{part}" for layer in layers for part in "AB"}
+    losses = trained(model)
+    assert losses[-1] < 0.7 * losses[0]
+    state = model.state_dict()
+    for key, value in before.items():
+        np.testing.assert_array_equal(state[key].numpy(), value)
+    adapted = model.valid()(X).numpy()
+    assert np.abs(adapted - first).max() > 0.1
+    nn.merge_lora(model)
+    assert list(model.state_dict()) == list(before)
+    np.testing.assert_allclose(model.valid()(X).numpy(), adapted, 1e-4, 1e-5)
+    np.testing.assert_array_equal(model.head.weight.numpy(), before["head.weight"])
+    again = Net().load_state_dict(model.state_dict())
+    np.testing.assert_allclose(again(X).numpy(), adapted, 1e-4, 1e-5)
+
+
+def test_a_head_is_trained_beside_adapters() -> None:
+    model = nn.lora(net(), "query").unfreeze("head")
+    before = model.head.weight.numpy().copy()
+    trained(model)
+    assert np.abs(model.head.weight.numpy() - before).max() > 0.01
+
+
+def test_adapted_models_are_copied() -> None:
+    model = nn.lora(net(), rank=1)
+    twin = copy.deepcopy(model)
+    trained(twin)
+    assert not model.query.lora_B.numpy().any()  # type: ignore[attr-defined]
+    assert twin.query.lora_B.numpy().any()  # type: ignore[attr-defined]
+
+
+def test_wrong_adapters_are_refused() -> None:
+    with pytest.raises(ValueError, match="'conv'; there are query, blocks.0, blocks.1"):
+        nn.lora(net(), "conv")
+    with pytest.raises(ValueError, match="expected rank >= 1, got 0"):
+        nn.lora(net(), rank=0)
+    with pytest.raises(ValueError, match="expected layers with adapters in Net"):
+        nn.merge_lora(net())

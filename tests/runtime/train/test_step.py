@@ -1,0 +1,169 @@
+"""Steps of training: one plan, accumulation, evaluation and checkpoints."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn import Autodiff, Cpu, Tensor, loss, nn, ops, optim, train
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((6, 8, 5), np.float32)
+Y = RNG.integers(0, 3, (6, 8))
+
+
+class Net(nn.Module):
+    """[N, 5] to three classes, with statistics and dropout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(5, 7, bias=False)
+        self.norm = nn.BatchNorm1d(7)
+        self.dropout = nn.Dropout(0.3)
+        self.head = nn.Linear(7, 3)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.head(self.dropout(ops.relu(self.norm(self.first(x)))))
+
+
+def made(compiled: bool = True, accumulate: int = 1) -> train.Step[..., Any]:
+    nn.init.seed(7)
+    model = Net().to(Autodiff(Cpu()))
+    opt = optim.AdamW(model, lr=0.05, clip_norm=1.0)
+
+    @train.step(
+        model,
+        opt,
+        optim.cosine(opt, 20, warmup=2),
+        accumulate=accumulate,
+        ema=optim.EMA(model, 0.9),
+        compiled=compiled,
+    )
+    def step(x: Tensor, y: Tensor) -> train.Classified:
+        logits = model(x)
+        return train.Classified(loss.cross_entropy(logits, y), logits, y)
+
+    return step
+
+
+def batch(number: int) -> tuple[Tensor, Tensor]:
+    return burn.tensor(X[number % 6]), burn.tensor(Y[number % 6])
+
+
+def weights(step: train.Step[..., Any]) -> dict[str, Any]:
+    state = step.model.state_dict()
+    return {name: value.numpy().copy() for name, value in state.items()}
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_plans_train_as_eager_steps(accumulate: int) -> None:
+    eager, planned = made(False, accumulate), made(True, accumulate)
+    for number in range(12):
+        expected, found = eager(*batch(number)), planned(*batch(number))
+        assert type(found) is train.Classified
+        np.testing.assert_allclose(found.loss.numpy(), expected.loss.numpy(), 1e-4)
+    assert float(planned.optimizer.count) == 12 // accumulate  # type: ignore[union-attr]
+    assert not planned.notes
+    (plan,) = planned._train._plans.values()
+    assert plan.count == 1
+    for name, value in weights(eager).items():
+        np.testing.assert_allclose(weights(planned)[name], value, 1e-3, 1e-4)
+
+
+def test_accumulated_gradients_are_those_of_the_whole_batch() -> None:
+    nn.init.seed(1)
+    models = [nn.Linear(5, 3).to(Autodiff(Cpu())) for _ in "ab"]
+    models[1].load_state_dict(models[0].state_dict())
+    opts = [optim.SGD(model, lr=0.5) for model in models]
+
+    def descent(index: int) -> Any:
+        return lambda x, y: loss.cross_entropy(models[index](x), y)
+
+    whole = train.step(models[0], opts[0])(descent(0))
+    parts = train.step(models[1], opts[1], accumulate=2)(descent(1))
+    for _ in range(3):
+        whole(burn.tensor(X[0]), burn.tensor(Y[0]))
+        parts(burn.tensor(X[0, :4]), burn.tensor(Y[0, :4]))
+        parts(burn.tensor(X[0, 4:]), burn.tensor(Y[0, 4:]))
+    np.testing.assert_allclose(models[0].weight.numpy(), models[1].weight.numpy(), 1e-5)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_evaluation_is_inference_and_changes_nothing(compiled: bool) -> None:
+    step = made(compiled)
+    for number in range(3):
+        step(*batch(number))
+    before = weights(step)
+    found = step.evaluate(*batch(4))
+    assert found.logits.backend is Cpu()
+    expected = step.model.valid()(burn.tensor(X[4])).numpy()  # type: ignore[operator]
+    np.testing.assert_allclose(found.logits.numpy(), expected, 1e-5, 1e-6)
+    for name, value in before.items():
+        np.testing.assert_array_equal(weights(step)[name], value)
+    with nn.inference():
+        x = burn.tensor(np.ones((4, 5), np.float32))
+        np.testing.assert_allclose(
+            step.model(x).numpy(),  # type: ignore[operator]
+            step.model.valid()(x).numpy(),  # type: ignore[operator]
+            1e-6,
+        )
+
+
+@pytest.mark.parametrize(("accumulate", "pause"), [(1, 12), (4, 6)])
+def test_a_resumed_run_has_the_same_bits(
+    tmp_path: Path, accumulate: int, pause: int
+) -> None:
+    whole, first, second = (made(accumulate=accumulate) for _ in range(3))
+    for number in range(24):
+        whole(*batch(number))
+    for number in range(pause):
+        first(*batch(number))
+    first.save(tmp_path / "checkpoint.safetensors")
+    for number in range(3):  # what is loaded replaces this
+        second(*batch(number))
+    second.load(tmp_path / "checkpoint.safetensors")
+    for number in range(pause, 24):
+        second(*batch(number))
+    for name, value in weights(whole).items():
+        np.testing.assert_array_equal(weights(second)[name], value, err_msg=name)
+    averages = (each.ema.state_dict() for each in (whole, second))  # type: ignore[union-attr]
+    for one, other in zip(*(each.values() for each in averages), strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+    assert whole.schedule.lr == second.schedule.lr  # type: ignore[union-attr]
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
+    step = made()
+    step(*batch(0))
+    step.save(tmp_path / "a.safetensors")
+    model = nn.Linear(2, 2).to(Autodiff(Cpu()))
+    other = train.step(model, optim.SGD(model))(lambda x: model(x).mean())
+    with pytest.raises(
+        ValueError, match=r"expected the state of \['model', 'optimizer'"
+    ):
+        other.load(tmp_path / "a.safetensors")
+
+
+def test_frozen_parameters_are_seen_by_later_steps() -> None:
+    step = made()
+    step(*batch(0))
+    step.model.freeze("first")
+    before = weights(step)
+    step(*batch(1))
+    after = weights(step)
+    np.testing.assert_array_equal(after["first.weight"], before["first.weight"])
+    assert np.abs(after["head.weight"] - before["head.weight"]).max() > 0
+    step.model.unfreeze()
+    step(*batch(2))
+    assert np.abs(weights(step)["first.weight"] - before["first.weight"]).max() > 0
+
+
+def test_a_step_returns_a_loss() -> None:
+    model = nn.Linear(2, 2).to(Autodiff(Cpu()))
+    step = train.step(model, optim.SGD(model))(lambda x: (model(x), x))
+    with pytest.raises(TypeError, match="a field 'loss', got tuple"):
+        step(burn.tensor([[1.0, 2.0]]))
+    with pytest.raises(ValueError, match="expected accumulate >= 1, got 0"):
+        train.step(model, optim.SGD(model), accumulate=0)(lambda x: model(x).mean())
