@@ -112,7 +112,7 @@ def wait_for_ends(graph: CudaGraph, runtime: Any = None) -> bool:
     is as it was, where the bindings have no data of edges.
     """
     runtime = runtime or bindings()
-    names = ("GetEdges", "RemoveDependencies", "AddDependencies")
+    names: tuple[str, ...] = ("GetEdges", "RemoveDependencies", "AddDependencies")
     if hasattr(runtime, "cudaGraphGetEdges_v2"):
         names = tuple(f"{name}_v2" for name in names)
     get, remove, add = (getattr(runtime, f"cudaGraph{name}") for name in names)

@@ -5,9 +5,10 @@ compiled by NVRTC once for each length of rows, element type and process; CuPy k
 binaries on disk.
 """
 
+from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -213,7 +214,8 @@ def _types(dtype: Any) -> str:
     return f"{header}typedef {element} T;\ntypedef {wide} A;\n"
 
 
-class Form(NamedTuple):
+@dataclass(frozen=True)
+class Form:
     """How a kernel goes over rows of ``count`` packs of ``size`` elements."""
 
     size: int

@@ -139,5 +139,6 @@ def _expression(value: Any) -> Expression:
     if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0:
         item = np.asarray(value).item()
         if type(item) in (bool, int, float):
-            return item
+            plain: Expression = item
+            return plain
     raise UndescribedError("an array of constants")
