@@ -10,9 +10,9 @@ import burn
 from burn import ops
 from burn.backend.cuda.printing import PRIMITIVES, is_printed
 from burn.ops.elements import Operand, evaluated
-from burn.plan.passes.describing import element_of
 from burn.plan.device_passes import device_segment
 from burn.plan.executable import Plan
+from burn.plan.passes.describing import element_of
 from burn.plan.passes.fusion.elements import Abilities
 from burn.plan.plan_ir import Step
 from burn.primitive import primitives

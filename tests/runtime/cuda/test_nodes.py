@@ -31,7 +31,9 @@ class Bindings:
     cudaGraph_t: Any = int  # noqa: N815
     calls: list[str] = field(default_factory=list)
 
-    def cudaGraphGetEdges(self, graph: int, count: int = 0) -> tuple[Any, ...]:  # noqa: N802
+    def cudaGraphGetEdges(  # noqa: N802
+        self, graph: int, count: int = 0
+    ) -> tuple[Any, ...]:
         if not count:
             return (0 if self.counts else 1, [], [], [], len(self.edges))
         rest = [(None, None, 0)] * (count - len(self.edges))
@@ -39,13 +41,17 @@ class Bindings:
         kinds = [Edge(kind) for kind in parts[2]]
         return (0, parts[0], parts[1], kinds, len(self.edges))
 
-    def cudaGraphRemoveDependencies(self, graph: int, *args: Any) -> tuple[int]:  # noqa: N802
+    def cudaGraphRemoveDependencies(  # noqa: N802
+        self, graph: int, *args: Any
+    ) -> tuple[int]:
         self.calls.append("remove")
         for edge in self._given(*args):
             self.edges.remove(edge)
         return (0,)
 
-    def cudaGraphAddDependencies(self, graph: int, *args: Any) -> tuple[int]:  # noqa: N802
+    def cudaGraphAddDependencies(  # noqa: N802
+        self, graph: int, *args: Any
+    ) -> tuple[int]:
         self.calls.append("add")
         self.edges += self._given(*args)
         return (0,)
@@ -64,7 +70,9 @@ class OldBindings:
     cudaGraphRemoveDependencies: Any = None  # noqa: N815
     cudaGraphAddDependencies: Any = None  # noqa: N815
 
-    def cudaGraphGetEdges(self, graph: int, count: int = 0) -> tuple[Any, ...]:  # noqa: N802
+    def cudaGraphGetEdges(  # noqa: N802
+        self, graph: int, count: int = 0
+    ) -> tuple[Any, ...]:
         return (0, [], [], 0)
 
 
