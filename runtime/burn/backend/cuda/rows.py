@@ -214,12 +214,17 @@ def _types(dtype: Any) -> str:
     return f"{header}typedef {element} T;\ntypedef {wide} A;\n"
 
 
+<<<<<<< HEAD
 @dataclass(frozen=True)
 class Form:
     """How a kernel goes over rows of ``count`` packs of ``size`` elements."""
+=======
+class Form(NamedTuple):
+    """How a kernel goes over rows of ``packs`` packs of ``size`` elements."""
+>>>>>>> cuda
 
     size: int
-    count: int
+    packs: int
     threads: int
     block: int
 
@@ -227,9 +232,9 @@ class Form:
         """CUDA C of the kernels for rows of this form."""
         numbers = {
             "SIZE": self.size,
-            "COUNT": self.count,
+            "COUNT": self.packs,
             "THREADS": self.threads,
-            "PACKS": -(-self.count // self.threads),
+            "PACKS": -(-self.packs // self.threads),
             "BLOCK": self.block,
         }
         defines = "".join(f"#define {name} {n}\n" for name, n in numbers.items())
