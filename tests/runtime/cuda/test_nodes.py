@@ -31,15 +31,9 @@ class Bindings:
     cudaGraph_t: Any = int  # noqa: N815
     calls: list[str] = field(default_factory=list)
 
-<<<<<<< HEAD:tests/runtime/test_cuda_nodes.py
-    def cudaGraphGetEdges(
-        self, graph: int, count: int = 0
-    ) -> tuple[Any, ...]:  # noqa: N802
-=======
     def cudaGraphGetEdges(  # noqa: N802
         self, graph: int, count: int = 0
     ) -> tuple[Any, ...]:
->>>>>>> cuda:tests/runtime/cuda/test_nodes.py
         if not count:
             return (0 if self.counts else 1, [], [], [], len(self.edges))
         rest = [(None, None, 0)] * (count - len(self.edges))
@@ -47,29 +41,17 @@ class Bindings:
         kinds = [Edge(kind) for kind in parts[2]]
         return (0, parts[0], parts[1], kinds, len(self.edges))
 
-<<<<<<< HEAD:tests/runtime/test_cuda_nodes.py
-    def cudaGraphRemoveDependencies(
-        self, graph: int, *args: Any
-    ) -> tuple[int]:  # noqa: N802
-=======
     def cudaGraphRemoveDependencies(  # noqa: N802
         self, graph: int, *args: Any
     ) -> tuple[int]:
->>>>>>> cuda:tests/runtime/cuda/test_nodes.py
         self.calls.append("remove")
         for edge in self._given(*args):
             self.edges.remove(edge)
         return (0,)
 
-<<<<<<< HEAD:tests/runtime/test_cuda_nodes.py
-    def cudaGraphAddDependencies(
-        self, graph: int, *args: Any
-    ) -> tuple[int]:  # noqa: N802
-=======
     def cudaGraphAddDependencies(  # noqa: N802
         self, graph: int, *args: Any
     ) -> tuple[int]:
->>>>>>> cuda:tests/runtime/cuda/test_nodes.py
         self.calls.append("add")
         self.edges += self._given(*args)
         return (0,)
@@ -88,15 +70,9 @@ class OldBindings:
     cudaGraphRemoveDependencies: Any = None  # noqa: N815
     cudaGraphAddDependencies: Any = None  # noqa: N815
 
-<<<<<<< HEAD:tests/runtime/test_cuda_nodes.py
-    def cudaGraphGetEdges(
-        self, graph: int, count: int = 0
-    ) -> tuple[Any, ...]:  # noqa: N802
-=======
     def cudaGraphGetEdges(  # noqa: N802
         self, graph: int, count: int = 0
     ) -> tuple[Any, ...]:
->>>>>>> cuda:tests/runtime/cuda/test_nodes.py
         return (0, [], [], 0)
 
 

@@ -112,16 +112,9 @@ def wait_for_ends(graph: CudaGraph, runtime: Any = None) -> bool:
     is as it was, where the bindings have no data of edges.
     """
     runtime = runtime or bindings()
-<<<<<<< HEAD
-    names: tuple[str, ...] = ("GetEdges", "RemoveDependencies", "AddDependencies")
-    if hasattr(runtime, "cudaGraphGetEdges_v2"):
-        names = tuple(f"{name}_v2" for name in names)
-    get, remove, add = (getattr(runtime, f"cudaGraph{name}") for name in names)
-=======
     names = ("GetEdges", "RemoveDependencies", "AddDependencies")
     version = "_v2" if hasattr(runtime, "cudaGraphGetEdges_v2") else ""
     get, remove, add = (getattr(runtime, f"cudaGraph{n}{version}") for n in names)
->>>>>>> cuda
     handle = runtime.cudaGraph_t(graph.handle)
     answer = get(handle)
     if len(answer) != 5:

@@ -5,10 +5,9 @@ compiled by NVRTC once for each length of rows, element type and process; CuPy k
 binaries on disk.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -214,14 +213,8 @@ def _types(dtype: Any) -> str:
     return f"{header}typedef {element} T;\ntypedef {wide} A;\n"
 
 
-<<<<<<< HEAD
-@dataclass(frozen=True)
-class Form:
-    """How a kernel goes over rows of ``count`` packs of ``size`` elements."""
-=======
 class Form(NamedTuple):
     """How a kernel goes over rows of ``packs`` packs of ``size`` elements."""
->>>>>>> cuda
 
     size: int
     packs: int

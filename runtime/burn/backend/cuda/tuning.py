@@ -50,10 +50,5 @@ def _time(choice: T, run: Callable[[T], None], device: int) -> float:
         stream.synchronize()
     except RuntimeError:
         return float("inf")
-<<<<<<< HEAD
-    times = [float(cupy.cuda.get_elapsed_time(*pair)) for pair in pairs]
-    return median(times)
-=======
     times = [cupy.cuda.get_elapsed_time(start, end) for start, end in pairs]
     return float(median(times))
->>>>>>> cuda

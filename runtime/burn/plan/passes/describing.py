@@ -138,12 +138,6 @@ def _expression(value: Any) -> Expression:
         return number
     if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0:
         item = np.asarray(value).item()
-<<<<<<< HEAD
-        if type(item) in (bool, int, float):
-            plain: Expression = item
-            return plain
-=======
         if isinstance(item, bool | int | float):
             return item
->>>>>>> cuda
     raise UndescribedError("an array of constants")
