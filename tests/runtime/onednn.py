@@ -84,6 +84,15 @@ def normal(*shape: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
+def steps_of(array: Any) -> list[tuple[int, int]]:
+    """Return the strides of the axes that have several elements, by axis.
+
+    Versions of NumPy choose different strides for axes of one element.
+    """
+    pairs = enumerate(zip(array.shape, array.strides, strict=True))
+    return [(axis, stride) for axis, (extent, stride) in pairs if extent > 1]
+
+
 def laid_out(array: Any, order: Any) -> Any:
     """A copy of ``array`` whose axes are in memory by ``order``, slowest first."""
     back = np.argsort(order)
