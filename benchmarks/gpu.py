@@ -205,10 +205,10 @@ def measured(key: Key, options: Any) -> Iterator[Row]:
                 trace(each, options.traces / f"{stem}.txt")
             if options.profile and each.name in OURS:
                 _profile(each, options.profile)
-            error = np.abs(each.result - wanted).max() / (np.abs(wanted).max() or 1)
+            worst = np.abs(each.result - wanted).max() / (np.abs(wanted).max() or 1)
             wall, host = (median(times) * 1e3 for times in (each.wall, each.host))
             row = {**head, "engine": each.name, "ms": wall, "host": host}
-            yield {**row, "error": float(error), "kernels": each.kernels}
+            yield {**row, "error": float(worst), "kernels": each.kernels}
 
 
 def _profile(each: Engine, lines: int) -> None:

@@ -42,7 +42,11 @@ def networks() -> dict[str, Callable[[int], tuple[Any, Any]]]:
     def text(build: Callable[[], Any]) -> Callable[[int], tuple[Any, Any]]:
         return lambda batch: (First(build()), torch.randint(5, 1000, (batch, 128)))
 
-    whisper = {"d_model": 384, "encoder_layers": 4, "encoder_attention_heads": 6}
+    whisper: dict[str, Any] = {
+        "d_model": 384,
+        "encoder_layers": 4,
+        "encoder_attention_heads": 6,
+    }
     names = ("resnet50", "mobilenet_v2", "convnext_tiny", "efficientnet_b0")
     return {
         **{name: image(name) for name in (*names, "vit_b_16", "swin_t")},

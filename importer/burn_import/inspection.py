@@ -188,11 +188,11 @@ def weight_rows(path: Path) -> list[WeightRow]:
     Raises:
         UnreadableFile, UnsupportedModel, InvalidModel: of the file.
     """
+    from burn_import.file_kinds import FileKind, file_kind
     from burn_import.pipeline import import_model
-    from burn_import.sources import WEIGHTS, kind_of
     from burn_import.weights import is_record_name, opened
 
-    if is_record_name(path) or kind_of(path) in WEIGHTS:
+    if is_record_name(path) or file_kind(path) is FileKind.WEIGHTS:
         return weight_rows_of(opened(path, None).weights)
     return weight_rows_of(import_model(path).weights)
 

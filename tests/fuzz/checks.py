@@ -49,7 +49,7 @@ LABELS = (FIRST, SECOND, NOT_FINITE)
 
 #: How much larger the errors of lower precisions are, and the steps they are made of.
 BF16, INT8 = 1000, 3000
-STEPS: dict[float, float] = {1: FINE, BF16: 2.0**-8, INT8: 2.0**-6}
+STEPS: dict[float, float] = {1: FINE, BF16: 2.0**-9, INT8: 2.0**-7}
 
 
 @dataclass(frozen=True)

@@ -133,11 +133,12 @@ def perturbed(
     """The outputs with errors of ``step`` on each value; the largest number in it.
 
     They are relative to each element, or to the largest one of each value. No error is
-    smaller than that of the value's dtype, nor is one made in zeros.
+    smaller than that of the value's dtype, nor is one made in zeros, nor in stored
+    numbers that every dtype holds, such as the exponent of a square.
     """
     largest = [0.0]
 
-    def moved(value: Any) -> Any:
+    def moved(value: Any, is_stored: bool = False) -> Any:
         if not isinstance(value, Tensor) or not dtypes.is_float(value.dtype):
             return value
         array = value.numpy()
@@ -148,11 +149,13 @@ def perturbed(
         size = max(step, OWN.get(value.dtype, 0.0))
         error = size * rng.uniform(-1, 1, array.shape)
         error *= np.where(array == 0, 0, finite.max(initial=0.0)) if at_scale else array
+        if is_stored:
+            error = np.where(array.astype(dtypes.bfloat16) == array, 0, error)
         return Tensor(np.asarray((array + error).astype(array.dtype)), HOST)
 
     stored = {name: Tensor(array, HOST) for name, array in graph.constants.items()}
     values: dict[str | None, Any] = {None: None}
-    values |= {name: mapped(moved, value) for name, value in stored.items()}
+    values |= {name: moved(value, True) for name, value in stored.items()}
     values |= {name: values[source] for name, source in graph.defaults.items()}
     for name, given in zip(graph.inputs, inputs, strict=False):
         tensor = mapped(lambda x: burn.tensor(np.asarray(x)), given)

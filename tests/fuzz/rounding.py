@@ -23,6 +23,8 @@ from tests.fuzz.precision import DRAWS, SAFETY, perturbed
 
 #: The errors of a dtype's own arithmetic, relative to the largest element.
 FINE = 0.0
+#: The same as ``SAFETY`` for steps of lower precision, which are on every value.
+COARSE_SAFETY = 2.0
 
 
 def noise_of_rounding(
@@ -58,7 +60,8 @@ def noise_of_rounding(
     limits = [MOST_NOISE * max(1.0, scale_of(x)) for x in exact]
     if not step and any(n > m for n, m in zip(largest, limits, strict=True)):
         return nothing
-    return [SAFETY * n if np.isfinite(n) else 0.0 for n in largest]
+    safety = COARSE_SAFETY if step else SAFETY
+    return [safety * n if np.isfinite(n) else 0.0 for n in largest]
 
 
 def _between(exact: Any, moved: Any) -> float:

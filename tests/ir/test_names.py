@@ -56,7 +56,7 @@ def test_nodes_leave_out_attributes_without_value() -> None:
 
 def test_a_built_graph_is_typed() -> None:
     builder = GraphBuilder()
-    two = builder.literal("number", np.float32([2.0]))
+    two = builder.literal("number", np.array([2.0], np.float32))
     (output,) = builder.node("Mul", ["x", two], ["y"], {}, Origin())
     inputs = {"x": Type(dtypes.float32, (3,))}
     nodes = tuple(builder.nodes)

@@ -93,8 +93,8 @@ class Recurrent(Module):
             time, _, batch, hidden = y.shape
             x = y.permute(0, 2, 1, 3).reshape(time, batch, count * hidden)
             ends.append(last)
-        final = [ops.concat(list(parts)) for parts in zip(*ends, strict=True)]
-        return (x.transpose(0, 1) if self.batch_first else x, *final)
+        joined = [ops.concat(list(parts)) for parts in zip(*ends, strict=True)]
+        return (x.transpose(0, 1) if self.batch_first else x, *joined)
 
     def describe(self) -> str:
         shown = [str(self.input_size), str(self.hidden_size)]

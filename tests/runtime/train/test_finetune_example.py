@@ -18,7 +18,7 @@ def test_two_epochs_reach_98_percent(
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
     monkeypatch.setattr(example, "OUT", tmp_path)
-    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    monkeypatch.syspath_prepend(str(tmp_path))
     assert example.main() >= 0.98
     assert "epoch 2: loss" in capsys.readouterr().out
     assert (tmp_path / "tuned.safetensors").is_file()

@@ -113,9 +113,8 @@ def wait_for_ends(graph: CudaGraph, runtime: Any = None) -> bool:
     """
     runtime = runtime or bindings()
     names = ("GetEdges", "RemoveDependencies", "AddDependencies")
-    if hasattr(runtime, "cudaGraphGetEdges_v2"):
-        names = tuple(f"{name}_v2" for name in names)
-    get, remove, add = (getattr(runtime, f"cudaGraph{name}") for name in names)
+    version = "_v2" if hasattr(runtime, "cudaGraphGetEdges_v2") else ""
+    get, remove, add = (getattr(runtime, f"cudaGraph{n}{version}") for n in names)
     handle = runtime.cudaGraph_t(graph.handle)
     answer = get(handle)
     if len(answer) != 5:

@@ -307,33 +307,33 @@ def multiply(
         *(bias is not None, addend is not None, activation, scale, described),
         wide=out is not None and out.dtype != x.dtype,
     )
-    tuned = is_capturing()
-    key = (device, Cuda(device).tf32, x.dtype, left, right, extra, tuned)
-    prepared = _PRODUCTS.prepared
-    try:
-        product = prepared[key]
-    except KeyError:
-        product = prepared[key] = _prepared(device, x.dtype, left, right, extra, tuned)
-        if len(prepared) > _LIMIT:
-            prepared.pop(next(iter(prepared)))
+    product = _prepared(device, x.dtype, left, right, extra)
     if product is None:
         return None
     if out is None:
         outer = x.shape[:-2] or y.shape[:-2]
         out = cupy.empty((*outer, x.shape[-2], y.shape[-1]), x.dtype)
-    if tuned:
+    if is_capturing():
         product.tune(y, x, bias, addend, out)
     product.run(y, x, bias, addend, out)
     return out
 
 
 def _prepared(
-    device: int, dtype: Any, left: Matrix, right: Matrix, extra: Extra, tuned: bool
+    device: int, dtype: Any, left: Matrix, right: Matrix, extra: Extra
 ) -> Product | None:
-    try:
-        return Product(device, dtype, left, right, extra, tuned)
-    except LookupError:
-        return None
+    """The product as this thread has prepared it, None if there is no algorithm."""
+    tuned = is_capturing()
+    key = (device, Cuda(device).tf32, dtype, left, right, extra, tuned)
+    prepared = _PRODUCTS.prepared
+    if key not in prepared:
+        try:
+            prepared[key] = Product(device, dtype, left, right, extra, tuned)
+        except LookupError:
+            prepared[key] = None
+        if len(prepared) > _LIMIT:
+            prepared.pop(next(iter(prepared)))
+    return prepared[key]
 
 
 def _described(array: Array) -> tuple[Array, Matrix]:

@@ -214,10 +214,10 @@ def _types(dtype: Any) -> str:
 
 
 class Form(NamedTuple):
-    """How a kernel goes over rows of ``count`` packs of ``size`` elements."""
+    """How a kernel goes over rows of ``packs`` packs of ``size`` elements."""
 
     size: int
-    count: int
+    packs: int
     threads: int
     block: int
 
@@ -225,9 +225,9 @@ class Form(NamedTuple):
         """CUDA C of the kernels for rows of this form."""
         numbers = {
             "SIZE": self.size,
-            "COUNT": self.count,
+            "COUNT": self.packs,
             "THREADS": self.threads,
-            "PACKS": -(-self.count // self.threads),
+            "PACKS": -(-self.packs // self.threads),
             "BLOCK": self.block,
         }
         defines = "".join(f"#define {name} {n}\n" for name, n in numbers.items())

@@ -50,4 +50,5 @@ def _time(choice: T, run: Callable[[T], None], device: int) -> float:
         stream.synchronize()
     except RuntimeError:
         return float("inf")
-    return median(cupy.cuda.get_elapsed_time(start, end) for start, end in pairs)
+    times = [cupy.cuda.get_elapsed_time(start, end) for start, end in pairs]
+    return float(median(times))

@@ -138,6 +138,6 @@ def _expression(value: Any) -> Expression:
         return number
     if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0:
         item = np.asarray(value).item()
-        if type(item) in (bool, int, float):
+        if isinstance(item, bool | int | float):
             return item
     raise UndescribedError("an array of constants")

@@ -1,6 +1,7 @@
 """Loops through lists of lists of different lengths."""
 
 from pathlib import Path
+from typing import Any
 
 from tests.importer.looped import check, normal
 
@@ -9,7 +10,9 @@ LENGTHS = (3, 3, 4)
 
 
 def test_inner_lists_of_several_lengths(tmp_path: Path) -> None:
-    weights, lines, value = {}, [], "x"
+    weights: dict[str, Any] = {}
+    lines: list[str] = []
+    value = "x"
     for stage, length in enumerate(LENGTHS):
         for layer in range(length):
             key = f"stages.{stage}.{layer}.weight"

@@ -139,8 +139,12 @@ def _transposed_convolution(
         wins = transposed(x.shape[2:], weight.shape[2:], *steps)
         shape = (x.shape[0], weight.shape[1] * groups, *wins.size)
         view = Grouped.of_transpose(weight, groups)
-        operands = (x, view, bias, shape)
-        slots = Slots(*operands, planned=planned, constant=constant, mirrored=True)
+        slots = Slots(
+            *(x, view, bias, shape),
+            planned=planned,
+            constant=constant,
+            mirrored=True,
+        )
         return _transposed(session, primitives, slots, wins)
 
     forms = (form(x), form(weight), form(bias))
