@@ -1,6 +1,7 @@
 """The example that fine-tunes the digits classifier reaches its accuracy."""
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ def test_two_epochs_reach_98_percent(
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
     monkeypatch.setattr(example, "OUT", tmp_path)
-    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    monkeypatch.syspath_prepend(tmp_path)  # and sys.path is restored
+    monkeypatch.delitem(sys.modules, "digits", raising=False)
     assert example.main() >= 0.98
     assert "epoch 2: loss" in capsys.readouterr().out
     assert (tmp_path / "tuned.safetensors").is_file()
