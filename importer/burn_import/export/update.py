@@ -87,13 +87,8 @@ def update_onnx(
         original, model, keys, [numpy_helper.to_array(t) for t in tensors]
     )
     _replace(tensors, keys, arrays, matches, report)
-    lost = [*report.without, *report.unknown]
-    if lost and not partial:
-        raise ExportError(
-            "weights without a counterpart in the file: "
-            + "; ".join(f"{key} ({report.without.get(key, 'no key')})" for key in lost)
-            + "; pass partial=True (--partial) to write the others"
-        )
+    if not partial:
+        _check_complete(report)
     external = _is_external(original)
     check_new(output, *([data_path(output)] if external else []), force=force)
     _check_replaced(_imported_copy(model, original), arrays, report.replaced)
@@ -234,6 +229,17 @@ def _replace(
             )
         else:
             _set(tensors, key, array, counterparts[0], contents, report)
+
+
+def _check_complete(report: Updated) -> None:
+    """Raise ``ExportError`` if a weight has no counterpart in the file."""
+    lost = [*report.without, *report.unknown]
+    if lost:
+        raise ExportError(
+            "weights without a counterpart in the file: "
+            + "; ".join(f"{key} ({report.without.get(key, 'no key')})" for key in lost)
+            + "; pass partial=True (--partial) to write the others"
+        )
 
 
 def _check_replaced(
