@@ -5,8 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.fuzz.checks import BF16, INT8, Run, expected_runs
-from tests.fuzz.checks import _difference as difference_of
+from tests.fuzz.checks import (
+    BF16,
+    INT8,
+    Run,
+    difference_beyond_noise,
+    expected_runs,
+)
 from tests.fuzz.test_found import case_of, floats, header
 
 #: A tangent makes the rounding of an arc cosine near 0 large: its noise is measured.
@@ -43,20 +48,18 @@ def wrong(run: Run, share: float) -> list[Any]:
 def test_what_is_expected_is_no_difference(text: str) -> None:
     run = run_of(text)
     for factor in (1, BF16, INT8):
-        assert difference_of(list(run.expected), run, factor) is None
+        assert difference_beyond_noise(list(run.expected), run, factor) is None
 
 
-@pytest.mark.parametrize(
-    ("factor", "share"), [(1, 1e-3), (BF16, 0.15), (INT8, 0.25)]
-)
+@pytest.mark.parametrize(("factor", "share"), [(1, 1e-3), (BF16, 0.15), (INT8, 0.25)])
 def test_a_wrong_element_of_a_network_is_a_difference(
     factor: float, share: float
 ) -> None:
     run = run_of(NETWORK)
-    assert difference_of(wrong(run, share), run, factor) is not None
+    assert difference_beyond_noise(wrong(run, share), run, factor) is not None
 
 
 def test_a_wrong_element_behind_a_steep_function_is_a_difference() -> None:
     """Measured noise is at most 1e-2 of an output's scale, which is less than this."""
     run = run_of(STEEP)
-    assert difference_of(wrong(run, 0.05), run) is not None
+    assert difference_beyond_noise(wrong(run, 0.05), run) is not None
