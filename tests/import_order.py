@@ -104,7 +104,7 @@ ORDER = {
         "export/program export/inverse export/registry",
         "export/forms",
         "export/forms/__init__",
-        "export/emit export/files",
+        "export/emit export/example export/files",
         "weights compiler sources transform",
         "skeleton",
         "pipeline",

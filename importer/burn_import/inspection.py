@@ -166,13 +166,15 @@ def _peak(graph: Graph, sizes: Mapping[str, int]) -> int:
     }
     last |= dict.fromkeys(graph.outputs, len(graph.nodes))
     live: dict[str, int] = {name: _bytes(graph, name, sizes) for name in graph.inputs}
-    peak = sum(live.values())
+    peak = total = sum(live.values())
     for number, node in enumerate(graph.nodes):
-        live |= {n: _bytes(graph, n, sizes) for n in node.outputs if n is not None}
-        peak = max(peak, sum(live.values()))
-        live = {
-            name: size for name, size in live.items() if last.get(name, -1) > number
-        }
+        results = {n: _bytes(graph, n, sizes) for n in node.outputs if n is not None}
+        live |= results
+        total += sum(results.values())
+        peak = max(peak, total)
+        for name in {*results, *filter(None, node.inputs)}:
+            if last.get(name, -1) <= number:
+                total -= live.pop(name, 0)
     return peak
 
 

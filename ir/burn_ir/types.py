@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -99,11 +100,17 @@ def is_unnamed(dim: Dim) -> bool:
     return isinstance(dim, Poly) and "?" in str(dim)
 
 
+def is_from_data(dim: Dim) -> bool:
+    """Return whether ``dim`` contains a symbol of :func:`burn_ir.dim.unnamed`."""
+    return is_unnamed(dim) and re.search(r"\?\d", str(dim)) is not None
+
+
 def broadcast(*types: Type) -> tuple[Dim, ...] | None:
     """The shape of the operands in one elementwise expression.
 
-    Extents that differ in their symbols give one without a name, the same one each
-    time: each of them may be 1, and where none is they are equal.
+    Extents of inputs with different names give one without a name, the same one each
+    time: each of them may be 1, and where none is they are equal. One that depends on
+    data gives way to those of inputs, as if it were equal to them or 1.
 
     Raises:
         InvalidOperand: the shapes do not fit each other.
@@ -126,8 +133,10 @@ def _join(dims: list[Dim], types: tuple[Type, ...]) -> Dim:
         raise InvalidOperand(f"expected shapes that broadcast, got {shown}")
     if numbers:
         return numbers.pop()
-    named = [d for d in dims if not isinstance(d, int)]
-    return joint(named) if named else 1
+    open_dims = [d for d in dims if not isinstance(d, int)]
+    # Exporters slice stored tables to the extent of an input: that name says more.
+    named = [d for d in open_dims if not is_from_data(d)]
+    return joint(named or open_dims) if open_dims else 1
 
 
 def join(a: Type, b: Type) -> Type:

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 import burn
 from burn_import import load
 from burn_import.export.errors import ExportError
-from burn_import.export.update import update_onnx
+from burn_import.export.update import Counterpart, update_onnx
 from burn_import.output import OutputRefused
 from tests.modules import Array, call, onnxruntime_outputs
 
@@ -135,3 +135,19 @@ def test_wrong_shapes_and_existing_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(OutputRefused):
         update_onnx(DIGITS, weights, output)
     assert output.read_bytes() == b"mine"
+
+
+def test_weights_that_the_importer_would_read_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tensor that is set wrongly is noticed, and nothing is written."""
+
+    def halved(self: Counterpart, array: Array, like: Array) -> Array:
+        turned = array.T if self.transposed else array
+        return (turned.reshape(like.shape) / 2).astype(like.dtype)
+
+    monkeypatch.setattr(Counterpart, "contents", halved)
+    weights = {k: v.astype(np.float32) for k, v in trained(DIGITS).items()}
+    with pytest.raises(ExportError, match="reads otherwise"):
+        update_onnx(DIGITS, weights, tmp_path / "out.onnx")
+    assert not (tmp_path / "out.onnx").exists()

@@ -194,7 +194,7 @@ def _judged(run: Run, case: FuzzCase, module: Any) -> tuple[Run | None, Finding 
         if run.label == NOT_FINITE and are_differences_explained(case, run.feeds):
             return None, None
         return run, Finding("crashed", "eager no passes", described(error), run.label)
-    text = _difference(got, run)
+    text = difference_beyond_noise(got, run)
     if text is None:
         return run, None
     if run.label == NOT_FINITE and are_differences_explained(case, run.feeds):
@@ -249,12 +249,12 @@ def _compared(
         got = [
             z if s else y for y, z, s in zip(got, run.expected, skipped, strict=True)
         ]
-    text = _difference(got, run, factor)
+    text = difference_beyond_noise(got, run, factor)
     if text is not None:
         yield Finding("different", name, text, run.label)
 
 
-def _difference(got: list[Any], run: Run, factor: float = 1) -> str | None:
+def difference_beyond_noise(got: list[Any], run: Run, factor: float = 1) -> str | None:
     """What is different beyond noise, and beyond rounding inside of the graph."""
     noise = [factor * n for n in run.noise]
     text = _beyond(got, run, noise, factor)

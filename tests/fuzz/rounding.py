@@ -34,7 +34,8 @@ def noise_of_rounding(
 
     The errors are those of rounding, relative to the largest element of the value, or
     ``step`` relative to each element. It is 0 for all outputs if the graph does not run
-    with them, and with rounding alone also if discrete values change or much else does.
+    with them, and with rounding alone also if discrete values change or the difference
+    is above ``MOST_NOISE`` of an output's scale.
     """
     nothing = [0.0] * len(case.model.graph.output)
     try:
@@ -56,12 +57,12 @@ def noise_of_rounding(
     spreads = [
         [_between(a, b) for a, b in zip(exact, each, strict=True)] for each in moved
     ]
-    largest = [max(each) for each in zip(*spreads, strict=True)]
-    limits = [MOST_NOISE * max(1.0, scale_of(x)) for x in exact]
-    if not step and any(n > m for n, m in zip(largest, limits, strict=True)):
-        return nothing
     safety = COARSE_SAFETY if step else SAFETY
-    return [safety * n if np.isfinite(n) else 0.0 for n in largest]
+    noise = [safety * max(each) for each in zip(*spreads, strict=True)]
+    limits = [MOST_NOISE * max(1.0, scale_of(x)) for x in exact]
+    if not step and any(n > m for n, m in zip(noise, limits, strict=True)):
+        return nothing
+    return [n if np.isfinite(n) else 0.0 for n in noise]
 
 
 def _between(exact: Any, moved: Any) -> float:

@@ -56,7 +56,7 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
         { v4 = Acos (x)
           v5 = Tan (v4)
           y = Sin (v5) }""",
-        {"x": np.linspace(0.004, 0.02, 9, dtype=np.float32)},
+        {"x": np.linspace(0.015, 0.075, 9, dtype=np.float32)},
     ),
     "the extent of operands with different names": (
         18,

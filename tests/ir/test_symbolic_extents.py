@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from burn import ops
+from burn import dtypes, ops
 from burn_ir import RawGraph, RawModel, RawNode, Type, build
 from burn_ir.dim import Poly, bind, joint, symbol, symbols as symbols_of
+from burn_ir.types import broadcast
 
 N = symbol("n")
 
@@ -112,3 +113,14 @@ def test_a_chain_of_broadcasts_has_a_short_symbol() -> None:
     for number in range(2000):
         dim = joint([dim, symbol(f"n{number}")])
     assert len(str(dim)) < 600
+
+
+def test_an_extent_that_depends_on_data_gives_way_to_an_input() -> None:
+    """A table of positions that is cut to the length of the input has no name."""
+    n, m, cut = symbol("n"), symbol("m"), symbol("?0")
+    left = Type(dtypes.float32, (n, 4))
+    assert broadcast(left, Type(dtypes.float32, (cut, 4))) == (n, 4)
+    shape = broadcast(left, Type(dtypes.float32, (m, 4)))
+    assert shape is not None
+    assert shape[0] not in (n, m)
+    assert broadcast(Type(dtypes.float32, shape), left) == shape

@@ -36,6 +36,7 @@ def classified(draw: Draw, outputs: int, *, logs: bool) -> Example:
         target.flat[0] = (ignored + 1) % classes  # nobody agrees on a mean of nothing
     weights = [np.abs(floats(draw, (classes,), dtype)) + np.asarray(0.2, dtype)]
     operands = [scores, target, *(weights if draw(st.booleans()) else [])]
+    sizes = tuple(f"size{i}" for i in range(len(space)))
     return Example(
         attrs,
         operands,
@@ -46,6 +47,11 @@ def classified(draw: Draw, outputs: int, *, logs: bool) -> Example:
             else expectation(attrs, operands, logs)[:outputs]
         ),
         resizable=len(operands) == 2,
+        symbols={
+            0: ("batch", "classes", *sizes),
+            1: ("batch", *sizes),
+            2: ("classes",),
+        },
         rtol=1e-4,
         atol=1e-5,
     )

@@ -35,17 +35,17 @@ def check_command(
     with Answer(Report(style, ", ".join(map(str, modules))), False) as answer:
         from burn_import.status import status_of
 
-        found = [status_of(module, model) for module in modules]
+        statuses = [status_of(module, model) for module in modules]
         if style == "json":
             show_json(
-                {"modules": [{**asdict(s), "module": str(s.module)} for s in found]}
+                {"modules": [{**asdict(s), "module": str(s.module)} for s in statuses]}
             )
         else:
-            for status in found:
+            for status in statuses:
                 click.echo(
                     f"{clean(str(status.module))}: {'; '.join(status.problems) or 'ok'}"
                 )
-        answer.code = 1 if any(status.problems for status in found) else 0
+        answer.code = 1 if any(status.problems for status in statuses) else 0
     ctx.exit(answer.code)
 
 

@@ -94,9 +94,9 @@ def verify_command(
 def _show(result: Any, style: str, model: Path) -> None:
     if style == "json":
         rows = [asdict(row) for row in result.rows]
-        found = result.divergence and asdict(result.divergence)
+        divergence = result.divergence and asdict(result.divergence)
         data = {"model": str(model), "engine": result.engine, "ok": result.ok}
-        more = {"outputs": rows, "divergence": found, "gradient": result.gradient}
+        more = {"outputs": rows, "divergence": divergence, "gradient": result.gradient}
         show_json({**data, "inputs": result.inputs, **more})
         return
     cells = [

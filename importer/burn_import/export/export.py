@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,34 +13,32 @@ from onnx import helper
 
 import burn_import.export.forms  # noqa: F401  fills the table
 from burn.backend.arrays import ArrayBackend, default_device
-from burn.nn import Module
 from burn.plan.pytree import is_named, mapped
 from burn.plan.recorder import innermost
 from burn.tensor import Tensor, tensor
 from burn_import.export.emit import Emitter
 from burn_import.export.errors import ExportError
+from burn_import.export.example import (
+    ExampleRun,
+    example_run,
+    expected_results,
+    leaves,
+)
 from burn_import.export.extents import Sizes
 from burn_import.export.files import Exported, write_onnx
 from burn_import.export.program import Program, Recording, align, record
 from burn_import.export.recorder import ExportRecorder, boxes_by_name, paths_of
 from burn_import.version import VERSION
+from burn_ir.dim import counting_unnamed
 
 #: The opsets that can be written, and the IR version that came with each.
 IR_VERSIONS = {17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11}
 DEFAULT_OPSET = 20
 #: Composites that are written as one node: their parts have no operators.
 WHOLE = frozenset(
-    [
-        "affine_grid",
-        "compress",
-        "grid_sample",
-        "hardmax",
-        "instance_norm",
-        "lp_pool",
-        "lrn",
-        "one_hot",
-    ]
-) | {"roi_align"}
+    {"affine_grid", "compress", "grid_sample", "hardmax", "instance_norm", "lp_pool"}
+    | {"lrn", "one_hot", "roi_align"}
+)
 Dynamic = Mapping[str, Mapping[int, str]]
 
 
@@ -77,44 +75,13 @@ def export_onnx(
         ValueError: an opset, a name or an axis that does not exist.
     """
     run = example_run(model, example, input_names)
-    program = recorded(run, dynamic or {}, specialize=specialize)
-    proto, arrays = _model(program, run, output_names, opset)
-    expected = _expected(run) if verify else None
+    with counting_unnamed():
+        program = recorded(run, dynamic or {}, specialize=specialize)
+        proto, arrays = _model(program, run, output_names, opset)
+    expected = expected_results(run) if verify else None
     options: Any = {"external_data": external_data, "force": force}
     rest: Any = {"expected": expected, "notes": program.notes}
     return write_onnx(proto, arrays, Path(path), **options, **rest)
-
-
-class ExampleRun(NamedTuple):
-    """A model with the arguments of an example, and a name for each tensor of them."""
-
-    model: Any
-    args: tuple[Any, ...]
-    named: dict[str, Any]
-    names: list[str]
-
-    @property
-    def tensors(self) -> list[Tensor]:
-        """The tensors among the arguments, in order."""
-        given = (*self.args, *self.named.values())
-        every = [leaf for value in given for _, leaf in leaves(value, "")]
-        return [leaf for leaf in every if type(leaf) is Tensor]
-
-
-def example_run(model: Any, example: Any, names: Sequence[str] = ()) -> ExampleRun:
-    """Return the run of a model, as it is outside of training, on an example.
-
-    Raises:
-        ValueError: there are more or fewer names than tensors.
-    """
-    if isinstance(model, Module):
-        model = model.valid()
-    args, named = arguments(example)
-    given = list(names) or input_names_of(model, args, named)
-    run = ExampleRun(model, args, named, given)
-    if len(run.names) != len(run.tensors):
-        raise ValueError(f"expected {len(run.tensors)} input names, got {run.names}")
-    return run
 
 
 def _model(
@@ -138,54 +105,6 @@ def _model(
         ir_version=IR_VERSIONS[opset],
     )
     return proto, arrays
-
-
-def arguments(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the positional and named arguments of an example, as tensors."""
-
-    def as_tensor(leaf: Any) -> Any:
-        if type(leaf) is Tensor:
-            return innermost(leaf)
-        return tensor(leaf) if isinstance(leaf, np.ndarray | np.generic) else leaf
-
-    given = mapped(as_tensor, example)
-    if isinstance(given, dict):
-        return (), given
-    return (given if type(given) is tuple else (given,)), {}
-
-
-def input_names_of(
-    model: Any, args: tuple[Any, ...], named: Mapping[str, Any]
-) -> list[str]:
-    """Return a name for each tensor among the arguments."""
-    try:
-        call = model.__call__ if hasattr(model, "boxes") else model
-        signature = inspect.signature(inspect.unwrap(call))
-    except (TypeError, ValueError):
-        signature = None
-    parameters = list(signature.parameters) if signature is not None else []
-    if parameters and parameters[0] == "self" and hasattr(model, "boxes"):
-        parameters = parameters[1:]
-    parameters += [f"input_{i}" for i in range(len(parameters), len(args))]
-    pairs = [*zip(parameters, args, strict=False), *named.items()]
-    return [name for prefix, value in pairs for name, _ in leaves(value, prefix)]
-
-
-def leaves(value: Any, prefix: str) -> Iterator[tuple[str, Any]]:
-    """Yield (name, leaf) for each tensor or number in nested values."""
-    if isinstance(value, dict):
-        items: Any = [(str(key), item) for key, item in value.items()]
-    elif is_named(type(value)):
-        items = list(zip(value._fields, value, strict=True))
-    elif isinstance(value, list | tuple):
-        items = [(str(i), item) for i, item in enumerate(value)]
-    elif value is None or isinstance(value, str):
-        return
-    else:
-        yield prefix, value
-        return
-    for key, item in items:
-        yield from leaves(item, f"{prefix}_{key}")
 
 
 def _outputs(result: Any, given: Sequence[str]) -> list[tuple[str, Any]]:
@@ -213,12 +132,16 @@ def _outputs(result: Any, given: Sequence[str]) -> list[tuple[str, Any]]:
 
 
 def recorded(example: ExampleRun, dynamic: Dynamic, *, specialize: bool) -> Program:
-    """Return the program of a model, run once and for each named extent again."""
+    """Return the program of a model, run once and for each named extent again.
+
+    Without ``specialize`` it also runs on other data, where extents that depend on the
+    data are others: Python must not compute with these.
+    """
     model, tensors = example.model, example.tensors
     axes = _axes(tensors, example.names, dynamic)
     device = _device(tensors)
 
-    def run(sizes: Sizes) -> Recording:
+    def run(sizes: Sizes, change: Callable[[Tensor], Tensor] = _same) -> Recording:
         recorder = ExportRecorder(
             *(device, paths_of(model), WHOLE),
             symbolic=bool(axes),
@@ -227,11 +150,9 @@ def recorded(example: ExampleRun, dynamic: Dynamic, *, specialize: bool) -> Prog
         order = iter(range(len(tensors)))
 
         def resized(leaf: Any) -> Any:
-            return (
-                _resized(leaf, next(order), axes, sizes)
-                if type(leaf) is Tensor
-                else leaf
-            )
+            if type(leaf) is not Tensor:
+                return leaf
+            return change(_resized(leaf, next(order), axes, sizes))
 
         given, by_name = mapped(resized, (list(example.args), dict(example.named)))
         return record(model, tuple(given), by_name, recorder, sizes)
@@ -242,7 +163,20 @@ def recorded(example: ExampleRun, dynamic: Dynamic, *, specialize: bool) -> Prog
         recordings.append(_other_run(run, base, [name]))
     if base:
         recordings += [_other_run(run, base, list(base), skip=1)]
+    if not specialize:
+        with suppress(ValueError, TypeError, IndexError):  # the data mean nothing to it
+            recordings.append(run(base, _uniform))
     return align(recordings)
+
+
+def _same(leaf: Tensor) -> Tensor:
+    return leaf
+
+
+def _uniform(leaf: Tensor) -> Tensor:
+    """A tensor of the same type, with the first element of ``leaf`` everywhere."""
+    array = innermost(leaf).numpy()
+    return tensor(np.full_like(array, array.flat[0])) if array.size else leaf
 
 
 def _axes(
@@ -317,16 +251,3 @@ def _device(tensors: Sequence[Tensor]) -> ArrayBackend:
         if isinstance(backend, ArrayBackend) and backend.level > 0:
             return backend
     return default_device()
-
-
-def _expected(run: ExampleRun) -> tuple[dict[str, Any], list[Any]]:
-    """The inputs of the example by name, and the model's results."""
-    arrays = [innermost(leaf).numpy() for leaf in run.tensors]
-    results = [leaf for _, leaf in leaves(run.model(*run.args, **run.named), "")]
-    numbers = [np.asarray(_array(leaf)) for leaf in results]
-    return dict(zip(run.names, arrays, strict=True)), numbers
-
-
-def _array(leaf: Any) -> Any:
-    value = getattr(leaf, "value", leaf)
-    return innermost(value).numpy() if type(value) is Tensor else value

@@ -143,9 +143,9 @@ def _verified(
     inputs, results = expected
     names = [output.name for output in model.graph.output]
     given = {i.name: inputs[i.name] for i in model.graph.input}
-    found, engine = run_model(model, given)
+    outputs, engine = run_model(model, given)
     worst = 0.0
-    for name, actual, wanted in zip(names, found, results, strict=True):
+    for name, actual, wanted in zip(names, outputs, results, strict=True):
         error = difference(np.asarray(actual), wanted)
         if not error <= TOLERANCE:
             raise VerificationError(

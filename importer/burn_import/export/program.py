@@ -163,9 +163,11 @@ def _check_same(steps: Sequence[Any], source: Source, runs: Sequence[Sizes]) -> 
 
 def _other_calls(source: Source, run: Sizes) -> ExportError:
     shown = ", ".join(f"{name}={size}" for name, size in run.items())
+    shown = shown or "other data"
     return ExportError(
         f"{source}: with {shown} the module calls other operations than with "
-        "the example (a loop or a branch of Python); leave this extent fixed"
+        "the example (a loop or a branch of Python); leave this extent fixed, or "
+        "pass specialize=True for the graph that the example runs"
     )
 
 
@@ -252,8 +254,9 @@ class _Merge:
     def _differ(self, values: Sequence[Any], source: Source) -> ExportError:
         shown = ", ".join(_shown(value) for value in values)
         return ExportError(
-            f"{source}: a value depends on the extents in no known way ({shown} for "
-            f"{', '.join(str(dict(run)) for run in self.runs)}); leave an extent fixed"
+            f"{source}: a value depends on data, or on the extents in no known way "
+            f"({shown} for {', '.join(str(dict(run)) for run in self.runs)}); leave an "
+            "extent fixed, or pass specialize=True for that of the example"
         )
 
 

@@ -64,12 +64,13 @@ def update_onnx(
     """Write ``original`` with ``weights`` in the place of its own.
 
     ``weights`` are arrays by key of the imported module, as ``save_weights`` writes
-    them. The output is imported again, and has to have them. With ``partial`` it is
-    written although some of them have no counterpart in the file.
+    them. The changed model is imported again before it is written, and has to have
+    them. With ``partial`` it is written although some of them have no counterpart.
 
     Raises:
         ExportError: trained weights have no counterpart, and ``partial`` is not given;
-            a weight has another shape than the module's; all are listed.
+            a weight has another shape than the module's; all are listed. Or the
+            changed model, imported again, has other weights.
         OutputRefused: the output is there, and ``force`` is not given.
         UnreadableFile, UnsupportedModel, InvalidModel: of the original.
     """
@@ -86,15 +87,11 @@ def update_onnx(
         original, model, keys, [numpy_helper.to_array(t) for t in tensors]
     )
     _replace(tensors, keys, arrays, matches, report)
-    lost = [*report.without, *report.unknown]
-    if lost and not partial:
-        raise ExportError(
-            "weights without a counterpart in the file: "
-            + "; ".join(f"{key} ({report.without.get(key, 'no key')})" for key in lost)
-            + "; pass partial=True (--partial) to write the others"
-        )
+    if not partial:
+        _check_complete(report)
     external = _is_external(original)
     check_new(output, *([data_path(output)] if external else []), force=force)
+    _check_replaced(_imported_copy(model, original), arrays, report.replaced)
     write_proto(model, output, external=external)
     return report
 
@@ -232,6 +229,36 @@ def _replace(
             )
         else:
             _set(tensors, key, array, counterparts[0], contents, report)
+
+
+def _check_complete(report: Updated) -> None:
+    """Raise ``ExportError`` if a weight has no counterpart in the file."""
+    lost = [*report.without, *report.unknown]
+    if lost:
+        raise ExportError(
+            "weights without a counterpart in the file: "
+            + "; ".join(f"{key} ({report.without.get(key, 'no key')})" for key in lost)
+            + "; pass partial=True (--partial) to write the others"
+        )
+
+
+def _check_replaced(
+    imported: list[tuple[str, Array]], arrays: Mapping[str, Array], replaced: list[str]
+) -> None:
+    """Raise ``ExportError`` if a replaced key has another value in the new model."""
+    weights = dict(imported)
+    wrong = [
+        key
+        for key in replaced
+        if key not in weights
+        or not np.array_equal(
+            arrays[key].astype(weights[key].dtype),
+            weights[key],
+            equal_nan=_nan(arrays[key]),
+        )
+    ]
+    if wrong:
+        raise ExportError(f"weights that the importer reads otherwise: {wrong}")
 
 
 def _nan(array: Array) -> bool:

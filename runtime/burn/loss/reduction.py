@@ -20,15 +20,15 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     return ops.sum(loss) if reduction == "sum" else ops.mean(loss)
 
 
-def check_reduction(reduction: str, known: tuple[str, ...] = REDUCTIONS) -> None:
-    """Nothing, if ``reduction`` is one of ``known``; else raises ``ValueError``."""
-    if reduction not in known:
-        names = ", ".join(map(repr, known))
+def check_reduction(reduction: str, allowed: tuple[str, ...] = REDUCTIONS) -> None:
+    """Raise ``ValueError`` unless ``reduction`` is one of ``allowed``."""
+    if reduction not in allowed:
+        names = ", ".join(map(repr, allowed))
         raise ValueError(f"expected a reduction of {names}, got {reduction!r}")
 
 
 def check_same_shape(x: Any, target: Any) -> None:
-    """Nothing, if the shapes are equal; else raises ``ValueError`` with both.
+    """Raise ``ValueError`` with both shapes unless they are equal.
 
     A target that would be broadcast is nearly always a mistake.
     """

@@ -85,6 +85,75 @@ def kaiming_uniform(shape: tuple[int, ...], fan_in: int) -> Deferred:
     return uniform(shape, 1.0 / math.sqrt(fan_in) if fan_in else 0.0)
 
 
+def kaiming_normal(shape: tuple[int, ...], gain: float = math.sqrt(2.0)) -> Deferred:
+    """Normal with deviation ``gain / sqrt(fan_in)``; the gain is that of ReLU."""
+    return normal(shape, gain / math.sqrt(_fans(shape)[0]))
+
+
+def xavier_uniform(shape: tuple[int, ...], gain: float = 1.0) -> Deferred:
+    """Uniform within ``gain * sqrt(6 / (fan_in + fan_out))``."""
+    return uniform(shape, gain * math.sqrt(6.0 / sum(_fans(shape))))
+
+
+def xavier_normal(shape: tuple[int, ...], gain: float = 1.0) -> Deferred:
+    """Normal with deviation ``gain * sqrt(2 / (fan_in + fan_out))``."""
+    return normal(shape, gain * math.sqrt(2.0 / sum(_fans(shape))))
+
+
+def trunc_normal(
+    shape: tuple[int, ...],
+    std: float = 1.0,
+    bound: float = 2.0,
+    dtype: DType = float32,
+) -> Deferred:
+    """Normal with deviation ``std``, drawn again outside of ``-bound`` to ``bound``.
+
+    Raises:
+        ValueError: ``bound`` is below ``std``, where few draws would be within.
+    """
+    if bound < std:
+        raise ValueError(f"expected bound >= std, got {bound} and {std}")
+
+    def draw(rng: np.random.Generator) -> np.ndarray[Any, Any]:
+        drawn = rng.normal(0.0, std, shape)
+        while (outside := np.abs(drawn) > bound).any():
+            drawn[outside] = rng.normal(0.0, std, int(outside.sum()))
+        return drawn
+
+    return _drawn(shape, dtype, draw)
+
+
+def orthogonal(
+    shape: tuple[int, ...], gain: float = 1.0, dtype: DType = float32
+) -> Deferred:
+    """Orthonormal rows, or columns if there are fewer, times ``gain``.
+
+    Axes after the first count as columns.
+    """
+    rows, columns = shape[0], math.prod(shape[1:])
+
+    def draw(rng: np.random.Generator) -> np.ndarray[Any, Any]:
+        tall = rng.normal(size=(max(rows, columns), min(rows, columns)))
+        q, r = np.linalg.qr(tall)
+        q = q * np.sign(np.diagonal(r))  # uniform over all orthogonal matrices
+        matrix: np.ndarray[Any, Any] = gain * (q if rows >= columns else q.T)
+        return matrix.reshape(shape)
+
+    return _drawn(shape, dtype, draw)
+
+
+def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
+    """How many inputs each output has, and outputs each input: [out, in, ...].
+
+    Raises:
+        ValueError: there are fewer than two axes.
+    """
+    if len(shape) < 2:
+        raise ValueError(f"expected a weight of at least two axes, got {list(shape)}")
+    window = math.prod(shape[2:])
+    return shape[1] * window, shape[0] * window
+
+
 def _drawn(shape: tuple[int, ...], dtype: DType, draw: Draw) -> Deferred:
     rng = generator()
 

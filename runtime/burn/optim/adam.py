@@ -1,10 +1,10 @@
 """Optimisers with running means of gradients and of their squares."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 from burn import ops
-from burn.optim.optimizer import Group, Groups, Optimizer, Parameters
+from burn.optim.optimizer import Common, Group, Optimizer, Parameters
 from burn.optim.sgd import decayed
 from burn.tensor import Tensor
 
@@ -27,10 +27,7 @@ class Adam(Optimizer):
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         amsgrad: bool = False,
-        *,
-        groups: Groups | None = None,
-        clip_norm: float | None = None,
-        clip_value: float | None = None,
+        **common: Unpack[Common],
     ) -> None:
         options = {
             "lr": lr,
@@ -39,7 +36,7 @@ class Adam(Optimizer):
             "weight_decay": weight_decay,
             "amsgrad": amsgrad,
         }
-        super().__init__(parameters, options, groups, clip_norm, clip_value)
+        super().__init__(parameters, options, **common)
 
     def slots_of(self, group: Group) -> tuple[str, ...]:
         return self.slots if group["amsgrad"] else self.slots[:2]
@@ -90,17 +87,9 @@ class AdamW(Adam):
         eps: float = 1e-8,
         weight_decay: float = 0.01,
         amsgrad: bool = False,
-        *,
-        groups: Groups | None = None,
-        clip_norm: float | None = None,
-        clip_value: float | None = None,
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(
-            *(parameters, lr, betas, eps, weight_decay, amsgrad),
-            groups=groups,
-            clip_norm=clip_norm,
-            clip_value=clip_value,
-        )
+        super().__init__(parameters, lr, betas, eps, weight_decay, amsgrad, **common)
 
 
 class Adan(Optimizer):
@@ -115,13 +104,10 @@ class Adan(Optimizer):
         betas: tuple[float, float, float] = (0.98, 0.92, 0.99),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
-        *,
-        groups: Groups | None = None,
-        clip_norm: float | None = None,
-        clip_value: float | None = None,
+        **common: Unpack[Common],
     ) -> None:
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(parameters, options, groups, clip_norm, clip_value)
+        super().__init__(parameters, options, **common)
 
     def scales(self, group: Group, lr: Tensor, step: Tensor) -> dict[str, Tensor]:
         first, second, third = group["betas"]

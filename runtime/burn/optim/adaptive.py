@@ -1,9 +1,10 @@
 """Optimisers that divide by a sum or mean of squared gradients."""
 
 from collections.abc import Mapping
+from typing import Unpack
 
 from burn import ops
-from burn.optim.optimizer import Group, Groups, Optimizer, Parameters
+from burn.optim.optimizer import Common, Group, Optimizer, Parameters
 from burn.optim.sgd import decayed
 from burn.tensor import Tensor
 
@@ -21,10 +22,7 @@ class Adagrad(Optimizer):
         weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0,
         eps: float = 1e-10,
-        *,
-        groups: Groups | None = None,
-        clip_norm: float | None = None,
-        clip_value: float | None = None,
+        **common: Unpack[Common],
     ) -> None:
         options = {
             "lr": lr,
@@ -33,7 +31,7 @@ class Adagrad(Optimizer):
             "initial_accumulator_value": initial_accumulator_value,
             "eps": eps,
         }
-        super().__init__(parameters, options, groups, clip_norm, clip_value)
+        super().__init__(parameters, options, **common)
 
     def initial(self, group: Group, slot: str) -> float:
         return float(group["initial_accumulator_value"])
@@ -69,10 +67,7 @@ class RMSprop(Optimizer):
         weight_decay: float = 0.0,
         momentum: float = 0.0,
         centered: bool = False,
-        *,
-        groups: Groups | None = None,
-        clip_norm: float | None = None,
-        clip_value: float | None = None,
+        **common: Unpack[Common],
     ) -> None:
         options = {
             "lr": lr,
@@ -82,7 +77,7 @@ class RMSprop(Optimizer):
             "momentum": momentum,
             "centered": centered,
         }
-        super().__init__(parameters, options, groups, clip_norm, clip_value)
+        super().__init__(parameters, options, **common)
 
     def slots_of(self, group: Group) -> tuple[str, ...]:
         wanted = (True, group["momentum"], group["centered"])

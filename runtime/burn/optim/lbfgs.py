@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 
 from burn import ops
-from burn.box import Parameter
-from burn.nn.module import Module
-from burn.optim.optimizer import Parameters, check_tracked, innermost
+from burn.optim.optimizer import Parameters, innermost, tracked
 from burn.tensor import Tensor
 
 Loss = Callable[[], Tensor]
@@ -43,9 +41,7 @@ class LBFGS:
         tolerance_change: float = 1e-9,
         history_size: int = 100,
     ) -> None:
-        found = parameters.parameters() if isinstance(parameters, Module) else None
-        self._parameters: dict[str, Parameter] = dict(found or parameters)  # type: ignore[arg-type]
-        check_tracked(self._parameters)
+        self._parameters = tracked(parameters)
         self.lr, self.max_iter = lr, max_iter
         self.max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         self.tolerance_grad, self.tolerance_change = tolerance_grad, tolerance_change

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Mapping
+from typing import Unpack
 
 from burn import ops
-from burn.optim.optimizer import Group, Groups, Optimizer, Parameters
+from burn.optim.optimizer import Common, Group, Optimizer, Parameters
 from burn.tensor import Tensor
 
 
@@ -33,10 +34,7 @@ class Muon(Optimizer):
         eps: float = 1e-7,
         ns_steps: int = 5,
         adjust_lr_fn: str = "original",
-        *,
-        groups: Groups | None = None,
-        clip_norm: float | None = None,
-        clip_value: float | None = None,
+        **common: Unpack[Common],
     ) -> None:
         if adjust_lr_fn not in ("original", "match_rms_adamw"):
             raise ValueError(
@@ -53,7 +51,7 @@ class Muon(Optimizer):
             "ns_steps": ns_steps,
             "adjust_lr_fn": adjust_lr_fn,
         }
-        super().__init__(parameters, options, groups, clip_norm, clip_value)
+        super().__init__(parameters, options, **common)
         for path, box in self.parameters():
             if box.ndim != 2:
                 raise ValueError(f"{path}: expected a matrix, got {list(box.shape)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
@@ -21,6 +21,14 @@ from burn.tensor import Tensor, from_numpy
 Parameters = Module | Mapping[str, Parameter]
 #: Hyperparameters that differ from the default ones, by pattern of paths.
 Groups = Mapping[str, Mapping[str, Any]]
+
+
+class Common(TypedDict, total=False):
+    """Arguments that every :class:`Optimizer` takes by name."""
+
+    groups: Groups | None
+    clip_norm: float | None
+    clip_value: float | None
 
 
 class Group:
@@ -73,12 +81,7 @@ class Optimizer(ABC):
         clip_norm: float | None = None,
         clip_value: float | None = None,
     ) -> None:
-        chosen = (
-            dict(parameters.parameters())
-            if isinstance(parameters, Module)
-            else dict(parameters)
-        )
-        check_tracked(chosen)
+        chosen = tracked(parameters)
         self.clip_norm, self.clip_value = clip_norm, clip_value
         self.groups = [*_groups(chosen, options, groups or {})]
         for group in self.groups:
@@ -288,6 +291,19 @@ def _check_ranges(group: Group) -> None:
     for beta in values.get("betas", ()):
         if not 0.0 <= beta < 1.0:
             raise ValueError(f"expected betas in [0, 1), got {values['betas']}")
+
+
+def tracked(parameters: Parameters) -> dict[str, Parameter]:
+    """Return parameters by path.
+
+    Raises:
+        ValueError: as :func:`check_tracked`.
+    """
+    if isinstance(parameters, Module):
+        parameters = dict(parameters.parameters())
+    boxes = dict(parameters)
+    check_tracked(boxes)
+    return boxes
 
 
 def check_tracked(parameters: Mapping[str, Parameter]) -> None:

@@ -1,9 +1,10 @@
 """Gradient descent with momentum, and descent by signs."""
 
 from collections.abc import Mapping
+from typing import Unpack
 
 from burn import ops
-from burn.optim.optimizer import Group, Groups, Optimizer, Parameters
+from burn.optim.optimizer import Common, Group, Optimizer, Parameters
 from burn.tensor import Tensor
 
 
@@ -25,10 +26,7 @@ class SGD(Optimizer):
         dampening: float = 0.0,
         weight_decay: float = 0.0,
         nesterov: bool = False,
-        *,
-        groups: Groups | None = None,
-        clip_norm: float | None = None,
-        clip_value: float | None = None,
+        **common: Unpack[Common],
     ) -> None:
         options = {
             "lr": lr,
@@ -37,7 +35,7 @@ class SGD(Optimizer):
             "weight_decay": weight_decay,
             "nesterov": nesterov,
         }
-        super().__init__(parameters, options, groups, clip_norm, clip_value)
+        super().__init__(parameters, options, **common)
         for group in self.groups:
             if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"]):
                 raise ValueError("expected momentum and no dampening with nesterov")
@@ -82,13 +80,10 @@ class Lion(Optimizer):
         lr: float = 1e-4,
         betas: tuple[float, float] = (0.9, 0.99),
         weight_decay: float = 0.0,
-        *,
-        groups: Groups | None = None,
-        clip_norm: float | None = None,
-        clip_value: float | None = None,
+        **common: Unpack[Common],
     ) -> None:
         options = {"lr": lr, "betas": betas, "weight_decay": weight_decay}
-        super().__init__(parameters, options, groups, clip_norm, clip_value)
+        super().__init__(parameters, options, **common)
 
     def scales(self, group: Group, lr: Tensor, step: Tensor) -> dict[str, Tensor]:
         return {"lr": lr, "shrink": 1.0 - lr * group["weight_decay"]}

@@ -160,16 +160,16 @@ def _gathered(w: GraphWriter, x: Value, arrays: list[tuple[int, Any]]) -> Value:
     points = w.node("Concat", *columns, axis=-1)
     order = [*axes, *(a for a in range(x.rank) if a not in axes)]
     moved = w.node("Transpose", x, perm=order) if first else x
-    found = w.node("GatherND", moved, points)
+    gathered = w.node("GatherND", moved, points)
     count = len(w.out[0][0]) - (x.rank - len(axes))
     if not first:
-        return found
+        return gathered
     back = [
         *range(count, count + first),
         *range(count),
         *range(count + first, len(w.out[0][0])),
     ]
-    return w.node("Transpose", found, perm=back)
+    return w.node("Transpose", gathered, perm=back)
 
 
 def _masked(w: GraphWriter, x: Value, items: list[Any], masks: list[Any]) -> Value:

@@ -107,8 +107,8 @@ def conv_or_depthwise(
         geometry = Geometry.of(x.shape[0], channels, outputs, groups, wins)
         out = None
         if geometry is None or not prod(geometry.result):
-            pass
-        elif groups == 1 and weight.shape[1] == channels and are_patches(geometry):
+            return conv(x, weight, bias, groups=groups, **steps)
+        if groups == 1 and weight.shape[1] == channels and are_patches(geometry):
             out = convolved(x, weight, bias, geometry)
         elif 1 < groups == channels == outputs and weight.shape[1] == 1:
             operands = (x, weight, bias, None)
