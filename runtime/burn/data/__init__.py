@@ -1,0 +1,37 @@
+"""Data: datasets, transformations of them, and loaders of batches.
+
+``Memory``, ``ImageFolder``, ``Sqlite``, ...  items by index
+``Mapper``, ``Shuffled``, ``split``, ...      datasets of the items of others
+``Loader``                                    batches as tensors, by workers, resumed
+"""
+
+from burn.data.collate import as_tensors as as_tensors, stack as stack
+from burn.data.dataset import Dataset as Dataset, Source as Source
+from burn.data.epoch import current_epoch as current_epoch, random as random
+from burn.data.folders import (
+    Audio as Audio,
+    ImageFolder as ImageFolder,
+    Wav as Wav,
+    WavFolder as WavFolder,
+    channels_first as channels_first,
+    read_wav as read_wav,
+)
+from burn.data.loader import Loader as Loader
+from burn.data.memory import Memory as Memory, Zipped as Zipped
+from burn.data.reading import ItemError as ItemError
+from burn.data.sampler import Sampler as Sampler
+from burn.data.sqlite import Sqlite as Sqlite, write_sqlite as write_sqlite
+from burn.data.tables import (
+    Csv as Csv,
+    HuggingFace as HuggingFace,
+    Parquet as Parquet,
+)
+from burn.data.views import (
+    Composed as Composed,
+    Mapper as Mapper,
+    Partial as Partial,
+    Selection as Selection,
+    Shuffled as Shuffled,
+    Windows as Windows,
+    split as split,
+)

@@ -1,0 +1,184 @@
+"""Batches of a dataset, in an order that can be repeated and resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from burn.backend.base import Backend
+from burn.data.collate import as_tensors
+from burn.data.dataset import Dataset, Indices
+from burn.data.reading import BatchSource
+from burn.data.workers import Workers
+
+State = dict[str, int | str | list[Any]]
+
+
+class Loader:
+    """Batches of ``dataset`` for one epoch in each iteration.
+
+    Arrays become tensors of ``backend``. The items of each batch follow from
+    ``shuffle`` and the epoch, not from ``workers`` or what was read before. Each
+    ``for`` loop is an epoch, even if it is left early. After :meth:`load_state_dict` it
+    is the rest of one.
+
+    Args:
+        dataset: anything with a length and items by index.
+        batch: how many items a batch has. The last one has what remains.
+        shuffle: the seed of the order, which differs in each epoch; None keeps it.
+        collate: makes a batch of a list of items, in the worker; by default
+            :func:`~burn.data.stack`.
+        workers: how many processes read ahead; with 0 this one reads.
+        drop_last: whether to leave out a last batch that is not full.
+        backend: where tensors are; ``Cpu()`` by default.
+        rank, ranks: which share of every batch this process gets, of how many. Each has
+            ``batch / ranks`` items or one more.
+
+    Raises:
+        ValueError: a number is out of its range, or some rank gets nothing of the last
+            batch.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset[Any],
+        batch: int = 1,
+        *,
+        shuffle: int | None = None,
+        collate: Callable[[list[Any]], Any] | None = None,
+        workers: int = 0,
+        drop_last: bool = False,
+        backend: Backend | None = None,
+        rank: int = 0,
+        ranks: int = 1,
+    ) -> None:
+        self.dataset, self.batch, self.shuffle = dataset, batch, shuffle
+        self.workers, self.drop_last, self.backend = workers, drop_last, backend
+        self.rank, self.ranks = rank, ranks
+        self._check()
+        self._source = BatchSource(dataset, collate, shuffle or 0)
+        self._workers = Workers(workers, self._source) if workers else None
+        #: The epoch of the loop that runs, or of the next one.
+        self.epoch = 0
+        #: How many batches of the epoch were given out.
+        self.position = 0
+        self._is_begun = False
+
+    def _check(self) -> None:
+        if self.batch < 1 or self.workers < 0:
+            raise ValueError(
+                f"expected batch >= 1 and workers >= 0, got {self.batch} and "
+                f"{self.workers}"
+            )
+        if self.shuffle is not None and self.shuffle < 0:
+            raise ValueError(f"expected shuffle >= 0 or None, got {self.shuffle}")
+        if not 0 <= self.rank < self.ranks:
+            raise ValueError(
+                f"expected 0 <= rank < ranks, got {self.rank} of {self.ranks}"
+            )
+        rest = 0 if self.drop_last else len(self.dataset) % self.batch
+        smallest = rest or self.batch
+        if smallest < self.ranks:
+            raise ValueError(
+                f"expected an item for each of {self.ranks} ranks in every batch, got "
+                f"a batch of {smallest}; change 'batch' or set drop_last"
+            )
+
+    def __len__(self) -> int:
+        """How many batches an epoch has."""
+        full, rest = divmod(len(self.dataset), self.batch)
+        return full + (rest > 0 and not self.drop_last)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._is_begun:
+            self.epoch, self.position = self.epoch + 1, 0
+        self._is_begun = True
+        return self._batches(self.epoch, self.position)
+
+    def _batches(self, epoch: int, start: int) -> Iterator[Any]:
+        order = self._order(epoch)
+        shares = (self._share(order, number) for number in range(start, len(self)))
+        batches: Iterator[Any]
+        if self._workers is None:
+            batches = (self._source.read(epoch, indices) for indices in shares)
+        else:
+            batches = self._workers.read(epoch, shares)
+        for position, batch in enumerate(batches, start + 1):
+            if self.epoch == epoch:
+                self.position = position
+            yield as_tensors(batch, self.backend)
+        if self.epoch == epoch:
+            self.epoch, self.position, self._is_begun = epoch + 1, 0, False
+
+    def _order(self, epoch: int) -> Indices:
+        if self.shuffle is None:
+            return np.arange(len(self.dataset))
+        generator = np.random.default_rng([self.shuffle, epoch])
+        return generator.permutation(len(self.dataset))
+
+    def _share(self, order: Indices, number: int) -> Indices:
+        items = order[number * self.batch : (number + 1) * self.batch]
+        first, end = (len(items) * r // self.ranks for r in (self.rank, self.rank + 1))
+        return items[first:end]
+
+    def _identity(self) -> dict[str, int | str]:
+        """What must be the same for a state to mean the same batches."""
+        return {
+            "length": len(self.dataset),
+            "batch": self.batch,
+            "shuffle": "none" if self.shuffle is None else self.shuffle,
+            "drop_last": int(self.drop_last),
+        }
+
+    def state_dict(self) -> State:
+        """The epoch, how many of its batches were given out, and what they depend on.
+
+        In the body of a loop its batch counts as given out; after a whole epoch the
+        state is that before the next one. ``rank`` and ``workers`` have no part in it.
+        """
+        return {"epoch": self.epoch, "position": self.position, **self._identity()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Let the next loop begin after the batches that ``state`` counts.
+
+        Raises:
+            ValueError: a key is missing or unknown, a value is out of range, or the
+                state is of another dataset, batch or seed.
+        """
+        identity = self._identity()
+        keys = {"epoch", "position", *identity}
+        if state.keys() != keys:
+            raise ValueError(
+                f"state of a loader: expected {sorted(keys)}, got {sorted(state)}"
+            )
+        for name, expected in identity.items():
+            if state[name] != expected:
+                raise ValueError(
+                    f"state of a loader: expected {name} {expected}, got {state[name]}"
+                )
+        epoch, position = int(state["epoch"]), int(state["position"])
+        if epoch < 0 or not 0 <= position <= len(self):
+            raise ValueError(
+                f"state of a loader: expected an epoch >= 0 and a position up to "
+                f"{len(self)}, got {epoch} and {position}"
+            )
+        self.epoch, self.position, self._is_begun = epoch, position, False
+
+    def close(self) -> None:
+        """End the workers. They also end with the program."""
+        if self._workers is not None:
+            self._workers.close()
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

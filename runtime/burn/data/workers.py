@@ -1,0 +1,89 @@
+"""Batches that processes of their own read ahead."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+from burn.data.dataset import Indices
+from burn.data.reading import BatchSource
+
+#: Batches read ahead for each worker.
+AHEAD = 2
+_source: BatchSource | None = None
+
+
+class Workers:
+    """Processes that read batches. They start at the first batch and stay.
+
+    They are spawned, not forked: a copy of a process with threads of its own, as oneDNN
+    has, can wait for ever. So a script needs ``if __name__ == "__main__":``, and the
+    dataset and functions of it must be picklable.
+    """
+
+    def __init__(self, count: int, source: BatchSource) -> None:
+        self.count, self.source = count, source
+        self._pool: ProcessPoolExecutor | None = None
+
+    def read(self, epoch: int, batches: Iterable[Indices]) -> Iterator[Any]:
+        """The batches in order; ``AHEAD`` for each worker are under way.
+
+        Raises:
+            burn.data.ItemError: an item could not be read.
+            RuntimeError: a worker was killed.
+        """
+        pool, waiting = self._started(), iter(batches)
+        pending: deque[Future[Any]] = deque()
+
+        def submit() -> None:
+            indices = next(waiting, None)
+            if indices is not None:
+                pending.append(pool.submit(_read, epoch, indices))
+
+        try:
+            for _ in range(self.count * AHEAD):
+                submit()
+            while pending:
+                batch = pending.popleft().result()
+                submit()
+                yield batch
+        except BrokenProcessPool as error:
+            self.close()
+            raise RuntimeError(
+                f"one of {self.count} workers of a loader ended unexpectedly: it was "
+                "killed (out of memory?), or its script has no "
+                "'if __name__ == \"__main__\":'"
+            ) from error
+        finally:
+            for future in pending:
+                future.cancel()
+
+    def close(self) -> None:
+        """End the processes; the next batch would start new ones."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                self.count,
+                multiprocessing.get_context("spawn"),
+                initializer=_start,
+                initargs=(self.source,),
+            )
+        return self._pool
+
+
+def _start(source: BatchSource) -> None:
+    global _source
+    _source = source
+
+
+def _read(epoch: int, indices: Indices) -> Any:
+    assert _source is not None, "a worker starts with its source"
+    return _source.read(epoch, indices)
