@@ -37,7 +37,8 @@ ROWS = (
     ),
     Row(
         "a tool is missing",
-        r"of the extra dev and not installed|could not import '(ruff|mypy|black|llvm|pyarrow|tomli_w|mpi4py)",
+        r"of the extra dev and not installed|"
+        r"could not import '(ruff|mypy|black|llvm|pyarrow|tomli_w|mpi4py)",
         "`.ci/run`, which installs the extra `dev`",
     ),
     Row(
