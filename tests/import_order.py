@@ -56,7 +56,7 @@ ORDER = {
         "store",
         "nn",
         "nn/__init__ plan/__init__",
-        "config data",
+        "config data distributed",
         "loss/reduction optim",
         "loss optim/__init__",
         "loss/__init__ train/outputs train/checkpoint",

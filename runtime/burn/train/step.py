@@ -10,6 +10,14 @@ import numpy as np
 
 from burn import ops, plan
 from burn.box import Box, Deferred
+from burn.distributed.communicator import Communicator
+from burn.distributed.gradients import (
+    average,
+    count_items,
+    flatten,
+    share_weights,
+    sum_vectors,
+)
 from burn.nn.modes import inference
 from burn.nn.module import Module
 from burn.optim.average import EMA
@@ -41,12 +49,15 @@ class Step(Generic[P, R]):
         accumulate: int = 1,
         ema: EMA | None = None,
         compiled: bool = True,
+        communicator: Communicator | None = None,
     ) -> None:
         if accumulate < 1:
             raise ValueError(f"expected accumulate >= 1, got {accumulate}")
         self.function, self.model, self.optimizer = function, model, optimizer
         self.schedule, self.ema, self.accumulate = schedule, ema, accumulate
-        self.compiled = compiled
+        self.compiled, self.communicator = compiled, communicator
+        if communicator is not None:
+            share_weights(communicator, dict(model.boxes()))
         #: How many batches were accumulated since the last change of weights.
         self.position = 0
         self.sums = {
@@ -63,19 +74,24 @@ class Step(Generic[P, R]):
         if frozen == self._frozen:
             return
         self._frozen = frozen
-        self._train: Any = (
-            plan.compile(self._trained) if self.compiled else self._trained
-        )
-        self._valid: Any = (
-            plan.compile(self._validated) if self.compiled else self._validated
-        )
+        function = self._trained if self.communicator is None else self._computed
+        self._train: Any = self._planned(function)
+        self._apply: Any = self._planned(self._applied)
+        self._valid: Any = self._planned(self._validated)
+
+    def _planned(self, function: Callable[..., Any]) -> Any:
+        return plan.compile(function) if self.compiled else function
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         self._prepare()
         position = self.position + 1
-        output: R = self._train(
-            self._is_last[position == self.accumulate], args, kwargs
-        )
+        is_last = self._is_last[position == self.accumulate]
+        output: R
+        if self.communicator is None:
+            output = self._train(is_last, args, kwargs)
+        else:
+            output, vectors = self._train(args, kwargs)
+            self._apply(is_last, sum_vectors(self.communicator, vectors))
         self.position = position % self.accumulate
         return output
 
@@ -98,6 +114,34 @@ class Step(Generic[P, R]):
         else:
             self._accumulate(gradients.by_name(self.model), is_last)
         return _detached(output)
+
+    def _computed(self, args: Any, kwargs: Any) -> tuple[Any, list[Tensor]]:
+        """The output, and the gradients of this process to be summed over all.
+
+        Communication is between two plans, so that a plan that is recorded anew by one
+        process does not repeat it.
+        """
+        output = self.function(*args, **kwargs)
+        gradients = loss_of(output).backward().by_name(self.model)
+        unused = sorted(self._trainable().keys() - gradients.keys())
+        if unused:
+            raise ValueError(
+                f"the loss does not depend on the parameters {unused}; with a "
+                "communicator, freeze them"
+            )
+        inner = {path: innermost(grad) for path, grad in gradients.items()}
+        vectors = flatten(inner, count_items([args, kwargs]))
+        return _detached(output), vectors
+
+    def _trainable(self) -> dict[str, Box]:
+        return {path: box for path, box in self.model.parameters() if box.requires_grad}
+
+    def _applied(self, is_last: Tensor, sums: list[Tensor]) -> None:
+        means = average(sums, self._trainable())
+        if self.accumulate == 1:
+            self._change(means)
+        else:
+            self._accumulate(means, is_last)
 
     def _change(self, gradients: Any) -> None:
         self.optimizer.step(gradients)
@@ -164,6 +208,7 @@ def step(
     accumulate: int = 1,
     ema: EMA | None = None,
     compiled: bool = True,
+    communicator: Communicator | None = None,
 ) -> Callable[[Callable[P, R]], Step[P, R]]:
     """A decorator for functions of a batch that return a loss: calls train ``model``.
 
@@ -172,6 +217,11 @@ def step(
     changes by the optimiser, the schedule and ``ema``, as one plan for each shape of
     batch. With ``accumulate`` weights change after that many batches, by the mean of
     their gradients. Freezing parameters records plans anew.
+
+    With a ``communicator`` each process calls the step with its share of every batch.
+    Weights start as those of rank 0 and change by the mean over all items, which are
+    counted by the first axis of the first tensor; the loss is to be a mean over them.
+    The output is that of the share.
     """
 
     def decorate(function: Callable[P, R]) -> Step[P, R]:
@@ -180,6 +230,7 @@ def step(
             accumulate=accumulate,
             ema=ema,
             compiled=compiled,
+            communicator=communicator,
         )
 
     return decorate

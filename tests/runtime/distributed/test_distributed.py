@@ -1,0 +1,135 @@
+"""Several processes train as one does, and end together."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn import Autodiff, Cpu, loss, nn, ops, optim, train
+from burn.distributed import Communicator, Mpi, average, flatten
+from tests.runtime.distributed import job
+
+JOB = Path(job.__file__)
+ROOT = JOB.parents[3]
+
+
+class Alone(Communicator):
+    """One process: sums and broadcasts are what is given."""
+
+    rank = 0
+    size = 1
+
+    def all_reduce(self, array: Any) -> Any:
+        return array.copy()
+
+    def broadcast(self, array: Any, root: int = 0) -> Any:
+        return array.copy()
+
+    def barrier(self) -> None:
+        pass
+
+
+def start(ranks: int, mode: str, folder: Path) -> subprocess.Popen[str]:
+    """Start the job, or skip the test without MPI."""
+    pytest.importorskip("mpi4py")
+    beside = Path(sys.executable).parent / "mpiexec"
+    mpiexec = str(beside) if beside.is_file() else shutil.which("mpiexec")
+    if mpiexec is None:
+        pytest.skip("could not import 'mpi4py' with its mpiexec")
+    path = [str(ROOT), *(str(ROOT / name) for name in ("runtime", "ir", "importer"))]
+    return subprocess.Popen(
+        [mpiexec, "-n", str(ranks), sys.executable, str(JOB), mode, str(folder)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("ranks", "mode"),
+    [(2, "compiled"), (4, "compiled"), (2, "eager"), (2, "accumulate")],
+)
+def test_ranks_train_as_one_process(ranks: int, mode: str, tmp_path: Path) -> None:
+    accumulate = 3 if mode == "accumulate" else 1
+    expected = job.fit(None, compiled=mode != "eager", accumulate=accumulate)
+    process = start(ranks, mode, tmp_path)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    for rank in range(ranks):
+        weights = dict(np.load(tmp_path / f"{rank}.npz"))
+        first = dict(np.load(tmp_path / "0.npz"))
+        assert weights.keys() == expected.keys()
+        for name, value in weights.items():
+            np.testing.assert_allclose(value, expected[name], rtol=0, atol=1e-6)
+            np.testing.assert_array_equal(value, first[name])
+
+
+def test_an_error_of_one_rank_ends_the_job(tmp_path: Path) -> None:
+    process = start(2, "error", tmp_path)
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert "rank 1 of 2 failed:" in output
+    assert "ValueError: rank 1 found no data" in output
+
+
+def test_a_killed_rank_ends_the_job(tmp_path: Path) -> None:
+    process = start(2, "wait", tmp_path)
+    try:
+        deadline = time.monotonic() + 60
+        while len(list(tmp_path.glob("*.started"))) < 2 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        os.kill(int((tmp_path / "1.started").read_text()), signal.SIGKILL)
+        output, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode != 0
+    assert "KILLED BY SIGNAL" in output or "BAD TERMINATION" in output
+
+
+def test_means_count_items_and_keep_dtypes() -> None:
+    gradients = [
+        {"a": burn.tensor(np.full((2, 1), value)), "b": burn.tensor([value])}
+        for value in (1.0, 4.0)
+    ]
+    boxes = {name: burn.Parameter(x) for name, x in gradients[0].items()}
+    parts = [flatten(g, n) for g, n in zip(gradients, (2, 1), strict=True)]
+    sums = [first + second for first, second in zip(*parts, strict=True)]
+    means = average(sums, boxes)
+    assert means["a"].dtype == burn.float64
+    assert means["a"].tolist() == [[2.0], [2.0]]
+    assert (means["b"].dtype, means["b"].tolist()) == (burn.float32, [2.0])
+
+
+def test_a_step_with_one_process_is_that_without() -> None:
+    expected, actual = job.fit(None), job.fit(Alone())
+    for name, value in expected.items():
+        np.testing.assert_allclose(actual[name], value, rtol=0, atol=1e-6)
+
+
+def test_batches_without_items_and_unused_parameters_are_refused() -> None:
+    model = nn.Linear(2, 2).to(Autodiff(Cpu()))
+
+    def make(function: Any) -> Any:
+        opt = optim.SGD(model, lr=0.1)
+        return train.step(model, opt, compiled=False, communicator=Alone())(function)
+
+    x = burn.tensor(np.ones((3, 2), np.float32))
+    with pytest.raises(ValueError, match="the items of the batch on its first axis"):
+        make(lambda: loss.mse_loss(model(x), x))()
+    with pytest.raises(ValueError, match=r"not depend on the parameters \['bias'\]"):
+        make(lambda x: loss.mse_loss(ops.matmul(x, model.weight), x))(x)
+
+
+def test_mpi_needs_mpi4py(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    with pytest.raises(ImportError, match=r"burn-import\[mpi\]"):
+        Mpi()
