@@ -93,6 +93,31 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
         }""",
         {"x": [floats(2, 3), floats(4, 3)]},
     ),
+    "Softmax of all axes from one on, of an item of unknown rank": (
+        12,
+        """g (seq(float[]) x) => (float[n,m] y, float[k,l] z) <int64 first = {0}> {
+          item = SequenceAt (x, first)
+          v = Sigmoid (item)
+          y = LogSoftmax <axis: int = 0> (v)
+          z = Softmax (v)
+        }""",
+        {"x": [floats(2, 3)]},
+    ),
+    "heads that only the run counts": (
+        18,
+        """g (float[n,l,m] x, int64[1] at, seq(float[]) c, float[k,2] s)
+          => (float[a,b,d] y, float[e,f,h] z) {
+          y = com.microsoft.RotaryEmbedding (x, at, s, s)
+          cos = ConcatFromSequence <axis: int = 0> (c)
+          z = com.microsoft.RotaryEmbedding (y, at, cos, s)
+        }""",
+        {
+            "x": floats(2, 3, 8),
+            "at": np.zeros(1, np.int64),
+            "c": [floats(4, 2)],
+            "s": floats(4, 2),
+        },
+    ),
     "layers of the same weights with other options are functions of them": (
         17,
         """g (float[n,3,2,2] x) => (float[a,b,c,d] y, float[e,f,h,i] z)
