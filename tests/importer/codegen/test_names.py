@@ -152,7 +152,7 @@ def test_titles_change_no_code(title: str, doc: str, producer: str, node: str) -
     text = compile_graph(build(raw), Options("Net"), "n.safetensors").text
     assert shape(text) == shape(plain.text)
     whole = header(f"{title} ({producer})", "0" * 64, "0" * 64, text) + text
-    assert whole.count("\n") == text.count("\n") + 3
+    assert whole.count("\n") == text.count("\n") + 4
     check(whole.encode("ascii"))
 
 
