@@ -8,7 +8,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from burn import ops, plan
+from burn import ops
 from burn.box import Box, Deferred
 from burn.distributed.communicator import Communicator
 from burn.distributed.gradients import (
@@ -22,8 +22,10 @@ from burn.nn.modes import inference
 from burn.nn.module import Module
 from burn.optim.average import EMA
 from burn.optim.combined import Combined
-from burn.optim.optimizer import Optimizer, device_of, innermost
+from burn.optim.optimizer import Optimizer
 from burn.optim.schedule import Schedule
+from burn.optim.state import device_of, innermost
+from burn.plan.compiled import Compiled
 from burn.plan.pytree import mapped
 from burn.tensor import Tensor, from_numpy
 from burn.train.checkpoint import load_checkpoint, save_checkpoint
@@ -63,57 +65,93 @@ class Step(Generic[P, R]):
         self.sums = {
             path: Box(_zeros(box)) for path, box in model.parameters() if accumulate > 1
         }
+        #: The paths of the parameters whose gradients were accumulated.
+        self.accumulated: set[str] = set()
         device = device_of(next(box for _, box in model.parameters()))
-        self._is_last = [from_numpy(np.array(flag), device) for flag in (False, True)]
-        self._frozen: tuple[bool, ...] | None = None
-        self._prepare()
+        self._is_first = [from_numpy(np.array(flag), device) for flag in (False, True)]
+        self.reset_plans()
 
-    def _prepare(self) -> None:
-        """Plans anew if parameters were frozen or unfrozen since the last ones."""
-        frozen = tuple(box.requires_grad for _, box in self.model.parameters())
-        if frozen == self._frozen:
-            return
-        self._frozen = frozen
-        function = self._trained if self.communicator is None else self._computed
-        self._train: Any = self._planned(function)
-        self._apply: Any = self._planned(self._applied)
-        self._valid: Any = self._planned(self._validated)
+    def reset_plans(self) -> None:
+        """Forget the plans, which are recorded anew by the next calls."""
+        self._train = self._planned(self._trained)
+        self._accumulate = self._planned(self._summed)
+        self._compute = self._planned(self._computed)
+        self._change_by_means = self._planned(self._changed_by_means)
+        self._add_means = self._planned(self._added_means)
+        self._apply = self._planned(self._applied)
+        self._valid = self._planned(self._validated)
 
     def _planned(self, function: Callable[..., Any]) -> Any:
-        return plan.compile(function) if self.compiled else function
+        # The first call runs the plan as well: a resumed run has the same bits.
+        return Compiled(function, replayed=True) if self.compiled else function
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        self._prepare()
-        position = self.position + 1
-        is_last = self._is_last[position == self.accumulate]
         output: R
-        if self.communicator is None:
-            output = self._train(is_last, args, kwargs)
+        vectors: list[Tensor] = []
+        if self.communicator is not None:
+            output, vectors = self._compute(args, kwargs)
+            vectors = sum_vectors(self.communicator, vectors)
+            if self.accumulate == 1:
+                self._change_by_means(vectors)
+                return output
+        elif self.accumulate == 1:
+            output = self._train(args, kwargs)
+            return output
+        is_first = self._is_first[self.position == 0]
+        if self.communicator is not None:
+            paths = self._add_means(is_first, vectors)
         else:
-            output, vectors = self._train(args, kwargs)
-            self._apply(is_last, sum_vectors(self.communicator, vectors))
-        self.position = position % self.accumulate
+            output, paths = self._accumulate(is_first, args, kwargs)
+        self._count(paths)
         return output
+
+    def _count(self, paths: tuple[str, ...]) -> None:
+        """Note the paths of a batch; change the weights after the last of a window."""
+        self.accumulated.update(paths)
+        self.position += 1
+        if self.position == self.accumulate:
+            self._apply(*self._trained_paths())
+            self.position = 0
+            self.accumulated.clear()
 
     def evaluate(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """What the function gives in inference: no gradients, nothing changes."""
-        self._prepare()
         output: R = self._valid(args, kwargs)
         return output
 
     @property
     def notes(self) -> list[str]:
         """Why some batches have no plan (:attr:`burn.plan.compiled.Compiled.notes`)."""
-        return list(self._train.notes) if self.compiled else []
+        if not self.compiled:
+            return []
+        plans = [self._train, self._accumulate, self._compute]
+        plans += [self._change_by_means, self._add_means, self._apply]
+        return [note for each in plans for note in each.notes]
 
-    def _trained(self, is_last: Tensor, args: Any, kwargs: Any) -> Any:
+    def _trained(self, args: Any, kwargs: Any) -> Any:
         output = self.function(*args, **kwargs)
-        gradients: Any = loss_of(output).backward()
-        if self.accumulate == 1:
-            self._change(gradients)
-        else:
-            self._accumulate(gradients.by_name(self.model), is_last)
+        self._change(loss_of(output).backward())
         return _detached(output)
+
+    def _change(self, gradients: Any) -> None:
+        self.optimizer.step(gradients)
+        if self.schedule is not None:
+            self.schedule.step()
+        if self.ema is not None:
+            self.ema.update()
+
+    def _summed(self, is_first: Tensor, args: Any, kwargs: Any) -> Any:
+        """The output, and the paths whose gradients were added to the means."""
+        output = self.function(*args, **kwargs)
+        gradients = loss_of(output).backward().by_name(self.model)
+        return _detached(output), self._add(gradients, is_first)
+
+    def _add(self, gradients: dict[str, Tensor], is_first: Tensor) -> tuple[str, ...]:
+        for path, gradient in gradients.items():
+            share = innermost(gradient) * (1.0 / self.accumulate)
+            total = innermost(self.sums[path].value) + share
+            self.sums[path].set(ops.where(is_first, share, total))
+        return tuple(gradients)
 
     def _computed(self, args: Any, kwargs: Any) -> tuple[Any, list[Tensor]]:
         """The output, and the gradients of this process to be summed over all.
@@ -136,47 +174,22 @@ class Step(Generic[P, R]):
     def _trainable(self) -> dict[str, Box]:
         return {path: box for path, box in self.model.parameters() if box.requires_grad}
 
-    def _applied(self, is_last: Tensor, sums: list[Tensor]) -> None:
-        means = average(sums, self._trainable())
-        if self.accumulate == 1:
-            self._change(means)
-        else:
-            self._accumulate(means, is_last)
+    def _changed_by_means(self, vectors: list[Tensor]) -> None:
+        self._change(average(vectors, self._trainable()))
 
-    def _change(self, gradients: Any) -> None:
-        self.optimizer.step(gradients)
-        if self.schedule is not None:
-            self.schedule.step()
-        if self.ema is not None:
-            self.ema.update()
+    def _added_means(self, is_first: Tensor, vectors: list[Tensor]) -> tuple[str, ...]:
+        return self._add(average(vectors, self._trainable()), is_first)
 
-    def _accumulate(self, gradients: dict[str, Tensor], is_last: Tensor) -> None:
-        """Add to the means, and keep what they change if this is the last batch.
+    def _trained_paths(self) -> list[str]:
+        """The paths with accumulated gradients that were not frozen since."""
+        return [
+            path
+            for path, box in self.model.parameters()
+            if path in self.accumulated and box.requires_grad
+        ]
 
-        Both kinds of batches are one plan, so that the kernels, and the bits, do not
-        depend on how often weights were set before.
-        """
-        means = {}
-        for path, gradient in gradients.items():
-            share = innermost(gradient) * (1.0 / self.accumulate)
-            means[path] = innermost(self.sums[path].value) + share
-        boxes = self._changed()
-        before = [innermost(box.value) for box in boxes]
-        self._change(means)
-        for box, value in zip(boxes, before, strict=True):
-            box.set(ops.where(is_last, innermost(box.value), value))
-        for path, mean in means.items():
-            self.sums[path].set(ops.where(is_last, mean * 0.0, mean))
-
-    def _changed(self) -> list[Box]:
-        """Every box that a change of weights sets."""
-        boxes: list[Box] = [box for _, box in self.model.parameters()]
-        boxes += self.optimizer.boxes().values()
-        if self.schedule is not None:
-            boxes.append(self.schedule.count)
-        if self.ema is not None:
-            boxes += [self.ema.count, *self.ema.averages.values()]
-        return boxes
+    def _applied(self, *paths: str) -> None:
+        self._change({path: self.sums[path].value for path in paths})
 
     def _validated(self, args: Any, kwargs: Any) -> Any:
         with inference():
@@ -192,6 +205,8 @@ class Step(Generic[P, R]):
 
     def load(self, path: str | Path) -> None:
         """Go on from a checkpoint, to the same bits as without the interruption.
+
+        On an error nothing is set.
 
         Raises:
             burn.record.RecordError: the file is damaged.
@@ -216,7 +231,7 @@ def step(
     :class:`~burn.train.Classified`. Each call computes it, its gradients and the
     changes by the optimiser, the schedule and ``ema``, as one plan for each shape of
     batch. With ``accumulate`` weights change after that many batches, by the mean of
-    their gradients. Freezing parameters records plans anew.
+    their gradients; the changes are then a plan of their own.
 
     With a ``communicator`` each process calls the step with its share of every batch.
     Weights start as those of rank 0 and change by the mean over all items, which are
