@@ -80,7 +80,7 @@ class BertTiny(nn.Module):  # type: ignore[misc]
         self.classifier = nn.Linear(shape.size, 2)
 
     def forward(self, tokens: Any) -> Any:
-        places = torch.arange(tokens.shape[1])
+        places = torch.arange(tokens.shape[1], device=tokens.device)
         x = self.norm(self.tokens(tokens) + self.positions(places))
         return self.classifier(self.layers(x)[:, 0])
 

@@ -1,7 +1,8 @@
-"""Batch norm in training, and its gradient, of channels-last images.
+"""Batch norm in training, and its gradient, of float32 images.
 
-Sums over all pixels of each channel are taken in two kernels: blocks write the sums of
-their rows, and one warp for each channel adds those up in float64.
+Images are computed channels-last. Sums over all pixels of each channel are taken in two
+kernels: blocks write the sums of their rows, and one warp for each channel adds those
+up in float64.
 """
 
 from functools import cache
@@ -105,7 +106,7 @@ def batch_norm_train(
         return batch_norm_train_op.kernel(x, weight, bias, epsilon=epsilon)
     import cupy
 
-    rows, channels = x.size // x.shape[1], x.shape[1]
+    x, rows, channels = _LAST.of(x), x.size // x.shape[1], x.shape[1]
     mean = _sums(x, None, None, 0, 1.0 / rows)[0]
     var = _sums(x, None, mean, 1, 1.0 / rows)[0]
     out = cupy.empty_like(x, order="K")
@@ -132,7 +133,8 @@ def batch_norm_grad(
     import cupy
 
     rows, channels = x.size // x.shape[1], x.shape[1]
-    grad, mean, var = _LAST.of(grad), _or_none(mean), _or_none(var)
+    x, grad = _LAST.of(x), _LAST.of(grad)
+    mean, var = _or_none(mean), _or_none(var)
     means = _sums(x, grad, mean, 2, 1.0 / rows)
     out = cupy.empty_like(x, order="K")
     operands = (grad, x, mean, var, _or_none(weight), means, out)
@@ -143,13 +145,10 @@ def batch_norm_grad(
 
 
 def _is_ours(x: Array, *others: Array | None) -> bool:
-    """Whether ``x`` is channels-last, and all is float32."""
-    if x.dtype != np.float32 or x.ndim != 4 or not 0 < x.size <= _MOST:
+    """Whether ``x`` has channels, and all is float32."""
+    if x.dtype != np.float32 or x.ndim < 2 or not 0 < x.size <= _MOST:
         return False
-    if any(other is not None and other.dtype != x.dtype for other in others):
-        return False
-    is_last = x.transpose(0, 2, 3, 1).flags.c_contiguous
-    return bool(is_last) and not x.flags.c_contiguous
+    return all(other is None or other.dtype == x.dtype for other in others)
 
 
 def _or_none(array: Array | None) -> Any:

@@ -172,8 +172,9 @@ class Captured:
                 expected = self._warm_up(program, constants)
                 stream.synchronize()
                 self._graph = self._recorded(program, stream, constants)
-            self._state.take(self._beside)
-            stream.synchronize()
+        # Not from the pool: what is free there is scratch memory of the graph.
+        self._state.take(self._beside)
+        cupy.cuda.get_current_stream().synchronize()
         self.kernels = check_nodes(self._graph)
         for _ in range(_CHECKS):
             self._graph.launch(stream)
