@@ -103,7 +103,9 @@ def batch_norm_train(
 ) -> tuple[Array, Array, Array]:
     """:func:`burn.ops.batch_norm_train` in five kernels."""
     if not _is_ours(x, weight, bias):
-        return batch_norm_train_op.kernel(x, weight, bias, epsilon=epsilon)
+        parts: tuple[Array, Array, Array]
+        parts = batch_norm_train_op.kernel(x, weight, bias, epsilon=epsilon)
+        return parts
     import cupy
 
     x, rows, channels = _LAST.of(x), x.size // x.shape[1], x.shape[1]
@@ -129,7 +131,9 @@ def batch_norm_grad(
     """:func:`burn.ops.batch_norm_grad` in three kernels."""
     same = grad.dtype == x.dtype and _is_ours(x, mean, var)
     if not same or not _is_ours(x, weight, None):
-        return batch_norm_grad_op.kernel(grad, x, mean, var, weight, epsilon=epsilon)
+        parts: tuple[Array, Array, Array]
+        parts = batch_norm_grad_op.kernel(grad, x, mean, var, weight, epsilon=epsilon)
+        return parts
     import cupy
 
     rows, channels = x.size // x.shape[1], x.shape[1]
