@@ -81,13 +81,13 @@ class BertTiny(nn.Module):
     def __init__(self, shape: Any = BERT) -> None:
         self.tokens = nn.Embedding(shape.tokens, shape.size)
         self.positions = nn.Embedding(shape.length, shape.size)
-        self.places = Buffer(burn.from_numpy(np.arange(shape.length)))
+        self.numbers = Buffer(burn.from_numpy(np.arange(shape.length)))
         self.norm = nn.LayerNorm(shape.size)
         self.layers = nn.ModuleList([Layer(shape) for _ in range(shape.layers)])
         self.classifier = nn.Linear(shape.size, 2)
 
     def __call__(self, tokens: Any) -> Any:
-        x = self.norm(self.tokens(tokens) + self.positions(self.places))
+        x = self.norm(self.tokens(tokens) + self.positions(self.numbers.value))
         for layer in self.layers:
             x = layer(x)
         return self.classifier(x[:, 0])

@@ -102,9 +102,10 @@ def test_batch_norms_of_channels_last_images(
     cupy = device.cupy
     x, grad = (normal(3, channels, 9, 7, seed=seed) + 3 for seed in (0, 1))
     weight, bias = normal(channels, seed=2), normal(channels, seed=3)
-    scales = (weight, bias) if affine else (None, None)
-    here = ops.batch_norm_train.kernel(x, *scales)
-    back = ops.batch_norm_grad.kernel(grad, x, *here[1:], scales[0])
+    scales: tuple[Any, Any] = (weight, bias) if affine else (None, None)
+    here: Any = ops.batch_norm_train.kernel(x, *scales)
+    grad_kernel: Any = ops.batch_norm_grad.kernel
+    back = grad_kernel(grad, x, *here[1:], scales[0])
 
     def there(array: Any) -> Any:
         if array is None:
