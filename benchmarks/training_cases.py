@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class _Bert(NamedTuple):
+class Bert(NamedTuple):
     tokens: int = 30522
     size: int = 128
     heads: int = 2
@@ -16,7 +16,7 @@ class _Bert(NamedTuple):
     length: int = 128
 
 
-BERT = _Bert()
+BERT = Bert()
 #: Channels in, channels out and the stride of each block.
 RESNET = (
     *((64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1)),

@@ -9,7 +9,7 @@ import numpy as np
 
 import burn
 from benchmarks.training_cases import BERT, CASES, RESNET
-from burn import Autodiff, Cpu, nn, ops, optim, train
+from burn import Autodiff, Buffer, Cpu, nn, ops, optim, train
 
 
 class Block(nn.Module):
@@ -55,15 +55,16 @@ class ResNet18(nn.Module):
 class Layer(nn.Module):
     """A layer of an encoder: attention, and two linear layers."""
 
-    def __init__(self) -> None:
-        size = BERT.size
+    def __init__(self, shape: Any = BERT) -> None:
+        self.shape, size = shape, shape.size
         self.query, self.key = nn.Linear(size, size), nn.Linear(size, size)
         self.value, self.out = nn.Linear(size, size), nn.Linear(size, size)
         self.wide, self.narrow = nn.Linear(size, 4 * size), nn.Linear(4 * size, size)
         self.norm1, self.norm2 = nn.LayerNorm(size), nn.LayerNorm(size)
 
     def __call__(self, x: Any) -> Any:
-        each = (*x.shape[:2], BERT.heads, BERT.size // BERT.heads)
+        heads = self.shape.heads
+        each = (*x.shape[:2], heads, self.shape.size // heads)
         query, key, value = (
             ops.permute(ops.reshape(part(x), each), (0, 2, 1, 3))
             for part in (self.query, self.key, self.value)
@@ -77,16 +78,16 @@ class Layer(nn.Module):
 class BertTiny(nn.Module):
     """Token numbers [N, S] to two classes."""
 
-    def __init__(self) -> None:
-        self.tokens = nn.Embedding(BERT.tokens, BERT.size)
-        self.positions = nn.Embedding(BERT.length, BERT.size)
-        self.norm = nn.LayerNorm(BERT.size)
-        self.layers = nn.ModuleList([Layer() for _ in range(BERT.layers)])
-        self.classifier = nn.Linear(BERT.size, 2)
+    def __init__(self, shape: Any = BERT) -> None:
+        self.tokens = nn.Embedding(shape.tokens, shape.size)
+        self.positions = nn.Embedding(shape.length, shape.size)
+        self.numbers = Buffer(burn.from_numpy(np.arange(shape.length)))
+        self.norm = nn.LayerNorm(shape.size)
+        self.layers = nn.ModuleList([Layer(shape) for _ in range(shape.layers)])
+        self.classifier = nn.Linear(shape.size, 2)
 
     def __call__(self, tokens: Any) -> Any:
-        places = burn.from_numpy(np.arange(tokens.shape[1]))
-        x = self.norm(self.tokens(tokens) + self.positions(places))
+        x = self.norm(self.tokens(tokens) + self.positions(self.numbers.value))
         for layer in self.layers:
             x = layer(x)
         return self.classifier(x[:, 0])

@@ -50,16 +50,17 @@ class ResNet18(nn.Module):  # type: ignore[misc]
 class Layer(nn.Module):  # type: ignore[misc]
     """A layer of an encoder: attention, and two linear layers."""
 
-    def __init__(self) -> None:
+    def __init__(self, shape: Any = BERT) -> None:
         super().__init__()
-        size = BERT.size
+        self.shape, size = shape, shape.size
         self.query, self.key = nn.Linear(size, size), nn.Linear(size, size)
         self.value, self.out = nn.Linear(size, size), nn.Linear(size, size)
         self.wide, self.narrow = nn.Linear(size, 4 * size), nn.Linear(4 * size, size)
         self.norm1, self.norm2 = nn.LayerNorm(size), nn.LayerNorm(size)
 
     def forward(self, x: Any) -> Any:
-        each = (*x.shape[:2], BERT.heads, BERT.size // BERT.heads)
+        heads = self.shape.heads
+        each = (*x.shape[:2], heads, self.shape.size // heads)
         parts = (part(x) for part in (self.query, self.key, self.value))
         heads = [part.reshape(each).transpose(1, 2) for part in parts]
         mixed = functional.scaled_dot_product_attention(*heads)
@@ -70,16 +71,16 @@ class Layer(nn.Module):  # type: ignore[misc]
 class BertTiny(nn.Module):  # type: ignore[misc]
     """Token numbers [N, S] to two classes."""
 
-    def __init__(self) -> None:
+    def __init__(self, shape: Any = BERT) -> None:
         super().__init__()
-        self.tokens = nn.Embedding(BERT.tokens, BERT.size)
-        self.positions = nn.Embedding(BERT.length, BERT.size)
-        self.norm = nn.LayerNorm(BERT.size)
-        self.layers = nn.Sequential(*(Layer() for _ in range(BERT.layers)))
-        self.classifier = nn.Linear(BERT.size, 2)
+        self.tokens = nn.Embedding(shape.tokens, shape.size)
+        self.positions = nn.Embedding(shape.length, shape.size)
+        self.norm = nn.LayerNorm(shape.size)
+        self.layers = nn.Sequential(*(Layer(shape) for _ in range(shape.layers)))
+        self.classifier = nn.Linear(shape.size, 2)
 
     def forward(self, tokens: Any) -> Any:
-        places = torch.arange(tokens.shape[1])
+        places = torch.arange(tokens.shape[1], device=tokens.device)
         x = self.norm(self.tokens(tokens) + self.positions(places))
         return self.classifier(self.layers(x)[:, 0])
 

@@ -4,9 +4,11 @@
 
     # Imported by burn-import 0.1.0 from net.onnx (opset 18, pytorch 2.15.0).
     # source sha256 <of the model's file>
+    # record sha256 <of the file of weights>
     # body   sha256 <of everything below this line>
 
-A file whose body still has its digest is the importer's to replace.
+A file whose body still has its digest is the importer's to replace. Headers of modules
+that 0.1 wrote first have no line for the record.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 _HEADER = re.compile(
     rb"# Imported by burn-import [^\r\n]*\r?\n"
     rb"# source sha256 (?P<source>[0-9a-f]{64})\r?\n"
+    rb"(?:# record sha256 (?P<record>[0-9a-f]{64})\r?\n)?"
     rb"# body   sha256 (?P<body>[0-9a-f]{64})\r?\n"
 )
 #: Names that a file cannot have on Windows, whatever its extension.
@@ -76,36 +79,44 @@ def write_module(
 
     ``origin`` is the model's name with its versions, and the SHA-256 of its file.
     """
-    from burn.record import atomic_write, write_record
+    from burn.record import atomic_write, record_sha256, write_record
     from burn_import.codegen.gate.gate import check
 
     check_module_path(module)
     record = module.with_suffix(".safetensors")
-    data = (header(*origin, text) + text).encode("ascii")
+    about = record_metadata(weights, origin[1])
+    digest = record_sha256("safetensors", weights, about)
+    data = (header(*origin, digest, text) + text).encode("ascii")
     check(data)
-    is_same = same_record(record, weights)
     if not force:
         check_ours(module)
-        if record.exists() and not is_same:
+        if record.exists() and not same_record(record, weights):
             _check_record(record, module)
-    changed = not (is_same and _same(module, data))
+    changed = not (_same(module, data) and has_digest(record, digest))
     if dry_run:
         differences = changes(module, data.decode("ascii"), record, weights)
         return Written(module, record, changed, differences)
     if changed:
-        about = {KEY: fingerprint(weights), SOURCE: origin[1]}
         write_record(record, weights, about)
         atomic_write(module, data)
     return Written(module, record, changed)
 
 
-def header(origin: str, source_sha256: str, text: str) -> str:
-    """The three lines above ``text``. ASCII, whatever the model is called."""
+def record_metadata(
+    weights: Sequence[tuple[str, Array]], source_sha256: str
+) -> dict[str, str]:
+    """The texts in a record, by which its weights and its model are recognised."""
+    return {KEY: fingerprint(weights), SOURCE: source_sha256}
+
+
+def header(origin: str, source_sha256: str, record_sha256: str, text: str) -> str:
+    """The four lines above ``text``. ASCII, whatever the model is called."""
     start = f"# Imported by burn-import {VERSION} from "
     shown = _fit(re.sub(r"[^ -~]|coding[:=]", "?", origin), _LINE - len(start) - 1)
     return (
         f"{start}{shown}.\n"
         f"# source sha256 {source_sha256}\n"
+        f"# record sha256 {record_sha256}\n"
         f"# body   sha256 {hashlib.sha256(text.encode('ascii')).hexdigest()}\n"
     )
 
@@ -191,15 +202,19 @@ def _check_record(record: Path, module: Path) -> None:
     if not is_unchanged(record):
         raise OutputRefused(
             f"{record.name} holds weights that burn-import did not write, "
-            "of a training perhaps"
+            "of a training perhaps; move the file if they are wanted"
         )
 
 
 @dataclass(frozen=True)
 class Digests:
-    """Digests of a header, and of the body that follows it now."""
+    """Digests of a header, and of the body that follows it now.
+
+    ``record`` is None in a header that was written before records had digests.
+    """
 
     source: str
+    record: str | None
     body: str
     actual: str
 
@@ -213,7 +228,16 @@ def read_header(module: Path) -> Digests | None:
     # A checkout may have turned the line ends.
     body = data[match.end() :].replace(b"\r\n", b"\n")
     actual = hashlib.sha256(body).hexdigest()
-    return Digests(match["source"].decode(), match["body"].decode(), actual)
+    record = match["record"].decode() if match["record"] else None
+    return Digests(match["source"].decode(), record, match["body"].decode(), actual)
+
+
+def has_digest(record: Path, sha256: str) -> bool:
+    """Return whether there is a file at ``record`` with this SHA-256 (hex)."""
+    if not record.is_file():
+        return False
+    with record.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == sha256
 
 
 def _same(path: Path, data: bytes) -> bool:

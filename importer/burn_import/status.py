@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from burn_import.output import Digests
 
 
 @dataclass(frozen=True)
@@ -17,8 +21,8 @@ class Status:
 def status_of(module: Path, model: Path | None = None) -> Status:
     """Return whether ``module`` and its record are those that were written.
 
-    The record has to be of the model that the module's header names, with the weights
-    that it was written with. With ``model`` the digest in the header has to be that of
+    The record has to be of the model that the module's header names, with the SHA-256
+    that is there. With ``model`` the digest in the header has to be that of
     this file.
     """
     from burn_import.output import read_header
@@ -37,20 +41,25 @@ def status_of(module: Path, model: Path | None = None) -> Status:
             problems.append(f"there is no model {model}")
         elif file_sha256(model) != digests.source:
             problems.append(f"stale: {model.name} changed since")
-    return Status(module, (*problems, *_record_problems(module, digests.source)))
+    return Status(module, (*problems, *_record_problems(module, digests)))
 
 
-def _record_problems(module: Path, source: str) -> list[str]:
+def _record_problems(module: Path, digests: Digests) -> list[str]:
     from burn.record import RecordError, open_record
     from burn_import.fingerprint import SOURCE, is_unchanged
+    from burn_import.output import has_digest
 
     record = module.with_suffix(".safetensors")
     if not record.is_file():
         return [f"its record {record.name} is not there"]
     try:
-        origin = open_record(record).metadata.get(SOURCE, source)
+        origin = open_record(record).metadata.get(SOURCE, digests.source)
     except RecordError as error:
         return [f"{record.name} is damaged: {error}"]
-    if origin != source:
+    if origin != digests.source:
         return [f"{record.name} is of another model than {module.name}"]
-    return [] if is_unchanged(record) else [f"{record.name} was changed since"]
+    if digests.record is None:
+        is_intact = is_unchanged(record)
+    else:
+        is_intact = has_digest(record, digests.record)
+    return [] if is_intact else [f"{record.name} was changed since"]

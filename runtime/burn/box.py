@@ -45,6 +45,12 @@ _readers = 0
 # Held while a box changes what it holds, never while that is made.
 _CHANGING = threading.Lock()
 _changes = 0
+_freezings = 0
+
+
+def freezings() -> int:
+    """How often parameters were frozen or unfrozen, all together."""
+    return _freezings
 
 
 def changes() -> int:
@@ -235,14 +241,15 @@ class Parameter(Box):
     def requires_grad(self) -> bool:
         """Whether ``backward`` computes a gradient for this parameter.
 
-        Setting it changes later calls. Plans that are recorded keep what they had:
-        freeze before ``burn.compile``. ``train.step`` records again by itself.
+        Setting it changes later calls; plans that read the parameter are recorded anew.
         """
         return self._requires_grad
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
+        global _freezings
         with _CHANGING:
+            _freezings += wanted != self._requires_grad
             self._requires_grad = wanted
             held = self._value
             if not isinstance(held, Deferred):

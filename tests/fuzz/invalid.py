@@ -51,6 +51,14 @@ def _sums_axis_outside(node: NodeProto, operands: Operands) -> bool:
     return _is_outside(operands[1], operands[0].ndim)
 
 
+def _pads_axes_twice(node: NodeProto, operands: Operands) -> bool:
+    axes = _operand(operands, 3)
+    if axes is None:
+        return False
+    given = np.ravel(axes) % max(1, operands[0].ndim)
+    return len(set(given.tolist())) < len(given)
+
+
 def _has_other_batches(node: NodeProto, operands: Operands) -> bool:
     count = _attribute(node, "batch_dims", 0)
     data, indices = operands[:2]
@@ -167,6 +175,11 @@ INVALID: tuple[tuple[tuple[str, ...], Condition, str], ...] = (
         "`axes`: `Accepted range is [-r, r-1] where r = rank(data)`",
     ),
     (("CumSum",), _sums_axis_outside, "`Must be in the range [-rank(x), rank(x)-1]`"),
+    (
+        ("Pad",),
+        _pads_axes_twice,
+        "`axes`: `Behavior is undefined if an axis is repeated`",
+    ),
     (
         ("GatherND",),
         _has_other_batches,

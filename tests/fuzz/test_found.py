@@ -81,6 +81,43 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
         }""",
         {"x": [floats(2, 3), floats(4, 3)]},
     ),
+    "all axes of items of unknown rank in front, or behind": (
+        18,
+        """g (seq(float[]) x) => (seq(float[]) y, seq(float[]) z) {
+          y = SequenceMap (x) <body = b (float[] i) => (float[] t) {
+            t = Flatten <axis: int = 2> (i)
+          }>
+          z = SequenceMap (x) <body = c (float[] j) => (float[] u) {
+            u = Flatten <axis: int = -2> (j)
+          }>
+        }""",
+        {"x": [floats(2, 3), floats(4, 3)]},
+    ),
+    "Softmax of all axes from one on, of an item of unknown rank": (
+        12,
+        """g (seq(float[]) x) => (float[n,m] y, float[k,l] z) <int64 first = {0}> {
+          item = SequenceAt (x, first)
+          v = Sigmoid (item)
+          y = LogSoftmax <axis: int = 0> (v)
+          z = Softmax (v)
+        }""",
+        {"x": [floats(2, 3)]},
+    ),
+    "heads that only the run counts": (
+        18,
+        """g (float[n,l,m] x, int64[1] at, seq(float[]) c, float[k,2] s)
+          => (float[a,b,d] y, float[e,f,h] z) {
+          y = com.microsoft.RotaryEmbedding (x, at, s, s)
+          cos = ConcatFromSequence <axis: int = 0> (c)
+          z = com.microsoft.RotaryEmbedding (y, at, cos, s)
+        }""",
+        {
+            "x": floats(2, 3, 8),
+            "at": np.zeros(1, np.int64),
+            "c": [floats(4, 2)],
+            "s": floats(4, 2),
+        },
+    ),
     "layers of the same weights with other options are functions of them": (
         17,
         """g (float[n,3,2,2] x) => (float[a,b,c,d] y, float[e,f,h,i] z)
@@ -162,6 +199,12 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
         """g (float[1,2,3,n] x) => (float[a,b,c,d] y) <float[1,5] rois = {0,0,0,1,1}>
         { y = MaxRoiPool <pooled_shape: ints = [1,2]> (x, rois) }""",
         {"x": floats(1, 2, 3, 0)},
+    ),
+    "no channels: MaxRoiPool": (
+        13,
+        """g (float[1,k,3,n] x) => (float[a,b,c,d] y) <float[1,5] rois = {0,0,0,1,1}>
+        { y = MaxRoiPool <pooled_shape: ints = [1,2]> (x, rois) }""",
+        {"x": floats(1, 0, 3, 0)},
     ),
     "no elements: Resize": (
         19,

@@ -29,6 +29,12 @@ CASES: dict[str, tuple[int, str, dict[str, Any], str]] = {
         {"x": floats(2, 3), "y": np.array([[2]])},
         "index 2 is out of bounds for axis 0 with size 2",
     ),
+    "Pad of an axis that is named twice": (
+        19,
+        "Pad (x, y, , z)",
+        {"x": floats(2, 3), "y": np.zeros(6, np.int64), "z": np.array([0, -2, -1])},
+        "expected distinct axes",
+    ),
     "a group norm of one scale": (
         21,
         "GroupNormalization <num_groups: int = 1> (x, y, y)",
@@ -110,4 +116,4 @@ def test_explained(name: str) -> None:
     (only,) = model.graph.node
     stored = {"q": np.zeros((1, 2, 2), np.uint8), "z": np.zeros((), np.uint8)}
     contents = {**stored, **feeds}
-    assert explanation(only, [contents[n] for n in only.input])
+    assert explanation(only, [contents.get(n) for n in only.input])

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from burn.nn import Module
+from burn.record import record_sha256
 from burn_import.options import Options
-from burn_import.output import header
+from burn_import.output import header, record_metadata
 from burn_import.pipeline import Compiled, import_model, write_model
 from tests.golden.make import BUILDERS
 from tests.modules import Array, assert_close, call, import_file, value_names
@@ -35,7 +36,10 @@ def compiled(name: str) -> Compiled:
 
 def source(module: Compiled) -> str:
     """Return the whole file, header included, for version 0."""
-    text = header(module.origin, module.source_sha256, module.text) + module.text
+    about = record_metadata(module.weights, module.source_sha256)
+    record = record_sha256("safetensors", module.weights, about)
+    head = header(module.origin, module.source_sha256, record, module.text)
+    text = head + module.text
     return VERSION.sub("0", text)
 
 

@@ -63,7 +63,7 @@ def test_the_module_works(
     assert (answer.exit_code, answer.stderr) == (0, "")
     paths = tmp_path / "app_net.py", tmp_path / "app_net.safetensors"
     assert answer.stdout.splitlines() == [f"wrote {path}" for path in paths]
-    head = paths[0].read_text("ascii").splitlines()[:3]
+    head = paths[0].read_text("ascii").splitlines()[:4]
     assert head[0] == f"# Imported by burn-import {VERSION} from net.onnx (opset 17)."
     digests = read_header(paths[0])
     assert digests is not None and digests.body == digests.actual

@@ -10,7 +10,7 @@ from typing import Any
 
 from burn_import.build.table import options_in
 from burn_import.options import Options
-from burn_import.output import check_module_path, read_header
+from burn_import.output import OutputRefused, check_module_path, has_digest, read_header
 
 _PATHS = ("input", "output")
 #: The options' mark in the first line of a module; see ``Options.mark``.
@@ -70,7 +70,8 @@ def bring_up_to_date(model: Model) -> list[str]:
 
     Raises:
         burn_ir.ModelError: the model cannot be imported.
-        burn_import.output.OutputRefused: there is a file of somebody else.
+        burn_import.output.OutputRefused: there is a file of somebody else, or the
+            record is damaged and the model is not there.
     """
     from burn_import.pipeline import import_model, write_model
 
@@ -80,12 +81,26 @@ def bring_up_to_date(model: Model) -> list[str]:
     if digests is not None and complete:
         if digests.body != digests.actual:
             return [f"{name} was edited since it was written, and stays as it is"]
-        if not model.input.exists() or _is_current(model, digests.source):
+        is_intact = digests.record is None or has_digest(model.weights, digests.record)
+        if not model.input.exists():
+            return _prebuilt(model, is_intact)
+        if is_intact and _is_current(model, digests.source):
             return []
     compiled = import_model(model.input, model.options)
     model.output.parent.mkdir(parents=True, exist_ok=True)
     write_model(compiled, model.output)
     return []
+
+
+def _prebuilt(model: Model, is_intact: bool) -> list[str]:
+    """No warnings, of outputs whose model is not there."""
+    if is_intact:
+        return []
+    raise OutputRefused(
+        f"{model.weights.name} has not the SHA-256 in the header of "
+        f"{model.output.name}: it is damaged or of another model. "
+        f"Expected it intact, or the model {model.input.name} to write it anew"
+    )
 
 
 def _is_current(model: Model, source_sha256: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from burn import dtypes, ops
@@ -229,7 +231,19 @@ class Hardmax(AlongAxis, Op, onnx="Hardmax", versions=(1, 11, 13)):
 def axes_to_the_end(draft: Draft) -> Draft:
     """Before 13, all axes from ``axis`` (1 if absent) on were one."""
     given = int(draft.attrs.get("axis", 1))
+    if draft.type(0).shape is None:
+        return _along_rows(draft, given)
     rank = draft.rank(0)
     first = rank if given == rank else draft.type(0).axes(given)[0]
     axes = tuple(range(first, rank))
     return draft.with_attrs(axis=-1 if axes == (rank - 1,) else axes)
+
+
+def _along_rows(draft: Draft, axis: int) -> Draft:
+    """The operator on a matrix of all axes from ``axis`` on, whatever their number."""
+    x, node = draft.node.inputs[0], draft.node
+    matrix = draft.before("Flatten", [x], axis=axis)
+    result = draft.before(node.op_type, [matrix], axis=-1)
+    shape = draft.before("Shape", [x])
+    reshaped = replace(node, op_type="Reshape", attrs={"allowzero": 1})
+    return replace(draft, node=reshaped).with_input(0, result).with_input(1, shape)

@@ -143,6 +143,9 @@ class Flatten(Op, onnx="Flatten", versions=(1, 9, 11, 13, 21, 23, 24, 25)):
 
     def lower(self, x: Value) -> Value:
         extents = shape_of(x)
+        if extents is None and self.axis:
+            # The axis may lie behind the last one, or be the first one.
+            return self._blindly(x.unsqueeze(-1 if self.axis > 0 else 0))
         if extents is None:
             return self._blindly(x)
         if self.axis == 1 and len(extents) > 1:

@@ -13,6 +13,7 @@ import numpy as np
 from burn.backend.base import Backend
 from burn.box import Box, Parameter
 from burn.nn.patterns import selected
+from burn.nn.written import check_record
 from burn.store import Held, Store, WeightsError as WeightsError, fit
 from burn.tensor import Tensor
 
@@ -110,16 +111,26 @@ class Module:
         return self
 
     def load_weights(
-        self, weights: str | Path, backend: Backend | None = None, *, mmap: bool = True
+        self,
+        weights: str | Path,
+        backend: Backend | None = None,
+        *,
+        mmap: bool = True,
+        verify: bool = False,
     ) -> Self:
         """This module with the weights of a safetensors record, moved to ``backend``.
 
-        The file is mapped, not read: weights come into memory when they are used.
+        The file is mapped, not read: weights come into memory when they are used. With
+        ``verify`` all of it is read once, and has to be the record that a generated
+        module was written with: the header of its source has the SHA-256.
 
         Raises:
-            burn.record.RecordError: the file is damaged or of another kind.
+            burn.record.RecordError: the file is damaged or of another kind; with
+                ``verify`` also if it has another digest, or the source has none.
             WeightsError: the record does not fit this module.
         """
+        if verify:
+            check_record(type(self), weights)
         Store.from_file(weights, mmap=mmap).load(self)
         return self if backend is None else self.to(backend)
 

@@ -165,6 +165,8 @@ def average_product(x: Array, y: Array, axes: tuple[int, ...]) -> Array:
     if axes == (x.ndim - 1,) and x.dtype.kind == "f" and namespace(x) is np:
         total = np.vecdot(x, y)[..., None]
         return total / max(x.shape[-1], 1)
+    if namespace(x) is not np:  # einsum calls cuBLAS, which CUDA graphs do not take
+        return average(x * y, axes)
     outer, inner = _steps(x, axes)
     every = list(range(x.ndim))
     total = np.einsum(x, every, y, every, [a for a in every if a not in outer])

@@ -293,7 +293,8 @@ def _first_hit(covered: Array, out: Array, wins: Windows) -> Array:
     dtype = np.uint8 if wins.taps <= 256 else np.int32
     choice = np.zeros_like(out, dtype=dtype)
     for number, (_, keys) in reversed(list(enumerate(wins.places()))):
-        choice[covered[(..., *keys)] == out] = number
+        hit = covered[(..., *keys)] == out
+        choice = np.where(hit, choice.dtype.type(number), choice)
     return choice
 
 

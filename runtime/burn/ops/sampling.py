@@ -63,7 +63,7 @@ def _sum_of_few(x: Array, index: Array, weight: Array | None) -> Array:
     rows[:, :size] = x.swapaxes(1, 2)
     starts = xp.arange(batch, dtype=np.int64).reshape(-1, 1, 1) * (size + 1)
     flat = xp.where(index < 0, -1, index + starts)
-    terms = xp.take(rows.reshape(-1, channels), flat, axis=0)
+    terms = xp.take(rows.reshape(batch * (size + 1), channels), flat, axis=0)
     if weight is not None:
         terms *= weight[..., None].astype(terms.dtype, copy=False)
     total = terms[:, 0] if terms.shape[1] == 1 else terms.sum(1)
@@ -122,7 +122,8 @@ def gather_dot(grad: Array, x: Array, index: Array) -> Array:
     batch, channels, size = x.shape
     dtype = _working(x.dtype)
     rows = x.swapaxes(1, 2).reshape(batch * size, channels)
-    other = grad.swapaxes(1, 2).reshape(-1, channels).astype(dtype, copy=False)
+    other = grad.swapaxes(1, 2).reshape(batch * index.shape[2], channels)
+    other = other.astype(dtype, copy=False)
     out = namespace(x).empty(index.shape, dtype)
     for tap in range(index.shape[1]):
         part = _read(rows, _flat(index[:, tap], size)).astype(dtype, copy=False)

@@ -3,13 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from burn import ops
 from burn.box import Box
 from burn.nn.module import Module
-from burn.optim.optimizer import device_of, innermost, scalar_box
-from burn.tensor import Tensor, from_numpy
+from burn.optim.state import (
+    Values,
+    assign,
+    device_of,
+    fitted,
+    innermost,
+    scalar_box,
+)
+from burn.tensor import Tensor
 
 
 class EMA:
@@ -62,8 +67,9 @@ class EMA:
         Raises:
             ValueError: keys are missing or unknown, or a shape or dtype differs.
         """
+        assign(self.fitted_state(state))
+
+    def fitted_state(self, state: Mapping[str, Any]) -> Values:
+        """What :meth:`load_state_dict` sets, with its errors."""
         boxes = {"step": self.count, **self.averages}
-        if wrong := sorted(state.keys() ^ boxes.keys()):
-            raise ValueError(f"expected averages of this module; differing: {wrong}")
-        for key, value in state.items():
-            boxes[key].set(from_numpy(np.array(value)))
+        return fitted(boxes, state, "averages of this module")

@@ -6,6 +6,7 @@ from typing import Any
 from burn.backend.base import Backend
 from burn.box import Box
 from burn.optim.optimizer import Group, Optimizer
+from burn.optim.state import Values, assign
 from burn.tensor import Tensor
 
 
@@ -60,13 +61,24 @@ class Combined:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take the states of :meth:`state_dict`."""
-        for number, each in enumerate(self.optimizers):
-            head = f"{number}."
-            each.load_state_dict(
-                {
-                    k.removeprefix(head): v
-                    for k, v in state.items()
-                    if k.startswith(head)
-                }
-            )
+        """Take the states of :meth:`state_dict`, all or none.
+
+        Raises:
+            ValueError: it is the state of other optimisers.
+        """
+        assign(self.fitted_state(state))
+
+    def fitted_state(self, state: Mapping[str, Any]) -> Values:
+        """What :meth:`load_state_dict` sets, with its errors."""
+        parts: list[dict[str, Any]] = [{} for _ in self.optimizers]
+        for key, value in state.items():
+            number, _, name = key.partition(".")
+            if not number.isdecimal() or int(number) >= len(parts):
+                raise ValueError(
+                    f"expected the state of {len(parts)} optimisers, got the key {key}"
+                )
+            parts[int(number)][name] = value
+        values: Values = {}
+        for each, part in zip(self.optimizers, parts, strict=True):
+            values |= each.fitted_state(part)
+        return values

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from burn import ops
-from burn.optim.optimizer import Parameters, innermost, tracked
+from burn.optim.optimizer import Parameters, tracked
+from burn.optim.state import innermost
 from burn.tensor import Tensor
 
 Loss = Callable[[], Tensor]

@@ -6,16 +6,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, TypedDict
 
-import numpy as np
-
 from burn import ops
 from burn.backend.base import Backend
 from burn.box import Box, Deferred, Parameter
-from burn.dtypes import DType, float64
+from burn.dtypes import DType
 from burn.nn.module import Module
 from burn.nn.patterns import selected
 from burn.optim.clipping import clip_grad_norm, clip_grad_value
-from burn.tensor import Tensor, from_numpy
+from burn.optim.state import (
+    Values,
+    assign,
+    device_of,
+    filled,
+    fitted,
+    innermost,
+    innermost_device,
+    scalar,
+    scalar_box,
+)
+from burn.tensor import Tensor
 
 #: What an optimiser takes: a module, or parameters by path.
 Parameters = Module | Mapping[str, Parameter]
@@ -178,11 +187,11 @@ class Optimizer(ABC):
     def lr(self, value: float) -> None:
         for group in self.groups:
             for box in (group.lr, group.initial_lr):
-                box.set(_scalar(value, box.backend))
+                box.set(scalar(value, box.backend))
 
     def to(self, backend: Backend) -> None:
         """Move the state to the device of ``backend``, where the model was moved."""
-        device = _device(backend)
+        device = innermost_device(backend)
         for box in self.boxes().values():
             box.to(device)
 
@@ -202,23 +211,19 @@ class Optimizer(ABC):
             ValueError: a key is unknown, ``step`` or a learning rate is missing, or a
                 shape or dtype differs; nothing is set then.
         """
+        assign(self.fitted_state(state))
+
+    def fitted_state(self, state: Mapping[str, Any]) -> Values:
+        """What :meth:`load_state_dict` sets, with its errors."""
         boxes = self.boxes()
         parts = {f"{p}.{slot}" for p, slots in self.state.items() for slot in slots}
-        needed = boxes.keys() - parts
-        wrong = sorted(state.keys() - boxes.keys()) + sorted(needed - state.keys())
-        if wrong:
-            raise ValueError(
-                f"expected the state of this optimiser; differing: {wrong}"
-            )
-        values = {key: _loaded(key, boxes[key], value) for key, value in state.items()}
+        values = fitted(boxes, state, "this optimiser", optional=parts)
         for path, slots in self.state.items():
             for slot, box in slots.items():
-                key = f"{path}.{slot}"
-                if key not in values and box.is_set:
+                if box not in values and box.is_set:
                     fill = self.initial(self._group_of(path), slot)
-                    values[key] = _filled(box.shape, fill, box.dtype, box.backend)
-        for key, value in values.items():
-            boxes[key].set(value)
+                    values[box] = filled(box.shape, fill, box.dtype, box.backend)
+        return values
 
     def boxes(self) -> dict[str, Box]:
         """Everything that a step changes besides parameters, by key of the state."""
@@ -236,7 +241,7 @@ class Optimizer(ABC):
         fill = self.initial(group, slot)
 
         def make() -> Tensor:
-            return _filled(box.shape, fill, box.dtype, device_of(box))
+            return filled(box.shape, fill, box.dtype, device_of(box))
 
         return Box(Deferred(box.shape, box.dtype, make))
 
@@ -321,46 +326,3 @@ def check_tracked(parameters: Mapping[str, Parameter]) -> None:
             f"{', '.join(plain)}: expected parameters on an Autodiff backend, got "
             f"{home}; call model.to(Autodiff({home})) after the last change of layers"
         )
-
-
-def innermost(tensor: Tensor) -> Tensor:
-    """``tensor`` on its device (or recorder), without tapes."""
-    while type(tensor.data) is Tensor:
-        tensor = tensor.data
-    return tensor
-
-
-def _device(backend: Backend) -> Backend:
-    while backend.inner is not backend:
-        backend = backend.inner
-    return backend
-
-
-def device_of(box: Box) -> Backend:
-    """The device under the tapes of what ``box`` holds."""
-    return _device(box.held().backend)
-
-
-def _filled(
-    shape: tuple[int, ...], value: float, dtype: DType, backend: Backend
-) -> Tensor:
-    return from_numpy(np.full(shape, value, dtype), backend)
-
-
-def _scalar(value: float, backend: Backend) -> Tensor:
-    return _filled((), value, float64, backend)
-
-
-def scalar_box(value: float, backend: Backend) -> Box:
-    """A box with a float64 scalar."""
-    return Box(_scalar(value, backend))
-
-
-def _loaded(key: str, box: Box, value: Any) -> Tensor:
-    array = np.array(value)  # a copy: the box is updated in place
-    if array.shape != box.shape or array.dtype != box.dtype:
-        raise ValueError(
-            f"{key}: expected {box.dtype}{list(box.shape)}, "
-            f"got {array.dtype}{list(array.shape)}"
-        )
-    return from_numpy(array)

@@ -4,11 +4,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from burn import ops
-from burn.optim.optimizer import Group, device_of, innermost, scalar_box
-from burn.tensor import Tensor, from_numpy
+from burn.optim.optimizer import Group
+from burn.optim.state import (
+    Values,
+    assign,
+    device_of,
+    fitted,
+    innermost,
+    scalar_box,
+)
+from burn.tensor import Tensor
 
 #: The learning rate at a step (from 0) by the initial one; all float64 scalars.
 Shape = Callable[[Tensor, Tensor], Tensor]
@@ -26,7 +32,7 @@ class Schedule:
         self.groups: list[Group] = optimizer.groups
         self.shape = shape
         self.count = scalar_box(0.0, device_of(self.groups[0].lr))
-        self._set(innermost(self.count.value))
+        self.update_rates()
 
     def step(self) -> None:
         """Go on to the next step."""
@@ -48,8 +54,20 @@ class Schedule:
         return {"step": self.count.value.detach()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take the step count of :meth:`state_dict`, and set the rates of it."""
-        self.count.set(from_numpy(np.array(state["step"], np.float64).reshape(())))
+        """Take the step count of :meth:`state_dict`, and set the rates of it.
+
+        Raises:
+            ValueError: it is not the state of a schedule.
+        """
+        assign(self.fitted_state(state))
+        self.update_rates()
+
+    def fitted_state(self, state: Mapping[str, Any]) -> Values:
+        """The step count that :meth:`load_state_dict` sets, with its errors."""
+        return fitted({"step": self.count}, state, "a schedule")
+
+    def update_rates(self) -> None:
+        """Set the learning rates of the current step."""
         self._set(innermost(self.count.value))
 
 

@@ -7,6 +7,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from burn.backend.arrays import ArrayBackend, default_device
 from burn.backend.base import Backend
+from burn.box import Parameter, freezings
 from burn.plan.calibration import Accuracy
 from burn.plan.executable import Executable, Plan, PlanMemoryError
 from burn.plan.passes import PRECISIONS, Pass
@@ -16,6 +17,7 @@ from burn.plan.plan_ir import (
     Slot,
     UnforeseenError,
     UnrepeatableError,
+    boxes_read,
     grow,
 )
 from burn.plan.pytree import is_named, mapped
@@ -44,6 +46,13 @@ class _Recordings:
         self.lock = threading.Lock()
         #: Why there is no plan.
         self.refused: str | None = None
+        # Whether each parameter that is read was trained at the first recording.
+        self._trained: dict[Parameter, bool] = {}
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether a parameter was frozen or unfrozen since the first recording."""
+        return any(box.requires_grad != was for box, was in self._trained.items())
 
     def run(self, inputs: list[Tensor]) -> Any:
         """The result of a replay.
@@ -78,10 +87,14 @@ class _Recordings:
         with self.lock:
             self.count += 1
             grow(self.root, recorder.events, slots, recorder.writes)
-            plan = Plan(self.root, forms, *self._options)
+            for box in boxes_read(self.root):
+                if isinstance(box, Parameter):
+                    self._trained.setdefault(box, box.requires_grad)
+            plan = Plan(self.root, forms, *self._options[:-1])
             self.executable = executable = self.device.bind(plan)
-        if executable.is_lowered:
-            return self.run(inputs)  # the first result is like all others
+        if executable.is_lowered or self._options.is_replayed:
+            recorder.undo()  # the first result is like all others
+            return self.run(inputs)
         return mapped(_plain, result)
 
 
@@ -92,6 +105,7 @@ class _Options(NamedTuple):
     lowering: tuple[Pass, ...]
     is_observed: bool
     generated: bool
+    is_replayed: bool
 
 
 class Compiled(Generic[P, R]):
@@ -101,7 +115,7 @@ class Compiled(Generic[P, R]):
     function and records its primitives; later ones replay them. Parameters are read
     anew in every call. What Python reads of tensors (``if``, ``item``) makes branches
     of the plan; everything else that it reads (attributes, globals) is read at the
-    recording.
+    recording. Freezing or unfreezing a parameter records anew.
 
     Errors of kernels are raised as they are, with no box set. Where the memory of a
     plan cannot be had, other plans of the function lose theirs; if that is not enough,
@@ -121,27 +135,33 @@ class Compiled(Generic[P, R]):
         *,
         observed: bool = False,
         generated: bool = False,
+        replayed: bool = False,
     ) -> None:
         self.function, self.precision = function, precision
         #: How close each result is to float32, where there was a calibration.
         self.accuracy: tuple[Accuracy, ...] = ()
         self._lowering = PRECISIONS[precision] if lowering is None else lowering
         self._observed, self._generated = observed, generated
+        # Whether the result of a recording comes from a run of its plan as well.
+        self._replayed = replayed
         self._plans: OrderedDict[Hashable, _Recordings] = OrderedDict()
         self._lock = threading.Lock()
         # Comparing with the last one takes less time than looking it up.
         self._recent: tuple[Hashable, _Recordings] | None = None
+        self._freezings = freezings()
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the plans: a copy records its own, with its own boxes."""
         kept = ("function", "precision", "accuracy", "_lowering")
         state = {name: getattr(self, name) for name in kept}
-        return state | {"_observed": self._observed, "_generated": self._generated}
+        flags = ("_observed", "_generated", "_replayed")
+        return state | {name: getattr(self, name) for name in flags}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._plans, self._recent = OrderedDict(), None
         self._lock = threading.Lock()
+        self._freezings = freezings()
 
     @property
     def notes(self) -> list[str]:
@@ -161,6 +181,8 @@ class Compiled(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if RECORDER.get() is not None:
             return self.function(*args, **kwargs)  # a part of somebody else's plan
+        if self._freezings != freezings():
+            self._drop_outdated()
         inputs: list[Tensor] = []
         key = _key((args, kwargs), inputs)
         plan = None if key is None else self._plan(key, inputs)
@@ -176,9 +198,18 @@ class Compiled(Generic[P, R]):
             try:
                 recorded: R = plan.record(self.function, (args, kwargs), inputs)
                 return recorded
-            except (UnplannableError, UnrepeatableError) as error:
+            except (UnplannableError, UnrepeatableError, UnforeseenError) as error:
                 plan.refused = str(error)
         return self.function(*args, **kwargs)
+
+    def _drop_outdated(self) -> None:
+        """Forget plans in which other parameters have gradients than now."""
+        with self._lock:
+            self._freezings = freezings()
+            for where, plan in list(self._plans.items()):
+                if plan.is_outdated:
+                    del self._plans[where]
+            self._recent = None
 
     def _replay(self, plan: _Recordings, inputs: list[Tensor]) -> R:
         """Run a plan; where there is no memory for it, take that of the others.
@@ -227,7 +258,8 @@ class Compiled(Generic[P, R]):
             plan = self._plans.get(where)
             if plan is None:
                 options = _Options(
-                    self.precision, self._lowering, self._observed, self._generated
+                    *(self.precision, self._lowering, self._observed),
+                    *(self._generated, self._replayed),
                 )
                 plan = self._plans[where] = _Recordings(device, options)
                 if len(self._plans) > PLANS:

@@ -106,8 +106,12 @@ class Recorder(Backend):
             planned = True
         finally:
             if not planned:
-                for box, held in self._before.items():
-                    box.set(held.detach())
+                self.undo()
+
+    def undo(self) -> None:
+        """Let boxes hold what they held before the recording."""
+        for box, held in self._before.items():
+            box.set(held.detach())
 
     def stands_for(self, other: Backend) -> bool:
         return other is self or other is self.device

@@ -5,6 +5,7 @@
 ``read_record(path)``         a record of any of the ``FORMATS``, likewise
 ``write_record(path, ...)``   a record, streamed and atomic
 ``record_bytes(...)``         the same in memory, for ``record_of_bytes``
+``record_sha256(...)``        the digest of the same, which nothing is written for
 ``atomic_write(path, data)``  any file, old or new but never torn
 ``describe_foreign(head)``    what a file is by its first bytes
 ============================  ================================================
@@ -17,7 +18,7 @@ from burn.record.formats import FORMATS, format_named
 from burn.record.pieces import Source, TensorSource
 from burn.record.precision import Precision
 from burn.record.reader import Record, open_record, read_record, record_of_bytes
-from burn.record.writer import record_bytes, write_record
+from burn.record.writer import record_bytes, record_sha256, write_record
 
 __all__ = [
     "FORMATS",
@@ -35,5 +36,6 @@ __all__ = [
     "read_record",
     "record_bytes",
     "record_of_bytes",
+    "record_sha256",
     "write_record",
 ]

@@ -1,5 +1,6 @@
 """Records, written as a stream that holds one chunk at a time."""
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping
 
@@ -42,6 +43,25 @@ def write_record(
                 file.write(chunk)
     except RecordError as problem:
         raise RecordError(f"{os.fspath(path)}: {problem}") from problem
+
+
+def record_sha256(
+    format_name: str,
+    tensors: Iterable[tuple[str, Source]],
+    metadata: Mapping[str, str] | None = None,
+    *,
+    precision: Precision | None = None,
+) -> str:
+    """The SHA-256 (hex) of the file that ``write_record`` writes, without writing it.
+
+    Raises:
+        RecordError: as ``write_record`` does; there is no such format.
+    """
+    digest = hashlib.sha256()
+    written = pieces(tensors, precision)
+    for chunk in encoded(format_name, written, metadata or {}, precision):
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 def record_bytes(

@@ -1,8 +1,16 @@
-"""Training: a step as one plan, and checkpoints that resume it to the bit."""
+"""Training: a step as one plan, checkpoints that resume it to the bit, a learner."""
 
+from burn.train.learner import Learner as Learner, Result as Result
 from burn.train.outputs import (
     Classified as Classified,
     Regressed as Regressed,
     loss_of as loss_of,
 )
 from burn.train.step import Step as Step, step as step
+from burn.train.strategy import (
+    KeepAny as KeepAny,
+    KeepBest as KeepBest,
+    KeepLast as KeepLast,
+    Patience as Patience,
+    Strategy as Strategy,
+)

@@ -2,66 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from burn.box import Box
 from burn.nn.module import Module
+from burn.optim.state import Values, assign, fitted
 from burn.record import open_record, write_record
-from burn.tensor import from_numpy
+
+#: Parts of a checkpoint that are not there if they are empty, or belong to a learner.
+OPTIONAL = {"random", "accumulated", "scaler", "metric"}
 
 
-def save_checkpoint(step: Any, path: str | Path) -> None:
-    """Write the state of a :class:`~burn.train.Step`, whole or not at all."""
-    tensors = {f"model.{key}": box.numpy() for key, box in step.model.boxes()}
-    tensors |= _prefixed("optimizer", step.optimizer.state_dict())
-    for name in ("schedule", "ema"):
-        part = getattr(step, name)
-        if part is not None:
-            tensors |= _prefixed(name, part.state_dict())
-    tensors |= _prefixed("random", random_states(step.model))
-    if step.position:
-        tensors |= _prefixed("accumulated", step.sums)
-    write_record(path, tensors.items(), {"position": str(step.position)})
+def save_checkpoint(
+    step: Any,
+    path: str | Path,
+    *,
+    tensors: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Write the state of a :class:`~burn.train.Step`, whole or not at all.
+
+    ``tensors`` and ``metadata`` are those of a learner.
+    """
+    state = {f"model.{key}": box.numpy() for key, box in step.model.boxes()}
+    for name, part in _parts(step):
+        state |= _prefixed(name, part.state_dict())
+    state |= _prefixed("random", random_states(step.model))
+    accumulated = {path: step.sums[path] for path in sorted(step.accumulated)}
+    state |= _prefixed("accumulated", accumulated)
+    state |= tensors or {}
+    position = {"position": str(step.position)}
+    write_record(path, state.items(), {**position, **(metadata or {})})
 
 
-def load_checkpoint(step: Any, path: str | Path) -> None:
-    """Set the state of a :class:`~burn.train.Step` from ``path``."""
+def load_checkpoint(
+    step: Any, path: str | Path
+) -> tuple[dict[str, Any], Mapping[str, str]]:
+    """Set the state of a :class:`~burn.train.Step` from ``path``, all or nothing.
+
+    Returns the arrays of metrics by key, and the metadata, for a learner.
+    """
     record = open_record(path, mmap=False)
     parts: dict[str, dict[str, Any]] = {}
     for key in record:
         kind, _, name = key.partition(".")
-        parts.setdefault(kind, {})[name] = np.array(record[key])
-    expected = {"model", "optimizer"}
-    expected |= {
-        name for name in ("schedule", "ema") if getattr(step, name) is not None
-    }
-    optional = {"random", "accumulated"}
-    if parts.keys() - optional != expected:
+        parts.setdefault(kind, {})[name] = record[key]
+    expected = {"model", *(name for name, _ in _parts(step))}
+    if parts.keys() - OPTIONAL != expected - OPTIONAL:
         raise ValueError(
             f"{path}: expected the state of {sorted(expected)}, got {sorted(parts)}"
         )
-    states = random_states(step.model)
-    if states.keys() != parts.get("random", {}).keys():
-        raise ValueError(f"{path}: expected random states {sorted(states)}")
-    boxes = dict(step.model.boxes())
-    if boxes.keys() != parts["model"].keys():
-        differing = sorted(boxes.keys() ^ parts["model"].keys())
-        raise ValueError(
-            f"{path}: expected the weights of the model; {differing} differ"
-        )
-    step.optimizer.load_state_dict(parts["optimizer"])
-    for name in expected - {"model", "optimizer"}:
-        getattr(step, name).load_state_dict(parts[name])
-    _set(boxes, parts["model"])
-    _set(states, parts.get("random", {}))
-    position = int(record.metadata.get("position", "0"))
-    zeros = {key: np.zeros(box.shape, box.dtype) for key, box in step.sums.items()}
-    _set(step.sums, {**zeros, **parts.get("accumulated", {})})
-    step.position = position
+    try:
+        values = _fitted(step, parts)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    assign(values)
+    if step.schedule is not None:
+        step.schedule.update_rates()
+    step.position = int(record.metadata.get("position", "0"))
+    step.accumulated = set(parts.get("accumulated", ()))
+    step.reset_plans()
+    return parts.get("metric", {}), record.metadata
+
+
+def _parts(step: Any) -> Iterator[tuple[str, Any]]:
+    """What has a ``state_dict`` in a step, by its name in a checkpoint."""
+    for name in ("optimizer", "schedule", "ema", "scaler"):
+        part = getattr(step, name, None)
+        if part is not None:
+            yield name, part
+
+
+def _fitted(step: Any, parts: Mapping[str, Mapping[str, Any]]) -> Values:
+    """The value of every box, of which none has been set.
+
+    Raises:
+        ValueError: a key, a shape or a dtype is of another step.
+    """
+    values = fitted(dict(step.model.boxes()), parts["model"], "the model")
+    states, sums = random_states(step.model), step.sums
+    values |= fitted(states, parts.get("random", {}), "random numbers")
+    accumulated = parts.get("accumulated", {})
+    values |= fitted(sums, accumulated, "accumulated gradients", optional=sums)
+    for name, part in _parts(step):
+        if name in parts:
+            values |= part.fitted_state(parts[name])
+    return values
 
 
 def random_states(module: Module) -> dict[str, Box]:
@@ -76,8 +104,3 @@ def random_states(module: Module) -> dict[str, Box]:
 
 def _prefixed(prefix: str, state: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{prefix}.{key}": value.numpy() for key, value in state.items()}
-
-
-def _set(boxes: Mapping[str, Box], arrays: Mapping[str, Any]) -> None:
-    for key, array in arrays.items():
-        boxes[key].set(from_numpy(array))

@@ -8,14 +8,16 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from burn import ops, plan
+from burn import ops
 from burn.box import Box, Deferred
 from burn.nn.modes import inference
 from burn.nn.module import Module
 from burn.optim.average import EMA
 from burn.optim.combined import Combined
-from burn.optim.optimizer import Optimizer, device_of, innermost
+from burn.optim.optimizer import Optimizer
 from burn.optim.schedule import Schedule
+from burn.optim.state import device_of, innermost
+from burn.plan.compiled import Compiled
 from burn.plan.pytree import mapped
 from burn.tensor import Tensor, from_numpy
 from burn.train.checkpoint import load_checkpoint, save_checkpoint
@@ -52,51 +54,52 @@ class Step(Generic[P, R]):
         self.sums = {
             path: Box(_zeros(box)) for path, box in model.parameters() if accumulate > 1
         }
+        #: The paths of the parameters whose gradients were accumulated.
+        self.accumulated: set[str] = set()
         device = device_of(next(box for _, box in model.parameters()))
-        self._is_last = [from_numpy(np.array(flag), device) for flag in (False, True)]
-        self._frozen: tuple[bool, ...] | None = None
-        self._prepare()
+        self._is_first = [from_numpy(np.array(flag), device) for flag in (False, True)]
+        self.reset_plans()
 
-    def _prepare(self) -> None:
-        """Plans anew if parameters were frozen or unfrozen since the last ones."""
-        frozen = tuple(box.requires_grad for _, box in self.model.parameters())
-        if frozen == self._frozen:
-            return
-        self._frozen = frozen
-        self._train: Any = (
-            plan.compile(self._trained) if self.compiled else self._trained
-        )
-        self._valid: Any = (
-            plan.compile(self._validated) if self.compiled else self._validated
-        )
+    def reset_plans(self) -> None:
+        """Forget the plans, which are recorded anew by the next calls."""
+        self._train = self._planned(self._trained)
+        self._accumulate = self._planned(self._summed)
+        self._apply = self._planned(self._applied)
+        self._valid = self._planned(self._validated)
+
+    def _planned(self, function: Callable[..., Any]) -> Any:
+        # The first call runs the plan as well: a resumed run has the same bits.
+        return Compiled(function, replayed=True) if self.compiled else function
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        self._prepare()
-        position = self.position + 1
-        output: R = self._train(
-            self._is_last[position == self.accumulate], args, kwargs
-        )
-        self.position = position % self.accumulate
+        output: R
+        if self.accumulate == 1:
+            output = self._train(args, kwargs)
+            return output
+        is_first = self._is_first[self.position == 0]
+        output, paths = self._accumulate(is_first, args, kwargs)
+        self.accumulated.update(paths)
+        self.position += 1
+        if self.position == self.accumulate:
+            self._apply(*self._trained_paths())
+            self.position = 0
+            self.accumulated.clear()
         return output
 
     def evaluate(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """What the function gives in inference: no gradients, nothing changes."""
-        self._prepare()
         output: R = self._valid(args, kwargs)
         return output
 
     @property
     def notes(self) -> list[str]:
         """Why some batches have no plan (:attr:`burn.plan.compiled.Compiled.notes`)."""
-        return list(self._train.notes) if self.compiled else []
+        plans = (self._train, self._accumulate, self._apply) if self.compiled else ()
+        return [note for each in plans for note in each.notes]
 
-    def _trained(self, is_last: Tensor, args: Any, kwargs: Any) -> Any:
+    def _trained(self, args: Any, kwargs: Any) -> Any:
         output = self.function(*args, **kwargs)
-        gradients: Any = loss_of(output).backward()
-        if self.accumulate == 1:
-            self._change(gradients)
-        else:
-            self._accumulate(gradients.by_name(self.model), is_last)
+        self._change(loss_of(output).backward())
         return _detached(output)
 
     def _change(self, gradients: Any) -> None:
@@ -106,33 +109,26 @@ class Step(Generic[P, R]):
         if self.ema is not None:
             self.ema.update()
 
-    def _accumulate(self, gradients: dict[str, Tensor], is_last: Tensor) -> None:
-        """Add to the means, and keep what they change if this is the last batch.
-
-        Both kinds of batches are one plan, so that the kernels, and the bits, do not
-        depend on how often weights were set before.
-        """
-        means = {}
+    def _summed(self, is_first: Tensor, args: Any, kwargs: Any) -> Any:
+        """The output, and the paths whose gradients were added to the means."""
+        output = self.function(*args, **kwargs)
+        gradients = loss_of(output).backward().by_name(self.model)
         for path, gradient in gradients.items():
             share = innermost(gradient) * (1.0 / self.accumulate)
-            means[path] = innermost(self.sums[path].value) + share
-        boxes = self._changed()
-        before = [innermost(box.value) for box in boxes]
-        self._change(means)
-        for box, value in zip(boxes, before, strict=True):
-            box.set(ops.where(is_last, innermost(box.value), value))
-        for path, mean in means.items():
-            self.sums[path].set(ops.where(is_last, mean * 0.0, mean))
+            total = innermost(self.sums[path].value) + share
+            self.sums[path].set(ops.where(is_first, share, total))
+        return _detached(output), tuple(gradients)
 
-    def _changed(self) -> list[Box]:
-        """Every box that a change of weights sets."""
-        boxes: list[Box] = [box for _, box in self.model.parameters()]
-        boxes += self.optimizer.boxes().values()
-        if self.schedule is not None:
-            boxes.append(self.schedule.count)
-        if self.ema is not None:
-            boxes += [self.ema.count, *self.ema.averages.values()]
-        return boxes
+    def _trained_paths(self) -> list[str]:
+        """The paths with accumulated gradients that were not frozen since."""
+        return [
+            path
+            for path, box in self.model.parameters()
+            if path in self.accumulated and box.requires_grad
+        ]
+
+    def _applied(self, *paths: str) -> None:
+        self._change({path: self.sums[path].value for path in paths})
 
     def _validated(self, args: Any, kwargs: Any) -> Any:
         with inference():
@@ -148,6 +144,8 @@ class Step(Generic[P, R]):
 
     def load(self, path: str | Path) -> None:
         """Go on from a checkpoint, to the same bits as without the interruption.
+
+        On an error nothing is set.
 
         Raises:
             burn.record.RecordError: the file is damaged.
@@ -171,7 +169,7 @@ def step(
     :class:`~burn.train.Classified`. Each call computes it, its gradients and the
     changes by the optimiser, the schedule and ``ema``, as one plan for each shape of
     batch. With ``accumulate`` weights change after that many batches, by the mean of
-    their gradients. Freezing parameters records plans anew.
+    their gradients; the changes are then a plan of their own.
     """
 
     def decorate(function: Callable[P, R]) -> Step[P, R]:

@@ -1,6 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 adaa701d962dd934df2ce2adc464dc8fd6b7e1e3aaca2362a8ba24d0bdb77b31
-# body   sha256 48d5b4f4c91ec0f5a488d00f6b540bafcfbf8cde52fde09ea6dac62b7540120e
+# record sha256 1a4df5ccace752c149a3360bd4ba1af1bb9cff0000826f1947a87102649eef0f
+# body   sha256 58b6e6ca09bdcfa75d2d78f3280a18793291de816ca238929ab4377e79d85c5b
 """Net: self_x -> return_.
 
 Outputs:
@@ -30,10 +31,14 @@ class Net(nn.Module):
 
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(self_x="float32[def_, 3]")
     def __call__(self, self_x: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
-# body   sha256 55f7abaf0a45d4e99c484865a8848c5f833ccae23473d9db01c11ecf9b2a0558
+# record sha256 0ee4f7c26fdf1ef4a2515dad3f463332da5aaf7a782e61d1a35ff3cd46cb09c6
+# body   sha256 9352adb1ede613ef4bd0e55846fceca7eebfd2c6044f54e670a4d3059efab2e4
 """Net: ids -> scores.
 
 Outputs:
@@ -32,10 +33,14 @@ class Net(nn.Module):
 
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(ids="int64[batch, length]")
     def __call__(self, ids: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 07389fcb3775eacd75307846e12d6e993a39e84431a5af8701551282612060aa
-# body   sha256 875bd72247193c82d333da2935383879a3f4d7e1ee322d60a02812d953f1c2d3
+# record sha256 0b80f7bb2efc285bb50c2a9a95015d298bd235398fafae23a099279b8a12f1f5
+# body   sha256 45620fa05e0e358f070e3b482e7386c02639efabdaf71cc87d03eb4e74145a1c
 """Net: in_put -> out_put.
 
 Outputs:
@@ -36,10 +37,14 @@ class Net(nn.Module):
 
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(in_put="float32[2, 3]")
     def __call__(self, in_put: Tensor) -> Tensor:

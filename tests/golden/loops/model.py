@@ -1,6 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 155b86a533210b3f43654f3cec25623ec85dcc194b1eb57e2e70ba61c319775b
-# body   sha256 cbe9dd1d8ef50c2acf3e7cb797d3b977dae06b187e71667d17b4b9df67297a32
+# record sha256 fec7a932ecd9d4d9670fdd2b6d1623c1001e8e51e07f5fb0baceea6c89a83b6e
+# body   sha256 8ac99a2ab829334570cbd8e2eaf2ac92a2baf1b444461265cb9e2bb5c42c8d2f
 """Net: x, state, rounds, limit -> last, walk, scanned, listed.
 
 Outputs:
@@ -41,10 +42,14 @@ class Net(nn.Module):
 
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(
         x="float32[batch, time, 4]",

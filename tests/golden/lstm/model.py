@@ -1,6 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 7dedd1980823696f035290b0d4180d4e71191ddde6d5bd790df4667676f783d3
-# body   sha256 54fa1d5ffc45bcffa5569f3e55d5d1b5de8a496e9a1cab00fae510c9fb251721
+# record sha256 f97a07ac90e925892699665fcf0303c60dbb3d383c2ab08dd78b334daa933144
+# body   sha256 6383c895d2d2df7a856ee91eb43d7e156de4b0f80c43ff15502c2ebb68af241a
 """Net: x, h0, c0 -> sequence, hn, cn.
 
 Outputs:
@@ -39,10 +40,14 @@ class Net(nn.Module):
 
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(
         x="float32[batch, time, 3]",

@@ -1,6 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 2ba01b5f6dfe48f1245964340a100872ba8976a01f80880373b2da9ad73b2eac
-# body   sha256 05435dd317b18d6048beeba9f9ace81dde8002fe1fe1ce73c9b20f7a630a6cee
+# record sha256 235610d597049a10693b9a2a6d367c3fedd1c109fce0cf1c578be8727780dcca
+# body   sha256 e13b4c950aabecc189693bd6ca308192b940b11710d8493dae52005a2e1973a6
 """Net: x, threshold -> y.
 
 Outputs:
@@ -30,10 +31,14 @@ class Net(nn.Module):
 
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(x="float32[n, 2, 4]", threshold="float32[]")
     def __call__(self, x: Tensor, threshold: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 9, golden).
 # source sha256 66033e02eb7219eef2da58474042192298d302457ef607b44dd46cb71f81fca1
-# body   sha256 2b55883c76591ae2654bf86cdd6042083c79955aa492d877c0a0e6533ce4b7d1
+# record sha256 808de10e60df95aaf05a6f96cd1d20e9c273e7c8406efd116cff11cfa2096be2
+# body   sha256 490e0955d16237b595835d9c15836728598c8cdaa811394bda9d4e64ab604a26
 """Net: x -> y.
 
 Outputs:
@@ -25,10 +26,14 @@ WEIGHTS = Path(__file__).with_name("model.safetensors")
 class Net(nn.Module):
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(x="float32[2, 3, 4]")
     def __call__(self, x: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 81c95e1fcc6754d6d300ac7f5472aaa193f0366ee66f99be2bc45904f46edfdf
-# body   sha256 6f51ca14a21d66e3fbe6b2b2f30207e87ee4e86240dc93312bf50d89d5e221b2
+# record sha256 620e5fb907d88b5168c8336ca8d35f3c4d0da55f618d76350b1bfcf5ed547003
+# body   sha256 9e1d39e8f9809d10f42139ffcf799c6b156b6dc2a959bc2299fd7a388525e473
 """Net: x, unused, mask, gain -> top, places, hidden, scaled.
 
 Outputs:
@@ -41,10 +42,14 @@ class Net(nn.Module):
 
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(
         x="float32[n, 3]", unused="float32[m]", mask="bool[n]", gain="float32[3]"

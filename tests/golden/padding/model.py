@@ -1,6 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 ffcc5f60ebf67be421b02337ffad1d33765f49887ab35bee80dbc45d85f752c0
-# body   sha256 c6559ad4e8082f8bbf64a3ec94b7bac752192714b4876a0923c6ddf3c31eb1c2
+# record sha256 7e51f0ef6e6d4eaf75df4454d6a3168cad54f161b97b2ac91c9ee419de4bcf76
+# body   sha256 7beb9b953b5622da4d1c59058d207783ac4e3ad424a2819bc512ff4331860195
 """Net: image -> pooled.
 
 Outputs:
@@ -34,10 +35,14 @@ class Net(nn.Module):
 
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(image="float32[batch, 2, height, width]")
     def __call__(self, image: Tensor) -> Tensor:

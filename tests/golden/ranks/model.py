@@ -1,6 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 b75b82c092bb3b0e0b1303b713f8a065dc7a10c8bc7ee074d0671e5e6aa24337
-# body   sha256 d5faf884b9c457837010847738df056b531b95ea8bb53ef1e2665248e6efa930
+# record sha256 2377ba71725b3fbf210fe04a4ed333e7c69c35c68459e05f64b1e6fae52268c6
+# body   sha256 b527525b45f14ad34e3eab24a9213493445bd32084c287cb2eb6861b7e0251a1
 """Net: x -> y.
 
 Outputs:
@@ -29,10 +30,14 @@ class Net(nn.Module):
 
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(x="float32[n, 4]")
     def __call__(self, x: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 c1d5192e0a7656f523d4bbbed3b48116154d9632c7f851ee70868a2fecd5b0da
-# body   sha256 fa49bed98b4bc8eff0f62b48f38ebdafde16b9343b02a095603bc2ff95c22735
+# record sha256 c2dd01db1f50c819295ff2dc3583406dbade4d20a95a5504a8bb1b67e75973b2
+# body   sha256 f1030775e285871f9a0e42c118645ba31cf8eb8c659351941ef187efd86df9a1
 """Net: series, start -> forecast.
 
 Outputs:
@@ -30,10 +31,14 @@ class Net(nn.Module):
 
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(series="float32[batch, time, 2]", start="float32[batch, 3]")
     def __call__(self, series: Tensor, start: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 cdfeb9580d68e81f0b1c9bab4240d27804e6d93c634eb121ecd935c4d82e2579
-# body   sha256 ac26bc14be2e144325bb5440f4a348bb8f8106beefe9a73615bb56040b64e8f8
+# record sha256 0c9baa19aa2f65cbf8bcce06f64ecca33923f932ed6dc6bf86f29b4c67170970
+# body   sha256 f55d9b1b2a5f6a5645c26bdc4effbeabe704fcf9931f43d3134dab55d566f354
 """Net: image -> logits.
 
 Outputs:
@@ -31,10 +32,14 @@ class Net(nn.Module):
 
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(image="float32[batch, 3, 9, 10]")
     def __call__(self, image: Tensor) -> Tensor:

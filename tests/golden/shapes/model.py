@@ -1,6 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 708ac3ec3d91de0047ef0639ecfe4cf79869974be866d079863d92f7900e99fa
-# body   sha256 9d97c9bf1e552cd8117b41c439a83ddbd69d610c3578d92f2cf4a808e7786081
+# record sha256 44173224ba4f8336d363958c8f132bdcd2a2fbb741ab704cc6c0cbd42367b6cb
+# body   sha256 ac9db312a5174f857a6a53795bae51e2b759f284f7369fca6859c276dc2b81c6
 """Net: x -> scaled, target, half, exceeds.
 
 Outputs:
@@ -37,10 +38,14 @@ class NetOutput(NamedTuple):
 class Net(nn.Module):
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(x="float32[batch, time, 6]")
     def __call__(self, x: Tensor) -> NetOutput:

@@ -1,6 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 e4759e20807dfd3ab28e20ea170e75e7dc565b73b36730ce0c3f095c5780bee7
-# body   sha256 9b7409a315426edc12f0b00e193bfb7491cd1d7a2384fa45e7e64293a0c0e592
+# record sha256 22de8b0180ab4c38e518efbca8d1a1b41723e2eed1f9a48853837e2f99117545
+# body   sha256 181dc527a0962700d2b3bbb086f597230d84990dd3432226b4d113e71a17294f
 """Net: x -> y.
 
 Outputs:
@@ -31,10 +32,14 @@ class Net(nn.Module):
 
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(x="float32[batch, 6]")
     def __call__(self, x: Tensor) -> Tensor:

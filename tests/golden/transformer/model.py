@@ -1,6 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
-# body   sha256 a6b32d5b6a63054cddd72e3d6ee168323560e1891cbe2560f2978c8af7b68af7
+# record sha256 86abb5c1d55020ba8e635403041b5e8933a67ad4250574fc7fd0cd825997dd11
+# body   sha256 31b5189a581c9763af8f19ba086f5234a137940f593e1f25edcbc63558d2ad04
 """Net: x -> encoded.
 
 Outputs:
@@ -29,10 +30,14 @@ class Net(nn.Module):
 
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(x="float32[batch, length, 8]")
     def __call__(self, x: Tensor) -> Tensor:

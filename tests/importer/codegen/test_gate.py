@@ -28,10 +28,14 @@ class Net(nn.Module):
 
     @classmethod
     def load(
-        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+        cls,
+        weights: str | Path = WEIGHTS,
+        backend: burn.Backend | None = None,
+        *,
+        verify: bool = False,
     ) -> Self:
         """Return the model."""
-        return cls().load_weights(weights, backend)
+        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(x="float32[2 * batch, ?, 8]", y="list[float32[...]] | None")
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
@@ -52,7 +56,7 @@ AT = "        batch, size = x.shape\n"
 
 def test_what_the_compiler_means_to_write_passes() -> None:
     check_body(SOURCE.encode())
-    check((header("net.onnx (opset 17)", "0" * 64, SOURCE) + SOURCE).encode())
+    check((header("net.onnx (opset 17)", "0" * 64, "0" * 64, SOURCE) + SOURCE).encode())
 
 
 def test_a_member_of_a_list_is_nothing_else_in_its_function() -> None:
@@ -172,7 +176,9 @@ def test_the_frame_is_fixed(old: str, new: str) -> None:
 def test_the_header_is_fixed(lines: str) -> None:
     with pytest.raises(UnsafeSource, match="header"):
         check((lines + SOURCE).encode())
-    good = header("x", "0" * 64, SOURCE).replace("from x.", "from coding: utf-7.")
+    good = header("x", "0" * 64, "0" * 64, SOURCE).replace(
+        "from x.", "from coding: utf-7."
+    )
     with pytest.raises(UnsafeSource, match="header"):
         check((good + SOURCE).encode())
 

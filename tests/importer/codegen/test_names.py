@@ -106,7 +106,7 @@ def same_result(raw: RawModel) -> None:
     graph = build(raw)
     text = compile_graph(graph, Options(), "model.safetensors").text
     assert compile_graph(build(raw), Options(), "model.safetensors").text == text
-    check((header(raw.producer, "0" * 64, text) + text).encode("ascii"))
+    check((header(raw.producer, "0" * 64, "0" * 64, text) + text).encode("ascii"))
     result = run(graph)
     np.testing.assert_allclose(result.numpy(), expected(), rtol=1e-5, atol=1e-5)
 
@@ -151,8 +151,8 @@ def test_titles_change_no_code(title: str, doc: str, producer: str, node: str) -
     raw = raw_model(names, title, doc, producer)
     text = compile_graph(build(raw), Options("Net"), "n.safetensors").text
     assert shape(text) == shape(plain.text)
-    whole = header(f"{title} ({producer})", "0" * 64, text) + text
-    assert whole.count("\n") == text.count("\n") + 3
+    whole = header(f"{title} ({producer})", "0" * 64, "0" * 64, text) + text
+    assert whole.count("\n") == text.count("\n") + 4
     check(whole.encode("ascii"))
 
 
@@ -279,13 +279,15 @@ def test_the_record_s_name_is_text_in_the_source() -> None:
 @pytest.mark.parametrize("length", (3, 30, 60, 200))
 def test_the_first_line_keeps_the_versions_behind_a_long_file_name(length: int) -> None:
     details = "(opset 20, pytorch 2.13.0)"
-    line = header(f"{'n' * length} {details}", "0" * 64, "").splitlines()[0]
+    line = header(f"{'n' * length} {details}", "0" * 64, "0" * 64, "").splitlines()[0]
     assert len(line) <= 88
     assert line.endswith(f" {details}.")
-    assert header("n" * length, "0" * 64, "").splitlines()[0].isascii()
+    assert header("n" * length, "0" * 64, "0" * 64, "").splitlines()[0].isascii()
 
 
 def test_the_first_line_is_cut_where_the_versions_are_long() -> None:
-    line = header(f"net.onnx (opset 20, {'p' * 90})", "0" * 64, "").splitlines()[0]
+    line = header(
+        f"net.onnx (opset 20, {'p' * 90})", "0" * 64, "0" * 64, ""
+    ).splitlines()[0]
     assert len(line) == 88
     assert line.endswith("p....")

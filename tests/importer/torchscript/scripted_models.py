@@ -383,10 +383,7 @@ MODELS = (
 )
 REFUSED = {
     AppendIfLen: "a list that changes in a branch or loop",
-    Inplace: "a change in place within a loop",
-    ListSet: "a list that changes in a branch or loop",
     OptionalLocal: "a value that differs between the two sides of a branch",
     ReturnInLoop: "a loop that changes '_2'",
     StateIf: "an attribute that is set in a branch",
-    WhileInplace: "a change in place within a loop",
 }

@@ -218,11 +218,8 @@ return torch.add(y, 1)
             "a list that changes in a branch or loop",
         ),
         (
-            "outs = annotate(List[Tensor], [])\n"
-            "for i in range(torch.size(x, 0)):\n"
-            "  _0 = torch.append(outs, torch.select(x, 0, i))\n"
-            "return outs[0]",
-            10,
+            "outs = [None, x]\nn = torch.size(x, 0)\nreturn outs[torch.sub(n, 1)]",
+            9,
             "an item that is known only when the model runs",
         ),
         ("return [y for y in x]", 7, "an expression of kind ListComp"),

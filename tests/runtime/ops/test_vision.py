@@ -101,6 +101,14 @@ def test_gradients_have_gradients() -> None:
     )
 
 
+def test_no_channels_to_sum() -> None:
+    x, grad = np.zeros((2, 0, 4), np.float32), np.zeros((2, 0, 3), np.float32)
+    index, weight = np.zeros((2, 1, 3), np.int64), np.ones((2, 1, 3), np.float32)
+    assert ops.gather_sum(x, index, weight).shape == (2, 0, 3)
+    assert ops.scatter_sum(grad, index, weight, size=4).shape == (2, 0, 4)
+    np.testing.assert_array_equal(ops.gather_dot(grad, x, index).numpy(), 0)
+
+
 def test_nothing_to_do() -> None:
     none = np.zeros((0, 4), np.float32)
     assert ops.roi_align(X, none, NONE, output_size=(2, 3)).shape == (0, 3, 2, 3)

@@ -204,3 +204,30 @@ def test_random_numbers_are_drawn_anew() -> None:
     assert any((actual[0] != other).any() for other in actual[1:])
     assert not compiled.notes
     assert eager(x).shape == x.shape
+
+
+def test_freezing_records_plans_anew() -> None:
+    nn.init.seed(4)
+    model = nn.Linear(4, 3).to(Autodiff(Cpu()))
+    x = tensor(2, 4)
+
+    @burn.compile
+    def gradients(x: burn.Tensor) -> dict[str, burn.Tensor]:
+        return (model(x) ** 2.0).mean().backward().by_name(model)
+
+    @burn.compile
+    def unrelated(x: burn.Tensor) -> burn.Tensor:
+        return x * 2.0
+
+    assert gradients(x).keys() == {"weight", "bias"}
+    unrelated(x)
+    kept = unrelated.executables
+    model.freeze("weight")
+    for _ in range(2):
+        assert gradients(x).keys() == {"bias"}
+        unrelated(x)
+    model.unfreeze()
+    for _ in range(2):
+        assert gradients(x).keys() == {"weight", "bias"}
+    assert not gradients.notes
+    assert unrelated.executables == kept

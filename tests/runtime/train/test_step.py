@@ -8,6 +8,7 @@ import pytest
 
 import burn
 from burn import Autodiff, Cpu, Tensor, loss, nn, ops, optim, train
+from burn.record import open_record, write_record
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((6, 8, 5), np.float32)
@@ -57,6 +58,15 @@ def weights(step: train.Step[..., Any]) -> dict[str, Any]:
     return {name: value.numpy().copy() for name, value in state.items()}
 
 
+def whole_state(step: Any) -> dict[str, Any]:
+    parts = {"model": step.model, "optimizer": step.optimizer, "ema": step.ema}
+    return {
+        f"{name}.{key}": value.numpy().copy()
+        for name, part in parts.items()
+        for key, value in part.state_dict().items()
+    }
+
+
 @pytest.mark.parametrize("accumulate", [1, 3])
 def test_plans_train_as_eager_steps(accumulate: int) -> None:
     eager, planned = made(False, accumulate), made(True, accumulate)
@@ -66,8 +76,12 @@ def test_plans_train_as_eager_steps(accumulate: int) -> None:
         np.testing.assert_allclose(found.loss.numpy(), expected.loss.numpy(), 1e-4)
     assert float(planned.optimizer.count) == 12 // accumulate  # type: ignore[union-attr]
     assert not planned.notes
-    (plan,) = planned._train._plans.values()
-    assert plan.count == 1
+    used = (
+        [planned._train] if accumulate == 1 else [planned._accumulate, planned._apply]
+    )
+    assert [[p.count for p in plan._plans.values()] for plan in used] == [[1]] * len(
+        used
+    )
     for name, value in weights(eager).items():
         np.testing.assert_allclose(weights(planned)[name], value, 1e-3, 1e-4)
 
@@ -88,6 +102,37 @@ def test_accumulated_gradients_are_those_of_the_whole_batch() -> None:
         parts(burn.tensor(X[0, :4]), burn.tensor(Y[0, :4]))
         parts(burn.tensor(X[0, 4:]), burn.tensor(Y[0, 4:]))
     np.testing.assert_allclose(models[0].weight.numpy(), models[1].weight.numpy(), 1e-5)
+
+
+def test_only_the_last_accumulated_batch_changes_weights() -> None:
+    step, calls = made(compiled=False, accumulate=3), []
+    change = step.optimizer.step
+    step.optimizer.step = lambda grads: (calls.append(1), change(grads))  # type: ignore
+    for number in range(7):
+        step(*batch(number))
+    assert len(calls) == 2
+    assert step.position == 1
+
+
+def test_a_window_with_infinite_gradients_does_not_spoil_the_next() -> None:
+    model = nn.Linear(2, 1, bias=False).to(Autodiff(Cpu()))
+    model.load_state_dict({"weight": np.ones((1, 2), np.float32)})
+    opt = optim.SGD(model, lr=1.0, clip_value=1.0)
+    step = train.step(model, opt, accumulate=2)(lambda x: model(x).sum())
+    for value in (np.inf, 1.0, 0.5, 0.5):
+        step(burn.tensor(np.full((1, 2), value, np.float32)))
+    np.testing.assert_array_equal(model.weight.numpy(), [[-0.5, -0.5]])
+
+
+def test_parameters_frozen_between_batches_stay() -> None:
+    step = made(accumulate=2)
+    for number in range(5):
+        step(*batch(number))
+    step.model.freeze("first")
+    before = weights(step)
+    step(*batch(5))
+    np.testing.assert_array_equal(weights(step)["first.weight"], before["first.weight"])
+    assert np.abs(weights(step)["head.weight"] - before["head.weight"]).max() > 0
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -144,6 +189,33 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
         ValueError, match=r"expected the state of \['model', 'optimizer'"
     ):
         other.load(tmp_path / "a.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("key", "array"),
+    [
+        ("ema.head.bias", np.zeros(4, np.float32)),
+        ("optimizer.lr.0", np.zeros((), np.float32)),
+        ("model.norm.running_var", np.zeros((7, 1), np.float32)),
+        ("schedule.more", np.zeros(2, np.float32)),
+        ("accumulated.else", np.zeros(2, np.float32)),
+    ],
+)
+def test_a_checkpoint_that_does_not_fit_sets_nothing(
+    tmp_path: Path, key: str, array: Any
+) -> None:
+    step, path = made(accumulate=2), tmp_path / "a.safetensors"
+    for number in range(3):
+        step(*batch(number))
+    step.save(path)
+    wrong = {name: np.array(value) for name, value in open_record(path).items()}
+    write_record(path, (wrong | {key: array}).items(), {"position": "1"})
+    step(*batch(3))
+    before = whole_state(step)
+    with pytest.raises(ValueError, match="a.safetensors: "):
+        step.load(path)
+    for name, value in whole_state(step).items():
+        np.testing.assert_array_equal(value, before[name], err_msg=name)
 
 
 def test_frozen_parameters_are_seen_by_later_steps() -> None:

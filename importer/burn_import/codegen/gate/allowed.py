@@ -14,6 +14,7 @@ from burn_import.tracing.identifiers import RESERVED
 HEADER = re.compile(
     rb"# Imported by burn-import [^\r\n]*\n"
     rb"# source sha256 [0-9a-f]{64}\n"
+    rb"# record sha256 [0-9a-f]{64}\n"
     rb"# body   sha256 [0-9a-f]{64}\n"
 )
 COOKIE = re.compile(rb"coding[:=]")

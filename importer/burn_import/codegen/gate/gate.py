@@ -59,7 +59,7 @@ def check(source: bytes) -> None:
     """
     header = HEADER.match(source)
     if header is None or COOKIE.search(header[0]):
-        raise UnsafeSource(1, "expected the three lines of the header")
+        raise UnsafeSource(1, "expected the four lines of the header")
     _check_bytes(header[0])
     try:
         check_body(source[header.end() :])

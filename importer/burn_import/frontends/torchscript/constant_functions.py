@@ -83,6 +83,10 @@ def _get(entries: dict[Thing, Thing], key: Thing, default: Thing = None) -> Thin
 
 
 def _set(entries: Any, key: Thing, value: Thing) -> None:
+    if isinstance(entries, list) and not isinstance(key, int):
+        raise UnsupportedModel(
+            "an item of a list that is set where is known only when the model runs"
+        )
     entries[key] = value
 
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torchscript.calls import OperatorCalls
-from burn_import.frontends.torchscript.values import Held, Rows, Thing
+from burn_import.frontends.torchscript.values import Growing, Held, Rows, Thing
 from burn_ir import UnsupportedModel
 from burn_ir.graph_builder import Origin
 
 
 def has_rows(thing: Thing) -> bool:
     """Return whether a thing is a list of which the length is not known."""
-    return isinstance(thing, list) and any(isinstance(x, Rows) for x in thing)
+    return isinstance(thing, list) and any(isinstance(x, Rows | Growing) for x in thing)
 
 
 def called_on_rows(
@@ -27,6 +28,10 @@ def called_on_rows(
     Raises:
         UnsupportedModel: the length has to be known for that.
     """
+    if name in ("stack", "cat") and any(isinstance(x, Growing) for x in args[0]):
+        raise UnsupportedModel(
+            f"torch.{name} of a list within the loop that it grows in"
+        )
     if name not in _FUNCTIONS:
         raise UnsupportedModel(
             f"torch.{name} of a list whose length is known only when the model runs"
@@ -69,12 +74,64 @@ def _cat(
 
 
 def _length(operators: OperatorCalls, origin: Origin, items: list[Thing]) -> Thing:
-    total: Thing = sum(not isinstance(item, Rows) for item in items)
+    total: Thing = sum(not isinstance(item, Rows | Growing) for item in items)
     for item in items:
         if isinstance(item, Rows):
             count = operators.size(origin, item.joined, 0)
-            total = operators.call("add", [total, count], {}, origin)
+        elif isinstance(item, Growing):
+            count = operators.call("mul", [item.number, item.each], {}, origin)
+        else:
+            continue
+        total = operators.call("add", [total, count], {}, origin)
     return total
+
+
+def item_of(
+    operators: OperatorCalls, items: list[Thing], key: Thing, origin: Origin
+) -> Thing:
+    """Return an item of a list of which the length, or the item's place, is not known.
+
+    Raises:
+        UnsupportedModel: it can be any of several that differ in shape or dtype.
+    """
+    if isinstance(key, int):
+        known = _known_item(operators, items, key, origin)
+        if known is not None:
+            return known
+    if any(isinstance(item, Growing) for item in items):
+        raise UnsupportedModel("an item of a list within the loop that it grows in")
+    if not all(isinstance(item, Rows | Held | Value | int | float) for item in items):
+        raise UnsupportedModel("an item that is known only when the model runs")
+    stacked = _stack(operators, origin, [_as_part(operators, x, origin) for x in items])
+    item = operators.operator("select", [stacked, 0, key], {}, origin)
+    if any(not isinstance(x, Rows | Held) or getattr(x, "is_number", 0) for x in items):
+        return operators.as_number(item, origin)
+    if any(isinstance(x, Held) for x in items):
+        item.memory.constant = (
+            "a change in place of an item that is known only when the model runs"
+        )
+    return item
+
+
+def _as_part(operators: OperatorCalls, item: Thing, origin: Origin) -> Thing:
+    return item if isinstance(item, Rows) else operators.tensor(item, origin)
+
+
+def _known_item(
+    operators: OperatorCalls, items: list[Thing], key: int, origin: Origin
+) -> Thing:
+    """Return an item beside which no tensors stand whose number is not known."""
+    places = range(key + 1) if key >= 0 else range(-1, key - 1, -1)
+    for index in places:
+        part = items[index] if -len(items) <= index < len(items) else None
+        if part is None or isinstance(part, Rows):
+            return None
+        if isinstance(part, Growing):
+            if index != key or key >= 0 or part.last is None:
+                return None
+            part.is_read = True
+            return part.last
+    return items[key]
 
 
 def _append(

@@ -14,7 +14,7 @@ from burn_import.frontends.onnx.graphs import ROOT
 from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torchscript.archive import Archive
 from burn_import.frontends.torchscript.builtins import is_instance, scalar_of
-from burn_import.frontends.torchscript.dynamic_lists import has_rows
+from burn_import.frontends.torchscript.dynamic_lists import has_rows, item_of
 from burn_import.frontends.torchscript.modules import Modules
 from burn_import.frontends.torchscript.operators import Operators
 from burn_import.frontends.torchscript.records import is_record, record_of
@@ -186,7 +186,9 @@ class Expressions(Operators):
         key = self.evaluate(node.slice, frame)
         if owner is UNKNOWN or key is UNKNOWN:
             return UNKNOWN
-        is_known = not isinstance(key, Held | Value) and not has_rows(owner)
+        is_known = not isinstance(key, Held | Value)
+        if isinstance(owner, list) and (has_rows(owner) or isinstance(key, Value)):
+            return item_of(self, owner, key, frame.origin(name or "item"))
         if not isinstance(owner, list | tuple | dict | str) or not is_known:
             raise UnsupportedModel("an item that is known only when the model runs")
         try:

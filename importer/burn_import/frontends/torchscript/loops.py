@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 from burn.dtypes import DType
-from burn_import.frontends.torch_export.builder import BOOL, INT64, Value
+from burn_import.frontends.torch_export.builder import BOOL, FLOAT64, INT64, Value
 from burn_import.frontends.torch_export.complex_as_real import stored_type
+from burn_import.frontends.torchscript.carried import Carried, is_same
 from burn_import.frontends.torchscript.control import (
-    Container,
     are_numbers,
     as_thing,
     given,
-    is_plain,
-    refuse,
     side_of,
 )
 from burn_import.frontends.torchscript.expressions import Expressions, Frame
 from burn_import.frontends.torchscript.node_writer import Writer
-from burn_import.frontends.torchscript.scopes import left_by, local_names
-from burn_import.frontends.torchscript.values import (
-    Held,
-    Module,
-    Rows,
-    Thing,
-    rebuilt,
+from burn_import.frontends.torchscript.scopes import (
+    appended_names,
+    left_by,
+    local_names,
 )
+from burn_import.frontends.torchscript.values import Held, Memory, Rows, Thing
 from burn_ir import UnsupportedModel
 from burn_ir.containers import widen
 from burn_ir.types import Type
@@ -41,52 +38,6 @@ def repeated(
 ) -> None:
     """Write a loop of ``count`` rounds, or as long as the condition holds."""
     _Loop(machine, node, frame, count).write()
-
-
-def plain_parts(thing: Thing) -> list[Thing] | None:
-    """The tensors and numbers in lists and tuples; None if there is something else."""
-    if is_plain(thing):
-        return [thing]
-    if not isinstance(thing, list | tuple):
-        return None
-    parts = [plain_parts(item) for item in thing]
-    return None if None in parts else [x for part in parts for x in part or ()]
-
-
-def same_form(a: Thing, b: Thing) -> bool:
-    """Return whether lists and tuples are nested in the same way."""
-    if not isinstance(a, list | tuple) or not isinstance(b, list | tuple):
-        return is_plain(a) and is_plain(b)
-    same = type(a) is type(b) and len(a) == len(b)
-    return same and all(map(same_form, a, b))
-
-
-def filled(thing: Thing, parts: Iterator[Thing]) -> Thing:
-    """A thing with others in place of its tensors and numbers."""
-    if isinstance(thing, list | tuple):
-        return rebuilt(thing, (filled(item, parts) for item in thing))
-    return next(parts)
-
-
-def appended(container: Container, after: Container) -> tuple[list[Thing], Thing]:
-    """A list, and the one tensor or number that a round has put behind its items.
-
-    Raises:
-        UnsupportedModel: the round has done something else with it.
-    """
-    before = container.copy()
-    if not isinstance(container, list) or not isinstance(after, list):
-        raise refuse(container)
-    if len(after) != len(before) + 1 or after[:-1] != before or not is_plain(after[-1]):
-        raise refuse(container)
-    return container, after[-1]
-
-
-def _is_same(a: Thing, b: Thing) -> bool:
-    """Whether what is carried by no value is one thing before and after a round."""
-    if isinstance(a, Module) and isinstance(b, Module):
-        return a.instance is b.instance
-    return a is b or (type(a) is type(b) and isinstance(a, str) and a == b)
 
 
 class _Loop:
@@ -104,8 +55,6 @@ class _Loop:
         self.frame = frame
         self.count = count
         self.origin = frame.origin("loop")
-        #: Lists that get one more tensor in each round.
-        self.grown: list[list[Thing]] = []
         #: What each round gives is of these, after the condition.
         self.dtypes: list[DType] = []
         #: What is called by the number of the round.
@@ -115,22 +64,18 @@ class _Loop:
         skipped = {self.target, *local_names(node, frame)}
         stored = (name for name in left_by(node, frame) if name not in skipped)
         names = [name for name in stored if name in frame.names]
-        #: What is carried: tensors and numbers, each by the name that it is part of.
-        self.parts = {name: plain_parts(frame.names[name]) for name in names}
-        self.carried = [name for name in names for _ in self.parts[name] or ()]
-        self.rest = [name for name in names if self.parts[name] is None]
-        self.numbers = [are_numbers(x, 0) for x in self.flat(frame.names)]
+        self.carried = Carried(frame.names, names)
+        self.carried.expect_growth(appended_names(node.body))
+        self.rest = [name for name in names if self.carried.parts[name] is None]
+        #: The memory of what lists get in a round.
+        self.memories: list[Memory] = []
 
     def write(self) -> None:
         """Write the loop, and give the names what they are after it."""
         writer = self.machine.writer
-        first = [
-            given(writer, thing, self.origin, inside=False)
-            for thing in self.flat(self.frame.names)
-        ]
         condition = self.condition(self.frame, writer)
-        types = [Type(value.dtype, value.dims) for value in first]
-        body, inputs, outputs = self.settled(types)
+        body, inputs, outputs = self.settled()
+        first = self.first()
         begin = len(writer.nodes.nodes)
         builder = writer.builder(self.origin, first or [condition])
         trips = None if self.count is None else builder.ints(self.count)
@@ -138,7 +83,7 @@ class _Loop:
             trips = builder.op("Reshape", trips, builder.constant([]))
         values = builder.many(
             "Loop",
-            len(first) + len(self.grown),
+            len(outputs) - 1,
             trips,
             condition,
             *first,
@@ -149,32 +94,27 @@ class _Loop:
             writer.typed(replace(value, dtype=dtype))
             for value, dtype in zip(values, self.dtypes, strict=True)
         ]
-        self.fill(self.frame.names, results[: len(first)])
-        for items, rows in zip(self.grown, results[len(first) :], strict=True):
-            items.append(Rows(Held(rows)))
+        self.finish(results[: len(first)], results[len(first) :])
 
-    def flat(self, names: Mapping[str, Thing]) -> list[Thing]:
-        """Return the carried values as one list.
+    def first(self) -> list[Value]:
+        """What flows into the first round."""
+        things = self.carried.first()
+        self.numbers = [are_numbers(thing, 0) for thing in things]
+        writer = self.machine.writer
+        return [given(writer, thing, self.origin, inside=False) for thing in things]
 
-        Raises:
-            UnsupportedModel: a list or tuple has other parts than before the loop.
-        """
-        things: list[Thing] = []
-        for name, before in self.parts.items():
-            if before is None:
-                continue
-            parts = plain_parts(names[name])
-            if parts is None or not same_form(names[name], self.frame.names[name]):
-                raise UnsupportedModel(f"a loop that changes what is in {name!r}")
-            things += parts
-        return things
-
-    def fill(self, names: dict[str, Thing], values: Iterable[Value]) -> None:
-        """Give the names of what is carried these values."""
-        things = map(as_thing, values, self.numbers)
-        for name, parts in self.parts.items():
-            if parts is not None:
-                names[name] = filled(self.frame.names[name], things)
+    def finish(self, last: list[Value], rows: list[Value]) -> None:
+        """Put what the last round gave in its places."""
+        for cell in self.carried.cells:
+            self.machine.journal += [(held, held.current) for held in cell.holders]
+        self.carried.fill(self.frame.names, map(as_thing, last, self.numbers))
+        parts = zip(self.carried.growths, rows, self.memories, strict=True)
+        for growth, value, memory in parts:
+            joined = Held(replace(value, is_number=False), memory)
+            if growth.each > 1:
+                flat = self.machine.operator("flatten", [joined, 0, 1], {}, self.origin)
+                joined = flat
+            growth.items.append(Rows(joined, growth.holds_numbers))
 
     def condition(self, frame: Frame, writer: Writer) -> Value:
         """Return whether there is another round."""
@@ -187,10 +127,18 @@ class _Loop:
             raise UnsupportedModel("a loop whose condition is no bool")
         return given(writer, test, self.origin)
 
-    def settled(self, types: list[Type]) -> tuple[Writer, dict[str, Type], list[str]]:
+    def settled(self) -> tuple[Writer, dict[str, Type], list[str]]:
         """The body, typed so that what flows back fits what flowed in."""
+        types: list[Type] | None = None
         while True:
+            if types is None:
+                things = self.carried.first()
+                self.numbers = [are_numbers(thing, 0) for thing in things]
+                types = [_type_of(self.machine.writer, thing) for thing in things]
             writer, inputs, results = self.round(types)
+            if results is None:
+                types = None
+                continue
             wider = [
                 widen(type_, Type(value.dtype, value.dims))
                 for type_, value in zip(types, results[1:], strict=False)
@@ -202,8 +150,8 @@ class _Loop:
 
     def round(
         self, types: Sequence[Type]
-    ) -> tuple[Writer, dict[str, Type], list[Value]]:
-        """One round of the body: its inputs, and what it gives."""
+    ) -> tuple[Writer, dict[str, Type], list[Value] | None]:
+        """One round of the body: its inputs, and what it gives; None to try again."""
         machine, outer = self.machine, self.machine.writer
         machine.writer = outer.inner()
         try:
@@ -211,36 +159,63 @@ class _Loop:
             going = machine.writer.input("going", Type(BOOL, ()))
             inputs = {number.name: Type(INT64, ()), going.name: Type(BOOL, ())}
             names = dict(self.frame.names)
+            index = replace(number, is_number=True)
             if self.target:
-                names[self.target] = as_thing(number, True)
+                names[self.target] = index
             values = [
                 machine.writer.input(name, type_)
-                for name, type_ in zip(self.carried, types, strict=True)
+                for name, type_ in zip(self.carried.hints(), types, strict=True)
             ]
             inputs |= {
                 value.name: stored_type(type_.dtype, type_.shape)
                 for value, type_ in zip(values, types, strict=True)
             }
-            self.fill(names, values)
+            self.carried.enter(names, map(as_thing, values, self.numbers), index)
             frame = Frame(self.frame.function, self.frame.module, names)
-            return machine.writer, inputs, self.followed(frame)
+            return machine.writer, inputs, self.followed(frame, outer)
         finally:
             machine.writer = outer
+            self.carried.leave()
 
-    def followed(self, frame: Frame) -> list[Value]:
-        """Return the results of an iteration: the condition, then carried values."""
-        writer = self.machine.writer
-        side = side_of(self.machine, self.node.body, frame, writer)
+    def followed(self, frame: Frame, outer: Writer) -> list[Value] | None:
+        """Return the results of a round: the condition, what is carried, and appended.
+
+        None if the round does what was not expected.
+        """
+        side = side_of(self.machine, self.node.body, frame, self.machine.writer)
         if side is None:
             raise UnsupportedModel("a loop that raises an error")
-        if side.changed:
-            raise UnsupportedModel("a change in place within a loop")
         for name in self.rest:
-            if not _is_same(side.names[name], self.frame.names[name]):
+            if not is_same(side.names[name], self.frame.names[name]):
                 raise UnsupportedModel(f"a loop that changes {name!r}, no tensor")
-        grown = [appended(*pair) for pair in side.contents]
-        self.grown = [items for items, _ in grown]
+        if self.carried.learn(side, outer):
+            return None
+        carried, added = self.carried.after(side)
+        self.carried.check([*carried, *chain(*added)])
+        self.memories = [_memory(items[-1]) for items in added]
         frame.names.update(side.names)
+        writer = self.machine.writer
         condition = self.condition(frame, writer)
-        flowing = self.flat(side.names) + [item for _, item in grown]
+        flowing = carried + [self.together(items) for items in added]
         return [condition, *(given(writer, thing, self.origin) for thing in flowing)]
+
+    def together(self, items: list[Thing]) -> Thing:
+        """What a list gets in one round, as one tensor."""
+        if len(items) == 1:
+            return items[0]
+        tensors = [self.machine.tensor(item, self.origin) for item in items]
+        return self.machine.operator("stack", [tensors], {}, self.origin)
+
+
+def _type_of(writer: Writer, thing: Thing) -> Type:
+    """The type of a tensor or number."""
+    value = thing.value if isinstance(thing, Held) else thing
+    if not isinstance(value, Value):
+        return Type({bool: BOOL, int: INT64, float: FLOAT64}[type(value)], ())
+    typed = writer.typed(value)
+    return Type(typed.dtype, typed.dims)
+
+
+def _memory(item: Thing) -> Memory:
+    """The memory of an item, which that of all rounds shares."""
+    return item.memory if isinstance(item, Held) else Memory()

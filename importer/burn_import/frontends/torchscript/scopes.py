@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from burn_import.frontends.torchscript.expressions import Frame
 
@@ -29,6 +30,30 @@ def _read_outside(node: ast.AST, frame: Frame) -> set[str]:
         and isinstance(part.ctx, ast.Load)
         and id(part) not in inside
     }
+
+
+def appended_names(body: Sequence[ast.stmt]) -> list[str]:
+    """The names of lists that statements append to and do nothing else with in place.
+
+    Functions that get such a list may do more.
+    """
+    appended: dict[str, None] = {}
+    others: set[str] = set()
+    for statement in body:
+        for part in ast.walk(statement):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+                names = [x.id for x in part.args[:1] if isinstance(x, ast.Name)]
+                if part.func.attr == "append":
+                    appended.update(dict.fromkeys(names))
+                elif part.func.attr in _IN_PLACE:
+                    others.update(names)
+    return [name for name in appended if name not in others]
+
+
+#: Functions that change a list, ``append`` aside.
+_IN_PLACE = frozenset(
+    {*("pop", "insert", "extend", "_set_item", "reverse", "clear", "sort", "remove")}
+)
 
 
 def local_names(node: ast.For | ast.While, frame: Frame) -> set[str]:

@@ -23,6 +23,8 @@ class Memory:
     """The bytes that several tensors may be views of, by whoever sees them."""
 
     holders: list[Held] = field(default_factory=list)
+    #: Why it cannot be changed in place, "" if it can.
+    constant: str = ""
 
 
 @dataclass(eq=False)
@@ -63,7 +65,12 @@ class Held:
 
         Returns what was changed, with the value before. What else shares the memory is
         stale from now on.
+
+        Raises:
+            UnsupportedModel: what else changes with it is not known.
         """
+        if self.memory.constant:
+            raise UnsupportedModel(self.memory.constant)
         after, held = {self.current.name: value}, self
         while held.base is not None and held.undo is not None:
             value = held.undo(held.base.value, value)
@@ -85,6 +92,21 @@ class Rows:
     """In a list: as many tensors as ``joined`` has along its first axis."""
 
     joined: Held
+    is_number: bool = False
+
+
+@dataclass(eq=False)
+class Growing:
+    """In a list, while a loop is followed: what the rounds before this one appended.
+
+    These are ``each`` in every round; ``last`` is the last of all, None if that is not
+    carried, and ``is_read`` says whether it is asked for.
+    """
+
+    number: Value
+    each: int
+    last: Thing = None
+    is_read: bool = False
 
 
 class Record(tuple[Thing, ...]):

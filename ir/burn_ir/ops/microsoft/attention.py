@@ -268,16 +268,19 @@ class RotaryEmbedding(Op, onnx="RotaryEmbedding", domain=DOMAIN, versions=(1,)):
         if not is_integer(positions.dtype):
             raise InvalidOperand(f"expected integer positions, got {positions.name}")
         if x.shape is not None and cos.shape is not None:
-            size = heads_apart(x, self._heads(x.dims, cos.dims[-1]))[3]
-            check_rotation(size, cos, self.rotary_embedding_dim)
+            heads = self._heads(x.dims, cos.dims[-1])
+            if heads is not None:
+                size = heads_apart(x, heads)[3]
+                check_rotation(size, cos, self.rotary_embedding_dim)
         return x.forget()
 
-    def _heads(self, x: tuple[Dim, ...], pairs: Dim) -> int:
+    def _heads(self, x: tuple[Dim, ...], pairs: Dim) -> int | None:
+        """The number of heads, None if only a run tells it."""
         if self.num_heads or len(x) == 4:
             return self.num_heads
         features = x[-1]
         if not isinstance(features, int) or not isinstance(pairs, int):
-            raise InvalidOperand("expected num_heads or a fixed number of features")
+            return None
         return features // (2 * pairs)
 
     def lower(self, x: Value, positions: Value, cos: Value, sin: Value) -> Value:
@@ -287,8 +290,12 @@ class RotaryEmbedding(Op, onnx="RotaryEmbedding", domain=DOMAIN, versions=(1,)):
         if len(positions.shape) == 1:
             positions = (positions + ops.arange(length)).unsqueeze(0)
         if packed:
-            heads = self._heads(tuple(x.shape), cos.shape[-1])
-            x = ops.split_heads(x, heads)
+            pairs = extent_of(cos, 1)
+            heads = self._heads(tuple(x.shape), pairs)
+            if heads is None:
+                x = x.reshape(x.shape[0], length, -1, 2 * pairs).transpose(1, 2)
+            else:
+                x = ops.split_heads(x, heads)
         options = non_default(interleaved=(bool(self.interleaved), False))
         out = ops.rotary_embedding(x, cos, sin, positions, **options)
         out = out if self.scale == 1 else out * self.scale

@@ -2,6 +2,7 @@
 
 from burn.backend.cuda import (
     activations as activations,
+    batch_norms as batch_norms,
     convolution as convolution,
     depthwise as depthwise,
     elements as elements,

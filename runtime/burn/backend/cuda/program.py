@@ -8,6 +8,7 @@ import numpy as np
 
 from burn.backend.arrays import ArrayBackend
 from burn.backend.cuda.printing import PRIMITIVES, is_printed
+from burn.box import Box
 from burn.ops import fused
 from burn.ops.conv import conv
 from burn.ops.elements import elements
@@ -18,10 +19,11 @@ from burn.plan.device_passes import device_segment
 from burn.plan.executable import Plan
 from burn.plan.passes import run_passes
 from burn.plan.passes.constants import constants_first
-from burn.plan.passes.fusion.elements import Abilities
+from burn.plan.passes.dead import without_dead
+from burn.plan.passes.fusion.elements import Abilities, in_elements
 from burn.plan.passes.graph import Graph
 from burn.plan.passes.places import last_place
-from burn.plan.plan_ir import Step, slots_in
+from burn.plan.plan_ir import Read, Step, slots_in
 from burn.plan.replay import Values, arguments, bound_step, constant, fill_result
 from burn.primitive import Primitive
 
@@ -44,22 +46,31 @@ class Program:
     """
 
     def __init__(self, plan: Plan, device: ArrayBackend, is_fused: bool = True) -> None:
-        self.is_fused = is_fused and not plan.has_gradients
-        if not self.is_fused:
+        self.is_fused = is_fused
+        abilities = Abilities(is_printed, PRIMITIVES)
+        if not is_fused:
             root = run_passes(plan.root, plan.inputs, (constants_first,))
+        elif plan.has_gradients:
+            chains = partial(in_elements, abilities=abilities)
+            passes = (constants_first, chains, without_dead)
+            root = run_passes(plan.root, plan.inputs, passes)
         else:
-            root = device_segment(plan, Abilities(is_printed, PRIMITIVES))
+            root = device_segment(plan, abilities)
         graph = Graph(root, plan.inputs)
         self.device, self.notes = device, list[str]()
-        self._result, self._count = root.result, last_place(root) + 1
+        #: The boxes that are set, and the reads of those that are not constant.
+        self.writes, self.reads = tuple(root.writes), dict[Box, Read]()
+        self._result = (root.result, list(root.writes.values()))
+        self._count = last_place(root) + 1
         self._constant_calls: list[Callable[[Values], None]] = []
         self._steps: list[tuple[Step, tuple[int, ...]]] = []
         used = set(slots_in(root.ends))
         for step, drops in zip(root.steps, root.drops, strict=True):
             if graph.constant.issuperset(step.outputs):
                 self._constant_calls.append(bound_step(step, (), device))
+            elif isinstance(step, Read):
+                self.reads[step.box] = step
             else:
-                assert isinstance(step, Step)
                 used.update(slots_in(step.args))
                 drops = tuple(p for p in drops if p not in graph.constant)
                 self._steps.append((step, drops))
@@ -74,7 +85,10 @@ class Program:
         return {place: values[place] for place in self._constants}
 
     def run(self, inputs: list[Any], constants: dict[int, Any]) -> Any:
-        """The result of the plan."""
+        """The result of the plan, and a list of the tensors that boxes are set to.
+
+        ``constants`` are what was computed once, and the values of :attr:`reads`.
+        """
         values = self._values(inputs, constants)
         for call in self._calls:
             call(values)

@@ -15,7 +15,7 @@ from burn.backend.cpu.bind.finite import NotFiniteError, is_finite
 from burn.backend.cpu.bind.inputs import Input
 from burn.backend.cpu.bind.sequence import Sequence
 from burn.backend.cpu.onednn.binding.engine import forks
-from burn.box import Box, changes
+from burn.box import Box, Parameter, changes
 from burn.ops.support import Array
 from burn.plan.executable import PlanMemoryError
 from burn.plan.lifetimes import peak_bytes
@@ -24,6 +24,7 @@ from burn.plan.plan_ir import (
     Segment,
     Slot,
     UnforeseenError,
+    boxes_read,
     written,
 )
 from burn.plan.pytree import is_named
@@ -145,6 +146,8 @@ class Program:
     def _bound_now(self, inputs: list[Array]) -> _Node:
         volatile = {box for box, count in self._changed.items() if count >= CHANGES}
         volatile.update(written(self._root))
+        if self._gradients:  # they are trained, so that they change between runs
+            volatile.update(filter(_is_trained, boxes_read(self._root)))
         options = (self._generated, self._gradients)
         builder = Builder(
             Arena(peak_bytes(self._root, inputs, volatile)), volatile, *options
@@ -182,6 +185,10 @@ class Program:
         self._changed.update(stale)
         self._seen = seen
         return bool(stale)
+
+
+def _is_trained(box: Box) -> bool:
+    return isinstance(box, Parameter) and box.requires_grad
 
 
 def _result(result: Any, builder: Builder) -> Callable[[], Any]:

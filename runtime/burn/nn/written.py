@@ -1,0 +1,56 @@
+"""The digest of a record in the header of the generated source that it is for."""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+import re
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from burn.record import RecordError
+
+#: The line of the header, and how many lines the header has.
+_LINE = re.compile(r"# record sha256 (?P<sha256>[0-9a-f]{64})\s*")
+_LINES = 4
+
+
+def check_record(cls: type, path: str | Path) -> None:
+    """Return if the file at ``path`` is the record that ``cls`` was written with.
+
+    Raises:
+        RecordError: its SHA-256 is another; the source of ``cls`` has none.
+        OSError: it cannot be read.
+    """
+    expected = _recorded_sha256(cls)
+    if expected is None:
+        raise RecordError(
+            f"{path}: nothing to verify it with: expected a line '# record sha256' in "
+            f"the header of the source of {cls.__name__}; import the model again"
+        )
+    with open(path, "rb") as file:
+        actual = hashlib.file_digest(file, "sha256").hexdigest()
+    if actual != expected:
+        raise RecordError(
+            f"{path}: expected the record that {cls.__name__} was written with "
+            f"(SHA-256 {expected}), got {actual}: it is damaged, trained since, or of "
+            "another model"
+        )
+
+
+def _recorded_sha256(cls: type) -> str | None:
+    """The digest in the header of the module that defines ``cls``, or a base of it."""
+    for base in cls.__mro__:
+        functions = [f for f in vars(base).values() if isinstance(f, FunctionType)]
+        sha256 = _in_header(functions[0].__globals__) if functions else None
+        if sha256 is not None:
+            return sha256
+    return None
+
+
+def _in_header(namespace: dict[str, Any]) -> str | None:
+    # The loader's source where there is no file, as in a zip.
+    lines = linecache.getlines(str(namespace.get("__file__")), namespace)[:_LINES]
+    matches = filter(None, map(_LINE.fullmatch, lines))
+    return next((match["sha256"] for match in matches), None)

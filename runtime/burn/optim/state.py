@@ -1,0 +1,81 @@
+"""State of training in boxes: scalars, and what is loaded into them."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from burn.backend.base import Backend
+from burn.box import Box
+from burn.dtypes import DType, float64
+from burn.tensor import Tensor, from_numpy
+
+#: Boxes with the values that they are to hold.
+Values = dict[Box, Tensor]
+
+
+def innermost(tensor: Tensor) -> Tensor:
+    """``tensor`` on its device (or recorder), without tapes."""
+    while type(tensor.data) is Tensor:
+        tensor = tensor.data
+    return tensor
+
+
+def innermost_device(backend: Backend) -> Backend:
+    while backend.inner is not backend:
+        backend = backend.inner
+    return backend
+
+
+def device_of(box: Box) -> Backend:
+    """The device under the tapes of what ``box`` holds."""
+    return innermost_device(box.held().backend)
+
+
+def filled(
+    shape: tuple[int, ...], value: float, dtype: DType, backend: Backend
+) -> Tensor:
+    return from_numpy(np.full(shape, value, dtype), backend)
+
+
+def scalar(value: float, backend: Backend) -> Tensor:
+    return filled((), value, float64, backend)
+
+
+def scalar_box(value: float, backend: Backend) -> Box:
+    """A box with a float64 scalar."""
+    return Box(scalar(value, backend))
+
+
+def fitted(
+    boxes: Mapping[str, Box],
+    state: Mapping[str, Any],
+    owner: str,
+    optional: Collection[str] = (),
+) -> Values:
+    """The values of ``boxes`` from tensors or arrays by key; nothing is set yet.
+
+    Raises:
+        ValueError: a key is unknown, or missing and not ``optional``, or a shape or
+            dtype differs.
+    """
+    needed = boxes.keys() - set(optional)
+    wrong = sorted(state.keys() - boxes.keys()) + sorted(needed - state.keys())
+    if wrong:
+        raise ValueError(f"expected the state of {owner}; differing: {wrong}")
+    values = {}
+    for key, value in state.items():
+        box, array = boxes[key], np.array(value)  # a copy: boxes are updated in place
+        if array.shape != box.shape or array.dtype != box.dtype:
+            raise ValueError(
+                f"{key}: expected {box.dtype}{list(box.shape)}, "
+                f"got {array.dtype}{list(array.shape)}"
+            )
+        values[box] = from_numpy(array)
+    return values
+
+
+def assign(values: Values) -> None:
+    """Set the boxes to their values, which fit."""
+    for box, value in values.items():
+        box.set(value)

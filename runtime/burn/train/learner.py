@@ -1,0 +1,235 @@
+"""The loop of training: epochs, metrics, checkpoints and logs in a folder."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from burn.nn.module import Module
+from burn.plan.pytree import mapped
+from burn.record.atomic import atomic_write
+from burn.tensor import Tensor, from_numpy
+from burn.train.checkpoint import load_checkpoint, save_checkpoint
+from burn.train.metrics import Batch, Loss, Metric
+from burn.train.step import Step
+from burn.train.strategy import KeepLast, Mode, Patience, Strategy
+
+_CHECKPOINT = re.compile(r"checkpoint-([0-9]{1,9})\.safetensors")
+
+
+@dataclass
+class Result:
+    """What a run gave: the model for inference, and the values of each epoch."""
+
+    model: Module
+    history: list[dict[str, float]] = field(default_factory=list)
+
+
+class Learner:
+    """Trains with a :class:`~burn.train.Step`: ``Learner(folder, step).fit(batches)``.
+
+    The folder gets ``checkpoint/checkpoint-<epoch>.safetensors``, the values of batches
+    in ``train/epoch-<n>/<metric>.log`` and ``valid/...``, and those of epochs in
+    ``epochs.jsonl``. Ctrl-C ends training after the batch: the newest checkpoint is
+    then that of the last whole epoch, which ``resume`` goes on from.
+
+    Args:
+        folder: where artifacts go; it is created.
+        step: the step, with model, optimiser and schedule.
+        metrics: see :mod:`burn.train.metrics`; names differ.
+        checkpoints: which to keep besides the newest.
+        stop: ends training early.
+        progress: whether to print a line for each epoch.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        step: Step[..., Any],
+        *,
+        metrics: Sequence[Metric] | None = None,
+        checkpoints: Strategy | None = None,
+        stop: Patience | None = None,
+        progress: bool = True,
+    ) -> None:
+        self.folder, self.step = Path(folder), step
+        self.metrics = [Loss()] if metrics is None else list(metrics)
+        names = [metric.name for metric in self.metrics]
+        if len(set(names)) != len(names):
+            raise ValueError(f"expected metrics of different names, got {names}")
+        self.checkpoints = checkpoints or KeepLast(1)
+        self.stop, self.progress = stop, progress
+        self.history: list[dict[str, float]] = []
+        self._interrupted = False
+
+    def fit(
+        self,
+        train: Iterable[Any],
+        valid: Iterable[Any] | None = None,
+        *,
+        epochs: int,
+        resume: bool = False,
+    ) -> Result:
+        """Train up to epoch ``epochs``, and evaluate ``valid`` after each.
+
+        Batches are tuples of arguments of the step, dicts of them, or one argument;
+        arrays become tensors. ``train`` is iterated once an epoch. If it has
+        ``state_dict`` and ``load_state_dict``, checkpoints keep its position.
+
+        Raises:
+            ValueError: the folder has checkpoints and ``resume`` is False, or no batch
+                came.
+            KeyboardInterrupt: Ctrl-C was pressed.
+        """
+        self._begin(train, resume)
+        with self._interruptible():
+            while len(self.history) < epochs and not self._is_over():
+                values = self._epoch("train", train)
+                if valid is not None and not self._interrupted:
+                    values |= self._epoch("valid", valid)
+                if self._interrupted:
+                    raise KeyboardInterrupt
+                self.history.append(values)
+                self._save(train)
+        return Result(self.step.model.valid(), list(self.history))
+
+    def _begin(self, train: Any, resume: bool) -> None:
+        (self.folder / "checkpoint").mkdir(parents=True, exist_ok=True)
+        stored = self.stored()
+        self.history, self._interrupted = [], False
+        if not stored:
+            return
+        if not resume:
+            raise ValueError(
+                f"{self.folder} has checkpoints of a run: pass resume=True to go on "
+                "from the newest, or take another folder"
+            )
+        _, metadata = load_checkpoint(self.step, stored[max(stored)])
+        state = json.loads(metadata["learner"])
+        self.history = state["history"]
+        if state["loader"] is not None:
+            train.load_state_dict(state["loader"])
+
+    def stored(self) -> dict[int, Path]:
+        """The checkpoints in the folder, by epoch."""
+        paths = (self.folder / "checkpoint").glob("checkpoint-*.safetensors")
+        matches = ((_CHECKPOINT.fullmatch(path.name), path) for path in paths)
+        return {int(match[1]): path for match, path in matches if match}
+
+    def _is_over(self) -> bool:
+        history = self.history
+        return self.stop is not None and self.stop.is_over(history, self._modes())
+
+    def _modes(self) -> dict[str, Mode]:
+        return {
+            f"{split}/{metric.name}": "max" if metric.higher_is_better else "min"
+            for split in ("train", "valid")
+            for metric in self.metrics
+            if metric.higher_is_better is not None
+        }
+
+    def _epoch(self, split: str, batches: Iterable[Any]) -> dict[str, float]:
+        """The values of all batches, by key."""
+        call = self.step if split == "train" else self.step.evaluate
+        for metric in self.metrics:
+            metric.reset()
+        logs: dict[str, list[str]] = {metric.name: [] for metric in self.metrics}
+        count = 0
+        for count, batch in enumerate(batches, 1):  # noqa: B007
+            args, kwargs = _arguments(batch)
+            output = call(*args, **kwargs)
+            context = Batch(_size((args, kwargs)), self._lr())
+            for metric in self.metrics:
+                logs[metric.name].append(f"{metric.update(output, context)}\n")
+            if self._interrupted:
+                break
+        if not count:
+            raise ValueError(f"expected at least one batch to {split}, got none")
+        folder = self.folder / split / f"epoch-{len(self.history) + 1}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, lines in logs.items():
+            (folder / f"{name}.log").write_text("".join(lines), "utf-8")
+        return {f"{split}/{metric.name}": metric.compute() for metric in self.metrics}
+
+    def _lr(self) -> float:
+        return float(self.step.optimizer.groups[0].lr)
+
+    def _save(self, train: Any) -> None:
+        """Write the checkpoint of the epoch, then remove those that are not kept."""
+        epoch = len(self.history)
+        kept = self.checkpoints.kept(self.history, self._modes()) | {epoch}
+        loader = train.state_dict() if hasattr(train, "state_dict") else None
+        state = json.dumps({"history": self.history, "loader": loader})
+        path = self.folder / "checkpoint" / f"checkpoint-{epoch}.safetensors"
+        save_checkpoint(self.step, path, metadata={"learner": state})
+        for number, old in self.stored().items():
+            if number not in kept:
+                old.unlink()
+        lines = (
+            json.dumps({"epoch": i, **values}) + "\n"
+            for i, values in enumerate(self.history, 1)
+        )
+        atomic_write(self.folder / "epochs.jsonl", "".join(lines).encode())
+        if self.progress:
+            print(_line(epoch, self.history[-1]), flush=True)
+
+    def interrupt(self) -> None:
+        """End training after the current batch; ``fit`` raises KeyboardInterrupt."""
+        self._interrupted = True
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Let the first Ctrl-C end the batch, so that no state is torn."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def handle(number: int, frame: Any) -> None:
+            if self._interrupted:
+                raise KeyboardInterrupt
+            self._interrupted = True
+
+        before = signal.signal(signal.SIGINT, handle)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def _line(epoch: int, values: Mapping[str, float]) -> str:
+    parts = "  ".join(f"{key} {value:.4g}" for key, value in values.items())
+    return f"epoch {epoch}  {parts}"
+
+
+def _arguments(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of the step, with tensors for arrays."""
+
+    def tensor(leaf: Any) -> Any:
+        return from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf
+
+    batch = mapped(tensor, batch)
+    if isinstance(batch, dict):
+        return (), batch
+    return (tuple(batch) if isinstance(batch, list | tuple) else (batch,)), {}
+
+
+def _size(arguments: Any) -> int:
+    """The length of the first tensor that has axes; 1 if there is none."""
+    sizes: list[int] = []
+
+    def observe(leaf: Any) -> Any:
+        if isinstance(leaf, Tensor) and leaf.ndim:
+            sizes.append(leaf.shape[0])
+        return leaf
+
+    mapped(observe, arguments)
+    return sizes[0] if sizes else 1

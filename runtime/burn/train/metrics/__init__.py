@@ -1,0 +1,17 @@
+"""Metrics of batches and epochs: ``update`` for each batch, ``compute`` in the end."""
+
+from burn.train.metrics.classification import (
+    Accuracy as Accuracy,
+    FBeta as FBeta,
+    Precision as Precision,
+    Recall as Recall,
+    TopK as TopK,
+)
+from burn.train.metrics.metric import (
+    Array as Array,
+    Batch as Batch,
+    LearningRate as LearningRate,
+    Loss as Loss,
+    Metric as Metric,
+    Perplexity as Perplexity,
+)

@@ -1,0 +1,148 @@
+"""Metrics of classes, from ``logits`` [N, C, ...] and ``targets`` [N, ...]."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from burn.train.metrics.metric import Array, Batch, Mean, Metric
+
+Average = Literal["micro", "macro"]
+
+
+def _classes(output: Any) -> tuple[Array, Array]:
+    """Logits [N, C] and targets [N], further axes among the samples.
+
+    Raises:
+        TypeError: the output has not both.
+    """
+    logits = getattr(output, "logits", None)
+    targets = getattr(output, "targets", None)
+    if logits is None or targets is None:
+        raise TypeError(
+            "expected a step that returns logits and targets, as train.Classified, "
+            f"got {type(output).__name__}"
+        )
+    scores = np.moveaxis(logits.numpy(), 1, -1)
+    return scores.reshape(-1, scores.shape[-1]), targets.numpy().reshape(-1)
+
+
+class TopK(Mean):
+    """The share of samples whose class is among the ``k`` with the highest scores.
+
+    Targets equal to ``ignore_index`` do not count. Of equal scores the lower class
+    comes first.
+    """
+
+    higher_is_better: ClassVar[bool | None] = True
+
+    def __init__(
+        self, k: int, name: str | None = None, *, ignore_index: int | None = None
+    ) -> None:
+        if k < 1:
+            raise ValueError(f"expected k >= 1, got {k}")
+        super().__init__(name or f"top_{k}")
+        self.k, self.ignore_index = k, ignore_index
+
+    def update(self, output: Any, batch: Batch) -> float:
+        scores, targets = _classes(output)
+        if self.ignore_index is not None:
+            scores = scores[targets != self.ignore_index]
+            targets = targets[targets != self.ignore_index]
+        if self.k == 1:
+            hits = scores.argmax(-1) == targets
+        else:
+            order = np.argsort(-scores, axis=-1, kind="stable")[:, : self.k]
+            hits = (order == targets[:, None]).any(-1)
+        return self.add(float(hits.sum()), len(targets))
+
+
+class Accuracy(TopK):
+    """The share of samples whose class has the highest score."""
+
+    def __init__(
+        self, name: str = "accuracy", *, ignore_index: int | None = None
+    ) -> None:
+        super().__init__(1, name, ignore_index=ignore_index)
+
+
+class FBeta(Metric):
+    """The weighted harmonic mean of precision and recall; 0 where both are.
+
+    ``macro`` is the mean over the classes that occur among targets or predictions,
+    ``micro`` counts all samples together.
+    """
+
+    higher_is_better: ClassVar[bool | None] = True
+
+    def __init__(
+        self,
+        classes: int,
+        beta: float = 1.0,
+        average: Average = "macro",
+        name: str | None = None,
+    ) -> None:
+        if average not in ("micro", "macro"):
+            raise ValueError(f"expected 'micro' or 'macro', got {average!r}")
+        self.classes, self.beta, self.average = classes, beta, average
+        super().__init__(name or f"f{beta:g}")
+
+    def initial(self) -> dict[str, Array]:
+        return {"confusion": np.zeros((self.classes, self.classes), np.int64)}
+
+    def update(self, output: Any, batch: Batch) -> float:
+        scores, targets = _classes(output)
+        counts = np.zeros_like(self.state["confusion"])
+        np.add.at(counts, (targets, scores.argmax(-1)), 1)
+        self.state["confusion"] = self.state["confusion"] + counts
+        return self._of(counts)
+
+    def compute(self) -> float:
+        return self._of(self.state["confusion"])
+
+    def _of(self, confusion: Array) -> float:
+        true, targets = np.diag(confusion), confusion.sum(1)
+        predicted = confusion.sum(0)
+        used = (targets + predicted) > 0
+        if self.average == "micro":
+            true, targets, predicted = (
+                each.sum(keepdims=True) for each in (true, targets, predicted)
+            )
+            used = targets > 0
+        if not used.any():
+            return float("nan")
+        return float(self.scores(true, targets, predicted)[used].mean())
+
+    def scores(self, true: Array, targets: Array, predicted: Array) -> Array:
+        """The score of each class, from how many samples are right, of it, said so."""
+        square = self.beta**2
+        return _share((1.0 + square) * true, square * targets + predicted)
+
+
+class Precision(FBeta):
+    """The share of samples said to be of a class that are; 0 where there is none."""
+
+    def __init__(
+        self, classes: int, average: Average = "macro", name: str = "precision"
+    ) -> None:
+        super().__init__(classes, average=average, name=name)
+
+    def scores(self, true: Array, targets: Array, predicted: Array) -> Array:
+        return _share(true, predicted)
+
+
+class Recall(FBeta):
+    """The share of samples of a class that are said to be; 0 where there is none."""
+
+    def __init__(
+        self, classes: int, average: Average = "macro", name: str = "recall"
+    ) -> None:
+        super().__init__(classes, average=average, name=name)
+
+    def scores(self, true: Array, targets: Array, predicted: Array) -> Array:
+        return _share(true, targets)
+
+
+def _share(a: Array, b: Array) -> Array:
+    return np.divide(a, b, out=np.zeros(len(a)), where=b > 0)

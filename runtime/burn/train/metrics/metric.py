@@ -1,0 +1,121 @@
+"""What a metric is, and those of the loss and the optimiser."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burn.train.outputs import loss_of
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What metrics are told of a batch besides the output of the step.
+
+    ``size`` is the number of samples, ``lr`` the learning rate of the first group.
+    """
+
+    size: int
+    lr: float
+
+
+class Metric(ABC):
+    """A number for each epoch, of what it has seen in the batches.
+
+    A subclass gives its ``initial`` state, arrays by name, and changes ``state`` in
+    ``update``; checkpoints keep it. ``higher_is_better`` is None if neither is.
+    """
+
+    #: The name in logs: ``accuracy`` becomes ``train/accuracy`` and ``valid/accuracy``.
+    name: str
+    higher_is_better: ClassVar[bool | None] = None
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        self.state: dict[str, Array] = self.initial()
+
+    @abstractmethod
+    def initial(self) -> dict[str, Array]:
+        """The state before the first batch."""
+
+    @abstractmethod
+    def update(self, output: Any, batch: Batch) -> float | None:
+        """Add a batch; the value of it alone, where it has one."""
+
+    @abstractmethod
+    def compute(self) -> float:
+        """The value of all batches; NaN if there was none."""
+
+
+class Mean(Metric):
+    """A mean over samples, or whatever ``update`` counts."""
+
+    def initial(self) -> dict[str, Array]:
+        return {"sum": np.zeros(()), "count": np.zeros(())}
+
+    def add(self, total: float, count: float) -> float:
+        """Add ``count`` samples with the sum ``total``; their mean."""
+        self.state["sum"] = self.state["sum"] + total
+        self.state["count"] = self.state["count"] + count
+        return ratio(total, count)
+
+    def compute(self) -> float:
+        return ratio(float(self.state["sum"]), float(self.state["count"]))
+
+
+class Loss(Mean):
+    """The mean loss, each batch by its number of samples."""
+
+    higher_is_better: ClassVar[bool | None] = False
+
+    def __init__(self, name: str = "loss") -> None:
+        super().__init__(name)
+
+    def update(self, output: Any, batch: Batch) -> float:
+        return self.add(loss_of(output).item() * batch.size, batch.size)
+
+
+class Perplexity(Loss):
+    """The exponential of the mean loss, for cross entropies in nats."""
+
+    def __init__(self, name: str = "perplexity") -> None:
+        super().__init__(name)
+
+    def update(self, output: Any, batch: Batch) -> float:
+        return math.exp(super().update(output, batch))
+
+    def compute(self) -> float:
+        return math.exp(super().compute())
+
+
+class LearningRate(Metric):
+    """The learning rate of the first group after the last batch."""
+
+    def __init__(self, name: str = "lr") -> None:
+        super().__init__(name)
+
+    def initial(self) -> dict[str, Array]:
+        return {"lr": np.full((), np.nan)}
+
+    def update(self, output: Any, batch: Batch) -> float:
+        self.state["lr"] = np.array(batch.lr)
+        return batch.lr
+
+    def compute(self) -> float:
+        return float(self.state["lr"])
+
+
+def ratio(a: float, b: float) -> float:
+    """``a / b``, NaN if there is nothing to divide by."""
+    return a / b if b else math.nan

@@ -1,0 +1,119 @@
+"""Which checkpoints are kept, and when training ends early."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol
+
+#: The values of an epoch by key, as ``valid/accuracy``.
+Values = Mapping[str, float]
+Mode = Literal["min", "max"]
+
+
+class Strategy(Protocol):
+    """Chooses checkpoints to keep; the newest one is kept in any case."""
+
+    def kept(self, history: Sequence[Values], modes: Mapping[str, Mode]) -> set[int]:
+        """The epochs, from 1, whose checkpoints stay.
+
+        ``history`` has the values of each epoch, ``modes`` which are better.
+        """
+
+
+class KeepLast:
+    """Keeps the checkpoints of the last ``count`` epochs."""
+
+    def __init__(self, count: int = 1) -> None:
+        if count < 1:
+            raise ValueError(f"expected count >= 1, got {count}")
+        self.count = count
+
+    def kept(self, history: Sequence[Values], modes: Mapping[str, Mode]) -> set[int]:
+        last = len(history)
+        return set(range(max(1, last - self.count + 1), last + 1))
+
+
+class KeepBest:
+    """Keeps the checkpoint of the first epoch with the best value of ``key``."""
+
+    def __init__(self, key: str, mode: Mode | None = None) -> None:
+        self.key, self.mode = key, mode
+
+    def kept(self, history: Sequence[Values], modes: Mapping[str, Mode]) -> set[int]:
+        epoch = best_epoch(history, self.key, self.mode or mode_of(self.key, modes))
+        return set() if epoch is None else {epoch}
+
+
+class KeepAny:
+    """Keeps what any of several strategies keeps."""
+
+    def __init__(self, *strategies: Strategy) -> None:
+        self.strategies = strategies
+
+    def kept(self, history: Sequence[Values], modes: Mapping[str, Mode]) -> set[int]:
+        epochs: set[int] = set()
+        for strategy in self.strategies:
+            epochs |= strategy.kept(history, modes)
+        return epochs
+
+
+class Patience:
+    """Ends training after ``epochs`` in a row without a better value of ``key``.
+
+    Better is by more than ``min_delta``; NaN is never better.
+    """
+
+    def __init__(
+        self,
+        epochs: int,
+        key: str = "valid/loss",
+        *,
+        min_delta: float = 0.0,
+        mode: Mode | None = None,
+    ) -> None:
+        if epochs < 1:
+            raise ValueError(f"expected epochs >= 1, got {epochs}")
+        self.epochs, self.key, self.min_delta = epochs, key, min_delta
+        self.mode = mode
+
+    def is_over(self, history: Sequence[Values], modes: Mapping[str, Mode]) -> bool:
+        """Whether training ends after the epochs of ``history``."""
+        sign = 1.0 if (self.mode or mode_of(self.key, modes)) == "max" else -1.0
+        best, waited = -math.inf, 0
+        for values in history:
+            value = sign * value_of(values, self.key)
+            if value > best + self.min_delta:
+                best, waited = value, 0
+            else:
+                waited += 1
+        return waited >= self.epochs
+
+
+def best_epoch(history: Sequence[Values], key: str, mode: Mode) -> int | None:
+    """The first epoch, from 1, with the best value; None if there are only NaN."""
+    sign = 1.0 if mode == "max" else -1.0
+    scores = [sign * value_of(values, key) for values in history]
+    usable = [score for score in scores if not math.isnan(score)]
+    return scores.index(max(usable)) + 1 if usable else None
+
+
+def value_of(values: Values, key: str) -> float:
+    """The value of ``key``; a ``ValueError`` lists the keys if it is not there."""
+    if key not in values:
+        raise ValueError(f"expected one of {', '.join(sorted(values))}, got {key!r}")
+    return values[key]
+
+
+def mode_of(key: str, modes: Mapping[str, Mode]) -> Mode:
+    """Whether more or less of ``key`` is better.
+
+    Raises:
+        ValueError: no metric says so.
+    """
+    if key not in modes:
+        raise ValueError(
+            f"expected one of {', '.join(sorted(modes))}, or mode='min' or 'max', "
+            f"got {key!r}"
+        )
+    return modes[key]

@@ -1,0 +1,77 @@
+"""Metrics against values by hand, in batches of different sizes."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn.train import Classified, Regressed
+from burn.train.metrics import (
+    Accuracy,
+    Batch,
+    FBeta,
+    LearningRate,
+    Loss,
+    Perplexity,
+    Precision,
+    Recall,
+    TopK,
+)
+
+LOGITS = np.array([[3, 1, 0], [0, 2, 1], [1, 0, 2], [2, 1, 0], [0, 1, 2]], np.float32)
+TARGETS = np.array([0, 1, 1, 2, 2])
+
+
+def run(metric: Any, losses: tuple[float, float] = (1.0, 2.0)) -> float:
+    metric.update(output(slice(0, 3), losses[0]), Batch(3, 0.1))
+    metric.update(output(slice(3, 5), losses[1]), Batch(2, 0.2))
+    return float(metric.compute())
+
+
+def output(rows: slice, loss: float) -> Classified:
+    logits, targets = burn.tensor(LOGITS[rows]), burn.tensor(TARGETS[rows])
+    return Classified(burn.tensor(loss), logits, targets)
+
+
+# Classes said: 0, 1, 2, 0, 2.
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        (Accuracy(), 3 / 5),
+        (Accuracy(ignore_index=1), 2 / 3),
+        (TopK(2), 3 / 5),
+        (TopK(3), 1.0),
+        (Loss(), 1.4),
+        (Perplexity(), math.exp(1.4)),
+        (LearningRate(), 0.2),
+        (Precision(3), (1 / 2 + 1 + 1 / 2) / 3),
+        (Recall(3), (1 + 1 / 2 + 1 / 2) / 3),
+        (FBeta(3), (2 / 3 + 2 / 3 + 1 / 2) / 3),
+        (FBeta(3, 2.0), (5 / 6 + 5 / 9 + 1 / 2) / 3),
+        (FBeta(4), (2 / 3 + 2 / 3 + 1 / 2) / 3),
+        (FBeta(3, average="micro"), 3 / 5),
+    ],
+)
+def test_values(metric: Any, expected: float) -> None:
+    assert run(metric) == pytest.approx(expected, rel=1e-6)
+    metric.reset()
+    assert math.isnan(metric.compute())
+    assert run(metric) == pytest.approx(expected, rel=1e-6)
+
+
+def test_scores_have_their_classes_on_the_second_axis() -> None:
+    logits = burn.tensor(np.moveaxis(LOGITS[None, :, :], 2, 1))
+    both = Classified(burn.tensor(1.0), logits, burn.tensor(TARGETS[None]))
+    assert Accuracy().update(both, Batch(1, 0.1)) == 3 / 5
+
+
+def test_wrong_use_is_refused() -> None:
+    regressed = Regressed(*(burn.tensor([1.0]) for _ in range(3)))
+    with pytest.raises(TypeError, match="logits and targets, .* got Regressed"):
+        Accuracy().update(regressed, Batch(1, 0.1))
+    with pytest.raises(ValueError, match="expected k >= 1, got 0"):
+        TopK(0)
+    with pytest.raises(ValueError, match="expected 'micro' or 'macro', got 'most'"):
+        FBeta(3, average="most")  # type: ignore[arg-type]
