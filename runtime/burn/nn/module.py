@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar, TypeVarTuple, cast, overload
@@ -18,6 +19,8 @@ from burn.tensor import Tensor
 
 M = TypeVar("M", bound="Module")
 Ts = TypeVarTuple("Ts")
+#: A name in keys for the members of a list, with the number of the first.
+_NUMBERED = re.compile(r"(\w+)\{(\d+)\}")
 
 
 class Module:
@@ -32,7 +35,8 @@ class Module:
     names_in_burn: ClassVar[Mapping[str, str]] = {}
     turned_in_burn: ClassVar[tuple[str, ...]] = ()
     #: The names in keys of fields that have another name in Python: PyTorch has modules
-    #: called ``boxes`` or ``0``, which are no attributes here.
+    #: called ``boxes`` or ``0``, which are no attributes here. The members of a list
+    #: with the name ``layer{1}`` are ``layer1``, ``layer2``, ... in keys.
     record_names: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self) -> None:
@@ -45,7 +49,14 @@ class Module:
         """
         for name, value in vars(self).items():
             if isinstance(value, Box | Module):
-                yield self.record_names.get(name, name), value
+                name = self.record_names.get(name, name)
+                numbered = _NUMBERED.fullmatch(name)
+                if numbered is None:
+                    yield name, value
+                    continue
+                assert isinstance(value, Module)
+                for index, member in value.children():
+                    yield f"{numbered[1]}{int(numbered[2]) + int(index)}", member
 
     def boxes(self) -> Iterator[tuple[str, Box]]:
         """Every (path, box) of the state; a tied box appears at each of its paths."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import groupby
 
+from burn_import.codegen.containers.progressions import progression
 from burn_import.provenance.path_segments import Path
 from burn_import.structure.numeric_segments import is_sparse
 from burn_import.tracing.identifiers import Namespace, camel, singular
@@ -118,12 +119,21 @@ class Containers:
         if path in self.chains:
             return f"nn.Sequential({', '.join(texts)})"
         if len(set(texts)) > 1 and _one_class(texts):
+            each = progression(texts) if count >= MANY else ""
+            if each:
+                return f"nn.ModuleList({each} for i in range({count}))"
             return f"nn.ModuleList([{', '.join(_runs(texts))}])"
         if len(set(texts)) > 1 or (count == 1 and "ModuleTuple" in texts[0]):
             return f"nn.ModuleTuple({', '.join(texts)})"
         if count > 1:
             return f"nn.ModuleList({texts[0]} for _ in range({count}))"
         return f"nn.ModuleList([{texts[0]}])"
+
+    def is_comprehension(self, path: Path) -> bool:
+        """Return whether one comprehension makes the list at ``path``."""
+        return self.text(path).startswith("nn.ModuleList(") and (
+            f" in range({self.length(path)}))" in self.text(path)
+        )
 
     def is_of_tensors(self, path: Path) -> bool:
         """Return whether a list holds parameters and buffers alone."""

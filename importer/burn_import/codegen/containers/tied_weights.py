@@ -7,13 +7,14 @@ one array for all of them; the record stores it once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from burn.dtypes import is_float
 from burn_import.codegen.class_text import ClassText
+from burn_import.codegen.containers.numbered_siblings import moved_path, siblings_in
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.weight_owners import is_authored, is_dotted, original
 from burn_import.rewriting.arrays import memory_of
@@ -136,7 +137,7 @@ def with_ties(
 
     An ``nn.Sequential`` has no class: the ties in it are made by the class that has it.
     """
-    run = _Writer(tree, entries, {text.name for text in texts})
+    run = _Writer(tree, entries, texts)
     lines: dict[str, list[str]] = {}
     for tie in ties:
         name, line = run.line(tie)
@@ -146,10 +147,12 @@ def with_ties(
 
 class _Writer:
     def __init__(
-        self, tree: Tree, entries: Iterable[Entry], classes: Collection[str]
+        self, tree: Tree, entries: Iterable[Entry], texts: Sequence[ClassText]
     ) -> None:
         self.root = tree.root
-        self.classes = classes
+        self.classes = {text.name for text in texts}
+        self.siblings = {t.name: siblings_in(t.record_names) for t in texts}
+        self.class_of = {part.path: part.class_name for part in tree.parts}
         self.count = Counter(part.class_name for part in tree.parts)
         paths = [*(e.key for e in entries), *(part.path for part in tree.parts)]
         self.children: dict[Path, set[str]] = {}
@@ -180,6 +183,11 @@ class _Writer:
         text = "self"
         for length in range(start, len(path)):
             segment = path[length]
+            siblings = self.siblings.get(self.class_of.get(path[:length], ""), [])
+            name, *rest = moved_path((segment,), siblings)
+            if rest:
+                text += f".{name}[{rest[0]}]"
+                continue
             listed = all(name.isdigit() for name in self.children[path[:length]])
             name = f"part_{segment}" if segment.isdigit() else segment
             text += f"[{segment}]" if listed else f".{name}"

@@ -49,7 +49,7 @@ TOP = (ast.Expr, ast.Import, ast.ImportFrom, ast.Assign, ast.ClassDef, ast.Funct
 IN_CLASSES = (ast.Expr, ast.FunctionDef, ast.AnnAssign, ast.Assign)
 #: The attribute of a class that may be assigned to in its body.
 RECORD_NAMES = "record_names"
-SEGMENT = re.compile(r"[\w-]*", re.ASCII)
+SEGMENT = re.compile(r"[\w-]*(\{\d+\})?", re.ASCII)
 IMPORTS = frozenset(
     {("", "math"), ("", "burn"), ("pathlib", "Path"), ("typing", "NamedTuple")}
     | {("typing", "Self"), ("burn", "Tensor"), ("burn", "nn"), ("burn", "ops")}

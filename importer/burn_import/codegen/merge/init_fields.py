@@ -94,7 +94,16 @@ class _Fields:
             return self.generator(nodes)  # type: ignore[arg-type]
         if all(isinstance(node, ast.List) for node in nodes):
             return self.items(nodes)  # type: ignore[arg-type]
+        if all(isinstance(node, ast.BinOp) for node in nodes):
+            return self.progression(nodes, label)  # type: ignore[arg-type]
         return self.literal(nodes, label)
+
+    def progression(self, nodes: Sequence[ast.BinOp], label: str | None) -> ast.expr:
+        """The ``64 + 32 * i`` of a comprehension: its first number may differ."""
+        if len({(ast.dump(node.op), ast.dump(node.right)) for node in nodes}) > 1:
+            raise DifferError
+        first = self.same([node.left for node in nodes], label)
+        return ast.BinOp(first, nodes[0].op, nodes[0].right)
 
     def literal(self, nodes: Sequence[ast.expr], label: str | None) -> ast.expr:
         try:

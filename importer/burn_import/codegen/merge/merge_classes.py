@@ -171,6 +171,8 @@ def family(drafts: Sequence[Draft], families: Families) -> Family | None:
     members = sorted(drafts, key=lambda draft: -len(draft.body.fields))
     if len({(draft.text.result, draft.text.plain[0]) for draft in drafts}) > 1:
         return None
+    if any(d.text.record_names != drafts[0].text.record_names for d in drafts):
+        return None
     merged = _united(members, families, rolled=False)
     return merged or _united(members, families, rolled=True)
 

@@ -10,6 +10,14 @@ import numpy as np
 
 from burn_import.codegen.class_text import ClassText, MethodText
 from burn_import.codegen.containers.containers import Containers, Holders
+from burn_import.codegen.containers.numbered_siblings import (
+    Siblings,
+    looped,
+    move_calls,
+    moved_modules,
+    numbered_siblings,
+    siblings_in,
+)
 from burn_import.codegen.containers.stored_arrays import StoredArrays
 from burn_import.codegen.loops.reroll import roll_up
 from burn_import.codegen.merge.anti_unify import Body
@@ -58,7 +66,10 @@ class ClassWriter:
         self.trace: FunctionTrace = self.traced()
         part.layers = self.trace.layers
         settled = dict(part.tensors) if family else {}
-        self.containers = Containers(self.modules(), holders)
+        modules = self.modules()
+        self.siblings = self.listed(modules)
+        move_calls(self.trace.body, self.siblings)
+        self.containers = Containers(moved_modules(modules, self.siblings), holders)
         self.nouns = dict(nouns)
         self.stored = StoredArrays(part, self.containers, self.nouns, settled)
         self.stored.reserve(constant_roles(self.trace.body))
@@ -68,6 +79,19 @@ class ClassWriter:
         self.stored.roles = constant_roles(self.trace.body)
         body = Block(list(self.trace.body.statements), self.trace.body.results)
         self.rolled = replace(self.trace, body=body)
+
+    def listed(self, modules: Mapping[Path, str]) -> list[Siblings]:
+        """Return the numbered modules that a loop calls, which become lists."""
+        if self.family is not None:
+            return siblings_in(self.family.members[0].text.record_names)
+        siblings = numbered_siblings(self.part, modules)
+        if not siblings:
+            return []
+        trace = self.traced()
+        move_calls(trace.body, siblings)
+        containers = Containers(moved_modules(modules, siblings), Holders(Namespace()))
+        roll_up(trace, containers, {})
+        return looped(trace.body, containers, siblings)
 
     def traced(self) -> FunctionTrace:
         """The body, which calls modules as the classes that they are now want it."""
@@ -143,6 +167,7 @@ class ClassWriter:
             modules | self.imported(),
             plain=[", ".join(kinds), *plain],
             methods=methods,
+            record_names={one.name: one.record_name for one in self.siblings},
         )
 
     def writer(

@@ -78,7 +78,11 @@ def with_record_names(
 ) -> list[ClassText]:
     """Return ``texts`` with the names in keys of the fields that each class has."""
     return [
-        replace(text, record_names={n: names[n] for n in _fields(text) if n in names})
+        replace(
+            text,
+            record_names=text.record_names
+            | {n: names[n] for n in _fields(text) if n in names},
+        )
         for text in texts
     ]
 

@@ -1,0 +1,146 @@
+"""Modules called ``layer1``, ``layer2``, ... of one class, as a list ``layers``.
+
+Their keys remain: the class lists ``record_names = {"layers": "layer{1}"}``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from burn_import.codegen.containers.containers import MANY, Containers
+from burn_import.provenance.path_segments import Path
+from burn_import.structure.module_tree import ModuleNode, SubmoduleCall, calls_of
+from burn_import.tracing.identifiers import MEMBERS, plural
+from burn_import.tracing.trace import Block, ModuleCall, Repetition, blocks_of
+
+#: ``part_0`` stands for ``0``, and the author's ``block-1`` may be ``block_1`` here.
+_NUMBERED = re.compile(r"(\w*[A-Za-z])(0|[1-9]\d*)", re.ASCII)
+_RECORD_NAME = re.compile(r"(\w+)\{(\d+)\}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Siblings:
+    """The modules ``prefix + str(first)`` and so on, as the list ``name``."""
+
+    name: str
+    prefix: str
+    first: int
+
+    @property
+    def record_name(self) -> str:
+        """Return the keys of the members, as ``Module.record_names`` has them."""
+        return f"{self.prefix}{{{self.first}}}"
+
+    def moved(self, path: Path) -> Path:
+        """Return ``path``, into the list if it leads into one of these modules."""
+        match = _NUMBERED.fullmatch(path[0]) if path else None
+        if match is None or match[1] != self.prefix or int(match[2]) < self.first:
+            return path
+        return (self.name, str(int(match[2]) - self.first), *path[1:])
+
+
+def siblings_in(record_names: Mapping[str, str]) -> list[Siblings]:
+    """Return the lists that a class has according to its names in keys."""
+    matches = {n: _RECORD_NAME.fullmatch(text) for n, text in record_names.items()}
+    return [Siblings(n, m[1], int(m[2])) for n, m in matches.items() if m is not None]
+
+
+def numbered_siblings(part: ModuleNode, modules: Mapping[Path, str]) -> list[Siblings]:
+    """Return the modules of ``part`` that may stand in lists.
+
+    ``modules`` is the source of each module, by its path. They are many of one class
+    and numbered without gaps, and nothing reaches into them.
+    """
+    numbers: dict[str, list[int]] = {}
+    for name in _called(part):
+        match = _NUMBERED.fullmatch(name)
+        if match is not None and (name,) in modules:
+            numbers.setdefault(match[1], []).append(int(match[2]))
+    taken = {path[0] for path in modules} | MEMBERS
+    return [
+        Siblings(plural(prefix), prefix, own[0])
+        for prefix, own in numbers.items()
+        if len(own) >= MANY
+        and own == list(range(own[0], own[0] + len(own)))
+        and plural(prefix) not in taken
+        and len([p for p in modules if _is_prefixed(p, prefix)]) == len(own)
+        and _one_class([modules[f"{prefix}{number}",] for number in own])
+    ]
+
+
+def _called(part: ModuleNode) -> Iterator[str]:
+    """Return the attributes that hold a module which ``part`` calls, once."""
+    paths = [call.path for item in part.items for call in calls_of(item)]
+    own = (part.layer_paths.get(id(node)) for node in part.nodes())
+    inside = {path[0] for path in own if path}
+    inside |= {path[0] for path in part.kept}
+    inside |= {text.partition(".")[0] for text in part.reached.values()}
+    for item in part.items:
+        if isinstance(item, SubmoduleCall) and not item.part.sequence:
+            name, *rest = item.path
+            if not rest and name not in inside and paths.count(item.path) == 1:
+                yield name
+
+
+def _is_prefixed(path: Path, prefix: str) -> bool:
+    match = _NUMBERED.fullmatch(path[0])
+    return match is not None and match[1] == prefix
+
+
+def _one_class(texts: Sequence[str]) -> bool:
+    return len({text.partition("(")[0] for text in texts}) == 1
+
+
+def moved_modules(
+    modules: Mapping[Path, str], siblings: Sequence[Siblings]
+) -> dict[Path, str]:
+    """Return the source of modules by their paths in lists."""
+    return {moved_path(path, siblings): text for path, text in modules.items()}
+
+
+def moved_path(path: Path, siblings: Sequence[Siblings]) -> Path:
+    """Return ``path``, into a list if it leads into one of its modules."""
+    for one in siblings:
+        path = one.moved(path)
+    return path
+
+
+def move_calls(block: Block, siblings: Sequence[Siblings]) -> None:
+    """Let the calls of ``block`` call the members of lists."""
+    block.statements = [
+        (
+            replace(one, path=moved_path(one.path, siblings))
+            if isinstance(one, ModuleCall)
+            else one
+        )
+        for one in block.statements
+    ]
+
+
+def looped(
+    block: Block, containers: Containers, siblings: Sequence[Siblings]
+) -> list[Siblings]:
+    """Return those lists of which a loop calls all members, made in one line."""
+    loops = [one for one in block.statements if isinstance(one, Repetition)]
+    whole = [m.path for loop in loops for m in loop.members if m.whole]
+    others = {path[0] for path in _calls(block, set(whole))}
+    return [
+        one
+        for one in siblings
+        if whole.count((one.name,)) == 1
+        and one.name not in others
+        and containers.is_comprehension((one.name,))
+    ]
+
+
+def _calls(block: Block, lists: Collection[Path]) -> Iterator[Path]:
+    """Return the paths of all calls, but for those in loops through ``lists``."""
+    for statement in block.statements:
+        if isinstance(statement, ModuleCall):
+            yield statement.path
+        own = statement.members if isinstance(statement, Repetition) else []
+        gone = {m.path for m in own if m.path in lists}
+        for inner in blocks_of(statement):
+            yield from (p for p in _calls(inner, lists) if p[:1] not in gone)

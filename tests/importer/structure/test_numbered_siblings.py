@@ -1,0 +1,100 @@
+"""Modules called ``layer1``, ``layer2``, ... are a list; their keys remain."""
+
+from pathlib import Path
+
+import numpy as np
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+from burn import nn
+from burn_import.codegen.containers.progressions import progression
+from burn_import.pipeline import import_model
+
+WIDTH, GROWTH = 4, 2
+
+
+def dense(path: Path, count: int) -> Path:
+    """Write a dense block: each layer reads the features of all before it."""
+    nodes: list[NodeProto] = []
+    stored = []
+    rng = np.random.default_rng(0)
+    at, width = "x", WIDTH
+    for number in range(1, count + 1):
+        scope = f"block.layer{number}"
+        middle = rng.normal(size=(GROWTH, width, 1, 1)).astype(np.float32)
+        last = rng.normal(size=(GROWTH, GROWTH, 1, 1)).astype(np.float32)
+        stored += [
+            numpy_helper.from_array(middle, f"{scope}.conv1.weight"),
+            numpy_helper.from_array(last, f"{scope}.conv2.weight"),
+        ]
+        own = f"block.layer{number}.conv2.weight"
+        slash = "/" + scope.replace(".", "/")
+        nodes += [
+            helper.make_node(
+                "Conv",
+                [at, f"{scope}.conv1.weight"],
+                [f"a{number}"],
+                f"{slash}/conv1/Conv",
+            ),
+            helper.make_node("Relu", [f"a{number}"], [f"r{number}"], f"{slash}/Relu"),
+            helper.make_node(
+                "Conv", [f"r{number}", own], [f"b{number}"], f"{slash}/conv2/Conv"
+            ),
+            helper.make_node(
+                "Concat",
+                [at, f"b{number}"],
+                [f"x{number}"],
+                f"/block/Concat_{number}",
+                axis=1,
+            ),
+        ]
+        at, width = f"x{number}", width + GROWTH
+    graph = helper.make_graph(
+        nodes,
+        "dense",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", WIDTH, 3, 3])],
+        [helper.make_tensor_value_info(at, TensorProto.FLOAT, ["n", width, 3, 3])],
+        stored,
+    )
+    model = helper.make_model(
+        graph, producer_name="pytorch", opset_imports=[helper.make_opsetid("", 17)]
+    )
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_numbered_layers_are_a_list_with_the_keys_of_the_file(tmp_path: Path) -> None:
+    result = import_model(dense(tmp_path / "dense.onnx", 5))
+    assert 'record_names = {"layers": "layer{1}"}' in result.text
+    assert "+ 2 * i) for i in range(5)" in result.text
+    assert "for layer in self.layers:" in result.text
+    expected = {f"block.layer{n}.conv{k}.weight" for n in range(1, 6) for k in (1, 2)}
+    assert {key for key, _ in result.weights} == expected
+
+
+def test_few_numbered_layers_keep_their_names(tmp_path: Path) -> None:
+    text = import_model(dense(tmp_path / "dense.onnx", 3)).text
+    assert "self.layer3" in text and "{1}" not in text
+
+
+def test_a_list_lends_its_members_numbered_keys() -> None:
+    class Block(nn.Module):
+        record_names = {"layers": "layer{1}"}
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(2, 2, bias=False) for _ in range(2))
+
+    block = Block()
+    assert list(block.state_dict()) == ["layer1.weight", "layer2.weight"]
+    state = {f"layer{n}.weight": np.full((2, 2), n, np.float32) for n in (1, 2)}
+    block.load_state_dict(state)
+    assert block.layers[1].weight.value.numpy().tolist() == [[2, 2], [2, 2]]
+    assert [path for path, _ in block.modules()] == ["", "layer1", "layer2"]
+
+
+def test_calls_whose_numbers_grow_evenly_are_one() -> None:
+    assert progression(["A(4, 0.5)", "A(6, 0.5)", "A(8, 0.5)"]) == "A(4 + 2 * i, 0.5)"
+    assert progression(["A((0, 9))", "A((1, 8))", "A((2, 7))"]) == "A((i, 9 - i))"
+    assert progression(["A(4)", "A(6)", "A(9)"]) == ""
+    assert progression(["A(4)", "B(6)", "A(8)"]) == ""
+    assert progression(["A(0.5)", "A(1.5)", "A(2.5)"]) == ""
