@@ -12,6 +12,19 @@ from burn_import.pipeline import import_model
 WIDTH, GROWTH = 4, 2
 
 
+def layer(number: int, at: str) -> list[NodeProto]:
+    """A layer of two convolutions, whose features are joined to those it reads."""
+    scope, n = f"block.layer{number}", number
+    slash = "/" + scope.replace(".", "/")
+    first, second = f"{scope}.conv1.weight", f"{scope}.conv2.weight"
+    return [
+        helper.make_node("Conv", [at, first], [f"a{n}"], f"{slash}/conv1/Conv"),
+        helper.make_node("Relu", [f"a{n}"], [f"r{n}"], f"{slash}/Relu"),
+        helper.make_node("Conv", [f"r{n}", second], [f"b{n}"], f"{slash}/conv2/Conv"),
+        helper.make_node("Concat", [at, f"b{n}"], [f"x{n}"], f"/block/Cat_{n}", axis=1),
+    ]
+
+
 def dense(path: Path, count: int) -> Path:
     """Write a dense block: each layer reads the features of all before it."""
     nodes: list[NodeProto] = []
@@ -19,42 +32,17 @@ def dense(path: Path, count: int) -> Path:
     rng = np.random.default_rng(0)
     at, width = "x", WIDTH
     for number in range(1, count + 1):
-        scope = f"block.layer{number}"
-        middle = rng.normal(size=(GROWTH, width, 1, 1)).astype(np.float32)
-        last = rng.normal(size=(GROWTH, GROWTH, 1, 1)).astype(np.float32)
-        stored += [
-            numpy_helper.from_array(middle, f"{scope}.conv1.weight"),
-            numpy_helper.from_array(last, f"{scope}.conv2.weight"),
-        ]
-        own = f"block.layer{number}.conv2.weight"
-        slash = "/" + scope.replace(".", "/")
-        nodes += [
-            helper.make_node(
-                "Conv",
-                [at, f"{scope}.conv1.weight"],
-                [f"a{number}"],
-                f"{slash}/conv1/Conv",
-            ),
-            helper.make_node("Relu", [f"a{number}"], [f"r{number}"], f"{slash}/Relu"),
-            helper.make_node(
-                "Conv", [f"r{number}", own], [f"b{number}"], f"{slash}/conv2/Conv"
-            ),
-            helper.make_node(
-                "Concat",
-                [at, f"b{number}"],
-                [f"x{number}"],
-                f"/block/Concat_{number}",
-                axis=1,
-            ),
-        ]
+        for name, channels in (("conv1", width), ("conv2", GROWTH)):
+            weight = rng.normal(size=(GROWTH, channels, 1, 1)).astype(np.float32)
+            key = f"block.layer{number}.{name}.weight"
+            stored.append(numpy_helper.from_array(weight, key))
+        nodes += layer(number, at)
         at, width = f"x{number}", width + GROWTH
-    graph = helper.make_graph(
-        nodes,
-        "dense",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", WIDTH, 3, 3])],
-        [helper.make_tensor_value_info(at, TensorProto.FLOAT, ["n", width, 3, 3])],
-        stored,
+    given, result = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", channels, 3, 3])
+        for name, channels in (("x", WIDTH), (at, width))
     )
+    graph = helper.make_graph(nodes, "dense", [given], [result], stored)
     model = helper.make_model(
         graph, producer_name="pytorch", opset_imports=[helper.make_opsetid("", 17)]
     )
