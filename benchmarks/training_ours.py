@@ -87,7 +87,8 @@ class BertTiny(nn.Module):
         self.classifier = nn.Linear(shape.size, 2)
 
     def __call__(self, tokens: Any) -> Any:
-        x = self.norm(self.tokens(tokens) + self.positions(self.numbers.value))
+        numbers = self.numbers.value[: tokens.shape[1]]
+        x = self.norm(self.tokens(tokens) + self.positions(numbers))
         for layer in self.layers:
             x = layer(x)
         return self.classifier(x[:, 0])

@@ -30,13 +30,13 @@ def test_everything_on_the_command_line(net: Path, tmp_path: Path) -> None:
         inputs=(MIDDLE,),
         outputs=("mean", "parts"),
     )
-    lines = output.read_text().split("\n", 3)
-    assert lines[3] == import_model(net, options).text
+    lines = output.read_text().split("\n", 4)
+    assert lines[4] == import_model(net, options).text
     assert f"(opset 17, options {options.mark})" in lines[0]
     assert not Options(class_name="A", stem="b", operators=("c",)).mark
     gen = ModelGen().input(net).out_dir(tmp_path / "gen").output("part.py")
     written = gen.options(options).run_from_script()[0]
-    assert written.read_text().split("\n", 3)[3] == lines[3]
+    assert written.read_text().split("\n", 4)[4] == lines[4]
 
 
 def test_a_record_has_no_such_options(net: Path, tmp_path: Path) -> None:

@@ -37,13 +37,19 @@ class Alone(Communicator):
         pass
 
 
+def _is_mpich(mpiexec: str) -> bool:
+    """Whether a launcher is MPICH's; Open MPI's refuses to run as root."""
+    version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True)
+    return "HYDRA" in version.stdout
+
+
 def start(ranks: int, mode: str, folder: Path) -> subprocess.Popen[str]:
     """Start the job, or skip the test without MPI."""
     pytest.importorskip("mpi4py")
     beside = Path(sys.executable).parent / "mpiexec"
     mpiexec = str(beside) if beside.is_file() else shutil.which("mpiexec")
-    if mpiexec is None:
-        pytest.skip("could not import 'mpi4py' with its mpiexec")
+    if mpiexec is None or not _is_mpich(mpiexec):
+        pytest.skip("could not import 'mpi4py' with MPICH's mpiexec")
     path = [str(ROOT), *(str(ROOT / name) for name in ("runtime", "ir", "importer"))]
     return subprocess.Popen(
         [mpiexec, "-n", str(ranks), sys.executable, str(JOB), mode, str(folder)],

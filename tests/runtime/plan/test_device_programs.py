@@ -31,8 +31,8 @@ class ProgramRun(Executable):
     def run(self, inputs: list[Any]) -> Any:
         self.runs += 1
         if self.runs == 1:
-            return self.program.run_checked(inputs, self.constants)
-        return self.program.run(inputs, self.constants)
+            return self.program.run_checked(inputs, self.constants)[0]
+        return self.program.run(inputs, self.constants)[0]
 
 
 class ProgramDevice(OtherDevice):
@@ -103,7 +103,7 @@ class RunInsteadOfGraph:
         return True
 
     def launch(self, inputs: list[Any]) -> Any:
-        return self._run(inputs, self._constants)
+        return self._run(inputs, self._constants)[0]
 
 
 class GraphDevice(OtherDevice):
