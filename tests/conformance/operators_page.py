@@ -31,6 +31,12 @@ from tests.strategies import Example, cases as strategies, examples
 
 PAGE = ROOT / "docs" / "operators.md"
 Key = tuple[str, str]
+#: Reasons that say less than one that is given for the operator itself.
+OF_OPERANDS = (
+    "it is made of constants",
+    "the result is a bool",
+    "the result are integers",
+)
 #: Types that are named together where an operator takes all of them.
 FAMILIES: Mapping[str, frozenset[str]] = {
     "floats": frozenset({"float16", "bfloat16", "float", "double"}),
@@ -143,7 +149,10 @@ def gradient_of(key: Key) -> str:
         reasons += [reason for _, results in trails for reason in results]
     if not reasons:
         return "no: the operands are integers"
-    return f"no: {Counter(reasons).most_common(1)[0][0]}"
+    of_operator = [reason for reason in reasons if reason not in OF_OPERANDS]
+    of_result = [reason for reason in reasons if reason != OF_OPERANDS[0]]
+    counts = Counter(of_operator or of_result or reasons)
+    return f"no: {counts.most_common(1)[0][0]}"
 
 
 def drawn(key: Key) -> list[Example]:
