@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.fuzz.checks import report_of
-from tests.fuzz.generator import FuzzCase
+from tests.fuzz.generator import FuzzCase, generate
 from tests.fuzz.report import model_of
 from tests.fuzz.shrink import measured
 
@@ -229,4 +229,15 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
 def test_found(name: str) -> None:
     opset, text, feeds = CASES[name]
     report = report_of(case_of(header(opset) + text, feeds), thorough=True)
+    assert (report.kind, report.findings) == ("right", []), report.detail
+
+
+@pytest.mark.parametrize(
+    ("profile", "seed"),
+    # A body of one module runs a layer of another, which itself reads the weights.
+    (("networks", 801557),),
+)
+def test_generated_again(profile: str, seed: int) -> None:
+    """Graphs that do not fail any more once they are shrunk to less."""
+    report = report_of(generate(seed, profile))
     assert (report.kind, report.findings) == ("right", []), report.detail

@@ -103,19 +103,20 @@ def layers_of(part: ModuleNode) -> Iterator[tuple[Path, Node, Layer]]:
     """Yield the layers that a part runs itself, with their paths in it."""
     for item in part.items:
         if isinstance(item, Node):
-            yield from _layers(item, part.graph, part.layer_paths)
+            yield from layers_in(item, part.graph, part.layer_paths)
 
 
-def _layers(
+def layers_in(
     node: Node, graph: Graph, paths: Mapping[int, Path]
 ) -> Iterator[tuple[Path, Node, Layer]]:
+    """Yield the layers among a node and those of its bodies, with their ``paths``."""
     if id(node) in paths:
         layer = node.op.layer(*(graph.type(name) for name in node.inputs))
         if layer is not None:
             yield paths[id(node)], node, layer
     for body in node.op.bodies().values():
         for inner in body.nodes:
-            yield from _layers(inner, body, paths)
+            yield from layers_in(inner, body, paths)
 
 
 def calls_of(item: Instruction) -> list[SubmoduleCall]:

@@ -19,6 +19,7 @@ from burn_import.structure.module_tree import (
     ModuleNode,
     SubmoduleCall,
     Tree,
+    layers_in,
 )
 from burn_import.structure.repeated_blocks import with_blocks
 from burn_import.structure.sequential import find_sequences
@@ -83,10 +84,17 @@ class _Recovery:
     ) -> None:
         self.graph = graph
         self.layers = node_paths.layers
-        self.moved = {id(n): n for n in graph.nodes if id(n) in node_paths.moved}
         self.scopes = dict(node_paths.scopes)
         self.forks = forks
         self.around = around
+        #: Layers that may run outside of their module, by the node that runs them.
+        self.apart = [
+            (id(node), path, layer)
+            for node in graph.nodes
+            if id(node) in node_paths.moved
+            or (node.op.bodies() and id(node) not in forks)
+            for path, _, layer in layers_in(node, graph, self.layers)
+        ]
         # No branch is called like a module or a layer beside it, wherever it stands.
         paths = (*node_paths.layers.values(), *node_paths.scopes.values())
         self.fork_names = Namespace(name for path in paths for name in path)
@@ -302,16 +310,14 @@ class _Recovery:
         return SubmoduleCall(group.key[len(scope) :], part, inputs, outputs)
 
     def kept(self, group: Group, modules: set[Path]) -> dict[Path, Layer]:
-        """The layers of this module that run in one around it."""
+        """The layers of this module that run in one around it, or in another one."""
         layers = {}
         key = group.key or ()
-        for number, node in self.moved.items():
-            path = self.layers[number]
+        for number, path, layer in self.apart:
             inner = {path[:length] for length in range(len(key) + 1, len(path))}
-            if path[: len(key)] == key and len(self.scopes[number]) < len(key):
-                layer = node.op.layer(*(self.graph.type(name) for name in node.inputs))
-                if layer is not None and not inner & modules:
-                    layers[path[len(key) :]] = layer
+            is_ours = path[: len(key)] == key and not inner & modules
+            if is_ours and self.scopes[number][: len(key)] != key:
+                layers[path[len(key) :]] = layer
         return layers
 
     def relative(self, nodes: Sequence[Node], scope: Path) -> dict[int, Path]:
