@@ -87,23 +87,25 @@ class Step(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         output: R
-        vectors: list[Tensor] = []
-        if self.communicator is not None:
-            output, vectors = self._compute(args, kwargs)
-            vectors = sum_vectors(self.communicator, vectors)
-            if self.accumulate == 1:
-                self._change_by_means(vectors)
-                return output
-        elif self.accumulate == 1:
-            output = self._train(args, kwargs)
-            return output
-        is_first = self._is_first[self.position == 0]
-        if self.communicator is not None:
-            paths = self._add_means(is_first, vectors)
-        else:
-            output, paths = self._accumulate(is_first, args, kwargs)
-        self._count(paths)
+        output, paths = self._run(args, kwargs)
+        if self.accumulate > 1:
+            self._count(paths)
         return output
+
+    def _run(self, args: Any, kwargs: Any) -> tuple[Any, tuple[str, ...]]:
+        """The output of a batch, and the paths whose gradients were accumulated."""
+        is_first = self._is_first[self.position == 0]
+        if self.communicator is None:
+            if self.accumulate == 1:
+                return self._train(args, kwargs), ()
+            output, paths = self._accumulate(is_first, args, kwargs)
+            return output, paths
+        output, vectors = self._compute(args, kwargs)
+        sums = sum_vectors(self.communicator, vectors)
+        if self.accumulate == 1:
+            self._change_by_means(sums)
+            return output, ()
+        return output, self._add_means(is_first, sums)
 
     def _count(self, paths: tuple[str, ...]) -> None:
         """Note the paths of a batch; change the weights after the last of a window."""
