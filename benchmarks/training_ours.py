@@ -35,14 +35,13 @@ class Block(nn.Module):
         return ops.relu(x + y)
 
 
-class ResNet18(nn.Module):
-    """[N, 3, H, W] to 1000 classes."""
+class ResNet(nn.Module):
+    """The forward pass of residual networks of any depth."""
 
-    def __init__(self) -> None:
-        self.conv = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
-        self.norm = nn.BatchNorm2d(64)
-        self.blocks = nn.ModuleList([Block(*extents) for extents in RESNET])
-        self.classifier = nn.Linear(512, 1000)
+    conv: nn.Conv2d
+    norm: nn.BatchNorm2d
+    blocks: Any
+    classifier: nn.Linear
 
     def __call__(self, x: Any) -> Any:
         x = ops.relu(self.norm(self.conv(x)))
@@ -50,6 +49,16 @@ class ResNet18(nn.Module):
         for block in self.blocks:
             x = block(x)
         return self.classifier(ops.mean(x, (2, 3)))
+
+
+class ResNet18(ResNet):
+    """[N, 3, H, W] to 1000 classes."""
+
+    def __init__(self) -> None:
+        self.conv = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
+        self.norm = nn.BatchNorm2d(64)
+        self.blocks = nn.ModuleList([Block(*extents) for extents in RESNET])
+        self.classifier = nn.Linear(512, 1000)
 
 
 class Layer(nn.Module):

@@ -11,8 +11,8 @@ from burn.nn.module import Module
 from burn.optim.state import Values, assign, fitted
 from burn.record import open_record, write_record
 
-#: Parts of a checkpoint that are not there if they are empty, or belong to a learner.
-OPTIONAL = {"random", "accumulated", "scaler", "metric"}
+#: Parts of a checkpoint that are not there if they are empty.
+OPTIONAL = {"random", "accumulated"}
 
 
 def save_checkpoint(
@@ -69,7 +69,7 @@ def load_checkpoint(
 
 def _parts(step: Any) -> Iterator[tuple[str, Any]]:
     """What has a ``state_dict`` in a step, by its name in a checkpoint."""
-    for name in ("optimizer", "schedule", "ema", "scaler"):
+    for name in ("optimizer", "schedule", "ema"):
         part = getattr(step, name, None)
         if part is not None:
             yield name, part

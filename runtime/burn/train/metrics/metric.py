@@ -30,7 +30,7 @@ class Metric(ABC):
     """A number for each epoch, of what it has seen in the batches.
 
     A subclass gives its ``initial`` state, arrays by name, and changes ``state`` in
-    ``update``; checkpoints keep it. ``higher_is_better`` is None if neither is.
+    ``update`` within an epoch. ``higher_is_better`` is None if neither is.
     """
 
     #: The name in logs: ``accuracy`` becomes ``train/accuracy`` and ``valid/accuracy``.
