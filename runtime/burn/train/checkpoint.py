@@ -19,12 +19,11 @@ def save_checkpoint(
     step: Any,
     path: str | Path,
     *,
-    tensors: Mapping[str, Any] | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
     """Write the state of a :class:`~burn.train.Step`, whole or not at all.
 
-    ``tensors`` and ``metadata`` are those of a learner.
+    ``metadata`` is that of a learner.
     """
     state = {f"model.{key}": box.numpy() for key, box in step.model.boxes()}
     for name, part in _parts(step):
@@ -32,17 +31,14 @@ def save_checkpoint(
     state |= _prefixed("random", random_states(step.model))
     accumulated = {path: step.sums[path] for path in sorted(step.accumulated)}
     state |= _prefixed("accumulated", accumulated)
-    state |= tensors or {}
     position = {"position": str(step.position)}
     write_record(path, state.items(), {**position, **(metadata or {})})
 
 
-def load_checkpoint(
-    step: Any, path: str | Path
-) -> tuple[dict[str, Any], Mapping[str, str]]:
+def load_checkpoint(step: Any, path: str | Path) -> Mapping[str, str]:
     """Set the state of a :class:`~burn.train.Step` from ``path``, all or nothing.
 
-    Returns the arrays of metrics by key, and the metadata, for a learner.
+    Returns the metadata, for a learner.
     """
     record = open_record(path, mmap=False)
     parts: dict[str, dict[str, Any]] = {}
@@ -64,7 +60,7 @@ def load_checkpoint(
     step.position = int(record.metadata.get("position", "0"))
     step.accumulated = set(parts.get("accumulated", ()))
     step.reset_plans()
-    return parts.get("metric", {}), record.metadata
+    return record.metadata
 
 
 def _parts(step: Any) -> Iterator[tuple[str, Any]]:

@@ -113,7 +113,7 @@ class Learner:
                 f"{self.folder} has checkpoints of a run: pass resume=True to go on "
                 "from the newest, or take another folder"
             )
-        _, metadata = load_checkpoint(self.step, stored[max(stored)])
+        metadata = load_checkpoint(self.step, stored[max(stored)])
         state = json.loads(metadata["learner"])
         self.history = state["history"]
         if state["loader"] is not None:
