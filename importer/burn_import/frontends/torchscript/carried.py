@@ -136,17 +136,17 @@ class Carried:
         """What flows into the first round."""
         things = self.named(self.before)
         things += [cell.holders[0] for cell in self.cells]
-        for place in self.replaced:
-            things += plain_parts(place.first) or ()
+        for item in self.replaced:
+            things += plain_parts(item.first) or ()
         return things + [x.first[-1] for x in self.growths if x.carries_last]
 
     def hints(self) -> list[str]:
         """A name for each of these."""
         names = [name for name, parts in self.parts.items() for _ in parts or ()]
         names += [self._name_of(cell.holders, "state") for cell in self.cells]
-        for place in self.replaced:
-            name = self._name_of([place.container], "state")
-            names += [name for _ in plain_parts(place.first) or ()]
+        for item in self.replaced:
+            name = self._name_of([item.container], "state")
+            names += [name for _ in plain_parts(item.first) or ()]
         return names + ["last" for x in self.growths if x.carries_last]
 
     def _name_of(self, things: Sequence[Thing], other: str) -> str:
@@ -178,9 +178,9 @@ class Carried:
             value = next(things).value
             for held in cell.holders:
                 held.current = viewed_as(value, held.current)
-        for place in self.replaced:
-            place.entered = filled(place.first, things)
-            place.put(place.entered)
+        for item in self.replaced:
+            item.entered = filled(item.first, things)
+            item.put(item.entered)
 
     def enter(
         self, names: dict[str, Thing], things: Iterator[Thing], number: Value
@@ -198,8 +198,8 @@ class Carried:
         for cell in self.cells:
             for held in cell.holders:
                 held.current = viewed_as(cell.first, held.current)
-        for place in self.replaced:
-            place.put(place.first)
+        for item in self.replaced:
+            item.put(item.first)
         for growth in self.growths:
             fill(growth.items, growth.first)
 
@@ -210,8 +210,8 @@ class Carried:
         for cell in self.cells:
             held = cell.holders[0]
             things.append(side.changed.get(held, held.current))
-        for place in self.replaced:
-            after = contents.get(id(place.container), place.container)
+        for item in self.replaced:
+            after = contents.get(id(item.container), item.container)
             things += plain_parts(_items(after)) or ()
         added = [list(contents[id(x.items)])[-x.each :] for x in self.growths]
         for growth, new in zip(self.growths, added, strict=True):
@@ -226,18 +226,18 @@ class Carried:
         Raises:
             UnsupportedModel: no loop can be written for what it did.
         """
-        known = self._learn_names(side)
-        known = self._learn_cells(side, outer) and known
+        is_expected = self._learn_names(side)
+        is_expected = self._learn_cells(side, outer) and is_expected
         for container, after in side.contents:
-            known = self._learn_list(container, after) and known
+            is_expected = self._learn_list(container, after) and is_expected
         changed = {id(container) for container, _ in side.contents}
         for growth in list(self.growths):
             if id(growth.items) not in changed:
                 self.growths.remove(growth)
-                known = False
+                is_expected = False
             elif growth.carries_last and not (growth.marker and growth.marker.is_read):
-                growth.carries_last = known = False
-        return not known
+                growth.carries_last = is_expected = False
+        return not is_expected
 
     def check(self, things: Iterable[Thing]) -> None:
         """Refuse a loop that keeps a tensor which its next rounds change in place.
@@ -255,7 +255,7 @@ class Carried:
         """Names whose tensor or list changes in place keep that tensor or list."""
         changed = {id(held.memory) for held in side.changed}
         changed |= {id(container) for container, _ in side.contents}
-        known = True
+        is_expected = True
         for name, parts in list(self.parts.items()):
             inside = [] if parts is None else identities(self.entered[name])
             if changed.isdisjoint(inside):
@@ -266,18 +266,18 @@ class Carried:
                 )
             del self.parts[name]
             self.constant.append(name)
-            known = False
+            is_expected = False
         for name in self.constant:
-            if known and side.names[name] is not self.before[name]:
+            if is_expected and side.names[name] is not self.before[name]:
                 raise UnsupportedModel(
                     f"a loop that changes {name!r} in place and gives it another value"
                 )
-        return known
+        return is_expected
 
     def _learn_cells(self, side: Side, outer: Writer) -> bool:
         carried = {held for cell in self.cells for held in cell.holders}
-        items = {x for place in self.replaced for x in identities(place.entered)}
-        known = True
+        items = {x for item in self.replaced for x in identities(item.entered)}
+        is_expected = True
         for held in side.changed:
             if id(held.memory) in items:
                 raise UnsupportedModel(
@@ -286,11 +286,11 @@ class Carried:
             for other in held.memory.holders:
                 if other.stale and other not in self.stale and outer.has(other.current):
                     self.stale.add(other)
-                    known = False
+                    is_expected = False
             if held not in carried and outer.has(held.current):
-                known = False
+                is_expected = False
                 self._carry(held)
-        return known
+        return is_expected
 
     def _carry(self, held: Held) -> None:
         for cell in self.cells:
@@ -303,9 +303,9 @@ class Carried:
         before = _items(container)
         items = _items(after)
         growth = next((x for x in self.growths if x.items is container), None)
-        known = any(place.container is container for place in self.replaced)
+        is_expected = any(item.container is container for item in self.replaced)
         if growth is None and self._is_replaced(container, after):
-            return known
+            return is_expected
         added = items[len(before) :]
         is_grown = bool(added) and items[: len(before)] == before
         if isinstance(container, dict) or not is_grown or not all(map(is_plain, added)):
@@ -313,9 +313,9 @@ class Carried:
         if growth is None:
             self._grow(container, len(added))
             return False
-        known = growth.each == len(added)
+        is_expected = growth.each == len(added)
         growth.each = len(added)
-        return known
+        return is_expected
 
     def _is_replaced(self, container: Container, after: Container) -> bool:
         """Return whether a round replaces items, which are carried from now on."""
@@ -325,7 +325,7 @@ class Carried:
             return False
         if not all(map(_is_carried_item, before)) or not same_form(before, items):
             return False
-        if all(place.container is not container for place in self.replaced):
+        if all(item.container is not container for item in self.replaced):
             self.replaced.append(Replaced(container, tuple(before)))
         return True
 
