@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.fuzz.checks import CRASHES, Finding, Report, report_of
 from tests.fuzz.generator import PROFILES, generate
+from tests.fuzz.storage import case_as_json
 
 #: Seeds that one worker process runs before another one takes over.
 BATCH = 40
@@ -25,28 +26,33 @@ MOST_SECONDS = 120
 
 def run_seed(
     seed: int, profile: str = "mixed", started: Callable[[], None] | None = None
-) -> Report:
-    """What comes of the graph of a seed.
+) -> dict[str, Any]:
+    """What comes of the graph of a seed, as JSON has it; with the graph if it fails.
 
     ``started`` is called when onnxruntime is done with it.
     """
+    case = None
     signal.alarm(MOST_SECONDS)
     try:
-        return report_of(generate(seed, profile), started=started)
+        case = generate(seed, profile)
+        report = report_of(case, started=started)
+    except CRASHES as error:
+        text = f"{type(error).__name__}: {error}"
+        report = Report(seed, "crashed", [Finding("crashed", "fuzzer", text)])
     finally:
         signal.alarm(0)
+    line = {**as_json(report), "profile": profile}
+    if report.findings and case is not None:
+        line["case"] = case_as_json(case)
+    return line
 
 
 def work(first: int, last: int, profile: str) -> None:
     """Print a line of JSON for each seed; what a worker process does."""
     signal.signal(signal.SIGALRM, _stop)
     for seed in range(first, last):
-        try:
-            report = run_seed(seed, profile, lambda: print("{}", flush=True))
-        except CRASHES as error:
-            text = f"{type(error).__name__}: {error}"
-            report = Report(seed, "crashed", [Finding("crashed", "fuzzer", text)])
-        print(json.dumps({**as_json(report), "profile": profile}), flush=True)
+        line = run_seed(seed, profile, lambda: print("{}", flush=True))
+        print(json.dumps(line), flush=True)
 
 
 def _stop(*_: Any) -> None:
