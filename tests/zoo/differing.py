@@ -79,11 +79,14 @@ _BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "arch/whisper_encoder.ts-op17": ("more m",),
     },
     FORM: {
+        "arch/tcn_1d.ts-op11": ("more the model",),
         "arch/detr.dynamo-op20": (
+            "more m.model.backbone.model.embedder.embedder",
             "more m.model.backbone.model.encoder.stages.N.layers.N.layer.N",
             "more m.model.backbone.model.encoder.stages.N.layers.N.shortcut",
         ),
         "arch/detr.ts-op14": (
+            "more m.model.backbone.model.embedder.embedder",
             "more m.model.backbone.model.encoder.stages.N.layers.N.layer.N",
             "more m.model.backbone.model.encoder.stages.N.layers.N.shortcut",
         ),
@@ -98,7 +101,7 @@ _BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "arch/mixtral.dynamo-op20": ("more m.model.layers.N.mlp.experts",),
         "arch/poolformer.dynamo-op20": ("more m.poolformer.encoder.block.N.N",),
         "arch/poolformer.ts-op11": ("more m.poolformer.encoder.block.N.N",),
-        "arch/tcn_1d.dynamo-op20": ("more c.N",),
+        "arch/tcn_1d.dynamo-op20": ("more c.N", "more the model"),
         "arch/timm_test_convnext.dynamo-op20": ("more stages.N.blocks.N",),
         "arch/timm_test_convnext3.dynamo-op20": ("more stages.N.blocks.N",),
     },

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from burn_ir.ops.shape import Expand, Identity, Reshape
 from burn_ir.ops.support import ELEMENT_NUMBERS
 from burn_ir.types import Array
 
+#: Several floats with more digits than that are stored.
+MOST_DIGITS = 4
 #: An operator and its operands after the value of the step before it.
 _Step = tuple[Op, tuple[str, ...]]
 
@@ -78,7 +81,7 @@ class _Literals:
         if name in self.taken or not is_number_of_program(self.graph, name):
             return name
         array = self.graph.constants[name]
-        if array.size <= INLINE_LIMIT:
+        if is_written_out(array):
             self.graph.constants.inlined.add(name)
             return name
         result = ""
@@ -115,6 +118,27 @@ def is_number_of_program(graph: Graph, name: str) -> bool:
     return not is_trained(graph, name)
 
 
+def is_written_out(array: Array) -> bool:
+    """Return whether an array stands in the source.
+
+    Several floats of many digits are no numbers that an author wrote: weights that an
+    exporter has folded, or scales that were measured.
+    """
+    if array.size > INLINE_LIMIT:
+        return False
+    if array.size == 1 or not is_float(array.dtype):
+        return True
+    return all(_is_short(number) for number in array.reshape(-1))
+
+
+def _is_short(number: Any) -> bool:
+    """Return whether a float has few digits, decimal or binary (a power of two)."""
+    mantissa = str(abs(number)).partition("e")[0]
+    digits = mantissa.replace(".", "").strip("0")
+    binary = float(np.frexp(float(number))[0]) * 2**MOST_DIGITS
+    return len(digits) <= MOST_DIGITS or binary.is_integer()
+
+
 def _steps(graph: Graph, array: Array) -> Iterator[_Step]:
     """Yield the operators that make ``array``; none if it has no pattern."""
     base = _without_repetitions(array)
@@ -138,7 +162,7 @@ def _without_repetitions(array: Array) -> Array:
 
 def _pattern(graph: Graph, array: Array) -> Iterator[_Step]:
     """Yield the operators that make an array without repetitions."""
-    if array.size <= INLINE_LIMIT:
+    if is_written_out(array):
         name = literal(graph, f"{array.dtype}{array.tolist()}", array)
         graph.constants.inlined.add(name)
         yield Identity(), (name,)

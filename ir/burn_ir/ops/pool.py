@@ -107,8 +107,11 @@ class AveragePool(Pooling, Op, onnx="AveragePool", versions=(1, 7, 10, 11, 19, 2
         return self.pooled(expect_float(x))
 
     def lower(self, x: Value) -> Value:
-        included = non_default(count_include_pad=(bool(self.count_include_pad), False))
-        return ops.avg_pool(x, **self.options(x), **included)
+        options = self.options(x)
+        counted = bool(self.count_include_pad) and "padding" in options
+        return ops.avg_pool(
+            x, **options, **non_default(count_include_pad=(counted, False))
+        )
 
 
 @operator

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
 # record sha256 0ee4f7c26fdf1ef4a2515dad3f463332da5aaf7a782e61d1a35ff3cd46cb09c6
-# body   sha256 9352adb1ede613ef4bd0e55846fceca7eebfd2c6044f54e670a4d3059efab2e4
+# body   sha256 9c497ac451bbd24e373f1cc3befd80a4a8c95bdb26b7685bd320ea934792ce3c
 """Net: ids -> scores.
 
 Outputs:
@@ -45,7 +45,6 @@ class Net(nn.Module):
     @nn.check_inputs(ids="int64[batch, length]")
     def __call__(self, ids: Tensor) -> Tensor:
         length = ids.shape[1]
-        # [batch, 6]
         picked = self.norm(self.tokens(ids) + self.positions.weight[:length])[:, -1]
         return self.head(picked)
 

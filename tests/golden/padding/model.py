@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 ffcc5f60ebf67be421b02337ffad1d33765f49887ab35bee80dbc45d85f752c0
 # record sha256 7e51f0ef6e6d4eaf75df4454d6a3168cad54f161b97b2ac91c9ee419de4bcf76
-# body   sha256 7beb9b953b5622da4d1c59058d207783ac4e3ad424a2819bc512ff4331860195
+# body   sha256 c045d05033944fb8a9b23e82e84b98f9dc4fbbbbd6d77accaad9307e3c7bbf5d
 """Net: image -> pooled.
 
 Outputs:
@@ -46,7 +46,6 @@ class Net(nn.Module):
 
     @nn.check_inputs(image="float32[batch, 2, height, width]")
     def __call__(self, image: Tensor) -> Tensor:
-        # [batch, 4, (height + 1) // 2, (width - 1) // 2 + 1]
         leaky = ops.leaky_relu(self.second(ops.relu(self.first(image))), alpha=0.1)
         return ops.max_pool(
             leaky,

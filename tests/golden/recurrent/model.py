@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 c1d5192e0a7656f523d4bbbed3b48116154d9632c7f851ee70868a2fecd5b0da
 # record sha256 c2dd01db1f50c819295ff2dc3583406dbade4d20a95a5504a8bb1b67e75973b2
-# body   sha256 f1030775e285871f9a0e42c118645ba31cf8eb8c659351941ef187efd86df9a1
+# body   sha256 ee2272dcfa059eefa861d85f37931fec4b8f9d457226898b6c496fb215d16af8
 """Net: series, start -> forecast.
 
 Outputs:
@@ -57,10 +57,10 @@ class Decoder(nn.Module):
 
     def __call__(self, x: Tensor, start: Tensor, carry: Tensor) -> Tensor:
         x, y = self.cell(start, (x, carry))  # [batch, 4]
-        z = self.out(x)  # [batch, 3]
-        x, y = self.cell(z, (x, y))  # [batch, 4]
-        w = self.out(x)  # [batch, 3]
-        x, _ = self.cell(w, (x, y))  # [batch, 4]
+        out = self.out(x)  # [batch, 3]
+        x, y = self.cell(out, (x, y))  # [batch, 4]
+        out2 = self.out(x)  # [batch, 3]
+        x, _ = self.cell(out2, (x, y))  # [batch, 4]
         return ops.concat(
-            [z.unsqueeze(1), w.unsqueeze(1), self.out(x).unsqueeze(1)], axis=1
+            [out.unsqueeze(1), out2.unsqueeze(1), self.out(x).unsqueeze(1)], axis=1
         )

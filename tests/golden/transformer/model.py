@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
 # record sha256 86abb5c1d55020ba8e635403041b5e8933a67ad4250574fc7fd0cd825997dd11
-# body   sha256 31b5189a581c9763af8f19ba086f5234a137940f593e1f25edcbc63558d2ad04
+# body   sha256 903f1f4b3006f0a6cf3a33614270adba66b2f7dc2de5c81283954d4d82b934bc
 """Net: x -> encoded.
 
 Outputs:
@@ -85,11 +85,8 @@ class Attention(nn.Module):
 
     def __call__(self, x: Tensor) -> Tensor:
         batch, length = x.shape[:2]
-        # [batch, 2, length, 4]
         query = self.query(x).reshape(batch, length, 2, 4).transpose(1, 2)
-        # [batch, 2, length, 4]
         key = self.key(x).reshape(batch, length, 2, 4).transpose(1, 2)
-        # [batch, 2, length, 4]
         value = self.value(x).reshape(batch, length, 2, 4).transpose(1, 2)
         return self.output(ops.attention(query, key, value).transpose(1, 2).flatten(2))
 

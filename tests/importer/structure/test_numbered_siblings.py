@@ -86,3 +86,48 @@ def test_calls_whose_numbers_grow_evenly_are_one() -> None:
     assert progression(["A(4)", "A(6)", "A(9)"]) == ""
     assert progression(["A(4)", "B(6)", "A(8)"]) == ""
     assert progression(["A(0.5)", "A(1.5)", "A(2.5)"]) == ""
+
+
+def test_lists_of_different_depth_keep_their_own_keys(tmp_path: Path) -> None:
+    class Block(nn.Module):
+        record_names = {"layers": "layer{1}"}
+
+        def __init__(self, depth: int) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(2, 2) for _ in range(depth))
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.blocks = nn.ModuleList([Block(2), Block(3)])
+
+    net = Net()
+    expected = [f"blocks.0.layer{n}" for n in (1, 2)]
+    expected += [f"blocks.1.layer{n}" for n in (1, 2, 3)]
+    keys = [f"{path}.{leaf}" for path in expected for leaf in ("weight", "bias")]
+    assert list(net.state_dict()) == keys
+    net.save_weights(tmp_path / "net.safetensors")
+    other = Net().load_weights(tmp_path / "net.safetensors")
+    for key, tensor in other.state_dict().items():
+        np.testing.assert_array_equal(tensor.numpy(), net.state_dict()[key].numpy())
+
+
+def test_a_weight_tied_into_a_list_is_listed_under_each_key() -> None:
+    class Net(nn.Module):
+        record_names = {"layers": "layer{1}"}
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(2, 2, bias=False) for _ in range(2))
+            self.head = nn.Linear(2, 2, bias=False)
+            self.head.weight = self.layers[1].weight
+
+    net = Net()
+    assert list(net.state_dict()) == ["layer1.weight", "layer2.weight", "head.weight"]
+    state = {"layer1.weight": np.ones((2, 2), np.float32)}
+    state |= dict.fromkeys(
+        ("layer2.weight", "head.weight"), np.full((2, 2), 3, np.float32)
+    )
+    net.load_state_dict(state)
+    assert net.layers[1].weight.value.numpy().tolist() == [[3, 3], [3, 3]]
+    assert net.head.weight is net.layers[1].weight

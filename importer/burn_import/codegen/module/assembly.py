@@ -84,10 +84,10 @@ class _Assembly:
         parts = [draft.part for draft in family.members]
         own = [part.class_name for part in parts]
         name = next(d.part.class_name for d in drafts if d.part.class_name in own)
-        if len({draft.stem for draft in family.members}) > 1:
-            common = common_name(own)
-            if common and common not in self.holders.names:
-                name = self.holders.names.unique(common)
+        stems = {draft.stem for draft in family.members}
+        common = common_name(own) if len(stems) > 1 else stems.pop()
+        if common and common not in self.holders.names:
+            name = self.holders.names.unique(common)
         given = self.nouns.shared(parts, family.union.parameters)
         local = self.nouns.within(parts[0], given)
         writer = ClassWriter(parts[0], self.holders, self.families, local, family)

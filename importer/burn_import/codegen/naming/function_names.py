@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from burn.dtypes import is_float
+from burn.primitive import Primitive
 from burn_import.codegen.naming.value_names import find_nouns
 from burn_import.codegen.naming.vocabulary import result_of
+from burn_import.codegen.printing.consumer_words import telling
 from burn_import.codegen.printing.name_candidates import STREAMS
+from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.provenance.exporter_names import chosen, is_leftover, is_stream
 from burn_import.structure import Instruction, ModuleNode, SubmoduleCall, Tree
 from burn_import.structure.module_tree import IfCall, calls_of
@@ -36,6 +40,14 @@ _RECURRENT = {
     "gru": ("x", "weight_ih", "weight_hh", "bias", "h0", "lengths"),
     "rnn": ("x", "weight_ih", "weight_hh", "bias", "h0", "lengths"),
 }
+#: What a stored operand at one position of a primitive is called.
+POSITION_ROLES = {
+    ("dequantize", 0): "quantized",
+    ("integer_matmul", 0): "weight",
+    ("integer_matmul", 1): "weight",
+    ("gather_nd", 0): "table",
+    ("concat", 0): "prefix",
+}
 #: What a model calls those of its inputs by that only its decoder reads.
 DECODER = "decoder_"
 _NUMBER = re.compile(r"_?\d+(?=_|$)")
@@ -50,19 +62,38 @@ def constant_roles(block: Block) -> dict[str, str]:
     for statement in block.statements:
         if isinstance(statement, Apply):
             for position, arg in enumerate(statement.args):
-                word = _constant_role(statement.primitive.name, position)
-                for symbol in symbols_in(arg):
-                    if symbol.constant:
-                        roles.setdefault(symbol.constant, word)
+                word = _constant_role(statement.primitive, position)
+                word = word if word != "prefix" or _is_first(arg) else "suffix"
+                _note_role(roles, arg, word)
+            for keyword, arg in statement.static.items():
+                _note_role(roles, arg, keyword)
         for inner in blocks_of(statement):
             roles = {**constant_roles(inner), **roles}
     return roles
 
 
-def _constant_role(primitive: str, position: int) -> str:
-    if primitive in _RECURRENT:
-        return _RECURRENT[primitive][position]
-    return CONSTANT_ROLES.get(primitive, "constant")
+def _note_role(roles: dict[str, str], operand: Any, word: str) -> None:
+    """Give ``word`` to the stored arrays in ``operand`` that have no role yet."""
+    for symbol in symbols_in(operand):
+        if symbol.constant:
+            roles.setdefault(symbol.constant, word)
+
+
+def _is_first(operand: Any) -> bool:
+    """Return whether a list of operands begins with a stored array."""
+    items = operand if isinstance(operand, list | tuple) else ()
+    return any(symbol.constant for symbol in symbols_in(items[:1]))
+
+
+def _constant_role(primitive: Primitive[..., Any], position: int) -> str:
+    """Return what a stored operand is for, from the primitive and its parameter."""
+    if primitive.name in _RECURRENT:
+        return _RECURRENT[primitive.name][position]
+    role = CONSTANT_ROLES.get(primitive.name, "")
+    role = POSITION_ROLES.get((primitive.name, position), role)
+    names = [parameter.name for parameter in parameters(primitive)]
+    own = names[min(position, len(names) - 1)] if names else ""
+    return role or telling(own) or "constant"
 
 
 class Nouns:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from burn import Tensor
+from burn_import.codegen.printing.consumer_words import Uses
 from burn_import.codegen.printing.expressions import Renderer
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.extents import Extents
@@ -25,6 +26,8 @@ class LineWriter(Protocol):
     kinds: dict[str, str]
     forced: dict[Symbol, str]
     preferred: dict[Symbol, str]
+    plain: set[str]
+    uses: Uses
 
     def line(self, text: str, indent: int, comment: str = "") -> None:
         """Write one line."""

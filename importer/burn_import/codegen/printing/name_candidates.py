@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 #: What has no noun, in the order in which names are taken.
 STREAMS = ("x", "y", "z", "w", "v", "u")
+
+#: So many results of one layer or primitive are numbered while all are read.
+MOST_NUMBERED = 4
 
 #: Results of these primitives are known by a noun.
 ROLES = {
@@ -30,15 +34,15 @@ ROLES = {
 }
 #: What the others are called if all streams are taken.
 WORDS = {
-    "add": "added",
+    "add": "total",
     "sub": "difference",
     "mul": "product",
     "div": "ratio",
     "neg": "negated",
     "pow": "power",
-    "exp": "exps",
+    "exp": "exponentials",
     "log": "logs",
-    "sum": "total",
+    "sum": "sums",
     "max": "peak",
     "min": "least",
     "maximum": "larger",
@@ -60,9 +64,9 @@ WORDS = {
     "chunk": "part",
     "pad": "padded",
     "where": "chosen",
-    "reshape": "shaped",
-    "transpose": "turned",
-    "permute": "turned",
+    "reshape": "reshaped",
+    "transpose": "transposed",
+    "permute": "transposed",
     "expand": "spread",
     "tile": "tiled",
     "matmul": "projected",
@@ -81,6 +85,16 @@ WORDS = {
     "silu": "activated",
     "attention": "attended",
 }
+
+#: What the result of a layer is, by how its attribute is called.
+LAYERS = (
+    (r".*(attn|attention)\d*", "attention"),
+    (r".*norm\w*|(ln|bn)_?\w*", "normed"),
+    (r".*mlp\d*|ffn?\d*|feed_forward\d*", "hidden"),
+    (r".*(embed|embedding|emb)\d*", "embeddings"),
+    (r"(.*_)?(proj|projection|linear|lin|dense|fc)_?\d*", "projected"),
+    (r"(.*_)?conv\w*", "features"),
+)
 
 #: What tells a result from another of the same noun.
 KINDS = {
@@ -140,11 +154,19 @@ def name_candidates(
         yield noun
         yield from _qualified(writer, noun, statement)
         return
-    sources = {writer.render.names[s] for s in expression.symbols}
+    sources = {writer.render.names[s]: None for s in expression.symbols}
     if len(statement.targets) == 1:
         yield from (stream for stream in STREAMS if stream in sources)
+        yield STREAMS[0]
+        yield from (name for name in sources if name in writer.plain)
+    word = writer.uses.word(symbol)
+    if word:
+        yield word
+    words = list(_words(statement))
+    yield from words
+    for number in range(2, MOST_NUMBERED + 1):
+        yield from (f"{word}{number}" for word in words[:1])
     yield from STREAMS
-    yield from _words(statement)
 
 
 def _qualified(writer: LineWriter, noun: str, statement: Statement) -> Iterator[str]:
@@ -165,7 +187,10 @@ def _words(statement: Statement) -> Iterator[str]:
     if isinstance(statement, ModuleCall):
         names = [s for s in statement.path if not s.isdigit()]
         if names and len(statement.targets) == 1:
-            yield singular(snake(names[-1]))
+            leaf = singular(snake(names[-1]))
+            yield from (word for form, word in LAYERS if re.fullmatch(form, leaf))
+            if not re.fullmatch(r"[a-z]\d*", leaf):
+                yield leaf
     word = _role(statement, WORDS)
     if word:
         yield word

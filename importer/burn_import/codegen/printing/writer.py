@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from burn import Tensor
+from burn_import.codegen.printing.consumer_words import uses
 from burn_import.codegen.printing.expressions import Renderer
 from burn_import.codegen.printing.name_candidates import (
     STREAMS,
     name_candidates,
     nested,
+    noun_of,
 )
 from burn_import.codegen.printing.print_derivative import write_derivation
 from burn_import.codegen.printing.print_if import WIDTH, several, write_choice
@@ -72,6 +74,7 @@ class Writer:
         self.wrap = wrap
         drop_unread(trace)
         self.remaining = count_uses(trace.body)
+        self.uses = uses(trace.body)
         self.locals = Namespace([*parameters, wrap])
         self.extents = Extents(self.locals)
         self.render = Renderer(self.extents, attribute, access)
@@ -98,6 +101,8 @@ class Writer:
         self.forced: dict[Symbol, str] = {}
         #: Names that values would rather have, if they are free by then.
         self.preferred: dict[Symbol, str] = {}
+        #: Names that tell no more than which primitive or layer made a value.
+        self.plain: set[str] = set()
 
     def write(self) -> list[str]:
         """The lines of the body, indented by two levels."""
@@ -256,6 +261,8 @@ class Writer:
             name = self.chosen(
                 name_candidates(self, symbol, statement, expression), symbol
             )
+            if not noun_of(self, symbol, statement):
+                self.plain.add(name)
         self.claim(symbol, name)
         return name
 
@@ -334,12 +341,8 @@ class Writer:
     def line(self, text: str, indent: int, comment: str = "") -> None:
         space = "    " * indent
         whole = f"{space}{text}  # {comment}"
-        if not comment:
-            self.lines.append(space + text)
-        elif len(whole) <= WIDTH:
-            self.lines.append(whole)
-        else:
-            self.lines += [f"{space}# {comment}", space + text]
+        fits = comment and len(whole) <= WIDTH
+        self.lines.append(whole if fits else space + text)
 
 
 def _named_results(

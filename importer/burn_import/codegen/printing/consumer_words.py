@@ -1,0 +1,114 @@
+"""Names of values without a noun, by the primitive that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from burn import Tensor
+from burn_import.codegen.trace.primitive_parameters import parameters
+from burn_import.tracing.statements import operands, symbols_in
+from burn_import.tracing.trace import Apply, Block, Statement, Symbol, blocks_of
+
+#: Parameters of primitives that do not tell what an operand is for.
+VAGUE_PARAMETERS = frozenset({"args", "left", "right", "other", "data", "xs"})
+#: Primitives whose result is their operand in another form.
+MOVES = frozenset(
+    {"reshape", "unsqueeze", "squeeze", "expand", "transpose", "permute", "cast"}
+)
+#: Primitives that make a gate of their operand.
+GATES = frozenset({"sigmoid", "silu", "gelu", "tanh", "softplus"})
+
+
+@dataclass
+class Uses:
+    """Who reads and who makes each value of a function."""
+
+    readers: dict[Symbol, list[Statement]] = field(default_factory=dict)
+    makers: dict[Symbol, Statement] = field(default_factory=dict)
+
+    def add(self, block: Block) -> None:
+        """Note the statements of a block and of the blocks in them."""
+        for statement in block.statements:
+            self.makers.update(dict.fromkeys(statement.targets, statement))
+            for symbol in symbols_in(operands(statement)):
+                self.readers.setdefault(symbol, []).append(statement)
+            for inner in blocks_of(statement):
+                self.add(inner)
+
+    def word(self, symbol: Symbol) -> str:
+        """Return what the only reader of a value knows it by; "" if nothing."""
+        word = self.role(symbol)
+        return "gate" if word == "factor" else word
+
+    def role(self, symbol: Symbol) -> str:
+        """Return :meth:`word`, where a factor is not yet a gate."""
+        readers = self.readers.get(symbol, [])
+        if len(readers) != 1 or not isinstance(readers[0], Apply):
+            return ""
+        (reader,) = readers
+        assert isinstance(reader, Apply)
+        name = reader.primitive.name
+        if name in GATES:
+            return "gate"
+        if name in MOVES and len(reader.targets) == 1:
+            return self.role(reader.targets[0])
+        if name in ("add", "mul") and len(reader.args) == 2:
+            return self.term(symbol, reader)
+        return parameter_name(reader, symbol)
+
+    def term(self, symbol: Symbol, reader: Apply) -> str:
+        """Return the role of a factor or a summand: ``x * (1 + scale) + shift``."""
+        others = [s for s in symbols_in(reader.args) if s is not symbol]
+        if reader.primitive.name == "mul":
+            return "factor" if others else ""
+        if not others or others[0].known is not None:
+            word = self.role(reader.targets[0])
+            return "scale" if word in ("factor", "scale") else ""
+        maker = self.makers.get(others[0])
+        product = isinstance(maker, Apply) and maker.primitive.name == "mul"
+        return "shift" if product and self.is_summand(reader) else ""
+
+    def is_summand(self, reader: Apply) -> bool:
+        """Return whether a sum is of a product with a factor of the kind 1 + scale."""
+        for symbol in symbols_in(reader.args):
+            maker = self.makers.get(symbol)
+            if isinstance(maker, Apply) and maker.primitive.name == "mul":
+                for factor in symbols_in(maker.args):
+                    inner = self.makers.get(factor)
+                    if isinstance(inner, Apply) and inner.primitive.name == "add":
+                        return len([*tensors(inner)]) < 2
+        return False
+
+
+def tensors(call: Apply) -> Iterator[Symbol]:
+    """Yield the operands of a call that are no numbers."""
+    yield from (s for s in symbols_in(call.args) if s.known is None)
+
+
+def parameter_name(call: Apply, symbol: Symbol) -> str:
+    """Return what a primitive calls the operand ``symbol``, "" if that says little."""
+    names = [parameter.name for parameter in parameters(call.primitive)]
+    for position, operand in enumerate(call.args[: len(names)]):
+        if isinstance(operand, Tensor) and operand.data is symbol:
+            return telling(names[position])
+    return next((telling(n) for n, v in static_tensors(call) if v is symbol), "")
+
+
+def static_tensors(call: Apply) -> Iterator[tuple[str, Symbol]]:
+    """Yield the tensors that a call is given by keyword."""
+    for name, operand in call.static.items():
+        if isinstance(operand, Tensor):
+            yield name, operand.data
+
+
+def telling(parameter: str) -> str:
+    """Return the name of a parameter if it says what an operand is, else ""."""
+    return parameter if len(parameter) > 1 and parameter not in VAGUE_PARAMETERS else ""
+
+
+def uses(block: Block) -> Uses:
+    """Return who reads and makes each value of ``block``."""
+    result = Uses()
+    result.add(block)
+    return result
