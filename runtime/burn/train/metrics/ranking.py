@@ -50,10 +50,13 @@ def _scores(logits: Array) -> Array:
     """Scores [N, K], for each class that is compared with all others."""
     if logits.shape[1] == 1:
         return logits.astype(np.float64)
+    if logits.shape[1] == 2:
+        # In the order of the probabilities, without their rounding.
+        return logits[:, 1:].astype(np.float64) - logits[:, :1]
     shifted = logits.astype(np.float64) - logits.max(axis=1, keepdims=True)
     exp = np.exp(shifted)
     softmax: Array = exp / exp.sum(axis=1, keepdims=True)
-    return softmax[:, 1:] if logits.shape[1] == 2 else softmax
+    return softmax
 
 
 def _area(scores: Array, targets: Array) -> float:
