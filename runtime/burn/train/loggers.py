@@ -89,7 +89,7 @@ class TensorBoardLogger(Logger):
 
     Scalars of batches are ``batch/train/loss``, by the number of the batch since the
     first epoch of this process; those of epochs are ``train/loss``, by epoch. Needs
-    tensorboardX: ``pip install 'burn-import[tensorboard]'``.
+    tensorboardX: ``pip install 'burn-runtime[tensorboard]'``.
     """
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class TensorBoardLogger(Logger):
         except ImportError:
             raise ImportError(
                 "TensorBoardLogger needs tensorboardX: "
-                "pip install 'burn-import[tensorboard]'"
+                "pip install 'burn-runtime[tensorboard]'"
             ) from None
         self._writer: Any = None
         self._counts: dict[str, int] = {}
