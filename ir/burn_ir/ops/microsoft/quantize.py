@@ -10,6 +10,7 @@ from burn import dtypes, ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
+from burn_ir.ops.conv import extents_like
 from burn_ir.ops.options import non_default, one
 from burn_ir.ops.pool import AveragePool
 from burn_ir.ops.quantize import (
@@ -292,7 +293,8 @@ class QLinearAveragePool(
         return super().lower(x, *parameters)
 
     def _space(self, x: Value) -> tuple[Any, ...]:
-        return tuple(x.shape[1:-1] if self.channels_last else x.shape[2:])
+        dims = extents_like(x, (1, 1, *self.kernel_shape))
+        return tuple(dims[1:-1] if self.channels_last else dims[2:])
 
     def quantized(
         self, y: Value, scale: Value, zero_point: Value, like: Value
