@@ -257,7 +257,7 @@ RULES = (
         "Slice",
         _slices_back_to_the_largest,
         "`end` is `clamped to [-1, dims[axes[i]]-1] for negative stepping`; "
-        "onnxruntime takes the largest integer, also of 32 bits, as the start of the axis",
+        "onnxruntime takes the largest integer, of 32 bits too, as the axis's start",
     ),
     Rule(
         "Sigmoid",

@@ -52,6 +52,10 @@ UNKNOWN: dict[str, tuple[str, tuple[int, ...]]] = {
         'Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, x)',
         (2, 2, 3, 4),
     ),
+    "a product with a transposed matrix": (
+        "com.microsoft.FusedMatMul <transB = 1> (x, x)",
+        (2, 3, 4),
+    ),
     "a transposed convolution": ("ConvTranspose <strides = [2]> (x, x)", (2, 2, 3)),
 }
 

@@ -21,6 +21,7 @@ from burn_ir.ops.quantize import (
     shift,
 )
 from burn_ir.ops.shape import Concat
+from burn_ir.ops.support import axes_from
 from burn_ir.ops.window import Ints
 from burn_ir.types import broadcast
 
@@ -203,8 +204,7 @@ class QLinearSoftmax(Unary, Op, onnx="QLinearSoftmax", domain=DOMAIN, versions=(
     def apply(self, y: Value, x: Value) -> Value:
         axes: int | tuple[int, ...] = self.axis
         if self.opset < 13:  # over all axes from the given one on
-            rank = len(x.shape)
-            axes = tuple(range(self.axis % rank, rank))
+            axes = axes_from(x, self.axis)
         return ops.softmax(y, **non_default(axis=(axes, -1)))
 
 
