@@ -11,6 +11,8 @@ from torch.nn import functional
 
 from tests.wild.research.inputs import Program, free_sequences, sequences, tokens
 
+_script: Any = torch.jit.script
+
 
 class TopKAttention(nn.Module):
     """Multi-query attention that keeps the best keys, with talking heads."""
@@ -164,7 +166,6 @@ class BeamDecoder(nn.Module):
         return tokens, scores
 
 
-@torch.jit.script
 def _converge(x: Tensor, weight: Tensor, tolerance: float) -> Tensor:
     """Iterate a contraction until it moves less than a tolerance."""
     z = torch.zeros_like(x)
@@ -187,10 +188,9 @@ class Equilibrium(nn.Module):
         self.out = nn.Linear(width, 3)
 
     def forward(self, x: Any) -> Any:
-        return self.out(_converge(x.flatten(0, 1), self.weight, 1e-3))
+        return self.out(_script(_converge)(x.flatten(0, 1), self.weight, 1e-3))
 
 
-@torch.jit.script
 def _scanned(x: Tensor, decay: Tensor) -> tuple[Tensor, list[Tensor]]:
     """Return running averages over time, and the states of every other step."""
     h = torch.zeros_like(x[:, 0])
@@ -212,11 +212,10 @@ class ScriptedScan(nn.Module):
         self.logit = nn.Parameter(torch.zeros(width))
 
     def forward(self, x: Any) -> Any:
-        outs, kept = _scanned(x, self.logit.sigmoid())
+        outs, kept = _script(_scanned)(x, self.logit.sigmoid())
         return outs, torch.stack(kept).sum(0)
 
 
-@torch.jit.script
 def _written(x: Tensor, gain: Tensor) -> tuple[Tensor, Tensor]:
     """Return a table that a loop fills in place, and a view of it from before."""
     table = torch.zeros_like(x)
@@ -236,7 +235,7 @@ class InPlaceTable(nn.Module):
         self.gain = nn.Parameter(torch.rand(width))
 
     def forward(self, x: Any) -> Any:
-        return _written(x, self.gain)
+        return _script(_written)(x, self.gain)
 
 
 class SegmentPool(nn.Module):
