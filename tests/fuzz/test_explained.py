@@ -61,6 +61,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
     ("Less", [np.array([0, 4], np.float32), scale(0)], {}, False),
     ("Less", [np.array([1e-3, 4], np.float32), scale(0)], {}, False),
     ("Less", [np.array([1, 2]), np.array(2)], {}, False),
+    ("Less", [ROW, ROW[:3]], {}, False),
     ("Sigmoid", [np.array([-20, 20], np.float32)], {}, True),
     ("Sigmoid", [np.array([-10, 20], np.float32)], {}, False),
     ("Log", [np.array([1e-8, 1], np.float32)], {}, True),
