@@ -25,10 +25,15 @@ from tests.wild.compare import (
     to_array,
 )
 from tests.wild.entry import Case, Task
-from tests.wild.exporters import Exported, export_case, randomize
+from tests.wild.exporters import (
+    Exported,
+    export_case,
+    randomize,
+    unexplained_arrays,
+)
 from tests.wild.generated import Generated, import_exported
 from tests.wild.results import Row
-from tests.wild.verdict import explain_difference
+from tests.wild.verdict import explain_difference, follows
 
 #: What a failure in each stage means. Stages that are not listed are not fatal.
 FATAL = {
@@ -285,9 +290,9 @@ class Examination:
         if expected.keys().isdisjoint(key for key, _ in self.model.parameters()):
             self.row.gradient = "none"  # the model, or the file, has no such parameter
             return
-        found = self.generated.gradients(self._inputs(self.case.inputs))
+        actual = self.generated.gradients(self._inputs(self.case.inputs))
         changed = self.row.changed_keys
-        result = compare_gradients(found, expected, changed)
+        result = compare_gradients(actual, expected, changed)
         self.row.gradient_error = result.error
         self.row.gradient_count = result.compared
         self.row.missing_keys = list(result.missing)
@@ -296,12 +301,21 @@ class Examination:
         elif is_right(result.error):
             self.row.gradient = "right"
         else:
-            self.row.gradient = self._explain(expected, found, result)
+            self.row.gradient = self._explain(expected, actual, result)
+
+    def _is_changed(self) -> bool:
+        """Return whether the file's own runtime gives something else than PyTorch.
+
+        The difference is more than rounding: the exporter left something out.
+        """
+        if self.row.rounding is None:
+            self.row.rounding = torch_results.rounding_error(self.case, self.expected)
+        return not is_right(self.row.reference_error or 0.0, self.row.rounding)
 
     def _explain(
         self,
         expected: dict[str, Array],
-        found: dict[str, Array],
+        actual: dict[str, Array],
         result: GradientErrors,
     ) -> str:
         """Return what to note of gradients that differ from PyTorch's.
@@ -318,7 +332,7 @@ class Examination:
         inputs = [as_double(array) for array in self._inputs(case.inputs)]
         found64 = double.gradients(inputs)
         slope = partial(double.slope, inputs)
-        reason = explain_difference(case, expected, found, found64, changed, slope)
+        reason = explain_difference(case, expected, actual, found64, changed, slope)
         if reason == "rounding":
             return "right"
         if self.task.format.startswith("onnx"):
@@ -327,6 +341,12 @@ class Examination:
                 return f"folded: {result.worst}, part of its gradient is that of {key}"
             if reason == "detached":
                 return f"detached: {result.worst}, PyTorch's is not the derivative"
+            computed = unexplained_arrays(self.exported.path, case.module)
+            if computed and follows(found64, slope):
+                return f"folded: {result.worst}, by {computed[0]} of the file"
+            if self._is_changed():
+                difference = f"{self.row.reference_error:.2g}"
+                return f"changed: the file's own result differs by {difference}"
         return f"wrong: {result.worst}"
 
 
@@ -346,14 +366,14 @@ def root_cause(error: BaseException) -> BaseException:
 
 def describe_error(error: BaseException) -> str:
     """Return the class and message of an error, and where it was raised, shortened."""
-    place = ""
+    location = ""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     if trace is not None:
         code = trace.tb_frame.f_code
-        place = f" [{Path(code.co_filename).name}:{trace.tb_lineno}]"
+        location = f" [{Path(code.co_filename).name}:{trace.tb_lineno}]"
     text = re.sub(r"\x1b\[[0-9;]*m", "", f"{type(error).__name__}: {error}")
     if len(text) > CAUSE_LENGTH:
         text = f"{text[:CAUSE_LENGTH]} ..."
-    return text + place
+    return text + location

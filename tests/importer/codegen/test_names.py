@@ -28,6 +28,7 @@ from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Type
 from tests.importer.onnx_files import model, saved, stored
 from tests.importer.payloads import AWKWARD, LONG, PAYLOADS, strings
+from tests.layout import printed_only as printed_only
 
 FLOAT = onnx.TensorProto.FLOAT
 RNG = np.random.default_rng(7)

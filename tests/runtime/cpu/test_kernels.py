@@ -257,10 +257,10 @@ def test_threads_get_their_own_results() -> None:
     expected = [compiled.function(x).numpy() for x in given_]
     wrong: list[int] = []
 
-    def work(place: int) -> None:
+    def work(index: int) -> None:
         for _ in range(5):
-            if not np.allclose(compiled(given_[place]).numpy(), expected[place], 1e-5):
-                wrong.append(place)
+            if not np.allclose(compiled(given_[index]).numpy(), expected[index], 1e-5):
+                wrong.append(index)
 
     threads = [threading.Thread(target=work, args=(n % 4,)) for n in range(8)]
     for thread in threads:
@@ -274,7 +274,7 @@ def test_without_llvm_it_says_what_to_install(monkeypatch: Any) -> None:
     machines.machine.cache_clear()
     monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
     try:
-        with pytest.raises(ImportError, match=r"pip install 'burn-import\[jit\]'"):
+        with pytest.raises(ImportError, match=r"pip install 'burn-runtime\[jit\]'"):
             burn.compile(softmax, generated=True)
     finally:
         machines.machine.cache_clear()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Cuda(ArrayBackend):
-    """Tensors on the CUDA device ``index``; needs the extra ``burn-import[cuda]``.
+    """Tensors on the CUDA device ``index``; needs the extra ``burn-runtime[cuda]``.
 
     ``Cuda(0) is Cuda(0)``. Nothing falls back to the host: an operation that has no
     device kernel raises.
@@ -31,10 +31,10 @@ class Cuda(ArrayBackend):
     tf32: bool = False
 
     def __new__(cls, index: int = 0) -> "Cuda":
-        known = cls._devices.get(index)
-        if known is None:
-            known = cls._devices[index] = cls._open(index)
-        return known
+        device = cls._devices.get(index)
+        if device is None:
+            device = cls._devices[index] = cls._open(index)
+        return device
 
     @classmethod
     def _open(cls, index: int) -> "Cuda":
@@ -42,7 +42,7 @@ class Cuda(ArrayBackend):
             import cupy
         except ImportError as error:
             raise ImportError(
-                "Cuda needs CuPy: pip install 'burn-import[cuda]'"
+                "Cuda needs CuPy: pip install 'burn-runtime[cuda]'"
             ) from error
         try:
             count = cupy.cuda.runtime.getDeviceCount()
