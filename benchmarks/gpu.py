@@ -108,12 +108,12 @@ def _ours(name: str, module: Any, given: Any, options: Any) -> Engine:
         result = call(given)
     for note in getattr(call, "notes", ()):
         print(f"{name}: {note}")
-    made = Engine(name, partial(call, given), result.numpy())
+    ours = Engine(name, partial(call, given), result.numpy())
     for executable in getattr(call, "executables", ()):
-        made.kernels = getattr(executable, "kernels", None)
+        ours.kernels = getattr(executable, "kernels", None)
         if options.check:
             _check(executable, given)
-    return made
+    return ours
 
 
 def _check(executable: Any, given: Any) -> None:
@@ -129,16 +129,16 @@ def _check(executable: Any, given: Any) -> None:
             break
 
 
-def measure(found: list[Engine], rounds: int) -> None:
+def measure(engines: list[Engine], rounds: int) -> None:
     """Let the engines take turns."""
     import torch
 
-    for each in found:
+    for each in engines:
         for _ in range(WARM_UP):
             each.call()
     torch.cuda.synchronize()
     for _ in range(rounds):
-        for each in found:
+        for each in engines:
             start = perf_counter()
             each.call()
             torch.cuda.synchronize()
@@ -190,16 +190,16 @@ def measured(key: Key, options: Any) -> Iterator[Row]:
         wanted = exact(net, x)
         head = {"network": name, "batch": batch, "precision": precision}
         head["device"] = torch.cuda.get_device_name()
-        found: list[Engine] = []
+        engines: list[Engine] = []
         for engine_name in options.engines:
             try:
-                found.append(engine(engine_name, key, net, x, options))
+                engines.append(engine(engine_name, key, net, x, options))
             except ERRORS as error:
                 yield {**head, "engine": engine_name, "failed": repr(error)[:400]}
         torch.cuda.empty_cache()
         with turn(options.go):
-            measure(found, options.rounds)
-        for each in found:
+            measure(engines, options.rounds)
+        for each in engines:
             if options.traces:
                 stem = f"{name}_b{batch}_{precision}_{each.name}"
                 trace(each, options.traces / f"{stem}.txt")
@@ -250,8 +250,8 @@ def table(rows: list[Row]) -> Iterator[list[str]]:
     for row in rows:
         by_key.setdefault(_key(row), {})[row["engine"]] = row
     ratios = []
-    for (name, batch, precision), found in by_key.items():
-        good = {engine: row for engine, row in found.items() if "ms" in row}
+    for (name, batch, precision), by_engine in by_key.items():
+        good = {engine: row for engine, row in by_engine.items() if "ms" in row}
         ours, eager = good.get("compiled", {}), good.get("torch", {})
         modes = [good[mode] for mode in MODES if mode in good]
         best = min(modes, key=lambda row: float(row["ms"]), default={})

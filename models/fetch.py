@@ -115,9 +115,9 @@ def _copy(model: Model, url: str, opener: Opener, sink: IO[bytes]) -> None:
 
 def describe(model: Model) -> str:
     """Return the one-line description that ``--list`` prints."""
-    place = "committed" if model.url is None else "public"
+    origin = "committed" if model.url is None else "public"
     size = f"{model.bytes / 1000:.0f} kB"
-    return f"{model.name:<18} {place:<10} {size:>8}  {model.licence}"
+    return f"{model.name:<18} {origin:<10} {size:>8}  {model.licence}"
 
 
 def main(arguments: list[str] | None = None) -> int:

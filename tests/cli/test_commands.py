@@ -69,9 +69,9 @@ def test_python_m_works_and_the_version_is_quick() -> None:
 def test_verify(module: Path, tmp_path: Path) -> None:
     answer = run("verify", DIGITS, "--module", module)
     assert answer.exit_code == 0 and "onnxruntime" in answer.output
-    found = data("verify", DIGITS, "--gradients", "--size", "batch=3")
-    assert found["ok"] and found["outputs"][0]["shape"] == [3, 10]
-    assert found["gradient"] < 1e-5
+    report = data("verify", DIGITS, "--gradients", "--size", "batch=3")
+    assert report["ok"] and report["outputs"][0]["shape"] == [3, 10]
+    assert report["gradient"] < 1e-5
     text = module.read_text().replace("ops.relu(", "ops.tanh(", 1)
     assert text != module.read_text()
     module.write_text(text)
@@ -140,9 +140,9 @@ def test_export_and_update(module: Path, tmp_path: Path) -> None:
     done = data("update", DIGITS, "--weights", tuned, "-o", updated)
     assert sorted(done["replaced"]) == sorted(arrays) and not done["missing"]
     images = np.random.default_rng(1).random((2, 1, 8, 8), np.float32)
-    (found,) = onnxruntime_outputs(updated, {"image": images})
+    (scores,) = onnxruntime_outputs(updated, {"image": images})
     (before,) = onnxruntime_outputs(DIGITS, {"image": images})
-    assert not np.allclose(found, before)
+    assert not np.allclose(scores, before)
     write_record(tuned, [*arrays.items(), ("extra", np.ones(2, np.float32))])
     answer = run("update", DIGITS, "--weights", tuned, "-o", updated, "--force")
     assert answer.exit_code == 4 and "extra (no key)" in answer.stderr
@@ -168,8 +168,8 @@ def test_inspect() -> None:
 
 
 def test_ops(tmp_path: Path) -> None:
-    found = data("ops", DIGITS)
-    assert {row["status"] for row in found["operators"]} == {"supported"}
+    report = data("ops", DIGITS)
+    assert {row["status"] for row in report["operators"]} == {"supported"}
     proto = onnx.load(str(DIGITS))
     for number, node in enumerate(proto.graph.node[:2]):
         node.op_type = f"Unknown{number}"

@@ -24,33 +24,33 @@ def assert_similar(
 
 
 def _assert_value(
-    got: Any, expected: Any, tolerance: tuple[float, float], place: str
+    got: Any, expected: Any, tolerance: tuple[float, float], path: str
 ) -> None:
     if expected is None:
-        assert got is None, place
+        assert got is None, path
     elif isinstance(expected, list):
-        assert isinstance(got, list) and len(got) == len(expected), place
+        assert isinstance(got, list) and len(got) == len(expected), path
         for index, (y, z) in enumerate(zip(got, expected, strict=True)):
-            _assert_value(y, z, tolerance, f"{place}[{index}]")
+            _assert_value(y, z, tolerance, f"{path}[{index}]")
     elif isinstance(expected, dict):
-        assert isinstance(got, dict) and got.keys() == expected.keys(), place
+        assert isinstance(got, dict) and got.keys() == expected.keys(), path
         for key, z in expected.items():
-            _assert_value(got[key], z, tolerance, f"{place}[{key!r}]")
+            _assert_value(got[key], z, tolerance, f"{path}[{key!r}]")
     else:
-        _assert_array(got, expected, tolerance, place)
+        _assert_array(got, expected, tolerance, path)
 
 
 def _assert_array(
-    got: Any, expected: Any, tolerance: tuple[float, float], place: str
+    got: Any, expected: Any, tolerance: tuple[float, float], path: str
 ) -> None:
-    assert isinstance(got, np.ndarray), f"{place} is a {type(got).__name__}"
-    assert (got.dtype, got.shape) == (expected.dtype, expected.shape), place
+    assert isinstance(got, np.ndarray), f"{path} is a {type(got).__name__}"
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape), path
     rtol, atol = tolerance
     if dtypes.is_float(got.dtype) and got.dtype.itemsize < 4:  # NumPy may not know it
         if got.dtype == dtypes.bfloat16:
             rtol = max(rtol, BFLOAT16)
         got, expected = got.astype(np.float32), expected.astype(np.float32)
     if got.dtype.kind in "fc":
-        np.testing.assert_allclose(got, expected, rtol, atol, err_msg=place)
+        np.testing.assert_allclose(got, expected, rtol, atol, err_msg=path)
     else:
-        np.testing.assert_array_equal(got, expected, err_msg=place)
+        np.testing.assert_array_equal(got, expected, err_msg=path)

@@ -76,8 +76,8 @@ def test_a_named_extent_takes_every_size(path: Path, tmp_path: Path) -> None:
         assert value.type.tensor_type.shape.dim[0].dim_param == "batch"
     for count in (1, 2, 5):
         wide = np.random.default_rng(count).random((count, *shape[1:]), np.float32)
-        (found,), _ = run_model(str(written.path), {name: wide})
-        np.testing.assert_allclose(found, model(burn.tensor(wide)).numpy(), atol=1e-5)
+        (actual,), _ = run_model(str(written.path), {name: wide})
+        np.testing.assert_allclose(actual, model(burn.tensor(wide)).numpy(), atol=1e-5)
 
 
 def test_parameters_keep_their_keys_and_bytes_are_repeatable(tmp_path: Path) -> None:
@@ -111,9 +111,9 @@ def test_a_fine_tuned_model_is_exported_with_its_weights(tmp_path: Path) -> None
     }
     for key, array in state.items():
         np.testing.assert_array_equal(stored[key], array)
-    (found,), _ = run_model(str(written.path), {"image": images()})
+    (actual,), _ = run_model(str(written.path), {"image": images()})
     expected = model.valid()(burn.tensor(images())).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
 class Tree(nn.Module):
@@ -164,8 +164,8 @@ def test_external_data_is_a_file_beside(tmp_path: Path) -> None:
     written = export_onnx(model, images(), path, external_data=True)
     assert written.data == tmp_path / "out.onnx.data" and written.data.exists()
     onnx.checker.check_model(str(path), full_check=True)
-    (found,) = call(load(path), [images()])
-    np.testing.assert_allclose(found, call(model, [images()])[0], atol=1e-5)
+    (actual,) = call(load(path), [images()])
+    np.testing.assert_allclose(actual, call(model, [images()])[0], atol=1e-5)
 
 
 class Inverted(nn.Module):
@@ -250,8 +250,8 @@ def test_constants_that_follow_from_extents_are_computed(
     path = tmp_path / "a.onnx"
     export_onnx(masked, x, path, dynamic=dynamic, opset=opset)
     other = np.random.default_rng(1).random((5, 7, 4), np.float32)
-    (found,), _ = run_model(str(path), {"x": other})
-    np.testing.assert_allclose(found, masked(burn.tensor(other)).numpy(), atol=1e-5)
+    (actual,), _ = run_model(str(path), {"x": other})
+    np.testing.assert_allclose(actual, masked(burn.tensor(other)).numpy(), atol=1e-5)
 
 
 @pytest.mark.parametrize("opset", [16, 24])

@@ -55,8 +55,8 @@ def test_onnxruntime_gives_the_results_of_the_trained_module(tmp_path: Path) -> 
     model = load(DIGITS).load_state_dict(weights)
     images = np.random.default_rng(0).random((3, 1, 8, 8), np.float32)
     name = onnx.load(str(DIGITS)).graph.input[0].name
-    (found,) = onnxruntime_outputs(tmp_path / "out.onnx", {name: images})
-    np.testing.assert_allclose(found, call(model, [images])[0], rtol=1e-4, atol=1e-4)
+    (actual,) = onnxruntime_outputs(tmp_path / "out.onnx", {name: images})
+    np.testing.assert_allclose(actual, call(model, [images])[0], rtol=1e-4, atol=1e-4)
 
 
 def test_nodes_and_names_of_the_file_stay(tmp_path: Path) -> None:
@@ -105,9 +105,9 @@ def test_tensors_of_equal_contents_are_told_apart(tmp_path: Path) -> None:
     report = update_onnx(original, weights, output)
     assert sorted(report.replaced) == sorted(weights)
     x = rng.random((2, 4), np.float32)
-    (found,) = onnxruntime_outputs(output, {"x": x})
+    (actual,) = onnxruntime_outputs(output, {"x": x})
     expected = model.load_state_dict(weights)(burn.tensor(x)).numpy()  # type: ignore[operator]
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
 def test_weights_without_a_counterpart_are_listed(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto
+from onnx import NodeProto, TensorProto
 
 from tests.fuzz.invalid import INVALID, REDUCTIONS
 
@@ -161,6 +161,26 @@ def _returns_body_inputs(node: NodeProto, operands: Operands) -> bool:
     return bool({x.name for x in body.input} & {y.name for y in body.output})
 
 
+def _stacks_texts(node: NodeProto, operands: Operands) -> bool:
+    """Whether a loop, here or in a body, has rows of texts of more than one round.
+
+    How many rounds there are is known of ``node`` itself alone.
+    """
+    trips = operands[0] if node.op_type == "Loop" else None
+    once = trips is not None and int(np.ravel(trips)[0]) < 2
+    if node.op_type == "Loop" and not once and _has_rows_of_text(node):
+        return True
+    bodies = [a.g for a in node.attribute if a.HasField("g")]
+    return any(_stacks_texts(n, [None]) for body in bodies for n in body.node)
+
+
+def _has_rows_of_text(loop: NodeProto) -> bool:
+    body = next(a.g for a in loop.attribute if a.name == "body")
+    carried = len(body.input) - 2
+    rows = body.output[1 + carried :]
+    return any(r.type.tensor_type.elem_type == TensorProto.STRING for r in rows)
+
+
 def _shares_statistics(node: NodeProto, operands: Operands) -> bool:
     """Whether a training step updates statistics that are another operand as well."""
     trains = any(a.i for a in node.attribute if a.name == "training_mode")
@@ -228,6 +248,16 @@ RULES = (
         _gathers_rows_of_text,
         "`output[i_0, ..., j_0, ...] = input[k, j_0, ...]`; of texts, onnxruntime "
         "copies the first one of each row alone",
+    ),
+    *(
+        Rule(
+            operator,
+            _stacks_texts,
+            "`Each scan_output is created by concatenating the value of the specified "
+            "output value at the end of each iteration of the loop`; of texts, "
+            "onnxruntime keeps those of the first one alone",
+        )
+        for operator in ("If", "Loop", "Scan", "SequenceMap")
     ),
     Rule(
         "Slice",

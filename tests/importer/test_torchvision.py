@@ -99,24 +99,24 @@ def scripted(folder: Path, name: str, given: Sequence[Array], rest: list[Any]) -
     return load(script.saved(folder))
 
 
-@pytest.mark.parametrize("made", [exported, scripted])
+@pytest.mark.parametrize("build", [exported, scripted])
 @pytest.mark.parametrize("case", CASES)
-def test_an_operator_is_that_of_onnx(case: str, made: Any, tmp_path: Path) -> None:
+def test_an_operator_is_that_of_onnx(case: str, build: Any, tmp_path: Path) -> None:
     name, given, rest, expected = CASES[case]
     tensors = [burn.tensor(x) for x in given]
-    actual = made(tmp_path, name, given, rest)(*tensors).numpy()
+    actual = build(tmp_path, name, given, rest)(*tensors).numpy()
     wanted = expected(*tensors)
     wanted = wanted if isinstance(wanted, np.ndarray) else wanted.numpy()
     np.testing.assert_allclose(actual, wanted, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("made", [exported, scripted])
+@pytest.mark.parametrize("build", [exported, scripted])
 def test_boxes_that_overlap_a_better_one_are_left_out(
-    made: Any, tmp_path: Path
+    build: Any, tmp_path: Path
 ) -> None:
     boxes = [[0, 0, 4, 4], [9, 9, 12, 12], [0, 1, 4, 5], [0, 0, 2, 4]]
     given = [np.array(boxes, np.float32), np.array([0.3, -1.0, 0.9, 0.2], np.float32)]
-    model = made(tmp_path, "nms", given, [0.5])
+    model = build(tmp_path, "nms", given, [0.5])
     # 0 and 2 have 12 of 20 in common, 3 and 2 have 6 of 18.
     actual = model(*map(burn.tensor, given)).numpy()
     np.testing.assert_array_equal(actual, [2, 3, 1])

@@ -176,13 +176,13 @@ def type_proto(declared: Type) -> onnx.TypeProto:
     return helper.make_tensor_type_proto(element, shape)
 
 
-def shapeless(known: Type) -> Type:
-    """``known`` with nothing said of shapes."""
-    if isinstance(known, SequenceType):
-        return sequence_of(shapeless(known.element))
-    if isinstance(known, OptionalType):
-        return optional_of(shapeless(known.element))
-    return Type(known.dtype, None)
+def shapeless(value_type: Type) -> Type:
+    """``value_type`` with nothing said of shapes."""
+    if isinstance(value_type, SequenceType):
+        return sequence_of(shapeless(value_type.element))
+    if isinstance(value_type, OptionalType):
+        return optional_of(shapeless(value_type.element))
+    return Type(value_type.dtype, None)
 
 
 def _extent(dim: Dim) -> int | str:

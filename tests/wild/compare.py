@@ -135,7 +135,7 @@ class GradientErrors:
 
 
 def compare_gradients(
-    found: Mapping[str, Array],
+    actual: Mapping[str, Array],
     expected: Mapping[str, Array],
     changed: Sequence[str] = (),
 ) -> GradientErrors:
@@ -149,15 +149,15 @@ def compare_gradients(
     scale = 1e-3 * max(finite, default=0.0)
     errors: dict[str, float] = {}
     for key, gradient in expected.items():
-        if key not in found or key in changed or found[key].shape != gradient.shape:
+        if key not in actual or key in changed or actual[key].shape != gradient.shape:
             continue
-        errors[key] = _blockwise_error(found[key], gradient, scale)
+        errors[key] = _blockwise_error(actual[key], gradient, scale)
     worst = max(errors, key=lambda key: errors[key], default="")
     return GradientErrors(
         errors.get(worst, 0.0),
         worst,
         len(errors),
-        tuple(sorted(expected.keys() - found.keys())),
+        tuple(sorted(expected.keys() - actual.keys())),
         tuple(sorted(changed)),
     )
 

@@ -285,9 +285,9 @@ class Examination:
         if expected.keys().isdisjoint(key for key, _ in self.model.parameters()):
             self.row.gradient = "none"  # the model, or the file, has no such parameter
             return
-        found = self.generated.gradients(self._inputs(self.case.inputs))
+        actual = self.generated.gradients(self._inputs(self.case.inputs))
         changed = self.row.changed_keys
-        result = compare_gradients(found, expected, changed)
+        result = compare_gradients(actual, expected, changed)
         self.row.gradient_error = result.error
         self.row.gradient_count = result.compared
         self.row.missing_keys = list(result.missing)
@@ -296,12 +296,12 @@ class Examination:
         elif is_right(result.error):
             self.row.gradient = "right"
         else:
-            self.row.gradient = self._explain(expected, found, result)
+            self.row.gradient = self._explain(expected, actual, result)
 
     def _explain(
         self,
         expected: dict[str, Array],
-        found: dict[str, Array],
+        actual: dict[str, Array],
         result: GradientErrors,
     ) -> str:
         """Return what to note of gradients that differ from PyTorch's.
@@ -318,7 +318,7 @@ class Examination:
         inputs = [as_double(array) for array in self._inputs(case.inputs)]
         found64 = double.gradients(inputs)
         slope = partial(double.slope, inputs)
-        reason = explain_difference(case, expected, found, found64, changed, slope)
+        reason = explain_difference(case, expected, actual, found64, changed, slope)
         if reason == "rounding":
             return "right"
         if self.task.format.startswith("onnx"):
@@ -346,14 +346,14 @@ def root_cause(error: BaseException) -> BaseException:
 
 def describe_error(error: BaseException) -> str:
     """Return the class and message of an error, and where it was raised, shortened."""
-    place = ""
+    location = ""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     if trace is not None:
         code = trace.tb_frame.f_code
-        place = f" [{Path(code.co_filename).name}:{trace.tb_lineno}]"
+        location = f" [{Path(code.co_filename).name}:{trace.tb_lineno}]"
     text = re.sub(r"\x1b\[[0-9;]*m", "", f"{type(error).__name__}: {error}")
     if len(text) > CAUSE_LENGTH:
         text = f"{text[:CAUSE_LENGTH]} ..."
-    return text + place
+    return text + location

@@ -45,9 +45,9 @@ class Generated:
         """Return the gradients of the scalar of ``torch_results.gradients`` by key."""
         model = self.load(burn.Autodiff(burn.Cpu()))
         keep_statistics(model)
-        found = self._scalar(model, arrays).backward()
+        gradients = self._scalar(model, arrays).backward()
         boxes = [(k, b) for k, b in model.boxes() if isinstance(b, burn.Parameter)]
-        return {k: found[b].numpy() for k, b in boxes if b in found}
+        return {k: gradients[b].numpy() for k, b in boxes if b in gradients}
 
     def slope(self, arrays: Sequence[Array], direction: Mapping[str, Array]) -> float:
         """Return the derivative of that scalar along a direction of parameters.

@@ -105,8 +105,8 @@ def test_a_lost_detach_of_a_model_in_float32_only() -> None:
         return float((direction["weight"] * right).sum())
 
     for factor, reason in ((1.0, "detached"), (1.5, "")):
-        found = {"weight": factor * right}
-        args = (case, expected, found, found)
+        actual = {"weight": factor * right}
+        args = (case, expected, actual, actual)
         assert explain_difference(*args, slope64=slope) == reason
 
 

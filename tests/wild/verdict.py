@@ -21,14 +21,14 @@ UNCONFIRMED = 1e-2
 def explain_difference(
     case: Case,
     expected: Mapping[str, Array],
-    found: Mapping[str, Array],
+    actual: Mapping[str, Array],
     found64: Mapping[str, Array],
     changed: Sequence[str] = (),
     slope64: Callable[[Mapping[str, Array]], float] | None = None,
 ) -> str:
     """Return "rounding", "detached", or "" if the gradients of the module are wrong.
 
-    ``expected`` are PyTorch's gradients and ``found`` the module's, in float32;
+    ``expected`` are PyTorch's gradients and ``actual`` the module's, in float32;
     ``found64`` are the module's in float64.
 
     It is rounding if both agree in float64, and PyTorch's float32 gradients move that
@@ -39,7 +39,7 @@ def explain_difference(
     float64, differences below ``UNCONFIRMED`` can be rounding, and ``slope64`` is the
     finite difference, that of the module along a direction.
     """
-    error = compare_gradients(found, expected, changed).error
+    error = compare_gradients(actual, expected, changed).error
     try:
         expected64 = torch_results.gradients64(case)
     except (RuntimeError, TypeError, ValueError):
@@ -55,23 +55,23 @@ def explain_difference(
             noise = max(noise, torch_results.gradient_noise(case, expected))
         return "rounding" if is_right(error, noise) else ""
     slope = partial(torch_results.slope64, case)
-    return _detached(found, expected64, changed, slope)
+    return _detached(actual, expected64, changed, slope)
 
 
 def _detached(
-    found: Mapping[str, Array],
+    actual: Mapping[str, Array],
     expected: Mapping[str, Array],
     changed: Sequence[str],
     slope64: Callable[[Mapping[str, Array]], float],
 ) -> str:
-    """Return "detached" if ``found`` is the derivative and ``expected`` is not."""
+    """Return "detached" if ``actual`` is the derivative and ``expected`` is not."""
     direction = {
-        key: found[key].astype(np.float64) - gradient
+        key: actual[key].astype(np.float64) - gradient
         for key, gradient in expected.items()
-        if key in found and key not in changed and found[key].shape == gradient.shape
+        if key in actual and key not in changed and actual[key].shape == gradient.shape
     }
     slope = slope64(direction)
-    ours, theirs = _along(found, direction), _along(expected, direction)
+    ours, theirs = _along(actual, direction), _along(expected, direction)
     is_derivative = abs(slope - ours) <= CONFIRMED * abs(ours - theirs)
     return "detached" if is_derivative else ""
 

@@ -90,7 +90,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder to be in and to write to, into which no attack reaches."""
     monkeypatch.chdir(tmp_path)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -111,17 +111,17 @@ def test_the_folder_is_complete(request: pytest.FixtureRequest) -> None:
     assert strict <= set(REFUSED) <= set(actual) - kept
 
 
-def test_the_answer_is_clear(case: Case, place: Path) -> None:
+def test_the_answer_is_clear(case: Case, directory: Path) -> None:
     name = Path(case.name).name
     if name in REFUSED:
         kind, message = REFUSED[name]
         with pytest.raises(kind, match=message):
-            generate(case.path, place)
+            generate(case.path, directory)
     elif case.goldens:
-        case.check(place)
+        case.check(directory)
         return
     else:  # safe to import; calling it may do what the file says
-        module, class_name = generate(case.path, place)
+        module, class_name = generate(case.path, directory)
         getattr(import_file(module), class_name).load()
         return
-    assert not list(place.iterdir())
+    assert not list(directory.iterdir())

@@ -172,7 +172,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder to be in, into which no attack reaches."""
     monkeypatch.chdir(tmp_path)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -205,7 +205,7 @@ def test_no_file_takes_much(option: str, request: pytest.FixtureRequest) -> None
     print(check([case.path for case in cases]))
 
 
-def test_a_file_of_the_zoo(zoo_case: Case, place: Path) -> None:
+def test_a_file_of_the_zoo(zoo_case: Case, directory: Path) -> None:
     if zoo_case.expected is None:
         refused_or_safe(zoo_case)
         return
@@ -259,7 +259,7 @@ def refused_or_safe(case: Case) -> None:
         tensor.array()
 
 
-def test_a_fixture(fixture_case: Case, place: Path) -> None:
+def test_a_fixture(fixture_case: Case, directory: Path) -> None:
     if fixture_case.expected is None or fixture_case.path.suffix == ".tar":
         assert fixture_case.name in REFUSED
         refused_or_safe(fixture_case)

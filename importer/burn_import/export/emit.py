@@ -45,13 +45,13 @@ class Emitter:
             self.writer.unique(taken)
         infos = [self._input(number, text) for number, text in enumerate(inputs)]
         live = self._live([leaf for _, leaf in outputs])
-        for place, box in self.program.reads.items():
-            if place in live:
-                self.values[place] = self._parameter(box)
+        for slot, box in self.program.reads.items():
+            if slot in live:
+                self.values[slot] = self._parameter(box)
         for call in self.program.calls:
             if live.isdisjoint(call.step.outputs):
                 continue
-            if all(place in self.program.constants for place in call.step.outputs):
+            if all(slot in self.program.constants for slot in call.step.outputs):
                 continue
             self._write(call)
         results = [self._output(output, leaf) for output, leaf in outputs]
@@ -72,7 +72,7 @@ class Emitter:
         live = set(slots_in(leaves))
         for call in reversed(self.program.calls):
             outputs = call.step.outputs
-            is_constant = all(place in self.program.constants for place in outputs)
+            is_constant = all(slot in self.program.constants for slot in outputs)
             if not live.isdisjoint(outputs) and not is_constant:
                 live |= set(slots_in([list(call.args), call.static]))
         return live
@@ -92,10 +92,10 @@ class Emitter:
         static = {name: self._argument(value) for name, value in call.static.items()}
         results = self._results(call, args, static)
         several = list(results) if isinstance(results, list | tuple) else [results]
-        for place, value, (shape, dtype) in zip(
+        for slot, value, (shape, dtype) in zip(
             step.outputs, several, writer.out, strict=True
         ):
-            self.values[place] = Value(value.name, shape, dtype, value.constant)
+            self.values[slot] = Value(value.name, shape, dtype, value.constant)
 
     def _results(self, call: Call, args: list[Any], static: dict[str, Any]) -> Any:
         writer, primitive = self.writer, call.step.primitive
@@ -161,10 +161,10 @@ class Emitter:
             return slice(*(self._argument(p) for p in (arg.start, arg.stop, arg.step)))
         return arg
 
-    def _value(self, place: int) -> Value:
-        if place not in self.values:
-            self.values[place] = self._constant(self.program.constants[place])
-        return self.values[place]
+    def _value(self, slot: int) -> Value:
+        if slot not in self.values:
+            self.values[slot] = self._constant(self.program.constants[slot])
+        return self.values[slot]
 
     def _constant(self, tensor: Any) -> Value:
         array = np.asarray(tensor.numpy() if isinstance(tensor, Tensor) else tensor)

@@ -143,10 +143,10 @@ def align(recordings: Sequence[Recording]) -> Program:
         if isinstance(e, Read)
     }
     program.result = merge.value([r.result for r in recordings], Source())
-    for place, tensor in first.recorder.constants.items():
-        others = [recording.recorder.constants.get(place) for recording in recordings]
+    for slot, tensor in first.recorder.constants.items():
+        others = [recording.recorder.constants.get(slot) for recording in recordings]
         if all(other is not None and _equal(tensor, other) for other in others):
-            program.constants[place] = tensor
+            program.constants[slot] = tensor
     return program
 
 

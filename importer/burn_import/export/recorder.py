@@ -113,7 +113,7 @@ class ExportRecorder(Recorder):
         if not self._symbolic or not isinstance(step, Step):
             return
         operands = slots_in(list(step.args))
-        if step.primitive.host or all(place in self.constants for place in operands):
+        if step.primitive.host or all(slot in self.constants for slot in operands):
             for item in result if isinstance(result, tuple) else (result,):
                 self.constants[item.data.place] = item.data.tensor
 

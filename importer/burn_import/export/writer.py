@@ -136,9 +136,9 @@ class GraphWriter:
         array = np.asarray(array)
         key = (array.dtype.str, str(array.dtype), array.shape, array.tobytes())
         if not name and array.size <= _SMALL and array.dtype != object:
-            known = self._constants.get(key)
-            if known is not None:
-                return known
+            existing = self._constants.get(key)
+            if existing is not None:
+                return existing
         unique = self.unique(name or "constant")
         self.initializers[unique] = array
         value = Value(unique, array.shape, array.dtype, array)

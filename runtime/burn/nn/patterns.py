@@ -19,10 +19,10 @@ def selected(paths: Iterable[str], pattern: str) -> list[str]:
     Raises:
         ValueError: no path matches; the message lists some that there are.
     """
-    known = list(paths)
-    chosen = [path for path in known if matches(path, pattern)]
+    candidates = list(paths)
+    chosen = [path for path in candidates if matches(path, pattern)]
     if not chosen:
-        shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+        shown = ", ".join(candidates[:8]) + (", ..." if len(candidates) > 8 else "")
         raise ValueError(
             f"expected a pattern of paths, got {pattern!r}; there are {shown}"
         )

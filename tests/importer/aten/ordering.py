@@ -41,11 +41,11 @@ def first(k: int, axis: int, descending: bool = True) -> Callable[..., Any]:
     return run
 
 
-def ranked(place: int, axis: int, kept: bool = False) -> Callable[..., Any]:
+def ranked(rank: int, axis: int, kept: bool = False) -> Callable[..., Any]:
     """Return the value at a place of the order, with where it is."""
 
     def run(x: Any) -> Any:
-        at: Any = [place] if kept else place
+        at: Any = [rank] if kept else rank
         values, order = ordered(axis)(x)
         return np.take(values, at, axis), np.take(order, at, axis)
 

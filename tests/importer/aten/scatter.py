@@ -46,12 +46,12 @@ def without_self(x: Any, index: Any, source: Any) -> Any:
     return scattered(np.maximum)(low, index, source)
 
 
-def put(x: Any, place: Any, values: Any, adds: bool = False) -> Any:
+def put(x: Any, index: Any, values: Any, adds: bool = False) -> Any:
     out = np.array(x)
     if adds:
-        np.add.at(out, place, values)
+        np.add.at(out, index, values)
     else:
-        out[place] = values
+        out[index] = values
     return out
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from burn_import.pytorch import Checkpoint, Limits, read
 from burn_ir import InvalidModel, ModelError, UnreadableFile, UnsupportedModel
 from tests.importer.checkpoints.test_files import V, W, numpy_array, opened
-from tests.importer.checkpoints.test_hostile import place as place
+from tests.importer.checkpoints.test_hostile import directory as directory
 from tests.importer.pytorch_files import (
     CONTAINERS,
     ORDERED,
@@ -95,10 +95,10 @@ ZIPS: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("trick", ZIPS)
-def test_zips_that_trick(trick: str, place: Path) -> None:
+def test_zips_that_trick(trick: str, directory: Path) -> None:
     content, message = ZIPS[trick]
     with pytest.raises((UnreadableFile, UnsupportedModel), match=message):
-        opened(place, content)
+        opened(directory, content)
 
 
 def odd_view(*args: Any, **more: Any) -> Call:
@@ -149,12 +149,12 @@ WRONG: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("case", WRONG)
 @pytest.mark.parametrize("container", ["zip", "legacy", "pickle"])
 def test_tensors_that_contradict_themselves(
-    case: str, container: str, place: Path
+    case: str, container: str, directory: Path
 ) -> None:
     root, message = WRONG[case]
     protocol = 4
     with pytest.raises(InvalidModel, match=message):
-        opened(place, CONTAINERS[container]([root], protocol))
+        opened(directory, CONTAINERS[container]([root], protocol))
 
 
 def claimed(key: Any = "0", kind: str = "FloatStorage", count: Any = 30) -> Raw:
@@ -189,11 +189,11 @@ def claimed(key: Any = "0", kind: str = "FloatStorage", count: Any = 30) -> Raw:
     ],
 )
 def test_storages_that_are_not_there(
-    stored: Raw, kind: type[ModelError], message: str, place: Path
+    stored: Raw, kind: type[ModelError], message: str, directory: Path
 ) -> None:
     root = {"w": tensor("0", W), "x": stored}
     with pytest.raises(kind, match=message):
-        opened(place, zip_file(root))
+        opened(directory, zip_file(root))
 
 
 def legacy_parts(keys: Any, tail: bytes, **more: Any) -> bytes:
@@ -218,9 +218,9 @@ def legacy_parts(keys: Any, tail: bytes, **more: Any) -> bytes:
         (legacy_parts(["0"], b"123"), "'0' is cut off"),
     ],
 )
-def test_legacy_files_that_lie(content: bytes, message: str, place: Path) -> None:
+def test_legacy_files_that_lie(content: bytes, message: str, directory: Path) -> None:
     with pytest.raises((InvalidModel, UnreadableFile), match=message):
-        opened(place, content)
+        opened(directory, content)
 
 
 SMALL = {
@@ -231,13 +231,13 @@ SMALL = {
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_files_cut_off_at_every_byte(container: str, place: Path) -> None:
+def test_files_cut_off_at_every_byte(container: str, directory: Path) -> None:
     content = CONTAINERS[container](SMALL)
-    whole = values(opened(place, content))
+    whole = values(opened(directory, content))
     assert len(whole) == 2
     for end in range(0, len(content), 1 if len(content) < 2000 else 7):
         with pytest.raises(ModelError):
-            opened(place, content[:end])
+            opened(directory, content[:end])
 
 
 def values(results: Checkpoint) -> dict[str, bytes]:
@@ -257,13 +257,13 @@ def survives(content: bytes, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_files_with_every_byte_changed(container: str, place: Path) -> None:
+def test_files_with_every_byte_changed(container: str, directory: Path) -> None:
     content = CONTAINERS[container]({"w": tensor("0", W[:1, :2]), "x": [W.shape]})
     for at in range(0, len(content), 1 if len(content) < 1000 else 3):
         if content[at : at + 4] == content[at - 4 : at]:
             continue  # padding
         for value in (0, content[at] ^ 255, content[at] ^ 1):
-            survives(content[:at] + bytes([value]) + content[at + 1 :], place)
+            survives(content[:at] + bytes([value]) + content[at + 1 :], directory)
 
 
 SEEDS = [write(SMALL, protocol) for write in CONTAINERS.values() for protocol in (2, 4)]
@@ -332,22 +332,22 @@ def test_only_our_errors_escape_from_any_bytes(
         (b"\x08\x0a\x12\x07pytorch", "ONNX model"),
     ],
 )
-def test_files_of_other_kinds(content: bytes, message: str, place: Path) -> None:
+def test_files_of_other_kinds(content: bytes, message: str, directory: Path) -> None:
     with pytest.raises(UnreadableFile, match=message):
-        opened(place, content)
+        opened(directory, content)
 
 
-def test_places_that_are_no_files(place: Path) -> None:
-    for path in (place, place / "gone", Path("a\0b")):
+def test_places_that_are_no_files(directory: Path) -> None:
+    for path in (directory, directory / "gone", Path("a\0b")):
         with pytest.raises(UnreadableFile):
             read(path)
 
 
-def test_bools_of_other_bytes(place: Path) -> None:
+def test_bools_of_other_bytes(directory: Path) -> None:
     stored = Stored("0", "BoolStorage", b"\0\1\2", 3)
-    result = opened(place, zip_file([view(stored, (3,))]))
+    result = opened(directory, zip_file([view(stored, (3,))]))
     with pytest.raises(InvalidModel, match="bytes 0 and 1 in a bool tensor, got 2"):
         result["0"].array()
     fine = Stored("0", "BoolStorage", b"\0\1\1", 3)
-    array = opened(place, zip_file([view(fine, (3,))]))["0"].array()
+    array = opened(directory, zip_file([view(fine, (3,))]))["0"].array()
     np.testing.assert_array_equal(array, [False, True, True])

@@ -79,7 +79,7 @@ PAYLOADS: dict[str, Any] = {
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder to be in, where an attack would leave a file."""
     monkeypatch.chdir(tmp_path)
     modules = set(sys.modules)
@@ -99,29 +99,31 @@ def test_the_payloads_are_live(tmp_path: Path, monkeypatch: Any) -> None:
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("payload", PAYLOADS)
 @pytest.mark.parametrize("among", [False, True])
-def test_nothing_runs(payload: str, container: str, among: bool, place: Path) -> None:
+def test_nothing_runs(
+    payload: str, container: str, among: bool, directory: Path
+) -> None:
     root = PAYLOADS[payload]
     if among:
         root = {"w": tensor("0", W), "hidden": [1, {"x": root}], "v": tensor("1", V)}
     with pytest.raises((UnsupportedModel, InvalidModel), match="^net.pt: "):
-        opened(place, CONTAINERS[container](root))
+        opened(directory, CONTAINERS[container](root))
 
 
-def test_a_refused_name_is_shown(place: Path) -> None:
+def test_a_refused_name_is_shown(directory: Path) -> None:
     for name in ("os.system", "subprocess", "torch.load", "getattr"):
         function = PAYLOADS[name].function
         function = getattr(function, "function", function)
         with pytest.raises(UnsupportedModel) as caught:
-            opened(place, zip_file([PAYLOADS[name]]))
+            opened(directory, zip_file([PAYLOADS[name]]))
         message = str(caught.value)
         assert f"calls {function.module}.{function.name}, which is" in message
         assert "can run code" in message
     odd = Call(Name("a\x1b[31m", "b\u202e"), ())
     with pytest.raises(UnsupportedModel, match=r"calls a\\x1b\[31m.b\\u202e, which"):
-        opened(place, zip_file(odd))
+        opened(directory, zip_file(odd))
 
 
-def test_objects_do_not_reach_other_files(place: Path) -> None:
+def test_objects_do_not_reach_other_files(directory: Path) -> None:
     """State may say anything of an object; no class of ours takes it on."""
     slots = (None, {"__class__": SYSTEM, "build": SYSTEM, "__reduce__": SYSTEM})
     kinds = (
@@ -131,8 +133,11 @@ def test_objects_do_not_reach_other_files(place: Path) -> None:
     for kind in kinds:
         module, _, name = kind.rpartition(".")
         root = {"o": New(Name(module, name), (), slots), "w": tensor("0", W)}
-        assert list(opened(place, zip_file(root))) == ["w"]
-    assert opened(place, zip_file([tensor("0", W)]))["0"].array().tolist() == W.tolist()
+        assert list(opened(directory, zip_file(root))) == ["w"]
+    assert (
+        opened(directory, zip_file([tensor("0", W)]))["0"].array().tolist()
+        == W.tolist()
+    )
 
 
 def doubled(levels: int) -> Raw:
@@ -200,8 +205,8 @@ BOMBS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_bombs_end_soon(bomb: str, place: Path) -> None:
+def test_bombs_end_soon(bomb: str, directory: Path) -> None:
     root, message = BOMBS[bomb]
     refused = pytest.raises((UnsupportedModel, UnreadableFile), match=message)
     with within(2), refused:
-        opened(place, zip_file(root))
+        opened(directory, zip_file(root))

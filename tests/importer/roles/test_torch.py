@@ -114,13 +114,13 @@ def call(module: Any, args: Any) -> Any:
 
 
 @pytest.mark.parametrize("write", PROGRAMS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("made", MODELS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("build", MODELS, ids=lambda f: f.__name__)
 def test_programs_keep_the_state(
-    made: Callable[[], Any], write: Callable[..., Path], tmp_path: Path
+    build: Callable[[], Any], write: Callable[..., Path], tmp_path: Path
 ) -> None:
     import torch
 
-    model, args, path = exported(made, write, tmp_path)
+    model, args, path = exported(build, write, tmp_path)
     file, name = generate(path, tmp_path)
     module: nn.Module = getattr(import_file(file), name).load()
     ours, author = state_of(module), author_state(model)
@@ -132,14 +132,14 @@ def test_programs_keep_the_state(
 
 
 @pytest.mark.parametrize("write", PROGRAMS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("made", MODELS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("build", MODELS, ids=lambda f: f.__name__)
 def test_a_step_and_back(
-    made: Callable[[], Any], write: Callable[..., Path], tmp_path: Path
+    build: Callable[[], Any], write: Callable[..., Path], tmp_path: Path
 ) -> None:
     """One step of gradient descent changes the same keys to the same numbers."""
     import torch
 
-    model, args, path = exported(made, write, tmp_path)
+    model, args, path = exported(build, write, tmp_path)
     module = load(path).to(burn.Autodiff(burn.Cpu()))
     grads = (call(module, args) ** 2).sum().backward()
     for _, box in module.parameters():
@@ -168,9 +168,9 @@ def test_a_step_and_back(
 
 
 @pytest.mark.parametrize("write", PROGRAMS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("made", MODELS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("build", MODELS, ids=lambda f: f.__name__)
 def test_a_state_dict_loads_and_is_loaded(
-    made: Callable[[], Any], write: Callable[..., Path], tmp_path: Path
+    build: Callable[[], Any], write: Callable[..., Path], tmp_path: Path
 ) -> None:
     """The keys are those of the author's ``state_dict``, strictly, in both directions.
 
@@ -178,7 +178,7 @@ def test_a_state_dict_loads_and_is_loaded(
     """
     import torch
 
-    model, args, path = exported(made, write, tmp_path)
+    model, args, path = exported(build, write, tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         jit: Any = torch.jit
@@ -197,12 +197,12 @@ def test_a_state_dict_loads_and_is_loaded(
 
 
 @pytest.mark.parametrize("write", FILES, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("made", MODELS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("build", MODELS, ids=lambda f: f.__name__)
 def test_files_hold_nothing_else_under_keys(
-    made: Callable[[], Any], write: Callable[..., Path], tmp_path: Path
+    build: Callable[[], Any], write: Callable[..., Path], tmp_path: Path
 ) -> None:
-    model, args, path = exported(made, write, tmp_path)
+    model, args, path = exported(build, write, tmp_path)
     ours, author = state_of(load(path)), author_state(model)
     wrong = wrong_keys(ours, author)
-    if made.__name__ not in ONE_KERNEL or write is preserved:
+    if build.__name__ not in ONE_KERNEL or write is preserved:
         assert wrong == []

@@ -242,8 +242,8 @@ DTYPES = st.sampled_from(["float32", "float32", "float16", "int64", "bool"])
 
 @settings(max_examples=40)
 @given(st.dictionaries(KEYS, st.tuples(SHAPES, DTYPES), min_size=1, max_size=8))
-def test_any_shapes_are_held(found: dict[str, tuple[tuple[int, ...], str]]) -> None:
-    arrays = [(key, np.ones(shape, dtype)) for key, (shape, dtype) in found.items()]
+def test_any_shapes_are_held(tensors: dict[str, tuple[tuple[int, ...], str]]) -> None:
+    arrays = [(key, np.ones(shape, dtype)) for key, (shape, dtype) in tensors.items()]
     result = skeleton(arrays, "Net", "net.safetensors")
     check_body(result.text.encode("ascii"))
     space: dict[str, Any] = {"__file__": "net.py"}
@@ -251,7 +251,7 @@ def test_any_shapes_are_held(found: dict[str, tuple[tuple[int, ...], str]]) -> N
     model = space["Net"]().load_state_dict(dict(result.weights))
     state = model.state_dict()
     assert set(state) == {key for key, _ in result.weights}
-    left = [key for key in found if not key.endswith("num_batches_tracked")]
+    left = [key for key in tensors if not key.endswith("num_batches_tracked")]
     assert len(state) >= len(left)
 
 

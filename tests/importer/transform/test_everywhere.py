@@ -45,7 +45,7 @@ def test_a_record_has_no_such_options(net: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "message"),
     [
         (["--simplify", "gelo"], "did you mean 'gelu'?"),
         (["--outputs", "yy"], "help: did you mean 'y'?"),
@@ -55,9 +55,9 @@ def test_a_record_has_no_such_options(net: Path, tmp_path: Path) -> None:
         (["--shape", "x=1,2,6", "--shape", "x=1,2,6"], "one shape of 'x'"),
     ],
 )
-def test_wrong_usage(net: Path, tmp_path: Path, args: list[str], told: str) -> None:
+def test_wrong_usage(net: Path, tmp_path: Path, args: list[str], message: str) -> None:
     answer = run(net, "-o", tmp_path / "o.py", *args)
-    assert answer.exit_code == 2 and told in answer.stderr
+    assert answer.exit_code == 2 and message in answer.stderr
     assert "--force" not in answer.stderr and not (tmp_path / "o.py").exists()
 
 
@@ -120,7 +120,7 @@ def test_a_table_says_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "told"),
+    ("table", "message"),
     [
         ({"flat": 1}, "flat: expected true or false, got 1"),
         ({"dtype": "half"}, "dtype: expected one of float16"),
@@ -131,6 +131,6 @@ def test_a_table_says_the_same() -> None:
         ({"shape": {}}, "expected keys among"),
     ],
 )
-def test_tables_that_say_nothing(table: Any, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_tables_that_say_nothing(table: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         options_in(table)

@@ -20,7 +20,7 @@ def test_shapes_reach_everything(net: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shapes", "told"),
+    ("shapes", "message"),
     [
         ({"x": (2, 4)}, "input 'x': expected 3 extents [batch, seq, 6], as the file"),
         ({"x": (2, 4, 7)}, "input 'x', axis 2: expected 6, as the file has, got 7"),
@@ -30,9 +30,9 @@ def test_shapes_reach_everything(net: Path) -> None:
         ({"X": (2, 4, 6)}, "expected the name of an input to give a shape, got 'X'"),
     ],
 )
-def test_shapes_that_contradict(net: Path, shapes: Any, told: str) -> None:
+def test_shapes_that_contradict(net: Path, shapes: Any, message: str) -> None:
     (actual,) = wrong(net, shapes=shapes)
-    assert actual.startswith(told)
+    assert actual.startswith(message)
 
 
 def two_inputs(tmp_path: Path, **shapes: Any) -> Path:

@@ -257,10 +257,10 @@ def test_threads_get_their_own_results() -> None:
     expected = [compiled.function(x).numpy() for x in given_]
     wrong: list[int] = []
 
-    def work(place: int) -> None:
+    def work(index: int) -> None:
         for _ in range(5):
-            if not np.allclose(compiled(given_[place]).numpy(), expected[place], 1e-5):
-                wrong.append(place)
+            if not np.allclose(compiled(given_[index]).numpy(), expected[index], 1e-5):
+                wrong.append(index)
 
     threads = [threading.Thread(target=work, args=(n % 4,)) for n in range(8)]
     for thread in threads:

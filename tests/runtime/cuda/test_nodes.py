@@ -83,31 +83,31 @@ def graph() -> Any:
 @pytest.mark.parametrize("counts", (True, False))
 def test_programmatic_edges_become_plain(counts: bool) -> None:
     bindings = Bindings([(1, 2, 0), (2, 3, 1), (3, 4, 0), (3, 5, 1)], counts)
-    made = graph()
-    made.handle = 7
-    assert wait_for_ends(made, bindings)
+    captured = graph()
+    captured.handle = 7
+    assert wait_for_ends(captured, bindings)
     assert sorted(bindings.edges) == [(1, 2, 0), (2, 3, 0), (3, 4, 0), (3, 5, 0)]
     assert bindings.calls == ["remove", "add"]
 
 
 def test_plain_edges_stay() -> None:
     bindings = Bindings([(1, 2, 0), (2, 3, 0)])
-    made = graph()
-    made.handle = 7
-    assert wait_for_ends(made, bindings)
+    captured = graph()
+    captured.handle = 7
+    assert wait_for_ends(captured, bindings)
     assert not bindings.calls
 
 
 def test_a_graph_without_edges() -> None:
-    made = graph()
-    made.handle = 7
-    assert wait_for_ends(made, Bindings([]))
+    captured = graph()
+    captured.handle = 7
+    assert wait_for_ends(captured, Bindings([]))
 
 
 def test_bindings_without_data_of_edges() -> None:
-    made = graph()
-    made.handle = 7
-    assert not wait_for_ends(made, OldBindings())
+    captured = graph()
+    captured.handle = 7
+    assert not wait_for_ends(captured, OldBindings())
 
 
 @pytest.mark.parametrize("separates", (False, True))

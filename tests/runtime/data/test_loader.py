@@ -108,8 +108,8 @@ def test_workers_read_what_one_process_does() -> None:
         actual = [list(parallel) for _ in range(2)]
     for epoch, other in zip(expected, actual, strict=True):
         for batch, parallel_batch in zip(epoch, other, strict=True):
-            for tensor, found in zip(batch, parallel_batch, strict=True):
-                np.testing.assert_array_equal(found.numpy(), tensor.numpy())
+            for tensor, parallel_tensor in zip(batch, parallel_batch, strict=True):
+                np.testing.assert_array_equal(parallel_tensor.numpy(), tensor.numpy())
     noise = {batch[0].tolist()[0]: batch[1].numpy()[0] for batch in expected[0]}
     assert len({row.tobytes() for row in noise.values()}) == len(noise)
     alone = loader(0)

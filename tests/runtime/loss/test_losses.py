@@ -96,8 +96,8 @@ def evaluated(case: Case, inputs: Any) -> Tensor:
 @pytest.mark.parametrize("name", CLOSED)
 def test_values_are_those_of_the_closed_form(name: str) -> None:
     case = CASES[name]
-    found = evaluated(case, [burn.tensor(a) for a in case.inputs]).numpy()
-    np.testing.assert_allclose(found, CLOSED[name](), 1e-9)
+    actual = evaluated(case, [burn.tensor(a) for a in case.inputs]).numpy()
+    np.testing.assert_allclose(actual, CLOSED[name](), 1e-9)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -108,7 +108,7 @@ def test_gradients_are_directional_derivatives(case: Case) -> None:
     leaves = [burn.tensor(a, home).require_grad() for a in case.inputs]
     grads = ops.sum(evaluated(case, leaves)).backward()
     pairs = zip(leaves, ways, strict=True)
-    found = sum(float((grads[x].numpy() * way).sum()) for x, way in pairs)
+    actual = sum(float((grads[x].numpy() * way).sum()) for x, way in pairs)
 
     def along(distance: float) -> float:
         moved = zip(case.inputs, ways, strict=True)
@@ -116,7 +116,7 @@ def test_gradients_are_directional_derivatives(case: Case) -> None:
         return float(evaluated(case, inputs).numpy().sum())
 
     expected = (along(1e-6) - along(-1e-6)) / 2e-6
-    assert found == pytest.approx(expected, rel=1e-5, abs=1e-7)
+    assert actual == pytest.approx(expected, rel=1e-5, abs=1e-7)
 
 
 def collapsed(path: tuple[int, ...]) -> tuple[int, ...]:

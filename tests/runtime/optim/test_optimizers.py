@@ -200,8 +200,8 @@ def test_gradients_are_clipped() -> None:
     boxes = {n: burn.Parameter(burn.tensor(a * 0, home)) for n, a in arrays.items()}
     optim.SGD(boxes, lr=1.0, clip_norm=1.0, clip_value=4.0).step(grads)
     moved = np.array([-3.0, 4.0, -4.0]) / np.sqrt(9 + 16 + 16)
-    found = np.concatenate([box.numpy().ravel() for box in boxes.values()])
-    np.testing.assert_allclose(found, moved, 1e-6)
+    actual = np.concatenate([box.numpy().ravel() for box in boxes.values()])
+    np.testing.assert_allclose(actual, moved, 1e-6)
 
 
 def test_averages_follow_the_weights() -> None:

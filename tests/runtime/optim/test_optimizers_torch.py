@@ -94,8 +94,8 @@ def test_lbfgs_is_that_of_torch(iterations: int) -> None:
         return loss
 
     for _ in range(50):
-        found, expected = ours.step(our_loss), theirs.step(their_loss)
-        np.testing.assert_allclose(found.item(), expected.item(), rtol=1e-9)
+        actual, expected = ours.step(our_loss), theirs.step(their_loss)
+        np.testing.assert_allclose(actual.item(), expected.item(), rtol=1e-9)
     np.testing.assert_allclose(box.numpy(), parameter.detach().numpy(), rtol=1e-6)
 
 

@@ -106,63 +106,63 @@ class Maker:
         self.lines.append(Line(name, operands, shape, more))
         self.shapes.append(shape)
 
-    def _unary(self, place: int) -> None:
+    def _unary(self, operand: int) -> None:
         name = str(self.random.choice(sorted(UNARY)))
-        self._add(name, (place,), self.shapes[place])
+        self._add(name, (operand,), self.shapes[operand])
 
-    def _binary(self, place: int) -> None:
+    def _binary(self, operand: int) -> None:
         name = str(self.random.choice(sorted(BINARY)))
         fitting = [
             other
             for other, shape in enumerate(self.shapes)
-            if _broadcast(shape, self.shapes[place]) is not None
+            if _broadcast(shape, self.shapes[operand]) is not None
         ]
         other = int(self.random.choice(fitting))
-        pair = (place, other) if self.random.random() < 0.5 else (other, place)
-        shape = _broadcast(self.shapes[place], self.shapes[other])
+        pair = (operand, other) if self.random.random() < 0.5 else (other, operand)
+        shape = _broadcast(self.shapes[operand], self.shapes[other])
         assert shape is not None
         self._add(name, pair, shape)
 
-    def _layer(self, place: int) -> None:
-        shape = self.shapes[place]
+    def _layer(self, operand: int) -> None:
+        shape = self.shapes[operand]
         width = int(self.random.choice([*shape, 3]))
         kind = str(self.random.choice(["linear", "linear with bias", "times weight"]))
-        self._add(kind, (place,), (*shape[:-1], width), width)
+        self._add(kind, (operand,), (*shape[:-1], width), width)
 
-    def _norm(self, place: int) -> None:
+    def _norm(self, operand: int) -> None:
         names = ["layer_norm", "batch_norm", "scaled rows", "scaled columns"]
-        self._add(str(self.random.choice(names)), (place,), self.shapes[place])
+        self._add(str(self.random.choice(names)), (operand,), self.shapes[operand])
 
-    def _view(self, place: int) -> None:
-        shape = self.shapes[place]
+    def _view(self, operand: int) -> None:
+        shape = self.shapes[operand]
         axes = tuple(int(a) for a in self.random.permutation(len(shape)))
         kind = str(self.random.choice(["permute", "reversed", "flat", "joined"]))
         if kind == "permute":
-            self._add(kind, (place,), tuple(shape[a] for a in axes), axes)
+            self._add(kind, (operand,), tuple(shape[a] for a in axes), axes)
         elif kind == "reversed":
-            self._add(kind, (place,), shape)
+            self._add(kind, (operand,), shape)
         elif kind == "flat" and len(shape) > 2:
             flat = (shape[0], int(np.prod(shape[1:])))
-            self._add(kind, (place,), flat, flat)
+            self._add(kind, (operand,), flat, flat)
         elif kind == "joined" and shape[-1] < 5:
-            self._add(kind, (place, place), (*shape[:-1], 2 * shape[-1]))
+            self._add(kind, (operand, operand), (*shape[:-1], 2 * shape[-1]))
 
-    def _matmul(self, place: int) -> None:
-        shape = self.shapes[place]
+    def _matmul(self, operand: int) -> None:
+        shape = self.shapes[operand]
         batch = shape[:-2]
         self._add(
-            "product with its transpose", (place,), (*batch, shape[-2], shape[-2])
+            "product with its transpose", (operand,), (*batch, shape[-2], shape[-2])
         )
 
-    def _reduction(self, place: int) -> None:
-        shape = self.shapes[place]
+    def _reduction(self, operand: int) -> None:
+        shape = self.shapes[operand]
         axis = int(self.random.integers(len(shape)))
         kept = tuple(1 if a == axis else n for a, n in enumerate(shape))
         kind = str(self.random.choice(["sum", "mean", "max"]))
-        self._add(kind, (place,), kept, axis)
+        self._add(kind, (operand,), kept, axis)
 
-    def _images(self, place: int) -> None:
-        shape = self.shapes[place]
+    def _images(self, operand: int) -> None:
+        shape = self.shapes[operand]
         if len(shape) < 3:
             return
         kind = str(self.random.choice(["conv", "conv of points", "max_pool"]))
@@ -170,7 +170,7 @@ class Maker:
             shape[1] if kind == "max_pool" else int(self.random.choice([shape[1], 3]))
         )
         more = () if kind == "max_pool" else (width,)
-        self._add(kind, (place,), (shape[0], width, *shape[2:]), *more)
+        self._add(kind, (operand,), (shape[0], width, *shape[2:]), *more)
 
 
 def _broadcast(x: Shape, y: Shape) -> Shape | None:

@@ -51,8 +51,8 @@ def test_a_chain_is_one_step(dtype: str) -> None:
         return ops.where(gate > 0.5, ops.gelu(gate * z), ops.exp(-x)) - z
 
     arrays = [normal(4, 6), normal(6, seed=1), normal(4, 6, seed=2)]
-    found = counts(function, *(a.astype(dtype) for a in arrays))
-    assert found == {"elements": 1}
+    kinds = counts(function, *(a.astype(dtype) for a in arrays))
+    assert kinds == {"elements": 1}
 
 
 def test_conversions_join() -> None:
@@ -82,9 +82,9 @@ def test_other_functions_stay() -> None:
     def function(x: Any) -> Any:
         return ops.cumsum(ops.softmax(x + 1.0), axis=-1) % 2.0
 
-    found = counts(function, normal(4, 6))
-    assert found["elements"] == 1
-    assert found["remainder"] == 1
+    kinds = counts(function, normal(4, 6))
+    assert kinds["elements"] == 1
+    assert kinds["remainder"] == 1
 
 
 @pytest.mark.parametrize("dtype", ("float16", "float32", "int64", "bool"))

@@ -270,11 +270,11 @@ def test_threads_share_plans() -> None:
     expected = [branching(ops.tanh(model(x)) + x[:1]) for x in inputs]
     wrong: list[int] = []
 
-    def work(place: int) -> None:
+    def work(index: int) -> None:
         for _ in range(50):
-            pair = zip(compiled(inputs[place]), expected[place], strict=True)
+            pair = zip(compiled(inputs[index]), expected[index], strict=True)
             if any(not np.allclose(a.numpy(), b.numpy(), 1e-5, 1e-6) for a, b in pair):
-                wrong.append(place)
+                wrong.append(index)
 
     threads = [Thread(target=work, args=(index,)) for index in range(8)]
     for thread in threads:

@@ -66,12 +66,12 @@ def test_threads_with_inputs_of_their_own(shapes: int) -> None:
     given = [tensor(3 + n % shapes, 5, 8, seed=n) for n in range(8)]
     expected = [model(x) for x in given]
 
-    def work(place: int) -> None:
+    def work(index: int) -> None:
         kept = []
         for _ in range(20):
-            kept.append(compiled(given[place]))
+            kept.append(compiled(given[index]))
         for result in kept:
-            assert_like(result, expected[place])
+            assert_like(result, expected[index])
 
     in_threads(work)
     assert not compiled.notes
@@ -90,9 +90,9 @@ def test_threads_that_meet_branches_for_the_first_time() -> None:
     for _ in range(5):
         compiled = burn.compile(function)
 
-        def work(place: int, compiled: Any = compiled) -> None:
+        def work(index: int, compiled: Any = compiled) -> None:
             for turn in range(12):
-                number = (place * 5 + turn) % 10 - 1
+                number = (index * 5 + turn) % 10 - 1
                 x = burn.from_numpy(np.full((4, 8), number / 32, np.float32))
                 assert_like(compiled(x), function(x))
 

@@ -71,9 +71,9 @@ def whole_state(step: Any) -> dict[str, Any]:
 def test_plans_train_as_eager_steps(accumulate: int) -> None:
     eager, planned = made(False, accumulate), made(True, accumulate)
     for number in range(12):
-        expected, found = eager(*batch(number)), planned(*batch(number))
-        assert type(found) is train.Classified
-        np.testing.assert_allclose(found.loss.numpy(), expected.loss.numpy(), 1e-4)
+        expected, actual = eager(*batch(number)), planned(*batch(number))
+        assert type(actual) is train.Classified
+        np.testing.assert_allclose(actual.loss.numpy(), expected.loss.numpy(), 1e-4)
     assert float(planned.optimizer.count) == 12 // accumulate  # type: ignore[union-attr]
     assert not planned.notes
     used = (
@@ -141,10 +141,10 @@ def test_evaluation_is_inference_and_changes_nothing(compiled: bool) -> None:
     for number in range(3):
         step(*batch(number))
     before = weights(step)
-    found = step.evaluate(*batch(4))
-    assert found.logits.backend is Cpu()
+    output = step.evaluate(*batch(4))
+    assert output.logits.backend is Cpu()
     expected = step.model.valid()(burn.tensor(X[4])).numpy()  # type: ignore[operator]
-    np.testing.assert_allclose(found.logits.numpy(), expected, 1e-5, 1e-6)
+    np.testing.assert_allclose(output.logits.numpy(), expected, 1e-5, 1e-6)
     for name, value in before.items():
         np.testing.assert_array_equal(weights(step)[name], value)
     with nn.inference():

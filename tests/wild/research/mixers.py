@@ -163,16 +163,16 @@ class RecurrentLoop(nn.Module):
 
     def forward(self, x: Any) -> Any:
         h, c = x.new_zeros(x.shape[0], 8), x.new_zeros(x.shape[0], 8)
-        found = torch.empty_like(x)
+        states = torch.empty_like(x)
         for step in range(6):
             i, f, g, o = self.gates(torch.cat([x[:, step], h], 1)).chunk(4, 1)
             i = torch.sigmoid(i + self.peep[0] * c)
             f = torch.sigmoid(f + self.peep[1] * c)
             c = f * c + i * g.tanh()
             h = torch.sigmoid(o + self.peep[2] * c) * c.tanh()
-            found[:, step] = h
-        found[:, ::2] *= 0.5
-        return found
+            states[:, step] = h
+        states[:, ::2] *= 0.5
+        return states
 
 
 class RoutedExperts(nn.Module):

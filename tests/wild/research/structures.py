@@ -101,8 +101,8 @@ class HyperNetwork(nn.Module):
         self.hyper = nn.Linear(3, 4 * 6 + 6)
 
     def forward(self, x: Any, task: Any) -> Any:
-        made = self.hyper(task.mean(0))
-        weight, bias = made[:24].view(6, 4), made[24:]
+        parameters = self.hyper(task.mean(0))
+        weight, bias = parameters[:24].view(6, 4), parameters[24:]
         own = {"0.weight": weight, "0.bias": bias + self.target[0].bias}
         return functional_call(self.target, own, (x,))
 
@@ -187,8 +187,8 @@ class Histogram(nn.Module):
 
     def forward(self, x: Any) -> Any:
         rows = self.table(torch.bucketize(x, self.edges, right=True))
-        place = torch.searchsorted(self.knots.detach(), x.T.contiguous()).T
-        inside = torch.where(place == 0, 1.0, place.to(x.dtype) / 5)
+        interval = torch.searchsorted(self.knots.detach(), x.T.contiguous()).T
+        inside = torch.where(interval == 0, 1.0, interval.to(x.dtype) / 5)
         return torch.einsum("...fk,...f->...k", rows, inside)
 
 

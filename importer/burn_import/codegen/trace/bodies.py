@@ -46,7 +46,7 @@ class BodyTracer(Protocol):
     def define(self, name: str, graph: Graph) -> Tensor:
         """Return a symbol for a value that a statement or caller gives."""
 
-    def note(self, known: Type | None) -> None:
+    def note(self, value_type: Type | None) -> None:
         """Note the extents of a type."""
 
     def name(self, name: str, value: Tensor, graph: Graph) -> None:

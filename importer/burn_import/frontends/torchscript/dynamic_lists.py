@@ -95,9 +95,9 @@ def item_of(
         UnsupportedModel: it can be any of several that differ in shape or dtype.
     """
     if isinstance(key, int):
-        known = _known_item(operators, items, key, origin)
-        if known is not None:
-            return known
+        candidate = _known_item(operators, items, key, origin)
+        if candidate is not None:
+            return candidate
     if any(isinstance(item, Growing) for item in items):
         raise UnsupportedModel("an item of a list within the loop that it grows in")
     if not all(isinstance(item, Rows | Held | Value | int | float) for item in items):

@@ -11,9 +11,9 @@ from burn_import.frontends.torchscript.values import Record, Thing
 from burn_ir import InvalidModel
 
 
-def is_record(found: object) -> TypeGuard[Class]:
+def is_record(definition: object) -> TypeGuard[Class]:
     """Return whether something that the code defines is a NamedTuple."""
-    return isinstance(found, Class) and found.bases == ("NamedTuple",)
+    return isinstance(definition, Class) and definition.bases == ("NamedTuple",)
 
 
 def record_of(cls: Class, args: Sequence[Thing], kwargs: Mapping[str, Thing]) -> Record:

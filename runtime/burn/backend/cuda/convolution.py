@@ -329,7 +329,10 @@ def _build(
     layout = Layout(channels_last=dtype != np.float32 or Cuda(device).tf32)
     try:
         return Convolution(
-            device, dtype, layout, lambda made: _operands(made, kind, geometry, biased)
+            device,
+            dtype,
+            layout,
+            lambda builder: _operands(builder, kind, geometry, biased),
         )
     except (RuntimeError, cudnn().cudnnGraphNotSupportedError) as error:
         warnings.warn(
@@ -342,10 +345,10 @@ def _build(
 
 
 def _operands(
-    made: Convolution, kind: str, geometry: Geometry, biased: bool
+    builder: Convolution, kind: str, geometry: Geometry, biased: bool
 ) -> tuple[Any, ...]:
     """The tensors of a graph of one operation, the result last."""
-    graph = made.graph
+    graph = builder.graph
     steps = {
         "padding": list(geometry.padding),
         "stride": list(geometry.stride),
@@ -353,8 +356,8 @@ def _operands(
     }
     operands: tuple[Any, ...]
     if kind == "forward":
-        image = made.tensor("image", geometry.image)
-        weight = made.tensor("weight", geometry.weight)
+        image = builder.tensor("image", geometry.image)
+        weight = builder.tensor("weight", geometry.weight)
         out, shape = (
             graph.conv_fprop(image=image, weight=weight, **steps),
             geometry.result,
@@ -362,18 +365,18 @@ def _operands(
         operands = (image, weight)
         if biased:
             channels = geometry.weight[0]
-            bias = made.tensor("bias", (1, channels, *(1 for _ in geometry.stride)))
+            bias = builder.tensor("bias", (1, channels, *(1 for _ in geometry.stride)))
             out = graph.bias(name="sum", input=out, bias=bias)
             operands = (image, weight, bias)
     elif kind == "data_gradient":
-        loss = made.tensor("loss", geometry.result)
-        weight = made.tensor("weight", geometry.weight)
+        loss = builder.tensor("loss", geometry.result)
+        weight = builder.tensor("weight", geometry.weight)
         out, shape = graph.conv_dgrad(loss=loss, filter=weight, **steps), geometry.image
         operands = (loss, weight)
     else:
-        loss = made.tensor("loss", geometry.result)
-        image = made.tensor("image", geometry.image)
+        loss = builder.tensor("loss", geometry.result)
+        image = builder.tensor("image", geometry.image)
         out, shape = graph.conv_wgrad(image=image, loss=loss, **steps), geometry.weight
         operands = (image, loss)
-    out.set_dim(list(shape)).set_stride(list(made.layout.strides(shape)))
+    out.set_dim(list(shape)).set_stride(list(builder.layout.strides(shape)))
     return *operands, out

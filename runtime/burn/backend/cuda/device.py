@@ -31,10 +31,10 @@ class Cuda(ArrayBackend):
     tf32: bool = False
 
     def __new__(cls, index: int = 0) -> "Cuda":
-        known = cls._devices.get(index)
-        if known is None:
-            known = cls._devices[index] = cls._open(index)
-        return known
+        device = cls._devices.get(index)
+        if device is None:
+            device = cls._devices[index] = cls._open(index)
+        return device
 
     @classmethod
     def _open(cls, index: int) -> "Cuda":

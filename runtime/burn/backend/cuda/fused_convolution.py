@@ -122,19 +122,19 @@ def _built(
     try:
         return Convolution(
             *(device, dtype, _CHANNELS_LAST),
-            lambda made: _operands(made, geometry, biased, after),
+            lambda builder: _operands(builder, geometry, biased, after),
         )
     except (RuntimeError, cudnn().cudnnGraphNotSupportedError):
         return None
 
 
 def _operands(
-    made: Convolution, geometry: Geometry, biased: bool, after: After
+    builder: Convolution, geometry: Geometry, biased: bool, after: After
 ) -> tuple[Any, ...]:
     """The tensors of a graph, the result last."""
-    graph = made.graph
-    image = made.tensor("image", geometry.image)
-    weight = made.tensor("weight", geometry.weight)
+    graph = builder.graph
+    image = builder.tensor("image", geometry.image)
+    weight = builder.tensor("weight", geometry.weight)
     operands = [image, weight]
     out = graph.conv_fprop(
         image=image,
@@ -146,14 +146,14 @@ def _operands(
     if biased:
         channels = geometry.weight[0]
         shape = (1, channels, *(1 for _ in geometry.stride))
-        operands.append(made.tensor("bias", shape))
+        operands.append(builder.tensor("bias", shape))
         out = graph.bias(name="biased", input=out, bias=operands[-1])
     for (name,) in after:
         if name == "add":
-            operands.append(made.tensor("residual", geometry.result))
+            operands.append(builder.tensor("residual", geometry.result))
             out = graph.add(a=out, b=operands[-1])
         else:
             out = graph.relu(input=out)
-    strides = made.layout.strides(geometry.result)
+    strides = builder.layout.strides(geometry.result)
     out.set_dim(list(geometry.result)).set_stride(list(strides))
     return *operands, out

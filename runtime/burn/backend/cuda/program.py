@@ -82,7 +82,7 @@ class Program:
         values = [None] * self._count
         for call in self._constant_calls:
             call(values)
-        return {place: values[place] for place in self._constants}
+        return {slot: values[slot] for slot in self._constants}
 
     def run(self, inputs: list[Any], constants: dict[int, Any]) -> Any:
         """The result of the plan, and a list of the tensors that boxes are set to.
@@ -134,8 +134,8 @@ class Program:
 
     def _values(self, inputs: list[Any], constants: dict[int, Any]) -> Values:
         values: Values = inputs + [None] * (self._count - len(inputs))
-        for place, value in constants.items():
-            values[place] = value
+        for slot, value in constants.items():
+            values[slot] = value
         return values
 
 

@@ -43,9 +43,9 @@ def test_activation(
 ) -> None:
     order = data.draw(st.permutations(range(len(shape))))
     x = laid_out(normal(*shape) * np.float32(scale), order)
-    found, expected = both(op, x, **static)
-    assert_close(found, expected)
-    assert steps_of(found) == steps_of(expected)
+    actual, expected = both(op, x, **static)
+    assert_close(actual, expected)
+    assert steps_of(actual) == steps_of(expected)
 
 
 @pytest.mark.parametrize(("op", "static"), ACTIVATIONS)
@@ -57,8 +57,8 @@ def test_activation_of_special_numbers(
 ) -> None:
     x = normal(64)
     x[10] = special
-    found, expected = both(op, x, **static)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    actual, expected = both(op, x, **static)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("op", [ops.relu, lambda x: ops.clip(x, 0.0, 6.0)])
@@ -71,10 +71,10 @@ def test_nan_stays_nan(op: Any) -> None:
 def test_leaky_relu_without_slope_is_numpys() -> None:
     x = burn.from_numpy(np.array([np.nan, -np.inf, -1.0, 2.0], np.float32))
     with engine.whatever_size():
-        found = ops.leaky_relu(x, alpha=0.0)
+        actual = ops.leaky_relu(x, alpha=0.0)
     with engine.numpy_only():
         expected = ops.leaky_relu(x, alpha=0.0)
-    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+    np.testing.assert_array_equal(actual.numpy(), expected.numpy())
 
 
 @pytest.mark.parametrize("op", [ops.softmax, ops.log_softmax, ops.masked_softmax])
@@ -90,8 +90,8 @@ def test_softmax(op: Any, shape: Any, scale: float) -> None:
 def test_softmax_of_special_numbers(op: Any, special: float, many: bool) -> None:
     x = normal(4, 32)
     x[1, slice(None) if many else 3] = special
-    found, expected = both(op, x)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    actual, expected = both(op, x)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 @settings(max_examples=40)
@@ -104,14 +104,14 @@ def test_softmax_of_special_numbers(op: Any, special: float, many: bool) -> None
 def test_layer_norm(shape: Any, weight: bool, bias: bool, epsilon: float) -> None:
     width = shape[-1] + 1
     scale, shift = normal(width, seed=1), normal(width, seed=2)
-    found, expected = both(
+    actual, expected = both(
         ops.layer_norm,
         *(normal(*shape[:-1], width), scale if weight else None),
         shift if bias else None,
         epsilon=epsilon,
     )
     # With two elements a row the sign alone is left, of a difference that is rounded.
-    assert_close(found, expected, 1e-3 if width == 2 else 2e-5)
+    assert_close(actual, expected, 1e-3 if width == 2 else 2e-5)
 
 
 @settings(max_examples=40)
@@ -137,9 +137,9 @@ def test_batch_norm_in_other_orders_is_numpys() -> None:
     x, (mean, var) = normal(2, 8, 9, 9), (np.abs(normal(8, seed=i)) + 1 for i in (1, 2))
     given = [burn.from_numpy(array) for array in (x, mean, var)]
     with engine.whatever_size():
-        found = ops.batch_norm(*given)
+        actual = ops.batch_norm(*given)
     with engine.numpy_only():
-        np.testing.assert_array_equal(found.numpy(), ops.batch_norm(*given).numpy())
+        np.testing.assert_array_equal(actual.numpy(), ops.batch_norm(*given).numpy())
 
 
 @st.composite
@@ -163,8 +163,8 @@ def pools(draw: st.DrawFn) -> tuple[Any, dict[str, Any]]:
 @given(case=pools(), ceil_mode=st.booleans())
 def test_max_pool(case: Any, ceil_mode: bool) -> None:
     x, static = case
-    found, expected = pooled(ops.max_pool, x, {**static, "ceil_mode": ceil_mode})
-    np.testing.assert_array_equal(found, expected)
+    actual, expected = pooled(ops.max_pool, x, {**static, "ceil_mode": ceil_mode})
+    np.testing.assert_array_equal(actual, expected)
 
 
 @settings(max_examples=60)
@@ -179,10 +179,10 @@ def pooled(op: Any, x: Any, static: dict[str, Any]) -> tuple[Any, Any]:
     """The result where oneDNN may be used, and by NumPy."""
     given = burn.from_numpy(x)
     with engine.whatever_size():
-        found = op(given, **static)
+        actual = op(given, **static)
     with engine.numpy_only():
         expected = op(given, **static)
-    return found.numpy(), expected.numpy()
+    return actual.numpy(), expected.numpy()
 
 
 @pytest.mark.parametrize("op", [ops.max_pool, ops.avg_pool])
@@ -193,9 +193,9 @@ def test_pooling_is_oft_onednns(op: Any) -> None:
 def test_the_largest_of_nan_is_nan() -> None:
     x = normal(1, 4, 8, 8)
     x[0, 1, 3, 3] = np.nan
-    found, expected = pooled(ops.max_pool, x, {"kernel_size": 2})
-    assert np.isnan(found).sum() == 4
-    np.testing.assert_array_equal(found, expected)
+    actual, expected = pooled(ops.max_pool, x, {"kernel_size": 2})
+    assert np.isnan(actual).sum() == 4
+    np.testing.assert_array_equal(actual, expected)
 
 
 @settings(max_examples=40)
@@ -205,18 +205,18 @@ def test_mean(case: Any, keepdims: bool, axes: int) -> None:
     axis = [tuple(range(2, x.ndim)), tuple(range(-1, 1 - x.ndim, -1)), (0, x.ndim - 1)]
     for order in (tuple(range(x.ndim)), (0, *range(2, x.ndim), 1)):
         given = laid_out(x, order)
-        found, expected = pooled(
+        actual, expected = pooled(
             ops.mean, given, {"axis": axis[axes], "keepdims": keepdims}
         )
-        assert_close(found, expected)
+        assert_close(actual, expected)
 
 
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_the_mean_of_an_image_is_onednns(keepdims: bool) -> None:
     x = laid_out(normal(2, 8, 9, 7), (0, 2, 3, 1))
     x[0, 1, 2, 3], x[1, 1, 2, 3] = np.nan, np.inf
-    found, expected = both(ops.mean, x, axis=(2, 3), keepdims=keepdims)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    actual, expected = both(ops.mean, x, axis=(2, 3), keepdims=keepdims)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_the_mean_of_many_is_numpys() -> None:

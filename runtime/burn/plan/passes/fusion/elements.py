@@ -45,21 +45,21 @@ class _Whole(NamedTuple):
 
 def in_elements(steps: Steps, graph: Graph, abilities: Abilities) -> Steps:
     """Steps in which each chain of elementwise operations is one."""
-    found: list[Step | Read | None] = []
+    fused: list[Step | Read | None] = []
     wholes: dict[int, tuple[int, _Whole]] = {}
     for step in steps:
         whole = _whole(step, graph, abilities) if isinstance(step, Step) else None
         if whole is None or not isinstance(step, Step):
-            found.append(step)
+            fused.append(step)
             continue
-        while (place := _next(whole, wholes, graph, abilities)) is not None:
-            position, before = wholes.pop(place)
-            whole, found[position] = _joined(whole, place, before), None
-        wholes[step.outputs[0]] = (len(found), whole)
+        while (slot := _next(whole, wholes, graph, abilities)) is not None:
+            position, before = wholes.pop(slot)
+            whole, fused[position] = _joined(whole, slot, before), None
+        wholes[step.outputs[0]] = (len(fused), whole)
         static = {"element": whole.element}
         args = tuple(whole.args)
-        found.append(replace(step, primitive=elements, args=args, static=static))
-    return [step for step in found if step is not None]
+        fused.append(replace(step, primitive=elements, args=args, static=static))
+    return [step for step in fused if step is not None]
 
 
 def _next(
@@ -69,13 +69,13 @@ def _next(
     abilities: Abilities,
 ) -> int | None:
     """A place whose value is read in ``whole`` alone, and can be computed there."""
-    for place in [arg.place for arg in whole.args if type(arg) is Slot]:
-        _, before = wholes.get(place, (0, None))
+    for slot in [arg.place for arg in whole.args if type(arg) is Slot]:
+        _, before = wholes.get(slot, (0, None))
         if before is None or before.shape != whole.shape:
             continue
-        is_ours = graph.uses[place] == whole.reads[place]
-        if is_ours and _fits(_joined(whole, place, before), abilities):
-            return place
+        is_ours = graph.uses[slot] == whole.reads[slot]
+        if is_ours and _fits(_joined(whole, slot, before), abilities):
+            return slot
     return None
 
 
@@ -87,16 +87,16 @@ def _whole(step: Step, graph: Graph, abilities: Abilities) -> _Whole | None:
     forms = [graph.known(arg) for arg in arrays]
     if not arrays or any(shape is None for shape, _ in forms):
         return None
-    known: list[Any] = [(shape, np.dtype(dtype)) for shape, dtype in forms]
+    types: list[Any] = [(shape, np.dtype(dtype)) for shape, dtype in forms]
     numbers = iter(range(len(arrays)))
     given = []
     for arg in step.args:
         is_array = type(arg) in (Slot, Tensor)
         number = next(numbers) if is_array else 0
-        given.append(Operand(number, known[number][1]) if is_array else arg)
-    described = _own(step, given, known, abilities)
+        given.append(Operand(number, types[number][1]) if is_array else arg)
+    described = _own(step, given, types, abilities)
     described = described or element_of(
-        step.primitive, tuple(given), step.static, known
+        step.primitive, tuple(given), step.static, types
     )
     if described is None:
         return None
@@ -132,12 +132,12 @@ def _fits(whole: _Whole, abilities: Abilities) -> bool:
     return abilities.takes(whole.element)
 
 
-def _joined(whole: _Whole, place: int, before: _Whole) -> _Whole:
+def _joined(whole: _Whole, slot: int, before: _Whole) -> _Whole:
     """``whole`` with ``before`` in the place of what it reads there."""
-    places = [arg.place if type(arg) is Slot else None for arg in whole.args]
+    slots = [arg.place if type(arg) is Slot else None for arg in whole.args]
     moved = {n: n + len(whole.args) for n in range(len(before.args))}
     inner = _moved(before.element, moved)
-    element = _filled(whole.element, places.index(place), inner)
+    element = _filled(whole.element, slots.index(slot), inner)
     args = [*whole.args, *before.args]
     return _numbered(_Whole(element, args, whole.shape, whole.reads + before.reads))
 
