@@ -25,7 +25,7 @@ ORDER = {
         "__init__",
     ),
     "burn": (
-        "dtypes defaults",
+        "dtypes defaults version",
         "backend/cpu/onednn/__init__ backend/cpu/onednn/binding record",
         "methods",
         "box",
@@ -52,7 +52,7 @@ ORDER = {
         "backend/cpu/onednn/kernels/__init__",
         "backend/cpu/bind",
         "backend/cpu/__init__ backend/cuda",
-        "backend/__init__",
+        "backend/__init__ pyinstaller",
         "store",
         "nn",
         "nn/__init__ plan/__init__",

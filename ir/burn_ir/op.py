@@ -210,7 +210,7 @@ class Op(ABC):
         """Called with the attributes set, to look at them."""
 
     def extra(self) -> str:
-        """Return what to install to run this node (``burn-import[text]``), or empty."""
+        """Return what this node needs installed (``burn-runtime[text]``), or empty."""
         return ""
 
     def __setattr__(self, name: str, value: Any) -> None:

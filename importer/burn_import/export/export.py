@@ -251,4 +251,5 @@ def _device(tensors: Sequence[Tensor]) -> ArrayBackend:
         backend = innermost(item).backend
         if isinstance(backend, ArrayBackend) and backend.level > 0:
             return backend
-    return default_device()
+    device: ArrayBackend = default_device()
+    return device

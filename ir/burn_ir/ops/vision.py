@@ -215,7 +215,7 @@ class ImageDecoder(Op, onnx="ImageDecoder", versions=(20,)):
         return Type(dtypes.uint8, (unnamed(), unnamed(), channels))
 
     def extra(self) -> str:
-        return "burn-import[images]"
+        return "burn-runtime[images]"
 
     def lower(self, encoded_stream: Value) -> Value:
         if self.pixel_format == "RGB":

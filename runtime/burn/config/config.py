@@ -158,6 +158,6 @@ def _toml_writer() -> Any:
     except ImportError as error:
         raise ImportError(
             "writing TOML needs tomli_w, which the extra installs: "
-            "pip install 'burn-import[toml]'"
+            "pip install 'burn-runtime[toml]'"
         ) from error
     return tomli_w

@@ -80,7 +80,7 @@ def _pillow() -> Any:
     except ImportError as error:
         raise ImportError(
             "ImageFolder needs Pillow, which the extra installs: "
-            "pip install 'burn-import[images]'"
+            "pip install 'burn-runtime[images]'"
         ) from error
     return Image
 

@@ -141,7 +141,7 @@ def _pyarrow() -> Any:
     except ImportError as error:
         raise ImportError(
             "Parquet needs pyarrow, which the extra installs: "
-            "pip install 'burn-import[parquet]'"
+            "pip install 'burn-runtime[parquet]'"
         ) from error
     return parquet
 

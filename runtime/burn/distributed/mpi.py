@@ -29,7 +29,7 @@ class Mpi(Communicator):
         except ImportError as error:
             raise ImportError(
                 "Mpi needs mpi4py, which the extra installs: "
-                "pip install 'burn-import[mpi]'"
+                "pip install 'burn-runtime[mpi]'"
             ) from error
         self._world: Any = MPI.COMM_WORLD
         if self.size > 1:

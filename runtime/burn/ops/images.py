@@ -42,7 +42,7 @@ def _decoded(content: bytes, mode: str) -> Any:
     except ImportError as error:
         raise ImportError(
             "decode_image needs Pillow, which the extra installs: "
-            "pip install 'burn-import[images]'"
+            "pip install 'burn-runtime[images]'"
         ) from error
     channels = len(mode)
     try:

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 #: The extra that installs google-re2.
-EXTRA = "burn-import[text]"
+EXTRA = "burn-runtime[text]"
 #: In characters. RE2 takes seconds to refuse patterns of many megabytes.
 MOST_CHARACTERS = 100_000
 

@@ -34,7 +34,7 @@ def compile(
     With ``generated`` kernels on the CPU, NumPy's functions that oneDNN has nothing for
     become loops over memory, on all threads, that LLVM compiles at the first call
     (about 0.05 s each, equal ones once): chains of operations on elements and of sums
-    and extremes over axes. This needs the extra ``burn-import[jit]``.
+    and extremes over axes. This needs the extra ``burn-runtime[jit]``.
 
     Raises:
         ImportError: ``generated`` kernels without that extra.

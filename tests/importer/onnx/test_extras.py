@@ -13,7 +13,7 @@ import burn
 from burn.ops.regex import compiled
 from tests.modules import generate, import_file
 
-NOTE = "To run RegexFullMatch: pip install 'burn-import[text]'."
+NOTE = "To run RegexFullMatch: pip install 'burn-runtime[text]'."
 
 
 def regex_model(pattern: str) -> onnx.ModelProto:
@@ -59,5 +59,5 @@ def test_a_model_is_imported_without_the_extra(
     compiled.cache_clear()
     text, net = generated(tmp_path, "[ab]+")
     assert NOTE in text
-    with pytest.raises(ImportError, match=r"google-re2.*'burn-import\[text\]'"):
+    with pytest.raises(ImportError, match=r"google-re2.*'burn-runtime\[text\]'"):
         net(burn.tensor(np.array(["ab"], object)))

@@ -177,7 +177,7 @@ def test_writing_toml_needs_tomli_w(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tomli_w", None)
-    with pytest.raises(ImportError, match=r"burn-import\[toml\]"):
+    with pytest.raises(ImportError, match=r"burn-runtime\[toml\]"):
         FULL.save(tmp_path / "a.toml")
 
 

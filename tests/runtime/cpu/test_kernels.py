@@ -274,7 +274,7 @@ def test_without_llvm_it_says_what_to_install(monkeypatch: Any) -> None:
     machines.machine.cache_clear()
     monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
     try:
-        with pytest.raises(ImportError, match=r"pip install 'burn-import\[jit\]'"):
+        with pytest.raises(ImportError, match=r"pip install 'burn-runtime\[jit\]'"):
             burn.compile(softmax, generated=True)
     finally:
         machines.machine.cache_clear()

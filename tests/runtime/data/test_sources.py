@@ -104,7 +104,7 @@ def test_images_of_folders(tmp_path: Path) -> None:
 def test_images_need_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = images(tmp_path)
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(ImportError, match=r"burn-import\[images\]"):
+    with pytest.raises(ImportError, match=r"burn-runtime\[images\]"):
         data.ImageFolder(root)
 
 
@@ -222,7 +222,7 @@ def test_rows_of_parquet(tmp_path: Path) -> None:
 
 def test_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"burn-import\[parquet\]"):
+    with pytest.raises(ImportError, match=r"burn-runtime\[parquet\]"):
         data.Parquet(tmp_path / "a.parquet")
 
 

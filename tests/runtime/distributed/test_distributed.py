@@ -137,5 +137,5 @@ def test_batches_without_items_and_unused_parameters_are_refused() -> None:
 
 def test_mpi_needs_mpi4py(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mpi4py", None)
-    with pytest.raises(ImportError, match=r"burn-import\[mpi\]"):
+    with pytest.raises(ImportError, match=r"burn-runtime\[mpi\]"):
         Mpi()

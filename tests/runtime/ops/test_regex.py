@@ -84,7 +84,7 @@ def test_classes_of_unicode() -> None:
 def test_a_match_needs_google_re2(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "re2", None)
     compiled.cache_clear()
-    message = r"google-re2.*pip install 'burn-import\[text\]'"
+    message = r"google-re2.*pip install 'burn-runtime\[text\]'"
     words = burn.tensor(np.array(["a", "b"], object))
     with pytest.raises(ImportError, match=message):
         ops.regex_full_match(words, pattern="a")

@@ -156,7 +156,7 @@ def test_narrow_and_complex_elements_differ_too() -> None:
 
 def test_an_image_needs_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(ImportError, match=r"Pillow.*burn-import\[images\]"):
+    with pytest.raises(ImportError, match=r"Pillow.*burn-runtime\[images\]"):
         ops.decode_image(burn.tensor(np.zeros(9, np.uint8)))
 
 

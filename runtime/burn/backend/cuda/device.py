@@ -9,7 +9,7 @@ from burn.backend.arrays import ArrayBackend
 
 
 class Cuda(ArrayBackend):
-    """Tensors on the CUDA device ``index``; needs the extra ``burn-import[cuda]``.
+    """Tensors on the CUDA device ``index``; needs the extra ``burn-runtime[cuda]``.
 
     ``Cuda(0) is Cuda(0)``. Nothing falls back to the host: an operation that has no
     device kernel raises.
@@ -42,7 +42,7 @@ class Cuda(ArrayBackend):
             import cupy
         except ImportError as error:
             raise ImportError(
-                "Cuda needs CuPy: pip install 'burn-import[cuda]'"
+                "Cuda needs CuPy: pip install 'burn-runtime[cuda]'"
             ) from error
         try:
             count = cupy.cuda.runtime.getDeviceCount()

@@ -87,7 +87,7 @@ def _package(module: str, wheel: str, what: str) -> Any:
     except (ImportError, OSError, RuntimeError) as error:
         warnings.warn(
             f"{what} on CUDA devices run on CuPy alone, which is slower: {wheel} is "
-            f"not usable ({error}); pip install 'burn-import[cuda]'",
+            f"not usable ({error}); pip install 'burn-runtime[cuda]'",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -14,7 +14,7 @@ from burn.backend.cpu.bind.finite import NotFiniteError, is_finite
 from burn.backend.cpu.bind.inputs import Input
 from burn.backend.cpu.bind.sequence import Sequence
 from burn.backend.cpu.device import Cpu
-from burn.backend.cpu.onednn.binding.engine import forks
+from burn.backend.cpu.onednn.binding.engine import LARGE, current, forks
 from burn.box import Box, Parameter, changes
 from burn.ops.support import Array
 from burn.plan.executable import PlanMemoryError
@@ -175,6 +175,7 @@ class Program:
         """Whether a box was set that the calls rely on, or threads are gone."""
         assert self._node is not None
         if forks() != self._forks:
+            current(LARGE)  # warns: the engine did not come along
             return True
         seen = changes()  # first: a box is set, and then counted
         if seen == self._seen:

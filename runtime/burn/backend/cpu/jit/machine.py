@@ -12,7 +12,7 @@ from burn.backend.cpu.onednn.binding.engine import loaded
 #: A kernel of less work (in additions) is done by one thread.
 SHARED = 400_000
 #: The extra that installs what this needs.
-EXTRA = "burn-import[jit]"
+EXTRA = "burn-runtime[jit]"
 
 
 class Code:

@@ -6,6 +6,7 @@ depend on the engine but for rounding.
 
 import os
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +16,15 @@ from burn.backend.cpu.onednn.binding.cache import Packed, Primitives
 from burn.backend.cpu.onednn.binding.capture import noting
 from burn.backend.cpu.onednn.binding.library import find_library, keep_memory
 from burn.backend.cpu.onednn.binding.memory import Array, addresses_are_read
+from burn.backend.cpu.onednn.binding.search import has_wheel, remedy
 
 #: The environment variable that chooses: ``numpy``, ``onednn`` (which must then be
 #: there), or nothing for whatever there is.
 VARIABLE = "BURN_ENGINE"
 CHOICES = ("", "numpy", "onednn")
+#: The multiplications of one call from which on a missing engine is worth a warning: a
+#: millisecond of NumPy's convolutions.
+LARGE = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -80,19 +85,26 @@ class State:
         self.limits = Limits()
         self.paused = 0
         self.forks = 0
+        #: What a user can do about the engine that is not there, until it was said.
+        self.advice: str | None = None
 
 
 STATE = State()
 
 
-def current() -> Session | None:
+def current(work: int = 0) -> Session | None:
     """The session to compute with, None where NumPy is the engine.
+
+    Warns once in a process if NumPy is to compute :data:`LARGE` ``work``
+    (multiplications) only because the engine, which could be had, is not there.
 
     Raises:
         RuntimeError: ``BURN_ENGINE`` asks for what cannot be had.
     """
     if STATE.answer is None:
         _choose()
+    if STATE.advice is not None and work >= LARGE and not STATE.paused:
+        _warn()
     return None if STATE.paused else STATE.session
 
 
@@ -186,9 +198,24 @@ def _choose() -> None:
             if choice == "onednn":
                 raise RuntimeError(
                     f"{VARIABLE} is onednn, but there is no usable library: "
-                    + ("; ".join(notes) or "pip install onednn-cpu-gomp")
+                    + "; ".join((*notes, remedy()))
                 )
+            if has_wheel() or notes:
+                STATE.advice = remedy()
+                notes = (*notes, STATE.advice)
             STATE.answer = _numpy(*notes)
+
+
+def _warn() -> None:
+    answer, STATE.advice = STATE.answer, None
+    assert answer is not None
+    warnings.warn(
+        "burn: NumPy computes on the CPU, several times slower than oneDNN would: "
+        f"{'; '.join(answer.notes)}. {VARIABLE}=numpy in the environment says that "
+        "this is wanted.",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
 def _load() -> tuple[str, ...]:
@@ -219,7 +246,13 @@ def _forked() -> None:
     STATE.forks += 1
     if STATE.session is not None:
         STATE.session = None
-        STATE.answer = _numpy("this process was forked from one that used oneDNN")
+        STATE.advice = (
+            "start processes with 'spawn' or 'forkserver' of multiprocessing, or fork "
+            "before the first operation"
+        )
+        STATE.answer = _numpy(
+            "this process was forked from one that used oneDNN", STATE.advice
+        )
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,16 +1,13 @@
-"""Where oneDNN's shared library is found, and whether it can be used."""
+"""The shared library of oneDNN, and whether it can be used."""
 
 import ctypes
 import os
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+
+from burn.backend.cpu.onednn.binding.search import candidates
 
 #: The environment variable that names a library file, which is then the only one tried.
 PATH_VARIABLE = "BURN_ONEDNN"
-WHEEL = "onednn-cpu-gomp"
-SYSTEM = "libdnnl.so.3"
 # A thread of libgomp waits this many rounds at a barrier before it sleeps. Its own
 # default is so long that a foreign busy process, or OpenBLAS, is in its way.
 SPIN = ("GOMP_SPINCOUNT", "3000")
@@ -63,12 +60,13 @@ class Found:
 def find_library() -> Found:
     """The first usable library, of at least version 3 and not built for SYCL.
 
-    The candidates are the file that :data:`PATH_VARIABLE` names and no other, else the
-    wheel ``onednn-cpu-gomp``, else the system's ``libdnnl.so.3``.
+    The candidates are the file that :data:`PATH_VARIABLE` names and no other, else
+    those of :mod:`burn.backend.cpu.onednn.binding.search`.
     """
     os.environ.setdefault(*SPIN)
     refused: list[str] = []
-    for path in _candidates():
+    given = os.environ.get(PATH_VARIABLE)
+    for path in [given] if given else candidates():
         try:
             return Found(opened(path), tuple(refused))
         except (OSError, AttributeError) as error:
@@ -89,31 +87,6 @@ def keep_memory() -> None:
     if not any(variable in os.environ for _, variable, _ in _MALLOC):
         for parameter, _, value in _MALLOC:
             choose(parameter, value)
-
-
-def _candidates() -> Iterator[str]:
-    given = os.environ.get(PATH_VARIABLE)
-    if given:
-        yield given
-        return
-    yield from _of_wheel()
-    if sys.platform == "linux":
-        yield SYSTEM
-
-
-def _of_wheel() -> Iterator[str]:
-    """The library that the wheel installed, which is not on the loader's path."""
-    from importlib import metadata
-
-    try:
-        files = metadata.files(WHEEL) or []
-    except metadata.PackageNotFoundError:
-        return
-    for file in files:
-        if file.name == SYSTEM:
-            path = Path(str(file.locate()))
-            if path.exists():
-                yield str(path.resolve())
 
 
 def opened(path: str) -> Library:

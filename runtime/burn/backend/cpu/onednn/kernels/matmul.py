@@ -159,7 +159,7 @@ def _session(work: int, least: int) -> Session | None:
     limit = limits()
     if work < (limit.products if least > 1 else limit.vectors):
         return None
-    return current()
+    return current(work)
 
 
 def _matmul(

@@ -109,7 +109,9 @@ def _layer(
     if lengths is not None and not _are_whole(lengths, given.x):
         return None
     form = _form(cell, given, chosen)
-    session = None if form is None or form.time < limits().steps else current()
+    session = None
+    if form is not None and form.time >= limits().steps:
+        session = current(form.work)
     if form is None or session is None:
         return None
 

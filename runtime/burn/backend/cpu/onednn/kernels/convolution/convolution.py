@@ -184,7 +184,7 @@ def _weight_grad(
     groups: int = 1,
 ) -> WeightGrad | None:
     """Return the oneDNN kernel of the gradient of weights, None for NumPy's."""
-    session = _session(x, grad, None) if are_float32(x) else None
+    session = _session(x, grad, None, work=0) if are_float32(x) else None
     if session is None:
         return None
     steps = (stride, padding, dilation)
@@ -232,12 +232,16 @@ def _transposed(
     return kernel
 
 
-def _session(x: Array, other: Array, bias: Array | None) -> Session | None:
+def _session(
+    x: Array, other: Array, bias: Array | None, work: int | None = None
+) -> Session | None:
     """Return the oneDNN session, None for operands that NumPy computes."""
     rank = x.ndim
     if rank not in _RANKS or other.ndim != rank or not are_multiplied(x, other, bias):
         return None
-    return current() if x.size and other.size else None
+    if not x.size or not other.size:
+        return None
+    return current(_work(x, other) if work is None else work)
 
 
 def _work(x: Array, weight: Array, stride: Any = 1) -> int:

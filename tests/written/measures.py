@@ -1,0 +1,193 @@
+"""Measures of one generated source: what a reviewer would count."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+#: The longest function that is not counted.
+FUNCTION_LINES = 60
+#: Floats with fewer digits than that, and smaller, are explained by themselves.
+DIGITS, LARGE = 4, 1e30
+#: Calls that give an array other sizes.
+_SHAPES = frozenset({"reshape", "expand", "tile", "broadcast_to"})
+_LETTER = re.compile(r"[a-z]\d*")
+_SHAPE_COMMENT = re.compile(r"\s*# .*\[[^\]]*\]")
+_CONSTANT = re.compile(r"constant_?\d*")
+_NUMBERED = re.compile(r"(.*?[A-Za-z])V?\d+")
+
+Function = ast.FunctionDef
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Counts of one source, or of several together."""
+
+    lines: int = 0
+    classes: int = 0
+    #: Classes that a number alone tells from another.
+    twins: int = 0
+    #: Names that functions assign, and those of a letter, or a letter and a number.
+    locals: int = 0
+    letters: int = 0
+    #: Attributes called ``constant``, with or without a number.
+    constants: int = 0
+    #: Floats of four digits and more that nothing names.
+    floats: int = 0
+    #: Comments with a shape, on lines of their own.
+    comments: int = 0
+    #: Functions of more than ``FUNCTION_LINES`` lines.
+    long: int = 0
+    #: Reshapes to numbers alone, which other sizes of inputs do not fit.
+    sizes: int = 0
+
+    def __add__(self, other: Measures) -> Measures:
+        names = [one.name for one in fields(self)]
+        return Measures(*(getattr(self, n) + getattr(other, n) for n in names))
+
+
+def measure(text: str) -> Measures:
+    """Return the measures of the source ``text``."""
+    tree = ast.parse(text)
+    functions = [n for n in ast.walk(tree) if isinstance(n, Function)]
+    classes = [n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]
+    names = [name for function in functions for name in assigned(function)]
+    return Measures(
+        lines=len(code_lines(text)),
+        classes=len(classes),
+        twins=len(twins(classes)),
+        locals=len(names),
+        letters=sum(_LETTER.fullmatch(name) is not None for name in names),
+        constants=len(lost_attributes(tree)),
+        floats=sum(len(unexplained(function)) for function in functions),
+        comments=sum(bool(_SHAPE_COMMENT.match(x)) for x in text.splitlines()),
+        long=sum(_length(function) > FUNCTION_LINES for function in functions),
+        sizes=len(fixed_shapes(tree)),
+    )
+
+
+def code_lines(text: str) -> list[str]:
+    """Return the lines that hold code: no blank ones, comments and docstrings."""
+    quiet: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            first = node.body[0] if node.body else None
+            if first and ast.get_docstring(node, clean=False) is not None:
+                quiet.update(range(first.lineno, (first.end_lineno or 0) + 1))
+    return [
+        line
+        for at, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not line.strip().startswith("#") and at not in quiet
+    ]
+
+
+def twins(classes: list[str]) -> list[str]:
+    """Return the names of classes that a number tells from another."""
+    stems = Counter(map(_stem, classes))
+    return [name for name in classes if _stem(name) != name and stems[_stem(name)] > 1]
+
+
+def _stem(name: str) -> str:
+    numbered = _NUMBERED.fullmatch(name)
+    return numbered[1] if numbered else name
+
+
+def assigned(function: Function) -> list[str]:
+    """Return the names that ``function`` itself assigns, each once."""
+    own = function.args
+    given = {a.arg for a in (*own.posonlyargs, *own.args, *own.kwonlyargs)}
+    names = {
+        node.id
+        for node in _inside(function)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    return sorted(names - given - {"_"})
+
+
+def _inside(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what is in a function, without functions and comprehensions in it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, Function | ast.Lambda | ast.comprehension):
+            yield child
+            yield from _inside(child)
+
+
+def lost_attributes(tree: ast.AST) -> list[str]:
+    """Return the attributes that are called ``constant``, where they are assigned."""
+    return [
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and _CONSTANT.fullmatch(node.attr)
+    ]
+
+
+def unexplained(function: Function) -> list[float]:
+    """Return the floats in ``function`` that no keyword or name explains."""
+    named = {
+        id(node)
+        for parent in ast.walk(function)
+        for node in _named(parent)
+        for node in ast.walk(node)
+    }
+    return [
+        node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, float)
+        and id(node) not in named
+        and (len(_digits(node.value)) >= DIGITS or abs(node.value) >= LARGE)
+    ]
+
+
+def _named(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the values that have a name: keywords, and what is assigned as it is."""
+    if isinstance(node, ast.keyword) and node.arg:
+        yield node.value
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+        yield node.value
+
+
+def _digits(value: float) -> str:
+    """Return the digits of ``value`` that count, without its power of ten."""
+    mantissa = f"{abs(value)!r}".lower().partition("e")[0]
+    return mantissa.replace(".", "").strip("0")
+
+
+def fixed_shapes(tree: ast.AST) -> list[str]:
+    """Return the calls that give an array several sizes, and leave none open."""
+    return [
+        ast.unparse(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _SHAPES
+        and _is_fixed(node)
+    ]
+
+
+def _is_fixed(call: ast.Call) -> bool:
+    """Return whether sizes other than those of heads are numbers, and none is -1."""
+    items: list[ast.expr] = []
+    for argument in call.args:
+        items += argument.elts if isinstance(argument, ast.Tuple) else [argument]
+    numbers = [number for item in items for number in _number(item)]
+    open_sizes = len(items) - len(numbers)
+    large = sum(number > 1 for number in numbers)
+    return -1 not in numbers and large > (2 if open_sizes > 1 else 1)
+
+
+def _number(item: ast.expr) -> list[int]:
+    try:
+        number = ast.literal_eval(item)
+    except ValueError:
+        return []
+    return [number] if isinstance(number, int) else []
+
+
+def _length(function: Function) -> int:
+    return (function.end_lineno or 0) - function.lineno + 1
