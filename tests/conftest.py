@@ -10,6 +10,7 @@ from hypothesis import settings
 
 from burn_import.codegen.module import module
 from tests import skips
+from tests.written_modules import Modules
 
 ROOT = Path(__file__).parent.parent
 
@@ -98,3 +99,13 @@ def layouts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "formatted", lru_cache(10_000)(module.formatted))
         yield
+
+
+@pytest.fixture(scope="session")
+def modules(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Modules:
+    """Return the modules of model files that processes of pytest-xdist share."""
+    base = tmp_path_factory.getbasetemp()
+    is_worker = hasattr(request.config, "workerinput")
+    return Modules((base.parent if is_worker else base) / "modules")

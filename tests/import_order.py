@@ -63,7 +63,7 @@ ORDER = {
         "loss/__init__ train/outputs train/checkpoint",
         "train/step train/metrics",
         "train/metrics/__init__",
-        "train/strategy",
+        "train/strategy train/loggers",
         "train/learner",
         "train/__init__",
         "__init__",

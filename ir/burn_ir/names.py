@@ -21,11 +21,9 @@ class UniqueNames:
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self.names: set[str] = set()
-        self.numbers: dict[str, int] = {}
-        self.log: list[tuple[str, str, int]] = []
-        for name in names:
-            self.add(name)
+        self.numbers: dict[str, int] = dict.fromkeys(names, 1)
+        self.names: set[str] = set(self.numbers)
+        self.log: list[tuple[str, str, int]] = [(n, n, 1) for n in self.numbers]
 
     def __contains__(self, name: object) -> bool:
         return name in self.names

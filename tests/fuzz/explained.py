@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto
+from onnx import NodeProto, TensorProto
 
 from tests.fuzz.invalid import INVALID, REDUCTIONS
 
 #: The contents of the operands of a node; None for one that is omitted.
 Operands = Sequence[Any]
+COMPARISONS = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
 
 
 @dataclass(frozen=True)
@@ -128,15 +129,37 @@ def _averages_nothing(node: NodeProto, operands: Operands) -> bool:
     return bool(operands[0].size == 0)
 
 
+def _is_within_rounding(steps: Any, sizes: Any, dtype: Any, largest: float) -> bool:
+    """Whether differences of elements are those that rounding may make.
+
+    They are up to about 100 roundings of the elements, or 8 of the largest element: a
+    sum whose terms cancel has the error of its terms.
+    """
+    eps = float(np.finfo(dtype).eps)
+    slack = np.maximum(100 * eps * sizes, 8 * eps * largest)
+    return bool(((steps > 0) & (steps <= slack)).any())
+
+
 def _has_close_elements(node: NodeProto, operands: Operands) -> bool:
-    """Whether floating elements differ by no more than about 100 roundings."""
     data = operands[0]
     if data.dtype.kind != "f":
         return False
-    ordered = np.sort(data.astype(np.float64), None)
-    slack = 100 * float(np.finfo(data.dtype).eps) * np.abs(ordered[1:])
-    steps = np.diff(ordered)
-    return bool(((steps > 0) & (steps <= slack)).any())
+    ordered = np.sort(data[np.isfinite(data)].astype(np.float64), None)
+    sizes = np.abs(ordered)
+    largest = sizes.max(initial=0)
+    return _is_within_rounding(np.diff(ordered), sizes[1:], data.dtype, largest)
+
+
+def _compares_close_elements(node: NodeProto, operands: Operands) -> bool:
+    x, y = operands[:2]
+    if x.dtype.kind != "f":
+        return False
+    first, second = np.broadcast_arrays(x.astype(np.float64), y.astype(np.float64))
+    finite = np.isfinite(first) & np.isfinite(second)
+    first, second = first[finite], second[finite]
+    sizes = np.maximum(np.abs(first), np.abs(second))
+    steps = np.abs(first - second)
+    return _is_within_rounding(steps, sizes, x.dtype, sizes.max(initial=0))
 
 
 def _has_large_negatives(node: NodeProto, operands: Operands) -> bool:
@@ -161,6 +184,26 @@ def _returns_body_inputs(node: NodeProto, operands: Operands) -> bool:
     return bool({x.name for x in body.input} & {y.name for y in body.output})
 
 
+def _stacks_texts(node: NodeProto, operands: Operands) -> bool:
+    """Whether a loop, here or in a body, has rows of texts of more than one round.
+
+    How many rounds there are is known of ``node`` itself alone.
+    """
+    trips = operands[0] if node.op_type == "Loop" else None
+    once = trips is not None and int(np.ravel(trips)[0]) < 2
+    if node.op_type == "Loop" and not once and _has_rows_of_text(node):
+        return True
+    bodies = [a.g for a in node.attribute if a.HasField("g")]
+    return any(_stacks_texts(n, [None]) for body in bodies for n in body.node)
+
+
+def _has_rows_of_text(loop: NodeProto) -> bool:
+    body = next(a.g for a in loop.attribute if a.name == "body")
+    carried = len(body.input) - 2
+    rows = body.output[1 + carried :]
+    return any(r.type.tensor_type.elem_type == TensorProto.STRING for r in rows)
+
+
 def _shares_statistics(node: NodeProto, operands: Operands) -> bool:
     """Whether a training step updates statistics that are another operand as well."""
     trains = any(a.i for a in node.attribute if a.name == "training_mode")
@@ -180,7 +223,8 @@ def _slices_back_to_the_largest(node: NodeProto, operands: Operands) -> bool:
     ends, steps = operands[2], operands[4]
     if ends.shape != steps.shape:
         return True
-    return bool(((ends == np.iinfo(ends.dtype).max) & (steps < 0)).any())
+    largest = [np.iinfo(kind).max for kind in (np.int32, np.int64)]
+    return bool((np.isin(ends, largest) & (steps < 0)).any())
 
 
 RULES = (
@@ -229,11 +273,21 @@ RULES = (
         "`output[i_0, ..., j_0, ...] = input[k, j_0, ...]`; of texts, onnxruntime "
         "copies the first one of each row alone",
     ),
+    *(
+        Rule(
+            operator,
+            _stacks_texts,
+            "`Each scan_output is created by concatenating the value of the specified "
+            "output value at the end of each iteration of the loop`; of texts, "
+            "onnxruntime keeps those of the first one alone",
+        )
+        for operator in ("If", "Loop", "Scan", "SequenceMap")
+    ),
     Rule(
         "Slice",
         _slices_back_to_the_largest,
         "`end` is `clamped to [-1, dims[axes[i]]-1] for negative stepping`; "
-        "onnxruntime takes the largest integer as the start of the axis",
+        "onnxruntime takes the largest integer, of 32 bits too, as the axis's start",
     ),
     Rule(
         "Sigmoid",
@@ -286,6 +340,10 @@ RULES = (
     *(
         Rule(operator, _has_close_elements, "rounding tells which elements are equal")
         for operator in ("Unique", "Hardmax", "ArgMax", "ArgMin", "TopK")
+    ),
+    *(
+        Rule(operator, _compares_close_elements, "rounding tells which is larger")
+        for operator in COMPARISONS
     ),
     Rule(
         "QuantizeLinear",

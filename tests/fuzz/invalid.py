@@ -166,6 +166,32 @@ def _has_no_windows(node: NodeProto, operands: Operands) -> bool:
     return False
 
 
+def _pads_other_axes(node: NodeProto, operands: Operands) -> bool:
+    pads = _attribute(node, "pads", [])
+    return len(pads) > 0 and len(pads) != 2 * (operands[0].ndim - 2)
+
+
+def _has_other_residual(node: NodeProto, operands: Operands) -> bool:
+    x, skip = operands[:2]
+    return skip.shape not in (x.shape, (1, *x.shape[1:]), x.shape[1:])
+
+
+def _scales_to_another_shape(node: NodeProto, operands: Operands) -> bool:
+    """Whether a scale has more elements along an axis than the product."""
+    x, y = operands[:2]
+    factors = operands[2:4] if node.op_type == "MatMulIntegerToFloat" else operands[2:3]
+    try:
+        shape = np.matmul(np.empty(x.shape, bool), np.empty(y.shape, bool)).shape
+        return any(np.broadcast_shapes(shape, f.shape) != shape for f in factors)
+    except ValueError:
+        return True
+
+
+def _is_not_square(node: NodeProto, operands: Operands) -> bool:
+    shape = operands[0].shape
+    return len(shape) < 2 or shape[-1] != shape[-2]
+
+
 #: Operators, the condition, and what the specification says.
 INVALID: tuple[tuple[tuple[str, ...], Condition, str], ...] = (
     (("ArgMax", "ArgMin"), _has_axis_outside, "`axis`: `range is [-r, r-1]`"),
@@ -258,5 +284,30 @@ INVALID: tuple[tuple[tuple[str, ...], Condition, str], ...] = (
         ("AveragePool", "LpPool", "MaxPool"),
         _has_no_windows,
         "a window that does not fit the padded axis; onnxruntime gives no elements",
+    ),
+    (
+        ("Conv", "ConvInteger", "ConvTranspose", "FusedConv", "QLinearConv"),
+        _pads_other_axes,
+        "`pads format should be as follow [x1_begin, x2_begin...x1_end, x2_end,...]`, "
+        "for the spatial axes; onnxruntime takes the first ones of a longer list",
+    ),
+    (
+        ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
+        _has_other_residual,
+        "`skip`: `shape (batch_size, sequence_length, hidden_size) or (1, "
+        "sequence_length, hidden_size) or (sequence_length, hidden_size)`; onnxruntime "
+        "counts through another batch",
+    ),
+    (
+        ("DynamicQuantizeMatMul", "MatMulIntegerToFloat"),
+        _scales_to_another_shape,
+        "`b_scale`: `It could be a scalar or a 1-D tensor, which means a per-tensor or "
+        "per-column quantization`; onnxruntime multiplies by as many elements as the "
+        "product has",
+    ),
+    (
+        ("Inverse",),
+        _is_not_square,
+        "`Every matrix in the batch must be invertible`; onnxruntime inverts a part",
     ),
 )

@@ -53,6 +53,11 @@ def either(*places: int) -> Matches:
     return lambda node, operands: _some(lambda x: ~np.isfinite(x), operands, places)
 
 
+def lowest(*places: int) -> Matches:
+    """Minus infinity in one of the operands at ``places``, or in any."""
+    return lambda node, operands: _some(np.isneginf, operands, places)
+
+
 def large(*places: int) -> Matches:
     """A number whose square overflows in one of the operands at ``places``."""
     return lambda node, operands: _some(
@@ -95,6 +100,24 @@ def _has_no_variance(node: NodeProto, operands: Operands) -> bool:
         return bool((wide.var(axes) <= slack).any())
 
 
+def _depends_on_order(node: NodeProto, operands: Operands) -> bool:
+    """Whether a partial product may be infinite and another one 0, if not both are.
+
+    An infinity and a 0 among the factors are NaN in every order.
+    """
+    x = operands[0]
+    given = operands[1] if len(operands) > 1 else _attribute(node, "axes")
+    axes = None if given is None or not len(given) else tuple(np.ravel(given).tolist())
+    limits = np.finfo(x.dtype)
+    sizes = np.abs(x.astype(np.float64))
+    zero, infinity = (sizes == 0).any(axes), np.isinf(sizes).any(axes)
+    digits = np.log2(np.where((sizes > 0) & np.isfinite(sizes), sizes, 1))
+    small = np.minimum(digits, 0).sum(axes) < np.log2(float(limits.smallest_subnormal))
+    big = np.maximum(digits, 0).sum(axes) >= np.log2(float(limits.max))
+    jumps = (infinity | big) & (zero | small) & ~(infinity & zero)
+    return bool(jumps.any())
+
+
 def _is_unbounded(node: NodeProto, operands: Operands) -> bool:
     """Whether an infinity, of ``x`` or of the other bound, meets no bound."""
     names = {a.name for a in node.attribute}
@@ -103,6 +126,12 @@ def _is_unbounded(node: NodeProto, operands: Operands) -> bool:
         for i, name in ((1, "min"), (2, "max"))
     ]
     return not all(given) and _some(np.isinf, operands, ())
+
+
+def _rectifies(node: NodeProto, operands: Operands) -> bool:
+    """Whether an activation of a recurrent node is ``Relu``."""
+    names = _attribute(node, "activations") or ()
+    return any(name.lower() == b"relu" for name in names)
 
 
 def _hides(node: NodeProto, operands: Operands) -> bool:
@@ -153,9 +182,16 @@ NOT_FINITE: tuple[Rule, ...] = (
     *_rules("ArgMax ArgMin Hardmax ReduceMax ReduceMin Unique", nan(0), ORDER),
     *_rules("MaxPool GlobalMaxPool MaxRoiPool", nan(0), LARGEST),
     *_rules(
-        "MaxPool",
-        infinite(0),
-        "the largest of minus infinities; onnxruntime begins with the lowest number",
+        "MaxPool GlobalMaxPool",
+        lowest(0),
+        "`computing the max on all values of a subset of the input tensor`, of "
+        "minus infinities too; onnxruntime begins with the lowest finite number",
+    ),
+    *_rules(
+        "ReduceProd",
+        _depends_on_order,
+        "`the product of the input tensor's elements`, in no order: what overflows in "
+        "one and becomes 0 in another is infinite, 0, or their product NaN",
     ),
     *_rules("MaxRoiPool", either(1), PLACE),
     *_rules("RoiAlign Resize Upsample GridSample DeformConv", either(0), WEIGHT),
@@ -241,6 +277,12 @@ NOT_FINITE: tuple[Rule, ...] = (
     *_rules("Inverse", either(0), ELIMINATION),
     *_rules("GRU LSTM DynamicQuantizeLSTM", either(), GATES),
     *_rules("RNN", either(2), GATES),
+    *_rules(
+        "RNN",
+        both(_rectifies, either()),
+        "`Relu(x) - max(0, x)`, which is NaN of NaN as that of the operator `Relu`; "
+        "onnxruntime's own function is 0 of NaN here alone",
+    ),
     *_rules("DynamicQuantizeLinear DynamicQuantizeMatMul", either(0), DYNAMIC),
     *_rules("QLinearAdd QLinearMul QLinearSoftmax", either(1, 3, 4), SCALES),
     *_rules(

@@ -52,6 +52,15 @@ CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
     ("Slice", [ROW, length(-9), length(LAST), None, length(-1)], {}, True),
     ("Slice", [ROW, length(-9), length(LAST), None, length(1)], {}, False),
     ("Slice", [ROW, length(0), length(LAST)], {}, False),
+    ("Slice", [ROW, length(-9), length(2**31 - 1), None, length(-1)], {}, True),
+    ("Slice", [ROW, length(-9), length(2**31 - 2), None, length(-1)], {}, False),
+    ("ArgMax", [np.array([1e-7, 5e-7, -4], np.float32)], {}, True),
+    ("ArgMax", [np.array([1e-7, 5e-7, -0.01], np.float32)], {}, False),
+    ("Less", [np.array([1e-7, 4], np.float32), scale(0)], {}, True),
+    ("Less", [np.array([1, 4], np.float32), scale(1 + 1e-6)], {}, True),
+    ("Less", [np.array([0, 4], np.float32), scale(0)], {}, False),
+    ("Less", [np.array([1e-3, 4], np.float32), scale(0)], {}, False),
+    ("Less", [np.array([1, 2]), np.array(2)], {}, False),
     ("Sigmoid", [np.array([-20, 20], np.float32)], {}, True),
     ("Sigmoid", [np.array([-10, 20], np.float32)], {}, False),
     ("Log", [np.array([1e-8, 1], np.float32)], {}, True),
@@ -87,6 +96,48 @@ def test_rows_of_a_scan_that_its_body_does_not_compute(
             => (float t, float {row}) {{ t = Add (s, e) }}> (s, a) }}""")
     operands = [np.float32(0), ROW[:3]]
     assert (explanation(model.graph.node[0], operands) is not None) == expected
+
+
+LOOP = """Loop (n, c, s) <body = b (int64 i, bool d, string[2] t)
+    => (bool e, string[2] u, {row}[2] r)
+    {{ e = Identity (d)
+      u = Identity (t)
+      r = {row_of} }}>"""
+
+
+@pytest.mark.parametrize(
+    "row, trips, expected",
+    [("string", 3, True), ("string", 1, False), ("float", 3, False)],
+)
+def test_rows_of_texts_of_a_loop(row: str, trips: int, expected: bool) -> None:
+    body = LOOP.format(row=row, row_of="Identity (t)" if row == "string" else "Abs (x)")
+    model = onnx.parser.parse_model(f"""<ir_version: 9, opset_import: ["" : 18]>
+        g (int64 n, bool c, string[2] s, float[2] x) => (string[2] f, {row}[k,2] z)
+        {{ f, z = {body} }}""")
+    feeds = {"n": np.array(trips), "c": np.array(True), "s": TEXTS[0], "x": ROW[:2]}
+    node = model.graph.node[0]
+    operands = [feeds[name] for name in node.input]
+    assert (explanation(node, operands) is not None) == expected
+    assert (explanation(node, [None, *operands[1:]]) is not None) == (row == "string")
+    carried, rows = Oracle(model).outputs(feeds)
+    assert carried.tolist() == TEXTS[0].tolist()
+    stacked = TEXTS[:1].tolist() * trips if row == "string" else [[1, 1]] * trips
+    assert (rows.tolist() == stacked) is not expected
+
+
+def test_rows_of_texts_of_a_loop_in_a_body() -> None:
+    body = LOOP.format(row="string", row_of="Identity (t)")
+    model = onnx.parser.parse_model(f"""<ir_version: 9, opset_import: ["" : 18]>
+        g (int64 n, bool c, string[2] s) => (string[k,2] y)
+        {{ y = If (c) <
+            then_branch = p () => (string[k,2] z) {{ f, z = {body} }},
+            else_branch = q () => (string[1,2] w) {{
+                a = Constant <value_ints = [0]> ()
+                w = Unsqueeze (s, a) }}> }}""")
+    node = model.graph.node[0]
+    assert explanation(node, [np.array(True)]) is not None
+    del node.attribute[0].g.node[0].attribute[0].g.output[2]
+    assert explanation(node, [np.array(True)]) is None
 
 
 def test_jumping_outputs_follow_from_an_operator_that_is_not_continuous() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import onnx.parser
 import pytest
+from onnx import numpy_helper
 
 from burn_ir import ModelError
 from tests.fuzz.explained import explanation
@@ -72,6 +73,24 @@ CASES: dict[str, tuple[int, str, dict[str, Any], str]] = {
         {"x": floats(2, 0, 0), "y": np.array([[0, 0]])},
         "index 0 is out of bounds for axis 1 with size 0",
     ),
+    "Conv of pads for two axes, of one that has one": (
+        13,
+        "Conv <pads: ints = [1, 2, 2, 2]> (x, y)",
+        {"x": floats(1, 2, 4), "y": floats(2, 2, 3)},
+        "expected 2 pads",
+    ),
+    "a residual of another batch": (
+        13,
+        "com.microsoft.SkipLayerNormalization (x, y, z)",
+        {"x": floats(5, 3, 2), "y": floats(3, 3, 2), "z": floats(2)},
+        "expected shapes that broadcast|could not be broadcast",
+    ),
+    "the inverse of what is not square": (
+        13,
+        "com.microsoft.Inverse (x)",
+        {"x": floats(1, 1, 3)},
+        "expected square matrices|must be square",
+    ),
     "scales along an axis, of one that is a scalar": (
         13,
         "com.microsoft.QLinearSigmoid (q, y, z, y, z)",
@@ -90,11 +109,41 @@ def model_of(opset: int, node: str, feeds: Mapping[str, Any], known: bool) -> An
         kind = "float" if x.dtype == np.float32 else "int64"
         inputs.append(f"{kind}[{','.join(dims)}] {name}")
     constants = "<uint8[1,2,2] q = {1,2,3,4}, uint8 z = {0}>"
+    if "MatMul" in node:
+        constants = "<uint8[1,3] q = {1,2,3}>"
     kind = "uint8" if "QLinear" in node else "float"
     text = f"g ({', '.join(inputs)}) => ({kind} out) {constants} {{ out = {node} }}"
     model = onnx.parser.parse_model(HEADER.format(opset) + text)
     model.graph.output[0].type.tensor_type.ClearField("shape")
     return model
+
+
+#: Nodes that are refused where the extents are stored in the file.
+KNOWN: dict[str, tuple[int, str, dict[str, Any], str]] = {
+    "a scale of more elements than the product": (
+        13,
+        "com.microsoft.DynamicQuantizeMatMul (x, q, y)",
+        {"x": floats(1, 5, 1), "y": floats(4, 1, 1)},
+        "expected scales that fit",
+    ),
+    "a residual of a larger batch": (
+        13,
+        "com.microsoft.SkipLayerNormalization (x, y, z)",
+        {"x": floats(1, 3, 2), "y": floats(4, 3, 2), "z": floats(2)},
+        "expected terms that fit",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_invalid_of_known_extents(name: str) -> None:
+    opset, node, feeds, expected = KNOWN[name]
+    model = model_of(opset, node, feeds, True)
+    with (
+        pytest.raises(ModelError, match=expected),
+        imported(model, IMPORTS["default"]),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -109,11 +158,11 @@ def test_invalid(name: str, known: bool) -> None:
         called(module, feeds)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *KNOWN])
 def test_explained(name: str) -> None:
-    opset, node, feeds, _ = CASES[name]
+    opset, node, feeds, _ = (CASES | KNOWN)[name]
     model = model_of(opset, node, feeds, True)
     (only,) = model.graph.node
-    stored = {"q": np.zeros((1, 2, 2), np.uint8), "z": np.zeros((), np.uint8)}
+    stored = {x.name: numpy_helper.to_array(x) for x in model.graph.initializer}
     contents = {**stored, **feeds}
     assert explanation(only, [contents.get(n) for n in only.input])

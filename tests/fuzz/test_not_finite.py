@@ -6,10 +6,11 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from tests.fuzz import not_finite
+from tests.fuzz import nodes, not_finite
 from tests.fuzz.checks import report_of
 from tests.fuzz.generator import FuzzCase
 from tests.fuzz.nodes import are_differences_explained
+from tests.fuzz.passes import results
 from tests.fuzz.shrink import measured
 from tests.fuzz.test_found import floats, header
 
@@ -91,8 +92,10 @@ def test_a_node_of_a_body_is_explained_by_what_it_takes_from_outside() -> None:
 
 INFINITE_AND_NAN = np.array([np.inf, np.nan, 1, 2], np.float32)
 OVERFLOWING = np.full((1, 1, 6), -3.1594439e37, np.float32)
+PRODUCT = np.array([1e-30, 1e-30, np.inf, 2], np.float32)
 EQUAL = np.array([[0.1], [0.53577405], [np.nan]] * 2, np.float32)
 EQUAL = np.tile(EQUAL.reshape(2, 3, 1), (1, 1, 3))
+PRODUCTS = "g (float[4] x) => (float y) { y = ReduceProd <keepdims = 0> (x) }"
 #: Single nodes as text, with operands on which onnxruntime is no judge.
 DEVIATIONS: list[tuple[str, str, Any]] = [
     (
@@ -112,6 +115,19 @@ DEVIATIONS: list[tuple[str, str, Any]] = [
         { y = MeanVarianceNormalization <axes = [0, 2]> (x) }""",
         EQUAL,
     ),
+    (
+        "GlobalMaxPool",
+        "g (float[1,2,1] x) => (float[1,2,1] y) { y = GlobalMaxPool (x) }",
+        np.array([[[-np.inf], [3]]], np.float32),
+    ),
+    (
+        "RNN",
+        """g (float[2,1,2] x) => (float[2,1,1,2] y)
+        <float[1,2,2] w = {1, 2, 3, 4}>
+        { y = RNN <hidden_size = 2, activations = ["Relu"]> (x, w, w) }""",
+        np.array([[[np.inf, np.nan]], [[1, 2]]], np.float32),
+    ),
+    ("ReduceProd", PRODUCTS, PRODUCT),
 ]
 
 
@@ -128,6 +144,59 @@ def test_a_rule_is_about_a_node_that_differs_alone(
     others = tuple(r for r in not_finite.NOT_FINITE if r.operator != operator)
     monkeypatch.setattr(not_finite, "NOT_FINITE", others)
     assert not are_differences_explained(case, case.feeds[2])
+
+
+#: The same nodes with operands that are not finite and that no rule is about.
+UNRULED = {
+    "GlobalMaxPool": np.array([[[np.inf], [3]]], np.float32),
+    "ReduceProd": np.array([1e-30, 1, np.inf, 2], np.float32),
+}
+
+
+@pytest.mark.parametrize("operator", UNRULED)
+def test_a_defect_beside_what_a_rule_is_about_is_not_explained(
+    operator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, x = next(d[1] for d in DEVIATIONS if d[0] == operator), UNRULED[operator]
+    case = case_of(header(18) + text, [{"x": floats(*x.shape)}] * 2 + [{"x": x}])
+    assert report_of(case, False).kind == "right"
+    monkeypatch.setattr(
+        nodes, "results", lambda *args: [np.nan * y for y in results(*args)]
+    )
+    assert not are_differences_explained(case, case.feeds[2])
+
+
+@pytest.mark.parametrize("activation, explained", [("Relu", True), ("Tanh", False)])
+def test_nan_in_the_sequence_of_a_recurrent_node(
+    activation: str, explained: bool
+) -> None:
+    node = onnx.helper.make_node("RNN", ["x", "w", "r"], ["y"], hidden_size=2)
+    node.attribute.append(onnx.helper.make_attribute("activations", [activation]))
+    one, x = np.ones((1, 2, 2), np.float32), np.full((2, 1, 2), np.nan, np.float32)
+    reason = not_finite.not_finite_explanation(node, [x, one, one])
+    assert (reason is not None) == explained
+    assert not_finite.not_finite_explanation(node, [one, one, one]) is None
+
+
+@pytest.mark.parametrize(
+    "x, explained",
+    [
+        ([1e-30, 1e-30, np.inf], True),
+        ([1e30, 1e30, 0], True),
+        ([1e30, 1e30, 1e-30, 1e-30], True),
+        ([0, np.inf], False),
+        ([np.nan, np.inf], False),
+        ([1e-30, 1e30, np.inf], False),
+    ],
+)
+def test_products_that_depend_on_their_order(x: list[float], explained: bool) -> None:
+    node = onnx.helper.make_node("ReduceProd", ["x"], ["y"])
+    operand = np.array(x, np.float32)
+    reason = not_finite.not_finite_explanation(node, [operand])
+    assert (reason is not None) == explained
+    # Along an axis of one element each, there is no order.
+    node.attribute.append(onnx.helper.make_attribute("axes", [0]))
+    assert not_finite.not_finite_explanation(node, [operand[None]]) is None
 
 
 def test_finite_numbers_that_do_not_overflow_are_not_explained() -> None:

@@ -25,10 +25,15 @@ from tests.wild.compare import (
     to_array,
 )
 from tests.wild.entry import Case, Task
-from tests.wild.exporters import Exported, export_case, randomize
+from tests.wild.exporters import (
+    Exported,
+    export_case,
+    randomize,
+    unexplained_arrays,
+)
 from tests.wild.generated import Generated, import_exported
 from tests.wild.results import Row
-from tests.wild.verdict import explain_difference
+from tests.wild.verdict import explain_difference, follows
 
 #: What a failure in each stage means. Stages that are not listed are not fatal.
 FATAL = {
@@ -298,6 +303,15 @@ class Examination:
         else:
             self.row.gradient = self._explain(expected, actual, result)
 
+    def _is_changed(self) -> bool:
+        """Return whether the file's own runtime gives something else than PyTorch.
+
+        The difference is more than rounding: the exporter left something out.
+        """
+        if self.row.rounding is None:
+            self.row.rounding = torch_results.rounding_error(self.case, self.expected)
+        return not is_right(self.row.reference_error or 0.0, self.row.rounding)
+
     def _explain(
         self,
         expected: dict[str, Array],
@@ -327,6 +341,12 @@ class Examination:
                 return f"folded: {result.worst}, part of its gradient is that of {key}"
             if reason == "detached":
                 return f"detached: {result.worst}, PyTorch's is not the derivative"
+            computed = unexplained_arrays(self.exported.path, case.module)
+            if computed and follows(found64, slope):
+                return f"folded: {result.worst}, by {computed[0]} of the file"
+            if self._is_changed():
+                difference = f"{self.row.reference_error:.2g}"
+                return f"changed: the file's own result differs by {difference}"
         return f"wrong: {result.worst}"
 
 

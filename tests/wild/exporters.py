@@ -94,7 +94,7 @@ def _run_program(program: Any) -> Callable[[Sequence[Any]], list[Array]]:
 def _trace(case: Case, path: Path) -> Exported:
     jit: Any = torch.jit
     with torch.no_grad():
-        traced = jit.trace(case.module, case.inputs, check_trace=False)
+        traced = jit.trace(case.module, case.inputs, check_trace=False, strict=False)
     jit.save(traced, path)
     loaded = jit.load(path)
 
@@ -107,8 +107,15 @@ def _trace(case: Case, path: Path) -> Exported:
 
 def output_arrays(result: Any) -> list[Array]:
     """Return the tensors of a result as arrays; a single tensor is a list of one."""
+    return [to_array(tensor) for tensor in output_tensors(result)]
+
+
+def output_tensors(result: Any) -> list[torch.Tensor]:
+    """Return the tensors of a result, those of a dict in the order of its keys."""
+    if isinstance(result, dict):
+        result = tuple(result.values())
     tensors = result if isinstance(result, tuple | list) else (result,)
-    return [to_array(tensor) for tensor in tensors if isinstance(tensor, torch.Tensor)]
+    return [tensor for tensor in tensors if isinstance(tensor, torch.Tensor)]
 
 
 def _dynamo_onnx(
@@ -196,6 +203,24 @@ def _input_positions(names: Sequence[str], case: Case) -> tuple[int, ...]:
     seen = {name: k for k, name in enumerate(parameters)}
     seen |= {f"x{k}": k for k in range(len(case.inputs))}
     return tuple(seen[name] for name in names)
+
+
+def unexplained_arrays(path: Path, module: Any) -> list[str]:
+    """Return the floating initializers that have no tensor's elements in any order.
+
+    The exporter computed these, from parameters or from constants.
+    """
+    import onnx
+
+    tensors = (*module.parameters(), *module.buffers())
+    stored = [np.sort(to_array(tensor.detach()), None) for tensor in tensors]
+    names = []
+    for initializer in onnx.load(path).graph.initializer:
+        values = np.sort(onnx.numpy_helper.to_array(initializer), None)
+        is_copy = any(np.array_equal(values, own) for own in stored)
+        if values.dtype.kind == "f" and values.size > 1 and not is_copy:
+            names.append(initializer.name)
+    return names
 
 
 def run_onnxruntime(path: Path, feeds: dict[str, Array]) -> list[Array]:

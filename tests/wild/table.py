@@ -24,7 +24,7 @@ CELLS = {
     "library missing": "no library",
 }
 #: What begins the note of gradients that the exporter changed.
-EXPORTER = ("folded", "detached")
+EXPORTER = ("folded", "detached", "changed")
 INTRODUCTION = """\
 # Coverage
 
@@ -38,7 +38,7 @@ compiled calls with onnxruntime or PyTorch at two sizes, and gradients with PyTo
 | right | eager and compiled outputs agree to 1e-4, or as far as rounding allows |
 | right, g | outputs agree, but the gradient of some parameter differs |
 | right, f | as above, because the exporter stored what it computed from a parameter, |
-|  | or the file does not say where gradients stop |
+|  | or the file does not say where gradients stop, or computes something else |
 | refused | the import stops with a message; see [Misses](#misses) |
 | **wrong**, **error**, **timeout** | a defect of burn-import |
 | invalid | the exporter wrote a file that onnxruntime refuses, as burn-import does |

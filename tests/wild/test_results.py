@@ -154,15 +154,16 @@ def test_the_page_has_every_outcome() -> None:
         row("good", "right", gradient="right", versions={"torch": "2.0"}),
         row("steep", "right", gradient="wrong: w", gradient_error=0.5),
         row("bent", "right", gradient="folded: w", gradient_error=0.5),
+        row("short", "right", gradient="changed: by 0.002", gradient_error=0.1),
         row("odd", "refused", cause="UnsupportedModel: no | such operator"),
         row("lost", "exporter failed", format_="onnx-dynamo"),
         row("broken", "invalid file", format_="onnx-dynamo", cause="no axis"),
     ]
     page = coverage_page(rows)
     assert "Versions: torch 2.0." in page
-    assert "| lib | 6 | - | - | 3 of 4 (75.0 %) | - | 1 of 2 (50.0 %) |" in page
+    assert "| lib | 7 | - | - | 4 of 5 (80.0 %) | - | 1 of 2 (50.0 %) |" in page
     assert "| nets | steep |  |  | right, g |  |" in page
-    assert "| nets | bent |  |  | right, f |  |" in page
+    assert "| nets | bent, short |  |  | right, f |  |" in page
     assert "| nets | lost | no file |  |  |  |" in page
     assert r"| lib/odd:pt2 | refused | UnsupportedModel: no \| such operator |" in page
     assert "| nets | broken | invalid |  |  |  |" in page

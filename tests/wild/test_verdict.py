@@ -13,7 +13,8 @@ torch: Any = pytest.importorskip("torch")
 
 from tests.wild import torch_results  # noqa: E402
 from tests.wild.entry import Case  # noqa: E402
-from tests.wild.verdict import explain_difference  # noqa: E402
+from tests.wild.exporters import unexplained_arrays  # noqa: E402
+from tests.wild.verdict import explain_difference, follows  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -130,3 +131,21 @@ def test_what_onnxruntime_refuses_is_no_miss(tmp_path: Path) -> None:
         assert examination._is_final("import", InvalidModel("no such axis"))
         outcomes.append(examination.row.outcome)
     assert outcomes == ["refused", "invalid file"]
+
+
+def test_arrays_that_the_exporter_computed_are_told_from_copies(tmp_path: Path) -> None:
+    module = Function(lambda x, w: x * w, [2.0, 3.0])
+    arrays = {"turned": [3.0, 2.0], "less_one": [1.0, 2.0]}
+    tensors = [
+        onnx.numpy_helper.from_array(np.array(values, np.float32), name)
+        for name, values in arrays.items()
+    ]
+    graph = onnx.helper.make_graph([], "g", [], [], tensors)
+    onnx.save(onnx.helper.make_model(graph), tmp_path / "model.onnx")
+    assert unexplained_arrays(tmp_path / "model.onnx", module) == ["less_one"]
+
+
+def test_gradients_follow_the_slope_along_themselves() -> None:
+    found = {"weight": np.array([3.0, 4.0])}
+    assert follows(found, lambda direction: 25.0)
+    assert not follows(found, lambda direction: 5.0)

@@ -17,7 +17,7 @@ from tests.wild.compare import (
     largest_error,
 )
 from tests.wild.entry import Case
-from tests.wild.exporters import output_arrays
+from tests.wild.exporters import output_arrays, output_tensors
 
 #: The largest change of a parameter's element in a finite difference.
 STEP = 1e-7
@@ -72,8 +72,7 @@ def _terms(module: Any, inputs: Sequence[Any]) -> list[Any]:
     """Return, for each float output, the sum of its elements times fixed factors."""
     torch.manual_seed(0)
     result = module(*inputs)
-    outputs = result if isinstance(result, tuple | list) else (result,)
-    tensors = [t for t in outputs if isinstance(t, torch.Tensor)]
+    tensors = output_tensors(result)
     terms = []
     for position, tensor in enumerate(tensors):
         if tensor.is_complex():
@@ -113,7 +112,7 @@ def slope64(case: Case, direction: Mapping[str, Array]) -> float:
     """
     module, inputs = _double_case(case)
     parameters = _float_parameters(module)
-    steps = {key: torch.from_numpy(d).double() for key, d in direction.items()}
+    steps = {key: torch.as_tensor(d).double() for key, d in direction.items()}
     largest = max(float(step.abs().max()) for step in steps.values())
     width = STEP / largest
     totals = []

@@ -76,5 +76,13 @@ def _detached(
     return "detached" if is_derivative else ""
 
 
+def follows(
+    found: Mapping[str, Array], slope64: Callable[[Mapping[str, Array]], float]
+) -> bool:
+    """Return whether gradients are the derivative along themselves that is measured."""
+    expected = _along(found, found)
+    return abs(slope64(found) - expected) <= CONFIRMED * abs(expected)
+
+
 def _along(gradients: Mapping[str, Array], direction: Mapping[str, Array]) -> float:
     return float(sum(np.vdot(gradients[key], d) for key, d in direction.items()))

@@ -10,7 +10,8 @@ import ml_dtypes
 import numpy as np
 
 import burn
-from tests.modules import Array, generate, import_file
+from tests.modules import Array
+from tests.written_modules import Modules
 from tests.zoo.known import LOWEST
 
 #: What goes in or comes out: an array, or a list or mapping of what does.
@@ -65,10 +66,9 @@ class Case:
     random: bool = False
     nodes: int = 0
 
-    def check(self, folder: Path) -> None:
-        """Return if the module written into ``folder`` gives what is recorded."""
-        module, name = generate(self.path, folder)
-        model = getattr(import_file(module), name).load()
+    def check(self, modules: Modules) -> None:
+        """Return if the module that is written gives what is recorded."""
+        model = modules.load(self.path)
         for golden in self.goldens:
             inputs, expected = golden.read()
             result = model(*map(given, inputs))

@@ -11,6 +11,7 @@ import pytest
 
 from burn_ir import InvalidModel, ModelError, UnreadableFile, UnsupportedModel
 from tests.modules import generate, import_file
+from tests.written_modules import Modules
 from tests.zoo.recorded import Case, zoo_cases
 
 COUNT = 69
@@ -118,7 +119,7 @@ def test_the_answer_is_clear(case: Case, directory: Path) -> None:
         with pytest.raises(kind, match=message):
             generate(case.path, directory)
     elif case.goldens:
-        case.check(directory)
+        case.check(Modules(directory / "modules"))
         return
     else:  # safe to import; calling it may do what the file says
         module, class_name = generate(case.path, directory)

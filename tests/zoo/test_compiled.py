@@ -7,7 +7,8 @@ import pytest
 
 import burn
 from burn import dtypes
-from tests.modules import Array, generate, import_file
+from tests.modules import Array
+from tests.written_modules import Modules
 from tests.zoo.known import REFUSED
 from tests.zoo.recorded import Case, given, zoo_cases
 
@@ -33,9 +34,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.mark.parametrize("generated", [False, True])
-def test_compiled_is_eager(case: Case, tmp_path: Path, generated: bool) -> None:
-    module, name = generate(case.path, tmp_path)
-    model = getattr(import_file(module), name).load()
+def test_compiled_is_eager(case: Case, modules: Modules, generated: bool) -> None:
+    model = modules.load(case.path)
     compiled = burn.compile(model, generated=generated)
     for golden in [*case.goldens, *case.goldens]:
         inputs = [given(value) for value in golden.read()[0]]

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from burn_import import load
 from burn_import.pytorch import read
+from tests.written_modules import Modules
 from tests.zoo.differing import DIFFERING, FOLDERS
 from tests.zoo.held import differences, held
 
@@ -46,16 +46,16 @@ def test_what_differs_is_in_the_zoo(request: pytest.FixtureRequest) -> None:
     assert set(DIFFERING) <= {f"{path.parent.name}/{path.stem}" for path in actual}
 
 
-def test_keys_are_those_of_pytorch(path: Path) -> None:
+def test_keys_are_those_of_pytorch(path: Path, modules: Modules) -> None:
     twins = sorted(path.parent.glob(f"{path.name.split('.')[0]}.dynamo*.onnx"))
     twin = held(twins[0]) if twins and ".ts-" in path.name else None
-    actual = differences(load(path), path, twin)
+    actual = differences(modules.load(path), path, twin)
     assert actual == set(DIFFERING.get(f"{path.parent.name}/{path.stem}", {}))
 
 
 @pytest.mark.parametrize("name", FITTING)
 def test_a_state_dict_of_pytorch_fits(
-    name: str, request: pytest.FixtureRequest
+    name: str, request: pytest.FixtureRequest, modules: Modules
 ) -> None:
     folder: Path = request.config.getoption("--zoo") / "pytorch"
     if not folder.is_dir():
@@ -65,7 +65,7 @@ def test_a_state_dict_of_pytorch_fits(
     files = sorted(folder.glob(f"{name}.*.onnx"))
     assert files
     for path in files:
-        model = load(path)
+        model = modules.load(path)
         before = model.state_dict()
         assert sorted(before) == sorted(state)
         for key, tensor in model.load_state_dict(state).state_dict().items():

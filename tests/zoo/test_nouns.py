@@ -17,6 +17,7 @@ from burn_import.frontends.onnx import read
 from burn_import.options import Options
 from burn_import.provenance.exporter_names import is_leftover
 from burn_ir import build
+from tests.written_modules import Modules
 from tests.zoo.recorded import zoo_cases
 
 #: The beginnings of their names in the zoo.
@@ -69,11 +70,11 @@ def networks(zoo: Path) -> Iterator[Path]:
                 yield case.path
 
 
-def test_names_say_something(request: pytest.FixtureRequest) -> None:
+def test_names_say_something(request: pytest.FixtureRequest, modules: Modules) -> None:
     results = list(networks(request.config.getoption("--zoo")))
     if not results:
         pytest.skip("the zoo is not here")
-    texts = {path.stem: source(path) for path in results}
+    texts = {path.stem: modules.text(path) for path in results}
     bad = {
         model: sorted(
             name

@@ -1,6 +1,5 @@
 """Models of other people with fewer bits: close to what they compute in float32."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,8 @@ import pytest
 
 import burn
 from burn import dtypes
-from tests.modules import Array, generate, import_file
+from tests.modules import Array
+from tests.written_modules import Modules
 from tests.zoo.recorded import Case, given
 from tests.zoo.test_compiled import (
     leaves,
@@ -28,9 +28,8 @@ JUMPING = {
 
 
 @pytest.mark.parametrize("precision", MOST)
-def test_results_are_close(case: Case, precision: str, tmp_path: Path) -> None:
-    module, name = generate(case.path, tmp_path)
-    model = getattr(import_file(module), name).load()
+def test_results_are_close(case: Case, precision: str, modules: Modules) -> None:
+    model = modules.load(case.path)
     inputs = [[given(value) for value in golden.read()[0]] for golden in case.goldens]
     samples = [tuple(arguments) for arguments in inputs]
     try:

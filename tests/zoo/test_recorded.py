@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.written_modules import Modules
 from tests.zoo.known import FAILING, REFUSED, UNRECORDED
 from tests.zoo.recorded import Case, fixture_cases, zoo_cases
 
@@ -63,15 +64,15 @@ def test_the_folders_are_complete(request: pytest.FixtureRequest) -> None:
     assert {*FAILING, *REFUSED} <= set(names)
 
 
-def test_what_is_recorded_is_computed(case: Case, tmp_path: Path) -> None:
+def test_what_is_recorded_is_computed(case: Case, modules: Modules) -> None:
     if case.name in REFUSED:
         kind, message = REFUSED[case.name]
         with pytest.raises(kind, match=message):
-            case.check(tmp_path)
+            case.check(modules)
     elif case.name in FAILING:
         with pytest.raises((AssertionError, ValueError)):
-            case.check(tmp_path)
+            case.check(modules)
         pytest.xfail(FAILING[case.name])
     else:
         assert (case.name in UNRECORDED) == (not case.goldens)
-        case.check(tmp_path)
+        case.check(modules)

@@ -12,10 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from burn_import.compiler import compile_graph
-from burn_import.frontends.onnx import read
-from burn_import.options import Options
-from burn_ir import build
+from tests.written_modules import Modules
 from tests.zoo.recorded import zoo_cases
 
 #: Names in a body that mean the same everywhere.
@@ -89,16 +86,16 @@ class Renamed(ast.NodeTransformer):
         return node
 
 
-def test_equal_blocks_are_one_class(request: pytest.FixtureRequest) -> None:
+def test_equal_blocks_are_one_class(
+    request: pytest.FixtureRequest, modules: Modules
+) -> None:
     zoo: Path = request.config.getoption("--zoo")
     if not (zoo / "manifest.json").is_file():
         pytest.skip("the zoo is not here")
     results = {}
     for case in zoo_cases(zoo):
         if case.name.startswith("arch/"):
-            graph = build(read(case.path))
-            text = compile_graph(graph, Options(class_name="Net"), "weights").text
-            results[case.name] = Blocks(text).repeated()
+            results[case.name] = Blocks(modules.text(case.path)).repeated()
     more = {name: n for name, n in results.items() if n > KNOWN.get(name, 0)}
     assert more == {}
 

@@ -15,6 +15,7 @@ import pytest
 from burn_import.options import Options
 from burn_import.pipeline import import_model, write_model
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
+from tests.written_modules import Modules
 
 ROOT = Path(__file__).parent.parent.parent
 #: The beginnings of the names of files, by both exporters.
@@ -39,7 +40,9 @@ pytestmark = pytest.mark.models
 
 @pytest.fixture(scope="module")
 def sources(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    modules: Modules,
 ) -> Path:
     """Return a folder of modules."""
     folder: Path = request.config.getoption("--zoo") / "arch"
@@ -50,7 +53,7 @@ def sources(
     result = tmp_path_factory.mktemp("sources")
     for path in actual:
         module = path.stem.replace(".", "_").replace("-", "_")
-        write_model(import_model(path), result / f"{module}.py")
+        (result / f"{module}.py").write_text(modules.text(path), "ascii")
     for name, options in FORMS.items():
         write_model(import_model(folder / FORM, options), result / f"{name}.py")
     return result

@@ -9,7 +9,7 @@ listed here, those of ONNX are the declared ones.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from burn_import.tracing.identifiers import identifier, snake
 from burn_ir.op import operators
@@ -115,6 +115,7 @@ def chosen(name: str) -> str:
     return "" if is_leftover(word) else word
 
 
+@lru_cache(maxsize=1 << 14)
 def is_leftover(word: str) -> bool:
     """Whether an identifier is an operator's name, with variants and counters."""
     words = _operators()

@@ -14,13 +14,15 @@ Path = tuple[str, ...]
 ROOT = "layers"
 #: Modules inside modules; nobody nests them deeper, but a file may say so.
 _DEEPEST = 24
+_SEPARATORS = re.compile(r"[./]")
+_LIST_INDEX = re.compile(r"0|[1-9][0-9]{0,3}")
 
 
 def clean(segments: Sequence[str]) -> Path:
     """Path segments as identifiers; numbers stay numbers, in a list of the model's."""
     path: list[str] = []
     for segment in segments:
-        for piece in re.split(r"[./]", segment):
+        for piece in _SEPARATORS.split(segment):
             if piece:
                 path.append(piece if _is_number(piece) else attribute(piece))
     del path[_DEEPEST:]
@@ -29,7 +31,7 @@ def clean(segments: Sequence[str]) -> Path:
 
 def _is_number(piece: str) -> bool:
     """Whether a segment is a place in a list: ``12``; not ``012`` and not a date."""
-    return re.fullmatch(r"0|[1-9][0-9]{0,3}", piece) is not None
+    return _LIST_INDEX.fullmatch(piece) is not None
 
 
 def common(paths: Sequence[Path]) -> Path:

@@ -7,6 +7,7 @@ import keyword
 import math
 import re
 import unicodedata
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -56,6 +57,7 @@ def attribute(text: str, default: str = "part") -> str:
     return f"{word}_" if word in _NO_ATTRIBUTE else word
 
 
+@lru_cache(maxsize=1 << 14)
 def _plain(text: str, default: str) -> str:
     word = re.sub(r"[^0-9a-zA-Z]+", "_", _in_latin(text)).strip("_")
     return _beginning(word[:_MAX_LENGTH].rstrip("_"), default)

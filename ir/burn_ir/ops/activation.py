@@ -34,7 +34,7 @@ class LeakyRelu(Floating, Op, onnx="LeakyRelu", versions=(1, 6, 16)):
 class PRelu(Op, onnx="PRelu", versions=(1, 6, 7, 9, 16)):
     def infer(self, x: Type, slope: Type) -> Type:
         shape = broadcast(x, slope)
-        if shape is not None and _outgrows(x, slope):
+        if shape is not None and outgrows(x, slope):
             raise InvalidOperand(
                 f"expected a slope that broadcasts to {x.name}, got {slope.name}"
             )
@@ -44,7 +44,7 @@ class PRelu(Op, onnx="PRelu", versions=(1, 6, 7, 9, 16)):
         return ops.prelu(x, slope)
 
 
-def _outgrows(x: Type, slope: Type) -> bool:
+def outgrows(x: Type, slope: Type) -> bool:
     """Whether ``slope`` has more axes than ``x``, or more elements along one."""
     pairs = zip(x.dims[::-1], slope.dims[::-1], strict=False)
     return slope.rank > x.rank or any(

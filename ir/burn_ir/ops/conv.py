@@ -29,6 +29,18 @@ class Convolving:
         kernel = weight[2:] if self.kernel_shape is None else self.kernel_shape
         return geometry(kernel, self.strides, self.dilations, self.pads, self.auto_pad)
 
+    def extents(self, weight: Value) -> tuple[Dim, ...]:
+        """The shape of a weight; without names where only attributes tell its rank.
+
+        Where nothing tells it, no argument of the operation depends on it.
+        """
+        shape = shape_of(weight)
+        if shape is not None:
+            return shape
+        lists = (self.kernel_shape, self.strides, self.dilations)
+        rank = next((len(n) for n in lists if n), len(self.pads or ()) // 2)
+        return (symbol("?"),) * (max(rank, 1) + 2)
+
     def check(self, x: Type, weight: Type, bias: Type | None) -> None:
         """Return if the operands fit each other.
 
@@ -100,8 +112,9 @@ class Conv(Convolving, Op, onnx="Conv", versions=(1, 11, 22)):
 
     def lower(self, x: Value, weight: Value, bias: Value = None) -> Value:
         terms = () if bias is None else (bias,)
-        extents = extents_like(x, weight.shape)
-        return ops.conv(x, weight, *terms, **self.options(extents, weight.shape))
+        kernel = self.extents(weight)
+        options = self.options(extents_like(x, kernel), kernel)
+        return ops.conv(x, weight, *terms, **options)
 
     def options(self, x: tuple[Dim, ...], weight: tuple[Dim, ...]) -> dict[str, Any]:
         """The arguments of the operation beside its operands."""
@@ -246,7 +259,8 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
         terms = () if bias is None else (bias,)
         if self._decides_late(x, weight):
             return self._to_size(x, weight, *terms)
-        options = self.options(x.shape, weight.shape)
+        kernel = self.extents(weight)
+        options = self.options(extents_like(x, kernel), kernel)
         return ops.conv_transpose(x, weight, *terms, **options)
 
     def _decides_late(self, x: Value, weight: Value) -> bool:
@@ -260,7 +274,7 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
         )
 
     def _to_size(self, x: Value, weight: Value, *terms: Value) -> Value:
-        wins = self.geometry(tuple(weight.shape))
+        wins = self.geometry(self.extents(weight))
         rank = len(wins.strides)
         size = None if self.output_shape is None else one(self.output_shape[-rank:])
         options = non_default(

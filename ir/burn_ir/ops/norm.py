@@ -13,6 +13,7 @@ from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.functions import Floating, expect_float
 from burn_ir.ops.options import non_default, shortest
+from burn_ir.ops.support import over_axes_from, shape_of
 from burn_ir.types import Array
 from burn_ir.upgrade import Draft
 
@@ -90,7 +91,7 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
         options = non_default(epsilon=(self.epsilon, 1e-5))
         if self.training_mode:
             return self._train(x, scale, bias, mean, var)
-        if len(scale.shape) > 1:
+        if _is_of_samples(scale):
             return (x - mean) / ops.sqrt(var + self.epsilon) * scale + bias
         return ops.batch_norm(x, mean, var, scale, bias, **options)
 
@@ -98,7 +99,7 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
         self, x: Value, scale: Value, bias: Value, mean: Value, var: Value
     ) -> tuple[Value, ...]:
         options = non_default(epsilon=(self.epsilon, 1e-5))
-        if len(scale.shape) > 1:
+        if _is_of_samples(scale):
             now = x.mean(0)
             centred = x - now
             spread = (centred * centred).mean(0)
@@ -122,6 +123,11 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
         if base is None or self.training_mode:
             return None
         return replace(base, weights=weights)
+
+
+def _is_of_samples(scale: Value) -> bool:
+    """Whether statistics are those of every element; a vector where nothing tells."""
+    return len(shape_of(scale) or ()) > 1
 
 
 @BatchNormalization.upgrade(1, 6, 7, 9)
@@ -185,12 +191,11 @@ class LayerNormalization(Op, onnx="LayerNormalization", versions=(1, 17)):
         out = ops.layer_norm(x, *terms, **options)
         if self.results == 1:
             return out
-        stash, rank = STASH[self.stash_type], len(x.shape)
-        axes = tuple(range(self.axis % rank, rank))
+        stash = STASH[self.stash_type]
         work = x.cast(stash) if x.dtype in dtypes.HALVES else x
-        mean = work.mean(axes, keepdims=True)
+        mean = over_axes_from(work, self.axis, ops.mean)
         centred = work - mean
-        var = (centred * centred).mean(axes, keepdims=True)
+        var = over_axes_from(centred * centred, self.axis, ops.mean)
         inverse = ops.reciprocal(ops.sqrt(var + self.epsilon))
         statistics = (mean, inverse)
         if x.dtype not in (stash, *dtypes.HALVES):

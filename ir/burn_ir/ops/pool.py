@@ -9,8 +9,10 @@ from burn import dtypes, ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
+from burn_ir.ops.conv import extents_like
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.options import non_default, one
+from burn_ir.ops.support import over_axes_from, unnamed_dims
 from burn_ir.ops.window import Geometry, Ints, geometry
 from burn_ir.upgrade import Draft
 
@@ -39,18 +41,19 @@ class Pooling:
 
     def pooled(self, x: Type) -> Type:
         """The type of the result."""
-        if x.shape is None:
-            return x.forget()
+        if x.shape is None:  # the kernel tells the rank
+            x = x.with_shape(unnamed_dims(len(self.kernel_shape) + 2))
         if x.rank != len(self.kernel_shape) + 2:
             raise InvalidOperand(
                 f"expected rank {len(self.kernel_shape) + 2} for kernel_shape "
                 f"{self.kernel_shape}, got {x.name}"
             )
-        return x.with_shape(x.shape[:2] + self.geometry.count(x.shape[2:]))
+        return x.with_shape(x.dims[:2] + self.geometry.count(x.dims[2:]))
 
     def options(self, x: Value) -> dict[str, Any]:
         """The arguments of an operation on ``x``."""
-        options = self.geometry.options(tuple(x.shape[2:]))
+        extents = extents_like(x, (1, 1, *self.kernel_shape))
+        options = self.geometry.options(tuple(extents[2:]))
         return {"kernel_size": one(self.kernel_shape), **options}
 
 
@@ -150,21 +153,16 @@ class Global:
         return x.with_shape(x.shape[:2] + (1,) * (x.rank - 2))
 
 
-def spatial(x: Value) -> tuple[int, ...]:
-    """Every axis but the batch's and the channels'."""
-    return tuple(range(2, len(x.shape)))
-
-
 @operator
 class GlobalAveragePool(Global, Op, onnx="GlobalAveragePool", versions=(1, 22)):
     def lower(self, x: Value) -> Value:
-        return x.mean(spatial(x), keepdims=True)
+        return over_axes_from(x, 2, ops.mean)
 
 
 @operator
 class GlobalMaxPool(Global, Op, onnx="GlobalMaxPool", versions=(1, 22)):
     def lower(self, x: Value) -> Value:
-        return x.max(spatial(x), keepdims=True)
+        return over_axes_from(x, 2, ops.max)
 
 
 @operator
@@ -173,11 +171,11 @@ class GlobalLpPool(Global, Op, onnx="GlobalLpPool", versions=(1, 2, 22)):
 
     def lower(self, x: Value) -> Value:
         if self.p == 1:
-            return ops.reduce_l1(x, spatial(x), keepdims=True)
+            return over_axes_from(x, 2, ops.reduce_l1)
         if self.p == 2:
-            return ops.reduce_l2(x, spatial(x), keepdims=True)
-        total = (ops.abs(x) ** float(self.p)).sum(spatial(x), keepdims=True)
-        return total ** (1.0 / self.p)
+            return over_axes_from(x, 2, ops.reduce_l2)
+        powers = ops.abs(x) ** float(self.p)
+        return over_axes_from(powers, 2, ops.sum) ** (1.0 / self.p)
 
 
 @operator

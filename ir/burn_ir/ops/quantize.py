@@ -314,7 +314,8 @@ class Integers(Convolving):
 
     def steps(self, x: Value, weight: Value) -> dict[str, Any]:
         """The arguments of the operation beside its operands."""
-        return self.conv().options(extents_like(x, weight.shape), weight.shape)
+        kernel = self.extents(weight)
+        return self.conv().options(extents_like(x, kernel), kernel)
 
     def conv(self) -> Conv:
         """The convolution of other numbers with these attributes."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
-from burn import dtypes
+from burn import dtypes, ops
 from burn.dtypes import DType
 from burn_ir.dim import Dim, Poly, exact_div, same, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
@@ -144,6 +144,33 @@ def shape_of(operand: Value) -> tuple[Dim, ...] | None:
         return tuple(operand.shape)
     except Undecided:
         return None
+
+
+def axes_from(operand: Value, first: int) -> tuple[int, ...]:
+    """All axes from ``first`` on, while lowering.
+
+    Raises:
+        Undecided: ``first`` counts from the front, and the rank is not known.
+    """
+    shape = shape_of(operand)
+    if shape is None and first < 0:
+        return tuple(range(first, 0))
+    rank = len(operand.shape)
+    return tuple(range(first % rank, rank))
+
+
+def over_axes_from(operand: Value, first: int, reduce: Callable[..., Value]) -> Value:
+    """``reduce`` over all axes from ``first`` on, which are kept with an extent of 1.
+
+    Where not even the rank is known, they are made one and counted in the run.
+    """
+    try:
+        return reduce(operand, axes_from(operand, first), keepdims=True)
+    except Undecided:
+        extents = ops.shape(operand)
+        ones = ops.ones_like(extents[first:])
+        total = reduce(operand.flatten(first), -1)
+        return total.reshape(ops.concat([extents[:first], ones]))
 
 
 def one_or_all(axes: Sequence[int]) -> int | tuple[int, ...]:

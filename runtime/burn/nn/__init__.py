@@ -50,6 +50,7 @@ from burn.nn.norm import (
     LocalResponseNorm as LocalResponseNorm,
     RMSNorm as RMSNorm,
 )
+from burn.nn.output_dropout import dropout as dropout
 from burn.nn.pool import (
     AdaptiveAvgPool1d as AdaptiveAvgPool1d,
     AdaptiveAvgPool2d as AdaptiveAvgPool2d,
@@ -72,4 +73,5 @@ from burn.nn.random import (
     RandomUniformLike as RandomUniformLike,
 )
 from burn.nn.rnn import GRU as GRU, LSTM as LSTM, RNN as RNN, Recurrent as Recurrent
+from burn.nn.summary import Summary as Summary, summary as summary
 from burn.nn.trees import TreeEnsemble as TreeEnsemble

@@ -19,7 +19,7 @@ from burn.ops.logic import greater_equal, less, less_equal, logical_and, where
 from burn.ops.matmul import matmul
 from burn.ops.padding import pad
 from burn.ops.shape import concat, reshape, transpose
-from burn.ops.softmax import softmax_grad
+from burn.ops.softmax import softmax, softmax_grad
 from burn.ops.support import Array, accumulate
 from burn.primitive import composite, primitive
 
@@ -80,8 +80,9 @@ def attention_weights(
     """What each query takes of each value: ``[batch, heads, rows, columns]``.
 
     The softmax of :func:`attention_scores`, taken in ``softmax_dtype`` if it is given;
-    a query that sees no key takes nothing. ``sink`` is the score of a key without a
-    value, one number a head.
+    a query that sees no key takes nothing. Where nothing hides keys, weights of scores
+    that are all minus infinity are NaN, as in any softmax. ``sink`` is the score of a
+    key without a value, one number a head.
     """
     options = _Options(scale, softcap, causal, window, softmax_dtype)
     places = (mask, offset, lengths, sink)
@@ -134,17 +135,23 @@ class _Options(NamedTuple):
     window: Window
     softmax_dtype: DType | None = None
 
+    @property
+    def hides(self) -> bool:
+        """Whether the place of a key among the others may hide it."""
+        return self.causal or self.window != EVERYWHERE
+
 
 def _weights(
     query: Any, key: Any, places: tuple[Any, Any, Any, Any], options: _Options
 ) -> Any:
-    *visible, sink = places
-    scores = _scores(query, key, tuple(visible), options)
+    mask, offset, lengths, sink = places
+    scores = _scores(query, key, (mask, offset, lengths), options)
     if sink is not None:
         column = _as(reshape(sink, (1, -1, 1, 1)), query.dtype)
         scores = concat([scores, expand(column, (*scores.shape[:3], 1))], -1)
-    weights = masked_softmax(_as(scores, options.softmax_dtype or query.dtype))
-    weights = _as(weights, query.dtype)
+    scores = _as(scores, options.softmax_dtype or query.dtype)
+    hides = options.hides or any(place is not None for place in (mask, lengths))
+    weights = _as(masked_softmax(scores) if hides else softmax(scores), query.dtype)
     return weights if sink is None else getitem(weights, (..., slice(None, -1)))
 
 

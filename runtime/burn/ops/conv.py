@@ -303,7 +303,7 @@ def _matrix(weight: Array, groups: int, taps_first: bool) -> Array:
     """``weight`` [A, B, *K] as [G, A/G, K * B], or [G, A/G, B * K] without a copy."""
     if taps_first:
         weight = np.moveaxis(weight, 1, -1)
-    return weight.reshape(groups, weight.shape[0] // groups, -1)
+    return weight.reshape(groups, weight.shape[0] // groups, prod(weight.shape[1:]))
 
 
 def _taps_first(wins: Windows, batch: int, channels: int) -> bool:
@@ -319,8 +319,10 @@ def _grouped(padded: Array, weight: Array, wins: Windows, groups: int) -> Array:
     out = namespace(padded).empty((batch, *wins.count, channels), padded.dtype)
     width = matrix.shape[1]
     for part, lines in _blocks(wins, batch, width * groups * padded.itemsize):
-        rows = columns[:, part, lines].reshape(groups, -1, width)
-        into = out[part, lines].reshape(-1, groups, channels // groups)
+        block = out[part, lines]
+        count = prod(block.shape[:-1])
+        rows = columns[:, part, lines].reshape(groups, count, width)
+        into = block.reshape(count, groups, channels // groups)
         np.matmul(rows, matrix, out=into.transpose(1, 0, 2))
     return out
 
@@ -333,8 +335,10 @@ def _correlate(padded: Array, outer: Array, wins: Windows, groups: int) -> Array
     width = within * wins.taps
     total: Any = 0
     for part, lines in _blocks(wins, batch, width * groups * padded.itemsize):
-        rows = columns[:, part, lines].reshape(groups, -1, width)
-        grad = outer[part, lines].reshape(-1, groups, channels // groups)
+        block = outer[part, lines]
+        count = prod(block.shape[:-1])
+        rows = columns[:, part, lines].reshape(groups, count, width)
+        grad = block.reshape(count, groups, channels // groups)
         total = total + np.matmul(grad.transpose(1, 2, 0), rows)
     if batch == 0:
         total = namespace(padded).zeros((channels, width), padded.dtype)
@@ -354,7 +358,8 @@ def _scatter(
     for part, lines in _blocks(wins, batch, matrix.shape[2] * groups * x.itemsize):
         rows = x[part, lines]
         count = rows.shape[:-1]
-        rows = rows.reshape(-1, groups, x.shape[-1] // groups).transpose(1, 0, 2)
+        rows = rows.reshape(prod(count), groups, x.shape[-1] // groups)
+        rows = rows.transpose(1, 0, 2)
         terms = np.matmul(rows, matrix)
         if taps_first:
             terms = terms.reshape(groups, *count, *wins.kernel, channels)

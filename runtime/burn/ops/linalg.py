@@ -16,9 +16,15 @@ from burn.primitive import primitive
 
 @primitive
 def det(x: Array) -> Array:
-    """The determinants [...] of square matrices ``x`` [..., n, n]."""
+    """The determinants [...] of square matrices ``x`` [..., n, n].
+
+    Every element is a factor of a term, so that NaN makes the determinant NaN; the
+    elimination loses it where it finds a column of zeros.
+    """
     xp, work = namespace(x), accumulate(x)
-    return xp.asarray(xp.linalg.det(work)).astype(x.dtype, copy=False)
+    unknown = xp.isnan(work).any((-2, -1))
+    result = xp.where(unknown, work.dtype.type(np.nan), xp.linalg.det(work))
+    return xp.asarray(result).astype(x.dtype, copy=False)
 
 
 @det.vjp

@@ -1,6 +1,11 @@
 """Training: a step as one plan, checkpoints that resume it to the bit, a learner."""
 
 from burn.train.learner import Learner as Learner, Result as Result
+from burn.train.loggers import (
+    Logger as Logger,
+    MemoryLogger as MemoryLogger,
+    TensorBoardLogger as TensorBoardLogger,
+)
 from burn.train.outputs import (
     Classified as Classified,
     Regressed as Regressed,

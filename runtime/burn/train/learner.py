@@ -6,8 +6,8 @@ import json
 import re
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from burn.plan.pytree import mapped
 from burn.record.atomic import atomic_write
 from burn.tensor import Tensor, from_numpy
 from burn.train.checkpoint import load_checkpoint, save_checkpoint
+from burn.train.loggers import FileLogger, LineLogger, Logger
 from burn.train.metrics import Batch, Loss, Metric
 from burn.train.step import Step
 from burn.train.strategy import KeepLast, Mode, Patience, Strategy
@@ -48,6 +49,7 @@ class Learner:
         metrics: see :mod:`burn.train.metrics`; names differ.
         checkpoints: which to keep besides the newest.
         stop: ends training early.
+        loggers: get the values besides the files of the folder.
         progress: whether to print a line for each epoch.
     """
 
@@ -59,6 +61,7 @@ class Learner:
         metrics: Sequence[Metric] | None = None,
         checkpoints: Strategy | None = None,
         stop: Patience | None = None,
+        loggers: Sequence[Logger] = (),
         progress: bool = True,
     ) -> None:
         self.folder, self.step = Path(folder), step
@@ -67,7 +70,8 @@ class Learner:
         if len(set(names)) != len(names):
             raise ValueError(f"expected metrics of different names, got {names}")
         self.checkpoints = checkpoints or KeepLast(1)
-        self.stop, self.progress = stop, progress
+        self.stop = stop
+        self.loggers = [FileLogger(), *([LineLogger()] if progress else []), *loggers]
         self.history: list[dict[str, float]] = []
         self._interrupted = False
 
@@ -91,7 +95,7 @@ class Learner:
             KeyboardInterrupt: Ctrl-C was pressed.
         """
         self._begin(train, resume)
-        with self._interruptible():
+        with self._interruptible(), self._logging():
             while len(self.history) < epochs and not self._is_over():
                 values = self._epoch("train", train)
                 if valid is not None and not self._interrupted:
@@ -100,6 +104,8 @@ class Learner:
                     raise KeyboardInterrupt
                 self.history.append(values)
                 self._save(train)
+                for logger in self.loggers:
+                    logger.log_epoch(len(self.history), values)
         return Result(self.step.model.valid(), list(self.history))
 
     def _begin(self, train: Any, resume: bool) -> None:
@@ -142,23 +148,28 @@ class Learner:
         call = self.step if split == "train" else self.step.evaluate
         for metric in self.metrics:
             metric.reset()
-        logs: dict[str, list[str]] = {metric.name: [] for metric in self.metrics}
-        count = 0
-        for count, batch in enumerate(batches, 1):  # noqa: B007
-            args, kwargs = _arguments(batch)
-            output = call(*args, **kwargs)
-            context = Batch(_size((args, kwargs)), self._lr())
-            for metric in self.metrics:
-                logs[metric.name].append(f"{metric.update(output, context)}\n")
+        epoch, count = len(self.history) + 1, 0
+        for count, batch in enumerate(batches, 1):
+            self._batch(call, batch, (split, epoch, count))
             if self._interrupted:
                 break
         if not count:
             raise ValueError(f"expected at least one batch to {split}, got none")
-        folder = self.folder / split / f"epoch-{len(self.history) + 1}"
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, lines in logs.items():
-            (folder / f"{name}.log").write_text("".join(lines), "utf-8")
+        for logger in self.loggers:
+            logger.log_split(split, epoch)
         return {f"{split}/{metric.name}": metric.compute() for metric in self.metrics}
+
+    def _batch(
+        self, call: Callable[..., Any], batch: Any, position: tuple[str, int, int]
+    ) -> None:
+        """Run a batch and log it; ``position`` is its split, epoch and number."""
+        args, kwargs = _arguments(batch)
+        output = call(*args, **kwargs)
+        context = Batch(_size((args, kwargs)), self._lr())
+        updates = {each.name: each.update(output, context) for each in self.metrics}
+        values = {name: value for name, value in updates.items() if value is not None}
+        for logger in self.loggers:
+            logger.log_batch(*position, values)
 
     def _lr(self) -> float:
         return float(self.step.optimizer.groups[0].lr)
@@ -179,8 +190,15 @@ class Learner:
             for i, values in enumerate(self.history, 1)
         )
         atomic_write(self.folder / "epochs.jsonl", "".join(lines).encode())
-        if self.progress:
-            print(_line(epoch, self.history[-1]), flush=True)
+
+    @contextmanager
+    def _logging(self) -> Iterator[None]:
+        """Begin the loggers, and close them whatever happens."""
+        with ExitStack() as stack:
+            for logger in self.loggers:
+                stack.callback(logger.close)
+                logger.begin(self.folder, len(self.history))
+            yield
 
     def interrupt(self) -> None:
         """End training after the current batch; ``fit`` raises KeyboardInterrupt."""
@@ -203,11 +221,6 @@ class Learner:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
-
-
-def _line(epoch: int, values: Mapping[str, float]) -> str:
-    parts = "  ".join(f"{key} {value:.4g}" for key, value in values.items())
-    return f"epoch {epoch}  {parts}"
 
 
 def _arguments(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -32,6 +32,12 @@ def scattered(how: Any, axis: int = 1) -> Any:
     return run
 
 
+def reduced_rows(how: Any, x: Any, index: Any, source: Any) -> Any:
+    """Return the tensor with rows of its second axis combined with those given."""
+    places = np.broadcast_to(index[:, None], source.shape)
+    return scattered(how)(x, places, source)
+
+
 def second(_: Any, value: Any) -> Any:
     return value
 
@@ -164,6 +170,25 @@ SCATTERS = (
         src=f32(2, 2, 4),
         reduce="amax",
         include_self=False,
+    ),
+    case(
+        "index_reduce.default",
+        lambda x, i, s: reduced_rows(np.maximum, x, i, s),
+        self=X,
+        dim=1,
+        index=TWICE,
+        source=f32("n", 3, 4),
+        reduce="amax",
+    ),
+    case(
+        "index_reduce.default",
+        lambda x, i, s: reduced_rows(np.multiply, x, i, s),
+        label="product",
+        self=SIX,
+        dim=1,
+        index=TWICE,
+        source=f32(2, 3, 4),
+        reduce="prod",
     ),
     case(
         "index_add.default",

@@ -83,3 +83,36 @@ def test_a_change_of_a_diagonal_is_seen_in_the_matrix(tmp_path: Path) -> None:
         expected[:, index, index + 1] *= 3
     actual = model(burn.tensor(x)).numpy()
     np.testing.assert_allclose(actual, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("changed", ["y", "w"])
+def test_a_view_shows_what_changed_its_source(changed: str, tmp_path: Path) -> None:
+    """``w`` is a row of ``v``, the transpose of ``y``; all are read at the end."""
+    one = {"as_int": 1}
+    nodes = [
+        call("aten.exp.default", "y", self=ref("x")),
+        call("aten.t.default", "v", self=ref("y")),
+        call("aten.select.int", "w", self=ref("v"), dim={"as_int": 0}, index=one),
+        call("aten.select.int", "u", self=ref("y"), dim={"as_int": 0}, index=one),
+        call("aten.mul_.Scalar", "c", self=ref(changed), other={"as_int": 3}),
+        *(
+            call("aten.neg.default", f"{name}_out", self=ref(name))
+            for name in ("y", "v", "w", "u")
+        ),
+    ]
+    shapes = {"y": [3, 4], "v": [4, 3], "w": [3], "u": [4]}
+    values = {name: meta("float32", shape) for name, shape in shapes.items()}
+    values |= {f"{name}_out": kind for name, kind in values.items()}
+    values["c"] = values[changed]
+    outputs = [f"{name}_out" for name in shapes]
+    content = program({"x": values["y"]}, {}, nodes, values, outputs)
+    model: Any = load(saved(tmp_path, content, {}))
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    y = np.exp(x)
+    if changed == "y":
+        y *= 3
+    else:
+        y[:, 1] *= 3
+    results = model(burn.tensor(x))
+    for actual, expected in zip(results, (y, y.T, y[:, 1], y[1]), strict=True):
+        np.testing.assert_allclose(actual.numpy(), -expected, rtol=1e-6)

@@ -226,7 +226,8 @@ return torch.add(y, 1)
         ("assert x\nreturn x", 7, "a statement of kind Assert"),
         ("return ops.torchvision.qnms(x, x, 0.5)", 7, "ops.torchvision.qnms is not"),
         (
-            "y = torch.t(x)\n_0 = torch.add_(x, 1)\nreturn torch.relu(y)",
+            "y = torch.reshape(torch.t(x), [-1])\n"
+            "_0 = torch.add_(x, 1)\nreturn torch.relu(y)",
             9,
             "a tensor is read after torch.add_",
         ),

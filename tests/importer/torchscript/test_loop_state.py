@@ -193,10 +193,33 @@ return torch.add(x, s[torch.remainder(torch.size(x, 0), 3)])
     check(code, reference, tmp_path)
 
 
+def test_a_view_from_before_a_loop_follows_its_changes(tmp_path: Path) -> None:
+    code = """
+y = torch.zeros([4, 3])
+first, turned = torch.select(y, 0, 0), torch.t(y)
+for i in range(torch.size(x, 0)):
+  row = torch.select(x, 0, i)
+  z = torch.add(torch.mul(first, 0.5), row)
+  _0 = torch.add_(torch.select(y, 0, torch.remainder(i, 2)), z)
+_1 = torch.mul_(torch.select(turned, 0, 1), 3)
+shown = [torch.mul(first, 2), torch.flatten(torch.add(turned, 1)), torch.flatten(y)]
+return torch.cat(shown)
+"""
+
+    def reference(x: Array) -> Any:
+        y = np.zeros((4, 3), np.float32)
+        for i, row in enumerate(x):
+            y[i % 2] += y[0] * np.float32(0.5) + row
+        y[:, 1] *= 3
+        return np.concatenate([y[0] * 2, (y.T + 1).ravel(), y.ravel()])
+
+    check(code, reference, tmp_path)
+
+
 ROUNDS = """
 y, outs = torch.zeros([3]), annotate(List[Tensor], [])
 p, s = y, [torch.zeros([3]), torch.ones([3])]
-v = torch.select(y, 0, 0)
+v = torch.reshape(torch.t(torch.expand(y, [1, 3])), [-1])
 for i in range(torch.size(x, 0)):
   row = torch.select(x, 0, i)
   {}

@@ -75,6 +75,40 @@ def test_a_changed_copy_changes_nothing_else(copy: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(model(burn.tensor(x)).numpy(), np.exp(x), rtol=1e-6)
 
 
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_shows_changes_of_the_whole(
+    view: str, change: str, tmp_path: Path
+) -> None:
+    """Also of a branch, and those that are made by another view."""
+    forward = f"""
+y = torch.clone(x)
+w = {view}
+_0 = {change.replace("(v", "(y")}
+if bool(torch.gt(torch.sum(x), 0)):
+  _1 = torch.add_(torch.select(y, 0, 1), 2)
+else:
+  pass
+u = torch.mul(w, 2)
+_2 = torch.neg_(w)
+return (u, w, y)
+"""
+    path = net(forward, example("Float", 3, 4, 5)).saved(tmp_path)
+    model: Any = load(path)
+    drawn = np.random.default_rng(0).uniform(0.1, 1, size=(3, 4, 5))
+    for x in (drawn.astype(np.float32), -drawn.astype(np.float32)):
+        y = x.copy()
+        w = VIEWS[view](y)
+        CHANGES[change](y)
+        if x.sum() > 0:
+            y[1] += 2
+        u = w * 2
+        np.negative(w, out=w) if w.base is not None or w is y else None
+        results = [part.numpy() for part in model(burn.tensor(x))]
+        for actual, expected in zip(results, (u, w, y), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-6)
+
+
 def test_what_is_not_known_to_share_memory_is_refused(tmp_path: Path) -> None:
     forward = """
 y = torch.exp(x)

@@ -203,3 +203,22 @@ def test_without_an_axis_for_heads_there_is_one(causal: bool) -> None:
         actual.numpy(), ops.attention(*apart, **options).numpy()[:, 0]
     )
     assert actual.shape == (BATCH, ROWS, OUT)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_scores_of_minus_infinity_are_nan_where_nothing_hides_keys(
+    compiled: bool,
+) -> None:
+    def attended(q: Any, k: Any, *mask: Any) -> Any:
+        return ops.attention(q, k, k, *mask)
+
+    q = np.array([[[[-np.inf, 1], [1, 1]]]], np.float32)
+    k = np.ones((1, 1, 3, 2), np.float32)
+    hidden = np.zeros((2, 3), bool)
+    function = burn.compile(attended) if compiled else attended
+    for _ in range(2):
+        out = function(burn.tensor(q), burn.tensor(k)).numpy()
+        assert np.isnan(out[0, 0, 0]).all()
+        np.testing.assert_allclose(out[0, 0, 1], 1, rtol=1e-6)
+        out = function(burn.tensor(q), burn.tensor(k), burn.tensor(hidden)).numpy()
+        assert (out == 0).all()

@@ -10,6 +10,7 @@ from tests.wild.entry import Case, Entry
 
 FAMILIES = (
     *("graphs", "sequences", "mixers", "vision", "density", "sets", "structures"),
+    *("layers", "decoders"),
 )
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 
 from burn_import.codegen.gate.allowed import (
     BASES,
@@ -40,6 +41,13 @@ from burn_import.tracing.identifiers import MEMBERS
 
 #: What may be raised.
 _UNWRITTEN = "NotImplementedError"
+#: The method that judges the nodes of a class.
+_HANDLERS: dict[type[ast.AST], str] = {
+    kind: f"on_{kind.__name__.lower()}" for kind in NODES
+}
+_UNPRINTABLE = re.compile(rb"[^ -~]")
+_BINDERS = (ast.ClassDef, ast.arg, ast.Name)
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
 
 class UnsafeSource(RuntimeError):  # noqa: N818  a defect of ours, not of the model
@@ -86,26 +94,28 @@ def check_body(source: bytes) -> None:
 
 def _check_bytes(source: bytes) -> None:
     for number, line in enumerate(source.split(b"\n"), 1):
-        if not line.isascii() or any(byte < 32 or byte == 127 for byte in line):
+        if _UNPRINTABLE.search(line):
             raise UnsafeSource(number, "a byte that is not printable ASCII")
 
 
 class _Gate:
     def __init__(self, nodes: list[ast.AST]) -> None:
         self.nodes = nodes
-        self.bound_names = GIVEN.union(*(_binds(node) for node in nodes))
-        self.bound_names |= set(_functions(nodes))
+        inside = [list(ast.walk(n)) for n in nodes if isinstance(n, ast.FunctionDef)]
+        binders = (node for node in nodes if isinstance(node, _BINDERS))
+        self.bound_names = GIVEN.union(*map(_binds, binders))
+        self.bound_names |= set(_functions(nodes[:1], inside))
         self.imported = {n.name for n in nodes if isinstance(n, ast.alias)}
         #: The strings and names that stand where they may, by identity.
         self.placed: set[int] = set()
-        self.members = member_attributes(nodes)
+        self.members = member_attributes(inside)
 
     def run(self) -> None:
         for node in self.nodes:
             self.note_allowed(node)
         for node in self.nodes:
             allowed = isinstance(node, NODES)
-            find = getattr(self, f"on_{type(node).__name__.lower()}", None)
+            find = getattr(self, _HANDLERS.get(type(node), ""), None)
             problem = find(node) if allowed and find else "" if allowed else "not known"
             if problem:
                 construct = f"{type(node).__name__}, {problem}"
@@ -113,7 +123,7 @@ class _Gate:
 
     def note_allowed(self, node: ast.AST) -> None:
         """Note the strings and names that ``node`` gives a place to."""
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+        if isinstance(node, _DOCUMENTED):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 self.placed.add(id(first.value))
@@ -263,20 +273,23 @@ def _assigns_record_names(node: ast.Assign) -> bool:
     return all(isinstance(p, ast.Constant) and isinstance(p.value, str) for p in parts)
 
 
-def _functions(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The names of functions of the module, and of those inside functions.
+def _functions(
+    modules: Iterable[ast.AST], inside: Iterable[list[ast.AST]]
+) -> Iterator[str]:
+    """The names of functions of the modules, and of those inside functions.
+
+    ``inside`` has all nodes of each function, that of the function first.
 
     Raises:
         UnsafeSource: one of them means something already.
     """
-    for node in nodes:
-        inside = list(ast.walk(node))[1:] if isinstance(node, ast.FunctionDef) else []
-        inside += node.body if isinstance(node, ast.Module) else []
-        for inner in inside:
-            if isinstance(inner, ast.FunctionDef):
-                if inner.name in TAKEN or inner.name.startswith("_"):
-                    raise UnsafeSource(inner.lineno, f"a function {inner.name!r}")
-                yield inner.name
+    groups: list[Sequence[ast.AST]] = [function[1:] for function in inside]
+    groups += [node.body for node in modules if isinstance(node, ast.Module)]
+    for inner in chain.from_iterable(groups):
+        if isinstance(inner, ast.FunctionDef):
+            if inner.name in TAKEN or inner.name.startswith("_"):
+                raise UnsafeSource(inner.lineno, f"a function {inner.name!r}")
+            yield inner.name
 
 
 def _binds(node: ast.AST) -> Iterator[str]:

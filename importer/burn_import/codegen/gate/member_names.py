@@ -7,16 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 
-def member_attributes(nodes: Iterable[ast.AST]) -> set[int]:
+def member_attributes(functions: Iterable[list[ast.AST]]) -> set[int]:
     """The attributes that are read of members of lists, by their identity.
+
+    Each function is the list of all its nodes.
 
     ``block.conv``, where all that ``block`` is in its function is what a ``for`` takes
     from ``self.blocks``, or from a list in such a member.
     """
     attributes: set[int] = set()
-    for node in nodes:
-        if isinstance(node, ast.FunctionDef):
-            attributes.update(_in_function(list(ast.walk(node))))
+    for nodes in functions:
+        attributes.update(_in_function(nodes))
     return attributes
 
 
@@ -25,6 +26,8 @@ def _in_function(nodes: list[ast.AST]) -> Iterator[int]:
     for node in nodes:
         if isinstance(node, ast.For):
             taken.update(_taken(node, taken))
+    if not taken:
+        return
     bound = Counter(filter(None, map(_bound, nodes)))
     members = {name for name, count in taken.items() if bound[name] == count}
     for node in nodes:

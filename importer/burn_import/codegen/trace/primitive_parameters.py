@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from inspect import Parameter, signature
 from typing import Any
 
@@ -19,12 +21,13 @@ def last_tensor(call: Apply) -> int:
     return max(places, default=0)
 
 
-def parameters(primitive: Primitive[..., Any]) -> list[Parameter]:
+@cache
+def parameters(primitive: Primitive[..., Any]) -> tuple[Parameter, ...]:
     """The parameters of a primitive's kernel."""
-    return list(signature(primitive.kernel, eval_str=True).parameters.values())
+    return tuple(signature(primitive.kernel, eval_str=True).parameters.values())
 
 
-def default(given: list[Parameter], position: int) -> str | None:
+def default(given: Sequence[Parameter], position: int) -> str | None:
     """Return the default of a positional parameter, None without one."""
     if position >= len(given):
         return None
@@ -32,7 +35,7 @@ def default(given: list[Parameter], position: int) -> str | None:
     return None if value is Parameter.empty else literal(value)
 
 
-def same_default(given: list[Parameter], name: str, value: Any) -> bool:
+def same_default(given: Sequence[Parameter], name: str, value: Any) -> bool:
     """Return whether ``value`` is the default of the parameter called ``name``."""
     for parameter in given:
         if parameter.name == name and parameter.default is not Parameter.empty:

@@ -191,6 +191,15 @@ class Calls:
             frame.refresh(base, replace(old, name=result.name))
             name = base
 
+    def retake(self, frame: Frame, name: str) -> None:
+        """Take a view again if a tensor that it is part of was changed in place."""
+        for first, base, view, rest in frame.retaken(name):
+            old = frame.values[first]
+            g = Builder(frame.out, first, [self.typed(frame, first)])
+            args = [("self", frame.values[base]), *rest]
+            value = called(rule_of(view, [old]), g, args)
+            frame.refresh(first, replace(old, name=value.name))
+
     def typed(self, frame: Frame, name: str) -> Value:
         """A value as the program types it."""
         tensors = frame.meta["tensor_values"]
@@ -218,6 +227,7 @@ class Calls:
     def resolved(self, frame: Frame, arg: Argument) -> Any:
         """An argument with values in place of names."""
         if isinstance(arg, TensorRef | SymbolRef):
+            self.retake(frame, arg.name)
             return frame.value(arg.name)
         if isinstance(arg, list):
             return [self.resolved(frame, item) for item in arg]

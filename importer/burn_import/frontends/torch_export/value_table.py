@@ -8,9 +8,12 @@ from typing import Any
 
 from burn.record.errors import shown
 from burn_import.frontends.torch_export.builder import Nodes, Value
-from burn_import.frontends.torch_export.view_writeback import Arguments
+from burn_import.frontends.torch_export.view_writeback import VIEWS, Arguments
 from burn_ir import InvalidModel, UnsupportedModel
 from burn_ir.errors import Problem
+
+#: How many views of views are taken again.
+_DEEPEST = 16
 
 
 @dataclass
@@ -78,6 +81,22 @@ class Frame:
                 self.stale[other] = Problem(message, node, target)
         self.shared[base] = [first]
         return first
+
+    def retaken(self, name: str) -> list[tuple[str, str, str, Arguments]]:
+        """Return the views to take again before ``name`` can be read.
+
+        Each has its name, that of what it is a view of, the target and other arguments.
+        None if ``name`` is not stale, or may be a copy.
+        """
+        chain: list[tuple[str, str, str, Arguments]] = []
+        last = self.same.get(name, name)
+        while last in self.stale:
+            base, target, args = self.origin.get(last, ("", "", ()))
+            if target not in VIEWS or len(chain) >= _DEEPEST:
+                return []
+            chain.append((last, base, target, args))
+            last = base
+        return chain[::-1]
 
     def refresh(self, name: str, value: Value) -> None:
         """Give a tensor that a view of was changed its new value."""

@@ -23,6 +23,13 @@ _PARTS: Mapping[str, str] = {
 _TURNS = frozenset({"aten.alias.default", "aten.t.default", "aten.transpose.int"})
 #: Views of the same elements in another shape; what may be a copy is none.
 _SHAPES = frozenset({"aten.squeeze.dim", "aten.unsqueeze.default", "aten.view.default"})
+#: What always gives a view, which shows each change of its source.
+VIEWS = frozenset(
+    {
+        *(*_PARTS, *_TURNS, *_SHAPES),
+        *("aten.detach.default", "aten.expand.default", "aten.permute.default"),
+    }
+)
 
 
 def inverse_view(

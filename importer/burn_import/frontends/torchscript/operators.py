@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,13 @@ from burn_import.frontends.torchscript.values import (
     Without,
     rebuilt,
 )
-from burn_import.frontends.torchscript.views import copies, stays_in_order, undoing
+from burn_import.frontends.torchscript.views import (
+    REPEATED,
+    copies,
+    redoing,
+    stays_in_order,
+    undoing,
+)
 from burn_ir import ModelError, UnsupportedModel
 from burn_ir.error_context import FAULTS, error_text
 from burn_ir.graph_builder import Origin
@@ -169,7 +176,7 @@ class Operators(OperatorCalls):
             self.journal += changed.change(results[0], f"torch.{call.name}")
             return changed
         things = [
-            x and self._held(call, entry, replace(x, is_number=False), tensors)
+            x and self._held(call, entry, results, replace(x, is_number=False), tensors)
             for x in results
         ]
         is_nonzero = call.name == "where" and "other" not in call.args
@@ -180,6 +187,7 @@ class Operators(OperatorCalls):
         self,
         call: Call,
         entry: Entry,
+        results: Sequence[Value | None],
         value: Value,
         tensors: Sequence[Held],
     ) -> Held:
@@ -187,12 +195,17 @@ class Operators(OperatorCalls):
         for source in tensors:
             if call.args.get("copy") is True or copies(name, source):
                 return Held(value)
-            if value.name == source.current.name and name != "clone":
-                return Held(value, source.memory, source, _unchanged, source.in_order)
+            if name != "clone" and value.name == (source.stale or source.value.name):
+                held = Held(value, source.memory, source, _unchanged, source.in_order)
+                held.redo = partial(_unchanged, value)
+                return held
             if entry.views and source is tensors[0]:
                 undo = undoing(self, call, source)
                 ordered = stays_in_order(name, call.args, source)
-                return Held(value, source.memory, source, undo, ordered)
+                held = Held(value, source.memory, source, undo, ordered)
+                if undo is not None or (name in REPEATED and "self" in call.args):
+                    held.redo = redoing(self, call, results, value)
+                return held
         return Held(value)
 
     def number(self, target: str, args: Sequence[Thing], origin: Origin) -> Thing:

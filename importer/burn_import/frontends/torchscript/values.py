@@ -6,7 +6,7 @@ known when the model runs is a ``Value`` with ``is_number``; a tensor is ``Held`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -25,6 +25,7 @@ class Memory:
     holders: list[Held] = field(default_factory=list)
     #: Why it cannot be changed in place, "" if it can.
     constant: str = ""
+    is_changed: bool = False
 
 
 @dataclass(eq=False)
@@ -32,9 +33,10 @@ class Held:
     """A tensor: the value that it has at this point of the code.
 
     ``base`` is what it is a view of, and ``undo`` gives the value of that from the one
-    before and a changed view; None where it is not known how. ``in_order`` says whether
-    the elements lie in memory as they are counted. ``stale`` says what changed it in
-    origin without telling how, "" if nothing did.
+    before and a changed view; None where it is not known how. ``redo`` takes the view
+    again where the base has another value than that of name ``seen``. ``in_order``
+    says whether the elements lie in memory as they are counted. ``stale`` says what
+    changed it in origin without telling how, "" if nothing did.
     """
 
     current: Value
@@ -43,9 +45,13 @@ class Held:
     undo: Callable[[Value, Value], Value] | None = None
     in_order: bool = True
     stale: str = ""
+    redo: Callable[[Value], Value] | None = None
+    seen: str = ""
 
     def __post_init__(self) -> None:
         self.memory.holders.append(self)
+        if self.base is not None:
+            self.seen = self.base.stale or self.base.value.name
 
     @property
     def value(self) -> Value:
@@ -58,7 +64,21 @@ class Held:
             raise UnsupportedModel(
                 f"a tensor is read after {self.stale} changed a view of it in place"
             )
+        base, changed = self.base, self.memory.is_changed
+        if changed and self.redo is not None and base is not None and not base.stale:
+            source = base.value
+            if source.name != self.seen:
+                return self.redo(source)
         return self.current
+
+    def follows(self, names: Container[str]) -> bool:
+        """Return whether it is a view, to be taken again, of what has a name."""
+        held = self
+        while held.base is not None and held.redo is not None:
+            held = held.base
+            if held.current.name in names:
+                return True
+        return False
 
     def change(self, value: Value, by: str) -> list[tuple[Held, Value]]:
         """Change it in place, and with it what it is a view of.
@@ -76,14 +96,18 @@ class Held:
             value = held.undo(held.base.value, value)
             held = held.base
             after[held.current.name] = value
+        self.memory.is_changed = True
         changed = []
         for holder in self.memory.holders:
             if holder.current.name in after:
                 changed.append((holder, holder.current))
-                value = after[holder.current.name]
-                holder.current = viewed_as(value, holder.current)
-            else:
+            elif not holder.follows(after):
                 holder.stale = holder.stale or by
+        for holder, before in changed:
+            holder.current = viewed_as(after[before.name], before)
+        for holder, _ in changed:
+            if holder.base is not None:
+                holder.seen = holder.base.current.name
         return changed
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torch_export.program import rule_of
 from burn_import.frontends.torch_export.view_writeback import inverse_view
 from burn_import.frontends.torchscript.calls import Call, OperatorCalls
+from burn_import.frontends.torchscript.node_writer import Writer
 from burn_import.frontends.torchscript.values import Held
 
 #: Views of the same elements in the same order.
 _SHAPES = frozenset(
     {*("view", "reshape", "flatten", "unflatten", "view_as", "reshape_as")}
 )
+#: Views of which no element can be written back, since it is there several times.
+REPEATED = frozenset({"expand", "expand_as"})
 _ORDERED = _SHAPES | {*("unsqueeze", "squeeze", "detach", "alias")}
 
 
@@ -54,6 +57,30 @@ def undoing(
         return base
 
     return undo
+
+
+def redoing(
+    calls: OperatorCalls, view: Call, results: Sequence[Value | None], value: Value
+) -> Callable[[Value], Value]:
+    """Return the view again, of another value of its source.
+
+    ``value`` is the one of the view's ``results`` that is meant.
+    """
+    types = [x or value for x in results]
+    index = next(i for i, x in enumerate(types) if x.name == value.name)
+    last: tuple[Writer, str, Value] | None = None
+
+    def redo(base: Value) -> Value:
+        nonlocal last
+        if last is None or last[0] is not calls.writer or last[1] != base.name:
+            args = {**view.args, "self": base}
+            entry = rule_of(view.target, [*args.values(), types[0]])
+            again = calls.writer.apply(entry, view.origin, types, args)[index]
+            assert again is not None
+            last = calls.writer, base.name, again
+        return last[2]
+
+    return redo
 
 
 def _inverse(

@@ -6,6 +6,7 @@ from burn import ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
+from burn_ir.ops.activation import outgrows
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import Floating, expect_float
 from burn_ir.types import broadcast
@@ -22,7 +23,7 @@ def with_bias(x: Type, *terms: Type | None) -> Type:
     there = [t for t in terms if t is not None]
     same_dtype(expect_float(x), *there)
     shape = broadcast(x, *there)
-    if shape is not None and len(shape) != x.rank:
+    if shape is not None and any(outgrows(x, t) for t in there):
         shown = " and ".join(t.name for t in there)
         raise InvalidOperand(f"expected terms that fit {x.name}, got {shown}")
     return x.forget()

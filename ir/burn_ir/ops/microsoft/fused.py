@@ -13,6 +13,7 @@ from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.matmul import Gemm, MatMul
 from burn_ir.ops.microsoft.activation import DOMAIN, with_bias
 from burn_ir.ops.options import shortest
+from burn_ir.ops.support import shape_of
 from burn_ir.ops.window import Ints
 
 #: Activations by name: the operation, and what its parameters are called, in order.
@@ -111,7 +112,8 @@ def order(rank: int, transposed: int, batch_moved: int) -> list[int]:
 def _ordered(x: Value, transposed: int, batch_moved: int) -> Value:
     if not batch_moved and not transposed:
         return x
-    if not batch_moved and len(x.shape) > 1:
+    shape = shape_of(x)  # of an unknown rank it is no vector
+    if not batch_moved and (shape is None or len(shape) > 1):
         return x.mT
     axes = order(len(x.shape), transposed, batch_moved)
     return x if axes == sorted(axes) else x.permute(*axes)

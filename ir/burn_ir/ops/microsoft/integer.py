@@ -6,7 +6,10 @@ from typing import Any, Literal
 
 from burn import dtypes, ops
 from burn_ir.dim import Dim
+from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
+from burn_ir.ops.activation import outgrows
+from burn_ir.ops.conv import extents_like
 from burn_ir.ops.microsoft.attention import FILTER, Attention
 from burn_ir.ops.microsoft.quantize import DOMAIN, expect_octets
 from burn_ir.ops.options import non_default
@@ -19,6 +22,19 @@ from burn_ir.ops.quantize import (
 )
 from burn_ir.ops.window import Ints
 from burn_ir.types import broadcast
+
+
+def _scaled(result: Type, *scales: Type) -> Type:
+    """The type of ``result`` times scales, which broadcast to it.
+
+    Raises:
+        InvalidOperand: one does not.
+    """
+    shape = broadcast(result, *scales)
+    if shape is not None and any(outgrows(result, scale) for scale in scales):
+        shown = " and ".join(scale.name for scale in scales)
+        raise InvalidOperand(f"expected scales that fit {result.name}, got {shown}")
+    return result
 
 
 @operator
@@ -36,7 +52,8 @@ class MatMulIntegerToFloat(
         bias: Type | None = None,
     ) -> Type:
         expect_dtype(y_scale, (x_scale.dtype,), "a scale")
-        return product(x, y, x_zero_point, y_zero_point).with_dtype(x_scale.dtype)
+        result = product(x, y, x_zero_point, y_zero_point)
+        return _scaled(result, x_scale, y_scale).with_dtype(x_scale.dtype)
 
     def lower(
         self,
@@ -128,7 +145,8 @@ class DynamicQuantizeMatMul(
     ) -> Type:
         expect_dtype(x, (dtypes.float32, dtypes.float64), "numbers")
         octets = x.with_dtype(dtypes.uint8)
-        return product(octets, y, None, y_zero_point).with_dtype(x.dtype)
+        result = product(octets, y, None, y_zero_point)
+        return _scaled(result, y_scale).with_dtype(x.dtype)
 
     def lower(
         self,
@@ -261,10 +279,11 @@ class MicrosoftQLinearConv(Op, onnx="QLinearConv", domain=DOMAIN, versions=(1,))
     def lower(self, x: Value, *others: Value) -> Value:
         if not self.channels_last:
             return self._standard().lower(x, *others)
-        rank = len(x.shape)
-        weight = others[2]
-        shape = (x.shape[0], x.shape[-1], *x.shape[1:-1])
-        steps = self._standard().conv().options(shape, weight.shape)
+        kernel = self._standard().extents(others[2])
+        dims = extents_like(x, kernel)
+        rank = len(dims)
+        shape = (dims[0], dims[-1], *dims[1:-1])
+        steps = self._standard().conv().options(shape, kernel)
         steps |= non_default(dtype=(others[6].dtype, dtypes.uint8))
         first = x.permute(0, rank - 1, *range(1, rank - 1))
         y = ops.quantized_conv(first, *given(*others), **steps)

@@ -13,6 +13,7 @@ from burn_ir.ops.functions import expect_float
 from burn_ir.ops.microsoft.activation import DOMAIN, with_bias
 from burn_ir.ops.norm import RMSNormalization, check_stash, check_vectors
 from burn_ir.ops.options import non_default
+from burn_ir.ops.support import over_axes_from
 
 
 @operator
@@ -42,8 +43,8 @@ class SimplifiedLayerNormalization(
         out = ops.rms_norm(x, scale, **options)
         if self.results == 1:
             return (out,)
-        work, rank = x.cast(float32), len(x.shape)
-        power = (work * work).mean(tuple(range(self.axis % rank, rank)), keepdims=True)
+        work = x.cast(float32)
+        power = over_axes_from(work * work, self.axis, ops.mean)
         return out, ops.reciprocal(ops.sqrt(power + self.epsilon))
 
     def layer(self, x: Type, scale: Type) -> Layer | None:

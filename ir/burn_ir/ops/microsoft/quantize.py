@@ -10,6 +10,7 @@ from burn import dtypes, ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
+from burn_ir.ops.conv import extents_like
 from burn_ir.ops.options import non_default, one
 from burn_ir.ops.pool import AveragePool
 from burn_ir.ops.quantize import (
@@ -20,6 +21,7 @@ from burn_ir.ops.quantize import (
     shift,
 )
 from burn_ir.ops.shape import Concat
+from burn_ir.ops.support import axes_from
 from burn_ir.ops.window import Ints
 from burn_ir.types import broadcast
 
@@ -202,8 +204,7 @@ class QLinearSoftmax(Unary, Op, onnx="QLinearSoftmax", domain=DOMAIN, versions=(
     def apply(self, y: Value, x: Value) -> Value:
         axes: int | tuple[int, ...] = self.axis
         if self.opset < 13:  # over all axes from the given one on
-            rank = len(x.shape)
-            axes = tuple(range(self.axis % rank, rank))
+            axes = axes_from(x, self.axis)
         return ops.softmax(y, **non_default(axis=(axes, -1)))
 
 
@@ -292,7 +293,8 @@ class QLinearAveragePool(
         return super().lower(x, *parameters)
 
     def _space(self, x: Value) -> tuple[Any, ...]:
-        return tuple(x.shape[1:-1] if self.channels_last else x.shape[2:])
+        dims = extents_like(x, (1, 1, *self.kernel_shape))
+        return tuple(dims[1:-1] if self.channels_last else dims[2:])
 
     def quantized(
         self, y: Value, scale: Value, zero_point: Value, like: Value

@@ -3,6 +3,7 @@
 from burn.train.metrics.classification import (
     Accuracy as Accuracy,
     FBeta as FBeta,
+    MeanIoU as MeanIoU,
     Precision as Precision,
     Recall as Recall,
     TopK as TopK,
@@ -14,4 +15,10 @@ from burn.train.metrics.metric import (
     Loss as Loss,
     Metric as Metric,
     Perplexity as Perplexity,
+    Throughput as Throughput,
+)
+from burn.train.metrics.ranking import AUROC as AUROC
+from burn.train.metrics.text import (
+    CharErrorRate as CharErrorRate,
+    WordErrorRate as WordErrorRate,
 )

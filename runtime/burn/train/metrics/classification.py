@@ -11,8 +11,8 @@ from burn.train.metrics.metric import Array, Batch, Mean, Metric
 Average = Literal["micro", "macro"]
 
 
-def _classes(output: Any) -> tuple[Array, Array]:
-    """Logits [N, C] and targets [N], further axes among the samples.
+def classes_of(output: Any) -> tuple[Array, Array]:
+    """Return logits [N, C] and targets [N], further axes among the samples.
 
     Raises:
         TypeError: the output has not both.
@@ -46,7 +46,7 @@ class TopK(Mean):
         self.k, self.ignore_index = k, ignore_index
 
     def update(self, output: Any, batch: Batch) -> float:
-        scores, targets = _classes(output)
+        scores, targets = classes_of(output)
         if self.ignore_index is not None:
             scores = scores[targets != self.ignore_index]
             targets = targets[targets != self.ignore_index]
@@ -92,7 +92,7 @@ class FBeta(Metric):
         return {"confusion": np.zeros((self.classes, self.classes), np.int64)}
 
     def update(self, output: Any, batch: Batch) -> float:
-        scores, targets = _classes(output)
+        scores, targets = classes_of(output)
         counts = np.zeros_like(self.state["confusion"])
         np.add.at(counts, (targets, scores.argmax(-1)), 1)
         self.state["confusion"] = self.state["confusion"] + counts
@@ -142,6 +142,20 @@ class Recall(FBeta):
 
     def scores(self, true: Array, targets: Array, predicted: Array) -> Array:
         return _share(true, targets)
+
+
+class MeanIoU(FBeta):
+    """The mean over classes of intersection over union, for segmentation.
+
+    The intersection counts samples of a class that are said to be of it, the union
+    those of which one is true. Classes without either do not count.
+    """
+
+    def __init__(self, classes: int, name: str = "mean_iou") -> None:
+        super().__init__(classes, name=name)
+
+    def scores(self, true: Array, targets: Array, predicted: Array) -> Array:
+        return _share(true, targets + predicted - true)
 
 
 def _share(a: Array, b: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -114,6 +115,37 @@ class LearningRate(Metric):
 
     def compute(self) -> float:
         return float(self.state["lr"])
+
+
+class Throughput(Metric):
+    """Samples a second, from the first call of an epoch's step to the last.
+
+    The time of the first batch is not known and is left out, with its samples.
+    """
+
+    higher_is_better: ClassVar[bool | None] = True
+
+    def __init__(self, name: str = "samples_per_second") -> None:
+        super().__init__(name)
+
+    def reset(self) -> None:
+        super().reset()
+        self._last: float | None = None
+
+    def initial(self) -> dict[str, Array]:
+        return {"samples": np.zeros(()), "seconds": np.zeros(())}
+
+    def update(self, output: Any, batch: Batch) -> float | None:
+        last, self._last = self._last, time.perf_counter()
+        if last is None:
+            return None
+        seconds = self._last - last
+        self.state["samples"] = self.state["samples"] + batch.size
+        self.state["seconds"] = self.state["seconds"] + seconds
+        return ratio(batch.size, seconds)
+
+    def compute(self) -> float:
+        return ratio(float(self.state["samples"]), float(self.state["seconds"]))
 
 
 def ratio(a: float, b: float) -> float:

@@ -136,6 +136,23 @@ def index_add(
     return placed(g, self, dim, index, updates, "add")
 
 
+@rule("aten.index_reduce.default")
+def index_reduce(
+    g: Builder,
+    self: Value,
+    dim: int,
+    index: Value,
+    source: Value,
+    reduce: str,
+    include_self: bool = True,
+) -> Value:
+    """``scatter_reduce`` with whole slices; a scalar counts as one slice."""
+    if self.rank == 0:
+        return scatter_reduce(g, self, 0, index, source, reduce, include_self)
+    wide = replace(along(g, self.axis(dim), index, source), dims=source.dims)
+    return scatter_reduce(g, self, dim, wide, source, reduce, include_self)
+
+
 @rule("aten.index_copy.default")
 def index_copy(g: Builder, self: Value, dim: int, index: Value, source: Value) -> Value:
     return placed(g, self, dim, index, source)
@@ -169,13 +186,18 @@ def placed(
     if x.rank == 0:
         return g.op("Add", x, updates) if reduction else updates
     axis = x.axis(dim)
-    flat = index if index.rank else g.at(INT64).op("Unsqueeze", index, [0])
-    shape = [-1 if a == axis else 1 for a in range(x.rank)]
-    line = g.at(INT64).op("Reshape", flat, shape)
-    wide = g.at(INT64).op("Expand", line, g.op("Shape", updates))
+    wide = along(g, axis, index, updates)
     return g.op(
         "ScatterElements", x, wide, g.cast(updates), axis=axis, reduction=reduction
     )
+
+
+def along(g: Builder, axis: int, index: Value, updates: Value) -> Value:
+    """The places of whole slices along an axis, one for each element of these."""
+    flat = index if index.rank else g.at(INT64).op("Unsqueeze", index, [0])
+    shape = [-1 if a == axis else 1 for a in range(updates.rank)]
+    line = g.at(INT64).op("Reshape", flat, shape)
+    return g.at(INT64).op("Expand", line, g.op("Shape", updates))
 
 
 @rule("aten.select_scatter.default")

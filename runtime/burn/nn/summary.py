@@ -1,0 +1,146 @@
+"""Summaries of modules: layers with shapes of results, parameters and memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from burn.box import Box, Parameter
+from burn.nn.calls import calling
+from burn.nn.modes import inference
+from burn.nn.module import Module
+from burn.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Row:
+    """A module: its path, class, results and state, with that of modules below it.
+
+    ``outputs`` are the shapes and dtypes of the tensors that its first call returned,
+    None if it was not called. Tied parameters count at their first path.
+    """
+
+    path: str
+    name: str
+    outputs: tuple[str, ...] | None
+    parameters: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The table of a model; ``print(summary)`` shows it.
+
+    ``parameters`` and ``trainable`` are numbers of elements, ``weight_bytes`` the
+    memory of parameters and buffers, ``result_bytes`` that of the results of all
+    modules without modules below them, which training keeps for the most part.
+    """
+
+    rows: tuple[Row, ...]
+    parameters: int
+    trainable: int
+    weight_bytes: int
+    result_bytes: int
+
+    def __str__(self) -> str:
+        head = ("layer", "class", "result", "parameters")
+        table = [head, *(_cells(row) for row in self.rows)]
+        widths = [max(len(line[i]) for line in table) for i in range(3)]
+        lines = [
+            "  ".join(
+                cell.ljust(width) for cell, width in zip(line, widths, strict=False)
+            )
+            + f"  {line[3]:>12}"
+            for line in table
+        ]
+        lines += [
+            f"{self.parameters:,} parameters, {self.trainable:,} trained",
+            f"{_bytes(self.weight_bytes)} of weights, "
+            f"{_bytes(self.result_bytes)} of results",
+        ]
+        return "\n".join(line.rstrip() for line in lines)
+
+
+def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
+    """Return the layers of ``model``, with the results of ``model(*args, **kwargs)``.
+
+    The call runs as inference, on the device of the arguments. Without arguments there
+    is none, and the table has no results.
+    """
+    results: dict[int, Any] = {}
+
+    def observe(module: Module, result: Any) -> Any:
+        results.setdefault(id(module), result)
+        return result
+
+    if args or kwargs:
+        with inference(), calling(model, observe):
+            model(*args, **kwargs)  # type: ignore[operator]
+    boxes = list({id(box): box for _, box in model.boxes()}.values())
+    parameters = [box for box in boxes if isinstance(box, Parameter)]
+    leaves = [m for m in _unique(model) if not _below(m)]
+    return Summary(
+        tuple(_rows(model, results)),
+        sum(_size(p) for p in parameters),
+        sum(_size(p) for p in parameters if p.requires_grad),
+        sum(_nbytes(box) for box in boxes),
+        sum(_nbytes(t) for m in leaves for t in _tensors(results.get(id(m)))),
+    )
+
+
+def _rows(model: Module, results: dict[int, Any]) -> Iterator[Row]:
+    counted: set[Box] = set()
+    for path, module in model.modules():
+        new = {box for _, box in module.boxes() if isinstance(box, Parameter)}
+        result = results.get(id(module))
+        shapes = None
+        if id(module) in results:
+            shapes = tuple(f"{t.dtype.name}{list(t.shape)}" for t in _tensors(result))
+        own = sum(_size(box) for box in new - counted)
+        if not _below(module):
+            counted |= new
+        yield Row(path, type(module).__name__, shapes, own)
+
+
+def _below(module: Module) -> list[Module]:
+    return [child for _, child in module.children() if isinstance(child, Module)]
+
+
+def _unique(model: Module) -> list[Module]:
+    return list({id(m): m for _, m in model.modules()}.values())
+
+
+def _size(value: Box | Tensor) -> int:
+    return math.prod(value.shape)
+
+
+def _nbytes(value: Box | Tensor) -> int:
+    return _size(value) * value.dtype.itemsize
+
+
+def _tensors(result: Any) -> Iterator[Tensor]:
+    if isinstance(result, Tensor):
+        yield result
+    elif isinstance(result, list | tuple):
+        for item in result:
+            yield from _tensors(item)
+    elif isinstance(result, dict):
+        for item in result.values():
+            yield from _tensors(item)
+
+
+def _cells(row: Row) -> tuple[str, str, str, str]:
+    depth = row.path.count(".") + 1 if row.path else 0
+    outputs = "-" if row.outputs is None else ", ".join(row.outputs) or "none"
+    label = "  " * depth + (row.path.rpartition(".")[2] or "(model)")
+    return label, row.name, outputs, f"{row.parameters:,}"
+
+
+def _bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.4g} {unit}"
+        size /= 1024
+    return f"{size:.4g} GiB"

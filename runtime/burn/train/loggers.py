@@ -1,0 +1,122 @@
+"""Loggers: what gets the values of metrics while a learner trains."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+Values = Mapping[str, float]
+
+
+class Logger:
+    """Receives values of metrics; a subclass overrides what it needs.
+
+    ``split`` is ``"train"`` or ``"valid"``; epochs and batches count from 1. ``values``
+    of a batch have the names of metrics, those of an epoch have keys such as
+    ``"valid/loss"``. A metric without a value for one batch is left out of it.
+    """
+
+    def begin(self, folder: Path, epochs_done: int) -> None:
+        """Training starts in ``folder``; ``epochs_done`` are of earlier runs."""
+
+    def log_batch(self, split: str, epoch: int, batch: int, values: Values) -> None:
+        """A batch of the split is done."""
+
+    def log_split(self, split: str, epoch: int) -> None:
+        """All batches of the split are done, or training was interrupted."""
+
+    def log_epoch(self, epoch: int, values: Values) -> None:
+        """Both splits are done, and the checkpoint is written."""
+
+    def close(self) -> None:
+        """Training has ended, also by an error."""
+
+
+class FileLogger(Logger):
+    """Writes ``<split>/epoch-<n>/<metric>.log`` with the value of each batch a line."""
+
+    def __init__(self) -> None:
+        self._folder = Path()
+        self._lines: dict[str, list[str]] = {}
+
+    def begin(self, folder: Path, epochs_done: int) -> None:
+        self._folder, self._lines = folder, {}
+
+    def log_batch(self, split: str, epoch: int, batch: int, values: Values) -> None:
+        for name, value in values.items():
+            self._lines.setdefault(name, []).append(f"{value}\n")
+
+    def log_split(self, split: str, epoch: int) -> None:
+        folder = self._folder / split / f"epoch-{epoch}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, lines in self._lines.items():
+            (folder / f"{name}.log").write_text("".join(lines), "utf-8")
+        self._lines = {}
+
+
+class LineLogger(Logger):
+    """Prints a line for each epoch."""
+
+    def log_epoch(self, epoch: int, values: Values) -> None:
+        parts = "  ".join(f"{key} {value:.4g}" for key, value in values.items())
+        print(f"epoch {epoch}  {parts}", flush=True)
+
+
+class MemoryLogger(Logger):
+    """Keeps values in lists, for notebooks and tests.
+
+    ``batches["train/loss"]`` has a value for each batch since the logger was made,
+    ``epochs["valid/loss"]`` one for each epoch.
+    """
+
+    def __init__(self) -> None:
+        self.batches: dict[str, list[float]] = {}
+        self.epochs: dict[str, list[float]] = {}
+
+    def log_batch(self, split: str, epoch: int, batch: int, values: Values) -> None:
+        for name, value in values.items():
+            self.batches.setdefault(f"{split}/{name}", []).append(value)
+
+    def log_epoch(self, epoch: int, values: Values) -> None:
+        for key, value in values.items():
+            self.epochs.setdefault(key, []).append(value)
+
+
+class TensorBoardLogger(Logger):
+    """Writes event files for TensorBoard into ``<folder>/tensorboard``.
+
+    Scalars of batches are ``batch/train/loss``, by the number of the batch since the
+    first epoch of this process; those of epochs are ``train/loss``, by epoch. Needs
+    tensorboardX: ``pip install 'burn-runtime[tensorboard]'``.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self._module: Any = importlib.import_module("tensorboardX")
+        except ImportError:
+            raise ImportError(
+                "TensorBoardLogger needs tensorboardX: "
+                "pip install 'burn-runtime[tensorboard]'"
+            ) from None
+        self._writer: Any = None
+        self._counts: dict[str, int] = {}
+
+    def begin(self, folder: Path, epochs_done: int) -> None:
+        self._writer = self._module.SummaryWriter(str(folder / "tensorboard"))
+
+    def log_batch(self, split: str, epoch: int, batch: int, values: Values) -> None:
+        count = self._counts[split] = self._counts.get(split, 0) + 1
+        for name, value in values.items():
+            self._writer.add_scalar(f"batch/{split}/{name}", value, count)
+
+    def log_epoch(self, epoch: int, values: Values) -> None:
+        for key, value in values.items():
+            self._writer.add_scalar(key, value, epoch)
+        self._writer.flush()
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None

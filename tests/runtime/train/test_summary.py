@@ -1,0 +1,107 @@
+"""Summaries of modules, and dropout added to a model that has none."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import burn
+from burn import Autodiff, Cpu, Tensor, nn, ops
+
+
+class Block(nn.Module):
+    """[N, 4] to a tensor and its first half."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = ops.relu(self.linear(x))
+        return y, y[:, :2]
+
+
+class Net(nn.Module):
+    """Two blocks and a head tied to nothing; the list has no call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(), Block()])
+        self.head = nn.Linear(4, 3)
+        self.unused = nn.Linear(2, 2)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        for block in self.blocks:
+            x, _ = block(x)
+        return self.head(x)
+
+
+def test_summary() -> None:
+    model = Net()
+    model.freeze("head")
+    table = nn.summary(model, burn.tensor(np.zeros((5, 4), np.float32)))
+    rows = {row.path: row for row in table.rows}
+    assert rows[""].outputs == ("float32[5, 3]",)
+    assert rows["blocks"].outputs is None
+    assert rows["blocks.0"].outputs == ("float32[5, 4]", "float32[5, 2]")
+    assert rows["blocks.1.linear"].parameters == 20
+    assert rows["blocks"].parameters == 40
+    assert rows["unused"].outputs is None
+    assert (table.parameters, table.trainable) == (61, 46)
+    assert table.weight_bytes == 61 * 4
+    assert table.result_bytes == (20 + 20 + 15) * 4
+    text = str(table)
+    assert "61 parameters, 46 trained" in text
+    assert "244 bytes of weights, 220 bytes of results" in text
+    assert type(model.head) is nn.Linear
+
+
+def test_summary_without_arguments_calls_nothing() -> None:
+    assert {row.outputs for row in nn.summary(Net()).rows} == {None}
+
+
+def test_tied_parameters_count_once() -> None:
+    model = Net()
+    model.blocks[1].linear.weight = model.blocks[0].linear.weight
+    table = nn.summary(model)
+    rows = {row.path: row.parameters for row in table.rows}
+    assert table.parameters == rows[""] == 61 - 16
+    assert rows["blocks.1.linear"] == 4
+
+
+def test_dropout_is_put_back() -> None:
+    model = Net()
+    keys = list(model.state_dict())
+    x = burn.tensor(np.random.default_rng(0).standard_normal((5, 4), np.float32))
+    before = model(x).numpy()
+    assert nn.dropout(model, "blocks.*", p=0.5, seed=1) is model
+    assert list(model.state_dict()) == keys
+    np.testing.assert_array_equal(model(x).numpy(), before)
+    for same in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        same.to(Autodiff(Cpu()))
+        y, half = same.blocks[0](x)
+        assert (y.numpy() == 0).any()
+        assert not np.array_equal(same(x).numpy(), same(x).numpy())
+        np.testing.assert_array_equal(same.valid()(x).numpy(), before)
+    nn.dropout(model, "blocks.*", p=0.0)
+    assert type(model.blocks[0]) is Block
+
+
+def test_dropout_of_one_module_leaves_those_below() -> None:
+    model = Net().to(Autodiff(Cpu()))
+    nn.dropout(model, "blocks.0", p=0.5)
+    assert isinstance(model.blocks[0], Block)
+    assert type(model.blocks[0]) is not Block
+    assert type(model.blocks[0].linear) is nn.Linear
+    x = burn.tensor(np.ones((5, 4), np.float32))
+    compiled = burn.compile(model)
+    values = [compiled(x).numpy() for _ in range(4)]
+    assert not np.array_equal(values[2], values[3])
+
+
+def test_dropout_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="'heads'; there are"):
+        nn.dropout(Net(), "heads", p=0.5)
+    with pytest.raises(ValueError, match=r"expected p in \[0, 1\]"):
+        nn.dropout(Net(), "head", p=1.5)
