@@ -86,9 +86,7 @@ def inputs_inside(models: Iterable[Model], root: Path) -> dict[str, Path]:
     """The models that are in the project and exist, by path from ``root``."""
     inputs = [model.input for model in models if model.input.is_file()]
     relative = [(Path(os.path.relpath(path, root)), path) for path in inputs]
-    return {
-        name.as_posix(): path for name, path in relative if ".." not in name.parts
-    }
+    return {name.as_posix(): path for name, path in relative if ".." not in name.parts}
 
 
 def _plain(error: Exception) -> str:
