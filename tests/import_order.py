@@ -25,14 +25,14 @@ ORDER = {
         "__init__",
     ),
     "burn": (
-        "dtypes version",
+        "dtypes defaults version",
         "backend/cpu/onednn/__init__ backend/cpu/onednn/binding record",
         "methods",
         "box",
         "tensor",
         "backend/base",
         "backend/arrays",
-        "backend/autodiff backend/cpu/__init__",
+        "backend/autodiff backend/cpu/device",
         "primitive",
         "ops",
         "ops/__init__",
@@ -51,7 +51,7 @@ ORDER = {
         "backend/cpu/onednn/kernels/quantized_layers",
         "backend/cpu/onednn/kernels/__init__",
         "backend/cpu/bind",
-        "backend/cuda",
+        "backend/cpu/__init__ backend/cuda",
         "backend/__init__ pyinstaller",
         "store",
         "nn",
@@ -121,32 +121,11 @@ ORDER = {
     ),
 }
 
-GRADIENTS = "gradients are made of primitives of other families"
 CALLER = "a type of the module that calls this one"
 NOTES = "the protocol of notes is typed by what is noted"
 
 #: Imports against the order or in a circle, and why they are needed. Only remove.
-RUN_TIME: dict[str, dict[tuple[str, str], str]] = {
-    "burn_ir": {
-        ("op", "ops/__init__"): "the first look-up loads the declarations",
-    },
-    "burn": {
-        ("methods", "ops/__init__"): "operators of tensors are calls of primitives",
-        ("tensor", "backend/autodiff"): "backward() needs the tape, lazily",
-        ("tensor", "backend/cpu/__init__"): "the CPU is the default device, lazily",
-        ("backend/arrays", "backend/cpu/__init__"): "the host is the CPU, lazily",
-        ("backend/arrays", "plan/replay"): "devices replay plans by default, lazily",
-        ("backend/cpu/__init__", "backend/cpu/bind/executable"): "loaded at first use",
-        ("backend/cpu/__init__", "backend/cpu/jit/machine"): "loaded at first use",
-        ("backend/cuda/device", "backend/cuda/graph"): "loaded at first use",
-        ("backend/cuda/device", "backend/cuda/kernels"): "loaded at first use",
-        ("ops/conv", "ops/__init__"): GRADIENTS,
-        ("ops/indexing", "ops/scatter"): GRADIENTS,
-        ("ops/recurrence", "ops/__init__"): GRADIENTS,
-        ("ops/reduction", "ops/__init__"): GRADIENTS,
-        ("ops/support", "ops/__init__"): GRADIENTS,
-    },
-}
+RUN_TIME: dict[str, dict[tuple[str, str], str]] = {}
 #: The same, imported for type checkers alone.
 TYPE_ONLY: dict[str, dict[tuple[str, str], str]] = {
     "burn_ir": {
@@ -157,7 +136,6 @@ TYPE_ONLY: dict[str, dict[tuple[str, str], str]] = {
         ("backend/arrays", "primitive"): "backends are called with primitives",
         ("backend/autodiff", "primitive"): "backends are called with primitives",
         ("backend/base", "primitive"): "backends are called with primitives",
-        ("backend/cpu/__init__", "plan/executable"): "Backend.bind returns it",
         (
             "backend/cpu/onednn/binding/capture",
             "backend/cpu/onednn/binding/memory",
@@ -173,9 +151,12 @@ TYPE_ONLY: dict[str, dict[tuple[str, str], str]] = {
         ("box", "backend/base"): "a box has the backend of its value",
         ("box", "tensor"): "a box holds a tensor",
         ("methods", "box"): CALLER,
+        ("methods", "ops/__init__"): "methods call operations",
         ("methods", "tensor"): CALLER,
         ("store/layout", "nn/module"): CALLER,
         ("store/store", "nn/module"): CALLER,
+        ("defaults", "backend/base"): "a device is a backend",
+        ("tensor", "backend/autodiff"): "backward() returns Gradients",
         ("tensor", "backend/base"): "a tensor has a backend",
     },
 }

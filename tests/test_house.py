@@ -160,7 +160,7 @@ def test_plans_know_of_no_device() -> None:
         ("from burn.backend.cpu.bind.arena import Arena", 1),
         ("def f():\n    import burn.backend.cpu.onednn.binding.engine", 1),
         ("from burn.backend import Autodiff, Cuda, engine", 2),
-        ("from burn.backend.arrays import host\nimport numpy", 0),
+        ("from burn.defaults import host\nimport numpy", 0),
     ],
 )
 def test_imports_of_engines_are_found(source: str, wrong: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 class Compiled:
     """A module as text without its header, its weights by key, and its origin.
 
-    ``notes`` are what its docstring says of what the file does not.
+    ``notes`` are what its docstring says of what the file does not, ``stem`` is the
+    name of the module's file.
     """
 
     text: str
@@ -33,6 +35,7 @@ class Compiled:
     origin: str
     source_sha256: str
     notes: tuple[str, ...] = ()
+    stem: str = ""
 
 
 def import_model(source: str | Path, options: Options | None = None) -> Compiled:
@@ -59,6 +62,7 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         f"{path.name} ({', '.join(v for v in shown if v)})",
         file_sha256(path),
         module.notes,
+        options.stem or "",
     )
 
 
@@ -138,11 +142,25 @@ def write_model(
             not written by burn-import or was changed since (unless ``force``).
         OSError: the disk or the directory does not allow it.
     """
+    output = Path(output)
     return write_module(
-        Path(output),
-        compiled.text,
+        output,
+        _with_record(compiled, output.stem),
         compiled.weights,
         (compiled.origin, compiled.source_sha256),
         force=force,
         dry_run=dry_run,
     )
+
+
+def _with_record(compiled: Compiled, stem: str) -> str:
+    """The text of a module that loads the record of ``stem``."""
+    if compiled.stem in ("", stem):
+        return compiled.text
+    from burn_import.codegen.module.module import formatted
+
+    record, other = re.escape(f"{compiled.stem}.safetensors"), f"{stem}.safetensors"
+    line = rf"^(WEIGHTS = Path\(__file__\)\.with_name\(\s*)\"{record}\""
+    text = re.sub(rf"(?m)^``{record}``\.$", f"``{other}``.", compiled.text, count=1)
+    text = re.sub(f"(?m){line}", rf'\1"{other}"', text, count=1)
+    return formatted(text)

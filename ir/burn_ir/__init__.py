@@ -1,5 +1,6 @@
 """The intermediate representation: dimensions, types, graphs and operators."""
 
+from burn_ir import ops as _ops
 from burn_ir.build import build
 from burn_ir.errors import (
     InvalidModel,
@@ -18,6 +19,8 @@ from burn_ir.op import Branch, Layer, Op, Value, operator, operators
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Type
 from burn_ir.upgrade import Draft
+
+del _ops  # imported to declare the operators
 
 __all__ = [
     "Branch",

@@ -370,14 +370,7 @@ def _body_names(cls: type[Op]) -> tuple[str, ...]:
 
 def operators() -> Mapping[Key, type[Op]]:
     """Every declared operator by (domain, name)."""
-    _declare()
     return _OPERATORS
-
-
-@cache
-def _declare() -> None:
-    """Import what declares operators, once: several ask for them at every node."""
-    import burn_ir.ops  # noqa: F401
 
 
 #: A field that holds a graph.

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from burn import ops
     from burn.box import Box
     from burn.dtypes import DType
     from burn.tensor import Tensor
@@ -21,6 +23,14 @@ if TYPE_CHECKING:
     Operand: TypeAlias = Tensor | Box | np.ndarray[Any, Any] | float
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def register_operations(module: ModuleType) -> None:
+    """Set the module whose functions the methods call: ``burn.ops``.
+
+    It is made of primitives, whose operands are tensors, and so imports this module.
+    """
+    globals()["ops"] = module
 
 
 @dataclass(frozen=True)
@@ -250,6 +260,3 @@ def _varargs(values: tuple[Any, ...]) -> Any:
     if len(values) == 1 and not isinstance(values[0], int | np.integer):
         return values[0]
     return values
-
-
-from burn import ops  # noqa: E402  ops are made of primitives, whose operands are these

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
 
 from burn.backend.base import Backend
-from burn.backend.cpu import HOST
+from burn.backend.cpu.device import HOST
 from burn.box import Box
 from burn.tensor import Tensor
 

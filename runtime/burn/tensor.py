@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from burn.defaults import default_device
 from burn.dtypes import DType, default_dtype
 from burn.methods import Methods, method
 
@@ -97,11 +98,7 @@ class Tensor(Methods):
 
     def leaf(self, key: Any) -> Tensor:
         """This tensor as a leaf of the outermost tape, found under ``key`` if given."""
-        from burn.backend.autodiff import Leaf
-
-        if not self.backend.tracks_gradients:
-            raise TypeError(f"expected an Autodiff backend, got {self.backend}")
-        return Tensor(self.data, self.backend, Leaf(key))
+        return Tensor(self.data, self.backend, self.backend.leaf(key))
 
     def with_inner_leaves(self) -> Tensor:
         """This leaf as one of the inner tapes too, where it has no history."""
@@ -133,9 +130,8 @@ class Tensor(Methods):
             ValueError: it has more than one element and there is no ``gradient``, that
                 has another shape or dtype, or this tensor depends on no leaf.
         """
-        from burn.backend.autodiff import backward
-
-        return backward(self, gradient)
+        gradients: Gradients = self.backend.backward(self, gradient)
+        return gradients
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()
@@ -208,9 +204,7 @@ def tensor(
 
 def from_numpy(array: np.ndarray[Any, Any], backend: Backend | None = None) -> Tensor:
     """A tensor on ``array`` itself where the backend allows: do not change it after."""
-    from burn.backend.cpu import Cpu
-
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("="))
-    home = backend or Cpu()
+    home = backend or default_device()
     return Tensor(home.from_numpy(array), home)

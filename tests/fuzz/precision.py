@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from burn_ir import Graph, ModelError
 from burn_ir.evaluate import run_node
 from tests.conformance.run import built
 from tests.fuzz.generator import FuzzCase
+from tests.fuzz.noisy import noisy_outputs
 from tests.fuzz.subject import called, imported
 from tests.laws.devices import leaves_of
 from tests.laws.models import mapped
@@ -37,6 +39,8 @@ OWN = {
 }
 #: How often errors are drawn, and how much larger than these those of a module may be.
 DRAWS, SAFETY = 4, 6.0
+#: How often errors inside of nodes are drawn: a condition near its threshold may turn.
+INSIDE = 16
 #: An output that changes by more than this part of its scale is not compared.
 VAGUE = 0.3
 
@@ -74,14 +78,25 @@ def _different(
         ]
     except (ArithmeticError, LookupError, RuntimeError, ValueError):
         return None  # errors on stored scales of extents
+    inside = cache(partial(_inside, graph, values, step))
     target = getattr(dtypes, dtype)
     cast = {name: mapped(lambda x: _cast(x, target), x) for name, x in feeds.items()}
     got = [x for value in called(module, cast) for x in _arrays(value)]
     for number, (y, z, *others) in enumerate(zip(got, exact, *moved, strict=True)):
         text = _outside(y, z, others, step)
         if text is not None:
+            text = _outside(y, z, others, step, [each[number] for each in inside()])
+        if text is not None:
             return f"output {number}: {text}"
     return None
+
+
+def _inside(graph: Graph, values: Sequence[Any], step: float) -> list[list[Any]]:
+    """The outputs with the largest allowed errors in what nodes compute inside."""
+    try:
+        return [noisy_outputs(graph, values, SAFETY * step, n) for n in range(INSIDE)]
+    except (ArithmeticError, LookupError, RuntimeError, ValueError):
+        return []
 
 
 def _cast(x: Any, target: Any) -> Any:
@@ -95,22 +110,27 @@ def _arrays(value: Any) -> list[Any]:
     return [value]
 
 
-def _outside(got: Any, exact: Any, others: Sequence[Any], step: float) -> str | None:
+def _outside(
+    got: Any, exact: Any, others: Sequence[Any], step: float, inside: Sequence[Any] = ()
+) -> str | None:
+    """What is beyond the errors of ``others``, and of ``inside``, which are larger."""
+    draws = [*others, *inside]
     if got.shape != exact.shape:
-        stable = all(other.shape == exact.shape for other in others)
+        stable = all(other.shape == exact.shape for other in draws)
         return f"expected {exact.shape}, got {got.shape}" if stable else None
     if not dtypes.is_float(exact.dtype):
-        stable = all(np.array_equal(other, exact) for other in others)
+        stable = all(np.array_equal(other, exact) for other in draws)
         same = np.array_equal(got, exact)
         return None if same or not stable else f"expected {exact!r}, got {got!r}"[:300]
     wide, y = exact.astype(np.float64), got.astype(np.float64)
     if not np.isfinite(wide).all() or not wide.size:
         return None
     scale = float(abs(wide).max())
-    if any(other.shape != exact.shape for other in others):
+    if any(other.shape != exact.shape for other in draws):
         return None
-    spread = max(float(abs(other.astype(np.float64) - wide).max()) for other in others)
+    spread = max(_spread(other, wide) for other in others)
     bound = SAFETY * (spread + step * scale) + 1e-6
+    bound = max(bound, *(2 * _spread(other, wide) for other in inside), 0.0)
     if not bound < VAGUE * max(scale, 1e-3):
         return None
     wrong = ~(abs(y - wide) <= bound)
@@ -121,6 +141,10 @@ def _outside(got: Any, exact: Any, others: Sequence[Any], step: float) -> str | 
         f"{int(wrong.sum())} of {wide.size} elements are outside of {bound:.3g}, first "
         f"at {at}: expected {wide[at]}, got {y[at]}"
     )
+
+
+def _spread(other: Any, wide: Any) -> float:
+    return float(abs(other.astype(np.float64) - wide).max())
 
 
 def perturbed(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from typing import Any
 
+from burn import ops
 from burn.dtypes import is_float, is_integer
+from burn.primitive import Primitive
 from burn_import.rewriting.graphs import captures
 from burn_ir import Graph
 from burn_ir.containers import AnyType
@@ -17,6 +20,12 @@ Narrow = Callable[[AnyType | None], bool]
 
 #: Operators whose results do not depend on the contents of their operands.
 UNRELATED = ("Shape", "Size")
+#: Operators with a slope that their primitives declare no gradient for: PyTorch has
+#: none through dynamically quantised layers, nor libsvm through coupled probabilities.
+UNDIFFERENTIATED: dict[str, Primitive[..., Any]] = {
+    "DynamicQuantizeLSTM": ops.dynamic_quantized_lstm,
+    "PairwiseProbabilities": ops.pairwise_probabilities,
+}
 
 
 def bodies_of(graph: Graph) -> Iterator[Graph]:
@@ -63,7 +72,10 @@ def _capturing(node: Node, names: Collection[str]) -> Node:
 
 
 def narrowed(graph: Graph, name: str, narrow: Narrow) -> bool:
-    """Whether a value that follows from the constant ``name`` is narrow."""
+    """Whether a value that follows from the constant ``name`` is narrow.
+
+    So are all values that follow from an operator without a gradient.
+    """
     return _follow(graph, {name}, narrow)[0]
 
 
@@ -79,7 +91,14 @@ def _follow(graph: Graph, names: set[str], narrow: Narrow) -> tuple[bool, set[st
             outputs = [out for out in node.outputs if out is not None]
             following.update(outputs)
             result = result or any(narrow(graph.types.get(out)) for out in outputs)
+            result = result or _has_no_gradient(node)
     return result, following
+
+
+def _has_no_gradient(node: Node) -> bool:
+    """Whether the primitive of a node declares no gradient where there is a slope."""
+    primitive = UNDIFFERENTIATED.get(node.op.onnx)
+    return primitive is not None and primitive.rule is None
 
 
 def _enter(

@@ -191,3 +191,20 @@ def test_options_that_do_not_fit_are_told(project: Path) -> None:
         bring_up_to_date(sample)
     with pytest.raises(ValueError, match=r"models\[0\]: dtype: expected one of"):
         configured(entry(dtype="half"), project)
+
+
+def test_a_failed_import_is_a_message(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "models" / "net.onnx").write_bytes(b"PK")
+    with pytest.raises(SystemExit):
+        build("wheel", project)
+    assert "burn-import: models/net.onnx: " in capsys.readouterr().err
+
+
+def test_the_table_of_all_build_systems(project: Path) -> None:
+    text = (project / "pyproject.toml").read_text()
+    own = "[[tool.hatch.build.hooks.burn-import.models]]"
+    neutral = "[tool.hatch.build.hooks.burn-import]\n\n[[tool.burn-import.models]]"
+    (project / "pyproject.toml").write_text(text.replace(own, neutral))
+    assert names(build("wheel", project)) >= OUTPUTS

@@ -1,8 +1,10 @@
 """The SHA-256 of its record in the header of a module: written, and verified."""
 
 import hashlib
+from importlib.util import module_from_spec
 from pathlib import Path
 from typing import Any
+from zipimport import zipimporter
 
 import numpy as np
 import pytest
@@ -41,6 +43,15 @@ def load(module: Path, *args: Any, **options: Any) -> Any:
         if line.startswith("class ")
     ]
     return getattr(import_file(module), name).load(*args, **options)
+
+
+def module_in(folder: Path) -> Any:
+    """Return the module ``model`` of a folder inside a zip file."""
+    spec = zipimporter(str(folder)).find_spec("model")
+    assert spec is not None and spec.loader is not None
+    loaded = module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
 
 
 def flip(record: Path, at: int = -1) -> None:
@@ -138,3 +149,56 @@ def test_another_layout_of_the_same_weights_is_replaced(module: Path) -> None:
     assert write_model(compiled, module).changed
     assert record.read_bytes() == before
     assert not write_model(compiled, module).changed
+
+
+def test_a_module_of_another_name_loads_its_own_record(
+    module: Path, tmp_path: Path
+) -> None:
+    compiled = import_model(module.with_name("model.onnx"))
+    other = tmp_path / ("another_" * 6 + "name.py")
+    assert write_model(compiled, other).weights == other.with_suffix(".safetensors")
+    module.with_suffix(".safetensors").unlink()
+    net = load(other, verify=True)
+    np.testing.assert_array_equal(
+        net(burn.tensor(np.ones((2, 3), "f4"))).numpy(), [[0, 1, 2]] * 2
+    )
+    from burn_import.options import Options
+
+    options = Options(stem=other.stem, class_name=compiled.class_name)
+    same = import_model(module.with_name("model.onnx"), options)
+    body = other.read_text().split("\n\n\n", 1)[0].splitlines()[4:]
+    assert body == same.text.split("\n\n\n", 1)[0].splitlines()
+
+
+def test_a_record_inside_a_zip_is_loaded(module: Path, tmp_path: Path) -> None:
+    from zipfile import ZIP_DEFLATED, ZipFile
+
+    archive = tmp_path / "app.pyz"
+    with ZipFile(archive, "w", ZIP_DEFLATED) as file:
+        file.write(module, "app/model.py")
+        file.write(module.with_suffix(".safetensors"), "app/model.safetensors")
+        file.write(module, "alone/model.py")
+    cls: Any = module_in(archive / "app").Model
+    for options in ({}, {"verify": True}, {"verify": False}):
+        np.testing.assert_array_equal(
+            cls.load(**options)(burn.tensor(np.ones((2, 3), "f4"))).numpy(),
+            [[0, 1, 2]] * 2,
+        )
+    with pytest.raises(FileNotFoundError, match="no record of Model"):
+        module_in(archive / "alone").Model.load()
+
+
+def test_a_bomb_in_a_zip_is_refused(module: Path, tmp_path: Path) -> None:
+    from zipfile import ZIP_DEFLATED, ZipFile
+
+    archive = tmp_path / "bomb.zip"
+    with ZipFile(archive, "w", ZIP_DEFLATED) as file:
+        file.writestr("x.safetensors", bytes(65 << 20))
+    with pytest.raises(RecordError, match="expected at most 20 times"):
+        load(module, archive / "x.safetensors")
+
+
+def test_a_missing_record_is_named_with_the_remedy(module: Path) -> None:
+    module.with_suffix(".safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match=r"Copy it along.*model\.safetensors"):
+        load(module)

@@ -5,26 +5,27 @@
     [build-system]
     requires = ["hatchling", "burn-import"]
 
-    [[tool.hatch.build.hooks.burn-import.models]]
+    [tool.hatch.build.hooks.burn-import]
+
+    [[tool.burn-import.models]]
     input = "models/net.onnx"
     output = "src/app/net.py"
     class-name = "Net"
 
-Other keys are those of :mod:`burn_import.build.table`: a dtype, shapes, a part.
-The outputs stand in the source tree, so that editors, type checkers and editable
-installs see them; they may be ignored by git, since the hook makes them artifacts.
+The models may also stand in the table of the hook. The outputs stand in the source
+tree, so that editors, type checkers and editable installs see them; they may be ignored
+by git, since the hook makes them artifacts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.plugin import hookimpl
 
-from burn_import.build.models import Model, bring_up_to_date, configured
+from burn_import.build.project import BuildFailed, import_models, project_models
 
 
 class BurnImportBuildHook(BuildHookInterface[Any]):
@@ -35,18 +36,20 @@ class BurnImportBuildHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Make every output that is not up to date.
 
-        Raises:
-            ValueError: the table is wrong, or a model cannot be imported.
+        Exits with a message if the table is wrong or a model cannot be imported.
         """
-        for model in self._models(self.config):
-            for warning in bring_up_to_date(model):
+        root = Path(self.root)
+        own = {k: v for k, v in self.config.items() if k == "models"}
+        try:
+            models = project_models(root, own or None)
+            for warning in import_models(models, root):
                 self.app.display_warning(warning)
+        except BuildFailed as error:
+            self.app.abort(str(error))
+        for model in models:
             for path in (model.output, model.weights):
                 relative = path.relative_to(self.root).as_posix()
                 build_data["artifacts"].append(f"/{relative}")
-
-    def _models(self, config: Mapping[str, Any]) -> list[Model]:
-        return configured(config, Path(self.root))
 
 
 @hookimpl

@@ -12,7 +12,8 @@ import onnx
 from onnx import helper
 
 import burn_import.export.forms  # noqa: F401  fills the table
-from burn.backend.arrays import ArrayBackend, default_device
+from burn.backend.arrays import ArrayBackend
+from burn.defaults import default_device
 from burn.plan.pytree import is_named, mapped
 from burn.plan.recorder import innermost
 from burn.tensor import Tensor, tensor
@@ -250,4 +251,5 @@ def _device(tensors: Sequence[Tensor]) -> ArrayBackend:
         backend = innermost(item).backend
         if isinstance(backend, ArrayBackend) and backend.level > 0:
             return backend
-    return default_device()
+    device: ArrayBackend = default_device()
+    return device

@@ -1,5 +1,6 @@
 """What the backends that hold real arrays have in common: unwrap, run, wrap."""
 
+from collections.abc import Callable
 from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from burn.backend.base import Backend
 from burn.box import Box
+from burn.defaults import host
 from burn.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -46,6 +48,9 @@ class ArrayBackend(Backend):
 
     #: What kernels nearly always return, and data are.
     array_type: type[Any] | None = None
+    #: Binds plans to devices of this class. :mod:`burn.plan` sets one that replays the
+    #: kernels; the package of a device sets its own.
+    binder: "Callable[[Plan, Any], Executable]"
 
     def call(
         self,
@@ -107,13 +112,8 @@ class ArrayBackend(Backend):
         )
 
     def bind(self, plan: "Plan") -> "Executable":
-        """What runs ``plan`` here: its kernels in a row, unless a device has better.
-
-        A backend that overrides this is the only one who knows how it runs plans.
-        """
-        from burn.plan.replay import Replay
-
-        return Replay(plan, self)
+        """Return an executable of ``plan`` on this device, by :attr:`binder`."""
+        return type(self).binder(plan, self)
 
     def check_compile_options(self, *, generated: bool) -> None:
         """Check that what options of ``burn.compile`` need is installed.
@@ -125,20 +125,6 @@ class ArrayBackend(Backend):
     def as_data(self, result: Any) -> Any:
         """``result`` of a kernel as this backend's data."""
         return self.from_numpy(np.asarray(result)) if np.isscalar(result) else result
-
-
-def host() -> ArrayBackend:
-    """The backend of host constants, which any device takes."""
-    from burn.backend.cpu import HOST
-
-    return HOST
-
-
-def default_device() -> ArrayBackend:
-    """The device of tensors that nobody has put anywhere."""
-    from burn.backend.cpu import Cpu
-
-    return Cpu()
 
 
 def _as_int(part: Any) -> Any:

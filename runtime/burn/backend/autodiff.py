@@ -105,6 +105,12 @@ class Autodiff(Backend):
     def to_numpy(self, data: Tensor) -> np.ndarray[Any, Any]:
         return data.numpy()
 
+    def leaf(self, key: Any) -> "Leaf":
+        return Leaf(key)
+
+    def backward(self, tensor: Tensor, gradient: Tensor | None) -> "Gradients":
+        return backward(tensor, gradient)
+
     def __repr__(self) -> str:
         return f"Autodiff({self._inner})"
 
@@ -275,10 +281,8 @@ def gradients_of(tensor: Tensor, gradient: Tensor | None = None) -> Gradients:
     """As :func:`backward`; empty where ``tensor`` depends on no leaf."""
     root = tensor.node
     if not isinstance(tensor.backend, Autodiff):
-        raise TypeError(
-            f"expected a tensor on an Autodiff backend, got one on {tensor.backend}; "
-            "load the model with backend=Autodiff(Cpu())"
-        )
+        tensor.backend.backward(tensor, gradient)  # raises TypeError
+        raise AssertionError("a backend without gradients")
     seed = _seed(tensor, tensor.backend.inner, gradient)
     if not isinstance(root, Node):
         return Gradients({})

@@ -56,6 +56,25 @@ class Backend(ABC):
         """Whether parameters on this backend are being trained."""
         return False
 
+    def leaf(self, key: Any) -> Any:
+        """Return a node of the tape whose gradient is stored under ``key``.
+
+        Raises:
+            TypeError: this backend does not track gradients.
+        """
+        raise TypeError(f"expected an Autodiff backend, got {self}")
+
+    def backward(self, tensor: Any, gradient: Any) -> Any:
+        """Return the gradients of ``tensor``, as ``Tensor.backward`` does.
+
+        Raises:
+            TypeError: this backend does not track gradients.
+        """
+        raise TypeError(
+            f"expected a tensor on an Autodiff backend, got one on {self}; "
+            "load the model with backend=Autodiff(Cpu())"
+        )
+
 
 def map_structure(function: Callable[[Any], Any], value: Any) -> Any:
     """``value`` with ``function`` applied to each leaf of its lists and tuples."""

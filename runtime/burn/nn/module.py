@@ -13,7 +13,7 @@ import numpy as np
 from burn.backend.base import Backend
 from burn.box import Box, Parameter
 from burn.nn.patterns import selected
-from burn.nn.written import check_record
+from burn.nn.written import check_record, missing_record
 from burn.store import Held, Store, WeightsError as WeightsError, fit
 from burn.tensor import Tensor
 
@@ -128,10 +128,14 @@ class Module:
             burn.record.RecordError: the file is damaged or of another kind; with
                 ``verify`` also if it has another digest, or the source has none.
             WeightsError: the record does not fit this module.
+            FileNotFoundError: there is none.
         """
-        if verify:
-            check_record(type(self), weights)
-        Store.from_file(weights, mmap=mmap).load(self)
+        try:
+            if verify:
+                check_record(type(self), weights)
+            Store.from_file(weights, mmap=mmap).load(self)
+        except FileNotFoundError as error:
+            raise missing_record(type(self), error) from None
         return self if backend is None else self.to(backend)
 
     def save_weights(self, path: str | Path) -> None:

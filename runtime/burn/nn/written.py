@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import linecache
 import re
@@ -10,6 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from burn.record import RecordError
+from burn.record.archived import open_binary
 
 #: The line of the header, and how many lines the header has.
 _LINE = re.compile(r"# record sha256 (?P<sha256>[0-9a-f]{64})\s*")
@@ -29,7 +31,7 @@ def check_record(cls: type, path: str | Path) -> None:
             f"{path}: nothing to verify it with: expected a line '# record sha256' in "
             f"the header of the source of {cls.__name__}; import the model again"
         )
-    with open(path, "rb") as file:
+    with open_binary(path) as file:
         actual = hashlib.file_digest(file, "sha256").hexdigest()
     if actual != expected:
         raise RecordError(
@@ -37,6 +39,16 @@ def check_record(cls: type, path: str | Path) -> None:
             f"(SHA-256 {expected}), got {actual}: it is damaged, trained since, or of "
             "another model"
         )
+
+
+def missing_record(cls: type, error: FileNotFoundError) -> FileNotFoundError:
+    """The error of a record that is not there, with what to do."""
+    return FileNotFoundError(
+        errno.ENOENT,
+        f"no record of {cls.__name__}: a generated module needs the file of weights "
+        "that burn-import wrote beside it. Copy it along, or pass load() where it is",
+        error.filename,
+    )
 
 
 def _recorded_sha256(cls: type) -> str | None:

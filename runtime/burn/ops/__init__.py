@@ -43,6 +43,8 @@ from burn.ops.bits import (
     bitwise_right_shift as bitwise_right_shift,
     bitwise_xor as bitwise_xor,
 )
+from burn.ops.broadcast import expand as expand, sum_to as sum_to
+from burn.ops.casting import cast as cast
 from burn.ops.conv import (
     conv as conv,
     conv_transpose as conv_transpose,
@@ -60,6 +62,7 @@ from burn.ops.creation import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
+from burn.ops.cumulative import cumprod as cumprod, cumsum as cumsum, prod as prod
 from burn.ops.decomposition import (
     cholesky as cholesky,
     eigh as eigh,
@@ -70,7 +73,6 @@ from burn.ops.deform import deform_conv as deform_conv
 from burn.ops.elementwise import (
     abs as abs,
     add as add,
-    cast as cast,
     ceil as ceil,
     div as div,
     erf as erf,
@@ -112,7 +114,6 @@ from burn.ops.images import decode_image as decode_image
 from burn.ops.indexing import (
     compress as compress,
     depth_to_space as depth_to_space,
-    gather_elements as gather_elements,
     gather_nd as gather_nd,
     getitem as getitem,
     nonzero as nonzero,
@@ -173,8 +174,6 @@ from burn.ops.ordering import (
     argmax as argmax,
     argmin as argmin,
     argsort as argsort,
-    cumprod as cumprod,
-    cumsum as cumsum,
     hardmax as hardmax,
     sort as sort,
     topk as topk,
@@ -232,11 +231,9 @@ from burn.ops.reduction import (
     max as max,
     mean as mean,
     min as min,
-    prod as prod,
     reduce_l1 as reduce_l1,
     reduce_l2 as reduce_l2,
     sum as sum,
-    sum_to as sum_to,
     var as var,
 )
 from burn.ops.resize import resize as resize
@@ -255,6 +252,7 @@ from burn.ops.sampling import (
     tap_argmax as tap_argmax,
 )
 from burn.ops.scatter import (
+    gather_elements as gather_elements,
     scatter_elements as scatter_elements,
     scatter_nd as scatter_nd,
 )
@@ -286,7 +284,6 @@ from burn.ops.shape import (
     chunk as chunk,
     concat as concat,
     detach as detach,
-    expand as expand,
     flatten as flatten,
     permute as permute,
     reshape as reshape,

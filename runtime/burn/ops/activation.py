@@ -13,10 +13,11 @@ from typing import Any, Literal, ParamSpec
 import numpy as np
 
 from burn.ops import bounds
+from burn.ops.broadcast import like
 from burn.ops.composition import Joint, through
 from burn.ops.elementwise import abs, erf, exp, neg
 from burn.ops.logic import where
-from burn.ops.support import Array, accumulate, like, namespace, pair
+from burn.ops.support import Array, accumulate, namespace, pair
 from burn.primitive import primitive
 
 P = ParamSpec("P")

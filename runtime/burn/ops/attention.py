@@ -11,13 +11,14 @@ import numpy as np
 from burn.dtypes import HALVES, DType, bool_, float32
 from burn.ops import bounds
 from burn.ops.activation import tanh
+from burn.ops.broadcast import expand
+from burn.ops.casting import cast
 from burn.ops.creation import arange
-from burn.ops.elementwise import cast
 from burn.ops.indexing import getitem
 from burn.ops.logic import greater_equal, less, less_equal, logical_and, where
 from burn.ops.matmul import matmul
 from burn.ops.padding import pad
-from burn.ops.shape import concat, expand, reshape, transpose
+from burn.ops.shape import concat, reshape, transpose
 from burn.ops.softmax import softmax, softmax_grad
 from burn.ops.support import Array, accumulate
 from burn.primitive import composite, primitive

@@ -13,6 +13,7 @@ import numpy as np
 
 from burn.ops import bounds
 from burn.ops.depthwise import correlate_depthwise, depthwise, scatter_depthwise
+from burn.ops.reduction import sum as sum_
 from burn.ops.support import Array, accumulate, namespace, pair
 from burn.ops.window import (
     Extents,
@@ -246,9 +247,7 @@ def _(
 
 
 def _bias_grad(grad: Any) -> Any:
-    from burn import ops
-
-    return ops.sum(grad, (0, *range(2, grad.ndim)))
+    return sum_(grad, (0, *range(2, grad.ndim)))
 
 
 def _check(x: Array, weight: Array, channels: int, divided: int, groups: int) -> None:

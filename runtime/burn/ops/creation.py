@@ -11,8 +11,9 @@ import numpy as np
 
 from burn import dtypes
 from burn.dtypes import DType
+from burn.ops.broadcast import like
 from burn.ops.reduction import sum
-from burn.ops.support import Array, integers, like, namespace
+from burn.ops.support import Array, integers, namespace
 from burn.primitive import primitive
 from burn.tensor import Tensor
 

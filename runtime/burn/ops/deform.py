@@ -4,8 +4,8 @@ from math import prod
 from typing import Any
 
 from burn import dtypes
+from burn.ops.casting import cast
 from burn.ops.creation import arange
-from burn.ops.elementwise import cast
 from burn.ops.indexing import getitem
 from burn.ops.matmul import matmul
 from burn.ops.sampling import crossed, gather_sum, linear_taps

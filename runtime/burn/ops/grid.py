@@ -5,14 +5,16 @@ from typing import Any, Literal
 
 from burn import dtypes
 from burn.ops.activation import clip
+from burn.ops.broadcast import expand
+from burn.ops.casting import cast
 from burn.ops.creation import arange
-from burn.ops.elementwise import abs, cast, floor, round
+from burn.ops.elementwise import abs, floor, round
 from burn.ops.indexing import getitem
 from burn.ops.logic import where
 from burn.ops.matmul import matmul
 from burn.ops.padding import stack
 from burn.ops.sampling import Taps, crossed, gather_sum, within
-from burn.ops.shape import expand, reshape, transpose
+from burn.ops.shape import reshape, transpose
 from burn.ops.support import Array, integers, on_host
 from burn.primitive import composite
 from burn.tensor import Tensor

@@ -7,7 +7,7 @@ import numpy as np
 
 from burn import dtypes
 from burn.ops import bounds
-from burn.ops.creation import zeros_like
+from burn.ops.logic import where
 from burn.ops.shape import flatten, permute, reshape
 from burn.ops.support import Array, Axes, accumulate, axes_of, integers, namespace
 from burn.primitive import composite, primitive
@@ -194,39 +194,6 @@ def add_rows(out: Array, index: Array, rows: Array) -> None:
         out[ordered[long][first]] += sums
 
 
-def along(indices: Array, axis: int) -> tuple[Array, ...]:
-    """The key that reads element ``indices[i, j, ...]`` along ``axis`` at every place.
-
-    ``indices`` may be shorter than what is read along the other axes.
-    """
-    xp = namespace(indices)
-    key = []
-    for other, extent in enumerate(indices.shape):
-        shape = [1] * indices.ndim
-        shape[other] = extent
-        key.append(xp.arange(extent).reshape(shape))
-    key[axis] = indices
-    return tuple(key)
-
-
-@primitive
-def gather_elements(x: Array, indices: Array, axis: int = 0) -> Array:
-    """``out[i, j, k] = x[indices[i, j, k], j, k]`` for axis 0, and so on.
-
-    The result has the shape of ``indices``; negative ones count from the end.
-    """
-    return x[along(indices, axis)]
-
-
-@gather_elements.vjp
-def _(grad: Any, out: Any, x: Any, indices: Any, axis: int = 0) -> Any:
-    from burn.ops.scatter import scatter_elements
-
-    return lambda: scatter_elements(
-        zeros_like(x), indices, grad, axis=axis, reduction="add"
-    )
-
-
 @primitive
 def gather_nd(x: Array, indices: Array, batch_dims: int = 0) -> Array:
     """The slices of ``x`` that the last axis of ``indices`` names.
@@ -337,8 +304,6 @@ def one_hot(indices: Array, depth: Any, values: Array = None, *, axis: int = -1)
 
     ``values`` are 0 and 1 in float32 where not given; indices out of range are nowhere.
     """
-    from burn.ops.logic import where
-
     mask = one_hot_mask(indices, depth, axis=axis)
     if values is None:
         return where(mask, 1.0, 0.0)

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from burn.ops import bounds
+from burn.ops.broadcast import like, sum_to
 from burn.ops.composition import Joint, through
 from burn.ops.elementwise import sqrt
-from burn.ops.reduction import mean, sum_to
-from burn.ops.support import Array, Axes, accumulate, axes_of, like, namespace
+from burn.ops.reduction import mean
+from burn.ops.support import Array, Axes, accumulate, axes_of, namespace
 from burn.primitive import primitive
 
 

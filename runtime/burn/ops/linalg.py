@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from burn.ops.broadcast import like
 from burn.ops.elementwise import div
 from burn.ops.matmul import matmul
 from burn.ops.padding import trilu
 from burn.ops.reduction import sum as sum_
 from burn.ops.shape import concat, reshape, transpose
-from burn.ops.support import Array, accumulate, like, namespace
+from burn.ops.support import Array, accumulate, namespace
 from burn.primitive import primitive
 
 

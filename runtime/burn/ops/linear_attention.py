@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from burn.ops.casting import cast
 from burn.ops.composition import Joint, through
-from burn.ops.elementwise import cast, exp
+from burn.ops.elementwise import exp
 from burn.ops.indexing import getitem
 from burn.ops.matmul import matmul
 from burn.ops.padding import stack

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from burn.ops import bounds
-from burn.ops.support import Array, like, namespace, pair
+from burn.ops.broadcast import like
+from burn.ops.support import Array, namespace, pair
 from burn.primitive import primitive
 
 

@@ -3,10 +3,11 @@
 from typing import Any
 
 from burn import dtypes
-from burn.ops.elementwise import cast
-from burn.ops.indexing import gather_elements, take
+from burn.ops.casting import cast
+from burn.ops.indexing import take
 from burn.ops.logic import not_equal, where
 from burn.ops.reduction import sum as sum_
+from burn.ops.scatter import gather_elements
 from burn.ops.shape import squeeze, unsqueeze
 from burn.ops.softmax import log_softmax
 from burn.ops.support import Array

@@ -9,8 +9,8 @@ from typing import Any
 
 from burn import dtypes
 from burn.dtypes import DType
+from burn.ops.casting import cast
 from burn.ops.creation import array
-from burn.ops.elementwise import cast
 from burn.ops.padding import stack
 from burn.ops.shape import reshape
 from burn.primitive import composite

@@ -7,9 +7,10 @@ import numpy as np
 
 from burn import dtypes
 from burn.ops import bounds
+from burn.ops.broadcast import like
 from burn.ops.reduction import sum
 from burn.ops.shape import reshape, transpose, unsqueeze
-from burn.ops.support import Array, accumulate, like, numeric
+from burn.ops.support import Array, accumulate, numeric
 from burn.primitive import primitive
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from burn.ops import bounds
+from burn.ops.broadcast import expand, like
 from burn.ops.composition import Joint, through
 from burn.ops.elementwise import div, mul, pow, sqrt
 from burn.ops.layer_norm import (
@@ -16,8 +17,8 @@ from burn.ops.layer_norm import (
 )
 from burn.ops.pool import window_sum
 from burn.ops.reduction import mean as _mean, sum as sum_
-from burn.ops.shape import expand, reshape, squeeze, unsqueeze
-from burn.ops.support import Array, accumulate, like
+from burn.ops.shape import reshape, squeeze, unsqueeze
+from burn.ops.support import Array, accumulate
 from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 

@@ -1,16 +1,14 @@
-"""Sorting, the largest and smallest elements, and running sums and products."""
+"""Sorting, and the places of the largest and smallest elements."""
 
 import builtins
 from typing import Any
 
 import numpy as np
 
-from burn import dtypes
+from burn.ops.casting import cast
 from burn.ops.creation import zeros_like
-from burn.ops.elementwise import cast
-from burn.ops.indexing import gather_elements, one_hot_mask
-from burn.ops.padding import pad
-from burn.ops.scatter import scatter_elements
+from burn.ops.indexing import one_hot_mask
+from burn.ops.scatter import gather_elements, scatter_elements
 from burn.ops.support import Array, accumulate, integers, namespace
 from burn.primitive import composite, primitive
 
@@ -149,125 +147,3 @@ def _position(
     if axis is None:
         return position.reshape((1,) * rank)
     return np.expand_dims(position, axis)
-
-
-@primitive
-def cumsum(
-    x: Array, axis: Any = 0, *, exclusive: bool = False, reverse: bool = False
-) -> Array:
-    """The running sum along ``axis``, in the dtype of ``x``.
-
-    ``exclusive`` leaves out the element itself; ``reverse`` runs from the end.
-    """
-    return _running(np.cumsum, x, axis, exclusive, reverse, 0)
-
-
-@cumsum.vjp
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    axis: Any = 0,
-    *,
-    exclusive: bool = False,
-    reverse: bool = False,
-) -> Any:
-    return lambda: cumsum(grad, axis, exclusive=exclusive, reverse=not reverse)
-
-
-@primitive
-def cumprod(
-    x: Array, axis: Any = 0, *, exclusive: bool = False, reverse: bool = False
-) -> Array:
-    """The running product along ``axis``, in the dtype of ``x``.
-
-    ``exclusive`` leaves out the element itself; ``reverse`` runs from the end.
-    """
-    return _running(np.cumprod, x, axis, exclusive, reverse, 1)
-
-
-@cumprod.vjp
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    axis: Any = 0,
-    *,
-    exclusive: bool = False,
-    reverse: bool = False,
-) -> Any:
-    (along,) = integers(axis)
-
-    def share() -> Any:
-        # d out[j] / d x[i] = (product before i) * (product between i and j): no
-        # division, so zeros are right.
-        before = cumprod(x, along, exclusive=True, reverse=reverse)
-        weight = _shift(grad, along, reverse) if exclusive else grad
-        factors = _shift(x, along, reverse)
-        return before * recurrence(factors, weight, axis=along, reverse=not reverse)
-
-    return share
-
-
-def _shift(x: Any, axis: int, reverse: bool) -> Any:
-    """``x`` one place nearer the start along ``axis`` (the end if ``reverse``)."""
-    pads = (1, -1) if reverse else (-1, 1)
-    return pad(x, pads, 0, axis)
-
-
-@primitive
-def recurrence(
-    factors: Array, terms: Array, *, axis: int, reverse: bool = False
-) -> Array:
-    """``s[i] = terms[i] + factors[i] * s[i - 1]`` along ``axis``, from zero.
-
-    ``reverse`` runs from the end: ``s[i] = terms[i] + factors[i] * s[i + 1]``.
-    """
-    xp = namespace(terms)
-    a, b = xp.moveaxis(accumulate(factors), axis, 0), xp.moveaxis(terms, axis, 0)
-    out = xp.empty(b.shape, a.dtype)
-    steps = range(len(b))
-    state: Any = 0
-    for i in reversed(steps) if reverse else steps:
-        state = out[i] = b[i] + a[i] * state
-    return xp.moveaxis(out, 0, axis).astype(terms.dtype, copy=False)
-
-
-@recurrence.vjp
-def _(
-    grad: Any, out: Any, factors: Any, terms: Any, *, axis: int, reverse: bool = False
-) -> Any:
-    def to_terms() -> Any:
-        after = _shift(factors, axis, reverse)
-        return recurrence(after, grad, axis=axis, reverse=not reverse)
-
-    return lambda: to_terms() * _shift(out, axis, not reverse), to_terms
-
-
-def _running(
-    accumulator: Any,
-    x: Array,
-    axis: Any,
-    exclusive: bool,
-    reverse: bool,
-    identity: int,
-) -> Array:
-    (along,) = integers(axis)
-    work = accumulate(x)
-    dtype = work.dtype if work.dtype != dtypes.bool_ else dtypes.int64
-    if reverse:
-        work = np.flip(work, along)
-    if exclusive:
-        work = _delayed(work, along, identity)
-    total = accumulator(work, axis=along, dtype=dtype)
-    if reverse:
-        total = np.flip(total, along)
-    return total.astype(x.dtype, copy=False)
-
-
-def _delayed(x: Array, axis: int, first: int) -> Array:
-    """``x`` one place later along ``axis``, behind ``first``."""
-    rows = np.moveaxis(x, axis, 0)
-    out = namespace(x).empty(rows.shape, x.dtype)
-    out[:1], out[1:] = first, rows[:-1]
-    return np.moveaxis(out, 0, axis)

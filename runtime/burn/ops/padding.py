@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from burn.ops.broadcast import like
 from burn.ops.indexing import add_rows, take
 from burn.ops.reduction import sum
 from burn.ops.shape import reshape
-from burn.ops.support import Array, Axes, axes_of, integers, like, namespace, on_host
+from burn.ops.support import Array, Axes, axes_of, integers, namespace, on_host
 from burn.primitive import composite, primitive
 
 Pads = list[tuple[int, int]]

@@ -12,13 +12,15 @@ import numpy as np
 
 from burn import dtypes
 from burn.dtypes import DType
+from burn.ops.broadcast import like
+from burn.ops.casting import cast
 from burn.ops.composition import through
 from burn.ops.creation import ones_like
-from burn.ops.elementwise import cast, maximum, minimum
+from burn.ops.elementwise import maximum, minimum
 from burn.ops.padding import pad
 from burn.ops.reduction import max, min, sum
 from burn.ops.shape import reshape
-from burn.ops.support import Array, like, namespace
+from burn.ops.support import Array, namespace
 from burn.primitive import primitive
 
 Shift: TypeAlias = Any  # a zero point: None, an array, or integers

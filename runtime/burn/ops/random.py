@@ -11,7 +11,8 @@ import numpy as np
 
 from burn import dtypes
 from burn.dtypes import DType
-from burn.ops.elementwise import cast, reciprocal
+from burn.ops.casting import cast
+from burn.ops.elementwise import reciprocal
 from burn.ops.logic import greater_equal, less, logical_not, logical_or, where
 from burn.ops.support import Array, accumulate, integers, namespace
 from burn.primitive import composite, primitive

@@ -10,8 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from burn.backend.autodiff import Autodiff, gradients_of
 from burn.dtypes import HALVES, is_float
-from burn.ops.padding import reverse_sequence
+from burn.ops import elementwise
+from burn.ops.activation import tanh
+from burn.ops.casting import cast
+from burn.ops.creation import zeros
+from burn.ops.logic import where
+from burn.ops.padding import flip, reverse_sequence, stack
+from burn.ops.reduction import sum as sum_
+from burn.ops.shape import permute
 from burn.ops.support import accumulate, namespace
 from burn.tensor import Tensor, from_numpy
 
@@ -73,29 +81,27 @@ class TensorMaths:
     """The functions a layer needs, as primitives on tensors."""
 
     def __init__(self) -> None:
-        from burn import ops
-
-        self.exp, self.log, self.abs, self.tanh = ops.exp, ops.log, ops.abs, ops.tanh
-        self.minimum, self.maximum, self.where = ops.minimum, ops.maximum, ops.where
-        self.stack, self.permute = ops.stack, ops.permute
-        self._ops = ops
+        self.exp, self.log, self.abs = elementwise.exp, elementwise.log, elementwise.abs
+        self.minimum, self.maximum = elementwise.minimum, elementwise.maximum
+        self.tanh, self.where = tanh, where
+        self.stack, self.permute = stack, permute
 
     def wide(self, x: Any) -> Any:
-        return self._ops.cast(x, dtype=np.dtype(np.float32)) if _half(x) else x
+        return cast(x, dtype=np.dtype(np.float32)) if _half(x) else x
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        return self._ops.zeros(shape, dtype=dtype)
+        return zeros(shape, dtype=dtype)
 
     def asarray(self, x: Any) -> Any:
         return x
 
     def cast(self, x: Any, dtype: Any) -> Any:
-        return x if x.dtype == dtype else self._ops.cast(x, dtype=dtype)
+        return x if x.dtype == dtype else cast(x, dtype=dtype)
 
     def turned(self, x: Any, lengths: Any) -> Any:
         if lengths is None:
-            return self._ops.flip(x, 0)
-        return self._ops.reverse_sequence(x, lengths)
+            return flip(x, 0)
+        return reverse_sequence(x, lengths)
 
 
 def _half(x: Any) -> bool:
@@ -246,9 +252,6 @@ def body_gradients(
     The body is rerun, once for all of them, on a tape above that of the arguments: so
     it may be differentiated again.
     """
-    from burn import ops
-    from burn.backend.autodiff import gradients_of
-
     memo: list[Any] = []
 
     def compute() -> list[Any]:
@@ -256,7 +259,7 @@ def body_gradients(
             leaves = _leaves(args)
             outs = body(TensorMaths(), *leaves)
             parts = [
-                ops.sum(ops.mul(out, grad))
+                sum_(elementwise.mul(out, grad))
                 for out, grad in zip(outs, grads, strict=True)
             ]
             gradients = gradients_of(sum(parts[1:], parts[0]))
@@ -276,8 +279,6 @@ def body_gradients(
 
 
 def _leaves(args: tuple[Any, ...]) -> list[Any]:
-    from burn.backend.autodiff import Autodiff
-
     tensors = [from_numpy(a) if isinstance(a, np.ndarray) else a for a in args]
     homes = [t.backend for t in tensors if t is not None]
     tape = Autodiff(max(homes, key=lambda home: home.level), fresh=True)

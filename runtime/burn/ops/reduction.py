@@ -7,7 +7,10 @@ import numpy as np
 
 from burn import dtypes
 from burn.ops import bounds, elementwise
+from burn.ops.broadcast import expand
+from burn.ops.casting import cast
 from burn.ops.logic import where
+from burn.ops.shape import reshape
 from burn.ops.support import Array, Axes, accumulate, axes_of, namespace
 from burn.primitive import composite, primitive
 from burn.tensor import Tensor
@@ -35,7 +38,7 @@ def sum(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
 
 @sum.vjp
 def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
-    return lambda: _spread(grad, x, axis, keepdims)
+    return lambda: spread(grad, x, axis, keepdims)
 
 
 @primitive(traceable=True, bound=bounds.of_first)
@@ -55,41 +58,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
     count = 1
     for a in axes_of(axis, x.ndim):
         count *= x.shape[a]
-    return lambda: _spread(grad / builtins.max(count, 1), x, axis, keepdims)
-
-
-@primitive(traceable=True)
-def prod(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """The product over ``axis``, or over all axes, in the dtype of ``x``."""
-    axes = axes_of(axis, x.ndim)
-    return np.prod(accumulate(x), axis=axes, keepdims=keepdims).astype(x.dtype)
-
-
-@prod.vjp
-def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
-    return lambda: _spread(grad, x, axis, keepdims) * _products_of_others(x, axis)
-
-
-def _products_of_others(x: Any, axis: Axes) -> Any:
-    """For every element, the product of the others it is reduced with.
-
-    Made of the products before and after it: dividing by it would be wrong at zero.
-    """
-    from burn import ops
-
-    axes = axes_of(axis, x.ndim)
-    kept = tuple(a for a in range(x.ndim) if a not in axes)
-    order = (*kept, *axes)
-    turned = ops.permute(x, order)
-    extents = turned.shape
-    count = 1
-    for a in axes:
-        count *= x.shape[a]
-    rows = ops.reshape(turned, (*(x.shape[a] for a in kept), count))
-    before = ops.cumprod(rows, -1, exclusive=True)
-    after = ops.cumprod(rows, -1, exclusive=True, reverse=True)
-    inverse = tuple(order.index(a) for a in range(x.ndim))
-    return ops.permute(ops.reshape(before * after, extents), inverse)
+    return lambda: spread(grad / builtins.max(count, 1), x, axis, keepdims)
 
 
 @primitive(traceable=True, bound=bounds.of_first)
@@ -145,46 +114,20 @@ def _bound(dtype: Any, infinity: float, side: str) -> Any:
     return getattr(dtypes.integer_limits(dtype), side)
 
 
-def _spread(grad: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+def spread(grad: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     """``grad`` of a reduction, broadcast back over the reduced axes."""
-    from burn import ops
-
     if not keepdims:
         axes = axes_of(axis, x.ndim)
         shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape))
-        grad = ops.reshape(grad, shape)
-    return ops.expand(grad, x.shape)
+        grad = reshape(grad, shape)
+    return expand(grad, x.shape)
 
 
 def _to_extremes(grad: Any, out: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     """``grad`` shared equally between the elements that attain the extreme."""
-    from burn import ops
-
-    hit = ops.cast(x == _spread(out, x, axis, keepdims), dtype=x.dtype)
+    hit = cast(x == spread(out, x, axis, keepdims), dtype=x.dtype)
     share = hit / sum(hit, axis, keepdims=True)
-    return _spread(grad, x, axis, keepdims) * share
-
-
-def broadcast_axes(shape: tuple[int, ...], to: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes of ``to`` along which ``shape`` is broadcast to it."""
-    extra = len(to) - len(shape)
-    return tuple(a for a in range(len(to)) if a < extra or shape[a - extra] != to[a])
-
-
-@primitive(traceable=True)
-def sum_to(x: Array, *, shape: tuple[int, ...]) -> Array:
-    """``x`` summed over the axes along which ``shape`` would broadcast to it."""
-    axes = broadcast_axes(shape, x.shape)
-    total = np.sum(accumulate(x), axis=axes, keepdims=True)
-    total = total.astype(x.dtype, copy=False)
-    return total.reshape(shape)
-
-
-@sum_to.vjp
-def _(grad: Any, out: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
-    from burn import ops
-
-    return lambda: ops.expand(grad, x.shape)
+    return spread(grad, x, axis, keepdims) * share
 
 
 @primitive(traceable=True)

@@ -5,8 +5,9 @@ from typing import Any
 
 from burn import dtypes
 from burn.ops.activation import clip
+from burn.ops.casting import cast
 from burn.ops.creation import arange
-from burn.ops.elementwise import abs, cast, ceil, floor, maximum, minimum, sign
+from burn.ops.elementwise import abs, ceil, floor, maximum, minimum, sign
 from burn.ops.indexing import getitem
 from burn.ops.logic import logical_and, where
 from burn.ops.reduction import max as largest

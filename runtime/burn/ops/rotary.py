@@ -3,8 +3,8 @@
 from typing import Any
 
 from burn.dtypes import HALVES, float32
+from burn.ops.casting import cast
 from burn.ops.creation import arange, zeros_like
-from burn.ops.elementwise import cast
 from burn.ops.indexing import getitem, take
 from burn.ops.logic import less, where
 from burn.ops.padding import pad, stack

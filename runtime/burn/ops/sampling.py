@@ -13,11 +13,14 @@ import numpy as np
 
 from burn import dtypes
 from burn.ops.activation import clip
-from burn.ops.elementwise import cast, floor
-from burn.ops.indexing import add_rows, gather_elements
+from burn.ops.broadcast import like
+from burn.ops.casting import cast
+from burn.ops.elementwise import floor
+from burn.ops.indexing import add_rows
 from burn.ops.logic import logical_and, where
 from burn.ops.padding import stack
-from burn.ops.support import Array, like, namespace
+from burn.ops.scatter import gather_elements
+from burn.ops.support import Array, namespace
 from burn.primitive import primitive
 
 #: The place of what is not there, far enough for every sum with it to be negative.

@@ -1,18 +1,49 @@
-"""Writing into copies of a tensor at run-time indices."""
+"""Writing into copies of a tensor at run-time indices, and reading along an axis."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from burn.ops.casting import cast
 from burn.ops.creation import full_like, ones_like, zeros_like
-from burn.ops.elementwise import cast
-from burn.ops.indexing import along, gather_elements, gather_nd, nd_key
+from burn.ops.indexing import gather_nd, nd_key
 from burn.ops.logic import where
 from burn.ops.support import Array, accumulate, namespace
 from burn.primitive import primitive
 
 _COMBINE = {"add": "add", "mul": "multiply", "min": "minimum", "max": "maximum"}
+
+
+def along(indices: Array, axis: int) -> tuple[Array, ...]:
+    """The key that reads element ``indices[i, j, ...]`` along ``axis`` at every place.
+
+    ``indices`` may be shorter than what is read along the other axes.
+    """
+    xp = namespace(indices)
+    key = []
+    for other, extent in enumerate(indices.shape):
+        shape = [1] * indices.ndim
+        shape[other] = extent
+        key.append(xp.arange(extent).reshape(shape))
+    key[axis] = indices
+    return tuple(key)
+
+
+@primitive
+def gather_elements(x: Array, indices: Array, axis: int = 0) -> Array:
+    """``out[i, j, k] = x[indices[i, j, k], j, k]`` for axis 0, and so on.
+
+    The result has the shape of ``indices``; negative ones count from the end.
+    """
+    return x[along(indices, axis)]
+
+
+@gather_elements.vjp
+def _(grad: Any, out: Any, x: Any, indices: Any, axis: int = 0) -> Any:
+    return lambda: scatter_elements(
+        zeros_like(x), indices, grad, axis=axis, reduction="add"
+    )
 
 
 @primitive

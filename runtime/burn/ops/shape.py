@@ -28,20 +28,6 @@ def _(grad: Any, out: Any, x: Any, shape: Any, *, keep_zeros: bool = False) -> A
 
 
 @primitive(traceable=True, removable=True, bound=bounds.of_first)
-def expand(x: Array, shape: Any) -> Array:
-    """``x`` broadcast to ``shape``; an extent of -1 or 1 keeps that of ``x``."""
-    target = tuple(1 if n == -1 else n for n in integers(shape))
-    return np.broadcast_to(x, np.broadcast_shapes(x.shape, target))
-
-
-@expand.vjp
-def _(grad: Any, out: Any, x: Any, shape: Any) -> Any:
-    from burn.ops.reduction import sum_to
-
-    return sum_to(grad, shape=x.shape), None
-
-
-@primitive(traceable=True, removable=True, bound=bounds.of_first)
 def permute(x: Array, axes: tuple[int, ...] | None = None) -> Array:
     """``x`` with its axes in the order of ``axes``, or reversed."""
     return np.transpose(x, None if axes is None else axes_of(axes, x.ndim))

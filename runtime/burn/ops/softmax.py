@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from burn.ops import bounds
+from burn.ops.broadcast import expand
 from burn.ops.elementwise import exp
 from burn.ops.reduction import sum as sum_
-from burn.ops.shape import expand, reshape
+from burn.ops.shape import reshape
 from burn.ops.support import Array, Axes, accumulate, axes_of
 from burn.primitive import primitive
 

@@ -57,17 +57,6 @@ def numeric(x: Array, y: Array) -> tuple[Array, Array]:
     return x, y
 
 
-def like(grad: Any, operand: Any) -> Any:
-    """``grad`` summed to the shape of ``operand``, and of its dtype."""
-    from burn import ops
-
-    if grad.shape != operand.shape:
-        grad = ops.sum_to(grad, shape=operand.shape)
-    if grad.dtype != operand.dtype:
-        grad = ops.cast(grad, dtype=operand.dtype)
-    return grad
-
-
 def axes_of(axis: Axes, rank: int) -> tuple[int, ...]:
     """``axis`` as a tuple of non-negative axes, in the order given.
 

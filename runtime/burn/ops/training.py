@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from burn.ops.elementwise import cast, maximum, pow, sqrt
+from burn.ops.casting import cast
+from burn.ops.elementwise import maximum, pow, sqrt
 from burn.ops.logic import greater, where
 from burn.ops.support import Array
 from burn.primitive import composite

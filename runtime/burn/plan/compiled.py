@@ -5,9 +5,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
-from burn.backend.arrays import ArrayBackend, default_device
+from burn.backend.arrays import ArrayBackend
 from burn.backend.base import Backend
 from burn.box import Parameter, freezings
+from burn.defaults import default_device
 from burn.plan.calibration import Accuracy
 from burn.plan.executable import Executable, Plan, PlanMemoryError
 from burn.plan.passes import PRECISIONS, Pass

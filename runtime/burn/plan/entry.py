@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
-from burn.backend.arrays import default_device
+from burn.defaults import default_device
 from burn.plan.calibration import arguments_of, compared
 from burn.plan.compiled import Compiled
 from burn.plan.passes import PRECISIONS, Pass

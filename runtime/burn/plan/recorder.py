@@ -6,10 +6,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from burn.backend.arrays import ArrayBackend, host
+from burn.backend.arrays import ArrayBackend
 from burn.backend.autodiff import is_in_backward
 from burn.backend.base import Backend, map_structure
 from burn.box import Box, Buffer, reading
+from burn.defaults import host
 from burn.plan.plan_ir import Event, Guard, Read, Slot, Step
 from burn.primitive import Primitive, recording
 from burn.tensor import Tensor

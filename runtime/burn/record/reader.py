@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from burn.record import formats, safetensors
+from burn.record.archived import archived_bytes
 from burn.record.dtypes import DTYPES, Array, Bytes, DType, unpack_f4
 from burn.record.errors import RecordError, shown
 from burn.record.files import HEAD_SIZE, SAFETENSORS, describe_foreign
@@ -134,6 +135,11 @@ def _record(path: Path, parse: formats.Parser, data: Bytes) -> Record:
 
 
 def _contents(path: Path, mmap: bool) -> Bytes:
+    archived = archived_bytes(path)
+    if archived is not None:
+        data = _aligned(len(archived))
+        data[:] = np.frombuffer(archived, np.uint8)
+        return data
     if not stat.S_ISREG(path.stat().st_mode):
         kind = "a directory" if path.is_dir() else "a device or pipe"
         raise RecordError(f"{path}: expected a regular file, got {kind}")
@@ -151,12 +157,17 @@ def _map(file: BufferedReader, size: int) -> Bytes:
 
 def _read(path: Path, file: BufferedReader, size: int) -> Bytes:
     """The whole file in memory, as aligned as it would be when mapped."""
-    room = np.empty(size + ALIGNMENT, np.uint8)
-    start = -room.ctypes.data % ALIGNMENT
-    data = room[start : start + size]
+    data = _aligned(size)
     file.seek(0)
     got = file.readinto(data.data)
     if got != size:
         raise RecordError(f"{path}: truncated: expected {size} bytes, got {got}")
     data.flags.writeable = False
     return data
+
+
+def _aligned(size: int) -> Bytes:
+    """Bytes in memory, as aligned as mapped ones."""
+    room = np.empty(size + ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    return room[start : start + size]

@@ -40,8 +40,10 @@ class Learner:
 
     The folder gets ``checkpoint/checkpoint-<epoch>.safetensors``, the values of batches
     in ``train/epoch-<n>/<metric>.log`` and ``valid/...``, and those of epochs in
-    ``epochs.jsonl``. Ctrl-C ends training after the batch: the newest checkpoint is
-    then that of the last whole epoch, which ``resume`` goes on from.
+    ``epochs.jsonl``. Ctrl-C ends training after the batch and writes
+    ``checkpoint/interrupted.safetensors``, from which ``resume`` goes on within the
+    epoch. If the batches for training have no ``position``, which a
+    :class:`burn.data.Loader` has, it goes on from the last whole epoch.
 
     Args:
         folder: where artifacts go; it is created.
@@ -74,6 +76,8 @@ class Learner:
         self.loggers = [FileLogger(), *([LineLogger()] if progress else []), *loggers]
         self.history: list[dict[str, float]] = []
         self._interrupted = False
+        #: What is done of an epoch that was interrupted, as in its checkpoint.
+        self._partial: dict[str, Any] = {}
 
     def fit(
         self,
@@ -97,9 +101,7 @@ class Learner:
         self._begin(train, resume)
         with self._interruptible(), self._logging():
             while len(self.history) < epochs and not self._is_over():
-                values = self._epoch("train", train)
-                if valid is not None and not self._interrupted:
-                    values |= self._epoch("valid", valid)
+                values = self._epochs(train, valid)
                 if self._interrupted:
                     raise KeyboardInterrupt
                 self.history.append(values)
@@ -108,10 +110,30 @@ class Learner:
                     logger.log_epoch(len(self.history), values)
         return Result(self.step.model.valid(), list(self.history))
 
+    def _epochs(
+        self, train: Iterable[Any], valid: Iterable[Any] | None
+    ) -> dict[str, float]:
+        """The values of one epoch of both splits, or of what was done of it."""
+        values = self._partial.get("values")
+        if values is None:
+            values = self._epoch("train", train)
+            if self._interrupted:
+                return values
+            self._partial = {}
+        if valid is not None:
+            trained = dict(values)
+            values = values | self._epoch("valid", valid)
+            if self._interrupted:
+                self._interrupt({"values": trained}, train)
+        self._partial = {}
+        return values
+
     def _begin(self, train: Any, resume: bool) -> None:
         (self.folder / "checkpoint").mkdir(parents=True, exist_ok=True)
         stored = self.stored()
-        self.history, self._interrupted = [], False
+        self.history, self._interrupted, self._partial = [], False, {}
+        if self._path(None).exists():
+            stored[-1] = self._path(None)
         if not stored:
             return
         if not resume:
@@ -119,9 +141,10 @@ class Learner:
                 f"{self.folder} has checkpoints of a run: pass resume=True to go on "
                 "from the newest, or take another folder"
             )
-        metadata = load_checkpoint(self.step, stored[max(stored)])
+        metadata = load_checkpoint(self.step, stored.get(-1) or stored[max(stored)])
         state = json.loads(metadata["learner"])
         self.history = state["history"]
+        self._partial = state.get("partial", {})
         if state["loader"] is not None:
             train.load_state_dict(state["loader"])
 
@@ -146,12 +169,18 @@ class Learner:
     def _epoch(self, split: str, batches: Iterable[Any]) -> dict[str, float]:
         """The values of all batches, by key."""
         call = self.step if split == "train" else self.step.evaluate
+        partial = self._partial if split == "train" else {}
         for metric in self.metrics:
             metric.reset()
-        epoch, count = len(self.history) + 1, 0
-        for count, batch in enumerate(batches, 1):
+            if partial:
+                metric.load_state_dict(partial["metrics"][metric.name])
+        epoch, done = len(self.history) + 1, partial.get("batches", 0)
+        count = done
+        for count, batch in enumerate(batches, done + 1):
             self._batch(call, batch, (split, epoch, count))
             if self._interrupted:
+                if split == "train":
+                    self._interrupt({"batches": count}, batches)
                 break
         if not count:
             raise ValueError(f"expected at least one batch to {split}, got none")
@@ -178,10 +207,8 @@ class Learner:
         """Write the checkpoint of the epoch, then remove those that are not kept."""
         epoch = len(self.history)
         kept = self.checkpoints.kept(self.history, self._modes()) | {epoch}
-        loader = train.state_dict() if hasattr(train, "state_dict") else None
-        state = json.dumps({"history": self.history, "loader": loader})
-        path = self.folder / "checkpoint" / f"checkpoint-{epoch}.safetensors"
-        save_checkpoint(self.step, path, metadata={"learner": state})
+        self._write(self._path(epoch), train, {})
+        self._path(None).unlink(missing_ok=True)
         for number, old in self.stored().items():
             if number not in kept:
                 old.unlink()
@@ -191,13 +218,30 @@ class Learner:
         )
         atomic_write(self.folder / "epochs.jsonl", "".join(lines).encode())
 
+    def _path(self, epoch: int | None) -> Path:
+        """The checkpoint after ``epoch``; None for that of an interruption."""
+        name = "interrupted" if epoch is None else f"checkpoint-{epoch}"
+        return self.folder / "checkpoint" / f"{name}.safetensors"
+
+    def _write(self, path: Path, train: Any, partial: dict[str, Any]) -> None:
+        loader = train.state_dict() if hasattr(train, "state_dict") else None
+        state = {"history": self.history, "loader": loader, "partial": partial}
+        save_checkpoint(self.step, path, metadata={"learner": json.dumps(state)})
+
+    def _interrupt(self, partial: dict[str, Any], train: Any) -> None:
+        """Write the checkpoint within an epoch, if the batches know where they are."""
+        if hasattr(train, "position"):
+            metrics = {metric.name: metric.state_dict() for metric in self.metrics}
+            self._write(self._path(None), train, {"metrics": metrics, **partial})
+
     @contextmanager
     def _logging(self) -> Iterator[None]:
         """Begin the loggers, and close them whatever happens."""
         with ExitStack() as stack:
             for logger in self.loggers:
                 stack.callback(logger.close)
-                logger.begin(self.folder, len(self.history))
+                done = self._partial.get("batches", 0)
+                logger.begin(self.folder, len(self.history), done)
             yield
 
     def interrupt(self) -> None:

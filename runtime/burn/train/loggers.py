@@ -18,8 +18,11 @@ class Logger:
     ``"valid/loss"``. A metric without a value for one batch is left out of it.
     """
 
-    def begin(self, folder: Path, epochs_done: int) -> None:
-        """Training starts in ``folder``; ``epochs_done`` are of earlier runs."""
+    def begin(self, folder: Path, epochs_done: int, batches_done: int) -> None:
+        """Training starts in ``folder``, after what earlier runs did.
+
+        ``batches_done`` are those for training of the epoch after ``epochs_done``.
+        """
 
     def log_batch(self, split: str, epoch: int, batch: int, values: Values) -> None:
         """A batch of the split is done."""
@@ -40,9 +43,12 @@ class FileLogger(Logger):
     def __init__(self) -> None:
         self._folder = Path()
         self._lines: dict[str, list[str]] = {}
+        #: The split and epoch whose first batches an earlier run wrote.
+        self._continued: tuple[str, int] | None = None
 
-    def begin(self, folder: Path, epochs_done: int) -> None:
+    def begin(self, folder: Path, epochs_done: int, batches_done: int) -> None:
         self._folder, self._lines = folder, {}
+        self._continued = ("train", epochs_done + 1) if batches_done else None
 
     def log_batch(self, split: str, epoch: int, batch: int, values: Values) -> None:
         for name, value in values.items():
@@ -51,8 +57,10 @@ class FileLogger(Logger):
     def log_split(self, split: str, epoch: int) -> None:
         folder = self._folder / split / f"epoch-{epoch}"
         folder.mkdir(parents=True, exist_ok=True)
+        mode = "a" if (split, epoch) == self._continued else "w"
         for name, lines in self._lines.items():
-            (folder / f"{name}.log").write_text("".join(lines), "utf-8")
+            with (folder / f"{name}.log").open(mode, encoding="utf-8") as file:
+                file.writelines(lines)
         self._lines = {}
 
 
@@ -103,7 +111,7 @@ class TensorBoardLogger(Logger):
         self._writer: Any = None
         self._counts: dict[str, int] = {}
 
-    def begin(self, folder: Path, epochs_done: int) -> None:
+    def begin(self, folder: Path, epochs_done: int, batches_done: int) -> None:
         self._writer = self._module.SummaryWriter(str(folder / "tensorboard"))
 
     def log_batch(self, split: str, epoch: int, batch: int, values: Values) -> None:

@@ -18,8 +18,8 @@ class Recorder(Logger):
     def __init__(self) -> None:
         self.calls: list[Any] = []
 
-    def begin(self, folder: Path, epochs_done: int) -> None:
-        self.calls.append(("begin", epochs_done))
+    def begin(self, folder: Path, epochs_done: int, batches_done: int) -> None:
+        self.calls.append(("begin", epochs_done, batches_done))
 
     def log_batch(self, split: str, epoch: int, batch: int, values: Any) -> None:
         self.calls.append((split, epoch, batch, list(values)))
@@ -61,7 +61,7 @@ def test_calls_come_in_order(tmp_path: Path) -> None:
             "close",
         ]
 
-    assert recorder.calls == [("begin", 0), *epoch(1), ("begin", 1), *epoch(2)]
+    assert recorder.calls == [("begin", 0, 0), *epoch(1), ("begin", 1, 0), *epoch(2)]
     assert list(memory.epochs) == keys
     assert [len(values) for values in memory.epochs.values()] == [2, 2, 2, 2]
     assert len(memory.batches["train/loss"]) == 12
@@ -72,7 +72,7 @@ def test_loggers_are_closed_after_an_error(tmp_path: Path) -> None:
     recorder = Recorder()
     with pytest.raises(ValueError, match="at least one batch"):
         learner(tmp_path, loggers=[recorder]).fit([], epochs=1)
-    assert recorder.calls == [("begin", 0), "close"]
+    assert recorder.calls == [("begin", 0, 0), "close"]
 
 
 def test_event_files(tmp_path: Path) -> None:

@@ -1,60 +1,27 @@
-"""Host memory: NumPy arrays and kernels."""
+"""Host memory: NumPy arrays, kernels of NumPy and oneDNN, and generated kernels.
 
-from typing import TYPE_CHECKING, Any
+What binds plans and the compiler of generated kernels are imported when they are first
+used, so that ``import burn`` loads neither.
+"""
 
-import numpy as np
+from typing import Any
 
-from burn.backend.arrays import ArrayBackend
+from burn.backend.cpu.device import HOST, Cpu
 
-if TYPE_CHECKING:
-    from burn.plan.executable import Executable, Plan
-
-
-class Cpu(ArrayBackend):
-    """Tensors in host memory, computed by NumPy. There is one: ``Cpu() is Cpu()``."""
-
-    array_type = np.ndarray
-    _only: "Cpu | None" = None
-
-    def __new__(cls) -> "Cpu":
-        if cls._only is None:
-            cls._only = super().__new__(cls)
-        return cls._only
-
-    def from_numpy(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        return np.asarray(array)
-
-    def to_numpy(self, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        return data
-
-    def bind(self, plan: "Plan") -> "Executable":
-        """A program on memory that stays, for oneDNN and NumPy."""
-        from burn.backend.cpu.bind.executable import CpuExecutable
-
-        return CpuExecutable(plan)
-
-    def check_compile_options(self, *, generated: bool) -> None:
-        if generated:
-            from burn.backend.cpu.jit.machine import machine
-
-            machine()
-
-    def as_data(self, result: Any) -> np.ndarray[Any, Any]:
-        """The result as an array: ufuncs turn arrays of rank 0 into scalars."""
-        return result if type(result) is np.ndarray else np.asarray(result)
-
-    def __repr__(self) -> str:
-        return "Cpu()"
+__all__ = ["HOST", "Cpu"]
 
 
-class _Host(Cpu):
-    """Host constants: what ``ops.zeros`` makes until it meets a tensor of a device.
+def _bind(plan: Any, device: Cpu) -> Any:
+    from burn.backend.cpu.bind.executable import CpuExecutable
 
-    Level 0, so that any device takes the call and copies the constant to itself.
-    """
-
-    level = 0
-    _only: "_Host | None" = None
+    return CpuExecutable(plan)
 
 
-HOST = _Host()
+def _load_compiler() -> object:
+    from burn.backend.cpu.jit.machine import machine
+
+    return machine()
+
+
+Cpu.binder = staticmethod(_bind)
+Cpu.load_compiler = staticmethod(_load_compiler)

@@ -4,4 +4,25 @@
 imported when the first device is opened, so that ``import burn`` needs no CUDA library.
 """
 
-from burn.backend.cuda.device import Cuda as Cuda
+from typing import Any
+
+from burn.backend.cuda.device import Cuda
+
+__all__ = ["Cuda"]
+
+
+def _bind(plan: Any, device: Cuda) -> Any:
+    """A CUDA graph of the plan's kernels; kernel by kernel where it has none."""
+    from burn.backend.cuda.graph import GraphReplay
+
+    return GraphReplay(plan, device)
+
+
+def _load_kernels() -> None:
+    from burn.backend.cuda import kernels
+
+    del kernels  # imported to register them
+
+
+Cuda.binder = staticmethod(_bind)
+Cuda.load_kernels = staticmethod(_load_kernels)

@@ -1,13 +1,11 @@
 """The backend of a CUDA device."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from burn.backend.arrays import ArrayBackend
-
-if TYPE_CHECKING:
-    from burn.plan.executable import Executable, Plan
 
 
 class Cuda(ArrayBackend):
@@ -29,6 +27,8 @@ class Cuda(ArrayBackend):
     _devices: "dict[int, Cuda]" = {}
     index: int
     tf32: bool = False
+    #: Registers the kernels of CUDA devices.
+    load_kernels: Callable[[], None]
 
     def __new__(cls, index: int = 0) -> "Cuda":
         device = cls._devices.get(index)
@@ -50,8 +50,7 @@ class Cuda(ArrayBackend):
             raise RuntimeError(f"no usable CUDA device: {error}") from error
         if not 0 <= index < count:
             raise RuntimeError(f"expected a device below {count}, got Cuda({index})")
-        import burn.backend.cuda.kernels  # noqa: F401  registers them
-
+        cls.load_kernels()
         device = super().__new__(cls)
         device.index = index
         device.cupy = cupy
@@ -70,12 +69,6 @@ class Cuda(ArrayBackend):
             return super().call(primitive, args, static)
         with self.cupy.cuda.Device(self.index):
             return super().call(primitive, args, static)
-
-    def bind(self, plan: "Plan") -> "Executable":
-        """A CUDA graph of the plan's kernels; kernel by kernel where it has none."""
-        from burn.backend.cuda.graph import GraphReplay
-
-        return GraphReplay(plan, self)
 
     def unwrap(self, arg: Any) -> Any:
         """As on the host, and constant arrays are copied to the device."""

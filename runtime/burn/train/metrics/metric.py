@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -49,6 +50,20 @@ class Metric(ABC):
     @abstractmethod
     def initial(self) -> dict[str, Array]:
         """The state before the first batch."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state in types that JSON has, for checkpoints within an epoch."""
+        return {name: array.tolist() for name, array in self.state.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what :meth:`state_dict` gave."""
+        initial = self.initial()
+        if state.keys() != initial.keys():
+            raise ValueError(
+                f"metric {self.name}: expected a state of {sorted(initial)}, "
+                f"got {sorted(state)}"
+            )
+        self.state = {k: np.array(state[k], a.dtype) for k, a in initial.items()}
 
     @abstractmethod
     def update(self, output: Any, batch: Batch) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +33,16 @@ class AUROC(Metric):
 
     def initial(self) -> dict[str, Array]:
         return {}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "scores": [array.tolist() for array in self._scores],
+            "targets": [array.tolist() for array in self._targets],
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._scores = [np.array(each, np.float64) for each in state["scores"]]
+        self._targets = [np.array(each, np.int64) for each in state["targets"]]
 
     def update(self, output: Any, batch: Batch) -> float | None:
         logits, targets = classes_of(output)

@@ -12,7 +12,6 @@ from weakref import proxy
 
 import numpy as np
 
-from burn.backend.cpu import Cpu
 from burn.backend.cpu.bind.arena import Arena, Buffer, Releases
 from burn.backend.cpu.bind.bounds import SOFTMAX, magnitude
 from burn.backend.cpu.bind.calls import (
@@ -34,6 +33,7 @@ from burn.backend.cpu.bind.magnitudes import Magnitudes, expect_within
 from burn.backend.cpu.bind.memory_orders import wanted_orders
 from burn.backend.cpu.bind.numpy_capture import UntraceableError, plain, unheard
 from burn.backend.cpu.bind.sequence import Sequence
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.capture import noted_by
 from burn.backend.cpu.onednn.binding.engine import current
 from burn.backend.cpu.onednn.binding.prepared import Fixed, Prepared

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from burn.backend.cpu import Cpu
 from burn.backend.cpu.bind.finite import NotFiniteError, is_finite
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.capture import Notes
 from burn.box import Box
 from burn.ops.fused import rows_added

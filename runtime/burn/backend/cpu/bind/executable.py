@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from burn.backend.cpu import Cpu
 from burn.backend.cpu.bind.finite import NotFiniteError
 from burn.backend.cpu.bind.program import Program
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.engine import current, drop_packed, no_gain
 from burn.plan import passes
 from burn.plan.executable import Executable, Plan

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from burn.ops.casting import cast
 from burn.ops.conv import conv
-from burn.ops.elementwise import cast
 from burn.ops.fused import conv_then
 from burn.ops.qdq_layers import conv_of_integers, to_integers
 from burn.ops.shape import permute, transpose

@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 from burn.backend.arrays import ignoring_errors
-from burn.backend.cpu import Cpu
 from burn.backend.cpu.bind.arena import Arena
 from burn.backend.cpu.bind.builder import Builder
 from burn.backend.cpu.bind.donated_buffers import WRITING, commit
 from burn.backend.cpu.bind.finite import NotFiniteError, is_finite
 from burn.backend.cpu.bind.inputs import Input
 from burn.backend.cpu.bind.sequence import Sequence
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.engine import LARGE, current, forks
 from burn.box import Box, Parameter, changes
 from burn.ops.support import Array

@@ -8,7 +8,8 @@ import numpy as np
 
 from burn import dtypes
 from burn.ops.attention import masked_softmax
-from burn.ops.elementwise import add, cast, div, mul
+from burn.ops.casting import cast
+from burn.ops.elementwise import add, div, mul
 from burn.ops.fused_attention import scaled_attention
 from burn.ops.logic import where
 from burn.ops.matmul import matmul

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from burn.backend.arrays import host
+from burn.defaults import host
 from burn.ops.activation import sigmoid, tanh
 from burn.ops.elementwise import add, mul, sub
 from burn.ops.indexing import take

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from burn.backend.arrays import host
+from burn.defaults import host
 from burn.ops.activation import relu
 from burn.ops.elementwise import add, div, mul, neg, sqrt, sub
 from burn.ops.fused import Chain, chained

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from burn.ops.casting import cast
 from burn.ops.elements import COPY, Element, Expression, Operand, elements
-from burn.ops.elementwise import cast
 from burn.plan.passes.describing import element_of
 from burn.plan.passes.graph import Graph, Steps
 from burn.plan.plan_ir import Read, Slot, Step, slots_in

@@ -10,8 +10,8 @@ from typing import Any
 from burn import dtypes
 from burn.ops import activation
 from burn.ops.attention import masked_softmax
+from burn.ops.casting import cast
 from burn.ops.conv import conv, conv_transpose
-from burn.ops.elementwise import cast
 from burn.ops.fused import conv_then, linear_then, matmul_then
 from burn.ops.indexing import getitem
 from burn.ops.layer_norm import layer_norm

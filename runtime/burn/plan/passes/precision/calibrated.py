@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from burn.backend.arrays import host
 from burn.box import Box, Buffer
+from burn.defaults import host
 from burn.dtypes import DType, int8, uint8
 from burn.ops.qdq_layers import scale_of_weights, to_integers
 from burn.ops.quantize import dequantize, quantize

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.arrays import host
+from burn.defaults import host
 from burn.dtypes import int8, uint8
 from burn.ops.conv import conv
 from burn.ops.elementwise import add

@@ -4,7 +4,7 @@ import ctypes
 import os
 from dataclasses import dataclass
 
-from burn.backend.cpu.onednn.binding.search import candidates
+from burn.backend.cpu.onednn.binding.search import NAME, candidates
 
 #: The environment variable that names a library file, which is then the only one tried.
 PATH_VARIABLE = "BURN_ONEDNN"
@@ -70,7 +70,8 @@ def find_library() -> Found:
         try:
             return Found(opened(path), tuple(refused))
         except (OSError, AttributeError) as error:
-            refused.append(f"{path}: {error}")
+            if path != NAME:  # the system need not have one
+                refused.append(f"{path}: {error}")
     return Found(None, tuple(refused))
 
 

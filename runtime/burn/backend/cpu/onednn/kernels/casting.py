@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cpu import Cpu
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.cache import Primitives
 from burn.backend.cpu.onednn.binding.capture import do, noted_by, order_for
 from burn.backend.cpu.onednn.binding.engine import current, limits
@@ -24,7 +24,7 @@ from burn.backend.cpu.onednn.binding.memory import (
 from burn.backend.cpu.onednn.binding.operands import BFLOAT16, FLOAT32, form
 from burn.backend.cpu.onednn.binding.prepared import Prepared
 from burn.dtypes import DType
-from burn.ops.elementwise import cast as cast_op
+from burn.ops.casting import cast as cast_op
 
 _PAIRS = ((FLOAT32, BFLOAT16), (BFLOAT16, FLOAT32))
 #: Subnormal numbers of both dtypes, ties between two neighbours, and the extremes.

@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from burn.backend.cpu import Cpu
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.api import (
     BINARY_ADD,
     BINARY_DIV,

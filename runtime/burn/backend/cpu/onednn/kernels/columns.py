@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cpu import Cpu
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.api import DST, SRC, WEIGHTS
 from burn.backend.cpu.onednn.binding.cache import Primitives
 from burn.backend.cpu.onednn.binding.capture import empty, noting
@@ -21,7 +21,8 @@ from burn.backend.cpu.onednn.binding.prepared import (
     Ready,
     described,
 )
-from burn.ops.reduction import broadcast_axes, sum as sum_op, sum_to as sum_to_op
+from burn.ops.broadcast import broadcast_axes, sum_to as sum_to_op
+from burn.ops.reduction import sum as sum_op
 from burn.ops.support import axes_of
 
 #: NumPy is as quick with fewer elements, with fewer rows, or with fewer columns.

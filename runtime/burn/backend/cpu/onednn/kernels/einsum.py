@@ -6,7 +6,7 @@ those of oneDNN for a while. In plans they are such products already.
 
 from typing import Any
 
-from burn.backend.cpu import Cpu
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.capture import noting
 from burn.backend.cpu.onednn.binding.engine import current
 from burn.backend.cpu.onednn.binding.memory import Array

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import prod
 from typing import TypeAlias
 
-from burn.backend.cpu import Cpu
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.api import (
     BINARY_ADD,
     BINARY_MUL,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from burn.backend.cpu import Cpu
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.api import BIAS, DST, SRC, WEIGHTS, WEIGHTS_MD, Api
 from burn.backend.cpu.onednn.binding.cache import Primitives, work_of_row
 from burn.backend.cpu.onednn.binding.capture import (

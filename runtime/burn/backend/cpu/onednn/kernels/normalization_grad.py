@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from burn.backend.cpu import Cpu
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.api import (
     BACKWARD,
     BACKWARD_DATA,

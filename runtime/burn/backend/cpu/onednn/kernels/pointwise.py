@@ -8,7 +8,7 @@ infinities of which the activation is a number.
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from burn.backend.cpu import Cpu
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.api import (
     DST,
     ELU,

@@ -6,7 +6,7 @@ It takes the largest of numbers only: where a NaN is among them NumPy computes.
 from math import prod
 from typing import Any
 
-from burn.backend.cpu import Cpu
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.api import (
     DST,
     INFERENCE,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cpu import Cpu
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.api import BOTH_WAYS, FROM_LEFT, FROM_RIGHT
 from burn.backend.cpu.onednn.binding.cache import Primitives
 from burn.backend.cpu.onednn.binding.capture import noting

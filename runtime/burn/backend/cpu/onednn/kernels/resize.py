@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cpu import Cpu
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.capture import Notes, compact, noting
 from burn.backend.cpu.onednn.binding.engine import current
 from burn.backend.cpu.onednn.binding.memory import Array, is_dense

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cpu import Cpu
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.capture import do, noting
 from burn.backend.cpu.onednn.binding.memory import Array
 from burn.ops.fused import add_rows_at, rows_added as rows_added_op

@@ -3,7 +3,7 @@
 from math import prod
 from typing import Any
 
-from burn.backend.cpu import Cpu
+from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.api import CONVOLUTION, DECONVOLUTION
 from burn.backend.cpu.onednn.binding.cache import Primitives
 from burn.backend.cpu.onednn.binding.capture import (

@@ -1,0 +1,147 @@
+"""A PEP 517 backend around another one, for those that have no hooks.
+
+::
+
+    [build-system]
+    requires = ["flit_core", "burn-import"]
+    build-backend = "burn_import.build.backend"
+
+    [tool.burn-import]
+    backend = "flit_core.buildapi"
+
+    [[tool.burn-import.models]]
+    input = "models/net.onnx"
+    output = "src/app/net.py"
+
+``backend`` is what would stand at ``build-backend``: of uv_build, poetry-core, flit,
+maturin. Models are imported first. A source distribution gets the models that the other
+backend left out; a wheel has to hold the outputs, which that backend packs.
+"""
+
+from __future__ import annotations
+
+import gzip
+import tarfile
+from collections.abc import Callable
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+from burn_import.build.models import Model
+from burn_import.build.project import (
+    BuildFailed,
+    import_models,
+    inputs_inside,
+    project_models,
+    project_table,
+)
+
+_BUILDS = ("build_wheel", "build_editable", "build_sdist")
+_OTHERS = (
+    "get_requires_for_build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_sdist",
+    "prepare_metadata_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+)
+
+
+def __getattr__(name: str) -> Any:
+    """The hook ``name``; there are those that the other backend has."""
+    if name not in (*_BUILDS, *_OTHERS):
+        raise AttributeError(name)
+    hook = getattr(_inner(), name)
+    return _with_models(name, hook) if name in _BUILDS else hook
+
+
+def _inner() -> Any:
+    try:
+        named = project_table(Path.cwd()).get("backend")
+    except BuildFailed as error:
+        raise SystemExit(str(error)) from None
+    if not isinstance(named, str):
+        raise SystemExit(
+            "burn-import: expected the backend to build with, as "
+            "[tool.burn-import] backend = 'flit_core.buildapi'"
+        )
+    module, _, attributes = named.partition(":")
+    try:
+        inner = import_module(module)
+    except ImportError as error:
+        raise SystemExit(
+            f"burn-import: backend {named!r}: {error}; expected it in "
+            "build-system.requires"
+        ) from None
+    for attribute in filter(None, attributes.split(".")):
+        inner = getattr(inner, attribute)
+    return inner
+
+
+def _with_models(name: str, hook: Callable[..., str]) -> Callable[..., str]:
+    def build(directory: str, *args: Any, **settings: Any) -> str:
+        root = Path.cwd()
+        try:
+            models = project_models(root)
+            for warning in import_models(models, root):
+                print(f"burn-import: {warning}")
+            built = hook(directory, *args, **settings)
+            if name == "build_sdist":
+                _add_models(Path(directory, built), models, root)
+            elif name == "build_wheel":
+                _check_outputs(Path(directory, built), models, root)
+        except BuildFailed as error:
+            raise SystemExit(str(error)) from None
+        return built
+
+    return build
+
+
+def _check_outputs(wheel: Path, models: list[Model], root: Path) -> None:
+    """Return if the wheel holds every module and record.
+
+    Raises:
+        BuildFailed: one is missing.
+    """
+    with ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    for path in (p for model in models for p in (model.output, model.weights)):
+        parts = path.relative_to(root).parts
+        if not names & {"/".join(parts[i:]) for i in range(len(parts))}:
+            raise BuildFailed(
+                f"burn-import: {wheel.name} has no {path.name}: expected the backend "
+                f"to pack {'/'.join(parts)}, which it may leave out if git ignores it"
+            )
+
+
+def _add_models(sdist: Path, models: list[Model], root: Path) -> None:
+    """Add the models that are not in a source distribution, a ``.tar.gz``.
+
+    Times and owners are those of the archive's first member, so that equal trees give
+    equal bytes.
+    """
+    with tarfile.open(sdist) as archive:
+        members = [(info, archive.extractfile(info)) for info in archive.getmembers()]
+        top = members[0][0].name.partition("/")[0]
+        there = {info.name for info, _ in members}
+        missing = {
+            f"{top}/{name}": path
+            for name, path in inputs_inside(models, root).items()
+            if f"{top}/{name}" not in there
+        }
+        if not missing:
+            return
+        packed = BytesIO()
+        with (
+            gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as zipped,
+            tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as target,
+        ):
+            for info, file in members:
+                target.addfile(info, file)
+            for name, path in missing.items():
+                info = tarfile.TarInfo(name)
+                info.size, info.mtime = path.stat().st_size, members[0][0].mtime
+                with path.open("rb") as file:
+                    target.addfile(info, file)
+    sdist.write_bytes(packed.getvalue())

@@ -1,0 +1,54 @@
+"""The backend of host memory: NumPy arrays and kernels."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from burn.backend.arrays import ArrayBackend
+from burn.defaults import register_defaults
+
+
+class Cpu(ArrayBackend):
+    """Tensors in host memory, computed by NumPy. There is one: ``Cpu() is Cpu()``."""
+
+    array_type = np.ndarray
+    #: Loads the compiler of generated kernels, or raises ImportError.
+    load_compiler: Callable[[], object]
+    _only: "Cpu | None" = None
+
+    def __new__(cls) -> "Cpu":
+        if cls._only is None:
+            cls._only = super().__new__(cls)
+        return cls._only
+
+    def from_numpy(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return np.asarray(array)
+
+    def to_numpy(self, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return data
+
+    def check_compile_options(self, *, generated: bool) -> None:
+        if generated:
+            type(self).load_compiler()
+
+    def as_data(self, result: Any) -> np.ndarray[Any, Any]:
+        """The result as an array: ufuncs turn arrays of rank 0 into scalars."""
+        return result if type(result) is np.ndarray else np.asarray(result)
+
+    def __repr__(self) -> str:
+        return "Cpu()"
+
+
+class _Host(Cpu):
+    """Host constants: what ``ops.zeros`` makes until it meets a tensor of a device.
+
+    Level 0, so that any device takes the call and copies the constant to itself.
+    """
+
+    level = 0
+    _only: "_Host | None" = None
+
+
+HOST = _Host()
+register_defaults(host=HOST, device=Cpu())

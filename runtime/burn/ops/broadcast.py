@@ -1,0 +1,51 @@
+"""Broadcasting, and the sums that are its gradients."""
+
+from typing import Any
+
+import numpy as np
+
+from burn.ops import bounds
+from burn.ops.casting import cast
+from burn.ops.support import Array, accumulate, integers
+from burn.primitive import primitive
+
+
+@primitive(traceable=True, removable=True, bound=bounds.of_first)
+def expand(x: Array, shape: Any) -> Array:
+    """``x`` broadcast to ``shape``; an extent of -1 or 1 keeps that of ``x``."""
+    target = tuple(1 if n == -1 else n for n in integers(shape))
+    return np.broadcast_to(x, np.broadcast_shapes(x.shape, target))
+
+
+@expand.vjp
+def _(grad: Any, out: Any, x: Any, shape: Any) -> Any:
+    return sum_to(grad, shape=x.shape), None
+
+
+def broadcast_axes(shape: tuple[int, ...], to: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes of ``to`` along which ``shape`` is broadcast to it."""
+    extra = len(to) - len(shape)
+    return tuple(a for a in range(len(to)) if a < extra or shape[a - extra] != to[a])
+
+
+@primitive(traceable=True)
+def sum_to(x: Array, *, shape: tuple[int, ...]) -> Array:
+    """``x`` summed over the axes along which ``shape`` would broadcast to it."""
+    axes = broadcast_axes(shape, x.shape)
+    total = np.sum(accumulate(x), axis=axes, keepdims=True)
+    total = total.astype(x.dtype, copy=False)
+    return total.reshape(shape)
+
+
+@sum_to.vjp
+def _(grad: Any, out: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
+    return lambda: expand(grad, x.shape)
+
+
+def like(grad: Any, operand: Any) -> Any:
+    """``grad`` summed to the shape of ``operand``, and of its dtype."""
+    if grad.shape != operand.shape:
+        grad = sum_to(grad, shape=operand.shape)
+    if grad.dtype != operand.dtype:
+        grad = cast(grad, dtype=operand.dtype)
+    return grad

@@ -1,0 +1,62 @@
+"""Rounding inside of nodes: a device whose primitives have errors in their results.
+
+A node may compute more than its result shows: attention adds -10000 to what it masks,
+and a body of a loop has nodes of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from burn import Tensor, dtypes
+from burn.backend.cpu import Cpu
+from burn_ir import Graph, evaluate
+from tests.laws.devices import leaves_of
+from tests.laws.models import mapped
+
+
+class Noisy(Cpu):
+    """NumPy's kernels, with random errors of ``step`` relative to each element.
+
+    What every dtype holds has none: neither zeros, nor counts.
+    """
+
+    def __new__(cls, step: float, seed: int) -> Noisy:
+        return object.__new__(cls)
+
+    def __init__(self, step: float, seed: int) -> None:
+        self.step = step
+        self.rng = np.random.default_rng(seed)
+
+    def call(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
+        result = super().call(primitive, args, static)
+        if isinstance(result, tuple):
+            return tuple(self.moved(item) for item in result)
+        return self.moved(result)
+
+    def moved(self, value: Any) -> Any:
+        """``value`` with errors, if it is floating and of this device."""
+        if value.backend is not self or not dtypes.is_float(value.dtype):
+            return value
+        array = value.numpy()
+        with np.errstate(all="ignore"):
+            error = self.step * self.rng.uniform(-1, 1, array.shape) * array
+            is_exact = array.astype(dtypes.bfloat16) == array
+            noisy = np.where(is_exact, array, array + error)
+        return Tensor(np.asarray(noisy.astype(array.dtype)), self)
+
+
+def noisy_outputs(
+    graph: Graph, inputs: Sequence[Any], step: float, seed: int
+) -> list[Any]:
+    """The outputs of a graph with errors of ``step`` in the inputs and primitives."""
+    device = Noisy(step, seed)
+
+    def tensor(x: Any) -> Any:
+        return device.moved(Tensor(np.asarray(x), device))
+
+    results = evaluate(graph, [mapped(tensor, x) for x in inputs])
+    return [leaf.numpy() for leaf in leaves_of(results)]

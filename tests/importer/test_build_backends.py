@@ -1,0 +1,193 @@
+"""The hooks of other build systems than hatch, on a sample package, offline."""
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from burn_import.build.project import BuildFailed, project_models
+from tests.importer.test_build_hook import OUTPUTS, names, write_model
+
+MODELS = """
+[[tool.burn-import.models]]
+input = "models/net.onnx"
+output = "src/sample/net.py"
+class-name = "Net"
+"""
+PROJECT = """
+[project]
+name = "sample"
+version = "1.0"
+requires-python = ">=3.11"
+"""
+SETUPTOOLS = """\
+[build-system]
+requires = ["setuptools>=70.1", "burn-import"]
+build-backend = "setuptools.build_meta"
+""" + PROJECT + MODELS
+#: A backend without hooks of ours, which leaves models out of source distributions.
+WRAPPED = """\
+[build-system]
+requires = ["hatchling", "burn-import"]
+build-backend = "burn_import.build.backend"
+
+[tool.burn-import]
+backend = "hatchling.build"
+
+[tool.hatch.build]
+dev-mode-dirs = ["src"]
+
+[tool.hatch.build.targets.wheel]
+packages = ["src/sample"]
+
+[tool.hatch.build.targets.sdist]
+exclude = ["/models"]
+""" + PROJECT + MODELS
+BACKENDS = {
+    "setuptools.build_meta": SETUPTOOLS,
+    "burn_import.build.backend": WRAPPED,
+}
+PATHS = [path for path in sys.path if path]
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    if name.startswith("setuptools"):
+        reason = "setuptools is of the extra dev and not installed"
+        pytest.importorskip("setuptools", minversion="70.1", reason=reason)
+    return name
+
+
+@pytest.fixture
+def project(tmp_path: Path, backend: str) -> Path:
+    """A package that is built by the backend, which finds our entry points."""
+    plugin = tmp_path / "installed" / "burn_import_hook-1.dist-info"
+    plugin.mkdir(parents=True)
+    (plugin / "METADATA").write_text("Metadata-Version: 2.1\nName: burn-import-hook\n")
+    (plugin / "entry_points.txt").write_text(
+        "[setuptools.finalize_distribution_options]\n"
+        "burn-import = burn_import.build.setuptools:finalize\n"
+    )
+    root = tmp_path / "project"
+    (root / "src" / "sample").mkdir(parents=True)
+    (root / "models").mkdir()
+    (root / "src" / "sample" / "__init__.py").touch()
+    (root / "pyproject.toml").write_text(BACKENDS[backend])
+    write_model(root / "models" / "net.onnx", 1)
+    return root
+
+
+def run(
+    backend: str, kind: str, root: Path, installed: Path
+) -> subprocess.CompletedProcess[str]:
+    """A finished process that called a hook of the backend in a project."""
+    code = (
+        f"import importlib; backend = importlib.import_module({backend!r})\n"
+        f"print('built', backend.build_{kind}({str(root.parent)!r}))"
+    )
+    path = os.pathsep.join([str(installed), *PATHS])
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def build(backend: str, kind: str, root: Path, installed: Path) -> Path:
+    """The distribution that the backend makes of a project."""
+    done = run(backend, kind, root, installed)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return root.parent / done.stdout.splitlines()[-1].removeprefix("built ")
+
+
+@pytest.fixture
+def installed(project: Path) -> Path:
+    return project.parent / "installed"
+
+
+def test_wheel(backend: str, project: Path, installed: Path) -> None:
+    wheel = build(backend, "wheel", project, installed)
+    assert names(wheel) >= OUTPUTS
+    with zipfile.ZipFile(wheel) as archive:
+        assert b"class Net(" in archive.read("sample/net.py")
+
+
+def test_wheel_from_a_source_distribution(
+    backend: str, project: Path, installed: Path, tmp_path: Path
+) -> None:
+    archive = build(backend, "sdist", project, installed)
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path / "unpacked", filter="data")
+    root = tmp_path / "unpacked" / "sample-1.0"
+    assert (root / "models" / "net.onnx").is_file()
+    for name in OUTPUTS:
+        (root / "src" / name).unlink(missing_ok=True)
+    assert names(build(backend, "wheel", root, installed)) >= OUTPUTS
+
+
+def test_editable(backend: str, project: Path, installed: Path) -> None:
+    build(backend, "editable", project, installed)
+    assert all((project / "src" / name).is_file() for name in OUTPUTS)
+
+
+def test_only_a_changed_model_is_imported_anew(
+    backend: str, project: Path, installed: Path
+) -> None:
+    build(backend, "wheel", project, installed)
+    paths = [project / "src" / name for name in sorted(OUTPUTS)]
+    before = [path.stat().st_mtime_ns for path in paths]
+    contents = [path.read_bytes() for path in paths]
+    write_model(project / "models" / "net.onnx", 1)  # another file, the same bytes
+    build(backend, "wheel", project, installed)
+    assert [path.stat().st_mtime_ns for path in paths] == before
+    write_model(project / "models" / "net.onnx", 2)
+    wheel = build(backend, "wheel", project, installed)
+    assert all(
+        old != path.read_bytes() for old, path in zip(contents, paths, strict=True)
+    )
+    with zipfile.ZipFile(wheel) as archive:
+        assert archive.read("sample/net.safetensors") == paths[1].read_bytes()
+
+
+def test_failures_are_messages(backend: str, project: Path, installed: Path) -> None:
+    (project / "models" / "net.onnx").write_text("<html>not found</html>")
+    done = run(backend, "wheel", project, installed)
+    assert done.returncode != 0
+    assert "burn-import: models/net.onnx: " in done.stderr
+    assert "Traceback" not in done.stderr
+    (project / "pyproject.toml").write_text(BACKENDS[backend] + 'ouput = "x"\n')
+    done = run(backend, "wheel", project, installed)
+    assert done.returncode != 0 and "Traceback" not in done.stderr
+    assert "models[0]: expected keys among" in done.stderr
+
+
+def test_projects_without_the_table_build(
+    backend: str, project: Path, installed: Path
+) -> None:
+    if not backend.startswith("setuptools"):
+        (project / "pyproject.toml").write_text(PROJECT)
+        done = run(backend, "wheel", project, installed)
+        assert "expected the backend to build with" in done.stderr
+        return
+    (project / "pyproject.toml").write_text(SETUPTOOLS.replace(MODELS, ""))
+    assert not names(build(backend, "wheel", project, installed)) & OUTPUTS
+
+
+def test_outputs_that_are_left_out_are_noticed(tmp_path: Path) -> None:
+    from burn_import.build import backend
+
+    root = tmp_path
+    (root / "pyproject.toml").write_text(MODELS)
+    wheel = tmp_path / "sample.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("sample/net.py", "")
+    with pytest.raises(BuildFailed, match="has no net.safetensors"):
+        backend._check_outputs(wheel, project_models(root), root)

@@ -1,0 +1,86 @@
+"""Training that is interrupted within an epoch goes on as if it had not been."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from burn import data, train
+from burn.train.metrics import AUROC, Accuracy, FBeta, Loss, Metric
+from tests.runtime.train.test_learner import Shuffled, learner
+
+
+class Stopping(train.Logger):
+    """Interrupts after a batch of a split, as Ctrl-C does."""
+
+    def __init__(self, split: str, epoch: int, batch: int) -> None:
+        self.position = (split, epoch, batch)
+        self.learner: train.Learner | None = None
+
+    def log_batch(self, split: str, epoch: int, batch: int, values: Any) -> None:
+        if (split, epoch, batch) == self.position:
+            assert self.learner is not None
+            self.learner.interrupt()
+
+
+def loader(shuffle: int | None = 3) -> data.Loader:
+    pairs = Shuffled()
+    return data.Loader(data.Memory(pairs.x, pairs.y), batch=8, shuffle=shuffle)
+
+
+def metrics() -> list[Metric]:
+    return [Loss(), Accuracy(), FBeta(3), AUROC()]
+
+
+@pytest.mark.parametrize("accumulate", [1, 4])
+@pytest.mark.parametrize(
+    "position",
+    [
+        ("train", 1, 2),
+        ("train", 2, 1),
+        ("train", 2, 6),
+        ("valid", 1, 2),
+        ("valid", 2, 6),
+    ],
+)
+def test_it_goes_on_within_the_epoch(
+    tmp_path: Path, accumulate: int, position: tuple[str, int, int]
+) -> None:
+    options: dict[str, Any] = {"progress": False}
+    whole = learner(tmp_path / "a", accumulate, metrics=metrics(), **options)
+    expected = whole.fit(loader(), loader(None), epochs=3)
+    stopping = Stopping(*position)
+    options["loggers"] = [stopping]
+    stopping.learner = learner(tmp_path / "b", accumulate, metrics=metrics(), **options)
+    with pytest.raises(KeyboardInterrupt):
+        stopping.learner.fit(loader(), loader(None), epochs=3)
+    interrupted = tmp_path / "b" / "checkpoint" / "interrupted.safetensors"
+    assert interrupted.exists()
+    again = learner(tmp_path / "b", accumulate, metrics=metrics(), progress=False)
+    with pytest.raises(ValueError, match="pass resume=True"):
+        again.fit(loader(), loader(None), epochs=3)
+    result = again.fit(loader(), loader(None), epochs=3, resume=True)
+    assert not interrupted.exists()
+    assert result.history == expected.history
+    for name, value in expected.model.state_dict().items():
+        np.testing.assert_array_equal(result.model.state_dict()[name].numpy(), value)
+    for file in sorted((tmp_path / "a").rglob("*.log")):
+        other = tmp_path / "b" / file.relative_to(tmp_path / "a")
+        assert other.read_text() == file.read_text()
+
+
+def test_batches_without_a_position_start_the_epoch_again(tmp_path: Path) -> None:
+    stopping = Stopping("train", 2, 3)
+    each = learner(tmp_path, progress=False, loggers=[stopping])
+    stopping.learner = each
+    with pytest.raises(KeyboardInterrupt):
+        each.fit(Shuffled(), epochs=3)
+    assert [path.name for path in (tmp_path / "checkpoint").iterdir()] == [
+        "checkpoint-1.safetensors"
+    ]
+
+
+def test_metrics_refuse_the_state_of_others() -> None:
+    with pytest.raises(ValueError, match=r"metric loss: expected a state of \['count'"):
+        Loss().load_state_dict({"confusion": []})
