@@ -25,7 +25,7 @@ NETWORKS = ("bert", "gpt2", "llama", "vit.", "convnext", "whisper", "t5", "segfo
 #: So many names of these end in a digit: as few as were ever reached.
 NUMBERED = 0
 #: Words that are an operator's and an author's.
-WORDS = frozenset({"x", "cos", "sin", "mean", "size", "values"})
+WORDS = frozenset({"x", "attention", "cos", "sin", "mean", "size", "values"})
 
 
 def source(path: Path) -> str:

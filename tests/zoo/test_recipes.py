@@ -115,9 +115,9 @@ NORMS = ("input", "post_attention", "pre_feedforward", "post_feedforward")
 RENAMED = {
     "m.folded_bias": "m.embed_positions.weight",
     f"{VISION}.folded_bias": f"{VISION}.position_embedding.weight",
-    "m.model.folded_constant": "m.model.norm.weight",
+    "m.model.folded_weight": "m.model.norm.weight",
 } | {
-    f"m.model.layers.{layer}.folded_constant{number or ''}": (
+    f"m.model.layers.{layer}.folded_weight{number or ''}": (
         f"m.model.layers.{layer}.{norm}_layernorm.weight"
     )
     for layer in range(2)

@@ -149,7 +149,7 @@ def index_reduce(
     """``scatter_reduce`` with whole slices; a scalar counts as one slice."""
     if self.rank == 0:
         return scatter_reduce(g, self, 0, index, source, reduce, include_self)
-    wide = replace(along(g, self.axis(dim), index, source), dims=source.dims)
+    wide = replace(along(g, self.rank, self.axis(dim), index, source), dims=source.dims)
     return scatter_reduce(g, self, dim, wide, source, reduce, include_self)
 
 
@@ -186,16 +186,17 @@ def placed(
     if x.rank == 0:
         return g.op("Add", x, updates) if reduction else updates
     axis = x.axis(dim)
-    wide = along(g, axis, index, updates)
+    # The updates have as many axes, of which not all extents may be known.
+    wide = along(g, x.rank, axis, index, updates)
     return g.op(
         "ScatterElements", x, wide, g.cast(updates), axis=axis, reduction=reduction
     )
 
 
-def along(g: Builder, axis: int, index: Value, updates: Value) -> Value:
+def along(g: Builder, rank: int, axis: int, index: Value, updates: Value) -> Value:
     """The places of whole slices along an axis, one for each element of these."""
     flat = index if index.rank else g.at(INT64).op("Unsqueeze", index, [0])
-    shape = [-1 if a == axis else 1 for a in range(updates.rank)]
+    shape = [-1 if a == axis else 1 for a in range(rank)]
     line = g.at(INT64).op("Reshape", flat, shape)
     return g.at(INT64).op("Expand", line, g.op("Shape", updates))
 
