@@ -178,9 +178,9 @@ def _filled(graph: Graph, value: Array, shape: tuple[int, ...]) -> _Step:
 
 def _counted(graph: Graph, array: Array) -> Iterator[_Step]:
     """Yield what makes whole numbers with one distance between neighbours."""
-    if array.dtype == bool_:
-        return
     flat = array.reshape(-1)
+    if array.dtype == bool_ or not np.isfinite(flat[:2]).all():
+        return
     start, step = int(flat[0]), int(flat[1]) - int(flat[0])
     stop = start + step * flat.size
     if not step or max(abs(start), abs(stop)) >= 1 << 23:
