@@ -194,6 +194,8 @@ def scan(m: Any, inputs: Any, state: State, step: Step, alive: Any) -> Any:
             outs.append(m.where(on, new[0], 0.0))
             new = tuple(m.where(on, a, b) for a, b in zip(new, state, strict=True))
         state = new
+    if not outs:  # a sequence without steps
+        return m.zeros((0, *state[0].shape), inputs.dtype), state
     return m.stack(outs, 0), state
 
 

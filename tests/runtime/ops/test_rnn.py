@@ -164,3 +164,26 @@ def test_errors_say_what_was_expected() -> None:
         ours("LSTM", inputs, activations=["Sigmoid", "Swish", "Tanh"])
     with pytest.raises(ValueError, match="hidden_size 2, got 3"):
         ours("LSTM", inputs, hidden_size=3)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("op", GATES)
+def test_a_sequence_without_steps_ends_in_its_initial_states(
+    op: str, direction: str
+) -> None:
+    arrays = [None if a is None else np.float32(a) for a in weights(op, direction)]
+    rest = [None if a is None else burn.tensor(a) for a in arrays[1:]]
+
+    def call(x: Any) -> Any:
+        return ours(op, [x, *rest], direction=direction)
+
+    compiled = burn.compile(call)
+    for time in (0, 2, 0, 0):
+        x = burn.tensor(np.ones((time, BATCH, INPUT), np.float32))
+        every, *last = call(x)
+        for got, expected in zip(compiled(x), (every, *last), strict=True):
+            np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-6)
+        if time == 0:
+            assert every.shape == (0, len(last[0].numpy()), BATCH, HIDDEN)
+            for state, start in zip(last, arrays[5:], strict=False):
+                np.testing.assert_array_equal(state.numpy(), start)
