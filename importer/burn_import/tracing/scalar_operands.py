@@ -60,6 +60,18 @@ def tensor_position(call: Apply) -> int:
     return max(range(first, len(call.args)), key=lambda i: rank_of(call.args[i]))
 
 
+def is_same(a: Any, b: Any) -> bool:
+    """Whether two operands are one, or one stored array.
+
+    A parameter is no tensor in one place and a number in another, which would keep its
+    value when the parameter is trained.
+    """
+    if a is b or not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        return a is b
+    first, second = a.data, b.data
+    return first is second or bool(first.constant) and first.constant == second.constant
+
+
 def rank_of(arg: Any) -> int:
     """The rank of a number as the model has it, -1 of one that a ``lower`` gives."""
     return arg.data.known.ndim if isinstance(arg, Tensor) else -1

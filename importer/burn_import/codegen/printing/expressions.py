@@ -33,6 +33,7 @@ from burn_import.tracing.scalar_operands import (
     is_list,
     is_listable,
     is_number,
+    is_same,
     is_text,
     keeps_dtype,
     nested,
@@ -274,11 +275,12 @@ class Renderer:
         So does every other one that has more axes.
         """
         position = tensor_position(call)
-        rank = rank_of(call.args[position])
-        return [
-            self.data(arg) if i == position or rank_of(arg) > rank else self.number(arg)
-            for i, arg in enumerate(call.args)
-        ]
+        tensor = call.args[position]
+
+        def is_tensor(arg: Any) -> bool:
+            return is_same(arg, tensor) or rank_of(arg) > rank_of(tensor)
+
+        return [self.data(a) if is_tensor(a) else self.number(a) for a in call.args]
 
     def weak(self, arg: Any, call: Apply) -> Expression:
         """An operand of an elementwise primitive: one number is plain."""
