@@ -64,6 +64,8 @@ def samples_between_elements(node: NodeProto, operands: Operands) -> bool:
     if attributes.get("mode") != b"nearest" or grid.dtype.kind != "f":
         return False
     extents = np.array(x.shape[:1:-1], np.float64)
+    if grid.shape[-1:] != extents.shape:
+        return False  # onnxruntime refuses them
     places = (grid[np.isfinite(grid).all(-1)].astype(np.float64) + 1) / 2
     if attributes.get("align_corners", 0):
         places = places * (extents - 1)

@@ -71,6 +71,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
     ("GridSample", [IMAGE, grid(1e-7)], {"mode": "nearest", **CORNERS}, True),
     ("GridSample", [IMAGE, grid(1e-7)], {"mode": "nearest"}, True),
     ("GridSample", [IMAGE, grid(0)], {"mode": "nearest", **CORNERS}, False),
+    ("GridSample", [IMAGE[..., None], grid(1e-7)], {"mode": "nearest"}, False),
     ("GridSample", [IMAGE, grid(0.01)], {"mode": "nearest", **CORNERS}, False),
     ("GridSample", [IMAGE, grid(1e-7)], {"mode": "linear", **CORNERS}, False),
     ("QuantizeLinear", [ROW, scale(0)], {}, True),
