@@ -23,7 +23,7 @@ from burn_ir import Graph, ModelError
 from burn_ir.evaluate import run_node
 from tests.conformance.run import built
 from tests.fuzz.generator import FuzzCase
-from tests.fuzz.noisy import noisy_outputs
+from tests.fuzz.noisy import OWN, noisy_outputs, within
 from tests.fuzz.subject import called, imported
 from tests.laws.devices import leaves_of
 from tests.laws.models import mapped
@@ -31,12 +31,6 @@ from tests.laws.models import mapped
 #: The relative error of one rounding, and the largest number before an overflow.
 ROUNDING = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0**-24}
 LARGEST = {"float16": 1e4, "bfloat16": 1e30, "float64": 1e30}
-#: Two steps of the dtypes of files: a smaller error would be rounded away at once.
-OWN = {
-    dtypes.float32: 2.0**-22,
-    dtypes.float16: 2.0**-9,
-    dtypes.bfloat16: 2.0**-6,
-}
 #: How often errors are drawn, and how much larger than these those of a module may be.
 DRAWS, SAFETY = 4, 6.0
 #: How often errors inside of nodes are drawn: a condition near its threshold may turn.
@@ -67,13 +61,13 @@ def _different(
     graph: Graph, module: Any, feeds: Mapping[str, Any], dtype: str
 ) -> str | None:
     values = list(feeds.values())
-    exact, largest = perturbed(graph, values, 0.0, np.random.default_rng(0))
+    outputs, largest = perturbed(graph, values, 0.0, np.random.default_rng(0))
     if not largest < LARGEST[dtype]:
         return None
     step = ROUNDING[dtype]
     try:
         moved = [
-            perturbed(graph, values, step, np.random.default_rng(n))[0]
+            _arrays(perturbed(graph, values, step, np.random.default_rng(n))[0])
             for n in range(DRAWS)
         ]
     except (ArithmeticError, LookupError, RuntimeError, ValueError):
@@ -81,7 +75,7 @@ def _different(
     inside = cache(partial(_inside, graph, values, step))
     target = getattr(dtypes, dtype)
     cast = {name: mapped(lambda x: _cast(x, target), x) for name, x in feeds.items()}
-    got = [x for value in called(module, cast) for x in _arrays(value)]
+    got, exact = _arrays(called(module, cast)), _arrays(outputs)
     for number, (y, z, *others) in enumerate(zip(got, exact, *moved, strict=True)):
         text = _outside(y, z, others, step)
         if text is not None:
@@ -94,7 +88,10 @@ def _different(
 def _inside(graph: Graph, values: Sequence[Any], step: float) -> list[list[Any]]:
     """The outputs with the largest allowed errors in what nodes compute inside."""
     try:
-        return [noisy_outputs(graph, values, SAFETY * step, n) for n in range(INSIDE)]
+        return [
+            _arrays(noisy_outputs(graph, values, SAFETY * step, n))
+            for n in range(INSIDE)
+        ]
     except (ArithmeticError, LookupError, RuntimeError, ValueError):
         return []
 
@@ -156,6 +153,7 @@ def perturbed(
 ) -> tuple[list[Any], float]:
     """The outputs with errors of ``step`` on each value; the largest number in it.
 
+    Each output is a list of the arrays in it.
     They are relative to each element, or to the largest one of each value. No error is
     smaller than that of the value's dtype, nor is one made in zeros, nor in stored
     numbers that every dtype holds, such as the exponent of a square.
@@ -175,7 +173,7 @@ def perturbed(
         error *= np.where(array == 0, 0, finite.max(initial=0.0)) if at_scale else array
         if is_stored:
             error = np.where(array.astype(dtypes.bfloat16) == array, 0, error)
-        return Tensor(np.asarray((array + error).astype(array.dtype)), HOST)
+        return Tensor(within(array + error, array), HOST)
 
     stored = {name: Tensor(array, HOST) for name, array in graph.constants.items()}
     values: dict[str | None, Any] = {None: None}
@@ -190,4 +188,5 @@ def perturbed(
             for output, result in zip(node.outputs, results, strict=False):
                 values[output] = mapped(moved, result) if output else None
     outputs = [values[name] for name in graph.outputs]
-    return [leaf.numpy() for leaf in leaves_of(outputs)], largest[0]
+    arrays = [[leaf.numpy() for leaf in leaves_of(output)] for output in outputs]
+    return arrays, largest[0]

@@ -215,6 +215,27 @@ def test_errors_of_float32_beside_a_pole_are_measured() -> None:
     assert list(check_dtype(case_of(header(18) + text, {"x": x}))) == []
 
 
+def test_zeros_of_float32_that_are_small_numbers_in_float64() -> None:
+    text = """g (float[2,2] x) => (int64[2,n] y) {{ z = {} (x)
+        y = NonZero (z) }}"""
+    x = np.array([[110, 130], [0.5, -1]], np.float32)
+    for operator in ("LogSoftmax", "Relu"):
+        case = case_of(header(13) + text.format(operator), {"x": x})
+        assert list(check_dtype(case)) == []
+
+
+def test_other_zeros_in_another_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """g (float[2,2] x) => (int64[2,n] y) { z = Relu (x)
+        y = NonZero (z) }"""
+    case = case_of(header(13) + text, {"x": floats(2, 2)})
+
+    def negated(module: Any, feeds: Mapping[str, Any]) -> list[Any]:
+        return called(module, {name: -x for name, x in feeds.items()})
+
+    monkeypatch.setattr(precision, "called", negated)
+    assert [name for name, _ in check_dtype(case)]
+
+
 def test_what_a_fill_is_folded_from_is_a_number() -> None:
     text = """g (int64[n] x, float[n,3] u) => (float[n,4] y, float[n,3] z)
         <float[4] w = {0.1,0.5,0.3,0.2}, float[3] scale = {1,2,3}, int64 depth = {4},
