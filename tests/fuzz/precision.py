@@ -80,9 +80,22 @@ def _different(
         text = _outside(y, z, others, step)
         if text is not None:
             text = _outside(y, z, others, step, [each[number] for each in inside()])
+        if text is not None and not np.isfinite(y).all() and _vanishes(graph, dtype):
+            text = None  # as of 0 / sqrt(0 + epsilon)
         if text is not None:
             return f"output {number}: {text}"
     return None
+
+
+def _vanishes(graph: Graph, dtype: str) -> bool:
+    """Whether a stored number other than 0, such as an epsilon, is 0 in ``dtype``."""
+    target = getattr(dtypes, dtype)
+    numbers = [array for array in graph.constants.values() if array.size == 1]
+    return any(
+        dtypes.is_float(x.dtype)
+        and bool((x != 0).all() & (x.astype(target) == 0).all())
+        for x in numbers
+    )
 
 
 def _inside(graph: Graph, values: Sequence[Any], step: float) -> list[list[Any]]:
@@ -151,9 +164,8 @@ def perturbed(
     rng: np.random.Generator,
     at_scale: bool = False,
 ) -> tuple[list[Any], float]:
-    """The outputs with errors of ``step`` on each value; the largest number in it.
+    """The outputs, as lists of arrays, with errors of ``step``; the largest number.
 
-    Each output is a list of the arrays in it.
     They are relative to each element, or to the largest one of each value. No error is
     smaller than that of the value's dtype, nor is one made in zeros, nor in stored
     numbers that every dtype holds, such as the exponent of a square.
