@@ -1,6 +1,7 @@
 """Views and rearrangements: nothing here computes."""
 
 import builtins
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,32 @@ from burn.primitive import composite, primitive
 def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
     """The elements of ``x``, in row-major order, in ``shape``; one extent may be -1.
 
-    With ``keep_zeros`` an extent of 0 stands for that of ``x`` on the same axis.
+    With ``keep_zeros`` an extent of 0 stands for that of ``x`` on the same axis. If
+    ``x`` is empty, -1 is the extent of ``x`` on the same axis where ``shape`` keeps the
+    axes before it and the number of elements behind it.
+
+    Raises:
+        ValueError: the elements do not fit ``shape``, or nothing says what -1 is.
     """
     target = integers(shape)
     if keep_zeros:
         target = tuple(x.shape[i] if n == 0 else n for i, n in enumerate(target))
+    if not x.size and -1 in target:
+        target = _without_elements(x.shape, target)
     return np.reshape(x, target)
+
+
+def _without_elements(
+    extents: tuple[int, ...], target: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Return ``target`` with the extent of an empty tensor that is kept, or with -1."""
+    axis = target.index(-1)
+    is_kept = (
+        axis < len(extents)
+        and extents[:axis] == target[:axis]
+        and prod(extents[axis + 1 :]) == prod(target[axis + 1 :])
+    )
+    return (*target[:axis], extents[axis], *target[axis + 1 :]) if is_kept else target
 
 
 @reshape.vjp

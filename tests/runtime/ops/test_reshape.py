@@ -1,0 +1,37 @@
+"""Reshapes, and what -1 is in a shape of no elements."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn import Autodiff, Cpu, ops
+
+
+@pytest.mark.parametrize(
+    ("extents", "shape", "expected"),
+    [
+        ((0, 5, 24), (0, -1, 4, 6), (0, 5, 4, 6)),
+        ((2, 0, 24), (2, 0, -1), (2, 0, 24)),
+        ((2, 0, 24), (-1, 0, 4, 6), (2, 0, 4, 6)),
+        ((3, 5, 24), (3, -1, 4, 6), (3, 5, 4, 6)),
+        ((0, 4), (-1, 2, 2), (0, 2, 2)),
+    ],
+)
+def test_an_extent_that_is_kept(extents: Any, shape: Any, expected: Any) -> None:
+    array = np.ones(extents, np.float32)
+    run = burn.compile(lambda x: ops.reshape(x, shape))
+    for _ in range(3):
+        assert run(burn.from_numpy(array)).shape == expected
+    x = burn.from_numpy(array, Autodiff(Cpu())).require_grad()
+    y = ops.reshape(x, shape)
+    assert y.shape == expected
+    gradients = (y * 2).sum().backward()
+    assert gradients[x].shape == extents
+
+
+@pytest.mark.parametrize("shape", [(0, -1), (0, -1, 4, 5), (-1, 0)])
+def test_an_extent_that_nothing_says(shape: Any) -> None:
+    with pytest.raises(ValueError, match="reshape"):
+        ops.reshape(burn.from_numpy(np.zeros((0, 5, 24), np.float32)), shape)
