@@ -8,6 +8,8 @@ from onnx import NodeProto, helper
 
 Operands = Sequence[Any]
 
+#: More steps of a scale than integers of 16 bits have: they saturate.
+MOST_STEPS = 2**16
 #: Where operators that quantize have the scale of their result.
 SCALES = {
     "QGemm": 7,
@@ -78,8 +80,32 @@ def samples_between_elements(node: NodeProto, operands: Operands) -> bool:
 
 def divides_by_rounding(node: NodeProto, operands: Operands) -> bool:
     """Whether the scale of a quantized result is no larger than a rounding of 1."""
-    scale = operands[SCALES[node.op_type]].astype(np.float64)
-    return bool((np.abs(scale) <= np.finfo(np.float32).eps).any())
+    place = SCALES[node.op_type]
+    scale = operands[place] if place < len(operands) else None
+    if scale is None:
+        return False  # the result is not quantized
+    small = np.abs(scale.astype(np.float64)) <= np.finfo(np.float32).eps
+    return bool(small.any())
+
+
+def rounds_between_integers(node: NodeProto, operands: Operands) -> bool:
+    """Whether rounding tells which integer is nearest to an element, of one scale.
+
+    So it is within four roundings of the middle between two.
+    """
+    x = operands[0].astype(np.float64)
+    x = x[np.isfinite(x)]
+    if node.op_type == "DynamicQuantizeLinear":
+        scale = (x.max(initial=0) - x.min(initial=0)) / 255
+    else:
+        scale = operands[1].astype(np.float64)
+    if np.size(scale) != 1 or not abs(scale) > 0:
+        return False
+    steps = np.abs(x / scale)
+    steps = steps[steps < MOST_STEPS]
+    middle = np.abs(steps - np.floor(steps) - 0.5)
+    slack = 4 * float(np.finfo(np.float32).eps) * np.maximum(steps, 1)
+    return bool(((middle > 0) & (middle <= slack)).any())
 
 
 def compares_close_elements(node: NodeProto, operands: Operands) -> bool:

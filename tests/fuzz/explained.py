@@ -20,6 +20,7 @@ from tests.fuzz.close import (
     has_close_scores,
     has_large_negatives,
     has_rounded_zeros,
+    rounds_between_integers,
     samples_between_elements,
 )
 from tests.fuzz.invalid import INVALID, REDUCTIONS
@@ -309,6 +310,10 @@ RULES = (
             "makes an integer of what it divides by 0",
         )
         for operator in SCALES
+    ),
+    *(
+        Rule(operator, rounds_between_integers, "rounding tells which is nearest")
+        for operator in ("DynamicQuantizeLinear", "QuantizeLinear")
     ),
     *(
         Rule(operator, compares_close_elements, "rounding tells which is larger")

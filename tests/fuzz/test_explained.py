@@ -33,6 +33,7 @@ def grid(value: float) -> Any:
     return np.array([[[[value, 1], [1, 1]]]], np.float32)
 
 
+STEPS = np.where(np.arange(256) == 100, 100.5, np.arange(256.0))
 SCORES = np.array([[[1 - 1e-6, 1, 0.5]]], np.float32)
 IMAGE = np.ones((1, 1, 2, 2), np.float32)
 CORNERS = {"align_corners": 1}
@@ -77,6 +78,14 @@ CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
     ("QuantizeLinear", [ROW, scale(0)], {}, True),
     ("QuantizeLinear", [ROW, scale(1.5e-8)], {}, True),
     ("QuantizeLinear", [ROW, scale(1e-5)], {}, False),
+    ("QuantizeLinear", [ROW * 1.2500002, scale(0.5)], {}, True),
+    ("QuantizeLinear", [ROW * 1.25, scale(0.5)], {}, False),
+    ("QuantizeLinear", [ROW * 1.2501, scale(0.5)], {}, False),
+    ("QuantizeLinear", [ROW * 1.2500002, scale(0.5) * ROW], {"axis": 0}, False),
+    ("DynamicQuantizeLinear", [STEPS + 1e-6], {}, True),
+    ("DynamicQuantizeLinear", [STEPS], {}, False),
+    ("DynamicQuantizeLinear", [STEPS + 1e-3], {}, False),
+    ("QGemm", [ROW, scale(1), ROW, ROW, scale(1), ROW], {}, False),
     ("QLinearAdd", [*[ROW] * 6, scale(-1e-9)], {}, True),
     ("QLinearAdd", [ROW, scale(0), *[ROW] * 4, scale(0.1)], {}, False),
     ("Less", [np.array([1e-7, 4], np.float32), scale(0)], {}, True),
