@@ -43,6 +43,19 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
         { y = ai.onnx.ml.FeatureVectorizer <inputdimensions: ints = [2, 4]> (x, x) }""",
         {"x": floats(5, 3)},
     ),
+    "features whose rank only the run tells": (
+        18,
+        """g (float[3] x, float[2,3] y) => (float[k,l] v, float[m,n] w)
+        { i = Constant <value = int64 {0}> ()
+          j = Constant <value = int64 {1}> ()
+          s = SequenceConstruct (x, y)
+          a = SequenceAt (s, i)
+          b = SequenceAt (s, j)
+          v = ai.onnx.ml.FeatureVectorizer <inputdimensions: ints = [4, 2]> (a, a)
+          w = ai.onnx.ml.FeatureVectorizer <inputdimensions: ints = [4, 2]> (b, b) }
+        """,
+        {"x": floats(3), "y": floats(2, 3)},
+    ),
     "the padding of a kernel whose extents only the run tells": (
         8,
         """g (float[1,2,n,m] x, float[2,1,k,l] w) => (float[a,b,c,d] y)

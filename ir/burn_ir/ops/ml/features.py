@@ -13,7 +13,7 @@ from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.ml.rewriting import Replaced, chain, own
-from burn_ir.ops.support import ints_of
+from burn_ir.ops.support import ints_of, shape_of
 from burn_ir.upgrade import Draft
 
 #: At most this many indices stand in the source.
@@ -121,17 +121,20 @@ class FeatureVectorizer(
         return parts[0] if len(parts) == 1 else ops.concat(parts, 1)
 
     def _part(self, x: Value, position: int) -> Value:
-        shape, dtype = x.shape, x.dtype
-        if len(shape) == 1:
+        shape, dtype = shape_of(x), x.dtype
+        extent = None if shape is None else shape[-1]
+        if shape is None:
+            x = x.unsqueeze(0).flatten(0, -2)  # of a matrix, what it was
+        elif len(shape) == 1:
             x = x.unsqueeze(0)
         if self.inputdimensions:
             width = self.inputdimensions[position]
-            if not isinstance(shape[-1], int):
+            if not isinstance(extent, int):
                 x = ops.pad(x, (0, 0, 0, width))[:, :width]
-            elif shape[-1] > width:
+            elif extent > width:
                 x = x[:, :width]
-            elif shape[-1] < width:
-                x = ops.pad(x, (0, 0, 0, width - shape[-1]))
+            elif extent < width:
+                x = ops.pad(x, (0, 0, 0, width - extent))
         return x if dtype == float32 else x.cast(float32)
 
 
