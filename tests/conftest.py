@@ -14,7 +14,9 @@ from tests.written_modules import Modules
 
 ROOT = Path(__file__).parent.parent
 
-settings.register_profile("default", derandomize=True, deadline=None, max_examples=30)
+settings.register_profile(
+    "default", derandomize=True, deadline=None, max_examples=30, database=None
+)
 settings.register_profile("nightly", deadline=None, max_examples=200)
 settings.load_profile("default")
 

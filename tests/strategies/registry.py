@@ -97,14 +97,14 @@ def cases() -> Mapping[Key, Maker]:
     return _CASES
 
 
+@st.composite
+def _examples(draw: Draw, key: Key, version: int) -> Example:
+    return _CASES[key](draw, version)
+
+
 def examples(key: Key, version: int) -> SearchStrategy[Example]:
     """Examples of one operator at one version."""
-
-    @st.composite
-    def made(draw: Any) -> Example:
-        return _CASES[key](draw, version)
-
-    return made()
+    return _examples(key, version)
 
 
 def generator(draw: Draw) -> np.random.Generator:

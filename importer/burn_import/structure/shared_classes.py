@@ -86,7 +86,8 @@ class _Sharing:
 
     def visit(self, part: ModuleNode, holder: ModuleNode) -> None:
         """Give ``part`` its class: that of an equal one before, or a new one."""
-        key = signature(part)
+        # Nothing inside the root can equal it.
+        key = id(part) if part is holder else signature(part)
         model = self.first.get(key)
         self.model[id(part)] = model or part
         self.holder[id(part)] = self.model[id(holder)]

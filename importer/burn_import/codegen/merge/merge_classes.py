@@ -8,8 +8,9 @@ that hold others after these: what a class holds is settled before it is compare
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.merge.anti_unify import Body, Union, unite
@@ -51,9 +52,23 @@ class Draft:
 
     part: ModuleNode
     text: ClassText
-    body: Body
-    #: The body once steps through lists are loops.
-    rolled: Body
+    #: Returns the body as traced, and once steps through lists are loops.
+    trace_bodies: Callable[[], tuple[Body, Body]]
+
+    @cached_property
+    def bodies(self) -> tuple[Body, Body]:
+        """Return both bodies, which only a comparison with another class needs."""
+        return self.trace_bodies()
+
+    @property
+    def body(self) -> Body:
+        """Return the body as traced."""
+        return self.bodies[0]
+
+    @property
+    def rolled(self) -> Body:
+        """Return the body once steps through lists are loops."""
+        return self.bodies[1]
 
     @property
     def stem(self) -> str:

@@ -76,8 +76,7 @@ class _Assembly:
         doc = part_doc(part, self.tree.instances([part.class_name]))
         outputs = self.nouns.outputs if root else []
         text = writer.write(parameter_names(part, local), outputs, wrap, doc)
-        bodies = writer.body(writer.traced()), writer.body(writer.rolled)
-        return Draft(part, text, *bodies)
+        return Draft(part, text, writer.bodies)
 
     def unite(self, family: Family, drafts: list[Draft]) -> None:
         """Write the class that stands for several, which has the name of the first."""

@@ -121,6 +121,10 @@ class ClassWriter:
         stored = frozenset(self.part.tensors.values())
         return Body(trace, lambda constant: named.get(constant, ""), fields, stored)
 
+    def bodies(self) -> tuple[Body, Body]:
+        """Return the body as traced, and once steps through lists are loops."""
+        return self.body(self.traced()), self.body(self.rolled)
+
     def modules(self) -> dict[Path, str]:
         """The source of every module the class holds, by path, in the order of use."""
         entries: dict[Path, str] = {}
@@ -144,7 +148,8 @@ class ClassWriter:
         self, parameters: list[str], outputs: list[str], wrap: str, doc: str
     ) -> ClassText:
         """The class text; ``wrap`` names the tuple that several results make."""
-        plain = self.plain()
+        # The root is compared with no class.
+        plain = self.plain() if self.part.path else []
         writer = self.writer(self.trace, parameters, outputs, wrap)
         body = writer.write()
         taken = Namespace(self.stored.names.names | MEMBERS)

@@ -5,6 +5,7 @@ Each is in a file of its own, and takes the steps of one segment after the other
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import is_
 from typing import Any, TypeAlias
 
 from burn.plan.passes.constants import constants_first
@@ -88,8 +89,12 @@ def run_passes(
     What only sets boxes comes last in it.
     """
     plan = with_own_places(root)
+    graph = Graph(plan, inputs, dtype)
     for each in (*PASSES, *LAST) if passes is None else passes:
-        plan = _passed(each, plan, Graph(plan, inputs, dtype))
+        before, made = plan, graph.made_steps
+        plan = _passed(each, before, graph)
+        if graph.made_steps != made or not _has_same_steps(before, plan):
+            graph = Graph(plan, inputs, dtype)
     plan = with_updates_last(plan)
     find_drops(plan)
     return plan
@@ -105,8 +110,18 @@ def is_lowered(segment: Segment) -> bool:
 
 def _passed(each: Pass, root: Segment, graph: Graph) -> Segment:
     def copied(segment: Segment) -> Segment:
-        steps = each(segment.steps, graph)
+        steps = each(list(segment.steps), graph)
         children = {value: copied(child) for value, child in segment.children.items()}
         return replace(segment, steps=steps, drops=[], children=children)
 
     return copied(root)
+
+
+def _has_same_steps(first: Segment, second: Segment) -> bool:
+    """Return whether a pass has left every step in its place."""
+    if len(first.steps) != len(second.steps):
+        return False
+    children = zip(first.children.values(), second.children.values(), strict=True)
+    return all(map(is_, first.steps, second.steps)) and all(
+        _has_same_steps(*pair) for pair in children
+    )

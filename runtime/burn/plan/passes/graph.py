@@ -36,6 +36,8 @@ class Graph:
         self.maker: dict[int, Step | Read] = {}
         self._users: dict[int, Step] = {}
         self._next = 0
+        #: How many steps ``made`` has returned, which may not be in the plan yet.
+        self.made_steps = 0
         self._written = set(written(root))
         self._visit(root)
 
@@ -107,6 +109,7 @@ class Graph:
         """A step for a result of ``shape`` and ``dtype`` in a new place."""
         step = Step(primitive, args, static, (self.fresh(),), (shape,), (self.dtype,))
         self.maker[self._next] = step
+        self.made_steps += 1
         self.uses.update(slots_in(args))
         if all(index in self.constant for index in slots_in(args)):
             self.constant.add(self._next)
