@@ -36,12 +36,19 @@ def array(x: Any) -> Array:
     return np.asarray(x.numpy())
 
 
-def called(case: Case) -> Callable[..., Any]:
-    """Return the call of a case as a function of its tensors."""
+def operator_of(case: Case) -> Any:
+    """Return the operator of a case; None if this version of PyTorch has none."""
     import torch
 
     family, name, overload = case.target.split(".")
-    op = getattr(getattr(getattr(torch.ops, family), name), overload)
+    packet = getattr(getattr(torch.ops, family), name, None)
+    return getattr(packet, overload, None)
+
+
+def called(case: Case) -> Callable[..., Any]:
+    """Return the call of a case as a function of its tensors."""
+    op = operator_of(case)
+    assert op is not None
 
     def run(*inputs: Any) -> Any:
         # PyTorch does not export all changes of what is given.
