@@ -1,6 +1,7 @@
 """Measures what :class:`burn.train.Learner` adds to steps of ResNet-18.
 
     python -m benchmarks.learner [--rounds 11] [--steps 8] [--batch 8]
+                                 [--processor]
 
 An epoch by a learner with metrics and files of logs, and a plain loop over the same
 compiled step, take turns. Checkpoints, one an epoch, are not counted.
@@ -10,9 +11,9 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -26,18 +27,20 @@ from burn.train.metrics import Accuracy, LearningRate, Loss, Throughput
 class Alternating:
     """Batches for a learner; before each epoch a plain loop over them is measured."""
 
-    def __init__(self, step: Any, batches: Sequence[Any]) -> None:
-        self.step, self.batches = step, batches
+    def __init__(
+        self, step: Any, batches: Sequence[Any], clock: Callable[[], float]
+    ) -> None:
+        self.step, self.batches, self.clock = step, batches, clock
         self.loops, self.epochs = list[float](), list[float]()
 
     def __iter__(self) -> Iterator[Any]:
-        start = perf_counter()
+        start = self.clock()
         for batch in self.batches:
             self.step(*batch)
-        middle = perf_counter()
+        middle = self.clock()
         yield from self.batches
         self.loops.append((middle - start) / len(self.batches))
-        self.epochs.append((perf_counter() - middle) / len(self.batches))
+        self.epochs.append((self.clock() - middle) / len(self.batches))
 
 
 def main() -> None:
@@ -45,6 +48,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     for option, default in (("rounds", 11), ("steps", 8), ("batch", 8)):
         parser.add_argument(f"--{option}", type=int, default=default)
+    parser.add_argument("--processor", action="store_true")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     x = rng.standard_normal((options.batch, 3, 224, 224), np.float32)
@@ -58,7 +62,8 @@ def main() -> None:
         return train.Classified(loss.cross_entropy(logits, y), logits, y)
 
     step(*batch)
-    batches = Alternating(step, [batch] * options.steps)
+    clock = process_time if options.processor else perf_counter
+    batches = Alternating(step, [batch] * options.steps, clock)
     metrics = [Loss(), Accuracy(), LearningRate(), Throughput()]
     with tempfile.TemporaryDirectory() as name:
         learner = train.Learner(Path(name), step, metrics=metrics, progress=False)
