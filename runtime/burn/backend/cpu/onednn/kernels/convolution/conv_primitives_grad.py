@@ -1,6 +1,5 @@
 """The gradients of a convolution's weights, ready to run."""
 
-
 import numpy as np
 
 from burn.backend.cpu.onednn.binding.api import (
