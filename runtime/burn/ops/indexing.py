@@ -125,7 +125,7 @@ def _slices(
     return tuple(key)
 
 
-@primitive(traceable=True, bound=bounds.of_first, autocast="keep")
+@primitive(traceable=True, bound=bounds.of_first)
 def take(x: Array, indices: Array, axis: int = 0) -> Array:
     """The entries ``indices`` of ``x`` along ``axis``, which they replace.
 

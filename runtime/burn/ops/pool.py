@@ -21,7 +21,7 @@ from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
 
-@primitive(removable=True, bound=bounds.of_first, autocast="keep")
+@primitive(removable=True, bound=bounds.of_first)
 def max_pool(
     x: Array,
     *,

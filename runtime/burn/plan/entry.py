@@ -23,13 +23,16 @@ def compile(
     """``function``, or a module, as a plan that is replayed without Python's detours.
 
     :class:`Compiled` says what a plan is. With ``precision`` float32 results are those
-    of ``function``; less is for the CPU, and for functions that set no boxes.
+    of ``function``; less is for the CPU.
 
     With ``"bf16"`` convolutions and products of matrices, and what is between them, are
-    of bfloat16. With ``"int8"`` convolutions and linear layers are of integers: by the
-    scales of a model that quantizes itself, elsewhere by ``calibration``. Those are
-    examples of arguments, each a tuple or a single tensor, whose largest numbers fill
-    the range; :attr:`Compiled.accuracy` says what this costs on them.
+    of bfloat16, those of gradients as well; boxes keep their dtype.
+
+    With ``"int8"`` convolutions and linear layers are of integers: by the scales of a
+    model that quantizes itself, elsewhere by ``calibration``. Those are examples of
+    arguments, each a tuple or a single tensor, whose largest numbers fill the range;
+    :attr:`Compiled.accuracy` says what this costs on them. A function of integers sets
+    no boxes.
 
     With ``generated`` kernels on the CPU, NumPy's functions that oneDNN has nothing for
     become loops over memory, on all threads, that LLVM compiles at the first call

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from burn.plan.passes import Pass
+from burn.plan.passes import OF_UPDATES, Pass
 from burn.plan.passes.graph import Inputs
 from burn.plan.plan_ir import Segment, has_gradients, written
 
@@ -44,6 +44,11 @@ class Plan:
     def sets_boxes(self) -> bool:
         """Whether boxes are set when all the rest is done."""
         return next(written(self.root), None) is not None
+
+    @property
+    def can_lower(self) -> bool:
+        """Whether the passes of ``precision`` are for plans that set these boxes."""
+        return self.precision in OF_UPDATES or not self.sets_boxes
 
 
 class Executable(ABC):

@@ -25,8 +25,7 @@ class Replay(Executable):
         if plan.generated:
             self._notes.append(f"generated kernels are not used: it is on {device}")
         if plan.lowering:
-            why = "it sets boxes" if plan.sets_boxes else f"it is on {device}"
-            self._notes.append(f"{plan.precision} is not used: {why}")
+            self._notes.append(f"{plan.precision} is not used: it is on {device}")
 
     @property
     def notes(self) -> list[str]:

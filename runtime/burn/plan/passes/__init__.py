@@ -75,6 +75,10 @@ PRECISIONS: dict[str, tuple[Pass, ...]] = {
     ),
 }
 
+#: The precisions for plans that set boxes. Integers are not: their calibration runs a
+#: function several times, and boxes would change between these runs.
+OF_UPDATES = frozenset({"float32", "bf16"})
+
 
 def run_passes(
     root: Segment,

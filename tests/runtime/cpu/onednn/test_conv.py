@@ -91,6 +91,24 @@ def test_gradient_of_the_weight(case: Any) -> None:
     )
 
 
+@settings(max_examples=30)
+@given(case=cases())
+def test_gradients_of_weight_of_bfloat16(case: Any) -> None:
+    x, weight, _, static = case
+    shape = ops.conv(burn.from_numpy(x), burn.from_numpy(weight), **static).shape
+    narrow, wide = [], []
+    for array in (x, normal(*shape, seed=3)):
+        narrow.append(ops.cast(burn.from_numpy(array), dtype=burn.dtypes.bfloat16))
+        wide.append(ops.cast(narrow[-1], dtype=burn.dtypes.float32))
+    static["kernel_size"] = weight.shape[2:]
+    result = ops.conv_weight_grad(*narrow, **static)
+    assert result.dtype == burn.dtypes.bfloat16
+    expected = ops.conv_weight_grad(*wide, **static).numpy()
+    scale = np.abs(expected).max(initial=1e-3)
+    difference = np.abs(result.numpy().astype(np.float32) - expected)
+    assert difference.max(initial=0) <= 2**-7 * scale
+
+
 @settings(max_examples=60)
 @given(case=cases(), part=st.integers(0, 1))
 def test_gradients_of_weight_and_bias(case: Any, part: int) -> None:

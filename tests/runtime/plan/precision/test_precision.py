@@ -154,22 +154,6 @@ def test_branches(precision: str) -> None:
         assert 0 < noise(result(x), function(x)) < 0.05
 
 
-def test_a_function_that_sets_boxes_is_of_float32() -> None:
-    layer, count = nn.Linear(8, 8), burn.Buffer(burn.from_numpy(normal(1)))
-
-    def function(x: Any) -> Any:
-        count.set(count.value + 1.0)
-        return layer(x)
-
-    x = burn.from_numpy(normal(4, 8))
-    result = burn.compile(function, precision="bf16")
-    before = count.value.numpy().copy()
-    for _ in range(3):
-        np.testing.assert_allclose(result(x).numpy(), layer(x).numpy(), 1e-5, 1e-6)
-    np.testing.assert_allclose(count.value.numpy(), before + 3)
-    assert "bf16 is not used: it sets boxes" in result.notes
-
-
 def test_scales_of_the_model() -> None:
     weight = np.clip(np.rint(normal(6, 4, 3, 3) * 40), -127, 127).astype(np.int8)
     boxes = {

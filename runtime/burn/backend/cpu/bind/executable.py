@@ -29,7 +29,7 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
         left_out.append(as_cells)
     if plan.generated and not plan.sets_boxes:
         left_out.append(in_chains)
-    lowering = () if plan.sets_boxes else plan.lowering
+    lowering = plan.lowering if plan.can_lower else ()
     every = (*passes.PASSES, *lowering, *passes.LAST)
     return tuple(each for each in every if each not in left_out)
 
@@ -39,7 +39,7 @@ class CpuExecutable(Executable):
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.is_lowered = bool(plan.lowering) and not plan.sets_boxes
+        self.is_lowered = bool(plan.lowering) and plan.can_lower
         root = run_passes(plan.root, plan.inputs, cpu_passes(plan))
         if self.is_lowered:  # the recording packed what is of no use after it
             for box in boxes_read(plan.root):
@@ -52,7 +52,7 @@ class CpuExecutable(Executable):
             replace(plan, root=recorded, lowering=(), generated=False), Cpu()
         )
         self._notes: list[str] = []
-        if plan.lowering and plan.sets_boxes:
+        if not plan.can_lower:
             self._notes.append(f"{plan.precision} is not used: it sets boxes")
         elif plan.lowering and not plan.is_observed and not is_lowered(root):
             why = "it has no layer for it, or none with scales"

@@ -1,7 +1,5 @@
 """The gradients of a convolution's weights, ready to run."""
 
-from typing import Any
-
 import numpy as np
 
 from burn.backend.cpu.onednn.binding.api import (
@@ -38,12 +36,13 @@ _BYTE = np.dtype(np.uint8)
 class WeightGrad:
     """The gradient of a convolution's weights, ready to run."""
 
-    __slots__ = ("_grad", "_prepared", "_reorder", "_shape", "_size", "_x")
+    __slots__ = ("_grad", "_like", "_prepared", "_reorder", "_size", "_x")
 
     def __init__(
-        self, x: Arranged, grad: Arranged, prepared: Prepared, shape: Any
+        self, x: Arranged, grad: Arranged, prepared: Prepared, like: Array
     ) -> None:
-        self._x, self._grad, self._prepared, self._shape = x, grad, prepared, shape
+        self._x, self._grad, self._prepared = x, grad, prepared
+        self._like = (like.shape, like.dtype)
         self._reorder: Prepared | None = None
         self._size = 0
 
@@ -58,7 +57,7 @@ class WeightGrad:
     def run(self, x: Array, grad: Array, bias: Array | None = None) -> Array:
         """The gradient, row-major; that of the bias goes to ``bias``."""
         x, grad = self._x(x), self._grad(grad)
-        out = empty(self._shape)
+        out = empty(*self._like)
         memory = out if self._reorder is None else empty((self._size,), _BYTE)
         more = () if bias is None else (address(bias),)
         self._prepared.run(address(x), address(grad), address(memory), *more)
@@ -81,7 +80,7 @@ def weight_grad(
     if where is None:
         return None
     shape = (grad.shape[1], x.shape[1] // groups, *wins.kernel)
-    out: Array = np.empty(shape, np.float32)
+    out: Array = np.empty(shape, x.dtype)
     view = Grouped.of_conv(out, groups)
     source, outer = (image(api, array.shape, array.dtype) for array in (x, grad))
     chosen = any_layout(api, view.shape, view.dtype)
@@ -104,7 +103,7 @@ def weight_grad(
         Arranged(primitives, x, channels_last(x.shape)),
         Arranged(primitives, grad, channels_last(grad.shape)),
         primitives.prepared(description, operands),
-        shape,
+        out,
     )
     plain = of_array(api, view)
     if not api.same(plain, wanted):

@@ -184,7 +184,9 @@ def _weight_grad(
     groups: int = 1,
 ) -> WeightGrad | None:
     """Return the oneDNN kernel of the gradient of weights, None for NumPy's."""
-    session = _session(x, grad, None, work=0) if are_float32(x) else None
+    if biased and not are_float32(x):
+        return None
+    session = _session(x, grad, None, work=0)
     if session is None:
         return None
     steps = (stride, padding, dilation)
