@@ -33,6 +33,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run every case and variant under tests/conformance, not only a sample",
     )
     group.addoption(
+        "--packaging",
+        action="store_true",
+        help="build and install packages with the package index, tests/packaging",
+    )
+    group.addoption(
         "--zoo",
         type=Path,
         default=ROOT.parent / "shared" / "zoo",
@@ -60,6 +65,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="how many random graphs tests/fuzz compares with onnxruntime",
     )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs the package index, unless it is asked for."""
+    if item.get_closest_marker("packaging") and not item.config.option.packaging:
+        pytest.skip("installs from the package index; --packaging runs it")
 
 
 def pytest_terminal_summary(

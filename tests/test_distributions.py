@@ -24,10 +24,15 @@ FOLDERS = {"burn-import": ROOT, "burn-runtime": ROOT / "runtime"}
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The wheels that hatchling builds of both, by name."""
+    """The wheels of both distributions, by name."""
+    return built_wheels(tmp_path_factory.mktemp("dist"))
+
+
+def built_wheels(out: Path) -> dict[str, Path]:
+    """Return the wheels that hatchling builds of both into a folder, by name."""
     import hatchling.build
 
-    out, before = tmp_path_factory.mktemp("dist"), Path.cwd()
+    before = Path.cwd()
     try:
         built = {}
         for name, folder in FOLDERS.items():
