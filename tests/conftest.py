@@ -32,11 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run every case and variant under tests/conformance, not only a sample",
     )
-    group.addoption(
-        "--packaging",
-        action="store_true",
-        help="build and install packages with the package index, tests/packaging",
-    )
+    text = "build and install the packages of tests/packaging with the package index"
+    group.addoption("--packaging", action="store_true", help=text)
     group.addoption(
         "--zoo",
         type=Path,
