@@ -34,6 +34,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run every case and variant under tests/conformance, not only a sample",
     )
+    text = "build and install the packages of tests/packaging with the package index"
+    group.addoption("--packaging", action="store_true", help=text)
     group.addoption(
         "--zoo",
         type=Path,
@@ -62,6 +64,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="how many random graphs tests/fuzz compares with onnxruntime",
     )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs the package index, unless it is asked for."""
+    if item.get_closest_marker("packaging") and not item.config.option.packaging:
+        pytest.skip("installs from the package index; --packaging runs it")
 
 
 def pytest_terminal_summary(

@@ -36,6 +36,11 @@ ROWS = (
         "whoever has the folders; not `.ci/run`",
     ),
     Row(
+        "the package index is not asked for",
+        r"--packaging",
+        "whoever passes `--packaging`, which needs the package index; not `.ci/run`",
+    ),
+    Row(
         "a tool is missing",
         r"of the extra dev and not installed|"
         r"could not import '(ruff|mypy|black|llvm|pyarrow|tomli_w|mpi4py)",

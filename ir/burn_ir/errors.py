@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 
 class Undecided(Exception):  # noqa: N818  a state of knowledge, not a mistake
@@ -30,20 +31,32 @@ class Problem:
             opset = f", opset {self.opset}" if self.opset is not None else ""
             where += f" ({self.operator}{opset})"
         text = f"{where}: {self.message}" if where else self.message
-        return f"{text}; {self.hint}" if self.hint else text
+        separator = ". " if self.hint[:1].isupper() else "; "
+        return f"{text}{separator}{self.hint}" if self.hint else text
 
 
 class ModelError(ValueError):
     """A model cannot be imported. ``problems`` holds all that was found, not the first.
 
+    A text of several lines is several problems.
     Subclasses say which kind of answer the command line gives.
     """
 
-    def __init__(self, problems: Sequence[Problem] | str) -> None:
+    def __init__(self, problems: Sequence[Problem] | str, hint: str = "") -> None:
         if isinstance(problems, str):
-            problems = (Problem(problems),)
+            lines = problems.split("\n")
+            problems = [Problem(line.strip(), hint=hint) for line in lines]
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    def in_file(self, name: str) -> Self:
+        """Return this error with a file's name in every message without a node."""
+        return type(self)(
+            [
+                p if p.node else replace(p, message=f"{name}: {p.message}")
+                for p in self.problems
+            ]
+        )
 
 
 class UnreadableFile(ModelError):  # noqa: N818

@@ -31,12 +31,17 @@ def check_operators(model: RawModel) -> None:
     """Return if every node of the model and its bodies is supported.
 
     Raises:
-        UnsupportedModel: with one problem for each node that is not.
+        UnsupportedModel: with one problem for each node that is not, and for each
+            operator set that is too new.
     """
     kinds = {(node.domain, node.op_type): node for node in walk(model.graph)}
+    domains = sorted({domain for domain, _ in kinds})
+    problems = [p for domain in domains for p in _too_new(domain, model.opsets)]
     if any(True for node in kinds.values() for _ in _problems(node, model.opsets)):
         nodes = walk(model.graph)
-        raise UnsupportedModel([p for n in nodes for p in _problems(n, model.opsets)])
+        problems += [p for n in nodes for p in _problems(n, model.opsets)]
+    if problems:
+        raise UnsupportedModel(problems)
 
 
 def walk(graph: RawGraph) -> Iterator[RawNode]:
@@ -77,6 +82,21 @@ def _version(op: type[Op], opset: int) -> int:
     return max(version for version in op.versions if version <= opset)
 
 
+def _too_new(domain: str, opsets: Mapping[str, int]) -> Iterator[Problem]:
+    opset, newest = opsets.get(domain), newest_opset(domain)
+    if opset is None or newest is None or opset <= newest:
+        return
+    hint = f"export it for version {newest} of the domain, or update burn-import"
+    if not domain:
+        hint = (
+            f"export it with opset_version={newest}, lower it with "
+            f"onnx.version_converter.convert_version(model, {newest}), or update "
+            "burn-import"
+        )
+    message = f"expected opset {newest} or older of domain {domain!r}, got {opset}"
+    yield Problem(message, hint=hint)
+
+
 def _problems(node: RawNode, opsets: Mapping[str, int]) -> Iterator[Problem]:
     key = (node.domain, node.op_type)
     if key == _CONSTANT:
@@ -85,14 +105,14 @@ def _problems(node: RawNode, opsets: Mapping[str, int]) -> Iterator[Problem]:
     opset = opsets.get(node.domain)
     newest = newest_opset(node.domain)
     if opset is not None and newest is not None and opset > newest:
-        message = f"expected opset {newest} or older of domain {node.domain!r}"
-        yield Problem(message, name, node.op_type, opset)
-    elif key not in operators():
+        return  # said once, by _too_new
+    if key not in operators():
         yield Problem(_unknown(node), name, node.op_type, opset, _suggestion(node))
     elif all(v > (opset or 1) for v in operators()[key].versions):
         since = operators()[key].versions[0]
         message = f"expected opset {since} or newer for this operator"
-        yield Problem(message, name, node.op_type, opset)
+        hint = f"export it with opset_version={since} or newer"
+        yield Problem(message, name, node.op_type, opset, hint)
 
 
 def _unknown(node: RawNode) -> str:
@@ -109,4 +129,8 @@ def _suggestion(node: RawNode) -> str:
     if close:
         return f"did you mean {close[0]!r}?"
     homes = sorted({domain for domain, op in operators() if op == node.op_type})
-    return f"it exists in domain {homes[0]!r}" if homes else ""
+    if homes:
+        return f"it exists in domain {homes[0]!r}"
+    if not node.domain:
+        return "ONNX has no such operator: export the model again, or replace the node"
+    return "declare it in a module of yours and pass that with --operators MODULE"

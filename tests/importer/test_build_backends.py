@@ -47,7 +47,13 @@ packages = ["src/sample"]
 [tool.hatch.build.targets.sdist]
 exclude = ["/models"]
 """ + PROJECT + MODELS
+PDM = """\
+[build-system]
+requires = ["pdm-backend", "burn-import"]
+build-backend = "pdm.backend"
+""" + PROJECT + MODELS
 BACKENDS = {
+    "pdm.backend": PDM,
     "setuptools.build_meta": SETUPTOOLS,
     "burn_import.build.backend": WRAPPED,
 }
@@ -57,9 +63,11 @@ PATHS = [path for path in sys.path if path]
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> str:
     name: str = request.param
+    reason = f"{name} is of the extra dev and not installed"
     if name.startswith("setuptools"):
-        reason = "setuptools is of the extra dev and not installed"
         pytest.importorskip("setuptools", minversion="70.1", reason=reason)
+    elif name.startswith("pdm"):
+        pytest.importorskip(name, reason=reason)
     return name
 
 
@@ -72,6 +80,7 @@ def project(tmp_path: Path, backend: str) -> Path:
     (plugin / "entry_points.txt").write_text(
         "[setuptools.finalize_distribution_options]\n"
         "burn-import = burn_import.build.setuptools:finalize\n"
+        "[pdm.build.hook]\nburn-import = burn_import.build.pdm\n"
     )
     root = tmp_path / "project"
     (root / "src" / "sample").mkdir(parents=True)
@@ -172,12 +181,12 @@ def test_failures_are_messages(backend: str, project: Path, installed: Path) -> 
 def test_projects_without_the_table_build(
     backend: str, project: Path, installed: Path
 ) -> None:
-    if not backend.startswith("setuptools"):
+    if backend == "burn_import.build.backend":
         (project / "pyproject.toml").write_text(PROJECT)
         done = run(backend, "wheel", project, installed)
         assert "expected the backend to build with" in done.stderr
         return
-    (project / "pyproject.toml").write_text(SETUPTOOLS.replace(MODELS, ""))
+    (project / "pyproject.toml").write_text(BACKENDS[backend].replace(MODELS, ""))
     assert not names(build(backend, "wheel", project, installed)) & OUTPUTS
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 SCHEMA = 1
 
 KINDS = {2: "refused", 3: "unreadable", 4: "unsupported", 5: "invalid"}
-HINTS = {2: "--force replaces it, or name another output with -o"}
+HINTS = {
+    2: "--force replaces it, or name another output with -o",
+    5: "the file contradicts itself or ONNX: export it again, with a newer exporter "
+    "if there is one",
+}
 _MOST_SHOWN = 100
 
 
@@ -154,17 +159,22 @@ class Report:
         if isinstance(error, OSError):  # it is the output's: no fault of the model
             kind, problems = "output", [Problem(_told(error))]
         elif isinstance(error, ModelError):
-            problems = list(error.problems)
+            hint = HINTS.get(code, "") if code != 2 else ""
+            problems = [replace(p, hint=p.hint or hint) for p in error.problems]
         else:
             hint = HINTS[2] if code == 2 and "expected" not in str(error) else ""
-            problems = [Problem(str(error), hint=hint)]
+            lines = str(error).split("\n")
+            problems = [Problem(line.strip(), hint=hint) for line in lines]
         if self.style == "json":
             self._json(code, kind, problems)
             return
-        for problem in problems[:_MOST_SHOWN]:
-            lines = self._github(problem) if self.style == "github" else None
-            for line in lines or self._text(problem, kind):
-                click.echo(line, err=True)
+        shown = problems[:_MOST_SHOWN]
+        if self.style == "github":
+            lines = [line for problem in shown for line in self._github(problem)]
+        else:
+            lines = list(self._text(shown, kind))
+        for line in lines:
+            click.echo(line, err=True)
         if len(problems) > _MOST_SHOWN:
             click.echo(f"and {len(problems) - _MOST_SHOWN} more", err=True)
         if len(problems) > 1 and self.style == "text":
@@ -189,17 +199,23 @@ class Report:
         data = {"schema": SCHEMA, "model": self.model, "code": code, "kind": kind}
         click.echo(json.dumps({**data, "problems": rows}), err=True)
 
-    def _text(self, problem: Problem, kind: str) -> list[str]:
-        lines = [f"error[{kind}]: {clean(problem.message)}"]
+    def _text(self, problems: Sequence[Problem], kind: str) -> Iterator[str]:
+        """Each problem, and once for those in a row that share it, where and help."""
+        for trailer, row in groupby(problems, lambda one: self._trailer(one, kind)):
+            for problem in row:
+                yield f"error[{kind}]: {clean(problem.message)}"
+            yield from trailer
+
+    def _trailer(self, problem: Problem, kind: str) -> list[str]:
         if kind == "output":
-            return lines
+            return []
         location = [clean(self.model)]
         if problem.node:
             location.append(f"node {clean(repr(problem.node))}")
         if problem.operator:
             opset = f", opset {problem.opset}" if problem.opset is not None else ""
             location.append(f"({clean(problem.operator)}{opset})")
-        lines.append(f"  --> {' '.join(location)}")
+        lines = [f"  --> {' '.join(location)}"]
         if problem.hint:
             lines.append(f"  = help: {clean(problem.hint)}")
         return lines

@@ -46,7 +46,8 @@ def missing_record(cls: type, error: FileNotFoundError) -> FileNotFoundError:
     return FileNotFoundError(
         errno.ENOENT,
         f"no record of {cls.__name__}: a generated module needs the file of weights "
-        "that burn-import wrote beside it. Copy it along, or pass load() where it is",
+        "that burn-import wrote beside it. Copy it along, pass load() where it is, or "
+        "import the model again",
         error.filename,
     )
 

@@ -33,10 +33,12 @@ HTML = Foreign(
 )
 JSON = Foreign(
     "JSON text",
-    "If it is the index of a sharded model, open the .safetensors files it names.",
+    "The index of a sharded model needs a name that ends in .index.json, and its "
+    ".safetensors files beside it.",
 )
 ONNX = Foreign(
-    "ONNX model (protobuf)", "Import it with burn-import, which writes a record."
+    "ONNX model (protobuf)",
+    "Import it with burn-import NAME.onnx -o NAME.py, which writes the record too.",
 )
 TORCH = Foreign(
     "PyTorch checkpoint (zip)",
@@ -68,8 +70,20 @@ NPZ = Foreign("NumPy archive (.npz)", "Read it with numpy.load and write a recor
 ZIP = Foreign("zip archive", "Unpack it and pass the file inside.")
 GZIP = Foreign("gzip file", "Decompress it first, for example with `gzip -d`.")
 ZSTD = Foreign("Zstandard file", "Decompress it first, for example with `zstd -d`.")
-HDF5 = Foreign("HDF5 file", "Read it with h5py and write its arrays with write_record.")
-TFLITE = Foreign("TFLite model", "Convert it to ONNX first, for example with tf2onnx.")
+HDF5 = Foreign(
+    "HDF5 file",
+    "Export a Keras model with model.export('NAME.onnx', format='onnx'); read arrays "
+    "alone with h5py and write them with burn.record.write_record.",
+)
+TFLITE = Foreign(
+    "TFLite model",
+    "Convert it to ONNX with python -m tf2onnx.convert --tflite NAME.tflite --output "
+    "NAME.onnx.",
+)
+COREML = Foreign(
+    "Core ML model (.mlmodel)",
+    "Export the model that it was converted from to ONNX; there is no way back.",
+)
 GGUF = Foreign("GGUF model", "Use the safetensors files it was converted from.")
 BURNPACK = Foreign(
     "Burn record (.bpk)", "Read it with burn.record.read_record or burn.store."
@@ -95,6 +109,10 @@ HTML_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body")
 # ModelProto's fields after ir_version, as tag bytes: producer name and version,
 # domain, model version, documentation, graph, opset, metadata, functions.
 ONNX_TAGS = frozenset(b"\x12\x1a\x22\x28\x32\x3a\x42\x72")
+# The version of the format, and a description that begins with a named input.
+_COREML_START = re.compile(
+    rb"\x08.\x12[\x80-\xff]*[\x00-\x7f]\n[\x80-\xff]*[\x00-\x7f]\n", re.DOTALL
+)
 PICKLE_PROTOCOLS = frozenset(b"\x02\x03\x04\x05")
 
 
@@ -149,6 +167,11 @@ def _pickle(head: bytes) -> Foreign | None:
     return PICKLE if is_pickle else None
 
 
+def _coreml(head: bytes) -> Foreign | None:
+    """Told from ONNX by field 2, which describes inputs and is no producer's name."""
+    return COREML if _COREML_START.match(head) else None
+
+
 def _onnx(head: bytes) -> Foreign | None:
     """A guess: protobuf has no magic number, but every writer starts alike."""
     if len(head) < 3 or head[0] != 0x08:
@@ -168,6 +191,7 @@ RECOGNISERS: tuple[Callable[[bytes], Foreign | None], ...] = (
     _magic,
     _zip,
     _pickle,
+    _coreml,
     _onnx,
     _text,
 )

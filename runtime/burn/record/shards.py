@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from burn.record.errors import RecordError, check_values, joined, shown
+from burn.record.errors import MOST_SHOWN, RecordError, check_values, joined, shown
 from burn.record.files import MAX_HEADER
 from burn.record.reader import Record, open_record
 
@@ -46,6 +46,13 @@ def read_index(path: Path) -> Index:
     for file_name in weight_map.values():
         if not isinstance(file_name, str) or file_name not in names:
             names[file_name] = _beside(path, file_name)
+    missing = [shown(name) for name, file in names.items() if not file.is_file()]
+    if missing:
+        raise RecordError(
+            f"{', '.join(missing[:MOST_SHOWN])}: there is no such file beside the "
+            "index; download all files that it names to "
+            f"{str(path.parent.absolute())!r}"
+        )
     about = index.get("metadata")
     about = about if isinstance(about, dict) else {}
     return Index(
@@ -88,8 +95,6 @@ def _beside(index: Path, name: Any) -> Path:
             f"expected the name of a file beside the index, got {shown(name)}"
         )
     path = index.parent / name
-    if not path.is_file():
-        raise RecordError(f"{shown(name)}: there is no such file beside the index")
     if not lies_in(path, index.parent):
         raise RecordError(
             f"{shown(name)}: expected a file in the directory of the index, "

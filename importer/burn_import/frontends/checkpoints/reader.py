@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import burn_import.frontends.checkpoints.torch_globals  # noqa: F401  its functions may be called
@@ -47,11 +46,7 @@ def read(
     try:
         return _read(path, top_level_key, limits)
     except ModelError as error:
-        named = [
-            replace(problem, message=f"{path.name}: {problem.message}")
-            for problem in error.problems
-        ]
-        raise type(error)(named) from error
+        raise error.in_file(path.name) from error
 
 
 def _read(path: Path, top_level_key: str | None, limits: Limits) -> Checkpoint:
@@ -68,8 +63,11 @@ def _read(path: Path, top_level_key: str | None, limits: Limits) -> Checkpoint:
         return read_shards(path, lambda shard: read(shard, limits=limits))
     reader = _reader(kind, head, data)
     if reader is None:
-        remedy = f"this: {kind}. {foreign.remedy}" if foreign else "something unknown"
-        raise UnreadableFile(f"expected a file of PyTorch or safetensors, got {remedy}")
+        got = f"this: {kind}" if foreign else "something unknown"
+        raise UnreadableFile(
+            f"expected a file of PyTorch or safetensors, got {got}",
+            foreign.remedy if foreign else "",
+        )
     content = reader(data, Context(limits, nested_storage))
     root, about = content.root, dict(content.about)
     if isinstance(root, dict) and isinstance(root.get(LIGHTNING), str):

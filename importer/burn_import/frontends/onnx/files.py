@@ -10,8 +10,9 @@ import os
 import stat
 from pathlib import Path
 
+from burn.record import HEAD_SIZE, describe_foreign, files
 from burn.record.shards import lies_in
-from burn_import.foreign import SHARDED
+from burn_import.foreign import SHARDED, folder_remedy, missing_remedy
 from burn_ir import UnreadableFile
 
 
@@ -29,7 +30,12 @@ def map_file(path: Path) -> memoryview:
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise UnreadableFile(f"expected a regular file, got {str(path)!r}")
+                is_folder = stat.S_ISDIR(status.st_mode)
+                raise UnreadableFile(
+                    f"expected a regular file, got {'the folder ' * is_folder}"
+                    f"{str(path)!r}",
+                    folder_remedy(path) if is_folder else "",
+                )
             if status.st_size == 0:
                 return memoryview(b"")
             return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
@@ -39,7 +45,8 @@ def map_file(path: Path) -> memoryview:
         if isinstance(error, UnreadableFile):
             raise
         reason = getattr(error, "strerror", None) or str(error)
-        raise UnreadableFile(f"cannot read {str(path)!r}: {reason}") from error
+        hint = missing_remedy(path) if isinstance(error, FileNotFoundError) else ""
+        raise UnreadableFile(f"cannot read {str(path)!r}: {reason}", hint) from error
 
 
 class ExternalFiles:
@@ -53,16 +60,22 @@ class ExternalFiles:
         """The content of the file that ``tensor`` says it is in.
 
         Raises:
-            UnreadableFile: there is none, or it is not the model's to name.
+            UnreadableFile: there is none, it is not the model's to name, or it is the
+                pointer of a version control system to the content.
         """
         where = f"tensor {tensor!r}, external file {location!r}"
         path = self._resolve(location, where)
         if path not in self._maps:
             try:
-                self._maps[path] = map_file(path)
+                content = map_file(path)
             except UnreadableFile as error:
-                raise UnreadableFile(f"{where}: {error}") from error
+                raise error.in_file(where) from error
             self._check(path, where)  # whoever swapped a link meanwhile is found out
+            foreign = describe_foreign(bytes(content[:HEAD_SIZE]))
+            if foreign in (files.ANNEX, files.LFS):
+                message = f"{where}: expected weights, got this: {foreign.kind}"
+                raise UnreadableFile(message, foreign.remedy)
+            self._maps[path] = content
         return self._maps[path]
 
     def _resolve(self, location: str, where: str) -> Path:
@@ -72,8 +85,8 @@ class ExternalFiles:
         self._check(path, where)
         if not path.exists():
             raise UnreadableFile(
-                f"{where}: there is no such file; put it beside the model, where the "
-                "exporter wrote it"
+                f"{where}: there is no such file in {str(self.directory)!r}",
+                "Copy it there: the exporter wrote it beside the model.",
             )
         return path
 
@@ -81,5 +94,7 @@ class ExternalFiles:
         if not lies_in(path, self.directory):
             raise UnreadableFile(
                 f"{where}: expected a file in the directory of the model, "
-                "this one is outside"
+                "this one is outside",
+                "Only files beside the model are read: move it there and write the "
+                "model anew with onnx.save(..., save_as_external_data=True).",
             )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from burn.record import HEAD_SIZE, describe_foreign
 from burn_import.file_kinds import FileKind, head_kind
+from burn_import.foreign import AGAIN
 from burn_import.frontends.onnx.dims import DimNames
 from burn_import.frontends.onnx.files import ExternalFiles, map_file
 from burn_import.frontends.onnx.functions import Functions
@@ -43,10 +44,10 @@ def read(path: str | Path) -> RawModel:
     try:
         proto = _parse(file)
         if not proto.HasField("graph"):
-            raise UnreadableFile("expected an ONNX model, found no graph in it")
+            raise UnreadableFile("expected an ONNX model, found no graph in it", AGAIN)
         return _model(proto, file, path)
     except UnreadableFile as error:
-        raise UnreadableFile(f"{path.name}: {error}") from error
+        raise error.in_file(path.name) from error
 
 
 def refuse_foreign(head: bytes, path: Path) -> None:
@@ -58,8 +59,8 @@ def refuse_foreign(head: bytes, path: Path) -> None:
     foreign = describe_foreign(head)
     if foreign is not None and head_kind(foreign) is not FileKind.ONNX:
         raise UnreadableFile(
-            f"{path.name}: expected an ONNX model, got this: {foreign.kind}. "
-            f"{foreign.remedy}"
+            f"{path.name}: expected an ONNX model, got this: {foreign.kind}",
+            foreign.remedy,
         )
 
 
@@ -75,7 +76,8 @@ def _parse(file: memoryview) -> ModelProto:
     except DecodeError as error:
         raise UnreadableFile(
             "expected an ONNX model, but its messages do not fit together; the file "
-            f"is damaged or of another kind ({error})"
+            f"is damaged or of another kind ({error})",
+            AGAIN,
         ) from error
 
 

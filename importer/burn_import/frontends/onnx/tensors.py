@@ -13,6 +13,7 @@ import numpy as np
 
 from burn import dtypes
 from burn.dtypes import DType
+from burn_import.foreign import AGAIN
 from burn_import.frontends.onnx.files import ExternalFiles
 from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
 from burn_ir.ops.support import ELEMENT_TYPES
@@ -180,7 +181,8 @@ class Tensors:
             raise UnreadableFile(
                 f"{where}: expected bytes {offset} to {offset + length} of "
                 f"{location!r}, which has {len(data)}; the file is another one or cut "
-                "off"
+                "off",
+                AGAIN,
             )
         return data[offset : offset + length]
 

@@ -9,6 +9,7 @@ one is refused. Encoding: https://protobuf.dev/programming-guides/encoding/.
 
 from collections.abc import Iterator, Mapping
 
+from burn_import.foreign import AGAIN
 from burn_ir import InvalidModel, UnreadableFile
 
 #: Graphs in attributes of nodes of graphs: how deep they may be.
@@ -169,7 +170,8 @@ class _Walk:
 
 
 def _damaged(at: int, message: str) -> UnreadableFile:
-    return UnreadableFile(f"damaged or cut off at byte {at}: {message}")
+    text = f"expected an ONNX model, got one damaged or cut off at byte {at}: {message}"
+    return UnreadableFile(text, AGAIN)
 
 
 def _varint(value: int) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +34,7 @@ def read(path: str | Path, *, limits: Limits = LIMITS) -> RawModel:
     try:
         return _read(map_file(path), limits)
     except ModelError as error:
-        named = [
-            (
-                problem
-                if problem.node
-                else replace(problem, message=f"{path.name}: {problem.message}")
-            )
-            for problem in error.problems
-        ]
-        raise type(error)(named) from error
+        raise error.in_file(path.name) from error
 
 
 def _read(data: memoryview, limits: Limits) -> RawModel:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +41,7 @@ def read(
         graph = _graph(Archive(map_file(path), limits), shapes or {})
         return RawModel(graph, dict(OPSETS), "pytorch")
     except ModelError as error:
-        named = [
-            replace(problem, message=f"{path.name}: {problem.message}")
-            for problem in error.problems
-        ]
-        raise type(error)(named) from error
+        raise error.in_file(path.name) from error
 
 
 def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
