@@ -29,7 +29,7 @@ from burn.backend.cpu.bind.finite import (
     refuse_nan,
 )
 from burn.backend.cpu.bind.inputs import Input, Inputs
-from burn.backend.cpu.bind.magnitudes import Magnitudes, expect_within
+from burn.backend.cpu.bind.magnitudes import Magnitudes, check_within
 from burn.backend.cpu.bind.memory_orders import wanted_orders
 from burn.backend.cpu.bind.numpy_capture import UntraceableError, plain, unheard
 from burn.backend.cpu.bind.sequence import Sequence
@@ -292,7 +292,7 @@ class Builder:
         limits = magnitudes.checks(step, rounds=rounds, may_check=not self._is_late)
         for slot, limit in limits or ():
             array = self.values[slot]
-            call = partial(expect_within, array, limit)
+            call = check_within(array, limit)
             owner = self.arena.owner(array)
             if owner is not None and owner in self._inputs:
                 self.note(call)
