@@ -12,7 +12,7 @@ import numpy as np
 
 from burn import Tensor
 from burn.dtypes import bool_, is_integer
-from burn_ir.containers import widen
+from burn_ir.containers import kind_of, widen
 from burn_ir.dim import counting_unnamed
 from burn_ir.error_context import OR_MISSING, error_context
 from burn_ir.errors import InvalidOperand, Undecided
@@ -20,7 +20,7 @@ from burn_ir.graph import Graph
 from burn_ir.op import Flow, Op
 from burn_ir.signature import check_operands
 from burn_ir.static import SHAPES, normalise
-from burn_ir.types import Type
+from burn_ir.types import Array, Type
 
 #: Contents are computed from and to integer values of at most this many elements.
 KNOWN_LIMIT = 1024
@@ -161,6 +161,14 @@ def _with_contents(
     # Control flow is one value, however many results it has.
     values += (None,) * (len(results) - len(values))
     return tuple(
-        t.with_known(normalise(value.data, t.dtype)) if isinstance(value, Tensor) else t
+        _holding(t, value.data) if isinstance(value, Tensor) else t
         for t, value in zip(results, values, strict=False)
     )
+
+
+def _holding(result: Type, contents: Array) -> Type:
+    """``result`` with its contents, whose extents an ``infer`` may not know."""
+    known = normalise(contents, result.dtype)
+    if kind_of(result) == "tensor":
+        result = result.with_shape(contents.shape)
+    return result.with_known(known)

@@ -27,6 +27,10 @@ _recorders = 0
 
 _PRIMITIVES: dict[str, "Primitive[..., Any]"] = {}
 
+#: How operands are cast under :func:`burn.nn.autocast`: to the lower precision, not at
+#: all (the primitive moves elements or selects among them), or to float32.
+CastPolicy = Literal["lower", "keep", "float32"]
+
 
 class Primitive(Generic[P, R]):
     """A named operation on arrays with its kernels and its gradient.
@@ -47,6 +51,7 @@ class Primitive(Generic[P, R]):
         removable: bool = False,
         infallible: bool = False,
         bound: Callable[[Any, Any], float] | None = None,
+        autocast: CastPolicy = "float32",
     ) -> None:
         self.name = kernel.__name__
         self.kernel = kernel
@@ -64,6 +69,7 @@ class Primitive(Generic[P, R]):
         self.infallible = infallible
         #: The rule of :mod:`burn.ops.bounds` for the magnitudes of results, if any.
         self.bound = bound
+        self.autocast = autocast
         self.device_kernels: dict[type[Backend], Callable[..., Any]] = {}
         self.rule: Rule | None = None
         self.partial = False
@@ -189,7 +195,7 @@ def primitive(
     Positional arguments are tensors, or values that may come from tensors; keyword-only
     arguments are static. ``outputs=0`` declares a variable number of results (a tuple).
     ``facts`` are those of :class:`Primitive`: ``traceable``, ``removable``,
-    ``infallible`` and ``bound``.
+    ``infallible``, ``bound`` and ``autocast``.
     """
 
     def declare(function: Callable[..., Any]) -> Primitive[..., Any]:

@@ -12,6 +12,16 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, TensorProto
 
+from tests.fuzz.close import (
+    SCALES,
+    compares_close_elements,
+    divides_by_rounding,
+    has_close_elements,
+    has_close_scores,
+    has_large_negatives,
+    has_rounded_zeros,
+    samples_between_elements,
+)
 from tests.fuzz.invalid import INVALID, REDUCTIONS
 
 #: The contents of the operands of a node; None for one that is omitted.
@@ -38,13 +48,6 @@ def _has_equal_axes(node: NodeProto, operands: Operands) -> bool:
 def _has_equal_attribute_axes(node: NodeProto, operands: Operands) -> bool:
     given = [axis for a in node.attribute if a.name == "axes" for axis in a.ints]
     return len({axis % max(1, operands[0].ndim) for axis in given}) < len(given)
-
-
-def _aligns_scaled_corners(node: NodeProto, operands: Operands) -> bool:
-    modes = [a.s for a in node.attribute if a.name == "coordinate_transformation_mode"]
-    index = 1 if node.op_type == "Upsample" else 2
-    scales = operands[index] if len(operands) > index else None
-    return modes == [b"align_corners"] and scales is not None and len(scales) > 0
 
 
 def _has_odd_condition(node: NodeProto, operands: Operands) -> bool:
@@ -127,59 +130,6 @@ def _transposes_beside_vector(node: NodeProto, operands: Operands) -> bool:
 
 def _averages_nothing(node: NodeProto, operands: Operands) -> bool:
     return bool(operands[0].size == 0)
-
-
-def _is_within_rounding(steps: Any, sizes: Any, dtype: Any, largest: float) -> bool:
-    """Whether differences of elements are those that rounding may make.
-
-    They are up to about 100 roundings of the elements, or 8 of the largest element: a
-    sum whose terms cancel has the error of its terms.
-    """
-    eps = float(np.finfo(dtype).eps)
-    slack = np.maximum(100 * eps * sizes, 8 * eps * largest)
-    return bool(((steps > 0) & (steps <= slack)).any())
-
-
-def _has_close_elements(node: NodeProto, operands: Operands) -> bool:
-    data = operands[0]
-    if data.dtype.kind != "f":
-        return False
-    ordered = np.sort(data[np.isfinite(data)].astype(np.float64), None)
-    sizes = np.abs(ordered)
-    largest = sizes.max(initial=0)
-    return _is_within_rounding(np.diff(ordered), sizes[1:], data.dtype, largest)
-
-
-def _compares_close_elements(node: NodeProto, operands: Operands) -> bool:
-    x, y = operands[:2]
-    if x.dtype.kind != "f":
-        return False
-    try:
-        first, second = np.broadcast_arrays(x.astype(np.float64), y.astype(np.float64))
-    except ValueError:
-        return False  # onnxruntime refuses them
-    finite = np.isfinite(first) & np.isfinite(second)
-    first, second = first[finite], second[finite]
-    sizes = np.maximum(np.abs(first), np.abs(second))
-    steps = np.abs(first - second)
-    return _is_within_rounding(steps, sizes, x.dtype, sizes.max(initial=0))
-
-
-def _has_large_negatives(node: NodeProto, operands: Operands) -> bool:
-    """Whether onnxruntime's polynomial for ``1 / (1 + exp(-x))`` has no digits left."""
-    data = operands[0]
-    limit = -30 if data.dtype == np.float64 else -14
-    return data.dtype.kind == "f" and bool((data < limit).any())
-
-
-def _has_rounded_zeros(node: NodeProto, operands: Operands) -> bool:
-    """Whether elements are no larger than a rounding of the largest one."""
-    data = operands[0]
-    if data.dtype.kind != "f" or not data.size:
-        return False
-    sizes = abs(data[np.isfinite(data)])
-    slack = float(np.finfo(data.dtype).eps) * sizes.max(initial=0)
-    return bool(((sizes > 0) & (sizes <= slack)).any())
 
 
 def _returns_body_inputs(node: NodeProto, operands: Operands) -> bool:
@@ -294,12 +244,12 @@ RULES = (
     ),
     Rule(
         "Sigmoid",
-        _has_large_negatives,
+        has_large_negatives,
         "`y = 1 / (1 + exp(-x))`; onnxruntime's polynomial is 0 below -18, and an "
         "error of 1e-8 is all of the result",
     ),
     *(
-        Rule(operator, _has_rounded_zeros, "rounding tells whether elements are 0")
+        Rule(operator, has_rounded_zeros, "rounding tells whether elements are 0")
         for operator in ("Log", "NonZero", "Reciprocal", "Sign", "Sqrt")
     ),
     Rule(
@@ -341,11 +291,27 @@ RULES = (
         "`Reduction over an empty set of values yields undefined`",
     ),
     *(
-        Rule(operator, _has_close_elements, "rounding tells which elements are equal")
+        Rule(operator, has_close_elements, "rounding tells which elements are equal")
         for operator in ("Unique", "Hardmax", "ArgMax", "ArgMin", "TopK")
     ),
+    Rule("NonMaxSuppression", has_close_scores, "rounding tells which score is higher"),
+    Rule(
+        "GridSample",
+        samples_between_elements,
+        "`nearest`: rounding tells which element is",
+    ),
     *(
-        Rule(operator, _compares_close_elements, "rounding tells which is larger")
+        Rule(
+            operator,
+            divides_by_rounding,
+            "`y = saturate((x / y_scale) + y_zero_point)` is infinite before it "
+            "saturates; rounding tells the sign of a scale near 0, and onnxruntime "
+            "makes an integer of what it divides by 0",
+        )
+        for operator in SCALES
+    ),
+    *(
+        Rule(operator, compares_close_elements, "rounding tells which is larger")
         for operator in COMPARISONS
     ),
     Rule(
@@ -367,12 +333,6 @@ RULES = (
         )
         for operator in ("Squeeze", *REDUCTIONS)
         for matches in (_has_equal_axes, _has_equal_attribute_axes)
-    ),
-    Rule(
-        "Resize",
-        _aligns_scaled_corners,
-        "`align_corners` is about the extents of the output, which are whole numbers; "
-        "onnxruntime does not round input * scale before",
     ),
 )
 

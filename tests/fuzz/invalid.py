@@ -147,16 +147,18 @@ def _has_other_output_dtype(node: NodeProto, operands: Operands) -> bool:
 
 def _has_no_windows(node: NodeProto, operands: Operands) -> bool:
     kernel = _attribute(node, "kernel_shape", [])
+    is_last = _attribute(node, "channels_last", 0)
+    spatial = operands[0].shape[1:-1] if is_last else operands[0].shape[2:]
     automatic = _attribute(node, "auto_pad", b"NOTSET")
     if automatic in (b"SAME_UPPER", b"SAME_LOWER"):
-        return 0 in operands[0].shape[2:]
+        return 0 in spatial
     size = len(kernel)
     pads = _attribute(node, "pads", [0] * 2 * size)
     if automatic == b"VALID":
         pads = [0] * 2 * size
     strides = _attribute(node, "strides", [1] * size)
     dilations = _attribute(node, "dilations", [1] * size)
-    for axis, extent in enumerate(operands[0].shape[2 : 2 + size]):
+    for axis, extent in enumerate(spatial[:size]):
         span = dilations[axis] * (kernel[axis] - 1) + 1
         room = extent + pads[axis] + pads[axis + size] - span
         if _attribute(node, "ceil_mode", 0):
@@ -281,7 +283,7 @@ INVALID: tuple[tuple[tuple[str, ...], Condition, str], ...] = (
         "T2`",
     ),
     (
-        ("AveragePool", "LpPool", "MaxPool"),
+        ("AveragePool", "LpPool", "MaxPool", "QLinearAveragePool"),
         _has_no_windows,
         "a window that does not fit the padded axis; onnxruntime gives no elements",
     ),

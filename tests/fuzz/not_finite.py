@@ -118,6 +118,15 @@ def _depends_on_order(node: NodeProto, operands: Operands) -> bool:
     return bool(jumps.any())
 
 
+def _sums_to_infinity(node: NodeProto, operands: Operands) -> bool:
+    """Whether the sum of all elements, by the largest of a window, overflows."""
+    x = operands[0]
+    window = operands[2] if node.op_type == "STFT" and len(operands) > 2 else None
+    factor = 1.0 if window is None else float(np.abs(window).max(initial=1.0))
+    total = float(np.abs(x.astype(np.float64)).sum()) * factor
+    return total > float(np.finfo(x.dtype).max)
+
+
 def _is_unbounded(node: NodeProto, operands: Operands) -> bool:
     """Whether an infinity, of ``x`` or of the other bound, meets no bound."""
     names = {a.name for a in node.attribute}
@@ -268,6 +277,7 @@ NOT_FINITE: tuple[Rule, ...] = (
     *_rules("Attention GroupQueryAttention", both(nan(), _hides), MASK),
     *_rules("QAttention", infinite(8), MASK),
     *_rules("DFT STFT", either(), TRANSFORM),
+    *_rules("DFT STFT", _sums_to_infinity, TRANSFORM),
     *_rules(
         "Einsum",
         infinite(),

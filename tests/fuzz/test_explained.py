@@ -28,6 +28,14 @@ def scale(value: float) -> Any:
     return np.array(value, np.float32)
 
 
+def grid(value: float) -> Any:
+    """A point beside the middle of an image, and one at its corner."""
+    return np.array([[[[value, 1], [1, 1]]]], np.float32)
+
+
+SCORES = np.array([[[1 - 1e-6, 1, 0.5]]], np.float32)
+IMAGE = np.ones((1, 1, 2, 2), np.float32)
+CORNERS = {"align_corners": 1}
 CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
     ("DFT", [HALF, length(8)], {"inverse": 1, "onesided": 1, "axis": 1}, True),
     ("DFT", [HALF, length(6)], {"inverse": 1, "onesided": 1, "axis": 1}, False),
@@ -56,6 +64,21 @@ CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
     ("Slice", [ROW, length(-9), length(2**31 - 2), None, length(-1)], {}, False),
     ("ArgMax", [np.array([1e-7, 5e-7, -4], np.float32)], {}, True),
     ("ArgMax", [np.array([1e-7, 5e-7, -0.01], np.float32)], {}, False),
+    ("NonMaxSuppression", [HALF, np.array([[[1, 1 - 1e-6]]])], {}, False),
+    ("NonMaxSuppression", [HALF, SCORES[:, :, :2]], {}, True),
+    ("NonMaxSuppression", [HALF, SCORES[:, :, 1:]], {}, False),
+    ("NonMaxSuppression", [HALF, SCORES.reshape(1, 3, 1)], {}, False),
+    ("GridSample", [IMAGE, grid(1e-7)], {"mode": "nearest", **CORNERS}, True),
+    ("GridSample", [IMAGE, grid(1e-7)], {"mode": "nearest"}, True),
+    ("GridSample", [IMAGE, grid(0)], {"mode": "nearest", **CORNERS}, False),
+    ("GridSample", [IMAGE[..., None], grid(1e-7)], {"mode": "nearest"}, False),
+    ("GridSample", [IMAGE, grid(0.01)], {"mode": "nearest", **CORNERS}, False),
+    ("GridSample", [IMAGE, grid(1e-7)], {"mode": "linear", **CORNERS}, False),
+    ("QuantizeLinear", [ROW, scale(0)], {}, True),
+    ("QuantizeLinear", [ROW, scale(1.5e-8)], {}, True),
+    ("QuantizeLinear", [ROW, scale(1e-5)], {}, False),
+    ("QLinearAdd", [*[ROW] * 6, scale(-1e-9)], {}, True),
+    ("QLinearAdd", [ROW, scale(0), *[ROW] * 4, scale(0.1)], {}, False),
     ("Less", [np.array([1e-7, 4], np.float32), scale(0)], {}, True),
     ("Less", [np.array([1, 4], np.float32), scale(1 + 1e-6)], {}, True),
     ("Less", [np.array([0, 4], np.float32), scale(0)], {}, False),

@@ -9,6 +9,15 @@ from tests.fuzz.checks import report_of
 from tests.fuzz.test_found import case_of, floats, header
 
 CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
+    "rounds over the different elements of a constant": (
+        11,
+        """g (float[n,2] x) => (float[k,a,b] y) <int64[6] c = {1,1,0,0,3,3}> {
+          u = Unique (c)
+          y = Scan <num_scan_inputs = 1, scan_input_directions = [1],
+            body = b (int64 r) => (float[l,m] v) { v = Neg (x) }> (u)
+        }""",
+        {"x": floats(3, 2)},
+    ),
     "a convolution without channels": (
         9,
         """g (float[5,0,1] x, float[5,0,1] w) => (float[n,m,k] y)

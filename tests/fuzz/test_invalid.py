@@ -91,6 +91,12 @@ CASES: dict[str, tuple[int, str, dict[str, Any], str]] = {
         {"x": floats(1, 1, 3)},
         "expected square matrices|must be square",
     ),
+    "a quantized window that is wider than the axis": (
+        13,
+        "com.microsoft.QLinearAveragePool <kernel_shape = [2, 3]> (w, y, z, y, z)",
+        {"y": np.array(0.5, np.float32)},
+        "expected windows that fit",
+    ),
     "scales along an axis, of one that is a scalar": (
         13,
         "com.microsoft.QLinearSigmoid (q, y, z, y, z)",
@@ -109,6 +115,8 @@ def model_of(opset: int, node: str, feeds: Mapping[str, Any], known: bool) -> An
         kind = "float" if x.dtype == np.float32 else "int64"
         inputs.append(f"{kind}[{','.join(dims)}] {name}")
     constants = "<uint8[1,2,2] q = {1,2,3,4}, uint8 z = {0}>"
+    if "Pool" in node:
+        constants = "<uint8[1,1,3,2] w = {1,2,3,4,5,6}, uint8 z = {0}>"
     if "MatMul" in node:
         constants = "<uint8[1,3] q = {1,2,3}>"
     kind = "uint8" if "QLinear" in node else "float"

@@ -1,17 +1,19 @@
 """Operators on NaN and infinities, and what their rules explain."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import onnx.parser
 import pytest
 
-from tests.fuzz import nodes, not_finite
-from tests.fuzz.checks import report_of
+from tests.fuzz import checks, nodes, not_finite
+from tests.fuzz.checks import expected_runs, of_finite_passes, report_of
 from tests.fuzz.generator import FuzzCase
 from tests.fuzz.nodes import are_differences_explained
 from tests.fuzz.passes import results
 from tests.fuzz.shrink import measured
+from tests.fuzz.subject import IMPORTS, imported
 from tests.fuzz.test_found import floats, header
 
 SPECIAL = np.array(
@@ -197,6 +199,44 @@ def test_products_that_depend_on_their_order(x: list[float], explained: bool) ->
     # Along an axis of one element each, there is no order.
     node.attribute.append(onnx.helper.make_attribute("axes", [0]))
     assert not_finite.not_finite_explanation(node, [operand[None]]) is None
+
+
+QUOTIENT = """g (float[3,4] x) => (float[3,4] y) <int64[1] axis = {1}>
+    { e = Exp (x)
+      s = ReduceSum (e, axis)
+      y = Div (e, s) }"""
+
+
+def test_a_pass_that_makes_results_finite(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = np.where(np.arange(12) == 5, np.inf, floats(12)).astype(np.float32)
+    feeds = [{"x": floats(3, 4)}] * 2 + [{"x": large.reshape(3, 4)}]
+    case = case_of(header(18) + QUOTIENT, feeds)
+    assert report_of(case, False).kind == "right"
+    monkeypatch.setattr(checks, "FINITE", ())
+    assert report_of(case, False).kind == "different"
+
+
+@pytest.mark.parametrize("text", [QUOTIENT, BOTH])
+def test_other_differences_are_not_of_a_pass(text: str) -> None:
+    special = np.nan_to_num(SPECIAL)
+    case = case_of(header(18) + text, [{"x": x} for x in (special, special, SPECIAL)])
+    run = expected_runs(case)[2]
+    wrong = replace(run, expected=[y + 1 for y in run.expected])
+    with imported(case.model, IMPORTS["default"]) as module:
+        got = of_finite_passes(wrong, case, module, IMPORTS["default"])
+    assert got is wrong
+
+
+@pytest.mark.parametrize(
+    "last, window, expected",
+    [(3e38, 2, True), (3e38, 1, True), (1e38, 1, False), (1e38, 4, True)],
+)
+def test_transforms_that_overflow(last: float, window: float, expected: bool) -> None:
+    node = onnx.helper.make_node("STFT", ["x", "n", "w"], ["y"])
+    x = np.array([[[1e38], [last]]], np.float32)
+    operands = [x, np.array(1), np.array([1, -window], np.float32)]
+    reason = not_finite.not_finite_explanation(node, operands)
+    assert (reason is not None) == expected
 
 
 def test_finite_numbers_that_do_not_overflow_are_not_explained() -> None:

@@ -13,6 +13,7 @@ from burn_import.rewriting.graphs import captures
 from burn_ir import Graph
 from burn_ir.containers import AnyType
 from burn_ir.graph import Node
+from burn_ir.ops.norm import STASH
 from burn_ir.types import Type
 
 #: Whether a value of this type keeps less of a weight than the check computes with.
@@ -91,8 +92,14 @@ def _follow(graph: Graph, names: set[str], narrow: Narrow) -> tuple[bool, set[st
             outputs = [out for out in node.outputs if out is not None]
             following.update(outputs)
             result = result or any(narrow(graph.types.get(out)) for out in outputs)
-            result = result or _has_no_gradient(node)
+            result = result or _has_no_gradient(node) or narrow(_inside(node))
     return result, following
+
+
+def _inside(node: Node) -> Type | None:
+    """The type that attention computes its softmax in, if a node names one."""
+    code = getattr(node.op, "softmax_precision", None)
+    return None if code is None else Type(STASH[code], None)
 
 
 def _has_no_gradient(node: Node) -> bool:

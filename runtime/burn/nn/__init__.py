@@ -14,6 +14,7 @@ from burn.nn.activation import (
     Softmax as Softmax,
     Tanh as Tanh,
 )
+from burn.nn.autocast import Precision as Precision, autocast as autocast
 from burn.nn.cells import GRUCell as GRUCell, LSTMCell as LSTMCell, RNNCell as RNNCell
 from burn.nn.conv import (
     Conv1d as Conv1d,

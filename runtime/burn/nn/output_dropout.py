@@ -1,4 +1,4 @@
-"""Dropout on the results of layers that a model has already."""
+"""Dropout on the outputs of existing modules, selected by path."""
 
 from __future__ import annotations
 
@@ -14,18 +14,24 @@ M = TypeVar("M", bound=Module)
 
 
 def dropout(model: M, pattern: str, p: float = 0.5, *, seed: int | None = None) -> M:
-    """``model`` with dropout after the modules whose paths match, in training alone.
+    """Add dropout to the outputs of modules, in place, and return ``model``.
 
-    Exporters drop dropout: this puts it back. Keys stay as they are, and inference
-    computes what it did. A module that has dropout already gets the new probability;
-    ``p=0`` takes it away. The module has to return a tensor, or a tuple of which the
-    first is one. Modules are changed in place.
+    Use it to restore the dropout that exporters remove. It is active in training only;
+    keys of weights and results of inference do not change.
+
+    Args:
+        model: the model to change.
+        pattern: a path, or a pattern of paths as in :meth:`Module.freeze`. The modules
+            return a tensor, or a tuple whose first element is one.
+        p: the probability of zeroing an element; 0 removes dropout. A module that has
+            dropout already gets the new probability.
+        seed: the seed of the random numbers.
 
     Raises:
         ValueError: no module matches, or ``p`` is not in [0, 1].
     """
     paths = {path: m for path, m in model.modules() if path and is_callable(m)}
-    # ``head`` is the layer alone: what is below it keeps its results.
+    # An exact path selects that module only, not its submodules.
     exact = [paths[pattern]] if pattern in paths else None
     for module in exact or [paths[path] for path in selected(paths, pattern)]:
         _set(module, p, seed)
@@ -52,13 +58,13 @@ def _remove(module: _WithDropout) -> None:
 
 
 class _WithDropout(Module):
-    """A module of another class, whose result goes through dropout."""
+    """Mixin of the classes created at run time: applies dropout to the output."""
 
     output_dropout: Dropout
 
     @classmethod
     def original(cls) -> type[Module]:
-        """The class that the module has without dropout."""
+        """Return the class of the module before dropout was added."""
         base: type[Module] = cls.__mro__[2]
         return base
 
@@ -75,11 +81,11 @@ class _WithDropout(Module):
         return self.output_dropout(result)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The class is made at run time: copies and pickles make it from the original.
+        # pickle cannot import a class created at run time; recreate it.
         return _empty, (self.original(),), vars(self)
 
 
-#: The classes with dropout, by those without.
+#: Classes created by ``_with_dropout``, by original class.
 _CLASSES: dict[Any, type[_WithDropout]] = {}
 
 

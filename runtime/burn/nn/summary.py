@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from burn.box import Box, Parameter
+from burn.box import Box
 from burn.nn.calls import calling
 from burn.nn.modes import inference
 from burn.nn.module import Module
@@ -77,8 +77,8 @@ def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
     if args or kwargs:
         with inference(), calling(model, observe):
             model(*args, **kwargs)  # type: ignore[operator]
-    boxes = list({id(box): box for _, box in model.boxes()}.values())
-    parameters = [box for box in boxes if isinstance(box, Parameter)]
+    boxes = {box for _, box in model.boxes()}
+    parameters = [box for _, box in model.parameters()]
     leaves = [m for m in _unique(model) if not _below(m)]
     return Summary(
         tuple(_rows(model, results)),
@@ -90,16 +90,14 @@ def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
 
 
 def _rows(model: Module, results: dict[int, Any]) -> Iterator[Row]:
-    counted: set[Box] = set()
+    sizes = {f".{path}": _size(box) for path, box in model.parameters()}
     for path, module in model.modules():
-        new = {box for _, box in module.boxes() if isinstance(box, Parameter)}
-        result = results.get(id(module))
         shapes = None
         if id(module) in results:
-            shapes = tuple(f"{t.dtype.name}{list(t.shape)}" for t in _tensors(result))
-        own = sum(_size(box) for box in new - counted)
-        if not _below(module):
-            counted |= new
+            tensors = _tensors(results[id(module)])
+            shapes = tuple(f"{t.dtype.name}{list(t.shape)}" for t in tensors)
+        prefix = f".{path}." if path else "."
+        own = sum(size for key, size in sizes.items() if key.startswith(prefix))
         yield Row(path, type(module).__name__, shapes, own)
 
 

@@ -44,7 +44,7 @@ def _wide(kernel: Callable[P, Any]) -> Callable[P, Any]:
     return run
 
 
-@primitive(traceable=True, bound=bounds.of_first)
+@primitive(traceable=True, bound=bounds.of_first, autocast="keep")
 def relu(x: Array) -> Array:
     """``max(x, 0)``."""
     return np.maximum(x, x.dtype.type(0))

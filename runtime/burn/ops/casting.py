@@ -11,7 +11,13 @@ from burn.ops.support import Array
 from burn.primitive import primitive
 
 
-@primitive(traceable=True, removable=True, infallible=True, bound=bounds.of_first)
+@primitive(
+    traceable=True,
+    removable=True,
+    infallible=True,
+    bound=bounds.of_first,
+    autocast="keep",
+)
 def cast(x: Array, *, dtype: DType) -> Array:
     """``x`` as ``dtype``; floats are truncated to integers, anything but 0 is true.
 

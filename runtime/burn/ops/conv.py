@@ -30,7 +30,7 @@ from burn.primitive import composite, primitive
 _LIMIT = 256 << 20
 
 
-@primitive(removable=True, bound=bounds.layer)
+@primitive(removable=True, bound=bounds.layer, autocast="lower")
 def conv(
     x: Array,
     weight: Array,
@@ -82,7 +82,7 @@ def _(
     )
 
 
-@primitive(removable=True, bound=bounds.transposed_layer)
+@primitive(removable=True, bound=bounds.transposed_layer, autocast="lower")
 def conv_transpose(
     x: Array,
     weight: Array,

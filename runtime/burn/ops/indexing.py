@@ -15,7 +15,7 @@ from burn.primitive import composite, primitive
 Key = Any  # whatever may stand in x[...]
 
 
-@primitive(traceable=True, bound=bounds.of_first)
+@primitive(traceable=True, bound=bounds.of_first, autocast="keep")
 def getitem(x: Array, key: Key) -> Array:
     """``x[key]`` by NumPy's rules: integers, slices, None, ``...``, integer and bool
     tensors, and tuples of them."""
@@ -53,7 +53,7 @@ def _may_repeat(key: Key) -> bool:
     return getattr(key, "ndim", 0) > 0 and key.dtype != dtypes.bool_
 
 
-@primitive
+@primitive(autocast="keep")
 def slice(
     x: Array, starts: Any, ends: Any, axes: Axes = None, steps: Any = None
 ) -> Array:
@@ -125,7 +125,7 @@ def _slices(
     return tuple(key)
 
 
-@primitive(traceable=True, bound=bounds.of_first)
+@primitive(traceable=True, bound=bounds.of_first, autocast="keep")
 def take(x: Array, indices: Array, axis: int = 0) -> Array:
     """The entries ``indices`` of ``x`` along ``axis``, which they replace.
 

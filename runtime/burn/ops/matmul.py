@@ -14,7 +14,7 @@ from burn.ops.support import Array, accumulate, numeric
 from burn.primitive import primitive
 
 
-@primitive(traceable=True, removable=True, bound=bounds.matrices)
+@primitive(traceable=True, removable=True, bound=bounds.matrices, autocast="lower")
 def matmul(x: Array, y: Array) -> Array:
     """The matrix product by NumPy's rules: ``[..., n, k] @ [..., k, m]``.
 
@@ -65,7 +65,7 @@ def _outer_rows(x: Any, y: Any) -> Any:
     return matmul(transpose(rows, 0, 1), _shaped(y, (count, y.shape[-1])))
 
 
-@primitive(traceable=True, removable=True, bound=bounds.layer)
+@primitive(traceable=True, removable=True, bound=bounds.layer, autocast="lower")
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     """``x @ weight.mT + bias``: x ``[..., in]``, weight ``[out, in]``, bias ``[out]``.
 
@@ -98,7 +98,7 @@ def _(grad: Any, out: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     )
 
 
-@primitive(removable=True)
+@primitive(removable=True, autocast="lower")
 def einsum(equation: str, xs: list[Array]) -> Array:
     """Einstein's sum of ``xs`` by NumPy's (and ONNX's) notation, ellipses included.
 

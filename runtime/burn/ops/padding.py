@@ -23,19 +23,17 @@ def pad(
 
     ``pads`` are the counts before each of ``axes`` (all of them without it), then the
     counts after. ``mode`` is ``"constant"`` (``value``), ``"reflect"`` (without the
-    border itself), ``"edge"`` or ``"wrap"``. Cropping comes first.
+    border itself), ``"edge"`` or ``"wrap"``. Cropping comes first; of more elements
+    than an axis has, the others are cropped of the values at the other border.
 
     Raises:
-        ValueError: an unknown mode, a wrong number of pads, or nothing to repeat.
+        ValueError: an unknown mode, a wrong number of pads, less than nothing left, or
+            nothing to repeat.
     """
     widths = _widths(x.ndim, pads, axes)
-    key = tuple(
-        slice(builtins.max(-a, 0), n + builtins.min(b, 0))
-        for n, (a, b) in zip(x.shape, widths, strict=True)
-    )
-    x = x[key]
     if mode == "constant":
         return _framed(x, widths, value)
+    x = x[_kept(x.shape, widths)]
     for axis, width in enumerate(widths):
         index = _source(x.shape[axis], width, mode)
         if len(index) != x.shape[axis]:
@@ -88,18 +86,12 @@ def pad_grad(
 ) -> Array:
     """``grad`` of a padded array summed into the elements of ``shape`` it came from."""
     widths = _widths(len(shape), pads, axes)
+    if mode == "constant":
+        return _framed(grad, [(-a, -b) for a, b in widths], 0)
     xp = namespace(grad)
-    cropped = [
-        builtins.max(n + builtins.min(a, 0) + builtins.min(b, 0), 0)
-        for n, (a, b) in zip(shape, widths, strict=True)
-    ]
+    cropped = [part.stop - part.start for part in _kept(shape, widths)]
     for axis, width in enumerate(widths):
-        if mode == "constant":
-            start = builtins.max(width[0], 0)
-            key = [slice(None)] * grad.ndim
-            key[axis] = slice(start, start + cropped[axis])
-            grad = grad[tuple(key)]
-        elif builtins.max(width) > 0:
+        if builtins.max(width) > 0:
             index = _source(cropped[axis], width, mode)
             rows = xp.moveaxis(grad, axis, 0)
             folded = xp.zeros((cropped[axis], *rows.shape[1:]), grad.dtype)
@@ -134,17 +126,31 @@ def _widths(rank: int, pads: Any, axes: Axes) -> Pads:
     return widths
 
 
+def _kept(shape: tuple[int, ...], widths: Pads) -> tuple[slice, ...]:
+    """The elements of ``shape`` that negative widths leave."""
+    parts = []
+    for n, (a, b) in zip(shape, widths, strict=True):
+        if n + a + b < 0:
+            raise ValueError(f"expected {n} elements or fewer to crop, got {(a, b)}")
+        start = builtins.min(builtins.max(-a, 0), n)
+        parts.append(slice(start, builtins.max(n + builtins.min(b, 0), start)))
+    return tuple(parts)
+
+
 def _framed(x: Array, widths: Pads, value: Array) -> Array:
-    """``x`` in a frame of ``value``; negative widths count as 0."""
-    before = [builtins.max(a, 0) for a, _ in widths]
-    after = [builtins.max(b, 0) for _, b in widths]
-    if not any(before) and not any(after):
-        return x
+    """``x`` in a frame of ``value``; negative widths crop."""
+    kept = _kept(x.shape, widths)
+    extents = tuple(n + a + b for n, (a, b) in zip(x.shape, widths, strict=True))
+    if all(a <= 0 and b <= 0 for a, b in widths):
+        return x[kept]
     if hasattr(value, "reshape"):
         value = value.reshape(()).astype(x.dtype)
-    extents = [a + n + b for a, n, b in zip(before, x.shape, after, strict=True)]
-    out = np.full_like(x, value, shape=tuple(extents))
-    out[tuple(slice(a, a + n) for a, n in zip(before, x.shape, strict=True))] = x
+    out = np.full_like(x, value, shape=extents)
+    places = tuple(
+        slice(k.start + a, k.stop + a) if k.stop > k.start else slice(0, 0)
+        for k, (a, _) in zip(kept, widths, strict=True)
+    )
+    out[places] = x[kept]
     return out
 
 

@@ -21,7 +21,7 @@ from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
 
-@primitive(removable=True, bound=bounds.of_first)
+@primitive(removable=True, bound=bounds.of_first, autocast="keep")
 def max_pool(
     x: Array,
     *,

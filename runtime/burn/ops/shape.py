@@ -10,7 +10,7 @@ from burn.ops.support import Array, Axes, axes_of, integers
 from burn.primitive import composite, primitive
 
 
-@primitive(traceable=True, removable=True, bound=bounds.of_first)
+@primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
 def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
     """The elements of ``x``, in row-major order, in ``shape``; one extent may be -1.
 
@@ -27,7 +27,7 @@ def _(grad: Any, out: Any, x: Any, shape: Any, *, keep_zeros: bool = False) -> A
     return reshape(grad, x.shape), None
 
 
-@primitive(traceable=True, removable=True, bound=bounds.of_first)
+@primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
 def permute(x: Array, axes: tuple[int, ...] | None = None) -> Array:
     """``x`` with its axes in the order of ``axes``, or reversed."""
     return np.transpose(x, None if axes is None else axes_of(axes, x.ndim))
@@ -42,7 +42,7 @@ def _(grad: Any, out: Any, x: Any, axes: tuple[int, ...] | None = None) -> Any:
     return permute(grad, inverse)
 
 
-@primitive(traceable=True, removable=True, bound=bounds.of_first)
+@primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
 def transpose(x: Array, first: int, second: int) -> Array:
     """``x`` with two axes swapped."""
     return np.swapaxes(x, first, second)
@@ -53,7 +53,7 @@ def _(grad: Any, out: Any, x: Any, first: int, second: int) -> Any:
     return transpose(grad, first, second)
 
 
-@primitive(traceable=True, removable=True, bound=bounds.of_first)
+@primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
 def flatten(x: Array, start: int = 0, end: int = -1) -> Array:
     """``x`` with the axes ``start`` to ``end`` (included) made one."""
     first, last = axes_of(start, x.ndim)[0], axes_of(end, x.ndim)[0]
@@ -66,7 +66,7 @@ def _(grad: Any, out: Any, x: Any, start: int = 0, end: int = -1) -> Any:
     return reshape(grad, x.shape)
 
 
-@primitive(traceable=True, removable=True, bound=bounds.of_first)
+@primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
 def squeeze(x: Array, axis: Axes = None) -> Array:
     """``x`` without the axes of extent 1 named by ``axis`` (all of them if None).
 
@@ -88,7 +88,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
     return reshape(grad, x.shape), None
 
 
-@primitive(traceable=True, removable=True, bound=bounds.of_first)
+@primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
 def unsqueeze(x: Array, axis: Axes) -> Array:
     """``x`` with axes of extent 1 inserted, so that they stand at ``axis``."""
     return np.expand_dims(x, integers(axis))
@@ -99,7 +99,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes) -> Any:
     return reshape(grad, x.shape), None
 
 
-@primitive(traceable=True, removable=True, bound=bounds.of_first)
+@primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
 def concat(xs: list[Array], axis: int = 0) -> Array:
     """The arrays joined along an axis they have."""
     return np.concatenate(xs, axis=axis)
@@ -111,7 +111,9 @@ def _(grad: Any, out: Any, xs: Any, axis: int = 0) -> Any:
     return lambda: list(split(grad, sizes, axis)), None
 
 
-@primitive(outputs=0, traceable=True, removable=True, bound=bounds.of_first)
+@primitive(
+    outputs=0, traceable=True, removable=True, bound=bounds.of_first, autocast="keep"
+)
 def split(x: Array, sizes: Any, axis: int = 0) -> tuple[Array, ...]:
     """``x`` cut along ``axis`` into pieces of the given sizes."""
     bounds = np.cumsum(integers(sizes))
@@ -138,7 +140,7 @@ def _(grad: Any, out: Any, x: Any, sizes: Any, axis: int = 0) -> Any:
     return concat(list(grad), axis), None
 
 
-@primitive(outputs=0, traceable=True, removable=True)
+@primitive(outputs=0, traceable=True, removable=True, autocast="keep")
 def chunk(x: Array, count: int, axis: int = 0) -> tuple[Array, ...]:
     """``x`` cut along ``axis`` into ``count`` equal pieces; the last may be smaller."""
     extent = x.shape[axis]

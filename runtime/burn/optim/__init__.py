@@ -3,6 +3,7 @@
 ``SGD``, ``Adam``, ``AdamW``, ...  change parameters: ``opt.step(loss.backward())``
 ``cosine``, ``one_cycle``, ...     set learning rates: ``schedule.step()``
 ``EMA``                            averages weights
+``GradScaler``                     scales losses for gradients in float16
 """
 
 from burn.optim.adam import Adam as Adam, AdamW as AdamW, Adan as Adan
@@ -17,6 +18,7 @@ from burn.optim.combined import Combined as Combined
 from burn.optim.lbfgs import LBFGS as LBFGS
 from burn.optim.muon import Muon as Muon
 from burn.optim.optimizer import Group as Group, Optimizer as Optimizer
+from burn.optim.scaler import GradScaler as GradScaler
 from burn.optim.schedule import (
     Schedule as Schedule,
     composed as composed,

@@ -65,7 +65,7 @@ def load_checkpoint(step: Any, path: str | Path) -> Mapping[str, str]:
 
 def _parts(step: Any) -> Iterator[tuple[str, Any]]:
     """What has a ``state_dict`` in a step, by its name in a checkpoint."""
-    for name in ("optimizer", "schedule", "ema"):
+    for name in ("optimizer", "schedule", "ema", "scaler"):
         part = getattr(step, name, None)
         if part is not None:
             yield name, part

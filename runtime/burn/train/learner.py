@@ -27,9 +27,13 @@ from burn.train.strategy import KeepLast, Mode, Patience, Strategy
 _CHECKPOINT = re.compile(r"checkpoint-([0-9]{1,9})\.safetensors")
 
 
+class _InterruptedError(Exception):
+    """Training was interrupted after a batch."""
+
+
 @dataclass
 class Result:
-    """What a run gave: the model for inference, and the values of each epoch."""
+    """The trained model for inference, and the values of each epoch."""
 
     model: Module
     history: list[dict[str, float]] = field(default_factory=list)
@@ -76,7 +80,8 @@ class Learner:
         self.loggers = [FileLogger(), *([LineLogger()] if progress else []), *loggers]
         self.history: list[dict[str, float]] = []
         self._interrupted = False
-        #: What is done of an epoch that was interrupted, as in its checkpoint.
+        #: Progress within the epoch, as in the checkpoint of an interruption:
+        #: ``batches`` of the train split (with ``metrics``), or its final ``values``.
         self._partial: dict[str, Any] = {}
 
     def fit(
@@ -101,52 +106,59 @@ class Learner:
         self._begin(train, resume)
         with self._interruptible(), self._logging():
             while len(self.history) < epochs and not self._is_over():
-                values = self._epochs(train, valid)
-                if self._interrupted:
-                    raise KeyboardInterrupt
+                try:
+                    values = self._train_and_validate(train, valid)
+                except _InterruptedError:
+                    self._save_interrupted(train)
+                    raise KeyboardInterrupt from None
                 self.history.append(values)
-                self._save(train)
+                self._save_epoch(train)
                 for logger in self.loggers:
                     logger.log_epoch(len(self.history), values)
         return Result(self.step.model.valid(), list(self.history))
 
-    def _epochs(
+    def _train_and_validate(
         self, train: Iterable[Any], valid: Iterable[Any] | None
     ) -> dict[str, float]:
-        """The values of one epoch of both splits, or of what was done of it."""
-        values = self._partial.get("values")
+        """Return the values of one epoch, without the parts that were resumed.
+
+        Raises:
+            _InterruptedError: Ctrl-C was pressed; ``_partial`` is what was done.
+        """
+        values: dict[str, float] | None = self._partial.get("values")
         if values is None:
-            values = self._epoch("train", train)
-            if self._interrupted:
-                return values
-            self._partial = {}
+            values = self._run_split("train", train)
         if valid is not None:
-            trained = dict(values)
-            values = values | self._epoch("valid", valid)
-            if self._interrupted:
-                self._interrupt({"values": trained}, train)
+            self._partial = {"values": values}
+            values = values | self._run_split("valid", valid)
         self._partial = {}
         return values
 
     def _begin(self, train: Any, resume: bool) -> None:
+        """Create the folder, or go on from its newest checkpoint."""
         (self.folder / "checkpoint").mkdir(parents=True, exist_ok=True)
-        stored = self.stored()
         self.history, self._interrupted, self._partial = [], False, {}
-        if self._path(None).exists():
-            stored[-1] = self._path(None)
-        if not stored:
+        newest = self._newest()
+        if newest is None:
             return
         if not resume:
             raise ValueError(
                 f"{self.folder} has checkpoints of a run: pass resume=True to go on "
                 "from the newest, or take another folder"
             )
-        metadata = load_checkpoint(self.step, stored.get(-1) or stored[max(stored)])
+        metadata = load_checkpoint(self.step, newest)
         state = json.loads(metadata["learner"])
         self.history = state["history"]
         self._partial = state.get("partial", {})
         if state["loader"] is not None:
             train.load_state_dict(state["loader"])
+
+    def _newest(self) -> Path | None:
+        """Return the checkpoint that was written last, None if there is none."""
+        if self._interrupted_path.exists():
+            return self._interrupted_path
+        stored = self.stored()
+        return stored[max(stored)] if stored else None
 
     def stored(self) -> dict[int, Path]:
         """The checkpoints in the folder, by epoch."""
@@ -166,29 +178,35 @@ class Learner:
             if metric.higher_is_better is not None
         }
 
-    def _epoch(self, split: str, batches: Iterable[Any]) -> dict[str, float]:
-        """The values of all batches, by key."""
-        call = self.step if split == "train" else self.step.evaluate
-        partial = self._partial if split == "train" else {}
-        for metric in self.metrics:
-            metric.reset()
-            if partial:
-                metric.load_state_dict(partial["metrics"][metric.name])
-        epoch, done = len(self.history) + 1, partial.get("batches", 0)
-        count = done
+    def _run_split(self, split: str, batches: Iterable[Any]) -> dict[str, float]:
+        """Run an epoch of a split, and return the values of all its batches by key."""
+        is_training = split == "train"
+        call = self.step if is_training else self.step.evaluate
+        done = self._partial.get("batches", 0) if is_training else 0
+        self._reset_metrics(self._partial.get("metrics", {}) if is_training else {})
+        epoch, count = len(self.history) + 1, done
         for count, batch in enumerate(batches, done + 1):
-            self._batch(call, batch, (split, epoch, count))
+            self._run_batch(call, batch, (split, epoch, count))
+            if is_training:
+                self._partial = {"batches": count}
             if self._interrupted:
-                if split == "train":
-                    self._interrupt({"batches": count}, batches)
                 break
         if not count:
             raise ValueError(f"expected at least one batch to {split}, got none")
         for logger in self.loggers:
             logger.log_split(split, epoch)
+        if self._interrupted:
+            raise _InterruptedError
         return {f"{split}/{metric.name}": metric.compute() for metric in self.metrics}
 
-    def _batch(
+    def _reset_metrics(self, states: dict[str, Any]) -> None:
+        """Begin an epoch of the metrics, or go on with ``states`` by name."""
+        for metric in self.metrics:
+            metric.reset()
+            if metric.name in states:
+                metric.load_state_dict(states[metric.name])
+
+    def _run_batch(
         self, call: Callable[..., Any], batch: Any, position: tuple[str, int, int]
     ) -> None:
         """Run a batch and log it; ``position`` is its split, epoch and number."""
@@ -203,12 +221,13 @@ class Learner:
     def _lr(self) -> float:
         return float(self.step.optimizer.groups[0].lr)
 
-    def _save(self, train: Any) -> None:
+    def _save_epoch(self, train: Any) -> None:
         """Write the checkpoint of the epoch, then remove those that are not kept."""
         epoch = len(self.history)
         kept = self.checkpoints.kept(self.history, self._modes()) | {epoch}
-        self._write(self._path(epoch), train, {})
-        self._path(None).unlink(missing_ok=True)
+        path = self.folder / "checkpoint" / f"checkpoint-{epoch}.safetensors"
+        self._write(path, train, {})
+        self._interrupted_path.unlink(missing_ok=True)
         for number, old in self.stored().items():
             if number not in kept:
                 old.unlink()
@@ -218,21 +237,24 @@ class Learner:
         )
         atomic_write(self.folder / "epochs.jsonl", "".join(lines).encode())
 
-    def _path(self, epoch: int | None) -> Path:
-        """The checkpoint after ``epoch``; None for that of an interruption."""
-        name = "interrupted" if epoch is None else f"checkpoint-{epoch}"
-        return self.folder / "checkpoint" / f"{name}.safetensors"
+    @property
+    def _interrupted_path(self) -> Path:
+        """The checkpoint within an epoch; newer than all others if it exists."""
+        return self.folder / "checkpoint" / "interrupted.safetensors"
 
     def _write(self, path: Path, train: Any, partial: dict[str, Any]) -> None:
         loader = train.state_dict() if hasattr(train, "state_dict") else None
         state = {"history": self.history, "loader": loader, "partial": partial}
         save_checkpoint(self.step, path, metadata={"learner": json.dumps(state)})
 
-    def _interrupt(self, partial: dict[str, Any], train: Any) -> None:
-        """Write the checkpoint within an epoch, if the batches know where they are."""
+    def _save_interrupted(self, train: Any) -> None:
+        """Write a checkpoint within an epoch, if ``train`` can go on there."""
         if hasattr(train, "position"):
-            metrics = {metric.name: metric.state_dict() for metric in self.metrics}
-            self._write(self._path(None), train, {"metrics": metrics, **partial})
+            partial = dict(self._partial)
+            if "batches" in partial:
+                metrics = {metric.name: metric.state_dict() for metric in self.metrics}
+                partial["metrics"] = metrics
+            self._write(self._interrupted_path, train, partial)
 
     @contextmanager
     def _logging(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from burn import ops
+from burn.backend.autodiff import Gradients
 from burn.box import Box, Deferred
 from burn.distributed.communicator import Communicator
 from burn.distributed.gradients import (
@@ -18,11 +19,13 @@ from burn.distributed.gradients import (
     share_weights,
     sum_vectors,
 )
+from burn.nn.autocast import Precision, autocast, check_precision, widened
 from burn.nn.modes import inference
 from burn.nn.module import Module
 from burn.optim.average import EMA
 from burn.optim.combined import Combined
 from burn.optim.optimizer import Optimizer
+from burn.optim.scaler import GradScaler
 from burn.optim.schedule import Schedule
 from burn.optim.state import device_of, innermost
 from burn.plan.compiled import Compiled
@@ -52,12 +55,19 @@ class Step(Generic[P, R]):
         ema: EMA | None = None,
         compiled: bool = True,
         communicator: Communicator | None = None,
+        precision: Precision = "float32",
+        scaler: GradScaler | None = None,
     ) -> None:
         if accumulate < 1:
             raise ValueError(f"expected accumulate >= 1, got {accumulate}")
         self.function, self.model, self.optimizer = function, model, optimizer
         self.schedule, self.ema, self.accumulate = schedule, ema, accumulate
         self.compiled, self.communicator = compiled, communicator
+        check_precision(precision)
+        self.precision = precision
+        if scaler is None and precision == "fp16":
+            scaler = GradScaler(model)
+        self.scaler = scaler
         if communicator is not None:
             share_weights(communicator, dict(model.boxes()))
         #: How many batches were accumulated since the last change of weights.
@@ -131,11 +141,27 @@ class Step(Generic[P, R]):
         return [note for each in plans for note in each.notes]
 
     def _trained(self, args: Any, kwargs: Any) -> Any:
-        output = self.function(*args, **kwargs)
-        self._change(loss_of(output).backward())
+        output = self._forward(args, kwargs)
+        self._change(self._backward(output))
         return _detached(output)
 
+    def _forward(self, args: Any, kwargs: Any) -> Any:
+        """Return what the function returns, in float32 if it is of less."""
+        with autocast(self.precision):
+            output = self.function(*args, **kwargs)
+        return output if self.precision == "float32" else mapped(widened, output)
+
+    def _backward(self, output: Any) -> Gradients:
+        """Return the gradients of the loss, which are not finite on overflow."""
+        value = loss_of(output)
+        if self.scaler is None:
+            return value.backward()
+        return self.scaler.unscale(self.scaler.scale(value).backward())
+
     def _change(self, gradients: Any) -> None:
+        """Update weights, unless a scaler finds an overflow."""
+        if self.scaler is not None and not self.scaler.update(gradients):
+            return
         self.optimizer.step(gradients)
         if self.schedule is not None:
             self.schedule.step()
@@ -144,8 +170,8 @@ class Step(Generic[P, R]):
 
     def _summed(self, is_first: Tensor, args: Any, kwargs: Any) -> Any:
         """The output, and the paths whose gradients were added to the means."""
-        output = self.function(*args, **kwargs)
-        gradients = loss_of(output).backward().by_name(self.model)
+        output = self._forward(args, kwargs)
+        gradients = self._backward(output).by_name(self.model)
         return _detached(output), self._add(gradients, is_first)
 
     def _add(self, gradients: dict[str, Tensor], is_first: Tensor) -> tuple[str, ...]:
@@ -161,8 +187,8 @@ class Step(Generic[P, R]):
         Communication is between two plans, so that a plan that is recorded anew by one
         process does not repeat it.
         """
-        output = self.function(*args, **kwargs)
-        gradients = loss_of(output).backward().by_name(self.model)
+        output = self._forward(args, kwargs)
+        gradients = self._backward(output).by_name(self.model)
         unused = sorted(self._trainable().keys() - gradients.keys())
         if unused:
             raise ValueError(
@@ -195,7 +221,7 @@ class Step(Generic[P, R]):
 
     def _validated(self, args: Any, kwargs: Any) -> Any:
         with inference():
-            return _detached(self.function(*args, **kwargs))
+            return _detached(self._forward(args, kwargs))
 
     def save(self, path: str | Path) -> None:
         """Write a checkpoint: weights, optimiser, schedule, random keys, averages.
@@ -226,6 +252,8 @@ def step(
     ema: EMA | None = None,
     compiled: bool = True,
     communicator: Communicator | None = None,
+    precision: Precision = "float32",
+    scaler: GradScaler | None = None,
 ) -> Callable[[Callable[P, R]], Step[P, R]]:
     """A decorator for functions of a batch that return a loss: calls train ``model``.
 
@@ -239,6 +267,11 @@ def step(
     Weights start as those of rank 0 and change by the mean over all items, which are
     counted by the first axis of the first tensor; the loss is to be a mean over them.
     The output is that of the share.
+
+    With ``precision`` ``"bf16"`` or ``"fp16"`` the function runs under
+    :func:`burn.nn.autocast`; weights, their gradients and the output are float32. The
+    loss is multiplied by the scale of ``scaler``, of a new one with ``"fp16"``; a step
+    whose gradients overflow changes nothing but the scale.
     """
 
     def decorate(function: Callable[P, R]) -> Step[P, R]:
@@ -248,6 +281,8 @@ def step(
             ema=ema,
             compiled=compiled,
             communicator=communicator,
+            precision=precision,
+            scaler=scaler,
         )
 
     return decorate

@@ -1,9 +1,15 @@
 """Locals and attributes without a name in the file are called after their use."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
+from burn import ops
+from burn_import.codegen.printing.consumer_words import MAX_READERS, Uses, uses
+from burn_import.tracing.trace import Block, Tracer
+from burn_ir.types import Type
 from tests.importer.looped import check, normal
 
 FACTORS = np.array([0.91234, 0.85678, 1.01357], np.float32)
@@ -71,3 +77,43 @@ def test_pools_without_padding_do_not_say_what_padding_counts(tmp_path: Path) ->
 }}"""
     source = check(tmp_path, text, {"a": normal(2, 1, 4, 4, seed=1)})
     assert source.count("count_include_pad=True") == 1
+
+
+def test_a_long_chain_of_sums_is_named_by_few_readers_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    length = 4000
+    run = Tracer()
+    run.blocks.append(Block())
+    number = run.symbol(Type.of(np.array(2.5, np.float32)))
+    chain = [run.symbol(None)]
+    for _ in range(length):
+        chain.append(ops.add(chain[-1], number))
+    chain.append(ops.sigmoid(chain[-1]))
+    lookups = 0
+    role = Uses.role
+
+    def counted(*args: Any) -> str:
+        nonlocal lookups
+        lookups += 1
+        return role(*args)
+
+    monkeypatch.setattr(Uses, "role", counted)
+    readers = uses(run.blocks[-1])
+    words = [readers.word(value.data) for value in chain]
+    assert words[-2] == "gate"
+    assert set(words[:-2]) == {""}
+    assert lookups <= len(chain) * (MAX_READERS + 1)
+
+
+def test_a_long_chain_with_a_living_source_is_written(tmp_path: Path) -> None:
+    length = 1000
+    sums = "\n".join(f"v{i + 1} = Add (v{i}, c{i})" for i in range(length))
+    text = f"""agraph (float[n, 4] a) => (float[n, 4] b) {{
+    v0 = Tanh (a)
+    {sums}
+    w = Sigmoid (v{length})
+    b = Mul (w, v0)
+}}"""
+    weights = {f"c{i}": np.array(i % 7 - 3 + i / 8, np.float32) for i in range(length)}
+    check(tmp_path, text, {"a": normal(2, 4, seed=1)}, weights=weights)

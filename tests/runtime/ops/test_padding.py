@@ -51,6 +51,32 @@ def test_negative_pads_crop(mode: str) -> None:
     check_gradient(lambda x: ops.pad(x, pads, 0.0, mode=mode), X)
 
 
+@pytest.mark.parametrize(
+    ("extent", "pads"),
+    [
+        (0, [-1, 1]),
+        (1, [-2, 2]),
+        (2, [3, -2]),
+        (3, [4, -5]),
+        (2, [-1, -1]),
+        (0, [2, 0]),
+    ],
+)
+def test_crops_of_more_than_there_is(extent: int, pads: list[int]) -> None:
+    x = X[0, 0, :extent]
+    value = np.array(9, np.float32)
+    (expected,) = run_node("Pad", x, np.array(pads), value)
+    actual = ops.pad(burn.tensor(x), pads, 9.0)
+    np.testing.assert_array_equal(actual.numpy(), expected)
+    check_gradient(lambda x, value: ops.pad(x, pads, value), x, value)
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge"])
+def test_less_than_nothing_is_left(mode: str) -> None:
+    with pytest.raises(ValueError, match="expected 6 elements or fewer to crop"):
+        ops.pad(burn.tensor(X), [-4, -3], 0.0, [-1], mode=mode)
+
+
 def test_gradient_of_the_value_padded_with() -> None:
     pads = [1, 0, 2, 3, -4, 1]
     check_gradient(lambda x, value: ops.pad(x, pads, value), X, np.array(0.3))

@@ -70,6 +70,30 @@ def test_tied_parameters_count_once() -> None:
     assert rows["blocks.1.linear"] == 4
 
 
+class Scaled(nn.Module):
+    """A layer that owns a parameter beside the layer below it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.scale = nn.Parameter(burn.tensor(np.ones(4, np.float32)))
+
+
+def test_parameters_of_modules_with_layers_below_are_counted_once() -> None:
+    model = nn.ModuleList([Scaled(), Scaled()])
+    model[1].scale = model[0].scale
+    rows = {row.path: row.parameters for row in nn.summary(model).rows}
+    assert rows == {"": 44, "0": 24, "0.linear": 20, "1": 20, "1.linear": 20}
+
+
+def test_a_module_at_two_paths_counts_at_the_first() -> None:
+    block = Scaled()
+    table = nn.summary(nn.ModuleList([block, block]))
+    rows = {row.path: row.parameters for row in table.rows}
+    assert rows == {"": 24, "0": 24, "0.linear": 20, "1": 0, "1.linear": 0}
+    assert table.parameters == 24
+
+
 def test_dropout_is_put_back() -> None:
     model = Net()
     keys = list(model.state_dict())

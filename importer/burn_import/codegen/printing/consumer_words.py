@@ -18,6 +18,10 @@ MOVES = frozenset(
 )
 #: Primitives that make a gate of their operand.
 GATES = frozenset({"sigmoid", "silu", "gelu", "tanh", "softplus"})
+#: Readers that one value's name may depend on. The longest role that authors write,
+#: ``x * (1 + scale.reshape(...)) + shift``, has five; without a limit, each value of a
+#: chain of sums would follow the chain to its end.
+MAX_READERS = 8
 
 
 @dataclass
@@ -41,9 +45,9 @@ class Uses:
         word = self.role(symbol)
         return "gate" if word == "factor" else word
 
-    def role(self, symbol: Symbol) -> str:
+    def role(self, symbol: Symbol, limit: int = MAX_READERS) -> str:
         """Return :meth:`word`, where a factor is not yet a gate."""
-        readers = self.readers.get(symbol, [])
+        readers = self.readers.get(symbol, []) if limit else []
         if len(readers) != 1 or not isinstance(readers[0], Apply):
             return ""
         (reader,) = readers
@@ -52,18 +56,18 @@ class Uses:
         if name in GATES:
             return "gate"
         if name in MOVES and len(reader.targets) == 1:
-            return self.role(reader.targets[0])
+            return self.role(reader.targets[0], limit - 1)
         if name in ("add", "mul") and len(reader.args) == 2:
-            return self.term(symbol, reader)
+            return self.term(symbol, reader, limit - 1)
         return parameter_name(reader, symbol)
 
-    def term(self, symbol: Symbol, reader: Apply) -> str:
+    def term(self, symbol: Symbol, reader: Apply, limit: int) -> str:
         """Return the role of a factor or a summand: ``x * (1 + scale) + shift``."""
         others = [s for s in symbols_in(reader.args) if s is not symbol]
         if reader.primitive.name == "mul":
             return "factor" if others else ""
         if not others or others[0].known is not None:
-            word = self.role(reader.targets[0])
+            word = self.role(reader.targets[0], limit)
             return "scale" if word in ("factor", "scale") else ""
         maker = self.makers.get(others[0])
         product = isinstance(maker, Apply) and maker.primitive.name == "mul"

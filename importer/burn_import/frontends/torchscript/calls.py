@@ -29,9 +29,16 @@ class OperatorCalls(ABC):
 
     @abstractmethod
     def call(
-        self, name: str, args: list[Thing], kwargs: dict[str, Thing], origin: Origin
+        self,
+        name: str,
+        args: list[Thing],
+        kwargs: dict[str, Thing],
+        origin: Origin,
+        count: int | None = None,
     ) -> Thing:
         """Return the result of ``torch.name(*args, **kwargs)``.
+
+        ``count`` says how many names the result is unpacked to.
 
         Raises:
             UnsupportedModel: there is no rule for it.
@@ -40,7 +47,12 @@ class OperatorCalls(ABC):
 
     @abstractmethod
     def operator(
-        self, name: str, args: list[Thing], kwargs: dict[str, Thing], origin: Origin
+        self,
+        name: str,
+        args: list[Thing],
+        kwargs: dict[str, Thing],
+        origin: Origin,
+        count: int | None = None,
     ) -> Thing:
         """Return the result of an operator of ATen, tensors or a list of them."""
 

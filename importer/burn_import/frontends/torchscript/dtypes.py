@@ -57,6 +57,7 @@ _BOOLS = frozenset(
     {
         *("eq", "ne", "lt", "le", "gt", "ge", "any", "all", "isnan", "isinf"),
         *("isfinite", "isposinf", "isneginf", "signbit", "logical_and", "logical_or"),
+        *("_is_all_true", "_is_any_true"),
         *("logical_xor", "logical_not", "isin", "isclose", "equal"),
         *("greater", "greater_equal", "less", "less_equal", "not_equal"),
     }
@@ -221,8 +222,12 @@ def _first(args: Mapping[str, Any]) -> Value:
     raise UnsupportedModel("expected a tensor among the arguments, got none")
 
 
-def result_types(name: str, args: Mapping[str, Any]) -> list[Value]:
+def result_types(
+    name: str, args: Mapping[str, Any], count: int | None = None
+) -> list[Value]:
     """The results of an operator before it is written: dtypes, extents where needed.
+
+    A list of tensors is unpacked to ``count`` names, None if that is not known.
 
     Raises:
         UnsupportedModel: nothing in the arguments says the dtype, or how many there
@@ -233,13 +238,15 @@ def result_types(name: str, args: Mapping[str, Any]) -> list[Value]:
     first = Value("", result_dtype(name, args))
     if name in _PARTS:
         x = _first(args)
-        return [Value("", x.dtype, dims) for dims in _PARTS[name](x, args)]
+        return [Value("", x.dtype, dims) for dims in _PARTS[name](x, args, count)]
     if name in ("meshgrid", "broadcast_tensors"):
         return [first] * len(args["tensors"])
     return [first, Value("", INT64), first, first]
 
 
 Extents = Sequence[Any]
+#: The extents of each of the tensors that one is taken into.
+Parts = list[tuple[Any, ...]]
 
 
 def _axis(x: Value, args: Mapping[str, Any]) -> tuple[int, Any]:
@@ -249,12 +256,12 @@ def _axis(x: Value, args: Mapping[str, Any]) -> tuple[int, Any]:
     return axis, x.dims[axis]
 
 
-def _with(x: Value, axis: int, sizes: Extents) -> list[tuple[Any, ...]]:
+def _with(x: Value, axis: int, sizes: Extents) -> Parts:
     dims = x.dims or ()
     return [(*dims[:axis], size, *dims[axis + 1 :]) for size in sizes]
 
 
-def _even(x: Value, axis: int, extent: int, size: int) -> list[tuple[Any, ...]]:
+def _even(x: Value, axis: int, extent: int, size: int) -> Parts:
     starts = range(0, max(extent, 1), max(size, 1))
     if len(starts) > MOST_PARTS:
         raise UnsupportedModel(f"a tensor is taken into {len(starts)} parts")
@@ -264,7 +271,7 @@ def _even(x: Value, axis: int, extent: int, size: int) -> list[tuple[Any, ...]]:
 MOST_PARTS = 4096
 
 
-def _split(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def _split(x: Value, args: Mapping[str, Any], count: int | None = None) -> Parts:
     axis, extent = _axis(x, args)
     size = args.get("split_size", args.get("split_sizes"))
     if isinstance(size, list | tuple):
@@ -274,23 +281,25 @@ def _split(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     return _even(x, axis, extent, size)
 
 
-def _chunk(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def _chunk(x: Value, args: Mapping[str, Any], count: int | None = None) -> Parts:
     axis, extent = _axis(x, args)
-    count = _count(args["chunks"])
+    chunks = _count(args["chunks"])
     if not isinstance(extent, int):
-        return _with(x, axis, [None] * count)
-    return _even(x, axis, extent, -(-extent // max(count, 1)))
+        return _with(x, axis, [None] * chunks)
+    return _even(x, axis, extent, -(-extent // max(chunks, 1)))
 
 
-def _unbind(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def _unbind(x: Value, args: Mapping[str, Any], count: int | None = None) -> Parts:
     axis, extent = _axis(x, args)
+    if not isinstance(extent, int):
+        extent = extent if count is None else count
     if not isinstance(extent, int) or extent > MOST_PARTS:
         raise UnsupportedModel(f"a list of {extent} parts, as many as an extent")
     dims = x.dims or ()
     return [(*dims[:axis], *dims[axis + 1 :])] * extent
 
 
-def _tensor_split(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def _tensor_split(x: Value, args: Mapping[str, Any], count: int | None = None) -> Parts:
     axis, extent = _axis(x, args)
     sections, indices = args.get("sections"), args.get("indices")
     if not isinstance(extent, int):
@@ -312,15 +321,15 @@ def _count(count: Any) -> int:
     return count
 
 
-def _split_along(axis: int) -> Callable[..., list[tuple[Any, ...]]]:
-    def parts(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def _split_along(axis: int) -> Callable[..., Parts]:
+    def parts(x: Value, args: Mapping[str, Any], count: int | None = None) -> Parts:
         dim = 0 if axis == 1 and x.rank == 1 else axis
         return _tensor_split(x, {**args, "dim": dim})
 
     return parts
 
 
-_PARTS: Mapping[str, Callable[..., list[tuple[Any, ...]]]] = {
+_PARTS: Mapping[str, Callable[..., Parts]] = {
     "split": _split,
     "tensor_split": _tensor_split,
     "hsplit": _split_along(1),

@@ -200,6 +200,7 @@ class Expressions(Operators):
         """A call: of what Python has, of a module, a function or an operator."""
         if any(isinstance(arg, ast.Starred) for arg in node.args):
             raise UnsupportedModel("a call with *arguments")
+        count, self.part_count = self.part_count, None
         own = _own_name(node.func, frame)
         if own in _BUILTINS:
             return _BUILTINS[own](self, node, frame, name)
@@ -213,7 +214,7 @@ class Expressions(Operators):
             for word in node.keywords
             if word.arg
         }
-        return self.follow(function, args, kwargs, frame, name)
+        return self.follow(function, args, kwargs, frame, name, count)
 
     def target(self, node: ast.Attribute, frame: Frame) -> Thing:
         """Return the callee: a method, or a function with a name."""
@@ -229,8 +230,9 @@ class Expressions(Operators):
         kwargs: dict[str, Thing],
         frame: Frame,
         name: str,
+        count: int | None = None,
     ) -> Thing:
-        """Return the result of a call.
+        """Return the result of a call, which is unpacked to ``count`` names.
 
         Raises:
             UnsupportedModel: nobody knows what it does.
@@ -247,7 +249,7 @@ class Expressions(Operators):
         origin = frame.origin(name or _leaf(function))
         root, _, rest = function.path.partition(".")
         if (root == "torch" and "." not in rest) or (root == "ops" and is_known(rest)):
-            return self.call(rest, args, kwargs, origin)
+            return self.call(rest, args, kwargs, origin, count)
         if root == "__torch__":
             cls = self.code.find(function.path)
             if is_record(cls):

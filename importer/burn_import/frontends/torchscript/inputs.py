@@ -114,8 +114,8 @@ class Inputs:
             if _varies(keys, allows):
                 groups.append(keys)
                 continue
-            for key in keys if axis else ():
-                if len(keys) > 1 and _varies([key], allows):
+            for key in keys:
+                if axis and len(keys) > 1 and _varies([key], allows):
                     groups.append([key])
                 else:
                     fixed.setdefault(size, []).append(key)

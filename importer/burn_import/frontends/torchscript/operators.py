@@ -68,9 +68,16 @@ class Operators(OperatorCalls):
         self.writer = Writer()
         #: What was changed in place, with the values before.
         self.journal: list[tuple[Held, Value]] = []
+        #: How many names the result of the next call is unpacked to, None if to none.
+        self.part_count: int | None = None
 
     def call(
-        self, name: str, args: list[Thing], kwargs: dict[str, Thing], origin: Origin
+        self,
+        name: str,
+        args: list[Thing],
+        kwargs: dict[str, Thing],
+        origin: Origin,
+        count: int | None = None,
     ) -> Thing:
         """Return the result of ``torch.name(*args, **kwargs)``.
 
@@ -102,7 +109,7 @@ class Operators(OperatorCalls):
         )
         if is_number and any(isinstance(x, Value) for x in args):
             return self.number(f"_operator.{_COMPUTED[name]}", args, origin)
-        return self.operator(name, args, kwargs, origin)
+        return self.operator(name, args, kwargs, origin, count)
 
     @property
     def budget(self) -> Budget:
@@ -127,7 +134,12 @@ class Operators(OperatorCalls):
                 yield item
 
     def operator(
-        self, name: str, args: list[Thing], kwargs: dict[str, Thing], origin: Origin
+        self,
+        name: str,
+        args: list[Thing],
+        kwargs: dict[str, Thing],
+        origin: Origin,
+        count: int | None = None,
     ) -> Thing:
         """The result of an operator of ATen, tensors or a list of them."""
         match = overload(name, _plain(args), {k: _plain(v) for k, v in kwargs.items()})
@@ -135,7 +147,7 @@ class Operators(OperatorCalls):
             raise UnsupportedModel(f"torch.{name} is not supported")
         target, bound = match
         named = {k: _argument(k, v) for k, v in bound.items() if v is not DEVICE}
-        types = result_types(name, named)
+        types = result_types(name, named, count)
         entry = rule_of(target, [*named.values(), types[0]])
         results = self.writer.apply(entry, origin, types, named)
         tensors = [

@@ -160,6 +160,8 @@ class Statements(Expressions):
     def assignment(self, node: ast.Assign, frame: Frame) -> None:
         """A value gets a name, several theirs."""
         for target in node.targets:
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Call):
+                self.part_count = len(target.elts)
             value = self.evaluate(node.value, frame, _hint(target))
             self.assign(target, value, frame)
 

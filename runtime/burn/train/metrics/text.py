@@ -1,4 +1,4 @@
-"""Metrics of texts: error rates of words and characters, by edit distance."""
+"""Word and character error rates of decoded sequences."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ import numpy as np
 
 from burn.train.metrics.metric import Array, Batch, Mean
 
-#: The text of token ids int64[L].
+#: Converts token ids int64[L] to text.
 Decode = Callable[[Array], str]
 
 
 class WordErrorRate(Mean):
-    """Word insertions, deletions and replacements, for each word of the targets.
+    """Word error rate: edit distance divided by the number of words in the targets.
 
     The step returns ``logits`` [N, C, L] and ``targets`` [N, L], as
-    :class:`~burn.train.Classified`. ``decode`` makes the text of ids: of the highest
-    scores int64[L], and of the targets, unless ``decode_targets`` is given. It drops
-    padding, and for CTC repeated and blank ids.
+    :class:`~burn.train.Classified`.
+
+    Args:
+        decode: converts the argmax of the logits, int64[L], to text. It removes
+            padding, and with CTC repeated and blank ids.
+        decode_targets: does the same for targets; ``decode`` by default.
+        name: the name of the metric.
     """
 
     higher_is_better: ClassVar[bool | None] = False
@@ -31,7 +35,7 @@ class WordErrorRate(Mean):
         self.decode, self.decode_targets = decode, decode_targets or decode
 
     def units(self, text: str) -> Sequence[str]:
-        """What is counted in a text."""
+        """Return the tokens that the edit distance compares."""
         return text.split()
 
     def update(self, output: Any, batch: Batch) -> float:
@@ -45,15 +49,16 @@ class WordErrorRate(Mean):
             )
         edits = count = 0
         pairs = zip(logits.numpy().argmax(1), targets.numpy(), strict=True)
-        for said, wanted in pairs:
-            reference = self.units(self.decode_targets(wanted))
-            edits += edit_distance(self.units(self.decode(said)), reference)
+        for predicted_ids, target_ids in pairs:
+            reference = self.units(self.decode_targets(target_ids))
+            hypothesis = self.units(self.decode(predicted_ids))
+            edits += edit_distance(hypothesis, reference)
             count += len(reference)
         return self.add(edits, count)
 
 
 class CharErrorRate(WordErrorRate):
-    """The same for characters."""
+    """Character error rate: as :class:`WordErrorRate`, on characters."""
 
     def __init__(
         self, decode: Decode, decode_targets: Decode | None = None, name: str = "cer"
@@ -65,7 +70,7 @@ class CharErrorRate(WordErrorRate):
 
 
 def edit_distance(a: Sequence[str], b: Sequence[str]) -> int:
-    """The least number of insertions, deletions and replacements (Levenshtein)."""
+    """Return the Levenshtein distance of two sequences."""
     numbers: dict[str, int] = {}
     first, second = (
         np.array([numbers.setdefault(x, len(numbers)) for x in each], np.int64)
@@ -74,8 +79,8 @@ def edit_distance(a: Sequence[str], b: Sequence[str]) -> int:
     steps = np.arange(len(second) + 1)
     row = steps
     for unit in first:
-        # Deletions and replacements from the row above; then insertions, which are
-        # the least of what is to the left plus the distance to it.
+        # Deletions and substitutions come from the row above. An insertion adds 1 to
+        # the cell on the left, so subtracting the column makes it a running minimum.
         best = row + 1
         best[1:] = np.minimum(best[1:], row[:-1] + (second != unit))
         row = np.minimum.accumulate(best - steps) + steps

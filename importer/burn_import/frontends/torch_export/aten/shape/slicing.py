@@ -53,6 +53,10 @@ def select(g: Builder, self: Value, dim: int, index: int | Value) -> Value:
 @rule("aten.unbind.int", "aten.unbind_copy.int", views=True)
 def unbind(g: Builder, self: Value, dim: int = 0) -> Sequence[Value]:
     numbers = range(len(g.results))
+    if not isinstance(self.dims[dim] if self.dims is not None else None, int):
+        # Split raises an error where the extent is another one.
+        parts = divided(g, self, [1] * len(g.results), dim)
+        return [g.op("Squeeze", part, [dim]) for part in parts]
     return [g.op("Gather", self, g.constant(index), axis=dim) for index in numbers]
 
 

@@ -1,0 +1,115 @@
+"""Operands of which rounding tells what a node makes: conditions of rules."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto, helper
+
+Operands = Sequence[Any]
+
+#: Where operators that quantize have the scale of their result.
+SCALES = {
+    "QGemm": 7,
+    "QLinearAdd": 6,
+    "QLinearAveragePool": 3,
+    "QLinearConcat": 0,
+    "QLinearConv": 6,
+    "QLinearGlobalAveragePool": 3,
+    "QLinearLeakyRelu": 3,
+    "QLinearMatMul": 6,
+    "QLinearMul": 6,
+    "QLinearReduceMean": 3,
+    "QLinearSigmoid": 3,
+    "QLinearWhere": 7,
+    "QuantizeLinear": 1,
+}
+
+
+def _is_within_rounding(steps: Any, sizes: Any, dtype: Any, largest: float) -> bool:
+    """Whether differences of elements are those that rounding may make.
+
+    They are up to about 100 roundings of the elements, or 8 of the largest element: a
+    sum whose terms cancel has the error of its terms.
+    """
+    eps = float(np.finfo(dtype).eps)
+    slack = np.maximum(100 * eps * sizes, 8 * eps * largest)
+    return bool(((steps > 0) & (steps <= slack)).any())
+
+
+def has_close_elements(node: NodeProto, operands: Operands) -> bool:
+    """Whether elements differ by no more than rounding."""
+    data = operands[0]
+    if data.dtype.kind != "f":
+        return False
+    ordered = np.sort(data[np.isfinite(data)].astype(np.float64), None)
+    sizes = np.abs(ordered)
+    largest = sizes.max(initial=0)
+    return _is_within_rounding(np.diff(ordered), sizes[1:], data.dtype, largest)
+
+
+def has_close_scores(node: NodeProto, operands: Operands) -> bool:
+    """Whether rounding tells which box of a batch and class comes before another."""
+    scores = operands[1]
+    return any(
+        has_close_elements(node, [row])
+        for row in scores.reshape(-1, max(1, scores.shape[-1]))
+    )
+
+
+def samples_between_elements(node: NodeProto, operands: Operands) -> bool:
+    """Whether rounding tells which element is nearest to a point of a grid."""
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    x, grid = operands[:2]
+    if attributes.get("mode") != b"nearest" or grid.dtype.kind != "f":
+        return False
+    extents = np.array(x.shape[:1:-1], np.float64)
+    if grid.shape[-1:] != extents.shape:
+        return False  # onnxruntime refuses them
+    places = (grid[np.isfinite(grid).all(-1)].astype(np.float64) + 1) / 2
+    if attributes.get("align_corners", 0):
+        places = places * (extents - 1)
+    else:
+        places = places * extents - 0.5
+    steps = np.abs(places - np.floor(places) - 0.5)
+    sizes = np.maximum(np.abs(places), 1)
+    return _is_within_rounding(steps, sizes, grid.dtype, 1)
+
+
+def divides_by_rounding(node: NodeProto, operands: Operands) -> bool:
+    """Whether the scale of a quantized result is no larger than a rounding of 1."""
+    scale = operands[SCALES[node.op_type]].astype(np.float64)
+    return bool((np.abs(scale) <= np.finfo(np.float32).eps).any())
+
+
+def compares_close_elements(node: NodeProto, operands: Operands) -> bool:
+    """Whether elements of two operands differ by no more than rounding."""
+    x, y = operands[:2]
+    if x.dtype.kind != "f":
+        return False
+    try:
+        first, second = np.broadcast_arrays(x.astype(np.float64), y.astype(np.float64))
+    except ValueError:
+        return False  # onnxruntime refuses them
+    finite = np.isfinite(first) & np.isfinite(second)
+    first, second = first[finite], second[finite]
+    sizes = np.maximum(np.abs(first), np.abs(second))
+    steps = np.abs(first - second)
+    return _is_within_rounding(steps, sizes, x.dtype, sizes.max(initial=0))
+
+
+def has_large_negatives(node: NodeProto, operands: Operands) -> bool:
+    """Whether onnxruntime's polynomial for ``1 / (1 + exp(-x))`` has no digits left."""
+    data = operands[0]
+    limit = -30 if data.dtype == np.float64 else -14
+    return data.dtype.kind == "f" and bool((data < limit).any())
+
+
+def has_rounded_zeros(node: NodeProto, operands: Operands) -> bool:
+    """Whether elements are no larger than a rounding of the largest one."""
+    data = operands[0]
+    if data.dtype.kind != "f" or not data.size:
+        return False
+    sizes = abs(data[np.isfinite(data)])
+    slack = float(np.finfo(data.dtype).eps) * sizes.max(initial=0)
+    return bool(((sizes > 0) & (sizes <= slack)).any())

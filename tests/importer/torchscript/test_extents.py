@@ -1,0 +1,59 @@
+"""Extents of a traced call that the program allows to vary."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn_import import load
+from tests.importer.pytorch_files import tensor
+from tests.importer.script_files import example, net
+from tests.importer.torchscript.test_programs import drawn
+
+MESSAGES = """
+source = torch.select(edges, 0, 0)
+target = torch.select(edges, 0, 1)
+messages = torch.mul(torch.index(x, [source]), torch.unsqueeze(kinds, 1))
+return torch.index_add(x, 0, target, messages)
+"""
+
+
+def test_an_extent_on_different_axes_of_inputs_is_one(tmp_path: Path) -> None:
+    inputs = (example("Float", 7, 3), example("Long", 2, 20), example("Float", 20))
+    names = "x: Tensor,\n    edges: Tensor,\n    kinds: Tensor"
+    model: Any = load(net(MESSAGES, *inputs, parameters=names).saved(tmp_path))
+    for nodes, count in ((7, 20), (11, 33)):
+        x, kinds = drawn(nodes, 3), drawn(count)
+        edges = np.random.default_rng(count).integers(0, nodes, (2, count))
+        expected = x.copy()
+        np.add.at(expected, edges[1], x[edges[0]] * kinds[:, None])
+        actual = model(*map(burn.tensor, (x, edges, kinds))).numpy()
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+
+
+CUT = "a, b, c, = {}\nreturn torch.add(torch.mul(a, b), torch.sum(c))"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch.unbind(torch.slice(x, 1, 0, 3), 1)",
+        "torch.unbind(torch.mul(torch.slice(x, 1, 0, 3), CONSTANTS.c0), 1)",
+    ],
+)
+def test_the_extent_of_what_is_unpacked_is_known_by_its_names(
+    call: str, tmp_path: Path
+) -> None:
+    constants = (tensor("0", np.array(1.0, np.float32)),)
+    script = net(CUT.format(call), example("Float", 2, 3), constants=constants)
+    model: Any = load(script.saved(tmp_path))
+    for width in (3, 8):
+        x = drawn(4, width)
+        a, b, c = x[:, :3].T
+        actual = model(burn.tensor(x)).numpy()
+        expected = a * b + c.sum()
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="split"):
+        model(burn.tensor(drawn(4, 2)))
