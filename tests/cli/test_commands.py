@@ -41,6 +41,18 @@ def module(tmp_path: Path) -> Path:
     return path
 
 
+def test_bench_times_a_model_and_shows_its_steps() -> None:
+    answer = run("bench", DIGITS, "--runs", "2", "--profile")
+    assert answer.exit_code == 0, answer.output
+    assert "burn" in answer.stdout and "conv_then" in answer.stdout
+    assert "block" in answer.stdout  # the path of a module
+    facts = data("bench", DIGITS, "--runs", "2", "--profile")
+    assert facts["ms"]["burn"] > 0
+    rows = facts["profile"]["rows"]
+    assert sum(row["share"] for row in rows) == pytest.approx(1)
+    assert "profile" not in data("bench", DIGITS, "--runs", "2")
+
+
 def test_every_command_has_help() -> None:
     listed = run("--help").output
     for name in LAZY:

@@ -32,7 +32,7 @@ def calls_of(compiled: Any) -> list[Any]:
     """The functions that the program of the only plan of ``compiled`` calls."""
     node = program_of(compiled)._node
     assert node is not None
-    return [getattr(call, "func", call) for _, call in node.sequence._calls]
+    return [getattr(e.call, "func", e.call) for e in node.sequence._calls]
 
 
 def optimized(compiled: Any, inputs: Inputs | None = None) -> Segment:

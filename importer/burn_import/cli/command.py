@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 #: Commands that are loaded when they are called, by the module of each.
 LAZY = {
+    "bench": "benching",
     "check": "inspecting",
     "doctor": "inspecting",
     "export": "exporting",

@@ -23,6 +23,24 @@ def _sizes(ctx: Any, param: Any, given: tuple[str, ...]) -> dict[str, int]:
     return sizes
 
 
+inputs_option = click.option(
+    "--inputs",
+    type=click.Path(path_type=Path),
+    help="Arrays by input name (.npz). [default: random ones]",
+)
+size_option = click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    callback=_sizes,
+    metavar="NAME=NUMBER",
+    help="The size of a named extent of random inputs. May be repeated.",
+)
+seed_option = click.option(
+    "--seed", default=0, show_default=True, help="For random inputs."
+)
+
+
 @click.command("verify")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
@@ -30,11 +48,7 @@ def _sizes(ctx: Any, param: Any, given: tuple[str, ...]) -> dict[str, int]:
     type=click.Path(path_type=Path),
     help="A module that was written, with its weights, instead of a new import.",
 )
-@click.option(
-    "--inputs",
-    type=click.Path(path_type=Path),
-    help="Arrays by input name (.npz). [default: random ones]",
-)
+@inputs_option
 @click.option(
     "--reference",
     type=click.Path(path_type=Path),
@@ -46,15 +60,8 @@ def _sizes(ctx: Any, param: Any, given: tuple[str, ...]) -> dict[str, int]:
     default=None,
     help="[default: onnxruntime where it is installed]",
 )
-@click.option(
-    "--size",
-    "sizes",
-    multiple=True,
-    callback=_sizes,
-    metavar="NAME=NUMBER",
-    help="The size of a named extent of random inputs. May be repeated.",
-)
-@click.option("--seed", default=0, show_default=True, help="For random inputs.")
+@size_option
+@seed_option
 @click.option(
     "--tolerance",
     default=1e-4,

@@ -112,6 +112,20 @@ def verify(
     return Verified(name, rows, divergence, gradient, shown)
 
 
+def given_inputs(
+    path: Path,
+    inputs: Path | None = None,
+    sizes: Mapping[str, int] | None = None,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Return inputs for the ONNX file at ``path``: those of a file, or random ones.
+
+    Raises:
+        InputsError: the inputs do not fit.
+    """
+    return _given(inputs, input_types(onnx.load(str(path))), sizes, seed)
+
+
 def _given(
     inputs: Path | Mapping[str, Any] | None,
     types: Mapping[str, Any],

@@ -194,7 +194,7 @@ def add_rows(out: Array, index: Array, rows: Array) -> None:
         out[ordered[long][first]] += sums
 
 
-@primitive
+@primitive(traceable=True, bound=bounds.of_first)
 def gather_nd(x: Array, indices: Array, batch_dims: int = 0) -> Array:
     """The slices of ``x`` that the last axis of ``indices`` names.
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from burn.ops import bounds
 from burn.ops.casting import cast
 from burn.ops.creation import full_like, ones_like, zeros_like
 from burn.ops.indexing import gather_nd, nd_key
@@ -30,7 +31,7 @@ def along(indices: Array, axis: int) -> tuple[Array, ...]:
     return tuple(key)
 
 
-@primitive
+@primitive(traceable=True, bound=bounds.of_first)
 def gather_elements(x: Array, indices: Array, axis: int = 0) -> Array:
     """``out[i, j, k] = x[indices[i, j, k], j, k]`` for axis 0, and so on.
 
@@ -46,7 +47,7 @@ def _(grad: Any, out: Any, x: Any, indices: Any, axis: int = 0) -> Any:
     )
 
 
-@primitive
+@primitive(traceable=True)
 def scatter_elements(
     x: Array, indices: Array, updates: Array, *, axis: int = 0, reduction: str = "none"
 ) -> Array:
@@ -78,7 +79,7 @@ def _(
     return _shares(grad, out, x, updates, read, write, reduction)
 
 
-@primitive
+@primitive(traceable=True)
 def scatter_nd(
     x: Array, indices: Array, updates: Array, *, reduction: str = "none"
 ) -> Array:

@@ -21,6 +21,7 @@ from burn.plan.plan_ir import (
     boxes_read,
     grow,
 )
+from burn.plan.profile import Profile, Profiler, profile_calls
 from burn.plan.pytree import is_named, mapped
 from burn.plan.recorder import Recorder, UnplannableError, Value
 from burn.primitive import RECORDER
@@ -76,7 +77,7 @@ class _Recordings:
         Raises:
             UnplannableError: it does what no plan can.
         """
-        recorder = Recorder(self.device)
+        recorder = Recorder(self.device, self._options.profiler)
         with recorder.undone_unless_planned(), recorder.active():
             places = iter([recorder.new(tensor) for tensor in inputs])
             given, named = mapped(
@@ -106,6 +107,7 @@ class _Options(NamedTuple):
     lowering: tuple[Pass, ...]
     is_observed: bool
     generated: bool
+    profiler: Profiler | None
     is_replayed: bool
 
 
@@ -137,6 +139,7 @@ class Compiled(Generic[P, R]):
         observed: bool = False,
         generated: bool = False,
         replayed: bool = False,
+        profiler: Profiler | None = None,
     ) -> None:
         self.function, self.precision = function, precision
         #: How close each result is to float32, where there was a calibration.
@@ -144,7 +147,7 @@ class Compiled(Generic[P, R]):
         self._lowering = PRECISIONS[precision] if lowering is None else lowering
         self._observed, self._generated = observed, generated
         # Whether the result of a recording comes from a run of its plan as well.
-        self._replayed = replayed
+        self._replayed, self._profiler = replayed, profiler
         self._plans: OrderedDict[Hashable, _Recordings] = OrderedDict()
         self._lock = threading.Lock()
         # Comparing with the last one takes less time than looking it up.
@@ -161,7 +164,7 @@ class Compiled(Generic[P, R]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._plans, self._recent = OrderedDict(), None
-        self._lock = threading.Lock()
+        self._lock, self._profiler = threading.Lock(), None
         self._freezings = freezings()
 
     @property
@@ -178,6 +181,32 @@ class Compiled(Generic[P, R]):
         """What the devices made of the plans, for benchmarks and to debug."""
         plans = list(self._plans.values())
         return [plan.executable for plan in plans if plan.executable is not None]
+
+    def profile(self, *args: P.args, **kwargs: P.kwargs) -> Profile:
+        """Return the time of each step of the plan for these arguments.
+
+        The function is recorded anew, for a plan whose calls are measured one by one,
+        in turns with runs of this plan. What the function sets has its old value after.
+
+        Raises:
+            ValueError: there is no plan for them, or no profile on their device.
+        """
+        profiler = Profiler(self.function)
+        measured: Compiled[P, R] = Compiled(
+            *(self.function, self.precision, self._lowering),
+            generated=self._generated,
+            replayed=True,
+            profiler=profiler,
+        )
+        try:
+            return profile_calls(
+                profiler,
+                lambda: self(*args, **kwargs),
+                lambda: measured(*args, **kwargs),
+                lambda: measured.notes,
+            )
+        finally:
+            profiler.restore()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if RECORDER.get() is not None:
@@ -260,7 +289,7 @@ class Compiled(Generic[P, R]):
             if plan is None:
                 options = _Options(
                     *(self.precision, self._lowering, self._observed),
-                    *(self._generated, self._replayed),
+                    *(self._generated, self._profiler, self._replayed),
                 )
                 plan = self._plans[where] = _Recordings(device, options)
                 if len(self._plans) > PLANS:

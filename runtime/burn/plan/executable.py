@@ -12,6 +12,7 @@ from typing import Any
 from burn.plan.passes import OF_UPDATES, Pass
 from burn.plan.passes.graph import Inputs
 from burn.plan.plan_ir import Segment, has_gradients, written
+from burn.plan.profile import Profiler
 
 
 class PlanMemoryError(Exception):
@@ -25,7 +26,8 @@ class Plan:
     ``root`` is the recording, which ``bind`` does not change, and ``inputs`` are the
     shapes and dtypes of the arguments. ``lowering`` are the passes of ``precision``.
     With ``is_observed`` they add steps that observe values, and each step has to run.
-    ``generated`` asks for kernels that are generated for the plan.
+    ``generated`` asks for kernels that are generated for the plan. A ``profiler``
+    measures the calls of each run; a device may not know it.
     """
 
     root: Segment
@@ -34,6 +36,7 @@ class Plan:
     lowering: tuple[Pass, ...] = ()
     is_observed: bool = False
     generated: bool = False
+    profiler: Profiler | None = None
 
     @property
     def has_gradients(self) -> bool:

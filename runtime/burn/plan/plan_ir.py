@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from burn.backend.base import Backend
 from burn.box import Box
@@ -17,13 +17,21 @@ class Slot:
     place: int
 
 
+class Origin(NamedTuple):
+    """The path of the module, and the file and line, that called a primitive."""
+
+    module: str = ""
+    line: str = ""
+
+
 @dataclass(frozen=True)
 class Step:
     """A call of a primitive: slots stand for tensors in ``args``.
 
     ``outputs`` are the places of the results, ``shapes`` and ``dtypes`` what they were
     when they were recorded. ``is_backward`` marks a call that Autodiff made to compute
-    gradients; passes need not keep the mark.
+    gradients; passes need not keep the mark. ``origin`` is known where a plan is
+    profiled, and passes need not keep it either.
     """
 
     primitive: Primitive[..., Any]
@@ -33,6 +41,7 @@ class Step:
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[Any, ...]
     is_backward: bool = False
+    origin: Origin | None = None
 
     def same_as(self, other: "Step | Read") -> bool:
         """Whether another recording of the function has this step in its place."""

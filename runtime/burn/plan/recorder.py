@@ -12,6 +12,7 @@ from burn.backend.base import Backend, map_structure
 from burn.box import Box, Buffer, reading
 from burn.defaults import host
 from burn.plan.plan_ir import Event, Guard, Read, Slot, Step
+from burn.plan.profile import Profiler
 from burn.primitive import Primitive, recording
 from burn.tensor import Tensor
 
@@ -54,8 +55,8 @@ class Recorder(Backend):
 
     level = 1.5  # above devices, and below what records gradients on them
 
-    def __init__(self, device: ArrayBackend) -> None:
-        self.device = device
+    def __init__(self, device: ArrayBackend, profiler: Profiler | None = None) -> None:
+        self.device, self._profiler = device, profiler
         self.events: list[Event] = []
         self._values: dict[Box, Tensor] = {}
         self._before: dict[Box, Tensor] = {}
@@ -95,6 +96,8 @@ class Recorder(Backend):
         if inner.backend is not self:
             inner = self._kept(self.device.import_tensor(inner))
         self._before.setdefault(box, held)
+        if self._profiler is not None:
+            self._profiler.save(box, held)
         self._values[box], self.writes[box] = inner, Slot(inner.data.place)
         return cast(Tensor, inner.data.tensor.to(held.backend))
 
@@ -147,6 +150,7 @@ class Recorder(Backend):
                 shapes=tuple(tensor.shape for tensor in tensors),
                 dtypes=tuple(tensor.dtype for tensor in tensors),
                 is_backward=is_in_backward(),
+                origin=self._profiler.origin() if self._profiler else None,
             )
         )
         return tensors if several else tensors[0]

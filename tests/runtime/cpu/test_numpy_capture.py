@@ -138,6 +138,15 @@ TRACED: dict[str, Any] = {
     "pad": lambda x: ops.pad(x, (0, 0, 1, 1, 0, 0, 1, 2)),
     "concat": lambda x: ops.concat([x, x[:, :1], x], 1),
     "take": lambda x: ops.take(x, np.array([1, 0]), 1),
+    "scatter_nd": lambda x: ops.scatter_nd(x, np.array([[1, 0], [0, 2]]), x[:, 1] * 2),
+    "scatter_nd of a constant": lambda x: ops.scatter_nd(
+        burn.from_numpy(np.ones((3, 3, 4, 5), np.float32)), np.array([[2], [0]]), x
+    ),
+    "scatter_elements": lambda x: ops.scatter_elements(
+        x, np.array([[[[1, 0]]]]), x[:1, :1, :1, :2] * 2, axis=3
+    ),
+    "gather_nd": lambda x: ops.gather_nd(x, np.array([[1, 2], [0, 0]])),
+    "gather_elements": lambda x: ops.gather_elements(x, np.array([[[[1, 0]]]]), 3),
     "clip": lambda x: ops.clip(x, -1.0, 1.0),
     "where": lambda x: ops.where(x > 0, x, -1.0),
     "batch_norm": lambda x: ops.batch_norm(x, *[x[0, :, 0, 0] ** 2] * 4),

@@ -130,6 +130,38 @@ def _embedding(draw: Draw, op: Any) -> Call:
     return Call(lambda x, i: op(x, i, padding_idx=padding), [table, index])
 
 
+@case("gather_elements", "scatter_elements")
+def _along(draw: Draw, op: Any) -> Call:
+    shape = draw(ranked(1))
+    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    x = Operand(shape, draw(st.sampled_from(NUMBERS)))
+    some = tuple(draw(st.integers(0, n)) for n in shape)
+    index = Operand(some, draw(st.sampled_from(["int32", "int64"])), below=shape[axis])
+    if op.name == "gather_elements":
+        return Call(lambda x, i: op(x, i, axis), [x, index])
+    reduction = draw(st.sampled_from(["none", "add", "max"]))
+    updates = Operand(some, x.dtype)
+    return Call(
+        lambda x, i, u: op(x, i, u, axis=axis, reduction=reduction),
+        [x, index, updates],
+    )
+
+
+@case("gather_nd", "scatter_nd")
+def _slices(draw: Draw, op: Any) -> Call:
+    shape = draw(ranked(1))
+    x = Operand(shape, draw(st.sampled_from(NUMBERS)))
+    width = draw(st.integers(1, len(shape)))
+    places = draw(st.sampled_from([(), (2,), (2, 3), (0,)]))
+    least = min(shape[:width])
+    index = Operand((*places, width), "int64", below=least)
+    if op.name == "gather_nd":
+        return Call(lambda x, i: op(x, i), [x, index])
+    reduction = draw(st.sampled_from(["none", "add", "max"]))
+    updates = Operand((*places, *shape[width:]), x.dtype)
+    return Call(lambda x, i, u: op(x, i, u, reduction=reduction), [x, index, updates])
+
+
 @case("pad", "pad_grad")
 def _pad(draw: Draw, op: Any) -> Call:
     shape = draw(ranked(1))

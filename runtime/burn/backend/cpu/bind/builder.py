@@ -29,7 +29,7 @@ from burn.backend.cpu.bind.finite import (
     refuse_nan,
 )
 from burn.backend.cpu.bind.inputs import Input, Inputs
-from burn.backend.cpu.bind.magnitudes import Magnitudes, expect_within
+from burn.backend.cpu.bind.magnitudes import Magnitudes, check_within
 from burn.backend.cpu.bind.memory_orders import wanted_orders
 from burn.backend.cpu.bind.numpy_capture import UntraceableError, plain, unheard
 from burn.backend.cpu.bind.sequence import Sequence
@@ -84,8 +84,7 @@ class Builder:
         options = (self._generated, self._gradients)
         other = Builder(self.arena.branched(), self._volatile, *options)
         other.values, other.boxes = dict(self.values), self.boxes
-        other._kept = dict(self._kept)
-        other._constants = set(self._constants)
+        other._kept, other._constants = dict(self._kept), set(self._constants)
         other._known = self._known.copy()
         other._magnitudes = self._magnitudes.branched(other.values, other._constants)
         for slot, array in self.values.items():
@@ -113,6 +112,7 @@ class Builder:
         self._sequence = Sequence()
         orders = wanted_orders(segment)
         for step, drops in segment.in_time():
+            self._sequence.start(step)
             self._free = self._last(drops)
             self._order = orders.get(step.outputs[0], ()) if step.outputs else ()
             if isinstance(step, Read):
@@ -134,6 +134,7 @@ class Builder:
             if box in self._kept
         }
         for step, drops in segment.late_ones():
+            self._sequence.start(step)
             self._free = self._last(drops)
             mine = kept.get(step.outputs[0])
             owner = mine and self.arena.owner(mine.target)
@@ -267,6 +268,7 @@ class Builder:
         results = None
         if not self._is_kept_finite(step):
             kernel = step.primitive.kernel
+            self._sequence.explain("an overflow could not be seen after oneDNN")
         elif not any(map(has_bounds, template)):
             results = self._noted(step, kernel, args)
         is_checked = results is not None and step.primitive in SOFTMAX
@@ -290,7 +292,7 @@ class Builder:
         limits = magnitudes.checks(step, rounds=rounds, may_check=not self._is_late)
         for slot, limit in limits or ():
             array = self.values[slot]
-            call = partial(expect_within, array, limit)
+            call = check_within(array, limit)
             owner = self.arena.owner(array)
             if owner is not None and owner in self._inputs:
                 self.note(call)
@@ -301,13 +303,14 @@ class Builder:
     def _noted(self, step: Step, kernel: Any, args: list[Any]) -> list[Array] | None:
         """The results of a kernel that says all that it does, or None."""
         if self._session is None or kernel is step.primitive.kernel:
+            self._sequence.explain("no kernel for oneDNN")
             return None
         mark, free = self._sequence.mark(), list(self._free)
         with noted_by(self):
             results = output_list(step, kernel(*args, **step.static))
         if self._sequence.mark() > mark and self._are_ours(step, results):
             return results
-        self._sequence.back_to(mark)
+        self._sequence.back_to(mark, "oneDNN's kernel leaves these operands to NumPy")
         self._free = free
         return None
 
@@ -378,8 +381,7 @@ class Builder:
     def _end(self, drops: tuple[int, ...]) -> None:
         """Give memory back: that of values which are needed no more, and temporary."""
         self._inputs.start(())
-        touched = self._fresh
-        self._fresh = []
+        touched, self._fresh = self._fresh, []
         for slot in drops:
             value = self.values.pop(slot, None)
             if slot in self._constants:

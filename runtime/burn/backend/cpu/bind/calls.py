@@ -54,6 +54,8 @@ def traced_arguments(
         if type(array) is not np.ndarray:
             return array
         return traced(array, tracer, arg.place in constants)
+    if kind is np.ndarray and arg.ndim > 1:  # others may be read in Python, as axes are
+        return traced(arg, tracer, constant=True)
     if kind is list or kind is tuple:
         return kind([traced_arguments(a, values, constants, tracer) for a in arg])
     if has_slots(arg):

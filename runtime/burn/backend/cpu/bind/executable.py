@@ -12,6 +12,7 @@ from burn.plan.executable import Executable, Plan
 from burn.plan.passes import Pass, is_lowered, run_passes
 from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
+from burn.plan.passes.places import with_own_places
 from burn.plan.plan_ir import boxes_read
 from burn.plan.recorder import innermost
 from burn.plan.replay import Replay
@@ -46,7 +47,10 @@ class CpuExecutable(Executable):
                 drop_packed(innermost(box.held()).data)
         self.program: Program | None = None
         if not plan.is_observed:
-            self.program = Program(root, plan.generated, plan.has_gradients)
+            options = (plan.generated, plan.has_gradients, plan.profiler)
+            self.program = Program(root, *options)
+        if plan.profiler is not None:
+            plan.profiler.trace_origins(with_own_places(plan.root), root)
         recorded = root if plan.is_observed else plan.root
         self._replay = Replay(
             replace(plan, root=recorded, lowering=(), generated=False), Cpu()

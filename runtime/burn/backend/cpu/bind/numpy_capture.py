@@ -129,8 +129,10 @@ class Traced(np.ndarray[Any, Any]):
         return target
 
     def copy(self, order: Any = "C") -> Any:
-        """As NumPy's."""
-        return self.astype(self.dtype)
+        """As NumPy's. The copy of a constant is no constant: a kernel writes to it."""
+        target = self._kept(plain(self))
+        self.tracer.note(partial(np.copyto, plain(target), plain(self)))
+        return target
 
     def reshape(self, *shape: Any, **options: Any) -> Any:
         """As NumPy's."""

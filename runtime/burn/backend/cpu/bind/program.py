@@ -12,6 +12,7 @@ from burn.backend.cpu.bind.builder import Builder
 from burn.backend.cpu.bind.donated_buffers import WRITING, commit
 from burn.backend.cpu.bind.finite import NotFiniteError, is_finite
 from burn.backend.cpu.bind.inputs import Input
+from burn.backend.cpu.bind.measuring import measure_calls
 from burn.backend.cpu.bind.sequence import Sequence
 from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.engine import LARGE, current, forks
@@ -27,6 +28,7 @@ from burn.plan.plan_ir import (
     boxes_read,
     written,
 )
+from burn.plan.profile import Profiler
 from burn.plan.pytree import is_named
 from burn.tensor import Tensor
 
@@ -40,14 +42,27 @@ _CPU = Cpu()
 class _Node:
     """A segment that is bound, and those after it that were needed so far."""
 
-    def __init__(self, segment: Segment, builder: Builder, generated: bool) -> None:
-        self.segment, self.builder, self.generated = segment, builder, generated
-        self.sequence = builder.build(segment)
-        if generated:
-            self.sequence.join()
+    def __init__(
+        self,
+        segment: Segment,
+        builder: Builder,
+        generated: bool,
+        profiler: Profiler | None,
+    ) -> None:
+        self.segment, self.builder = segment, builder
+        self.generated, self.profiler = generated, profiler
+        self.sequence = self._prepared(builder.build(segment))
         self.result = _result(segment.result, builder)
         self._end: tuple[Sequence, list[tuple[Box, Any]]] | None = None
         self.children: dict[bytes, _Node] = {}
+
+    def _prepared(self, sequence: Sequence) -> Sequence:
+        """The sequence with generated kernels and measured calls, if wanted."""
+        if self.generated:
+            sequence.join()
+        if self.profiler is not None:
+            measure_calls(sequence, self.profiler, generated=self.generated)
+        return sequence
 
     def finish(self) -> None:
         """Set the boxes that are written."""
@@ -55,9 +70,8 @@ class _Node:
             return
         with WRITING:
             if self._end is None:
-                self._end = self.builder.finish(self.segment)
-                if self.generated:
-                    self._end[0].join()
+                sequence, writes = self.builder.finish(self.segment)
+                self._end = (self._prepared(sequence), writes)
             else:
                 self._end[0].run()
         commit(self._end[1])
@@ -69,12 +83,18 @@ class Program:
     Its memory is used by one thread at a time; the others wait. It is for finite
     numbers alone, in the arguments and in boxes. With ``generated`` what is left of
     NumPy's functions becomes kernels. With ``gradients`` forward values are those of
-    eager calls to the last bit: a mask that a gradient uses may not differ.
+    eager calls to the last bit: a mask that a gradient uses may not differ. A
+    ``profiler`` measures every call.
     """
 
     def __init__(
-        self, root: Segment, generated: bool = False, gradients: bool = False
+        self,
+        root: Segment,
+        generated: bool = False,
+        gradients: bool = False,
+        profiler: Profiler | None = None,
     ) -> None:
+        self._profiler = profiler
         self._root, self._generated, self._gradients = root, generated, gradients
         self._lock = threading.Lock()
         self._node: _Node | None = None
@@ -153,7 +173,7 @@ class Program:
             Arena(peak_bytes(self._root, inputs, volatile)), volatile, *options
         )
         self._inputs = [builder.take(i, array) for i, array in enumerate(inputs)]
-        node = _Node(self._root, builder, self._generated)
+        node = _Node(self._root, builder, self._generated, self._profiler)
         self._forks = forks()
         self._node = node
         return node
@@ -167,7 +187,8 @@ class Program:
         if seen not in node.segment.children:
             raise UnforeseenError(f"{node.builder.values[slot]} was read")
         segment = node.segment.children[seen]
-        child = _Node(segment, node.builder.branched(), self._generated)
+        options = (self._generated, self._profiler)
+        child = _Node(segment, node.builder.branched(), *options)
         node.children[seen] = child
         return child
 

@@ -7,10 +7,11 @@ from operator import call
 from typing import Any
 
 from burn.backend.cpu.jit.groups import Free
-from burn.backend.cpu.jit.joining import joined
+from burn.backend.cpu.jit.joining import Entry, joined
 from burn.backend.cpu.onednn.binding.api import OneDnnError
 from burn.backend.cpu.onednn.binding.engine import current
 from burn.backend.cpu.onednn.binding.prepared import Fixed
+from burn.plan.plan_ir import Read, Step
 
 
 class Sequence:
@@ -21,26 +22,40 @@ class Sequence:
 
     def __init__(self) -> None:
         self.owned: list[Any] = []
-        self._calls: list[tuple[bool | None, Callable[[], Any]]] = []
+        self._calls: list[Entry] = []
         self._groups: list[tuple[bool, tuple[Callable[[], Any], ...]]] | None = None
         self._frees: list[Free] = []
+        self._steps: tuple[Step | Read, ...] = ()
+        #: Why steps were not left to oneDNN, by the step's id.
+        self.reasons: dict[int, str] = {}
+
+    def start(self, step: Step | Read) -> None:
+        """Note that the next calls are those of ``step``."""
+        self._steps = (step,)
+
+    def explain(self, reason: str) -> None:
+        """Note why oneDNN does not compute the current step."""
+        self.reasons[id(self._steps[0])] = reason
 
     def engine(self, fixed: Fixed) -> None:
         """Append a primitive of oneDNN."""
-        self._calls.append((fixed.alone, fixed.call))
+        name = fixed.implementation
+        self._calls.append(Entry(fixed.alone, fixed.call, self._steps, name))
         self.owned.append(fixed.owned)
 
     def numpy(self, function: Callable[[], Any]) -> None:
         """Append any other call; what it returns does not matter."""
-        self._calls.append((None, function))
+        self._calls.append(Entry(None, function, self._steps))
 
     def mark(self) -> int:
         """How many calls there are."""
         return len(self._calls)
 
-    def back_to(self, mark: int) -> None:
-        """Drop what was appended since there were ``mark`` calls."""
+    def back_to(self, mark: int, reason: str = "") -> None:
+        """Drop what was appended since there were ``mark`` calls, for a ``reason``."""
         del self._calls[mark:]
+        if reason:
+            self.explain(reason)
 
     def freed(self, low: int, high: int) -> None:
         """Note that nobody needs what is between two addresses after these calls."""
@@ -48,12 +63,17 @@ class Sequence:
 
     def ends_in_engine(self) -> bool:
         """Whether the last call is oneDNN's, or there is none."""
-        return not self._calls or self._calls[-1][0] is not None
+        return not self._calls or self._calls[-1].alone is not None
 
     def join(self) -> None:
         """Let kernels that are generated do what NumPy's functions would."""
         self._calls, owned = joined(self._calls, self._frees)
         self.owned += owned
+
+    def replace(self, change: Callable[[Entry], Callable[[], Any]]) -> None:
+        """Make another call in the place of each."""
+        self._calls = [entry._replace(call=change(entry)) for entry in self._calls]
+        self._groups = None
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -83,7 +103,7 @@ class Sequence:
             groups[-1][1].append(function)
 
         alone_now = False
-        for alone, function in self._calls:
+        for alone, function, *_ in self._calls:
             if alone is not None and alone != alone_now:
                 append(True, _threads(alone))
                 alone_now = alone

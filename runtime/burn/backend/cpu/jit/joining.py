@@ -1,16 +1,30 @@
 """Lists of calls with generated kernels in the place of NumPy's functions."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 from burn.backend.cpu.jit.calls import Call, read
 from burn.backend.cpu.jit.groups import Free, Frees, Group
 from burn.backend.cpu.jit.loops import UnwritableError
 from burn.backend.cpu.jit.machine import SHARED, machine
 from burn.backend.cpu.jit.source import Kernel, written
+from burn.plan.plan_ir import Read, Step
 
-#: Whether a call is oneDNN's and on one thread, or None, and the call.
-Entry: TypeAlias = tuple[bool | None, Callable[[], Any]]
+#: The kernel of an entry that a generated kernel makes.
+GENERATED = "generated"
+
+
+class Entry(NamedTuple):
+    """A call of a plan, and the steps of the plan that it is for.
+
+    ``alone`` is None for a call that is not oneDNN's, else whether it has one thread.
+    ``kernel`` is oneDNN's name of its code, or :data:`GENERATED`.
+    """
+
+    alone: bool | None
+    call: Callable[[], Any]
+    steps: tuple[Step | Read, ...] = ()
+    kernel: str = ""
 
 
 def joined(calls: list[Entry], frees: list[Free]) -> tuple[list[Entry], list[Any]]:
@@ -31,8 +45,10 @@ def joined(calls: list[Entry], frees: list[Free]) -> tuple[list[Entry], list[Any
             continue
         count, generated = kernel
         call, mine = machine().call(generated)
-        entries.append((None, call))
-        owned += [mine, calls[position : position + count]]
+        joint = calls[position : position + count]
+        steps = {id(step): step for entry in joint for step in entry.steps}
+        entries.append(Entry(None, call, tuple(steps.values()), GENERATED))
+        owned += [mine, joint]
         position += count
     return entries, owned
 
@@ -42,8 +58,8 @@ def _grown(
 ) -> tuple[Group, list[list[Call]]]:
     """The longest group that starts there, and what its calls do."""
     group, reads = Group(start), []
-    for engine, call in calls[start:]:
-        one = read(call) if engine is None else None
+    for entry in calls[start:]:
+        one = read(entry.call) if entry.alone is None else None
         if one is None or not group.take(one, frees):
             break
         reads.append(one)

@@ -235,7 +235,8 @@ class Prepared:
         where = (c_void_p(self._primitive), c_void_p(api.stream), c_int(len(kinds)))
         call = partial(api.execute_bare, *where, c_void_p(addressof(args)))
         places = tuple(memory.value for memory in memories[: len(addresses)])
-        return Fixed(call, self.alone, places, (self, memories, args))
+        name = self.description.implementation
+        return Fixed(call, self.alone, places, (self, memories, args), name)
 
 
 class Ready:
@@ -257,9 +258,11 @@ class Fixed(NamedTuple):
 
     ``alone`` says that the thread should have no help meanwhile; ``places`` are the
     memory objects of its operands; ``owned`` lives as long as the call does.
+    ``implementation`` is the library's name of its code.
     """
 
     call: Callable[[], int]
     alone: bool
     places: tuple[int, ...]
     owned: Any
+    implementation: str

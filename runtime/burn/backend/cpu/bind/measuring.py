@@ -1,0 +1,57 @@
+"""Measured calls of a bound plan, and why no better engine makes them."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from burn.backend.cpu.bind.calls import call_kernel
+from burn.backend.cpu.bind.sequence import Sequence
+from burn.backend.cpu.jit.calls import read
+from burn.backend.cpu.jit.joining import GENERATED, Entry
+from burn.backend.cpu.onednn.binding.engine import current
+from burn.plan.profile import Profiler
+
+
+def measure_calls(sequence: Sequence, profiler: Profiler, *, generated: bool) -> None:
+    """Let ``profiler`` measure the calls of a sequence that was bound and joined."""
+
+    def measured(entry: Entry) -> Callable[[], Any]:
+        steps, kernel = entry.steps, entry.kernel
+        if kernel:
+            engine = "LLVM" if kernel == GENERATED else "oneDNN"
+            return profiler.measured(entry.call, steps, engine, kernel)
+        name = _name(entry)
+        if name.startswith("expect_"):
+            return profiler.measured(entry.call, steps, "check", name)
+        known = (sequence.reasons.get(id(step)) for step in steps)
+        reasons = [reason for reason in known if reason]
+        if current() is None:
+            reasons = ["oneDNN is not loaded"]
+        if is_whole_kernel(entry.call):
+            reasons.append("its kernel is called as a whole")
+        elif read(entry.call) is None:
+            reasons.append("no generated kernel for this function")
+        elif not generated:
+            reasons.append("generated=True compiles it")
+        return profiler.measured(entry.call, steps, "NumPy", name, reasons)
+
+    sequence.replace(measured)
+
+
+def is_whole_kernel(call: Any) -> bool:
+    """Whether a call of a plan is that of a primitive's kernel."""
+    return type(call) is partial and call.func is call_kernel
+
+
+def _name(entry: Entry) -> str:
+    """The name of the function that an entry calls."""
+    function: Any = entry.call
+    if is_whole_kernel(function):
+        return f"{function.args[0].__name__}()"
+    while type(function) is partial:
+        nested = [arg for arg in function.args if type(arg) is partial]
+        function = nested[0] if nested else function.func
+    owner = getattr(function, "__self__", None)
+    owned = getattr(owner, "__name__", "") if owner is not None else ""
+    name: str = getattr(function, "__name__", type(function).__name__)
+    return f"{owned}.{name}" if owned and owned != "numpy" else name

@@ -1,0 +1,284 @@
+"""Profiles of plans: the time of each step, and what computes it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from inspect import currentframe
+from statistics import median
+from time import perf_counter_ns
+from typing import Any
+
+from burn.box import Box
+from burn.plan.plan_ir import Origin, Read, Segment, Step, slots_in
+from burn.tensor import Tensor
+
+_HEADER = ("ms", "share", "primitive", "result", "engine", "from", "why")
+_PACKAGE = __name__.partition(".")[0]
+# Runs that are not counted (a branch is bound by the first that takes it), and how many
+# are: so many at least, and more for so many nanoseconds.
+_WARM, _LEAST, _MOST, _ENOUGH = 2, 5, 50, 1_000_000_000
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """The steps of one row: usually one, several where a generated kernel joins them.
+
+    ``primitives`` are in the order of the plan, ``result`` is the type of the last
+    result. ``module`` is the path of the module that made the call, ``line`` the file
+    and line; both are empty where unknown. ``engines`` are some of ``"oneDNN"``,
+    ``"LLVM"`` (generated kernels), ``"NumPy"`` and ``"check"`` (of magnitudes that the
+    plan relies on), ``kernels`` the names of the code. ``share`` is the part of the
+    time of all rows. ``reason`` says why no better engine computes the step, where that
+    is known.
+    """
+
+    primitives: tuple[str, ...]
+    result: str
+    module: str
+    line: str
+    engines: tuple[str, ...]
+    kernels: tuple[str, ...]
+    ms: float
+    share: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The rows of a plan in the order in which they run.
+
+    ``total_ms`` is the median of whole calls that were not profiled, ``runs`` the
+    number of runs. What a call takes beside its steps (inputs, results, Python) is the
+    difference to the sum of the rows. ``str()`` shows the rows by time.
+    """
+
+    rows: tuple[ProfileRow, ...]
+    total_ms: float
+    runs: int
+
+    @property
+    def steps_ms(self) -> float:
+        """The time of all rows."""
+        return sum(row.ms for row in self.rows)
+
+    @property
+    def by_time(self) -> list[ProfileRow]:
+        """The rows, slowest first."""
+        return sorted(self.rows, key=lambda row: -row.ms)
+
+    @property
+    def by_engine(self) -> dict[str, float]:
+        """The milliseconds of each engine, slowest first; of several joined by +."""
+        totals: dict[str, float] = {}
+        for row in self.by_time:
+            name = " + ".join(row.engines)
+            totals[name] = totals.get(name, 0.0) + row.ms
+        return dict(sorted(totals.items(), key=lambda item: -item[1]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the profile as dicts, lists, strings and numbers."""
+        return {**asdict(self), "steps_ms": self.steps_ms, "by_engine": self.by_engine}
+
+    def to_text(self, most: int | None = None) -> str:
+        """Return the ``most`` slowest rows as a table, with the times of engines."""
+        cells = [_HEADER, *map(_cells, self.by_time[:most])]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(_HEADER))]
+        lines = [
+            "  ".join(
+                f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)
+            )
+            for row in cells
+        ]
+        engines = ", ".join(f"{name} {ms:.3f}" for name, ms in self.by_engine.items())
+        lines.append(
+            f"{len(self.rows)} steps: {self.steps_ms:.3f} ms ({engines or 'none'}); "
+            f"a call: {self.total_ms:.3f} ms; medians of {self.runs} runs"
+        )
+        return "\n".join(line.rstrip() for line in lines)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def _cells(row: ProfileRow) -> tuple[str, ...]:
+    engine = " + ".join(row.engines)
+    kernels = ", ".join(row.kernels)
+    source = " ".join(part for part in (row.module, row.line) if part)
+    return (
+        *(f"{row.ms:.3f}", f"{row.share:.1%}", ", ".join(row.primitives), row.result),
+        *(f"{engine}: {kernels}" if kernels else engine, source, row.reason),
+    )
+
+
+@dataclass
+class _Timing:
+    """The calls of one row, each with the nanoseconds of its runs."""
+
+    steps: tuple[Step | Read, ...]
+    engines: dict[str, None] = field(default_factory=dict)
+    kernels: dict[str, None] = field(default_factory=dict)
+    reasons: dict[str, None] = field(default_factory=dict)
+    calls: list[list[int]] = field(default_factory=list)
+
+
+class Profiler:
+    """The measured calls of a plan, and the origins of its steps."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        owner = getattr(function, "__self__", function)
+        listed = getattr(owner, "modules", None)
+        modules = listed() if callable(listed) else ()
+        self._paths = {id(module): path for path, module in modules}
+        self._origins: dict[int, Origin] = {}
+        self._timings: dict[tuple[int, ...], _Timing] = {}
+        self._saved: dict[Box, Tensor] = {}
+
+    def origin(self) -> Origin:
+        """Return the module and the line of the call that is being recorded."""
+        module, line = None, ""
+        frame = currentframe()
+        while frame is not None and (module is None or not line):
+            code = frame.f_code
+            if module is None and code.co_varnames[:1] == ("self",):
+                module = self._paths.get(id(frame.f_locals.get("self")))
+            package = frame.f_globals.get("__name__", "").partition(".")[0]
+            if not line and package != _PACKAGE:
+                name = code.co_filename.replace("\\", "/").rpartition("/")[2]
+                # A module that was compiled in memory has no file.
+                prefix = "line " if name.startswith("<") else f"{name}:"
+                line = f"{prefix}{frame.f_lineno}"
+            frame = frame.f_back
+        return Origin(module or "", line)
+
+    def trace_origins(self, recorded: Segment, lowered: Segment) -> None:
+        """Find the origins of the steps that passes made of recorded ones.
+
+        A step that computes a value of the recording has its origin, any other that of
+        a step that reads its result. A value has one place in both segments.
+        """
+        origins: dict[int, Origin] = {}
+        for step in _steps(recorded):
+            if isinstance(step, Step) and step.origin is not None:
+                origins.update(dict.fromkeys(step.outputs, step.origin))
+        for step in reversed(list(_steps(lowered))):
+            if isinstance(step, Step):
+                known = (origins[p] for p in step.outputs if p in origins)
+                origin = next(known, Origin())
+                self._origins[id(step)] = origin
+                for slot in slots_in(step.args):
+                    origins.setdefault(slot, origin)
+
+    def save(self, box: Box, value: Tensor) -> None:
+        """Keep what a box held before the function set it, for :meth:`restore`."""
+        self._saved.setdefault(box, value)
+
+    def restore(self) -> None:
+        """Let boxes hold what they held before."""
+        for box, value in self._saved.items():
+            box.set(value.detach())
+
+    def measured(
+        self,
+        call: Callable[..., Any],
+        steps: tuple[Step | Read, ...],
+        engine: str,
+        kernel: str,
+        reasons: Iterable[str] = (),
+    ) -> Callable[..., Any]:
+        """Return ``call``, each run of which is measured for the row of ``steps``."""
+        timing = self._timings.setdefault(tuple(map(id, steps)), _Timing(steps))
+        timing.engines[engine] = timing.kernels[kernel] = None
+        timing.reasons.update(dict.fromkeys(reasons))
+        times: list[int] = []
+        timing.calls.append(times)
+
+        def run(*args: Any) -> Any:
+            start = perf_counter_ns()
+            result = call(*args)
+            times.append(perf_counter_ns() - start)
+            return result
+
+        return run
+
+    def forget_times(self) -> None:
+        """Drop what was measured so far, that of runs that bind."""
+        for timing in self._timings.values():
+            for times in timing.calls:
+                times.clear()
+
+    def profile(self, totals: list[int]) -> Profile:
+        """Return the profile, with the nanoseconds of whole calls that ran beside."""
+        spent = {
+            key: sum(median(times) for times in timing.calls if times)
+            for key, timing in self._timings.items()
+        }
+        whole = sum(spent.values()) or 1
+        rows = tuple(
+            self._row(self._timings[key], time, time / whole)
+            for key, time in spent.items()
+            if any(self._timings[key].calls)
+        )
+        return Profile(rows, median(totals) / 1e6, len(totals))
+
+    def _row(self, timing: _Timing, time: float, share: float) -> ProfileRow:
+        last = timing.steps[-1] if timing.steps else None
+        origin = self._origins.get(id(last), Origin())
+        return ProfileRow(
+            primitives=tuple(map(_name, timing.steps)),
+            result=_result(last),
+            module=origin.module,
+            line=origin.line,
+            engines=tuple(timing.engines),
+            kernels=tuple(timing.kernels),
+            ms=time / 1e6,
+            share=share,
+            reason="; ".join(timing.reasons),
+        )
+
+
+def _steps(segment: Segment) -> Iterator[Step | Read]:
+    """The steps of a segment and of those after it."""
+    yield from segment.steps
+    for child in segment.children.values():
+        yield from _steps(child)
+
+
+def _name(step: Step | Read) -> str:
+    return step.primitive.name if isinstance(step, Step) else "read"
+
+
+def _result(step: Step | Read | None) -> str:
+    if not isinstance(step, Step) or not step.shapes:
+        return ""
+    return f"{step.dtypes[0]}{list(step.shapes[0])}"
+
+
+def profile_calls(
+    profiler: Profiler,
+    call: Callable[[], Any],
+    measured_call: Callable[[], Any],
+    notes: Callable[[], list[str]],
+) -> Profile:
+    """Return the profile of ``measured_call`` after runs in turns with ``call``.
+
+    Raises:
+        ValueError: no step was measured; ``notes`` may say why.
+    """
+    measured_call()  # records and binds
+    for _ in range(_WARM):
+        call()
+        measured_call()
+    profiler.forget_times()
+    totals: list[int] = []
+    start = perf_counter_ns()
+    while len(totals) < _LEAST or (
+        len(totals) < _MOST and perf_counter_ns() - start < _ENOUGH
+    ):
+        before = perf_counter_ns()
+        call()
+        totals.append(perf_counter_ns() - before)
+        measured_call()
+    profile = profiler.profile(totals)
+    if not profile.rows:
+        why = "; ".join(notes()) or "the plan has no steps, or its device no profile"
+        raise ValueError(f"expected a plan whose steps can be measured: {why}")
+    return profile

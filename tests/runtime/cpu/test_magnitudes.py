@@ -1,0 +1,81 @@
+"""Checks of magnitudes, which are quick where a sum of squares shows enough."""
+
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn import ops
+from burn.backend.cpu.bind.finite import NotFiniteError
+from burn.backend.cpu.bind.magnitudes import check_within, is_within
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in dot")
+SHAPES = [(), (1,), (7,), (3, 1, 5), (2, 3, 4, 5), (101, 100)]
+
+
+def extremes_are_within(array: Any, limit: float) -> bool:
+    """The definition, without a sum."""
+    return bool(np.all(np.abs(array.astype(np.float64)) <= limit))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "number", [0.0, 1.0, -9.99, 10.0, -10.01, 6e4, -6e4, inf, -inf, nan]
+)
+def test_one_element_decides(dtype: Any, shape: tuple[int, ...], number: float) -> None:
+    array = np.full(shape, 0.5, dtype)
+    array[(-1,) * array.ndim] = number
+    limit = 10.0
+    assert is_within(array, limit) == extremes_are_within(array, limit)
+
+
+@pytest.mark.parametrize("limit", [1e9, 1e25, 3e38])
+@pytest.mark.parametrize("number", [1e8, 1e24, -2e30, 3.3e38, inf, nan])
+def test_squares_that_overflow_tell_nothing(limit: float, number: float) -> None:
+    for dtype in (np.float32, np.float64):
+        array = np.array([1.0, number, -1.0], dtype)
+        assert is_within(array, limit) == extremes_are_within(array, limit)
+
+
+def test_the_limit_of_a_double_may_have_an_infinite_square() -> None:
+    assert is_within(np.array([1e199]), 1e200)
+    assert not is_within(np.array([1e201]), 1e200)
+
+
+def test_no_element_is_within() -> None:
+    assert is_within(np.empty((3, 0, 2), np.float32), 1.0)
+
+
+def test_checks_see_every_element_of_any_order_of_memory() -> None:
+    memory = np.zeros((4, 5, 6), np.float32)
+    views = [memory, memory.transpose(2, 0, 1), memory[:, ::2], memory[::-1, :, 1:3]]
+    views.append(np.broadcast_to(memory[:1], (3, 4, 5, 6)[1:]))
+    for view in views:
+        call = check_within(view, 10.0)
+        call()
+        for number in (11.0, nan):
+            memory[0, 0, 2], before = number, memory[0, 0, 2]
+            if extremes_are_within(view, 10.0):
+                call()
+            else:
+                with pytest.raises(NotFiniteError):
+                    call()
+            memory[0, 0, 2] = before
+
+
+@pytest.mark.parametrize("number", [1e37, inf, nan])
+def test_a_plan_is_left_when_a_value_inside_is_too_large(number: float) -> None:
+    weight = burn.tensor(np.full((4, 4), 2.0, np.float32))
+
+    def layer(x: Any) -> Any:
+        return ops.relu(ops.linear(ops.relu(ops.linear(x, weight)), weight))
+
+    compiled, x = burn.compile(layer), np.ones((2, 3, 4), np.float32)
+    for value in (1.0, number, 2.0, number):
+        x = x.copy()
+        x[1, 2, 3] = value
+        expected = layer(burn.tensor(x)).numpy()
+        np.testing.assert_array_equal(compiled(burn.tensor(x)).numpy(), expected)
