@@ -50,9 +50,10 @@ class Contents:
         shown.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names)
         runs = []
         try:
-            session = session_of(shown)
-            names = [o.name for o in session.get_outputs() if _is_shown(o.type)]
             for given in feeds:
+                # A run may write over stored numbers, as in :class:`Oracle`.
+                session = session_of(shown)
+                names = [o.name for o in session.get_outputs() if _is_shown(o.type)]
                 values = [
                     as_arrays(y) for y in session.run(names, deepcopy(dict(given)))
                 ]

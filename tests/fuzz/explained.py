@@ -50,13 +50,6 @@ def _has_equal_attribute_axes(node: NodeProto, operands: Operands) -> bool:
     return len({axis % max(1, operands[0].ndim) for axis in given}) < len(given)
 
 
-def _aligns_scaled_corners(node: NodeProto, operands: Operands) -> bool:
-    modes = [a.s for a in node.attribute if a.name == "coordinate_transformation_mode"]
-    index = 1 if node.op_type == "Upsample" else 2
-    scales = operands[index] if len(operands) > index else None
-    return modes == [b"align_corners"] and scales is not None and len(scales) > 0
-
-
 def _has_odd_condition(node: NodeProto, operands: Operands) -> bool:
     data, condition = operands
     axis = next((a.i for a in node.attribute if a.name == "axis"), None)
@@ -340,12 +333,6 @@ RULES = (
         )
         for operator in ("Squeeze", *REDUCTIONS)
         for matches in (_has_equal_axes, _has_equal_attribute_axes)
-    ),
-    Rule(
-        "Resize",
-        _aligns_scaled_corners,
-        "`align_corners` is about the extents of the output, which are whole numbers; "
-        "onnxruntime does not round input * scale before",
     ),
 )
 

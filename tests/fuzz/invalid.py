@@ -92,9 +92,10 @@ def _imputes_odd_count(node: NodeProto, operands: Operands) -> bool:
     return count > 1 and (x.ndim not in (1, 2) or count != x.shape[-1])
 
 
-def _has_one_scale(node: NodeProto, operands: Operands) -> bool:
-    vectors = [x.size for x in operands[1:3]]
-    return operands[0].ndim > 1 and operands[0].shape[1] > 1 and 1 in vectors
+def _has_odd_scales(node: NodeProto, operands: Operands) -> bool:
+    x, *vectors = operands[:3]
+    is_one = x.ndim > 1 and x.shape[1] > 1 and 1 in [v.size for v in vectors]
+    return is_one or any(v.ndim != 1 for v in vectors)
 
 
 def _has_odd_frames(node: NodeProto, operands: Operands) -> bool:
@@ -240,7 +241,7 @@ INVALID: tuple[tuple[tuple[str, ...], Condition, str], ...] = (
     ),
     (
         ("GroupNormalization",),
-        _has_one_scale,
+        _has_odd_scales,
         "`scale`: `Scale tensor of shape (C)`; onnxruntime broadcasts",
     ),
     (

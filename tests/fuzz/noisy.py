@@ -23,13 +23,15 @@ OWN = {
     dtypes.float16: 2.0**-9,
     dtypes.bfloat16: 2.0**-6,
 }
+#: Primitives whose result is 0 where a dtype of more digits has a small number.
+UNDERFLOWING = frozenset({"exp", "log_softmax", "softmax"})
 
 
 class Noisy(Cpu):
     """NumPy's kernels, with random errors of ``step`` relative to each element.
 
-    What every dtype holds has none: neither zeros, nor counts. No error is smaller
-    than that of the value's dtype, which would be rounded away.
+    No error is smaller than that of the dtype. What every dtype holds has none: neither
+    zeros, unless they are small numbers in another one, nor counts.
     """
 
     def __new__(cls, step: float, seed: int) -> Noisy:
@@ -43,9 +45,9 @@ class Noisy(Cpu):
         result = super().call(primitive, args, static)
         if isinstance(result, tuple):
             return tuple(self.moved(item) for item in result)
-        return self.moved(result)
+        return self.moved(result, primitive.name in UNDERFLOWING)
 
-    def moved(self, value: Any) -> Any:
+    def moved(self, value: Any, underflows: bool = False) -> Any:
         """``value`` with errors, if it is floating and of this device."""
         if value.backend is not self or not dtypes.is_float(value.dtype):
             return value
@@ -55,17 +57,29 @@ class Noisy(Cpu):
             error = step * self.rng.uniform(-1, 1, array.shape) * array
             is_exact = array.astype(dtypes.bfloat16) == array
             noisy = np.where(is_exact, array, array + error)
-        return Tensor(np.asarray(noisy.astype(array.dtype)), self)
+            if underflows:
+                noisy = np.where(array == 0, self.rng.choice([0, -1e-30, 1e-30]), noisy)
+        return Tensor(within(noisy, array), self)
+
+
+def within(moved: Any, array: Any) -> Any:
+    """``moved`` in the dtype of ``array``; where that overflows, ``array``."""
+    with np.errstate(over="ignore"):
+        result = np.asarray(moved.astype(array.dtype))
+    return np.where(np.isfinite(result) | ~np.isfinite(array), result, array)
 
 
 def noisy_outputs(
     graph: Graph, inputs: Sequence[Any], step: float, seed: int
 ) -> list[Any]:
-    """The outputs of a graph with errors of ``step`` in the inputs and primitives."""
+    """The outputs of a graph with errors of ``step`` in the inputs and primitives.
+
+    Each is a list of the arrays in it.
+    """
     device = Noisy(step, seed)
 
     def tensor(x: Any) -> Any:
         return device.moved(Tensor(np.asarray(x), device))
 
     results = evaluate(graph, [mapped(tensor, x) for x in inputs])
-    return [leaf.numpy() for leaf in leaves_of(results)]
+    return [[leaf.numpy() for leaf in leaves_of(result)] for result in results]

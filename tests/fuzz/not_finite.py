@@ -191,7 +191,7 @@ NOT_FINITE: tuple[Rule, ...] = (
     *_rules("ArgMax ArgMin Hardmax ReduceMax ReduceMin Unique", nan(0), ORDER),
     *_rules("MaxPool GlobalMaxPool MaxRoiPool", nan(0), LARGEST),
     *_rules(
-        "MaxPool GlobalMaxPool",
+        "MaxPool GlobalMaxPool MaxRoiPool",
         lowest(0),
         "`computing the max on all values of a subset of the input tensor`, of "
         "minus infinities too; onnxruntime begins with the lowest finite number",

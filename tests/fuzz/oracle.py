@@ -43,27 +43,22 @@ def check(model: onnx.ModelProto) -> None:
 
 
 class Oracle:
-    """onnxruntime without graph optimisations.
-
-    Raises:
-        Discarded: onnxruntime refuses the model.
-    """
+    """onnxruntime without graph optimisations."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        try:
-            self._session = session_of(model)
-        except REFUSALS as error:
-            raise Discarded(f"onnxruntime: {str(error)[:200]}") from error
+        self._model = model
 
     def outputs(self, feeds: Mapping[str, Any]) -> list[Any]:
         """The outputs as arrays and lists of arrays.
 
         Raises:
-            Discarded: onnxruntime fails on these inputs.
+            Discarded: onnxruntime refuses the model, or fails on these inputs.
         """
         try:
-            # BatchNormalization writes running statistics over inputs of the graph.
-            results = self._session.run(None, deepcopy(dict(feeds)))
+            # BatchNormalization writes running statistics over its operands: inputs
+            # of the graph, and stored numbers, which a next run would read.
+            session = session_of(self._model)
+            results = session.run(None, deepcopy(dict(feeds)))
             return [as_arrays(y) for y in results]
         except (*REFUSALS, Rejected) as error:
             raise Discarded(f"onnxruntime: {str(error)[:200]}") from error

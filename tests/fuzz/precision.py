@@ -23,7 +23,7 @@ from burn_ir import Graph, ModelError
 from burn_ir.evaluate import run_node
 from tests.conformance.run import built
 from tests.fuzz.generator import FuzzCase
-from tests.fuzz.noisy import OWN, noisy_outputs
+from tests.fuzz.noisy import OWN, noisy_outputs, within
 from tests.fuzz.subject import called, imported
 from tests.laws.devices import leaves_of
 from tests.laws.models import mapped
@@ -61,13 +61,13 @@ def _different(
     graph: Graph, module: Any, feeds: Mapping[str, Any], dtype: str
 ) -> str | None:
     values = list(feeds.values())
-    exact, largest = perturbed(graph, values, 0.0, np.random.default_rng(0))
+    outputs, largest = perturbed(graph, values, 0.0, np.random.default_rng(0))
     if not largest < LARGEST[dtype]:
         return None
     step = ROUNDING[dtype]
     try:
         moved = [
-            perturbed(graph, values, step, np.random.default_rng(n))[0]
+            _arrays(perturbed(graph, values, step, np.random.default_rng(n))[0])
             for n in range(DRAWS)
         ]
     except (ArithmeticError, LookupError, RuntimeError, ValueError):
@@ -75,7 +75,7 @@ def _different(
     inside = cache(partial(_inside, graph, values, step))
     target = getattr(dtypes, dtype)
     cast = {name: mapped(lambda x: _cast(x, target), x) for name, x in feeds.items()}
-    got = [x for value in called(module, cast) for x in _arrays(value)]
+    got, exact = _arrays(called(module, cast)), _arrays(outputs)
     for number, (y, z, *others) in enumerate(zip(got, exact, *moved, strict=True)):
         text = _outside(y, z, others, step)
         if text is not None:
@@ -101,7 +101,10 @@ def _vanishes(graph: Graph, dtype: str) -> bool:
 def _inside(graph: Graph, values: Sequence[Any], step: float) -> list[list[Any]]:
     """The outputs with the largest allowed errors in what nodes compute inside."""
     try:
-        return [noisy_outputs(graph, values, SAFETY * step, n) for n in range(INSIDE)]
+        return [
+            _arrays(noisy_outputs(graph, values, SAFETY * step, n))
+            for n in range(INSIDE)
+        ]
     except (ArithmeticError, LookupError, RuntimeError, ValueError):
         return []
 
@@ -161,7 +164,7 @@ def perturbed(
     rng: np.random.Generator,
     at_scale: bool = False,
 ) -> tuple[list[Any], float]:
-    """The outputs with errors of ``step`` on each value; the largest number in it.
+    """The outputs, as lists of arrays, with errors of ``step``; the largest number.
 
     They are relative to each element, or to the largest one of each value. No error is
     smaller than that of the value's dtype, nor is one made in zeros, nor in stored
@@ -182,7 +185,7 @@ def perturbed(
         error *= np.where(array == 0, 0, finite.max(initial=0.0)) if at_scale else array
         if is_stored:
             error = np.where(array.astype(dtypes.bfloat16) == array, 0, error)
-        return Tensor(np.asarray((array + error).astype(array.dtype)), HOST)
+        return Tensor(within(array + error, array), HOST)
 
     stored = {name: Tensor(array, HOST) for name, array in graph.constants.items()}
     values: dict[str | None, Any] = {None: None}
@@ -197,4 +200,5 @@ def perturbed(
             for output, result in zip(node.outputs, results, strict=False):
                 values[output] = mapped(moved, result) if output else None
     outputs = [values[name] for name in graph.outputs]
-    return [leaf.numpy() for leaf in leaves_of(outputs)], largest[0]
+    arrays = [[leaf.numpy() for leaf in leaves_of(output)] for output in outputs]
+    return arrays, largest[0]

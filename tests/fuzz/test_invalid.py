@@ -42,6 +42,12 @@ CASES: dict[str, tuple[int, str, dict[str, Any], str]] = {
         {"x": floats(2, 3, 4), "y": floats(1)},
         "expected a .* of 3|each of 3",
     ),
+    "a group norm of a matrix of scales": (
+        21,
+        "GroupNormalization <num_groups: int = 3> (x, x, x)",
+        {"x": floats(1, 3)},
+        "expected a vector",
+    ),
     "a loss of targets for another batch": (
         13,
         "NegativeLogLikelihoodLoss (x, y)",

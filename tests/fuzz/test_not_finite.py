@@ -123,6 +123,12 @@ DEVIATIONS: list[tuple[str, str, Any]] = [
         np.array([[[-np.inf], [3]]], np.float32),
     ),
     (
+        "MaxRoiPool",
+        """g (float[1,2,1,1] x) => (float[1,2,1,1] y) <float[1,5] r = {0,0,0,0,0}>
+        { y = MaxRoiPool <pooled_shape = [1,1]> (x, r) }""",
+        np.array([[[[-np.inf]], [[3]]]], np.float32),
+    ),
+    (
         "RNN",
         """g (float[2,1,2] x) => (float[2,1,1,2] y)
         <float[1,2,2] w = {1, 2, 3, 4}>
@@ -150,6 +156,7 @@ def test_a_rule_is_about_a_node_that_differs_alone(
 
 #: The same nodes with operands that are not finite and that no rule is about.
 UNRULED = {
+    "MaxRoiPool": np.array([[[[np.inf]], [[3]]]], np.float32),
     "GlobalMaxPool": np.array([[[np.inf], [3]]], np.float32),
     "ReduceProd": np.array([1e-30, 1, np.inf, 2], np.float32),
 }

@@ -171,6 +171,27 @@ def test_rounded_weights(dtype: str, place: str) -> None:
     assert list(slopes.check_pass_slopes(case)) == []
 
 
+@pytest.mark.parametrize("precision", [1, 11])
+def test_weights_of_a_softmax_in_another_dtype(precision: int) -> None:
+    text = f"""g (float[1,1,2,2] x) => (float[a,b,c,d] y)
+        <float[1,1,2,2] w = {{0.1, -0.4, 0.7, 0.2}}>
+        {{ y = Attention <softmax_precision: int = {precision}> (x, w, x) }}"""
+    case = case_of(header(23) + text, {"x": floats(1, 1, 2, 2)})
+    graph = slopes.double_graph(case)
+    assert narrowed(graph, "w", is_below_float64) == (precision == 1)
+    assert list(slopes.check_pass_slopes(case)) == []
+
+
+def test_a_weight_that_is_an_angle_as_well_is_not_moved() -> None:
+    """It is stored in float32 too, for what computes a rotation."""
+    text = f"""g (float[2,2] x) => (float[a,b] y, float[c,d] z)
+        {WEIGHTS[:-1]}, float[2,2] v = {{0.3, 0.2, 0.5, -0.1}}>
+        {{ a = Identity (w) b = Identity (w) s = Sin (b)
+           y = Add (a, x) t = Mul (s, x) z = Mul (t, v) }}"""
+    case = case_of(header(17) + text, {"x": floats(2, 2)})
+    assert list(training.check_training(case)) == []
+
+
 def test_computed_values_are_no_constants() -> None:
     """Also after a pass stored them for the graph that it returned."""
     text = WEIGHTED["a pass makes an output constant"]
@@ -192,6 +213,27 @@ def test_errors_of_float32_beside_a_pole_are_measured() -> None:
         y = Acosh (z) }"""
     x = np.array([-0.00609189, 1.3, 0.7, -2.1, 0.5], np.float32)
     assert list(check_dtype(case_of(header(18) + text, {"x": x}))) == []
+
+
+def test_zeros_of_float32_that_are_small_numbers_in_float64() -> None:
+    text = """g (float[2,2] x) => (int64[2,n] y) {{ z = {} (x)
+        y = NonZero (z) }}"""
+    x = np.array([[110, 130], [0.5, -1]], np.float32)
+    for operator in ("LogSoftmax", "Relu"):
+        case = case_of(header(13) + text.format(operator), {"x": x})
+        assert list(check_dtype(case)) == []
+
+
+def test_other_zeros_in_another_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """g (float[2,2] x) => (int64[2,n] y) { z = Relu (x)
+        y = NonZero (z) }"""
+    case = case_of(header(13) + text, {"x": floats(2, 2)})
+
+    def negated(module: Any, feeds: Mapping[str, Any]) -> list[Any]:
+        return called(module, {name: -x for name, x in feeds.items()})
+
+    monkeypatch.setattr(precision, "called", negated)
+    assert [name for name, _ in check_dtype(case)]
 
 
 def test_what_a_fill_is_folded_from_is_a_number() -> None:

@@ -14,7 +14,7 @@ ROUNDED, NOT_ROUNDED = 9.0, 4.0 + 5.0 / 7.0
 
 @pytest.mark.parametrize(
     ("producer", "expected"),
-    [("pytorch 2.4.0", ROUNDED), ("", NOT_ROUNDED), ("backend-test", NOT_ROUNDED)],
+    [("pytorch 2.4.0", ROUNDED), ("", ROUNDED), ("backend-test", NOT_ROUNDED)],
 )
 @pytest.mark.parametrize("inside", [False, True])
 def test_corners_of_scaled_extents(

@@ -103,7 +103,8 @@ def resize(draw: Draw, version: int) -> Example:
     roi = np.zeros(0, np.float32)
     if draw(st.booleans()):
         by = {0: 1.0, 1: 1.0, 2: draw(ratios), 3: draw(ratios)}
-        return _scaled(x, attrs, axes, by)
+        scales = np.array([by[a] for a in axes], np.float32)
+        return Example(attrs, [x, roi, scales], discrete=DISCRETE, rtol=1e-4, atol=1e-5)
     to = {0: x.shape[0], 1: x.shape[1], 2: draw(st.integers(1, 6))}
     to[3] = draw(st.integers(1, 6))
     if len(axes) == 2 and draw(st.booleans()):
@@ -114,40 +115,6 @@ def resize(draw: Draw, version: int) -> Example:
     return Example(
         attrs, inputs, discrete=DISCRETE, resizable=False, rtol=1e-4, atol=1e-5
     )
-
-
-def _scaled(
-    x: Array, attrs: dict[str, Any], axes: list[int], by: dict[int, float]
-) -> Example:
-    """Factors for the extents of ``axes``."""
-    expected = None
-    if attrs["coordinate_transformation_mode"] == "align_corners":
-        if attrs["mode"] == "linear":
-            expected = [_aligned(x, by)]
-        else:
-            by = {a: float(np.ceil(n)) for a, n in by.items()}
-    inputs = [x, np.zeros(0, np.float32), np.array([by[a] for a in axes], np.float32)]
-    return Example(
-        attrs, inputs, discrete=DISCRETE, expected=expected, rtol=1e-4, atol=1e-5
-    )
-
-
-def _aligned(x: Array, scales: dict[int, float]) -> Array:
-    """Lines through ``x``; the corners are those of extents that are not rounded.
-
-    So ONNX's own cases resize_downsample_scales_linear_align_corners and _cubic_ have
-    it, where onnxruntime rounds the extents before.
-    """
-    for axis, scale in scales.items():
-        extent = x.shape[axis]
-        step = (extent - 1) / (extent * scale - 1 or 1)
-        at = np.arange(int(extent * scale)) * step
-        x = np.apply_along_axis(_line, axis, x, at)
-    return x.astype(np.float32)
-
-
-def _line(values: Array, at: Array) -> Array:
-    return np.interp(at, np.arange(len(values)), values)
 
 
 @case("If")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -35,6 +36,8 @@ _ANY_ARRAY = frozenset(
     {"array", "bias", "const", "constant", "filter", "initializer", "kernel", "param"}
     | {"parameter", "params", "tensor", "value", "var", "variable", "weight", "weights"}
 )
+#: PyTorch's names of nodes outside of all modules, in the ``forward`` of the model.
+_IN_MODEL = re.compile(r"/[A-Z][A-Za-z]*(_\d+)?")
 
 
 @dataclass
@@ -359,6 +362,8 @@ class _Placing:
             return common(paths)
         if self.has_scopes and node.scope:
             return self._with_room(self._scope_told(node))
+        if self.has_scopes and _IN_MODEL.fullmatch(node.name):
+            return self._with_room(self.above)
         sources = [self.scope_of[name] for name in node.inputs if name in self.scope_of]
         stored = [name for name in node.inputs if name in self.graph.constants]
         homes = [reader_of(self.graph, name) for name in stored if name is not None]

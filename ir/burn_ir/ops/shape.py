@@ -25,6 +25,7 @@ from burn_ir.ops.support import (
     resolve,
     shape_of,
     unnamed_dims,
+    with_open_size,
     writable,
 )
 from burn_ir.types import Array, broadcast, is_unnamed
@@ -93,7 +94,7 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
             ]
         if -1 in dims and not _short(written[list(dims).index(-1)]):
             written[list(dims).index(-1)] = -1
-        return writable(written)
+        return writable(with_open_size(written, extents))
 
 
 def _short(dim: Dim) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from math import prod
 
 from burn import dtypes, ops
@@ -189,6 +190,23 @@ def writable(dims: Sequence[Dim]) -> tuple[Dim, ...] | None:
     if sum(nameless) > 1 or -1 in dims or 0 in dims:
         return None
     return tuple(-1 if hidden else d for d, hidden in zip(dims, nameless, strict=True))
+
+
+def with_open_size(target: Sequence[Dim], extents: Sequence[Dim]) -> list[Dim]:
+    """Return ``target`` with -1 for a number that a reshape of ``extents`` keeps.
+
+    That is the last one before the axes that change: positions, where heads are split
+    off, or samples. The source then serves inputs of other sizes.
+    """
+    result = list(target)
+    if len(target) < 3 or -1 in target or 0 in target or any(map(is_unnamed, target)):
+        return result
+    pairs = zip(target, extents, strict=False)
+    kept = [a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+    numbers = [axis for axis, extent in enumerate(kept) if isinstance(extent, int)]
+    if numbers and (numbers[-1] or kept[0] != 1):
+        result[numbers[-1]] = -1
+    return result
 
 
 def resolve(shape: Sequence[Dim], data: Type, allow_zero: bool) -> tuple[Dim, ...]:

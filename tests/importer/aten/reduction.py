@@ -86,6 +86,7 @@ def truths(name: str, f: Any) -> list[Case]:
     mask = bools("n", 3, 2)
     return [
         case(f"{name}.default", f, self=mask),
+        case(f"_is_{name}_true.default", f, self=mask),
         case(f"{name}.dim", lambda x: f(x, axis=2), self=mask, dim=-1),
         case(
             f"{name}.dims",

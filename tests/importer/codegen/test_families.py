@@ -66,6 +66,25 @@ def test_a_module_that_some_have(tmp_path: Path) -> None:
     assert source.count("(nn.Module)") == 2
 
 
+def test_a_parameter_does_not_hide_the_class_of_a_module(tmp_path: Path) -> None:
+    lines = "v0 = Tanh (x)\n"
+    layers: Layers = {}
+    for i in range(3):
+        layers |= {f"blocks.{i}.fc1": (4, 6), f"blocks.{i}.fc2": (6, 4)}
+        lines += body(i)
+        skip = f"v{i}"
+        if i == 1:
+            layers |= {"blocks.1.Down.a": (4, 4), "blocks.1.Down.b": (4, 4)}
+            lines += gemm("c1", "blocks.1.Down.a", "v1")
+            lines += "e1 = Relu (c1)\n" + gemm("d1", "blocks.1.Down.b", "e1")
+            skip = "d1"
+        lines += f'["/blocks.{i}/Add"] a{i} = Add (g{i}, {skip})\n'
+        lines += f'["/blocks.{i}/Selu"] v{i + 1} = Selu (a{i})\n'
+    source = imported(tmp_path, lines + "z = Tanh (x)\ny = Sub (v3, z)\n", layers)
+    assert "def __init__(self, down: bool) -> None:" in source
+    assert "Down() if down else nn.Identity()" in source
+
+
 def attending(path: str, target: str, query: str, key: str) -> tuple[str, Layers]:
     """Return the lines and layers of something like attention."""
     lines = gemm(f"{target}q", f"{path}.q", query) + gemm(

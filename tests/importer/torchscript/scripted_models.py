@@ -384,6 +384,5 @@ MODELS = (
 REFUSED = {
     AppendIfLen: "a list that changes in a branch or loop",
     OptionalLocal: "a value that differs between the two sides of a branch",
-    ReturnInLoop: "a loop that changes '_2'",
     StateIf: "an attribute that is set in a branch",
 }

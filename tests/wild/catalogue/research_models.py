@@ -10,7 +10,7 @@ from tests.wild.entry import Case, Entry
 
 FAMILIES = (
     *("graphs", "sequences", "mixers", "vision", "density", "sets", "structures"),
-    *("layers", "decoders"),
+    *("layers", "decoders", "applied"),
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.codegen.merge.init_fields import MISSING, Column, Field
-from burn_import.tracing.identifiers import Namespace, identifier, literal
+from burn_import.tracing.identifiers import Namespace, identifier, literal, snake
 
 #: A constructor with more parameters than this explains less than two classes do.
 MOST_PARAMETERS = 9
@@ -132,7 +132,7 @@ class _Plan:
         """Add a parameter for the column, named after its uses."""
         label = identifier(_label(labels))
         if label in self.names:
-            label = identifier(f"{column.field}_{label}")
+            label = _parameter_name(f"{column.field}_{label}")
         name = self.names.unique(label)
         values = tuple(None if v is MISSING else v for v in column.values)
         kind = _kind([value for value in values if value is not None])
@@ -166,9 +166,18 @@ class _Plan:
         for parameter in self.constructor.parameters:
             if parameter.kind == "bool" and parameter.values == one.having:
                 return parameter.name
-        name = self.names.unique(identifier(one.name))
+        name = self.names.unique(_parameter_name(one.name))
         self.constructor.parameters.append(Parameter(name, "bool", one.having))
         return name
+
+
+def _parameter_name(text: str) -> str:
+    """Return the parameter of an attribute, in lower case.
+
+    An attribute may be called like the class of its module, as in
+    ``self.SelfAttention = SelfAttention()``; a parameter of that name would hide it.
+    """
+    return snake(text) if text[0].isupper() else identifier(text)
 
 
 def _quotients(whole: Sequence[Parameter]) -> Iterator[tuple[str, list[Any]]]:

@@ -17,6 +17,7 @@ from burn_import.frontends.torchscript.expressions import (
 from burn_import.frontends.torchscript.node_writer import Writer
 from burn_import.frontends.torchscript.scopes import left_by
 from burn_import.frontends.torchscript.source_code import Rest
+from burn_import.frontends.torchscript.uninitialized import like
 from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,
     UNKNOWN,
@@ -275,6 +276,8 @@ class _Join:
 
     def pair(self, a: Thing, b: Thing) -> Thing:
         """Return the value of a name after both blocks, a slot where they differ."""
+        if a is not b and (a is UNINITIALIZED or b is UNINITIALIZED):
+            a, b = self.initialized(a, b)
         if a is b:
             return a
         if is_unknown(a) or is_unknown(b):
@@ -291,6 +294,14 @@ class _Join:
         if is_plain(a) and is_plain(b):
             return self.leaf(a, b)
         return Without("value that differs between the two sides of a branch")
+
+    def initialized(self, a: Thing, b: Thing) -> tuple[Thing, Thing]:
+        """Return both with a stand-in for the one that its block gives no value."""
+        block = self.sides[0 if a is UNINITIALIZED else 1]
+        others = block.names.values()
+        if a is UNINITIALIZED:
+            return like(b, block.writer, others), b
+        return a, like(a, block.writer, others)
 
     def leaf(self, a: Thing, b: Thing) -> Slot:
         """A result that is ``a`` or ``b``."""

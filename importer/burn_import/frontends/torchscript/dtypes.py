@@ -57,6 +57,7 @@ _BOOLS = frozenset(
     {
         *("eq", "ne", "lt", "le", "gt", "ge", "any", "all", "isnan", "isinf"),
         *("isfinite", "isposinf", "isneginf", "signbit", "logical_and", "logical_or"),
+        *("_is_all_true", "_is_any_true"),
         *("logical_xor", "logical_not", "isin", "isclose", "equal"),
         *("greater", "greater_equal", "less", "less_equal", "not_equal"),
     }

@@ -10,8 +10,13 @@ from itertools import chain
 from burn.dtypes import DType
 from burn_import.frontends.torch_export.builder import BOOL, FLOAT64, INT64, Value
 from burn_import.frontends.torch_export.complex_as_real import stored_type
-from burn_import.frontends.torchscript.carried import Carried, is_same
+from burn_import.frontends.torchscript.carried import (
+    Carried,
+    is_same,
+    plain_parts,
+)
 from burn_import.frontends.torchscript.control import (
+    Side,
     are_numbers,
     as_thing,
     given,
@@ -24,7 +29,14 @@ from burn_import.frontends.torchscript.scopes import (
     left_by,
     local_names,
 )
-from burn_import.frontends.torchscript.values import Held, Memory, Rows, Thing
+from burn_import.frontends.torchscript.uninitialized import like
+from burn_import.frontends.torchscript.values import (
+    UNINITIALIZED,
+    Held,
+    Memory,
+    Rows,
+    Thing,
+)
 from burn_ir import UnsupportedModel
 from burn_ir.containers import widen
 from burn_ir.types import Type
@@ -185,6 +197,8 @@ class _Loop:
         side = side_of(self.machine, self.node.body, frame, self.machine.writer)
         if side is None:
             raise UnsupportedModel("a loop that raises an error")
+        if self.initialized(side, outer):
+            return None
         for name in self.rest:
             if not is_same(side.names[name], self.frame.names[name]):
                 raise UnsupportedModel(f"a loop that changes {name!r}, no tensor")
@@ -198,6 +212,18 @@ class _Loop:
         condition = self.condition(frame, writer)
         flowing = carried + [self.together(items) for items in added]
         return [condition, *(given(writer, thing, self.origin) for thing in flowing)]
+
+    def initialized(self, side: Side, outer: Writer) -> bool:
+        """Return whether names are carried from now on that had no value before."""
+        names, rest = self.frame.names, self.rest
+        unset = [name for name in rest if names[name] is UNINITIALIZED]
+        for name in unset:
+            first = like(side.names[name], outer, names.values())
+            parts = plain_parts(first)
+            if first is not UNINITIALIZED and parts is not None:
+                names[name], self.carried.parts[name] = first, parts
+        self.rest = [name for name in rest if self.carried.parts[name] is None]
+        return len(self.rest) < len(rest)
 
     def together(self, items: list[Thing]) -> Thing:
         """What a list gets in one round, as one tensor."""

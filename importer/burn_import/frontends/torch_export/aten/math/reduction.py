@@ -77,9 +77,10 @@ def quantifier(op_type: str) -> Rule:
 
 
 for _name, _op in {"any": "Any", "all": "All"}.items():
-    rule(f"aten.{_name}.dim", f"aten.{_name}.dims", f"aten.{_name}.default")(
-        quantifier(_op)
-    )
+    rule(
+        *(f"aten.{_name}.{overload}" for overload in ("dim", "dims", "default")),
+        f"aten._is_{_name}_true.default",
+    )(quantifier(_op))
 
 
 @rule("aten.count_nonzero.default", "aten.count_nonzero.dim_IntList")

@@ -1,0 +1,42 @@
+"""Values for names that the code declares without one, and that nothing reads.
+
+TorchScript writes a ``return`` within a loop or branch as a flag and a name for the
+result, which has no value where the function goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from burn_import.frontends.torch_export.builder import Value, kind_of
+from burn_import.frontends.torchscript.node_writer import Writer
+from burn_import.frontends.torchscript.values import (
+    UNINITIALIZED,
+    Held,
+    Thing,
+    rebuilt,
+)
+
+
+def like(thing: Thing, writer: Writer, others: Iterable[Thing]) -> Thing:
+    """Return what ``writer`` sees of the form and type of ``thing``.
+
+    A tensor is one of ``others``, so that it has the extents of ``thing``;
+    UNINITIALIZED if there is none.
+    """
+    if isinstance(thing, list | tuple):
+        others = list(others)
+        return rebuilt(thing, (like(item, writer, others) for item in thing))
+    value = thing.value if isinstance(thing, Held) else thing
+    if not isinstance(value, Value) or writer.has(value):
+        return thing
+    if value.is_number:
+        return {0: False, 1: 0}.get(kind_of(value.dtype), 0.0)
+    wanted = value.dtype, value.dims
+    for other in others:
+        if isinstance(other, Held) and not other.stale and writer.has(other.current):
+            found = other.current
+            if (found.dtype, found.dims) == wanted:
+                return replace(found, is_number=False)
+    return UNINITIALIZED

@@ -1,0 +1,104 @@
+"""Edits that an owner makes to a generated file, each of at most three lines.
+
+The judge is onnxruntime on the network that an exporter would have written with the
+other sizes: its weights fit the edited source, and results are equal.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import ndiff
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import burn
+from burn.store import Store, WeightsError
+from tests.importer.codegen.editable_networks import NETWORKS, Network, Sizes
+from tests.modules import generate, import_file, onnxruntime_outputs
+
+MOST_LINES = 3
+START = Sizes()
+#: A pattern, and what takes its place wherever it matches.
+Edit = tuple[str, str]
+
+CLASSES = replace(START, classes=7)
+HALF = replace(START, layers=START.layers // 2)
+LARGER = replace(START, image=48)
+
+IMAGE: Edit = (r"\[batch, 3, 32, 32\]\"", '[batch, 3, 48, 48]"')
+#: What an image of another size changes besides the declaration of the input.
+IMAGE_EDITS: Mapping[str, Sequence[Edit]] = {
+    "vit": [(r"parameter\(1, 17, 16\)", "parameter(1, 37, 16)")],
+    "mixer": [(r"Linear\(16, 20\)", "Linear(36, 20)"), (r"\(20, 16\)", "(20, 36)")],
+    "vgg": [(r"Linear\(400, 5\)", "Linear(784, 5)")],
+    "pixel_attention": [(r"-1, 8, 8\)", "-1, 12, 12)")],
+}
+
+
+def edited(text: str, edits: Sequence[Edit]) -> str:
+    """Return ``text`` after ``edits``, each of which changes something."""
+    result = text
+    for pattern, replacement in edits:
+        result, count = re.subn(pattern, replacement, result)
+        assert count
+    changes = ndiff(text.splitlines(), result.splitlines())
+    assert sum(line.startswith("+ ") for line in changes) <= MOST_LINES
+    return result
+
+
+def written(name: str, sizes: Sizes, folder: Path) -> tuple[Path, str]:
+    """Return the source of a network, written into ``folder`` beside the file."""
+    folder.mkdir()
+    onnx.save(NETWORKS[name](sizes), folder / "net.onnx")
+    return generate(folder / "net.onnx", folder)
+
+
+def check(name: str, sizes: Sizes, edits: Sequence[Edit], folder: Path) -> Any:
+    """Return the class of the edited source, which computes what it should."""
+    module, class_name = written(name, START, folder / "original")
+    module.write_text(edited(module.read_text(), edits))
+    other, _ = written(name, sizes, folder / "other")
+    edited_class = getattr(import_file(module), class_name)
+    model = edited_class.load(other.with_suffix(".safetensors"))
+    image = Network(sizes).normal(2, 3, sizes.image, sizes.image)
+    (expected,) = onnxruntime_outputs(folder / "other" / "net.onnx", {"image": image})
+    actual = model(burn.tensor(image)).numpy()
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+    return edited_class
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_other_classes(name: str, tmp_path: Path) -> None:
+    head = (r"(self\.head = nn\.Linear\(\d+), 5\)", r"\1, 7)")
+    edited_class = check(name, CLASSES, [head], tmp_path)
+    weights = tmp_path / "original" / "net.safetensors"
+    with pytest.raises(WeightsError, match=r"head\.weight"):
+        edited_class.load(weights)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_half_the_layers(name: str, tmp_path: Path) -> None:
+    layers = (r"(Layer\(\) for _ in range\()4\)", r"\g<1>2)")
+
+    check(name, HALF, [layers], tmp_path)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_larger_images(name: str, tmp_path: Path) -> None:
+    check(name, LARGER, [IMAGE, *IMAGE_EDITS.get(name, [])], tmp_path)
+
+
+def test_a_partial_load_keeps_all_but_the_new_head(tmp_path: Path) -> None:
+    edits = [(r"(self\.head = nn\.Linear\(\d+), 5\)", r"\1, 7)")]
+    edited_class = check("vit", CLASSES, edits, tmp_path)
+    weights = tmp_path / "original" / "net.safetensors"
+    model = edited_class()
+    report = Store.from_file(weights).allow_partial().load(model)
+    assert set(report.mis_shaped) == {"head.weight", "head.bias"}
+    state = model.state_dict()
+    assert set(report.applied) == set(state) - set(report.mis_shaped)
+    assert np.isfinite(state["head.weight"].numpy()).all()

@@ -1,0 +1,31 @@
+"""Which extent a reshape to numbers leaves to the operand."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from burn_ir.dim import Dim, symbol
+from burn_ir.ops.support import with_open_size
+
+BATCH = symbol("batch")
+
+
+@pytest.mark.parametrize(
+    ("extents", "target", "expected"),
+    [
+        ((BATCH, 17, 32), (BATCH, 17, 4, 8), [BATCH, -1, 4, 8]),
+        ((1, 16, 32), (1, 16, 4, 8), [1, -1, 4, 8]),
+        ((2, BATCH, 32), (2, BATCH, 4, 8), [-1, BATCH, 4, 8]),
+        ((24, 1, 32), (24, 1, 4, 8), [24, -1, 4, 8]),
+        ((BATCH, BATCH, 32), (BATCH, BATCH, 4, 8), [BATCH, BATCH, 4, 8]),
+        ((1, BATCH, 32), (1, BATCH, 4, 8), [1, BATCH, 4, 8]),
+        ((6, 4, 8), (24, 8, 1), [24, 8, 1]),
+        ((BATCH, 17, 32), (BATCH, 17, 4, -1), [BATCH, 17, 4, -1]),
+        ((0, 17, 32), (0, 17, 4, 8), [0, 17, 4, 8]),
+        ((17, 32), (17, 32), [17, 32]),
+    ],
+)
+def test_the_last_number_that_is_kept_is_open(
+    extents: Sequence[Dim], target: Sequence[Dim], expected: Sequence[Dim]
+) -> None:
+    assert with_open_size(target, extents) == expected
