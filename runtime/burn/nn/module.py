@@ -117,25 +117,30 @@ class Module:
         *,
         mmap: bool = True,
         verify: bool = False,
+        strict: bool = True,
     ) -> Self:
         """This module with the weights of a safetensors record, moved to ``backend``.
 
         The file is mapped, not read: weights come into memory when they are used. With
         ``verify`` all of it is read once, and has to be the record that a generated
-        module was written with: the header of its source has the SHA-256.
+        module was written with: the header of its source has the SHA-256. Unless
+        ``strict``, what fits is loaded, and what became of every key is printed.
 
         Raises:
             burn.record.RecordError: the file is damaged or of another kind; with
                 ``verify`` also if it has another digest, or the source has none.
-            WeightsError: the record does not fit this module.
+            WeightsError: the record does not fit this module, if ``strict``.
             FileNotFoundError: there is none.
         """
         try:
             if verify:
                 check_record(type(self), weights)
-            Store.from_file(weights, mmap=mmap).load(self)
+            store = Store.from_file(weights, mmap=mmap).allow_partial(not strict)
+            report = store.load(self)
         except FileNotFoundError as error:
             raise missing_record(type(self), error) from None
+        if not strict:
+            print(report)
         return self if backend is None else self.to(backend)
 
     def save_weights(self, path: str | Path) -> None:

@@ -16,7 +16,8 @@ import onnx
 import pytest
 
 import burn
-from burn.store import Store, WeightsError
+from burn.store import WeightsError
+from burn_import.pipeline import import_model
 from tests.importer.codegen.editable_networks import NETWORKS, Network, Sizes
 from tests.modules import generate, import_file, onnxruntime_outputs
 
@@ -92,13 +93,21 @@ def test_larger_images(name: str, tmp_path: Path) -> None:
     check(name, LARGER, [IMAGE, *IMAGE_EDITS.get(name, [])], tmp_path)
 
 
-def test_a_partial_load_keeps_all_but_the_new_head(tmp_path: Path) -> None:
-    edits = [(r"(self\.head = nn\.Linear\(\d+), 5\)", r"\1, 7)")]
-    edited_class = check("vit", CLASSES, edits, tmp_path)
+def test_a_partial_load_prints_what_was_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = (r"(self\.head = nn\.Linear\(\d+), 5\)", r"\1, 7)")
+    edited_class = check("vit", CLASSES, [head], tmp_path)
     weights = tmp_path / "original" / "net.safetensors"
-    model = edited_class()
-    report = Store.from_file(weights).allow_partial().load(model)
-    assert set(report.mis_shaped) == {"head.weight", "head.bias"}
-    state = model.state_dict()
-    assert set(report.applied) == set(state) - set(report.mis_shaped)
-    assert np.isfinite(state["head.weight"].numpy()).all()
+    state = edited_class().load_weights(weights, strict=False).state_dict()
+    printed = capsys.readouterr().out
+    file = dict(import_model(tmp_path / "original" / "net.onnx").weights)
+    new = {"head.weight", "head.bias"}
+    assert new < set(state)
+    for key, value in state.items():
+        if key in new:
+            assert re.search(rf"mis-shaped +{re.escape(key)} ", printed)
+            assert np.isfinite(value.numpy()).all()
+        else:
+            assert re.search(rf"applied +{re.escape(key)} ", printed)
+            np.testing.assert_array_equal(value.numpy(), file[key])

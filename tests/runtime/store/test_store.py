@@ -237,6 +237,22 @@ def test_what_fits_is_loaded_if_a_part_is_enough() -> None:
     same({key: now[key] for key in left}, {key: before[key] for key in left})
 
 
+def test_a_record_that_fits_in_part_is_loaded_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "head.safetensors"
+    arrays = state(3) | {"layers.0.bias": np.zeros(7, np.float32)}
+    write_record(path, arrays.items())
+    with pytest.raises(WeightsError, match=r"layers\.0\.bias"):
+        Head().load_weights(path)
+    assert not capsys.readouterr().out
+    module = Head().load_weights(path, strict=False)
+    assert "mis-shaped   layers.0.bias" in capsys.readouterr().out
+    kept = values(module)
+    assert np.array_equal(kept["norm.bias"], arrays["norm.bias"])
+    assert kept["layers.0.bias"].shape == (4,)
+
+
 def test_the_table_of_a_report() -> None:
     store = Store.from_tensors(broken()).with_regex("bias$|^m|^norm.num|^layers.1.w")
     lines = str(store.allow_partial().load(Head())).splitlines()
