@@ -14,7 +14,7 @@ from burn.backend.base import Backend
 from burn.box import Box, Parameter
 from burn.nn.patterns import selected
 from burn.nn.written import check_record, missing_record
-from burn.store import Held, Store, WeightsError as WeightsError, fit
+from burn.store import InMemory, Store, WeightsError as WeightsError, fit
 from burn.tensor import Tensor
 
 M = TypeVar("M", bound="Module")
@@ -105,7 +105,7 @@ class Module:
                 keys of one tied box have different values; all of them are listed and
                 nothing is set.
         """
-        fitted = fit(dict(self.boxes()), {key: Held(v) for key, v in state.items()})
+        fitted = fit(dict(self.boxes()), {key: InMemory(v) for key, v in state.items()})
         fitted.report.check()
         fitted.apply()
         return self

@@ -12,11 +12,11 @@ Files of PyTorch have a store with the same methods in ``burn_import.pytorch``.
 from burn.store.fit import fit
 from burn.store.report import Report, Row, WeightsError
 from burn.store.store import Origin, Predicate, Store
-from burn.store.tensors import Content, Held, StoredTensor
+from burn.store.tensors import Content, InMemory, StoredTensor
 
 __all__ = [
     "Content",
-    "Held",
+    "InMemory",
     "Origin",
     "Predicate",
     "Report",

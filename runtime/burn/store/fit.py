@@ -11,7 +11,7 @@ from burn.record import RecordError
 from burn.record.dtypes import recorded
 from burn.record.precision import are_alike, converted
 from burn.store.report import Report, Row, Status
-from burn.store.tensors import Held, StoredTensor, is_changeable, laid_out
+from burn.store.tensors import InMemory, StoredTensor, is_changeable, laid_out
 from burn.tensor import Tensor, from_numpy
 
 
@@ -135,7 +135,7 @@ class _Unfit(ValueError):  # noqa: N818  says what the values are
 
 
 def _value(box: Box, tensor: StoredTensor) -> Tensor:
-    if isinstance(tensor, Held) and isinstance(tensor.values, Tensor):
+    if isinstance(tensor, InMemory) and isinstance(tensor.values, Tensor):
         return tensor.values.cast(box.dtype)
     array = tensor.array()
     try:

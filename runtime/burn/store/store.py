@@ -15,7 +15,7 @@ from burn.store.fit import described, fit
 from burn.store.layout import from_burn, to_burn
 from burn.store.names import Rule, renamed, renumbered
 from burn.store.report import Report, Row
-from burn.store.tensors import Content, Held, StoredTensor
+from burn.store.tensors import Content, InMemory, StoredTensor
 
 if TYPE_CHECKING:
     from burn.box import Box
@@ -112,7 +112,7 @@ class Store:
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Any]) -> Self:
         """The store of tensors or arrays by key, such as a ``state_dict()``."""
-        return cls(Given({key: Held(value) for key, value in tensors.items()}))
+        return cls(Given({key: InMemory(value) for key, value in tensors.items()}))
 
     def with_key_remapping(self, pattern: str, replacement: str) -> Self:
         """Rename: every match of the regex becomes ``replacement`` (``\\1`` a group).
@@ -218,7 +218,7 @@ class Store:
             if self.wants(key):
                 first.setdefault(box, key)
         tensors: Mapping[str, StoredTensor] = {
-            key: Held(box.value) for box, key in first.items()
+            key: InMemory(box.value) for box, key in first.items()
         }
         if self.is_in_burn_layout:
             tensors = to_burn(tensors, module)

@@ -27,7 +27,7 @@ class StoredTensor(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class InMemory:
     """A tensor or an array in memory."""
 
     values: Tensor | Array

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from burn.record import Precision, RecordError
-from burn.store import Content, Held, Store, StoredTensor
+from burn.store import Content, InMemory, Store, StoredTensor
 from burn_import.frontends.checkpoints.checkpoint import Checkpoint
 from burn_import.frontends.checkpoints.limits import LIMITS, Limits
 from burn_import.frontends.checkpoints.reader import read
@@ -71,6 +71,8 @@ def parts(checkpoint: Checkpoint) -> dict[str, StoredTensor]:
 def _scaling(name: str, scaling: Quantization) -> dict[str, StoredTensor]:
     values = {"scale": scaling.scale, "zero_point": scaling.zero_point}
     return {
-        f"{name}.{part}": value if isinstance(value, Tensor) else Held(np.array(value))
+        f"{name}.{part}": (
+            value if isinstance(value, Tensor) else InMemory(np.array(value))
+        )
         for part, value in values.items()
     }

@@ -10,51 +10,51 @@ from burn_import.frontends.torch_export.builder import FLOAT64, Value, kind_of, 
 from burn_import.frontends.torch_export.complex_as_real import is_complex
 from burn_import.frontends.torchscript.calls import OperatorCalls
 from burn_import.frontends.torchscript.dtypes import scalar_number, scalar_type
-from burn_import.frontends.torchscript.values import DEVICE, UNKNOWN, Held, Thing
+from burn_import.frontends.torchscript.values import DEVICE, UNKNOWN, PyValue, TensorRef
 from burn_ir import UnsupportedModel
 from burn_ir.graph_builder import Origin
 
 
-def _dim(operators: OperatorCalls, origin: Origin, x: Held) -> Thing:
+def _dim(operators: OperatorCalls, origin: Origin, x: TensorRef) -> PyValue:
     if x.value.dims is None:
         raise UnsupportedModel("the rank of a tensor that has no known one")
     return len(x.value.dims)
 
 
-def _numel(operators: OperatorCalls, origin: Origin, x: Held) -> Thing:
-    total: Thing = 1
+def _numel(operators: OperatorCalls, origin: Origin, x: TensorRef) -> PyValue:
+    total: PyValue = 1
     for extent in operators.size(origin, x):
         total = operators.call("mul", [total, extent], {}, origin)
     return total
 
 
-def _length(operators: OperatorCalls, origin: Origin, x: Held) -> Thing:
+def _length(operators: OperatorCalls, origin: Origin, x: TensorRef) -> PyValue:
     return operators.size(origin, x, 0)
 
 
-def _item(operators: OperatorCalls, origin: Origin, x: Held) -> Thing:
+def _item(operators: OperatorCalls, origin: Origin, x: TensorRef) -> PyValue:
     return operators.as_number(x, origin)
 
 
 def _tensor(
-    operators: OperatorCalls, origin: Origin, x: Thing, dtype: Any = None, **rest: Any
-) -> Thing:
+    operators: OperatorCalls, origin: Origin, x: PyValue, dtype: Any = None, **rest: Any
+) -> PyValue:
     return operators.tensor(x, origin, None if dtype is None else scalar_type(dtype))
 
 
-def _is_floating(operators: OperatorCalls, origin: Origin, x: Held) -> Thing:
+def _is_floating(operators: OperatorCalls, origin: Origin, x: TensorRef) -> PyValue:
     return kind_of(x.value.dtype) == kind_of(FLOAT64)
 
 
-def _not(operators: OperatorCalls, origin: Origin, x: Thing) -> Thing:
-    if isinstance(x, Held):
+def _not(operators: OperatorCalls, origin: Origin, x: PyValue) -> PyValue:
+    if isinstance(x, TensorRef):
         return operators.operator("logical_not", [x], {}, origin)
     return operators.number("_operator.eq", [x, False], origin)
 
 
 def _range_length(
-    operators: OperatorCalls, origin: Origin, low: Thing, high: Thing, step: Thing
-) -> Thing:
+    operators: OperatorCalls, origin: Origin, low: PyValue, high: PyValue, step: PyValue
+) -> PyValue:
     """Return the trip count of a loop from ``low`` to ``high``, one of which varies."""
     if not isinstance(step, int) or step == 0:
         raise UnsupportedModel("a loop whose steps vary")
@@ -67,20 +67,24 @@ def _range_length(
 
 
 def _derive_index(
-    operators: OperatorCalls, origin: Origin, index: Thing, start: Thing, step: Thing
-) -> Thing:
+    operators: OperatorCalls,
+    origin: Origin,
+    index: PyValue,
+    start: PyValue,
+    step: PyValue,
+) -> PyValue:
     """The number that a loop counts, in round ``index``."""
     if step != 1:
         index = operators.call("mul", [index, step], {}, origin)
     return operators.call("add", [start, index], {}, origin)
 
 
-def scalar_of(x: Held) -> int:
+def scalar_of(x: TensorRef) -> int:
     """The number that the code has for the dtype of a tensor."""
     return scalar_number(x.value.dtype)
 
 
-def is_instance(thing: Thing, kind: ast.expr) -> bool:
+def is_instance(thing: PyValue, kind: ast.expr) -> bool:
     """Return whether a thing is of a type, ``Tensor`` or ``List[Tensor]``, of the code.
 
     Raises:
@@ -99,7 +103,7 @@ def is_instance(thing: Thing, kind: ast.expr) -> bool:
 
 
 _TYPES: Mapping[str, type] = {
-    "Tensor": Held,
+    "Tensor": TensorRef,
     "List": list,
     "Tuple": tuple,
     "Dict": dict,
@@ -112,14 +116,14 @@ _TYPES: Mapping[str, type] = {
 _NUMBERS = (bool, int, float, complex)
 
 
-def _promoted_type(operators: OperatorCalls, origin: Origin, *operands: Thing) -> int:
+def _promoted_type(operators: OperatorCalls, origin: Origin, *operands: PyValue) -> int:
     """The number of the dtype that tensors and numbers promote to."""
-    values = [x.value if isinstance(x, Held) else x for x in operands]
+    values = [x.value if isinstance(x, TensorRef) else x for x in operands]
     return scalar_number(promoted(values))
 
 
 #: By the names that the code has for them.
-SPECIAL: Mapping[str, Callable[..., Thing]] = {
+SPECIAL: Mapping[str, Callable[..., PyValue]] = {
     "size": lambda operators, origin, *args, **named: operators.size(
         origin, *args, **named
     ),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from burn_import.frontends.torchscript.node_writer import Writer
-from burn_import.frontends.torchscript.values import Held, Thing
+from burn_import.frontends.torchscript.values import PyValue, TensorRef
 from burn_ir.graph_builder import Origin
 
 
@@ -31,11 +31,11 @@ class OperatorCalls(ABC):
     def call(
         self,
         name: str,
-        args: list[Thing],
-        kwargs: dict[str, Thing],
+        args: list[PyValue],
+        kwargs: dict[str, PyValue],
         origin: Origin,
         count: int | None = None,
-    ) -> Thing:
+    ) -> PyValue:
         """Return the result of ``torch.name(*args, **kwargs)``.
 
         ``count`` says how many names the result is unpacked to.
@@ -49,25 +49,25 @@ class OperatorCalls(ABC):
     def operator(
         self,
         name: str,
-        args: list[Thing],
-        kwargs: dict[str, Thing],
+        args: list[PyValue],
+        kwargs: dict[str, PyValue],
         origin: Origin,
         count: int | None = None,
-    ) -> Thing:
+    ) -> PyValue:
         """Return the result of an operator of ATen, tensors or a list of them."""
 
     @abstractmethod
-    def number(self, target: str, args: Sequence[Thing], origin: Origin) -> Thing:
+    def number(self, target: str, args: Sequence[PyValue], origin: Origin) -> PyValue:
         """Return the result of a function of numbers, as a number if it is known."""
 
     @abstractmethod
-    def size(self, origin: Origin, x: Held, dim: int | None = None) -> Thing:
+    def size(self, origin: Origin, x: TensorRef, dim: int | None = None) -> PyValue:
         """Return an extent of a tensor, or all of them."""
 
     @abstractmethod
-    def as_number(self, x: Thing, origin: Origin) -> Thing:
+    def as_number(self, x: PyValue, origin: Origin) -> PyValue:
         """Return a tensor of one element as a number; numbers as they are."""
 
     @abstractmethod
-    def tensor(self, x: Thing, origin: Origin, dtype: Any = None) -> Held:
+    def tensor(self, x: PyValue, origin: Origin, dtype: Any = None) -> TensorRef:
         """Return a number, or a list of numbers, as a tensor."""

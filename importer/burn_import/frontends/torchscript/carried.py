@@ -18,16 +18,16 @@ from burn_import.frontends.torchscript.control import (
 )
 from burn_import.frontends.torchscript.node_writer import Writer
 from burn_import.frontends.torchscript.values import (
-    Growing,
-    Held,
+    AppendedItems,
     Module,
-    Thing,
+    PyValue,
+    TensorRef,
     rebuilt,
 )
 from burn_ir import UnsupportedModel
 
 
-def plain_parts(thing: Thing) -> list[Thing] | None:
+def plain_parts(thing: PyValue) -> list[PyValue] | None:
     """The tensors and numbers in lists and tuples; None if there is something else."""
     if is_plain(thing):
         return [thing]
@@ -37,7 +37,7 @@ def plain_parts(thing: Thing) -> list[Thing] | None:
     return None if None in parts else [x for part in parts for x in part or ()]
 
 
-def same_form(a: Thing, b: Thing) -> bool:
+def same_form(a: PyValue, b: PyValue) -> bool:
     """Return whether lists and tuples are nested in the same way."""
     if not isinstance(a, list | tuple) or not isinstance(b, list | tuple):
         return is_plain(a) and is_plain(b)
@@ -45,14 +45,14 @@ def same_form(a: Thing, b: Thing) -> bool:
     return same and all(map(same_form, a, b))
 
 
-def filled(thing: Thing, parts: Iterator[Thing]) -> Thing:
+def filled(thing: PyValue, parts: Iterator[PyValue]) -> PyValue:
     """A thing with others in place of its tensors and numbers."""
     if isinstance(thing, list | tuple):
         return rebuilt(thing, (filled(item, parts) for item in thing))
     return next(parts)
 
 
-def is_same(a: Thing, b: Thing) -> bool:
+def is_same(a: PyValue, b: PyValue) -> bool:
     """Whether what is carried by no value is one thing before and after a round."""
     if isinstance(a, Module) and isinstance(b, Module):
         return a.instance is b.instance
@@ -63,7 +63,7 @@ def is_same(a: Thing, b: Thing) -> bool:
 class Cell:
     """Tensors of one value, from before the loop, that its rounds change in place."""
 
-    holders: list[Held]
+    holders: list[TensorRef]
     first: Value
 
 
@@ -72,10 +72,10 @@ class Replaced:
     """A list or dict whose items rounds replace, and those before the loop."""
 
     container: Container
-    first: tuple[Thing, ...]
-    entered: tuple[Thing, ...] = ()
+    first: tuple[PyValue, ...]
+    entered: tuple[PyValue, ...] = ()
 
-    def put(self, items: Iterable[Thing]) -> None:
+    def put(self, items: Iterable[PyValue]) -> None:
         """Give the list or dict other items, as many as it had."""
         contents = tuple(items)
         container = self.container
@@ -92,11 +92,11 @@ class Growth:
     gets what was appended last.
     """
 
-    items: list[Thing]
-    first: list[Thing]
+    items: list[PyValue]
+    first: list[PyValue]
     each: int = 1
     carries_last: bool = False
-    marker: Growing | None = None
+    marker: AppendedItems | None = None
     holds_numbers: bool = False
 
 
@@ -107,7 +107,7 @@ class Carried:
     has to be followed again.
     """
 
-    def __init__(self, before: Mapping[str, Thing], names: Sequence[str]) -> None:
+    def __init__(self, before: Mapping[str, PyValue], names: Sequence[str]) -> None:
         self.before = before
         #: Names that rounds set, with their tensors and numbers, None for other things.
         self.parts = {name: plain_parts(before[name]) for name in names}
@@ -117,8 +117,8 @@ class Carried:
         self.replaced: list[Replaced] = []
         self.growths: list[Growth] = []
         #: Tensors that cannot be read any more after a round.
-        self.stale: set[Held] = set()
-        self.entered: dict[str, Thing] = {}
+        self.stale: set[TensorRef] = set()
+        self.entered: dict[str, PyValue] = {}
 
     def expect_growth(self, names: Iterable[str]) -> None:
         """Assume that rounds append to the lists of these names."""
@@ -127,12 +127,12 @@ class Carried:
             if isinstance(items, list) and self.parts.get(name) is None:
                 self._grow(items, 1)
 
-    def _grow(self, items: list[Thing], each: int) -> None:
+    def _grow(self, items: list[PyValue], each: int) -> None:
         if all(growth.items is not items for growth in self.growths):
             carries_last = bool(items) and is_plain(items[-1])
             self.growths.append(Growth(items, items.copy(), each, carries_last))
 
-    def first(self) -> list[Thing]:
+    def first(self) -> list[PyValue]:
         """What flows into the first round."""
         things = self.named(self.before)
         things += [cell.holders[0] for cell in self.cells]
@@ -149,17 +149,17 @@ class Carried:
             names += [name for _ in plain_parts(item.first) or ()]
         return names + ["last" for x in self.growths if x.carries_last]
 
-    def _name_of(self, things: Sequence[Thing], other: str) -> str:
+    def _name_of(self, things: Sequence[PyValue], other: str) -> str:
         names = (name for name, x in self.before.items() if any(x is y for y in things))
         return next((x.rstrip("0123456789") for x in names if x[0] != "_"), other)
 
-    def named(self, names: Mapping[str, Thing]) -> list[Thing]:
+    def named(self, names: Mapping[str, PyValue]) -> list[PyValue]:
         """The tensors and numbers of carried names.
 
         Raises:
             UnsupportedModel: a list or tuple has other parts than before the loop.
         """
-        things: list[Thing] = []
+        things: list[PyValue] = []
         for name, before in self.parts.items():
             if before is None:
                 continue
@@ -169,7 +169,7 @@ class Carried:
             things += parts
         return things
 
-    def fill(self, names: dict[str, Thing], things: Iterator[Thing]) -> None:
+    def fill(self, names: dict[str, PyValue], things: Iterator[PyValue]) -> None:
         """Put what flows into a round, or out of the last one, in its places."""
         for name, parts in self.parts.items():
             if parts is not None:
@@ -183,13 +183,13 @@ class Carried:
             item.put(item.entered)
 
     def enter(
-        self, names: dict[str, Thing], things: Iterator[Thing], number: Value
+        self, names: dict[str, PyValue], things: Iterator[PyValue], number: Value
     ) -> None:
         """Begin round ``number``."""
         self.fill(names, things)
         for growth in self.growths:
             last = next(things) if growth.carries_last else None
-            growth.marker = Growing(number, growth.each, last)
+            growth.marker = AppendedItems(number, growth.each, last)
             fill(growth.items, [*growth.first, growth.marker])
         self.entered = dict(names)
 
@@ -203,7 +203,7 @@ class Carried:
         for growth in self.growths:
             fill(growth.items, growth.first)
 
-    def after(self, side: Side) -> tuple[list[Thing], list[list[Thing]]]:
+    def after(self, side: Side) -> tuple[list[PyValue], list[list[PyValue]]]:
         """What flows out of a round, and what each list gets."""
         contents = {id(container): after for container, after in side.contents}
         things = self.named(side.names)
@@ -239,14 +239,14 @@ class Carried:
                 growth.carries_last = is_expected = False
         return not is_expected
 
-    def check(self, things: Iterable[Thing]) -> None:
+    def check(self, things: Iterable[PyValue]) -> None:
         """Refuse a loop that keeps a tensor which its next rounds change in place.
 
         Raises:
             UnsupportedModel: it does.
         """
         memories = {id(held.memory) for cell in self.cells for held in cell.holders}
-        if any(isinstance(x, Held) and id(x.memory) in memories for x in things):
+        if any(isinstance(x, TensorRef) and id(x.memory) in memories for x in things):
             raise UnsupportedModel(
                 "a loop that keeps a tensor which later rounds change in place"
             )
@@ -292,7 +292,7 @@ class Carried:
                 self._carry(held)
         return is_expected
 
-    def _carry(self, held: Held) -> None:
+    def _carry(self, held: TensorRef) -> None:
         for cell in self.cells:
             if cell.first.name == held.current.name:
                 cell.holders.append(held)
@@ -330,20 +330,20 @@ class Carried:
         return True
 
 
-def identities(thing: Thing) -> set[int]:
+def identities(thing: PyValue) -> set[int]:
     """The ids of the lists in a thing, and of the memory of its tensors."""
-    if isinstance(thing, Held):
+    if isinstance(thing, TensorRef):
         return {id(thing.memory)}
     if not isinstance(thing, list | tuple):
         return set()
     return {id(thing)}.union(*map(identities, thing))
 
 
-def _is_carried_item(thing: Thing) -> bool:
+def _is_carried_item(thing: PyValue) -> bool:
     is_tuple = isinstance(thing, tuple) and plain_parts(thing) is not None
     return is_plain(thing) or is_tuple
 
 
-def _items(container: Container) -> list[Thing]:
+def _items(container: Container) -> list[PyValue]:
     values = container.values() if isinstance(container, dict) else container
     return list(values)

@@ -13,7 +13,7 @@ from typing import Any
 
 from burn_import.frontends.torch_export.builder import Value, promoted
 from burn_import.frontends.torchscript.dtypes import scalar_number, scalar_type
-from burn_import.frontends.torchscript.values import Thing
+from burn_import.frontends.torchscript.values import PyValue
 from burn_ir import InvalidModel, UnsupportedModel
 
 _MOST_ITEMS = 10_000
@@ -34,7 +34,7 @@ def _power(a: Any, b: Any) -> Any:
     return a**b
 
 
-def _format(text: str, *values: Thing) -> str:
+def _format(text: str, *values: PyValue) -> str:
     """The text of a message; what would stand in it is left out."""
     return text
 
@@ -45,22 +45,22 @@ def _slice(
     return items[start:end:step]
 
 
-def _append(items: list[Thing], item: Thing) -> list[Thing]:
+def _append(items: list[PyValue], item: PyValue) -> list[PyValue]:
     _extend(items, [item])
     return items
 
 
-def _extend(items: list[Thing], more: list[Thing]) -> None:
+def _extend(items: list[PyValue], more: list[PyValue]) -> None:
     if len(items) + len(more) > _MOST_ITEMS:
         raise UnsupportedModel(f"a list of more than {_MOST_ITEMS} items")
     items.extend(more)
 
 
-def _insert(items: list[Thing], origin: int, item: Thing) -> None:
+def _insert(items: list[PyValue], origin: int, item: PyValue) -> None:
     items.insert(origin, item)
 
 
-def _pop(items: Any, origin: Any = -1) -> Thing:
+def _pop(items: Any, origin: Any = -1) -> PyValue:
     return items.pop(origin)
 
 
@@ -78,11 +78,13 @@ def _derive_index(index: int, start: int, step: int) -> int:
     return start + index * step
 
 
-def _get(entries: dict[Thing, Thing], key: Thing, default: Thing = None) -> Thing:
+def _get(
+    entries: dict[PyValue, PyValue], key: PyValue, default: PyValue = None
+) -> PyValue:
     return entries.get(key, default)
 
 
-def _set(entries: Any, key: Thing, value: Thing) -> None:
+def _set(entries: Any, key: PyValue, value: PyValue) -> None:
     if isinstance(entries, list) and not isinstance(key, int):
         raise UnsupportedModel(
             "an item of a list that is set where is known only when the model runs"
@@ -104,12 +106,12 @@ def _promoted_dtype(first: int, second: int) -> int:
     return scalar_number(promoted(types))
 
 
-def _nothing(*values: Thing) -> None:
+def _nothing(*values: PyValue) -> None:
     return None
 
 
 #: Of numbers, all of which are known.
-_OF_NUMBERS: dict[str, Callable[..., Thing]] = {
+_OF_NUMBERS: dict[str, Callable[..., PyValue]] = {
     "promote_types": _promoted_dtype,
     "add": operator.add,
     "sub": operator.sub,
@@ -158,14 +160,14 @@ _OF_NUMBERS: dict[str, Callable[..., Thing]] = {
     "__derive_index": _derive_index,
 }
 #: Of anything: what is in a container need not be known.
-_OF_ANYTHING: dict[str, Callable[..., Thing]] = {
+_OF_ANYTHING: dict[str, Callable[..., PyValue]] = {
     "__is__": lambda a, b: a is None if b is None else a is b,
     "__isnot__": lambda a, b: a is not None if b is None else a is not b,
     "format": _format,
     "warn": _nothing,
 }
 #: Of a container, which is the first argument.
-_OF_CONTAINERS: dict[str, Callable[..., Thing]] = {
+_OF_CONTAINERS: dict[str, Callable[..., PyValue]] = {
     "len": len,
     "append": _append,
     "extend": _extend,
@@ -189,7 +191,9 @@ _OF_CONTAINERS: dict[str, Callable[..., Thing]] = {
 }
 
 
-def function_of_anything(name: str, args: list[Thing]) -> Callable[..., Thing] | None:
+def function_of_anything(
+    name: str, args: list[PyValue]
+) -> Callable[..., PyValue] | None:
     """The function that ``torch.name`` is, whether what is given is known or not."""
     if name in _OF_ANYTHING:
         return _OF_ANYTHING[name]
@@ -200,12 +204,12 @@ def function_of_anything(name: str, args: list[Thing]) -> Callable[..., Thing] |
     return _OF_CONTAINERS.get(name)
 
 
-def function_of_numbers(name: str) -> Callable[..., Thing] | None:
+def function_of_numbers(name: str) -> Callable[..., PyValue] | None:
     """The function that ``torch.name`` is of what is known; None if there is none."""
     return _OF_NUMBERS.get(name)
 
 
-def bounded(value: Thing) -> Thing:
+def bounded(value: PyValue) -> PyValue:
     """``value``, if TorchScript could hold it.
 
     Raises:

@@ -21,8 +21,8 @@ from burn_import.frontends.torchscript.uninitialized import like
 from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,
     UNKNOWN,
-    Held,
-    Thing,
+    PyValue,
+    TensorRef,
     Without,
     is_unknown,
     rebuilt,
@@ -43,9 +43,9 @@ class Side:
     """
 
     writer: Writer
-    names: dict[str, Thing]
-    changed: dict[Held, Value] = field(default_factory=dict)
-    result: Thing = None
+    names: dict[str, PyValue]
+    changed: dict[TensorRef, Value] = field(default_factory=dict)
+    result: PyValue = None
     contents: list[tuple[Container, Container]] = field(default_factory=list)
 
 
@@ -82,7 +82,9 @@ def returns_early(node: ast.If, frame: Frame) -> bool:
     return unset and frame.rest is not None
 
 
-def ended(machine: Expressions, node: ast.If, frame: Frame, condition: Value) -> Thing:
+def ended(
+    machine: Expressions, node: ast.If, frame: Frame, condition: Value
+) -> PyValue:
     """Return the result of a function that a branch may end: follow both sides."""
     assert frame.rest is not None
     rest = frame.rest.statements()
@@ -139,12 +141,12 @@ def _logical(
 
 def _joined(
     machine: Expressions, function: str, condition: Value, frame: Frame, name: str
-) -> Thing:
+) -> PyValue:
     tests = [condition, frame.names[name]]
     return machine.number(f"_operator.{function}", tests, frame.origin(name))
 
 
-def _is_test(thing: Thing) -> bool:
+def _is_test(thing: PyValue) -> bool:
     return isinstance(thing, Value) and thing.is_number and thing.dtype == BOOL
 
 
@@ -186,7 +188,7 @@ def side_of(
     return side
 
 
-def _containers(machine: Expressions, names: Mapping[str, Thing]) -> list[Container]:
+def _containers(machine: Expressions, names: Mapping[str, PyValue]) -> list[Container]:
     """All lists and dicts that names and attributes of modules lead to, each once."""
     containers: dict[int, Container] = {}
     stack = [*names.values(), *machine.modules.containers.values()]
@@ -217,7 +219,7 @@ def refuse(container: Container) -> UnsupportedModel:
     )
 
 
-def _undone(machine: Expressions, start: int) -> dict[Held, Value]:
+def _undone(machine: Expressions, start: int) -> dict[TensorRef, Value]:
     """Undo changes in place since ``start``; return the changed tensors and values."""
     changed = {held: held.current for held, _ in machine.journal[start:]}
     for held, before in reversed(machine.journal[start:]):
@@ -239,8 +241,8 @@ class _Join:
         self.numbers: list[bool] = []
 
     def write(
-        self, pairs: Mapping[str, tuple[Thing, Thing]], condition: Value
-    ) -> dict[str, Thing]:
+        self, pairs: Mapping[str, tuple[PyValue, PyValue]], condition: Value
+    ) -> dict[str, PyValue]:
         """Write the branch; what things are after it that are pairs before its end."""
         first, second = self.sides
         pending = {name: self.pair(a, b) for name, (a, b) in pairs.items()}
@@ -274,7 +276,7 @@ class _Join:
             joined.append((container, self.pair(a, b)))
         return joined
 
-    def pair(self, a: Thing, b: Thing) -> Thing:
+    def pair(self, a: PyValue, b: PyValue) -> PyValue:
         """Return the value of a name after both blocks, a slot where they differ."""
         if a is not b and (a is UNINITIALIZED or b is UNINITIALIZED):
             a, b = self.initialized(a, b)
@@ -288,14 +290,14 @@ class _Join:
             return rebuilt(a, (self.pair(x, y) for x, y in zip(a, b, strict=True)))
         if isinstance(a, dict) and isinstance(b, dict) and list(a) == list(b):
             return {key: self.pair(a[key], b[key]) for key in a}
-        same = type(a) is type(b) and not isinstance(a, Held | Value)
+        same = type(a) is type(b) and not isinstance(a, TensorRef | Value)
         if same and not isinstance(a, list | tuple | dict) and a == b:
             return a
         if is_plain(a) and is_plain(b):
             return self.leaf(a, b)
         return Without("value that differs between the two sides of a branch")
 
-    def initialized(self, a: Thing, b: Thing) -> tuple[Thing, Thing]:
+    def initialized(self, a: PyValue, b: PyValue) -> tuple[PyValue, PyValue]:
         """Return both with a stand-in for the one that its block gives no value."""
         block = self.sides[0 if a is UNINITIALIZED else 1]
         others = block.names.values()
@@ -303,15 +305,16 @@ class _Join:
             return like(b, block.writer, others), b
         return a, like(a, block.writer, others)
 
-    def leaf(self, a: Thing, b: Thing) -> Slot:
+    def leaf(self, a: PyValue, b: PyValue) -> Slot:
         """A result that is ``a`` or ``b``."""
         for outputs, side, thing in zip(self.outputs, self.sides, (a, b), strict=True):
-            value = side.changed.get(thing, thing) if isinstance(thing, Held) else thing
+            is_tensor = isinstance(thing, TensorRef)
+            value = side.changed.get(thing, thing) if is_tensor else thing
             outputs.append(given(side.writer, value, self.origin))
         self.numbers.append(are_numbers(a, b))
         return Slot(len(self.numbers) - 1)
 
-    def node(self, condition: Value) -> list[Thing]:
+    def node(self, condition: Value) -> list[PyValue]:
         """The results of the branch."""
         if not self.numbers:
             return []
@@ -335,7 +338,7 @@ class _Join:
         )
         writer.finish(begin)
         return [
-            as_thing(writer.typed(replace(value, dtype=side.dtype)), is_number)
+            as_py_value(writer.typed(replace(value, dtype=side.dtype)), is_number)
             for value, side, is_number in zip(
                 results, self.outputs[0], self.numbers, strict=True
             )
@@ -349,7 +352,7 @@ class Slot:
     index: int
 
 
-def _filled(thing: Thing, results: Sequence[Thing]) -> Thing:
+def _filled(thing: PyValue, results: Sequence[PyValue]) -> PyValue:
     """A thing with results in place of slots; the thing itself if it has none."""
     if isinstance(thing, Slot):
         return results[thing.index]
@@ -364,27 +367,27 @@ def _filled(thing: Thing, results: Sequence[Thing]) -> Thing:
     return rebuilt(thing, filled)
 
 
-def are_numbers(a: Thing, b: Thing) -> bool:
+def are_numbers(a: PyValue, b: PyValue) -> bool:
     return all(
         isinstance(x, _SCALARS) or (isinstance(x, Value) and x.is_number)
         for x in (a, b)
     )
 
 
-def is_plain(thing: Thing) -> bool:
-    return isinstance(thing, Held | Value | bool | int | float)
+def is_plain(thing: PyValue) -> bool:
+    return isinstance(thing, TensorRef | Value | bool | int | float)
 
 
-def as_thing(value: Value, is_number: bool) -> Thing:
+def as_py_value(value: Value, is_number: bool) -> PyValue:
     if is_number:
         return Value(value.name, value.dtype, value.dims, True)
-    return Held(value)
+    return TensorRef(value)
 
 
-def given(writer: Writer, thing: Thing, origin: Origin, inside: bool = True) -> Value:
+def given(writer: Writer, thing: PyValue, origin: Origin, inside: bool = True) -> Value:
     """A thing as a value, one that is a node's result if ``inside`` a body."""
     begin = len(writer.nodes.nodes)
-    value = thing.value if isinstance(thing, Held) else thing
+    value = thing.value if isinstance(thing, TensorRef) else thing
     builder = writer.builder(origin, [value] if isinstance(value, Value) else [])
     if not isinstance(value, Value):
         kinds = {bool: BOOL, int: INT64, float: FLOAT64}

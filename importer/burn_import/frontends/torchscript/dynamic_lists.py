@@ -10,25 +10,32 @@ from collections.abc import Callable, Mapping
 
 from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torchscript.calls import OperatorCalls
-from burn_import.frontends.torchscript.values import Growing, Held, Rows, Thing
+from burn_import.frontends.torchscript.values import (
+    AppendedItems,
+    PyValue,
+    Rows,
+    TensorRef,
+)
 from burn_ir import UnsupportedModel
 from burn_ir.graph_builder import Origin
 
 
-def has_rows(thing: Thing) -> bool:
+def has_rows(thing: PyValue) -> bool:
     """Return whether a thing is a list of which the length is not known."""
-    return isinstance(thing, list) and any(isinstance(x, Rows | Growing) for x in thing)
+    return isinstance(thing, list) and any(
+        isinstance(x, Rows | AppendedItems) for x in thing
+    )
 
 
 def called_on_rows(
-    operators: OperatorCalls, name: str, args: list[Thing], origin: Origin
-) -> Thing:
+    operators: OperatorCalls, name: str, args: list[PyValue], origin: Origin
+) -> PyValue:
     """Return the result of ``torch.name`` of such a list.
 
     Raises:
         UnsupportedModel: the length has to be known for that.
     """
-    if name in ("stack", "cat") and any(isinstance(x, Growing) for x in args[0]):
+    if name in ("stack", "cat") and any(isinstance(x, AppendedItems) for x in args[0]):
         raise UnsupportedModel(
             f"torch.{name} of a list within the loop that it grows in"
         )
@@ -40,8 +47,8 @@ def called_on_rows(
 
 
 def _stack(
-    operators: OperatorCalls, origin: Origin, items: list[Thing], dim: int = 0
-) -> Thing:
+    operators: OperatorCalls, origin: Origin, items: list[PyValue], dim: int = 0
+) -> PyValue:
     parts = [
         (
             item.joined
@@ -59,9 +66,9 @@ def _stack(
 
 
 def _cat(
-    operators: OperatorCalls, origin: Origin, items: list[Thing], dim: int = 0
-) -> Thing:
-    def whole(rows: Held) -> Thing:
+    operators: OperatorCalls, origin: Origin, items: list[PyValue], dim: int = 0
+) -> PyValue:
+    def whole(rows: TensorRef) -> PyValue:
         """The rows one behind the other along the axis."""
         axis = dim % (rows.value.rank - 1)
         moved = operators.operator("movedim", [rows, 0, axis], {}, origin)
@@ -73,12 +80,12 @@ def _cat(
     )
 
 
-def _length(operators: OperatorCalls, origin: Origin, items: list[Thing]) -> Thing:
-    total: Thing = sum(not isinstance(item, Rows | Growing) for item in items)
+def _length(operators: OperatorCalls, origin: Origin, items: list[PyValue]) -> PyValue:
+    total: PyValue = sum(not isinstance(item, Rows | AppendedItems) for item in items)
     for item in items:
         if isinstance(item, Rows):
             count = operators.size(origin, item.joined, 0)
-        elif isinstance(item, Growing):
+        elif isinstance(item, AppendedItems):
             count = operators.call("mul", [item.number, item.each], {}, origin)
         else:
             continue
@@ -87,8 +94,8 @@ def _length(operators: OperatorCalls, origin: Origin, items: list[Thing]) -> Thi
 
 
 def item_of(
-    operators: OperatorCalls, items: list[Thing], key: Thing, origin: Origin
-) -> Thing:
+    operators: OperatorCalls, items: list[PyValue], key: PyValue, origin: Origin
+) -> PyValue:
     """Return an item of a list of which the length, or the item's place, is not known.
 
     Raises:
@@ -98,35 +105,39 @@ def item_of(
         candidate = _known_item(operators, items, key, origin)
         if candidate is not None:
             return candidate
-    if any(isinstance(item, Growing) for item in items):
+    if any(isinstance(item, AppendedItems) for item in items):
         raise UnsupportedModel("an item of a list within the loop that it grows in")
-    if not all(isinstance(item, Rows | Held | Value | int | float) for item in items):
+    if not all(
+        isinstance(item, Rows | TensorRef | Value | int | float) for item in items
+    ):
         raise UnsupportedModel("an item that is known only when the model runs")
     stacked = _stack(operators, origin, [_as_part(operators, x, origin) for x in items])
     item = operators.operator("select", [stacked, 0, key], {}, origin)
-    if any(not isinstance(x, Rows | Held) or getattr(x, "is_number", 0) for x in items):
+    if any(
+        not isinstance(x, Rows | TensorRef) or getattr(x, "is_number", 0) for x in items
+    ):
         return operators.as_number(item, origin)
-    if any(isinstance(x, Held) for x in items):
+    if any(isinstance(x, TensorRef) for x in items):
         item.memory.constant = (
             "a change in place of an item that is known only when the model runs"
         )
     return item
 
 
-def _as_part(operators: OperatorCalls, item: Thing, origin: Origin) -> Thing:
+def _as_part(operators: OperatorCalls, item: PyValue, origin: Origin) -> PyValue:
     return item if isinstance(item, Rows) else operators.tensor(item, origin)
 
 
 def _known_item(
-    operators: OperatorCalls, items: list[Thing], key: int, origin: Origin
-) -> Thing:
+    operators: OperatorCalls, items: list[PyValue], key: int, origin: Origin
+) -> PyValue:
     """Return an item beside which no tensors stand whose number is not known."""
     places = range(key + 1) if key >= 0 else range(-1, key - 1, -1)
     for index in places:
         part = items[index] if -len(items) <= index < len(items) else None
         if part is None or isinstance(part, Rows):
             return None
-        if isinstance(part, Growing):
+        if isinstance(part, AppendedItems):
             if index != key or key >= 0 or part.last is None:
                 return None
             part.is_read = True
@@ -135,13 +146,13 @@ def _known_item(
 
 
 def _append(
-    operators: OperatorCalls, origin: Origin, items: list[Thing], item: Thing
-) -> Thing:
+    operators: OperatorCalls, origin: Origin, items: list[PyValue], item: PyValue
+) -> PyValue:
     items.append(item)
     return items
 
 
-_FUNCTIONS: Mapping[str, Callable[..., Thing]] = {
+_FUNCTIONS: Mapping[str, Callable[..., PyValue]] = {
     "stack": _stack,
     "cat": _cat,
     "len": _length,

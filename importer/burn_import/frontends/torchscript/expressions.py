@@ -24,13 +24,13 @@ from burn_import.frontends.torchscript.values import (
     DEVICE,
     UNINITIALIZED,
     UNKNOWN,
-    Held,
     Method,
     Module,
     Namespace,
+    PyValue,
     Record,
     Returned,
-    Thing,
+    TensorRef,
     is_unknown,
     wrapped_number,
 )
@@ -50,7 +50,7 @@ class Frame:
 
     function: Function | None
     module: Module
-    names: dict[str, Thing] = field(default_factory=dict)
+    names: dict[str, PyValue] = field(default_factory=dict)
     rest: Rest | None = None
 
     @property
@@ -75,7 +75,7 @@ class Expressions(Operators):
         self.archive = archive
         self.code = code
         self.modules = Modules(self, archive.root, code)
-        self.constants: dict[str, Thing] = {}
+        self.constants: dict[str, PyValue] = {}
 
     @abstractmethod
     def run(self, body: Sequence[ast.stmt], frame: Frame) -> Returned | None:
@@ -86,12 +86,12 @@ class Expressions(Operators):
         self,
         function: Function,
         module: Module,
-        args: list[Thing],
-        kwargs: dict[str, Thing],
-    ) -> Thing:
+        args: list[PyValue],
+        kwargs: dict[str, PyValue],
+    ) -> PyValue:
         """Return the result of a function of the archive, which runs in a module."""
 
-    def evaluate(self, node: ast.expr, frame: Frame, name: str = "") -> Thing:
+    def evaluate(self, node: ast.expr, frame: Frame, name: str = "") -> PyValue:
         """Return the value of an expression; ``name`` is the name of its result.
 
         Raises:
@@ -103,13 +103,13 @@ class Expressions(Operators):
             raise UnsupportedModel(f"an expression of kind {kind} is not supported")
         return follow(self, node, frame, name)
 
-    def constant(self, node: ast.Constant, frame: Frame, name: str) -> Thing:
+    def constant(self, node: ast.Constant, frame: Frame, name: str) -> PyValue:
         """A number, a text, a bool or None."""
         if isinstance(node.value, bytes) or node.value is ...:
             raise UnsupportedModel(f"the constant {shown(node.value)}")
         return node.value
 
-    def name(self, node: ast.Name, frame: Frame, name: str) -> Thing:
+    def name(self, node: ast.Name, frame: Frame, name: str) -> PyValue:
         """Return the value of a name."""
         if node.id in frame.names:
             return frame.names[node.id]
@@ -119,7 +119,7 @@ class Expressions(Operators):
             return _NUMBERS[node.id]
         raise InvalidModel(f"nothing is called {shown(node.id)} here")
 
-    def attribute(self, node: ast.Attribute, frame: Frame, name: str) -> Thing:
+    def attribute(self, node: ast.Attribute, frame: Frame, name: str) -> PyValue:
         """``torch.add``, ``self.weight``, ``CONSTANTS.c0``."""
         owner = self.evaluate(node.value, frame)
         if isinstance(owner, Namespace):
@@ -134,7 +134,7 @@ class Expressions(Operators):
             raise UnsupportedModel(f"the attribute {shown(node.attr)} of no module")
         return self.member(owner, node.attr)
 
-    def member(self, module: Module, name: str) -> Thing:
+    def member(self, module: Module, name: str) -> PyValue:
         """An attribute of a module: what the archive has, or stands in its class."""
         attribute = self.modules.get(module, name)
         if attribute is not NotImplemented:
@@ -147,7 +147,7 @@ class Expressions(Operators):
         where = ".".join(module.path) or "the outermost module"
         raise InvalidModel(f"{where} has no attribute {shown(name)}")
 
-    def literal(self, name: str) -> Thing:
+    def literal(self, name: str) -> PyValue:
         """A constant of the archive, which has no key: its name says just that."""
         if name not in self.constants:
             stored = self.archive.constant(name)
@@ -155,16 +155,16 @@ class Expressions(Operators):
             self.constants[name] = wrapped_number(constant)
         return self.constants[name]
 
-    def list_of(self, node: ast.List, frame: Frame, name: str) -> Thing:
+    def list_of(self, node: ast.List, frame: Frame, name: str) -> PyValue:
         """A list."""
         self.budget.step(len(node.elts))
         return [self.evaluate(item, frame, name) for item in node.elts]
 
-    def tuple_of(self, node: ast.Tuple, frame: Frame, name: str) -> Thing:
+    def tuple_of(self, node: ast.Tuple, frame: Frame, name: str) -> PyValue:
         """A tuple."""
         return tuple(self.evaluate(item, frame, name) for item in node.elts)
 
-    def dict_of(self, node: ast.Dict, frame: Frame, name: str) -> Thing:
+    def dict_of(self, node: ast.Dict, frame: Frame, name: str) -> PyValue:
         """A dict."""
         result = {}
         for key, value in zip(node.keys, node.values, strict=True):
@@ -173,20 +173,20 @@ class Expressions(Operators):
             result[_key(self.evaluate(key, frame))] = self.evaluate(value, frame)
         return result
 
-    def unary(self, node: ast.UnaryOp, frame: Frame, name: str) -> Thing:
+    def unary(self, node: ast.UnaryOp, frame: Frame, name: str) -> PyValue:
         """A negative number."""
         value = self.evaluate(node.operand, frame)
         if isinstance(node.op, ast.USub) and isinstance(value, int | float):
             return -value
         raise UnsupportedModel("an operator in front of what is no number")
 
-    def subscript(self, node: ast.Subscript, frame: Frame, name: str) -> Thing:
+    def subscript(self, node: ast.Subscript, frame: Frame, name: str) -> PyValue:
         """An item of a list, a tuple or a dict."""
         owner = self.evaluate(node.value, frame)
         key = self.evaluate(node.slice, frame)
         if owner is UNKNOWN or key is UNKNOWN:
             return UNKNOWN
-        is_known = not isinstance(key, Held | Value)
+        is_known = not isinstance(key, TensorRef | Value)
         if isinstance(owner, list) and (has_rows(owner) or isinstance(key, Value)):
             return item_of(self, owner, key, frame.origin(name or "item"))
         if not isinstance(owner, list | tuple | dict | str) or not is_known:
@@ -196,7 +196,7 @@ class Expressions(Operators):
         except (LookupError, TypeError) as error:
             raise InvalidModel(f"there is no item {shown(key)}") from error
 
-    def called(self, node: ast.Call, frame: Frame, name: str) -> Thing:
+    def called(self, node: ast.Call, frame: Frame, name: str) -> PyValue:
         """A call: of what Python has, of a module, a function or an operator."""
         if any(isinstance(arg, ast.Starred) for arg in node.args):
             raise UnsupportedModel("a call with *arguments")
@@ -216,7 +216,7 @@ class Expressions(Operators):
         }
         return self.follow(function, args, kwargs, frame, name, count)
 
-    def target(self, node: ast.Attribute, frame: Frame) -> Thing:
+    def target(self, node: ast.Attribute, frame: Frame) -> PyValue:
         """Return the callee: a method, or a function with a name."""
         owner = self.evaluate(node.value, frame)
         if isinstance(owner, Module):
@@ -225,13 +225,13 @@ class Expressions(Operators):
 
     def follow(
         self,
-        function: Thing,
-        args: list[Thing],
-        kwargs: dict[str, Thing],
+        function: PyValue,
+        args: list[PyValue],
+        kwargs: dict[str, PyValue],
         frame: Frame,
         name: str,
         count: int | None = None,
-    ) -> Thing:
+    ) -> PyValue:
         """Return the result of a call, which is unpacked to ``count`` names.
 
         Raises:
@@ -271,13 +271,13 @@ class Expressions(Operators):
         raise InvalidModel(f"the archive has no function {shown(path)}")
 
 
-def _key(key: Thing) -> Thing:
+def _key(key: PyValue) -> PyValue:
     if not isinstance(key, str | int | float | bool):
         raise UnsupportedModel("a key of a dict that is no text or number")
     return key
 
 
-def _leaf(function: Thing) -> str:
+def _leaf(function: PyValue) -> str:
     """Return the name for the result of a call without a name."""
     path = function.path if isinstance(function, Namespace) else "result"
     return str(path).rpartition(".")[2].strip("_") or "result"
@@ -288,7 +288,7 @@ def _own_name(function: ast.expr, frame: Frame) -> str:
     return function.id if is_own else ""  # type: ignore[attr-defined]
 
 
-def _typed(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> Thing:
+def _typed(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> PyValue:
     """``annotate(type, value)``: the value, as a number if the type is one."""
     if len(node.args) != 2:
         raise InvalidModel("expected a type and a value")
@@ -299,8 +299,10 @@ def _typed(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> Thi
     return result
 
 
-def _conversion(kind: type) -> Callable[..., Thing]:
-    def follow(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> Thing:
+def _conversion(kind: type) -> Callable[..., PyValue]:
+    def follow(
+        machine: Expressions, node: ast.Call, frame: Frame, name: str
+    ) -> PyValue:
         if len(node.args) != 1:
             raise InvalidModel(f"expected one operand of {kind.__name__}")
         value = machine.evaluate(node.args[0], frame)
@@ -309,7 +311,7 @@ def _conversion(kind: type) -> Callable[..., Thing]:
     return follow
 
 
-def _getattr(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> Thing:
+def _getattr(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> PyValue:
     owner, key = (machine.evaluate(arg, frame) for arg in node.args)
     if not isinstance(owner, Module) or not isinstance(key, str):
         raise UnsupportedModel("getattr of no module")
@@ -318,12 +320,12 @@ def _getattr(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> T
 
 def _is_instance(
     machine: Expressions, node: ast.Call, frame: Frame, name: str
-) -> Thing:
+) -> PyValue:
     thing, kind = node.args
     return is_instance(machine.evaluate(thing, frame), kind)
 
 
-_BUILTINS: Mapping[str, Callable[..., Thing]] = {
+_BUILTINS: Mapping[str, Callable[..., PyValue]] = {
     "annotate": _typed,
     "unchecked_cast": _typed,
     "uninitialized": lambda *given: UNINITIALIZED,
@@ -334,33 +336,33 @@ _BUILTINS: Mapping[str, Callable[..., Thing]] = {
     "isinstance": _is_instance,
     "getattr": _getattr,
 }
-_NUMBERS: Mapping[str, Thing] = {"inf": math.inf, "nan": math.nan}
+_NUMBERS: Mapping[str, PyValue] = {"inf": math.inf, "nan": math.nan}
 
 
-def _raise(machine: Expressions, origin: Origin, *args: Thing) -> Thing:
+def _raise(machine: Expressions, origin: Origin, *args: PyValue) -> PyValue:
     raise Raised(str(args[0]) if args and isinstance(args[0], str) else "an error")
 
 
-def _as_tensor(machine: Expressions, origin: Origin, x: Thing) -> Thing:
+def _as_tensor(machine: Expressions, origin: Origin, x: PyValue) -> PyValue:
     return machine.tensor(x, origin)
 
 
-def _dtype(machine: Expressions, origin: Origin, x: Held) -> Thing:
+def _dtype(machine: Expressions, origin: Origin, x: TensorRef) -> PyValue:
     return scalar_of(x)
 
 
-def _most(name: str) -> Callable[..., Thing]:
-    def follow(machine: Expressions, origin: Origin, *args: Thing) -> Thing:
+def _most(name: str) -> Callable[..., PyValue]:
+    def follow(machine: Expressions, origin: Origin, *args: PyValue) -> PyValue:
         return machine.call(name, list(args), {}, origin)
 
     return follow
 
 
-def _answer(value: Any) -> Callable[..., Thing]:
+def _answer(value: Any) -> Callable[..., PyValue]:
     return lambda machine, origin, *args: value
 
 
-_PRIMITIVES: Mapping[str, Callable[..., Thing]] = {
+_PRIMITIVES: Mapping[str, Callable[..., PyValue]] = {
     "ops.prim.NumToTensor": _as_tensor,
     "ops.prim.RaiseException": _raise,
     "ops.prim.dtype": _dtype,
@@ -381,7 +383,7 @@ _PRIMITIVES: Mapping[str, Callable[..., Thing]] = {
     "ops.prim.requires_grad": _answer(True),
     "torch.jit.is_scripting": _answer(True),
 }
-_EXPRESSIONS: Mapping[type, Callable[..., Thing]] = {
+_EXPRESSIONS: Mapping[type, Callable[..., PyValue]] = {
     ast.Constant: Expressions.constant,
     ast.Name: Expressions.name,
     ast.Attribute: Expressions.attribute,

@@ -18,7 +18,7 @@ from burn_import.frontends.torchscript.carried import (
 from burn_import.frontends.torchscript.control import (
     Side,
     are_numbers,
-    as_thing,
+    as_py_value,
     given,
     side_of,
 )
@@ -32,10 +32,10 @@ from burn_import.frontends.torchscript.scopes import (
 from burn_import.frontends.torchscript.uninitialized import like
 from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,
-    Held,
     Memory,
+    PyValue,
     Rows,
-    Thing,
+    TensorRef,
 )
 from burn_ir import UnsupportedModel
 from burn_ir.containers import widen
@@ -119,10 +119,10 @@ class _Loop:
         """Put what the last round gave in its places."""
         for cell in self.carried.cells:
             self.machine.journal += [(held, held.current) for held in cell.holders]
-        self.carried.fill(self.frame.names, map(as_thing, last, self.numbers))
+        self.carried.fill(self.frame.names, map(as_py_value, last, self.numbers))
         parts = zip(self.carried.growths, rows, self.memories, strict=True)
         for growth, value, memory in parts:
-            joined = Held(replace(value, is_number=False), memory)
+            joined = TensorRef(replace(value, is_number=False), memory)
             if growth.each > 1:
                 flat = self.machine.operator("flatten", [joined, 0, 1], {}, self.origin)
                 joined = flat
@@ -133,7 +133,7 @@ class _Loop:
         if isinstance(self.node, ast.For):
             return given(writer, True, self.origin)
         test = self.machine.evaluate(self.node.test, frame)
-        if isinstance(test, Held):
+        if isinstance(test, TensorRef):
             test = self.machine.converted(bool, test, self.origin)
         if not isinstance(test, Value | bool):
             raise UnsupportedModel("a loop whose condition is no bool")
@@ -182,7 +182,7 @@ class _Loop:
                 value.name: stored_type(type_.dtype, type_.shape)
                 for value, type_ in zip(values, types, strict=True)
             }
-            self.carried.enter(names, map(as_thing, values, self.numbers), index)
+            self.carried.enter(names, map(as_py_value, values, self.numbers), index)
             frame = Frame(self.frame.function, self.frame.module, names)
             return machine.writer, inputs, self.followed(frame, outer)
         finally:
@@ -225,7 +225,7 @@ class _Loop:
         self.rest = [name for name in rest if self.carried.parts[name] is None]
         return len(self.rest) < len(rest)
 
-    def together(self, items: list[Thing]) -> Thing:
+    def together(self, items: list[PyValue]) -> PyValue:
         """What a list gets in one round, as one tensor."""
         if len(items) == 1:
             return items[0]
@@ -233,15 +233,15 @@ class _Loop:
         return self.machine.operator("stack", [tensors], {}, self.origin)
 
 
-def _type_of(writer: Writer, thing: Thing) -> Type:
+def _type_of(writer: Writer, thing: PyValue) -> Type:
     """The type of a tensor or number."""
-    value = thing.value if isinstance(thing, Held) else thing
+    value = thing.value if isinstance(thing, TensorRef) else thing
     if not isinstance(value, Value):
         return Type({bool: BOOL, int: INT64, float: FLOAT64}[type(value)], ())
     typed = writer.typed(value)
     return Type(typed.dtype, typed.dims)
 
 
-def _memory(item: Thing) -> Memory:
+def _memory(item: PyValue) -> Memory:
     """The memory of an item, which that of all rounds shares."""
-    return item.memory if isinstance(item, Held) else Memory()
+    return item.memory if isinstance(item, TensorRef) else Memory()

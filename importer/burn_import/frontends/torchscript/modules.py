@@ -10,7 +10,7 @@ from burn_import.frontends.checkpoints.pickle_values import Instance, Value, nam
 from burn_import.frontends.checkpoints.tensors import Tensor
 from burn_import.frontends.torch_export.signature import COUNTER
 from burn_import.frontends.torchscript.source_code import Class, Code, plain_name
-from burn_import.frontends.torchscript.values import Held, Method, Module, Thing
+from burn_import.frontends.torchscript.values import Method, Module, PyValue, TensorRef
 from burn_ir import UnsupportedModel
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ class Modules:
         self.buffers = set(_listed(tensors, code, "buffers"))
         self.found = tensors
         self.alike = _Alike(tensors)
-        self.held: dict[tuple[Any, ...], Held] = {}
-        self.changed: dict[tuple[int, str], Thing] = {}
-        self.containers: dict[int, Thing] = {}
+        self.held: dict[tuple[Any, ...], TensorRef] = {}
+        self.changed: dict[tuple[int, str], PyValue] = {}
+        self.containers: dict[int, PyValue] = {}
         #: Tensors of the model's state, by what they are called in the graph.
-        self.states: dict[str, Held] = {}
+        self.states: dict[str, TensorRef] = {}
 
-    def get(self, module: Module, name: str) -> Thing:
+    def get(self, module: Module, name: str) -> PyValue:
         """An attribute of a module, ``NotImplemented`` if the archive has none."""
         key = (id(module.instance), name)
         if key in self.changed:
@@ -79,20 +79,20 @@ class Modules:
         path = self.alike.other(".".join(module.path), int(number))
         return Method(replace(module, path=path) if path else module, name)
 
-    def set(self, module: Module, name: str, thing: Thing) -> None:
+    def set(self, module: Module, name: str, thing: PyValue) -> None:
         """Give a module another attribute, as the code does.
 
         A tensor in place of a stored one is what the next call begins with.
         """
         before = self.get(module, name)
         for key, held in self.states.items():
-            if held is before and isinstance(thing, Held):
+            if held is before and isinstance(thing, TensorRef):
                 self.states[key] = thing
         self.changed[id(module.instance), name] = thing
 
     def thing(
         self, value: Value, path: tuple[str, ...], name: str, depth: int = 0
-    ) -> Thing:
+    ) -> PyValue:
         """A value of the archive as a thing.
 
         Raises:
@@ -111,7 +111,7 @@ class Modules:
 
     def _container(
         self, value: Any, path: tuple[str, ...], name: str, depth: int
-    ) -> Thing:
+    ) -> PyValue:
         path = (*path, name)
         if isinstance(value, dict):
             return {
@@ -121,7 +121,7 @@ class Modules:
         items = (self.thing(x, path, str(i), depth + 1) for i, x in enumerate(value))
         return tuple(items) if isinstance(value, tuple) else list(items)
 
-    def tensor(self, tensor: Tensor, path: tuple[str, ...]) -> Held:
+    def tensor(self, tensor: Tensor, path: tuple[str, ...]) -> TensorRef:
         """A tensor of the model's state, or a constant."""
         key = _identity(tensor)
         if key not in self.held:
@@ -131,7 +131,7 @@ class Modules:
             value = self.operators.writer.stored(name, tensor.array())
             if key in self.names:
                 self.trained[value.name] = name in self.parameters
-            self.held[key] = self.states[value.name] = Held(value)
+            self.held[key] = self.states[value.name] = TensorRef(value)
         return self.held[key]
 
     def store_unread(self) -> None:

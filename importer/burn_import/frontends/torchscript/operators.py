@@ -35,8 +35,8 @@ from burn_import.frontends.torchscript.signatures import overload
 from burn_import.frontends.torchscript.values import (
     DEVICE,
     UNKNOWN,
-    Held,
-    Thing,
+    PyValue,
+    TensorRef,
     Without,
     rebuilt,
 )
@@ -67,18 +67,18 @@ class Operators(OperatorCalls):
     def __init__(self) -> None:
         self.writer = Writer()
         #: What was changed in place, with the values before.
-        self.journal: list[tuple[Held, Value]] = []
+        self.journal: list[tuple[TensorRef, Value]] = []
         #: How many names the result of the next call is unpacked to, None if to none.
         self.part_count: int | None = None
 
     def call(
         self,
         name: str,
-        args: list[Thing],
-        kwargs: dict[str, Thing],
+        args: list[PyValue],
+        kwargs: dict[str, PyValue],
         origin: Origin,
         count: int | None = None,
-    ) -> Thing:
+    ) -> PyValue:
         """Return the result of ``torch.name(*args, **kwargs)``.
 
         Raises:
@@ -96,7 +96,7 @@ class Operators(OperatorCalls):
         parts = list(self.leaves(given))
         if any(part is UNKNOWN for part in parts):
             return UNKNOWN
-        if not any(isinstance(part, Held | Value) for part in parts):
+        if not any(isinstance(part, TensorRef | Value) for part in parts):
             function = function_of_numbers(name)
             if function is not None:
                 return _computed(function, args, kwargs)
@@ -105,7 +105,7 @@ class Operators(OperatorCalls):
         if name in SPECIAL:
             return SPECIAL[name](self, origin, *args, **kwargs)
         is_number = (
-            not any(isinstance(part, Held) for part in parts) and name in _COMPUTED
+            not any(isinstance(part, TensorRef) for part in parts) and name in _COMPUTED
         )
         if is_number and any(isinstance(x, Value) for x in args):
             return self.number(f"_operator.{_COMPUTED[name]}", args, origin)
@@ -116,7 +116,7 @@ class Operators(OperatorCalls):
         """Remaining work that the program may cause."""
         return self.writer.budget
 
-    def leaves(self, thing: Thing) -> Iterator[Thing]:
+    def leaves(self, thing: PyValue) -> Iterator[PyValue]:
         """Yield the leaves of nested lists, tuples and dicts.
 
         Raises:
@@ -136,11 +136,11 @@ class Operators(OperatorCalls):
     def operator(
         self,
         name: str,
-        args: list[Thing],
-        kwargs: dict[str, Thing],
+        args: list[PyValue],
+        kwargs: dict[str, PyValue],
         origin: Origin,
         count: int | None = None,
-    ) -> Thing:
+    ) -> PyValue:
         """The result of an operator of ATen, tensors or a list of them."""
         match = overload(name, _plain(args), {k: _plain(v) for k, v in kwargs.items()})
         if match is None:
@@ -151,7 +151,9 @@ class Operators(OperatorCalls):
         entry = rule_of(target, [*named.values(), types[0]])
         results = self.writer.apply(entry, origin, types, named)
         tensors = [
-            x for x in self.leaves([*args, *kwargs.values()]) if isinstance(x, Held)
+            x
+            for x in self.leaves([*args, *kwargs.values()])
+            if isinstance(x, TensorRef)
         ]
         if len(results) > len(entry.writes) > 0:
             results = self.written(name, entry, results, tensors, named)
@@ -163,7 +165,7 @@ class Operators(OperatorCalls):
         name: str,
         entry: Entry,
         results: list[Value | None],
-        tensors: Sequence[Held],
+        tensors: Sequence[TensorRef],
         named: Mapping[str, Any],
     ) -> list[Value | None]:
         """The results without those that are what a call makes of its arguments."""
@@ -180,8 +182,8 @@ class Operators(OperatorCalls):
         call: Call,
         entry: Entry,
         results: Sequence[Value | None],
-        tensors: Sequence[Held],
-    ) -> Thing:
+        tensors: Sequence[TensorRef],
+    ) -> PyValue:
         """The results as tensors that share the memory they share in PyTorch."""
         if entry.mutates is not None and tensors and results[0] is not None:
             changed = tensors[-1 if entry.mutates == "out" else 0]
@@ -201,26 +203,28 @@ class Operators(OperatorCalls):
         entry: Entry,
         results: Sequence[Value | None],
         value: Value,
-        tensors: Sequence[Held],
-    ) -> Held:
+        tensors: Sequence[TensorRef],
+    ) -> TensorRef:
         name = call.name
         for source in tensors:
             if call.args.get("copy") is True or copies(name, source):
-                return Held(value)
+                return TensorRef(value)
             if name != "clone" and value.name == (source.stale or source.value.name):
-                held = Held(value, source.memory, source, _unchanged, source.in_order)
+                held = TensorRef(
+                    value, source.memory, source, _unchanged, source.in_order
+                )
                 held.redo = partial(_unchanged, value)
                 return held
             if entry.views and source is tensors[0]:
                 undo = undoing(self, call, source)
                 ordered = stays_in_order(name, call.args, source)
-                held = Held(value, source.memory, source, undo, ordered)
+                held = TensorRef(value, source.memory, source, undo, ordered)
                 if undo is not None or (name in REPEATED and "self" in call.args):
                     held.redo = redoing(self, call, results, value)
                 return held
-        return Held(value)
+        return TensorRef(value)
 
-    def number(self, target: str, args: Sequence[Thing], origin: Origin) -> Thing:
+    def number(self, target: str, args: Sequence[PyValue], origin: Origin) -> PyValue:
         """The result of a function of numbers, as a number if it is known."""
         if target not in RULES:
             raise UnsupportedModel(f"{target} of what is computed is not supported")
@@ -233,12 +237,12 @@ class Operators(OperatorCalls):
         assert value is not None
         return self.settled(replace(value, is_number=True))
 
-    def settled(self, number: Value) -> Thing:
+    def settled(self, number: Value) -> PyValue:
         """A number, as Python's if it is known before the model runs."""
         contents = self.writer.number(number)
         return number if contents is None else contents
 
-    def lists_differ(self, origin: Origin, a: list[Thing], b: list[Thing]) -> bool:
+    def lists_differ(self, origin: Origin, a: list[PyValue], b: list[PyValue]) -> bool:
         """Return whether two lists of numbers differ.
 
         Raises:
@@ -253,7 +257,7 @@ class Operators(OperatorCalls):
             raise UnsupportedModel("lists that are compared when the model runs")
         return False
 
-    def size(self, origin: Origin, x: Held, dim: int | None = None) -> Thing:
+    def size(self, origin: Origin, x: TensorRef, dim: int | None = None) -> PyValue:
         """An extent of a tensor, or all of them."""
         dims = x.value.dims
         if dims is None:
@@ -274,9 +278,9 @@ class Operators(OperatorCalls):
             self.writer.extents[key] = replace(extents[0], is_number=True)
         return self.settled(self.writer.extents[key])
 
-    def as_number(self, x: Thing, origin: Origin) -> Thing:
+    def as_number(self, x: PyValue, origin: Origin) -> PyValue:
         """A tensor of one element as a number; numbers as they are."""
-        if not isinstance(x, Held):
+        if not isinstance(x, TensorRef):
             return x
         value = x.value
         contents = self.writer.number(value)
@@ -290,7 +294,7 @@ class Operators(OperatorCalls):
             value = self.writer.typed(value)
         return Value(value.name, value.dtype, (), True)
 
-    def converted(self, kind: type, x: Thing, origin: Origin) -> Thing:
+    def converted(self, kind: type, x: PyValue, origin: Origin) -> PyValue:
         """Return ``int(x)``, ``float(x)`` or ``bool(x)``."""
         if isinstance(x, Without):
             return x
@@ -307,12 +311,12 @@ class Operators(OperatorCalls):
         assert value is not None
         return self.settled(Value(value.name, dtype, (), True))
 
-    def tensor(self, x: Thing, origin: Origin, dtype: Any = None) -> Held:
+    def tensor(self, x: PyValue, origin: Origin, dtype: Any = None) -> TensorRef:
         """A number, or a list of numbers, as a tensor."""
-        if isinstance(x, Held):
+        if isinstance(x, TensorRef):
             return x
         if isinstance(x, Value):
-            return Held(replace(x, is_number=False))
+            return TensorRef(replace(x, is_number=False))
         array = np.asarray(x)
         if array.dtype in _WIDE:
             array = array.astype(_WIDE[array.dtype])
@@ -323,7 +327,7 @@ class Operators(OperatorCalls):
         pairs = stored_array(array)
         constant = builder.constant(pairs, pairs.dtype)
         self.writer.finish(begin)
-        return Held(self.writer.typed(replace(constant, dtype=array.dtype)))
+        return TensorRef(self.writer.typed(replace(constant, dtype=array.dtype)))
 
 
 #: NumPy's dtypes of Python's numbers, and PyTorch's default ones.
@@ -349,8 +353,8 @@ def _unchanged(before: Value, changed: Value) -> Value:
 
 
 def _computed(
-    function: Callable[..., Thing], args: list[Thing], kwargs: dict[str, Thing]
-) -> Thing:
+    function: Callable[..., PyValue], args: list[PyValue], kwargs: dict[str, PyValue]
+) -> PyValue:
     try:
         return bounded(function(*args, **kwargs))
     except ModelError:
@@ -359,7 +363,7 @@ def _computed(
         raise UnsupportedModel(error_text(error)) from error
 
 
-def _is_whole(x: Thing) -> bool:
+def _is_whole(x: PyValue) -> bool:
     return isinstance(x, Value) and kind_of(x.dtype) <= kind_of(INT64)
 
 
@@ -368,9 +372,9 @@ def _unnamed(named: Mapping[str, Any]) -> dict[str, Any]:
     return dict(zip(("self", "other"), named.values(), strict=False))
 
 
-def _plain(thing: Thing) -> Thing:
+def _plain(thing: PyValue) -> PyValue:
     """A thing with values in place of the tensors that hold them."""
-    if isinstance(thing, Held):
+    if isinstance(thing, TensorRef):
         return thing.value
     if isinstance(thing, list | tuple):
         return rebuilt(thing, (_plain(item) for item in thing))

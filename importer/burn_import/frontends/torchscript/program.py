@@ -13,9 +13,9 @@ from burn_import.frontends.torchscript.expressions import Raised
 from burn_import.frontends.torchscript.source_code import Code, Function
 from burn_import.frontends.torchscript.statements import Statements
 from burn_import.frontends.torchscript.values import (
-    Held,
     Module,
-    Thing,
+    PyValue,
+    TensorRef,
     Without,
     described,
 )
@@ -89,7 +89,7 @@ class Program:
             trained=trained,
         )
 
-    def followed(self, machine: Statements, args: dict[str, Thing]) -> Thing:
+    def followed(self, machine: Statements, args: dict[str, PyValue]) -> PyValue:
         """Return the result of ``forward``.
 
         Raises:
@@ -118,12 +118,12 @@ class Program:
 
 def _declared(
     machine: Statements, name: str, of: Any, inputs: dict[str, Type]
-) -> Thing:
+) -> PyValue:
     """An argument as a thing: tensors become inputs of the graph."""
     if isinstance(of, Type):
         value = machine.writer.input(name, of)
         inputs[value.name] = stored_type(of.dtype, of.shape)
-        return Held(value)
+        return TensorRef(value)
     if isinstance(of, tuple | list):
         parts = [
             _declared(machine, f"{name}_{index}", item, inputs)
@@ -139,7 +139,7 @@ def _declared(
 
 
 def _outputs(
-    machine: Statements, thing: Thing, path: tuple[Any, ...] = ()
+    machine: Statements, thing: PyValue, path: tuple[Any, ...] = ()
 ) -> Iterator[str]:
     """The names of the tensors and numbers that ``forward`` returns, in its order.
 
@@ -153,7 +153,7 @@ def _outputs(
         items = thing.items() if isinstance(thing, dict) else enumerate(thing)
         for key, item in items:
             yield from _outputs(machine, item, (*path, key))
-    elif isinstance(thing, Held | Value | bool | int | float):
+    elif isinstance(thing, TensorRef | Value | bool | int | float):
         name = "_".join(map(str, path)) if any(map(_is_text, path)) else ""
         value = machine.tensor(thing, Origin(name or "result")).value
         yield machine.writer.same(value, name) if name else value.name

@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 from burn.record.errors import shown
 from burn_import.frontends.torchscript.source_code import Class
-from burn_import.frontends.torchscript.values import Record, Thing
+from burn_import.frontends.torchscript.values import PyValue, Record
 from burn_ir import InvalidModel
 
 
@@ -16,7 +16,9 @@ def is_record(definition: object) -> TypeGuard[Class]:
     return isinstance(definition, Class) and definition.bases == ("NamedTuple",)
 
 
-def record_of(cls: Class, args: Sequence[Thing], kwargs: Mapping[str, Thing]) -> Record:
+def record_of(
+    cls: Class, args: Sequence[PyValue], kwargs: Mapping[str, PyValue]
+) -> Record:
     """Return an instance of a NamedTuple.
 
     Raises:

@@ -16,10 +16,10 @@ from burn_import.frontends.torchscript.loops import repeated
 from burn_import.frontends.torchscript.source_code import Code, Function, Rest
 from burn_import.frontends.torchscript.values import (
     UNKNOWN,
-    Held,
     Module,
+    PyValue,
     Returned,
-    Thing,
+    TensorRef,
     Without,
 )
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
@@ -48,9 +48,9 @@ class Statements(Expressions):
         self,
         function: Function,
         module: Module,
-        args: list[Thing],
-        kwargs: dict[str, Thing],
-    ) -> Thing:
+        args: list[PyValue],
+        kwargs: dict[str, PyValue],
+    ) -> PyValue:
         """Return the result of a function of the archive."""
         if self.depth >= _DEEPEST:
             raise TooMuch(f"calls nested deeper than {_DEEPEST}")
@@ -68,8 +68,8 @@ class Statements(Expressions):
         self,
         function: Function,
         frame: Frame,
-        args: list[Thing],
-        kwargs: dict[str, Thing],
+        args: list[PyValue],
+        kwargs: dict[str, PyValue],
     ) -> None:
         """Give the parameters of a function their values.
 
@@ -170,7 +170,7 @@ class Statements(Expressions):
         if node.value is not None:
             self.assign(node.target, self.evaluate(node.value, frame), frame)
 
-    def assign(self, target: ast.expr, value: Thing, frame: Frame) -> None:
+    def assign(self, target: ast.expr, value: PyValue, frame: Frame) -> None:
         """Give a value to what is on the left."""
         if isinstance(target, ast.Name):
             frame.names[target.id] = value
@@ -189,7 +189,9 @@ class Statements(Expressions):
         else:
             raise UnsupportedModel("an assignment to what has no name")
 
-    def unpack(self, target: ast.Tuple | ast.List, value: Thing, frame: Frame) -> None:
+    def unpack(
+        self, target: ast.Tuple | ast.List, value: PyValue, frame: Frame
+    ) -> None:
         """Give the parts of a value to several names."""
         count = len(target.elts)
         if value is UNKNOWN:
@@ -207,7 +209,7 @@ class Statements(Expressions):
         if test is UNKNOWN:
             self.forget(node, frame)
             return None
-        if isinstance(test, Held):
+        if isinstance(test, TensorRef):
             test = self.converted(bool, test, frame.origin("condition"))
         if isinstance(test, Value) and returns_early(node, frame):
             return Returned(ended(self, node, frame, test))
@@ -255,7 +257,7 @@ class Statements(Expressions):
             if test is UNKNOWN:
                 self.forget(node, frame)
                 return None
-            if isinstance(test, Held):
+            if isinstance(test, TensorRef):
                 test = self.converted(bool, test, frame.origin("condition"))
             if isinstance(test, Value):
                 repeated(self, node, frame, None)

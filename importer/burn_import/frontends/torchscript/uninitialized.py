@@ -13,13 +13,13 @@ from burn_import.frontends.torch_export.builder import Value, kind_of
 from burn_import.frontends.torchscript.node_writer import Writer
 from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,
-    Held,
-    Thing,
+    PyValue,
+    TensorRef,
     rebuilt,
 )
 
 
-def like(thing: Thing, writer: Writer, others: Iterable[Thing]) -> Thing:
+def like(thing: PyValue, writer: Writer, others: Iterable[PyValue]) -> PyValue:
     """Return what ``writer`` sees of the form and type of ``thing``.
 
     A tensor is one of ``others``, so that it has the extents of ``thing``;
@@ -28,14 +28,18 @@ def like(thing: Thing, writer: Writer, others: Iterable[Thing]) -> Thing:
     if isinstance(thing, list | tuple):
         others = list(others)
         return rebuilt(thing, (like(item, writer, others) for item in thing))
-    value = thing.value if isinstance(thing, Held) else thing
+    value = thing.value if isinstance(thing, TensorRef) else thing
     if not isinstance(value, Value) or writer.has(value):
         return thing
     if value.is_number:
         return {0: False, 1: 0}.get(kind_of(value.dtype), 0.0)
     wanted = value.dtype, value.dims
     for other in others:
-        if isinstance(other, Held) and not other.stale and writer.has(other.current):
+        if (
+            isinstance(other, TensorRef)
+            and not other.stale
+            and writer.has(other.current)
+        ):
             found = other.current
             if (found.dtype, found.dims) == wanted:
                 return replace(found, is_number=False)

@@ -1,7 +1,7 @@
 """Values of names while the code of an archive is interpreted.
 
 Numbers, texts, None, lists, tuples and dicts are Python's own. A number that is only
-known when the model runs is a ``Value`` with ``is_number``; a tensor is ``Held``.
+known when the model runs is a ``Value`` with ``is_number``; a tensor is ``TensorRef``.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from burn_import.frontends.torch_export.builder import FLOAT64, INT64, Value
 from burn_import.frontends.torch_export.complex_as_real import is_complex, viewed_as
 from burn_ir import InvalidModel, UnsupportedModel
 
-Thing: TypeAlias = Any
+PyValue: TypeAlias = Any
 
 
 @dataclass(eq=False)
 class Memory:
     """The bytes that several tensors may be views of, by whoever sees them."""
 
-    holders: list[Held] = field(default_factory=list)
+    holders: list[TensorRef] = field(default_factory=list)
     #: Why it cannot be changed in place, "" if it can.
     constant: str = ""
     is_changed: bool = False
 
 
 @dataclass(eq=False)
-class Held:
+class TensorRef:
     """A tensor: the value that it has at this point of the code.
 
     ``base`` is what it is a view of, and ``undo`` gives the value of that from the one
@@ -41,7 +41,7 @@ class Held:
 
     current: Value
     memory: Memory = field(default_factory=Memory)
-    base: Held | None = None
+    base: TensorRef | None = None
     undo: Callable[[Value, Value], Value] | None = None
     in_order: bool = True
     stale: str = ""
@@ -80,7 +80,7 @@ class Held:
                 return True
         return False
 
-    def change(self, value: Value, by: str) -> list[tuple[Held, Value]]:
+    def change(self, value: Value, by: str) -> list[tuple[TensorRef, Value]]:
         """Change it in place, and with it what it is a view of.
 
         Returns what was changed, with the value before. What else shares the memory is
@@ -115,12 +115,12 @@ class Held:
 class Rows:
     """In a list: as many tensors as ``joined`` has along its first axis."""
 
-    joined: Held
+    joined: TensorRef
     is_number: bool = False
 
 
 @dataclass(eq=False)
-class Growing:
+class AppendedItems:
     """In a list, while a loop is followed: what the rounds before this one appended.
 
     These are ``each`` in every round; ``last`` is the last of all, None if that is not
@@ -129,23 +129,23 @@ class Growing:
 
     number: Value
     each: int
-    last: Thing = None
+    last: PyValue = None
     is_read: bool = False
 
 
-class Record(tuple[Thing, ...]):
+class Record(tuple[PyValue, ...]):
     """A tuple whose items have names, those of ``fields``: a NamedTuple."""
 
     fields: tuple[str, ...] = ()
 
     @staticmethod
-    def of(fields: tuple[str, ...], items: Iterable[Thing]) -> Record:
+    def of(fields: tuple[str, ...], items: Iterable[PyValue]) -> Record:
         """Return a record of items, one for each field."""
         record = Record(items)
         record.fields = fields
         return record
 
-    def item(self, field: str) -> Thing:
+    def item(self, field: str) -> PyValue:
         """Return the item of a field.
 
         Raises:
@@ -156,7 +156,7 @@ class Record(tuple[Thing, ...]):
         return self[self.fields.index(field)]
 
 
-def rebuilt(thing: Thing, items: Iterable[Thing]) -> Thing:
+def rebuilt(thing: PyValue, items: Iterable[PyValue]) -> PyValue:
     """Return a list, tuple or record like ``thing`` with other items."""
     if isinstance(thing, Record):
         return Record.of(thing.fields, items)
@@ -167,7 +167,7 @@ def rebuilt(thing: Thing, items: Iterable[Thing]) -> Thing:
 class Returned:
     """The value that a function returns."""
 
-    value: Thing
+    value: PyValue
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,22 +210,22 @@ UNINITIALIZED = Without("uninitialized")
 UNKNOWN = Without("unknown")
 
 
-def wrapped_number(constant: Thing) -> Thing:
+def wrapped_number(constant: PyValue) -> PyValue:
     """Return a constant of the archive as PyTorch loads it.
 
     PyTorch takes a tensor of rank 0 and of the dtype of a Python number for that number
     ("wrapped"): its dtype adapts to the tensors beside it.
     """
-    if not isinstance(constant, Held) or constant.value.dims != ():
+    if not isinstance(constant, TensorRef) or constant.value.dims != ():
         return constant
     value = constant.value
     is_number = value.dtype in (INT64, FLOAT64) or is_complex(value)
-    return Held(replace(value, is_number=is_number))
+    return TensorRef(replace(value, is_number=is_number))
 
 
-def described(thing: Thing) -> str:
+def described(thing: PyValue) -> str:
     """Return a description of a thing for a message."""
-    if isinstance(thing, Held):
+    if isinstance(thing, TensorRef):
         return "a tensor"
     if isinstance(thing, Value):
         return "a number that is computed"
@@ -238,7 +238,7 @@ def described(thing: Thing) -> str:
     return f"a value of type {type(thing).__name__}"
 
 
-def is_unknown(thing: Thing) -> bool:
+def is_unknown(thing: PyValue) -> bool:
     """Return whether a thing is the result of something that is not supported."""
     return thing is UNKNOWN or (
         isinstance(thing, list | tuple) and any(item is UNKNOWN for item in thing)

@@ -10,7 +10,7 @@ from burn_import.frontends.torch_export.program import rule_of
 from burn_import.frontends.torch_export.view_writeback import inverse_view
 from burn_import.frontends.torchscript.calls import Call, OperatorCalls
 from burn_import.frontends.torchscript.node_writer import Writer
-from burn_import.frontends.torchscript.values import Held
+from burn_import.frontends.torchscript.values import TensorRef
 
 #: Views of the same elements in the same order.
 _SHAPES = frozenset(
@@ -21,12 +21,12 @@ REPEATED = frozenset({"expand", "expand_as"})
 _ORDERED = _SHAPES | {*("unsqueeze", "squeeze", "detach", "alias")}
 
 
-def copies(name: str, source: Held) -> bool:
+def copies(name: str, source: TensorRef) -> bool:
     """Return whether an operator that may give a view gives a copy."""
     return name.startswith("unsafe_") or (name == "contiguous" and not source.in_order)
 
 
-def stays_in_order(name: str, args: Mapping[str, Any], source: Held) -> bool:
+def stays_in_order(name: str, args: Mapping[str, Any], source: TensorRef) -> bool:
     """Return whether the elements of a view lie in memory as they are counted."""
     along = name in ("select", "slice", "narrow") and args.get("dim", 0) == 0
     plain = along and args.get("step", 1) == 1
@@ -34,7 +34,7 @@ def stays_in_order(name: str, args: Mapping[str, Any], source: Held) -> bool:
 
 
 def undoing(
-    calls: OperatorCalls, view: Call, source: Held
+    calls: OperatorCalls, view: Call, source: TensorRef
 ) -> Callable[[Value, Value], Value] | None:
     """Return the inverse of a view: its source before, and the changed view, to both.
 
@@ -84,7 +84,7 @@ def redoing(
 
 
 def _inverse(
-    calls: OperatorCalls, view: Call, source: Held, before: Value, changed: Value
+    calls: OperatorCalls, view: Call, source: TensorRef, before: Value, changed: Value
 ) -> tuple[str, Mapping[str, Any]] | None:
     """Return the call that writes a changed view back, None if there is none.
 
@@ -92,7 +92,7 @@ def _inverse(
     """
     args, base = view.args, source.current
     if view.name in _SHAPES:
-        size = calls.size(view.origin, Held(base))
+        size = calls.size(view.origin, TensorRef(base))
         return "aten.view.default", {"self": changed, "size": size}
     if view.name == "unsqueeze":
         axis = args["dim"] % (base.rank + 1)
