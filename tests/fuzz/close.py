@@ -52,7 +52,7 @@ def has_close_elements(node: NodeProto, operands: Operands) -> bool:
 
 def has_close_scores(node: NodeProto, operands: Operands) -> bool:
     """Whether rounding tells which box of a batch and class comes before another."""
-    scores = operands[1]
+    scores = np.atleast_1d(operands[1])  # onnxruntime refuses a scalar
     return any(
         has_close_elements(node, [row])
         for row in scores.reshape(-1, max(1, scores.shape[-1]))

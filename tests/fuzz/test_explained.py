@@ -99,6 +99,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
     ("Log", [np.array([1e-8, 1], np.float32)], {}, True),
     ("Log", [np.array([1e-8, 0], np.float32)], {}, False),
     ("NonZero", [np.array([0, 1], np.float32)], {}, False),
+    ("NonMaxSuppression", [HALF, scale(1)], {}, False),
 ]
 
 
