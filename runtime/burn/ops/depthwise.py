@@ -7,7 +7,7 @@ channels-last arrays, as those of :mod:`burn.ops.conv` do.
 import numpy as np
 
 from burn.ops.support import Array, namespace
-from burn.ops.window import Windows, every_window, windows
+from burn.ops.window import Windows, every_window
 
 # Below so many channels einsum's innermost loop is too short to pay.
 FEW = 64
@@ -54,19 +54,15 @@ def _lines(padded: Array, taps: Array, wins: Windows) -> Array:
 def scatter_depthwise(x: Array, weight: Array, wins: Windows, covered: Array) -> None:
     """Add to ``covered`` [N, *size, G] what ``x`` [N, *count, A] contributes to it."""
     groups = covered.shape[-1]
-    if max(wins.stride) == 1 and weight.shape[0] == groups:
-        reach = tuple(
-            d * (k - 1) for d, k in zip(wins.dilation, wins.kernel, strict=True)
-        )
-        back = windows(wins.count, wins.kernel, 1, reach, wins.dilation)
-        flipped = np.flip(weight, tuple(range(2, weight.ndim)))
-        padded = back.cover(x, 1, 0, plain=True)
-        covered[...] = depthwise(padded, flipped, back, groups)
-        return
     x = x.reshape(*x.shape[:-1], groups, -1)
     taps = _taps(weight, groups)
+    is_single = taps.shape[-1] == 1
+    if is_single:
+        x, taps = x[..., 0], taps[..., 0]
+    # Not a convolution of the padded x, whose zeros make NaN of an infinite weight.
     for tap, keys in wins.places():
-        covered[(slice(None), *keys)] += np.sum(x * taps[tap], axis=-1)
+        terms = x * taps[tap]
+        covered[(slice(None), *keys)] += terms if is_single else np.sum(terms, axis=-1)
 
 
 def correlate_depthwise(padded: Array, outer: Array, wins: Windows) -> Array:

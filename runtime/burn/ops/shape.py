@@ -25,8 +25,8 @@ def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
     target = integers(shape)
     if keep_zeros:
         target = tuple(x.shape[i] if n == 0 else n for i, n in enumerate(target))
-    if not x.size and -1 in target:
-        target = _without_elements(x.shape, target)
+    if -1 in target and 0 in np.shape(x):
+        target = _without_elements(np.shape(x), target)
     return np.reshape(x, target)
 
 

@@ -207,3 +207,21 @@ def test_same_padding_is_that_of_onnxruntime(
     check_gradient(
         lambda a, b: ops.conv(a, b, padding=padding, **steps), x, weight, order=1
     )
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_weight_that_is_not_finite_reaches_its_own_results(
+    value: float, stride: int
+) -> None:
+    x, weight = normal(2, 3, 4, 2), normal(3, 1, 1, 3, seed=1)
+    finite = ops.conv_transpose.kernel(x, weight, groups=3, stride=stride)
+    weight[2, 0, 0, 2] = value
+    out = ops.conv_transpose.kernel(x, weight, groups=3, stride=stride)
+    reached = ~np.isfinite(out)
+    taps = np.zeros_like(weight)
+    taps[2, 0, 0, 2] = 1
+    ones = np.ones_like(x)
+    expected = ops.conv_transpose.kernel(ones, taps, groups=3, stride=stride) > 0
+    np.testing.assert_array_equal(reached, expected)
+    np.testing.assert_array_equal(out[~reached], finite[~reached])

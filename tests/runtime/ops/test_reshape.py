@@ -31,6 +31,11 @@ def test_an_extent_that_is_kept(extents: Any, shape: Any, expected: Any) -> None
     assert gradients[x].shape == extents
 
 
+def test_a_list() -> None:
+    x: Any = [1.0, 2.0, 3.0]
+    assert ops.reshape(x, (-1, 1)).shape == (3, 1)
+
+
 @pytest.mark.parametrize("shape", [(0, -1), (0, -1, 4, 5), (-1, 0)])
 def test_an_extent_that_nothing_says(shape: Any) -> None:
     with pytest.raises(ValueError, match="reshape"):
