@@ -39,6 +39,9 @@ def dft(
     """
     along, count = _transformed(x, length, axis, inverse and onesided)
     xp, work = namespace(x), _complex(accumulate(x))
+    if count == 0 and length is None and not (onesided and not inverse):
+        parts = 1 if onesided else 2  # NumPy transforms no empty signals
+        return xp.zeros((*x.shape[:along], 0, *x.shape[along + 1 : -1], parts), x.dtype)
     if onesided and not inverse:
         if x.shape[-1] != 1:
             raise ValueError("expected a real signal [..., 1] if onesided")
@@ -66,6 +69,9 @@ def _(
     along, count = _transformed(x, length, axis, inverse and onesided)
 
     def share() -> Any:
+        if not count:
+            widths = (0, 0, x.shape[along], x.shape[-1] - grad.shape[-1])
+            return pad(grad, widths, 0, (along, -1))
         # Up to the factor, each direction is the other's adjoint.
         if inverse and onesided:
             back = dft(grad, count, along, onesided=True)

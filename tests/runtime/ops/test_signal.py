@@ -45,6 +45,22 @@ def test_dft(x: Any, flags: dict[str, bool], axis: int, length: int | None) -> N
     check_gradient(lambda t: ops.dft(t, length, axis, **flags), x)
 
 
+@pytest.mark.parametrize("extents", [(2, 0, 3, 2), (2, 1, 3, 2)])
+@pytest.mark.parametrize("flags", [{}, {"inverse": 1}, {"inverse": 1, "onesided": 1}])
+def test_dft_of_no_elements(extents: Any, flags: dict[str, int]) -> None:
+    x = RNG.standard_normal(extents).astype(np.float32)
+    if len(flags) == 2 and not x.size:  # two elements less than none
+        with pytest.raises(ValueError, match="FFT"):
+            ops.dft(burn.tensor(x), None, 1, inverse=True, onesided=True)
+        return
+    (expected,) = run_node("DFT", x, opset=17, axis=1, **flags)
+    named = {name: True for name in flags}
+    got = ops.dft(burn.tensor(x), None, 1, **named)
+    assert got.shape == expected.shape
+    np.testing.assert_allclose(got.numpy(), expected, atol=1e-5)
+    check_gradient(lambda t: ops.dft(t, None, 1, **named), x.astype(np.float64))
+
+
 def test_dft_of_half_types_is_computed_in_float32() -> None:
     x = COMPLEX.astype(np.float16)
     got = ops.dft(burn.tensor(x), None, 1)
