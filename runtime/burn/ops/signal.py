@@ -39,7 +39,7 @@ def dft(
     """
     along, count = _transformed(x, length, axis, inverse and onesided)
     xp, work = namespace(x), _complex(accumulate(x))
-    if count == 0 and length is None and not (onesided and not inverse):
+    if count == 0 and length is None and (inverse or not onesided):
         parts = 1 if onesided else 2  # NumPy transforms no empty signals
         return xp.zeros((*x.shape[:along], 0, *x.shape[along + 1 : -1], parts), x.dtype)
     if onesided and not inverse:

@@ -196,11 +196,12 @@ class Expressions(Operators):
         except (LookupError, TypeError) as error:
             raise InvalidModel(f"there is no item {shown(key)}") from error
 
-    def called(self, node: ast.Call, frame: Frame, name: str) -> PyValue:
-        """A call: of what Python has, of a module, a function or an operator."""
+    def called(
+        self, node: ast.Call, frame: Frame, name: str, count: int | None = None
+    ) -> PyValue:
+        """Return the result of a call, which is unpacked to ``count`` names."""
         if any(isinstance(arg, ast.Starred) for arg in node.args):
             raise UnsupportedModel("a call with *arguments")
-        count, self.part_count = self.part_count, None
         own = _own_name(node.func, frame)
         if own in _BUILTINS:
             return _BUILTINS[own](self, node, frame, name)

@@ -68,8 +68,6 @@ class Operators(OperatorCalls):
         self.writer = Writer()
         #: What was changed in place, with the values before.
         self.journal: list[tuple[TensorRef, Value]] = []
-        #: How many names the result of the next call is unpacked to, None if to none.
-        self.part_count: int | None = None
 
     def call(
         self,

@@ -160,9 +160,11 @@ class Statements(Expressions):
     def assignment(self, node: ast.Assign, frame: Frame) -> None:
         """A value gets a name, several theirs."""
         for target in node.targets:
+            name = _hint(target)
             if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Call):
-                self.part_count = len(target.elts)
-            value = self.evaluate(node.value, frame, _hint(target))
+                value = self.called(node.value, frame, name, len(target.elts))
+            else:
+                value = self.evaluate(node.value, frame, name)
             self.assign(target, value, frame)
 
     def annotated(self, node: ast.AnnAssign, frame: Frame) -> None:
