@@ -16,6 +16,10 @@ from burn.nn.activation import (
 )
 from burn.nn.autocast import Precision as Precision, autocast as autocast
 from burn.nn.cells import GRUCell as GRUCell, LSTMCell as LSTMCell, RNNCell as RNNCell
+from burn.nn.checkpointing import (
+    checkpoint as checkpoint,
+    checkpointed as checkpointed,
+)
 from burn.nn.conv import (
     Conv1d as Conv1d,
     Conv2d as Conv2d,
