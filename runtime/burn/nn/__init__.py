@@ -79,4 +79,14 @@ from burn.nn.random import (
 )
 from burn.nn.rnn import GRU as GRU, LSTM as LSTM, RNN as RNN, Recurrent as Recurrent
 from burn.nn.summary import Summary as Summary, summary as summary
+from burn.nn.transformer import (
+    MultiheadAttention as MultiheadAttention,
+    PositionalEncoding as PositionalEncoding,
+    RotaryEmbedding as RotaryEmbedding,
+    Transformer as Transformer,
+    TransformerDecoder as TransformerDecoder,
+    TransformerDecoderLayer as TransformerDecoderLayer,
+    TransformerEncoder as TransformerEncoder,
+    TransformerEncoderLayer as TransformerEncoderLayer,
+)
 from burn.nn.trees import TreeEnsemble as TreeEnsemble
