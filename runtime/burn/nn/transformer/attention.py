@@ -20,6 +20,15 @@ class MultiheadAttention(Module):
     is a :class:`Linear`. ``dropout`` is the probability with which weights of attention
     become 0 in training.
 
+    Called with queries [rows, batch, embed], keys [columns, batch, kdim] and values
+    [columns, batch, vdim]; with the batch before rows and columns if it is
+    ``batch_first``; without an axis for it there is one element. ``attn_mask`` is
+    [rows, columns] or [batch heads, rows, columns], ``key_padding_mask`` [batch,
+    columns]. Where a mask of bool is true, it hides columns; floats are added to the
+    scores. With ``is_causal`` no row sees columns behind it, with or without a mask.
+    A row that sees nothing gives 0 before ``out_proj`` if masks are of bool, NaN
+    otherwise. Without ``need_weights`` attention is one kernel where a device has one.
+
     Raises:
         ValueError: ``embed_dim`` is not a multiple of ``num_heads``.
     """
@@ -71,21 +80,8 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Return the output, of the shape of ``query``, and the weights of attention.
 
-        Args:
-            query: [rows, batch, embed], or [batch, rows, embed] with ``batch_first``;
-                without an axis for the batch there is one element.
-            key: the same with columns for rows, and ``kdim`` features.
-            value: the same with ``vdim`` features.
-            key_padding_mask: [batch, columns], of bool or float.
-            need_weights: whether weights are returned; without, None is, and attention
-                is one kernel where a device has one.
-            attn_mask: [rows, columns] or [batch heads, rows, columns].
-            average_attn_weights: [batch, rows, columns] are returned, the means over
-                heads; otherwise [batch, heads, rows, columns].
-            is_causal: no row sees columns behind it, with or without a mask.
-
-        In masks of bool, True hides; floats are added to the scores. A row that sees no
-        column gives 0 before the last layer if masks are of bool, NaN otherwise.
+        There are no weights, but None, without ``need_weights``. They are means over
+        heads, [batch, rows, columns], with ``average_attn_weights``.
 
         Raises:
             ValueError: a mask has another shape.
