@@ -126,7 +126,7 @@ def test_checkpointed_steps(device: Any, compiled: bool) -> None:
     for call in range(5):
         x = burn.from_numpy(normal(4, 3, 8, 8, seed=call), device)
         losses = [step(x).numpy() for step in steps]
-        np.testing.assert_allclose(*losses, rtol=1e-3)
+        np.testing.assert_allclose(losses[0], losses[1], rtol=1e-3)
     close(ours, other)
 
 
