@@ -24,6 +24,9 @@ def without_dead(steps: Steps, graph: Graph) -> Steps:
 
 def _may_go(step: Step, graph: Graph) -> bool:
     """Whether a call does nothing but compute results whose shapes are known."""
+    position = step.primitive.shaped_by
+    if position is not None and list(slots_in(step.args[position : position + 1])):
+        return False
     if step.primitive.removable:
         return True
     operands = [graph.known(Slot(place))[1] for place in slots_in(step.args)]
