@@ -72,7 +72,8 @@ class ClassWriter:
         self.containers = Containers(moved_modules(modules, self.siblings), holders)
         self.nouns = dict(nouns)
         self.stored = StoredArrays(part, self.containers, self.nouns, settled)
-        self.stored.reserve(constant_roles(self.trace.body))
+        defaults = filter(self.is_stored, self.optional.values())
+        self.stored.reserve([*constant_roles(self.trace.body), *defaults])
         roll_up(self.trace, self.containers, self.nouns)
         if family is not None and family.rolled:
             patch(self.trace, family.union, family.bodies, family.numerals.values)
@@ -259,10 +260,15 @@ class ClassWriter:
 
     def default(self, constant: str) -> str:
         """Return the default of an optional input: a stored array, or one integer."""
-        array = self.graph.constants[constant]
-        if array.dtype != np.int64 or array.size != 1:
+        if self.is_stored(constant):
             return f"self.{self.attribute(constant)}.value"
+        array = self.graph.constants[constant]
         return f"ops.full({array.shape}, value={array.item()})"
+
+    def is_stored(self, constant: str) -> bool:
+        """Whether a default is an attribute, not one integer in the source."""
+        array = self.graph.constants[constant]
+        return bool(array.dtype != np.int64 or array.size != 1)
 
     def fields(self) -> list[str]:
         """The assignments of ``__init__``: modules, then stored arrays."""
