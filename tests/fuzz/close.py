@@ -139,3 +139,23 @@ def has_rounded_zeros(node: NodeProto, operands: Operands) -> bool:
     sizes = abs(data[np.isfinite(data)])
     slack = float(np.finfo(data.dtype).eps) * sizes.max(initial=0)
     return bool(((sizes > 0) & (sizes <= slack)).any())
+
+
+def drops_squares(node: NodeProto, operands: Operands) -> bool:
+    """Whether squares of channels before round away what a normalization divides by."""
+    given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    x = operands[0]
+    if x.ndim < 2 or not x.size:
+        return False
+    bias, size = given.get("bias", 1.0), given["size"]
+    factor = given.get("alpha", 1e-4) / size
+    squares = np.where(np.isfinite(x), x, 0).astype(np.float64) ** 2
+    around = np.zeros_like(squares)
+    for step in range(-((size - 1) // 2), size // 2 + 1):
+        moved = np.roll(squares, -step, 1)
+        moved[:, -step if step > 0 else 0 : None if step > 0 else -step] = 0
+        around += moved
+    added = np.minimum(np.arange(x.shape[1]) + size // 2, x.shape[1] - 1)
+    largest = np.maximum.accumulate(squares, 1)[:, added]
+    slack = float(np.finfo(np.float32).eps) * factor * largest
+    return bool((slack > 1e-5 * (bias + factor * around)).any())

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto, TensorProto
+from onnx import NodeProto, TensorProto, helper
 
 from tests.fuzz.close import (
     SCALES,
     compares_close_elements,
     divides_by_rounding,
+    drops_squares,
     has_close_elements,
     has_close_scores,
     has_large_negatives,
@@ -88,6 +89,19 @@ def _has_output_shape(node: NodeProto, operands: Operands) -> bool:
     return len(operands) > 2 and operands[2] is not None
 
 
+def _strides_beyond_kernel(node: NodeProto, operands: Operands) -> bool:
+    """Whether the windows of a transposed convolution leave gaps to be filled."""
+    given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    automatic = given.get("auto_pad") in (b"SAME_UPPER", b"SAME_LOWER")
+    if not automatic or "output_shape" in given:
+        return False
+    kernel = operands[1].shape[2:]
+    strides = given.get("strides", [1] * len(kernel))
+    dilations = given.get("dilations", [1] * len(kernel))
+    spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=False)]
+    return any(span < s for span, s in zip(spans, strides, strict=False))
+
+
 def _joins_empty(node: NodeProto, operands: Operands) -> bool:
     if any(x.ndim == 0 for x in operands):
         return True  # scalars have no axis to join
@@ -158,12 +172,6 @@ def _has_rows_of_text(loop: NodeProto) -> bool:
     return any(r.type.tensor_type.elem_type == TensorProto.STRING for r in rows)
 
 
-def _shares_statistics(node: NodeProto, operands: Operands) -> bool:
-    """Whether a training step updates statistics that are another operand as well."""
-    trains = any(a.i for a in node.attribute if a.name == "training_mode")
-    return trains and len(set(node.input)) < len(node.input)
-
-
 def _gathers_rows_of_text(node: NodeProto, operands: Operands) -> bool:
     data = operands[0]
     axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
@@ -211,6 +219,19 @@ RULES = (
         "reciprocal of its root",
     ),
     Rule(
+        "ConvTranspose",
+        _strides_beyond_kernel,
+        "`SAME_UPPER or SAME_LOWER mean pad the input so that output_shape[i] = "
+        "input_shape[i] * strides[i]`; onnxruntime pads by no less than 0, and leaves "
+        "out what lies behind the last window",
+    ),
+    Rule(
+        "LRN",
+        drops_squares,
+        "`square_sum` is of the channels around; onnxruntime adds the next to a "
+        "running sum and subtracts the last, whose rounding remains",
+    ),
+    Rule(
         "Loop",
         _has_no_rounds,
         "rows of a loop without rounds have no extents that onnxruntime knows",
@@ -252,12 +273,6 @@ RULES = (
     *(
         Rule(operator, has_rounded_zeros, "rounding tells whether elements are 0")
         for operator in ("Log", "NonZero", "Reciprocal", "Sign", "Sqrt")
-    ),
-    Rule(
-        "BatchNormalization",
-        _shares_statistics,
-        "`running_mean = input_mean * momentum + current_mean * (1 - momentum)`; "
-        "onnxruntime writes it over `input_mean` before it reads `scale` and `B`",
     ),
     Rule(
         "Col2Im",

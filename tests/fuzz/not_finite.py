@@ -143,6 +143,13 @@ def _rectifies(node: NodeProto, operands: Operands) -> bool:
     return any(name.lower() == b"relu" for name in names)
 
 
+def _quantizes_infinities(node: NodeProto, operands: Operands) -> bool:
+    """Whether what is quantized may be infinite or NaN: by a scale of x or of y."""
+    is_list = node.op_type == "QLinearConcat"
+    places = range(3, len(operands), 3) if is_list else (1,)
+    return either(*places)(node, operands) or nan(0 if is_list else 3)(node, operands)
+
+
 def _hides(node: NodeProto, operands: Operands) -> bool:
     """Whether attention hides keys: by a mask, by causality, or by lengths."""
     flags = any(_attribute(node, n) for n in ("is_causal", "unidirectional"))
@@ -273,9 +280,10 @@ NOT_FINITE: tuple[Rule, ...] = (
         "`square_sum` is of the channels around; onnxruntime adds the next to a "
         "running sum and subtracts the last, so that infinities stay",
     ),
-    *_rules("Attention MultiHeadAttention GroupQueryAttention", infinite(), MASK),
+    *_rules(
+        "Attention MultiHeadAttention GroupQueryAttention QAttention", infinite(), MASK
+    ),
     *_rules("Attention GroupQueryAttention", both(nan(), _hides), MASK),
-    *_rules("QAttention", infinite(8), MASK),
     *_rules("DFT STFT", either(), TRANSFORM),
     *_rules("DFT STFT", _sums_to_infinity, TRANSFORM),
     *_rules(
@@ -294,6 +302,13 @@ NOT_FINITE: tuple[Rule, ...] = (
         "onnxruntime's own function is 0 of NaN here alone",
     ),
     *_rules("DynamicQuantizeLinear DynamicQuantizeMatMul", either(0), DYNAMIC),
+    *_rules(
+        "QLinearAveragePool QLinearConcat QLinearGlobalAveragePool",
+        _quantizes_infinities,
+        "`saturate((x / y_scale) + y_zero_point)` of infinity is the largest integer, and "
+        "NaN has none: 0 or both signs times an infinite scale, or that by itself; "
+        "onnxruntime makes an integer of both first, and copies what has `y_scale`",
+    ),
     *_rules("QLinearAdd QLinearMul QLinearSoftmax", either(1, 3, 4), SCALES),
     *_rules(
         "SVMClassifier",

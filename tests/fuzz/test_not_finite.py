@@ -136,6 +136,20 @@ DEVIATIONS: list[tuple[str, str, Any]] = [
         np.array([[[np.inf, np.nan]], [[1, 2]]], np.float32),
     ),
     ("ReduceProd", PRODUCTS, PRODUCT),
+    (
+        "QLinearConcat",
+        """g (float x) => (uint8[1,3] y) <uint8[1,3] a = {3,4,5}, uint8 z = {4}>
+        { y = com.microsoft.QLinearConcat <axis = 1> (x, z, a, x, z) }""",
+        np.array(np.inf, np.float32),
+    ),
+    (
+        "QLinearAveragePool",
+        """g (float x) => (uint8[1,1,2] y) <uint8[1,1,3] a = {1,9,5}, uint8 z = {4},
+        float s = {1}>
+        { y = com.microsoft.QLinearAveragePool <kernel_shape = [2]> (a, x, z, s, z) }
+        """,
+        np.array(np.inf, np.float32),
+    ),
 ]
 
 
