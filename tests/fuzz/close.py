@@ -10,6 +10,12 @@ Operands = Sequence[Any]
 
 #: More steps of a scale than integers of 16 bits have: they saturate.
 MOST_STEPS = 2**16
+#: What a cast rounds to.
+INTEGERS = [
+    helper.np_dtype_to_tensor_dtype(np.dtype(f"{sign}int{bits}"))
+    for sign in ("", "u")
+    for bits in (8, 16, 32, 64)
+]
 #: Where operators that quantize have the scale of their result.
 SCALES = {
     "QGemm": 7,
@@ -86,6 +92,39 @@ def divides_by_rounding(node: NodeProto, operands: Operands) -> bool:
         return False  # the result is not quantized
     small = np.abs(scale.astype(np.float64)) <= np.finfo(np.float32).eps
     return bool(small.any())
+
+
+def rounds_close_elements(node: NodeProto, operands: Operands) -> bool:
+    """Whether rounding tells which integer an element becomes.
+
+    An integer itself, or what is in the middle between two, is meant to be it.
+    """
+    x = operands[0]
+    targets = [a.i for a in node.attribute if a.name == "to"]
+    is_kept = bool(targets) and targets[0] not in INTEGERS
+    if x.dtype.kind != "f" or is_kept:
+        return False
+    wide = x[np.isfinite(x)].astype(np.float64)
+    middle = 0.5 if node.op_type == "Round" else 0.0
+    steps = np.abs(wide - middle - np.rint(wide - middle))
+    sizes = np.abs(wide)
+    return _is_within_rounding(steps, sizes, x.dtype, sizes.max(initial=0))
+
+
+def leaves_domain(node: NodeProto, operands: Operands) -> bool:
+    """Whether elements are no further from 1 or -1 than rounding, but not equal."""
+    x = operands[0]
+    if x.dtype.kind != "f":
+        return False
+    steps = np.abs(np.abs(x[np.isfinite(x)].astype(np.float64)) - 1)
+    return _is_within_rounding(steps, np.ones_like(steps), x.dtype, 1)
+
+
+def has_powers_of_rounded_zeros(node: NodeProto, operands: Operands) -> bool:
+    """Whether rounding tells the sign of what is raised to a fraction, or divides."""
+    exponents = operands[1].astype(np.float64)
+    whole = (exponents == np.rint(exponents)) & (exponents >= 0)
+    return not whole.all() and has_rounded_zeros(node, operands)
 
 
 def rounds_between_integers(node: NodeProto, operands: Operands) -> bool:

@@ -20,8 +20,11 @@ from tests.fuzz.close import (
     has_close_elements,
     has_close_scores,
     has_large_negatives,
+    has_powers_of_rounded_zeros,
     has_rounded_zeros,
+    leaves_domain,
     rounds_between_integers,
+    rounds_close_elements,
     samples_between_elements,
 )
 from tests.fuzz.invalid import INVALID, REDUCTIONS
@@ -305,6 +308,17 @@ RULES = (
         "ReduceMean",
         _averages_nothing,
         "`Reduction over an empty set of values yields undefined`",
+    ),
+    Rule("Pow", has_powers_of_rounded_zeros, "rounding tells the sign of a number"),
+    *(
+        Rule(
+            operator, leaves_domain, "rounding tells whether elements are in the domain"
+        )
+        for operator in ("Acos", "Acosh", "Asin", "Atanh")
+    ),
+    *(
+        Rule(operator, rounds_close_elements, "rounding tells which integer is nearest")
+        for operator in ("Cast", "Ceil", "Floor", "Round")
     ),
     *(
         Rule(operator, has_close_elements, "rounding tells which elements are equal")

@@ -305,8 +305,8 @@ NOT_FINITE: tuple[Rule, ...] = (
     *_rules(
         "QLinearAveragePool QLinearConcat QLinearGlobalAveragePool",
         _quantizes_infinities,
-        "`saturate((x / y_scale) + y_zero_point)` of infinity is the largest integer, and "
-        "NaN has none: 0 or both signs times an infinite scale, or that by itself; "
+        "`saturate((x / y_scale) + y_zero_point)` of infinity is the largest integer, "
+        "and NaN has none: 0 or both signs times an infinite scale, or that by itself; "
         "onnxruntime makes an integer of both first, and copies what has `y_scale`",
     ),
     *_rules("QLinearAdd QLinearMul QLinearSoftmax", either(1, 3, 4), SCALES),

@@ -35,6 +35,8 @@ LARGEST = {"float16": 1e4, "bfloat16": 1e30, "float64": 1e30}
 DRAWS, SAFETY = 4, 6.0
 #: How often errors inside of nodes are drawn: a condition near its threshold may turn.
 INSIDE = 16
+#: The part of the largest element that rounding leaves where terms cancel.
+LEFT = 2.0**-16
 #: An output that changes by more than this part of its scale is not compared.
 VAGUE = 0.3
 
@@ -163,12 +165,14 @@ def perturbed(
     step: float,
     rng: np.random.Generator,
     at_scale: bool = False,
+    keeps_exact: bool = False,
 ) -> tuple[list[Any], float]:
     """The outputs, as lists of arrays, with errors of ``step``; the largest number.
 
     They are relative to each element, or to the largest one of each value. No error is
     smaller than that of the value's dtype, nor is one made in zeros, nor in stored
-    numbers that every dtype holds, such as the exponent of a square.
+    numbers that every dtype holds, such as the exponent of a square; nor in any such
+    number if ``keeps_exact``.
     """
     largest = [0.0]
 
@@ -183,8 +187,10 @@ def perturbed(
         size = max(step, OWN.get(value.dtype, 0.0))
         error = size * rng.uniform(-1, 1, array.shape)
         error *= np.where(array == 0, 0, finite.max(initial=0.0)) if at_scale else array
-        if is_stored:
-            error = np.where(array.astype(dtypes.bfloat16) == array, 0, error)
+        is_exact = array.astype(dtypes.bfloat16) == array
+        if not is_stored:  # what is left of a difference is small, and has few digits
+            is_exact &= keeps_exact & (abs(array) > LEFT * finite.max(initial=0.0))
+        error = np.where(is_exact, 0, error)
         return Tensor(within(array + error, array), HOST)
 
     stored = {name: Tensor(array, HOST) for name, array in graph.constants.items()}
