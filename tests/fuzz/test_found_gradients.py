@@ -108,6 +108,23 @@ FOLDED: dict[str, tuple[int, str]] = {
         { s = Add (w, one)  t = ReduceSum (s)  y = Mul (x, t)
           z = Concat <axis: int = 0> (v, kept) }""",
     ),
+    "a sum that is a result as well": (
+        16,
+        """g (float[n,3] x, float[m] v) => (float[a,b] y, float[c] z, float[d,e] t)
+        <float[3] w = {0.34,-0.36,0.28}, float[4] kept = {1.1,-0.5,0.11,0.02}>
+        { s = Neg (w)  t = ReduceSum (s)  y = Mul (x, t)
+          z = Concat <axis: int = 0> (v, kept) }""",
+    ),
+    "a sum, and a parameter that holds the same number": (
+        16,
+        """g (float[n,3] x, float[m] v) => (float[a,b] y, float[c] z, float[d] r)
+        <float[3] w = {0.34,-0.36,0.28}, float[4] kept = {1.1,-0.5,0.11,0.02},
+         float[2] other = {0.5,0.7}, int64[1] f = {0}, int64[1] l = {1}>
+        { s = Neg (w)  t = ReduceSum <keepdims = 0> (s)  y = Mul (x, t)
+          z = Concat <axis: int = 0> (v, kept)
+          u = Reshape (t, l)  q = Concat <axis: int = 0> (u, other)
+          r = Slice (q, f, l) }""",
+    ),
 }
 
 

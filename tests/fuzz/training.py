@@ -8,6 +8,7 @@ weights are moved, with the differences of :mod:`tests.fuzz.slopes` in float64.
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -231,13 +232,21 @@ def _stored_moves(
 
 
 def _printed(graph: Graph, parameters: Sequence[Any]) -> set[str]:
-    """The constants of one element that are in the source, not in a parameter."""
-    arrays = {name: graph.constants[name] for name in read_constants(graph)}
-    held = [x.reshape(()) for x in parameters if x.size == 1]
+    """The constants of one element that are in the source, not in a parameter.
+
+    Parameters are told by what they hold: of more constants than parameters that hold
+    one number, any may be in the source.
+    """
+    numbers = Counter(x.item() for x in parameters if x.size == 1)
+    names: dict[Any, set[str]] = {}
+    for name in read_constants(graph):
+        if graph.constants[name].size == 1:
+            names.setdefault(graph.constants[name].item(), set()).add(name)
     return {
         name
-        for name, array in arrays.items()
-        if array.size == 1 and not any(array.reshape(()) == x for x in held)
+        for number, alike in names.items()
+        for name in alike
+        if len({original(graph, each) for each in alike}) > numbers[number]
     }
 
 

@@ -25,6 +25,7 @@ from burn_import.codegen.merge.merge_classes import Families, Family
 from burn_import.codegen.merge.patching import Arrangement, patch, reorder_arguments
 from burn_import.codegen.module.methods import Method, cut
 from burn_import.codegen.naming.function_names import constant_roles, named
+from burn_import.codegen.printing.stored_numbers import read_alike
 from burn_import.codegen.printing.writer import Writer
 from burn_import.codegen.trace.function import FunctionTrace, trace_part
 from burn_import.provenance.path_segments import Path
@@ -97,6 +98,7 @@ class ClassWriter:
     def traced(self) -> FunctionTrace:
         """The body, which calls modules as the classes that they are now want it."""
         trace = trace_part(self.part)
+        read_alike(trace, self.graph)
         reorder_arguments(trace.body, self.arrangements())
         family = self.family
         if family is not None and not family.rolled:
