@@ -125,7 +125,10 @@ def _arrays(value: Any) -> list[Any]:
 def _outside(
     got: Any, exact: Any, others: Sequence[Any], step: float, inside: Sequence[Any] = ()
 ) -> str | None:
-    """What is beyond the errors of ``others``, and of ``inside``, which are larger."""
+    """What is beyond the errors of ``others``, and of ``inside``, which are larger.
+
+    Elements that these errors make infinite or NaN are not compared.
+    """
     draws = [*others, *inside]
     if got.shape != exact.shape:
         stable = all(other.shape == exact.shape for other in draws)
@@ -145,7 +148,8 @@ def _outside(
     bound = max(bound, *(2 * _spread(other, wide) for other in inside), 0.0)
     if not bound < VAGUE * max(scale, 1e-3):
         return None
-    wrong = ~(abs(y - wide) <= bound)
+    lost = np.any([~np.isfinite(other.astype(np.float64)) for other in draws], axis=0)
+    wrong = ~(abs(y - wide) <= bound) & ~lost
     if not wrong.any():
         return None
     at = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -156,7 +160,9 @@ def _outside(
 
 
 def _spread(other: Any, wide: Any) -> float:
-    return float(abs(other.astype(np.float64) - wide).max())
+    """The largest difference of elements that are finite in a draw."""
+    moved = other.astype(np.float64)
+    return float(abs(moved - wide)[np.isfinite(moved)].max(initial=0.0))
 
 
 def perturbed(

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from burn import Tensor, dtypes
+from burn import Tensor
 from burn.backend.cpu import HOST
 from burn_import.transform.precision import KINDS, in_precision
 from burn_ir import Graph, ModelError, evaluate
@@ -24,7 +24,7 @@ from tests.fuzz.generator.case import noise_between
 from tests.fuzz.generator.trial import MOST_NOISE, scale_of
 from tests.fuzz.noisy import noisy_outputs
 from tests.fuzz.precision import DRAWS, SAFETY, perturbed
-from tests.fuzz.weights import bodies_of
+from tests.fuzz.weights import has_halves
 from tests.laws.devices import leaves_of
 from tests.laws.models import mapped
 
@@ -59,7 +59,7 @@ def noise_of_rounding(
         if graph is None:
             return nothing
         exact, noise = _measured(graph, values, step)
-        if not step and _has_halves(graph):
+        if not step and has_halves(graph):
             wide = map(_between, exact, _without_halves(graph, values, exact))
             noise = [max(pair) for pair in zip(noise, wide, strict=True)]
     except (ArithmeticError, LookupError, ModelError, RuntimeError, ValueError):
@@ -86,7 +86,7 @@ def spreads_of_rounding(
         if graph is None:
             return None
         exact = perturbed(graph, values, 0.0, np.random.default_rng(0))[0]
-        halves = _has_halves(graph)
+        halves = has_halves(graph)
         others = [(1.0, _without_halves(graph, values, exact))] if halves else []
         for seed in range(SPREADS):
             rng = np.random.default_rng(seed)
@@ -161,12 +161,6 @@ def _graph_of(case: FuzzCase) -> Graph | None:
     with tempfile.TemporaryDirectory() as folder:
         graph = built(case.model, Path(folder))
     return graph if all(node.op.deterministic for node in graph.nodes) else None
-
-
-def _has_halves(graph: Graph) -> bool:
-    """Whether a value of ``graph`` or of a body is of halves."""
-    parts = (graph, *bodies_of(graph))
-    return any(t.dtype in dtypes.HALVES for p in parts for t in p.types.values())
 
 
 def _measured(
