@@ -200,6 +200,23 @@ def test_jumping_outputs_follow_from_an_operator_that_is_not_continuous() -> Non
     assert jumping_outputs(model) == [False, True, False]
 
 
+def test_what_exact_numbers_decide_on_does_not_jump() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]>
+        g (float[n,2] x) => (float[n,2] y, float[n,2] z, float[n,2] w)
+        <int64 two = {2}, float half = {0.5}>
+        { n = Size (x)
+          b = Less (n, two)
+          y = If (b) <then_branch = t () => (float[n,2] u) { u = Exp (x) },
+                      else_branch = e () => (float[n,2] v) { v = Neg (x) }>
+          m = ReduceMax <keepdims = 0> (x)
+          c = Less (m, half)
+          z = If (c) <then_branch = r () => (float[n,2] o) { o = Exp (x) },
+                      else_branch = s () => (float[n,2] p) { p = Neg (x) }>
+          w = If (b) <then_branch = h () => (float[n,2] i) { i = Floor (x) },
+                      else_branch = k () => (float[n,2] j) { j = Neg (x) }> }""")
+    assert jumping_outputs(model) == [False, True, True]
+
+
 def test_noise_of_constants_is_that_of_what_follows_from_them() -> None:
     model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]>
         g (float[2] x) => (float[2] p, float[2] q, float[2] r)
