@@ -33,6 +33,8 @@ ROUNDING = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0**-24}
 LARGEST = {"float16": 1e4, "bfloat16": 1e30, "float64": 1e30}
 #: How often errors are drawn, and how much larger than these those of a module may be.
 DRAWS, SAFETY = 4, 6.0
+#: The same for the root mean square of errors: those of rounding are random.
+MEAN_SAFETY = 4.0
 #: How often errors inside of nodes are drawn: a condition near its threshold may turn.
 INSIDE = 16
 #: The part of the largest element that rounding leaves where terms cancel.
@@ -151,12 +153,29 @@ def _outside(
     lost = np.any([~np.isfinite(other.astype(np.float64)) for other in draws], axis=0)
     wrong = ~(abs(y - wide) <= bound) & ~lost
     if not wrong.any():
-        return None
+        return _beyond_mean(y, wide, others, step, inside) if not lost.any() else None
     at = tuple(int(i) for i in np.argwhere(wrong)[0])
     return (
         f"{int(wrong.sum())} of {wide.size} elements are outside of {bound:.3g}, first "
         f"at {at}: expected {wide[at]}, got {y[at]}"
     )
+
+
+def _beyond_mean(
+    got: Any, wide: Any, others: Sequence[Any], step: float, inside: Sequence[Any]
+) -> str | None:
+    """How the mean error is beyond that of rounding, in elements that may each be."""
+
+    def mean(error: Any) -> float:
+        return float(np.sqrt((error**2).mean()))
+
+    drawn = max(mean(other.astype(np.float64) - wide) for other in others)
+    larger = [mean(other.astype(np.float64) - wide) for other in inside]
+    bound = max(MEAN_SAFETY * (drawn + step * mean(wide)) + 1e-6, *larger, 0.0)
+    error = mean(got - wide)
+    if error <= bound:
+        return None
+    return f"the mean error is {error:.3g}, outside of {bound:.3g}"
 
 
 def _spread(other: Any, wide: Any) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.fuzz import precision
 from tests.fuzz.checks import (
     BF16,
     INT8,
@@ -13,6 +14,8 @@ from tests.fuzz.checks import (
     difference_beyond_noise,
     expected_runs,
 )
+from tests.fuzz.precision import check_dtype
+from tests.fuzz.subject import called
 from tests.fuzz.test_found import case_of, floats, header
 
 #: A tangent makes the rounding of an arc cosine near 0 large: its noise is measured.
@@ -230,3 +233,20 @@ def test_nan_is_no_result_of_what_rounding_leaves_in_its_domain() -> None:
     outputs = [run.expected[0].copy()]
     outputs[0][0, 0] = np.nan
     assert difference_beyond_noise(outputs, run) is not None
+
+
+@pytest.mark.parametrize("seed, share", [(0, 0.02), (1, 0.08), (2, 1e-4)])
+def test_results_that_are_a_little_off_in_another_dtype(
+    seed: int, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each element may be off by as much: together they may not."""
+    feeds = {"x": floats(4, 3), "w": floats(3, 3)}
+    case = case_of(header(18) + NETWORK, feeds, profile="networks")
+    case = replace(case, seed=seed)
+    assert list(check_dtype(case)) == []
+
+    def off(module: Any, given: Any) -> list[Any]:
+        return [y * np.asarray(1 + share, y.dtype) for y in called(module, given)]
+
+    monkeypatch.setattr(precision, "called", off)
+    assert len(list(check_dtype(case))) > 0
