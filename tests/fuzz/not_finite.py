@@ -127,6 +127,16 @@ def _sums_to_infinity(node: NodeProto, operands: Operands) -> bool:
     return total > float(np.finfo(x.dtype).max)
 
 
+def _overflows_in_part(node: NodeProto, operands: Operands) -> bool:
+    """Whether a sum of finite products may overflow, that of all signs apart."""
+    x, weight = (operands[i].astype(np.float64) for i in (0, 1))
+    if not np.isfinite(weight).all() or not weight.ndim:
+        return False
+    terms = np.abs(weight).reshape(len(weight), -1).sum(1).max(initial=0.0)
+    largest = np.abs(x[np.isfinite(x)]).max(initial=0.0)
+    return bool(largest * terms > float(np.finfo(operands[0].dtype).max))
+
+
 def _is_unbounded(node: NodeProto, operands: Operands) -> bool:
     """Whether an infinity, of ``x`` or of the other bound, meets no bound."""
     names = {a.name for a in node.attribute}
@@ -232,6 +242,12 @@ NOT_FINITE: tuple[Rule, ...] = (
         "Conv FusedConv",
         both(either(1), _pads),
         "padding is not read; onnxruntime multiplies its zeros by the weights",
+    ),
+    *_rules(
+        "Conv FusedConv",
+        _overflows_in_part,
+        "the sum of products is in no order: where it is finite, a part of it may be "
+        "infinite",
     ),
     *_rules(
         "InstanceNormalization",

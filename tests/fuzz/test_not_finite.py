@@ -260,6 +260,25 @@ def test_transforms_that_overflow(last: float, window: float, expected: bool) ->
     assert (reason is not None) == expected
 
 
+@pytest.mark.parametrize(
+    "x, weight, expected",
+    [
+        ([3e38, -3e38], [0.6, 0.6], True),
+        ([3e38, -3e38], [0.4, 0.4], False),
+        ([3e38, np.inf], [0.6, 0.6], True),
+        ([1, np.inf], [2, 3], False),
+        ([3e38, 1], [np.inf, 1], False),
+    ],
+)
+def test_products_whose_sum_may_overflow(
+    x: list[float], weight: list[float], expected: bool
+) -> None:
+    node = onnx.helper.make_node("Conv", ["x", "w"], ["y"])
+    operands = [np.array([[values]], np.float32) for values in (x, weight)]
+    reason = not_finite.not_finite_explanation(node, operands)
+    assert (reason is not None) == expected
+
+
 def test_finite_numbers_that_do_not_overflow_are_not_explained() -> None:
     node = onnx.helper.make_node("InstanceNormalization", ["x", "s", "b"], ["y"])
     one = np.ones(1, np.float32)
