@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
-import numpy as np
-
 from burn_import.options import Options
 from burn_import.passes import PASSES
 from burn_ir import ModelError
@@ -26,7 +24,12 @@ from tests.fuzz.oracle import (
 )
 from tests.fuzz.passes import check_passes
 from tests.fuzz.precision import check_dtype
-from tests.fuzz.rounding import FINE, noise_of_rounding
+from tests.fuzz.rounding import (
+    FINE,
+    noise_of_rounding,
+    spreads_of_rounding,
+    within_spreads,
+)
 from tests.fuzz.slopes import check_pass_slopes
 from tests.fuzz.subject import IMPORTS, called, compiled_calls, imported
 from tests.fuzz.training import check_training
@@ -92,7 +95,8 @@ class Report:
 class Run:
     """Inputs with the outputs expected of them, and the noise on these.
 
-    ``rounding`` gives the noise that errors of a step inside of the graph make.
+    ``rounding`` gives the noise that errors of a step inside of the graph make, and
+    ``spreads`` what those of rounding make of each element.
     """
 
     label: str
@@ -100,6 +104,7 @@ class Run:
     expected: list[Any]
     noise: list[float]
     rounding: Callable[[float], list[float]]
+    spreads: Callable[[], list[list[Any]] | None]
 
 
 def report_of(
@@ -140,7 +145,9 @@ def expected_runs(case: FuzzCase) -> list[Run]:
     for label, feeds in zip(LABELS, case.feeds, strict=True):
         try:
             rounding = cache(partial(noise_of_rounding, case, feeds))
-            runs.append(Run(label, feeds, oracle.outputs(feeds), noise, rounding))
+            spreads = cache(partial(spreads_of_rounding, case, feeds))
+            expected = oracle.outputs(feeds)
+            runs.append(Run(label, feeds, expected, noise, rounding, spreads))
         except Discarded:
             if label != NOT_FINITE:
                 raise
@@ -285,18 +292,18 @@ def _compared(
 def difference_beyond_noise(got: list[Any], run: Run, factor: float = 1) -> str | None:
     """What is different beyond noise, and beyond rounding inside of the graph.
 
-    What rounding decides on is not compared: its noise is infinite.
+    Elements that rounding changes are compared with what it may make of each.
     """
     noise = [factor * n for n in run.noise]
     text = _beyond(got, run, noise, factor)
     if text is None:
         return None
     inside = run.rounding(STEPS[factor])
-    if len(got) == len(run.expected):
-        triples = zip(got, run.expected, inside, strict=True)
-        got = [z if np.isinf(n) else y for y, z, n in triples]
     noise = [max(pair) for pair in zip(noise, inside, strict=True)]
-    return _beyond(got, run, noise, factor)
+    text = _beyond(got, run, noise, factor)
+    if text is None or factor > 1:
+        return text
+    return _beyond(within_spreads(got, run.expected, run.spreads()), run, noise, factor)
 
 
 def _beyond(got: list[Any], run: Run, noise: list[float], factor: float) -> str | None:

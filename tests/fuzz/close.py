@@ -10,6 +10,12 @@ Operands = Sequence[Any]
 
 #: More steps of a scale than integers of 16 bits have: they saturate.
 MOST_STEPS = 2**16
+#: What a cast rounds to.
+INTEGERS = [
+    helper.np_dtype_to_tensor_dtype(np.dtype(f"{sign}int{bits}"))
+    for sign in ("", "u")
+    for bits in (8, 16, 32, 64)
+]
 #: Where operators that quantize have the scale of their result.
 SCALES = {
     "QGemm": 7,
@@ -88,6 +94,39 @@ def divides_by_rounding(node: NodeProto, operands: Operands) -> bool:
     return bool(small.any())
 
 
+def rounds_close_elements(node: NodeProto, operands: Operands) -> bool:
+    """Whether rounding tells which integer an element becomes.
+
+    An integer itself, or what is in the middle between two, is meant to be it.
+    """
+    x = operands[0]
+    targets = [a.i for a in node.attribute if a.name == "to"]
+    is_kept = bool(targets) and targets[0] not in INTEGERS
+    if x.dtype.kind != "f" or is_kept:
+        return False
+    wide = x[np.isfinite(x)].astype(np.float64)
+    middle = 0.5 if node.op_type == "Round" else 0.0
+    steps = np.abs(wide - middle - np.rint(wide - middle))
+    sizes = np.abs(wide)
+    return _is_within_rounding(steps, sizes, x.dtype, sizes.max(initial=0))
+
+
+def leaves_domain(node: NodeProto, operands: Operands) -> bool:
+    """Whether elements are no further from 1 or -1 than rounding, but not equal."""
+    x = operands[0]
+    if x.dtype.kind != "f":
+        return False
+    steps = np.abs(np.abs(x[np.isfinite(x)].astype(np.float64)) - 1)
+    return _is_within_rounding(steps, np.ones_like(steps), x.dtype, 1)
+
+
+def has_powers_of_rounded_zeros(node: NodeProto, operands: Operands) -> bool:
+    """Whether rounding tells the sign of what is raised to a fraction, or divides."""
+    exponents = operands[1].astype(np.float64)
+    whole = (exponents == np.rint(exponents)) & (exponents >= 0)
+    return not whole.all() and has_rounded_zeros(node, operands)
+
+
 def rounds_between_integers(node: NodeProto, operands: Operands) -> bool:
     """Whether rounding tells which integer is nearest to an element, of one scale.
 
@@ -139,3 +178,23 @@ def has_rounded_zeros(node: NodeProto, operands: Operands) -> bool:
     sizes = abs(data[np.isfinite(data)])
     slack = float(np.finfo(data.dtype).eps) * sizes.max(initial=0)
     return bool(((sizes > 0) & (sizes <= slack)).any())
+
+
+def drops_squares(node: NodeProto, operands: Operands) -> bool:
+    """Whether squares of channels before round away what a normalization divides by."""
+    given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    x = operands[0]
+    if x.ndim < 2 or not x.size:
+        return False
+    bias, size = given.get("bias", 1.0), given["size"]
+    factor = given.get("alpha", 1e-4) / size
+    squares = np.where(np.isfinite(x), x, 0).astype(np.float64) ** 2
+    around = np.zeros_like(squares)
+    for step in range(-((size - 1) // 2), size // 2 + 1):
+        moved = np.roll(squares, -step, 1)
+        moved[:, -step if step > 0 else 0 : None if step > 0 else -step] = 0
+        around += moved
+    added = np.minimum(np.arange(x.shape[1]) + size // 2, x.shape[1] - 1)
+    largest = np.maximum.accumulate(squares, 1)[:, added]
+    slack = float(np.finfo(np.float32).eps) * factor * largest
+    return bool((slack > 1e-5 * (bias + factor * around)).any())

@@ -10,17 +10,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto, TensorProto
+from onnx import NodeProto, TensorProto, helper
 
 from tests.fuzz.close import (
     SCALES,
     compares_close_elements,
     divides_by_rounding,
+    drops_squares,
     has_close_elements,
     has_close_scores,
     has_large_negatives,
+    has_powers_of_rounded_zeros,
     has_rounded_zeros,
+    leaves_domain,
     rounds_between_integers,
+    rounds_close_elements,
     samples_between_elements,
 )
 from tests.fuzz.invalid import INVALID, REDUCTIONS
@@ -86,6 +90,19 @@ def _drops_axes(node: NodeProto, operands: Operands) -> bool:
 
 def _has_output_shape(node: NodeProto, operands: Operands) -> bool:
     return len(operands) > 2 and operands[2] is not None
+
+
+def _strides_beyond_kernel(node: NodeProto, operands: Operands) -> bool:
+    """Whether the windows of a transposed convolution leave gaps to be filled."""
+    given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    automatic = given.get("auto_pad") in (b"SAME_UPPER", b"SAME_LOWER")
+    if not automatic or "output_shape" in given:
+        return False
+    kernel = operands[1].shape[2:]
+    strides = given.get("strides", [1] * len(kernel))
+    dilations = given.get("dilations", [1] * len(kernel))
+    spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=False)]
+    return any(span < s for span, s in zip(spans, strides, strict=False))
 
 
 def _joins_empty(node: NodeProto, operands: Operands) -> bool:
@@ -158,12 +175,6 @@ def _has_rows_of_text(loop: NodeProto) -> bool:
     return any(r.type.tensor_type.elem_type == TensorProto.STRING for r in rows)
 
 
-def _shares_statistics(node: NodeProto, operands: Operands) -> bool:
-    """Whether a training step updates statistics that are another operand as well."""
-    trains = any(a.i for a in node.attribute if a.name == "training_mode")
-    return trains and len(set(node.input)) < len(node.input)
-
-
 def _gathers_rows_of_text(node: NodeProto, operands: Operands) -> bool:
     data = operands[0]
     axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
@@ -211,6 +222,19 @@ RULES = (
         "reciprocal of its root",
     ),
     Rule(
+        "ConvTranspose",
+        _strides_beyond_kernel,
+        "`SAME_UPPER or SAME_LOWER mean pad the input so that output_shape[i] = "
+        "input_shape[i] * strides[i]`; onnxruntime pads by no less than 0, and leaves "
+        "out what lies behind the last window",
+    ),
+    Rule(
+        "LRN",
+        drops_squares,
+        "`square_sum` is of the channels around; onnxruntime adds the next to a "
+        "running sum and subtracts the last, whose rounding remains",
+    ),
+    Rule(
         "Loop",
         _has_no_rounds,
         "rows of a loop without rounds have no extents that onnxruntime knows",
@@ -254,12 +278,6 @@ RULES = (
         for operator in ("Log", "NonZero", "Reciprocal", "Sign", "Sqrt")
     ),
     Rule(
-        "BatchNormalization",
-        _shares_statistics,
-        "`running_mean = input_mean * momentum + current_mean * (1 - momentum)`; "
-        "onnxruntime writes it over `input_mean` before it reads `scale` and `B`",
-    ),
-    Rule(
         "Col2Im",
         _dilates_volumes,
         "block elements are dilated along every axis, of volumes too",
@@ -290,6 +308,17 @@ RULES = (
         "ReduceMean",
         _averages_nothing,
         "`Reduction over an empty set of values yields undefined`",
+    ),
+    Rule("Pow", has_powers_of_rounded_zeros, "rounding tells the sign of a number"),
+    *(
+        Rule(
+            operator, leaves_domain, "rounding tells whether elements are in the domain"
+        )
+        for operator in ("Acos", "Acosh", "Asin", "Atanh")
+    ),
+    *(
+        Rule(operator, rounds_close_elements, "rounding tells which integer is nearest")
+        for operator in ("Cast", "Ceil", "Floor", "Round")
     ),
     *(
         Rule(operator, has_close_elements, "rounding tells which elements are equal")

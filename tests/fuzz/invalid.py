@@ -106,6 +106,12 @@ def _has_odd_frames(node: NodeProto, operands: Operands) -> bool:
     return bool(_attribute(node, "onesided", 1)) and not real
 
 
+def _halves_complex_signal(node: NodeProto, operands: Operands) -> bool:
+    if not _attribute(node, "onesided", 0) or _attribute(node, "inverse", 0):
+        return False
+    return bool(operands[0].ndim > 1 and operands[0].shape[-1] == 2)
+
+
 def _has_odd_coefficients(node: NodeProto, operands: Operands) -> bool:
     x = operands[0]
     width = x.shape[-1] if x.ndim else 1
@@ -249,6 +255,12 @@ INVALID: tuple[tuple[tuple[str, ...], Condition, str], ...] = (
         _has_odd_frames,
         "`An optional 1-D tensor representing the window function`; `if the input or "
         "window tensors are complex, then onesided output is not possible`",
+    ),
+    (
+        ("DFT",),
+        _halves_complex_signal,
+        "`When onesided=1 and inverse=0 (forward DFT), only real input is supported`; "
+        "onnxruntime refuses another one where it knows the shape",
     ),
     (
         ("LinearRegressor",),

@@ -25,6 +25,8 @@ OWN = {
 }
 #: Primitives whose result is 0 where a dtype of more digits has a small number.
 UNDERFLOWING = frozenset({"exp", "log_softmax", "softmax"})
+#: The same unless a factor is 0.
+PRODUCTS = frozenset({"mul", "prod"})
 
 
 class Noisy(Cpu):
@@ -45,7 +47,11 @@ class Noisy(Cpu):
         result = super().call(primitive, args, static)
         if isinstance(result, tuple):
             return tuple(self.moved(item) for item in result)
-        return self.moved(result, primitive.name in UNDERFLOWING)
+        underflows = primitive.name in UNDERFLOWING
+        if primitive.name in PRODUCTS:
+            factors = [arg for arg in args if isinstance(arg, Tensor)]
+            underflows = all((factor.numpy() != 0).all() for factor in factors)
+        return self.moved(result, underflows)
 
     def moved(self, value: Any, underflows: bool = False) -> Any:
         """``value`` with errors, if it is floating and of this device."""

@@ -127,6 +127,16 @@ def _sums_to_infinity(node: NodeProto, operands: Operands) -> bool:
     return total > float(np.finfo(x.dtype).max)
 
 
+def _overflows_in_part(node: NodeProto, operands: Operands) -> bool:
+    """Whether a sum of finite products may overflow, that of all signs apart."""
+    x, weight = (operands[i].astype(np.float64) for i in (0, 1))
+    if not np.isfinite(weight).all() or not weight.ndim:
+        return False
+    terms = np.abs(weight).reshape(len(weight), -1).sum(1).max(initial=0.0)
+    largest = np.abs(x[np.isfinite(x)]).max(initial=0.0)
+    return bool(largest * terms > float(np.finfo(operands[0].dtype).max))
+
+
 def _is_unbounded(node: NodeProto, operands: Operands) -> bool:
     """Whether an infinity, of ``x`` or of the other bound, meets no bound."""
     names = {a.name for a in node.attribute}
@@ -141,6 +151,13 @@ def _rectifies(node: NodeProto, operands: Operands) -> bool:
     """Whether an activation of a recurrent node is ``Relu``."""
     names = _attribute(node, "activations") or ()
     return any(name.lower() == b"relu" for name in names)
+
+
+def _quantizes_infinities(node: NodeProto, operands: Operands) -> bool:
+    """Whether what is quantized may be infinite or NaN: by a scale of x or of y."""
+    is_list = node.op_type == "QLinearConcat"
+    places = range(3, len(operands), 3) if is_list else (1,)
+    return either(*places)(node, operands) or nan(0 if is_list else 3)(node, operands)
 
 
 def _hides(node: NodeProto, operands: Operands) -> bool:
@@ -227,6 +244,12 @@ NOT_FINITE: tuple[Rule, ...] = (
         "padding is not read; onnxruntime multiplies its zeros by the weights",
     ),
     *_rules(
+        "Conv FusedConv",
+        _overflows_in_part,
+        "the sum of products is in no order: where it is finite, a part of it may be "
+        "infinite",
+    ),
+    *_rules(
         "InstanceNormalization",
         infinite(1),
         "`scale * (x - mean) / sqrt(variance + epsilon) + B`; onnxruntime subtracts "
@@ -273,9 +296,10 @@ NOT_FINITE: tuple[Rule, ...] = (
         "`square_sum` is of the channels around; onnxruntime adds the next to a "
         "running sum and subtracts the last, so that infinities stay",
     ),
-    *_rules("Attention MultiHeadAttention GroupQueryAttention", infinite(), MASK),
+    *_rules(
+        "Attention MultiHeadAttention GroupQueryAttention QAttention", infinite(), MASK
+    ),
     *_rules("Attention GroupQueryAttention", both(nan(), _hides), MASK),
-    *_rules("QAttention", infinite(8), MASK),
     *_rules("DFT STFT", either(), TRANSFORM),
     *_rules("DFT STFT", _sums_to_infinity, TRANSFORM),
     *_rules(
@@ -294,6 +318,13 @@ NOT_FINITE: tuple[Rule, ...] = (
         "onnxruntime's own function is 0 of NaN here alone",
     ),
     *_rules("DynamicQuantizeLinear DynamicQuantizeMatMul", either(0), DYNAMIC),
+    *_rules(
+        "QLinearAveragePool QLinearConcat QLinearGlobalAveragePool",
+        _quantizes_infinities,
+        "`saturate((x / y_scale) + y_zero_point)` of infinity is the largest integer, "
+        "and NaN has none: 0 or both signs times an infinite scale, or that by itself; "
+        "onnxruntime makes an integer of both first, and copies what has `y_scale`",
+    ),
     *_rules("QLinearAdd QLinearMul QLinearSoftmax", either(1, 3, 4), SCALES),
     *_rules(
         "SVMClassifier",

@@ -33,8 +33,12 @@ ROUNDING = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0**-24}
 LARGEST = {"float16": 1e4, "bfloat16": 1e30, "float64": 1e30}
 #: How often errors are drawn, and how much larger than these those of a module may be.
 DRAWS, SAFETY = 4, 6.0
+#: The same for the root mean square of errors: those of rounding are random.
+MEAN_SAFETY = 4.0
 #: How often errors inside of nodes are drawn: a condition near its threshold may turn.
 INSIDE = 16
+#: The part of the largest element that rounding leaves where terms cancel.
+LEFT = 2.0**-16
 #: An output that changes by more than this part of its scale is not compared.
 VAGUE = 0.3
 
@@ -123,7 +127,10 @@ def _arrays(value: Any) -> list[Any]:
 def _outside(
     got: Any, exact: Any, others: Sequence[Any], step: float, inside: Sequence[Any] = ()
 ) -> str | None:
-    """What is beyond the errors of ``others``, and of ``inside``, which are larger."""
+    """What is beyond the errors of ``others``, and of ``inside``, which are larger.
+
+    Elements that these errors make infinite or NaN are not compared.
+    """
     draws = [*others, *inside]
     if got.shape != exact.shape:
         stable = all(other.shape == exact.shape for other in draws)
@@ -143,9 +150,10 @@ def _outside(
     bound = max(bound, *(2 * _spread(other, wide) for other in inside), 0.0)
     if not bound < VAGUE * max(scale, 1e-3):
         return None
-    wrong = ~(abs(y - wide) <= bound)
+    lost = np.any([~np.isfinite(other.astype(np.float64)) for other in draws], axis=0)
+    wrong = ~(abs(y - wide) <= bound) & ~lost
     if not wrong.any():
-        return None
+        return _beyond_mean(y, wide, others, step, inside) if not lost.any() else None
     at = tuple(int(i) for i in np.argwhere(wrong)[0])
     return (
         f"{int(wrong.sum())} of {wide.size} elements are outside of {bound:.3g}, first "
@@ -153,8 +161,27 @@ def _outside(
     )
 
 
+def _beyond_mean(
+    got: Any, wide: Any, others: Sequence[Any], step: float, inside: Sequence[Any]
+) -> str | None:
+    """How the mean error is beyond that of rounding, in elements that may each be."""
+
+    def mean(error: Any) -> float:
+        return float(np.sqrt((error**2).mean()))
+
+    drawn = max(mean(other.astype(np.float64) - wide) for other in others)
+    larger = [mean(other.astype(np.float64) - wide) for other in inside]
+    bound = max(MEAN_SAFETY * (drawn + step * mean(wide)) + 1e-6, *larger, 0.0)
+    error = mean(got - wide)
+    if error <= bound:
+        return None
+    return f"the mean error is {error:.3g}, outside of {bound:.3g}"
+
+
 def _spread(other: Any, wide: Any) -> float:
-    return float(abs(other.astype(np.float64) - wide).max())
+    """The largest difference of elements that are finite in a draw."""
+    moved = other.astype(np.float64)
+    return float(abs(moved - wide)[np.isfinite(moved)].max(initial=0.0))
 
 
 def perturbed(
@@ -163,12 +190,14 @@ def perturbed(
     step: float,
     rng: np.random.Generator,
     at_scale: bool = False,
+    keeps_exact: bool = False,
 ) -> tuple[list[Any], float]:
     """The outputs, as lists of arrays, with errors of ``step``; the largest number.
 
     They are relative to each element, or to the largest one of each value. No error is
     smaller than that of the value's dtype, nor is one made in zeros, nor in stored
-    numbers that every dtype holds, such as the exponent of a square.
+    numbers that every dtype holds, such as the exponent of a square; nor in any such
+    number if ``keeps_exact``.
     """
     largest = [0.0]
 
@@ -183,8 +212,10 @@ def perturbed(
         size = max(step, OWN.get(value.dtype, 0.0))
         error = size * rng.uniform(-1, 1, array.shape)
         error *= np.where(array == 0, 0, finite.max(initial=0.0)) if at_scale else array
-        if is_stored:
-            error = np.where(array.astype(dtypes.bfloat16) == array, 0, error)
+        is_exact = array.astype(dtypes.bfloat16) == array
+        if not is_stored:  # what is left of a difference is small, and has few digits
+            is_exact &= keeps_exact & (abs(array) > LEFT * finite.max(initial=0.0))
+        error = np.where(is_exact, 0, error)
         return Tensor(within(array + error, array), HOST)
 
     stored = {name: Tensor(array, HOST) for name, array in graph.constants.items()}

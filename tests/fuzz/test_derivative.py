@@ -1,7 +1,7 @@
 """Derivatives by differences: kinks and noise are seen, smooth functions are exact."""
 
 from collections.abc import Callable
-from math import exp, sin
+from math import exp, sin, tanh
 
 import numpy as np
 import pytest
@@ -44,3 +44,14 @@ def test_noise_is_measured(noise: float) -> None:
     rng = np.random.default_rng(0)
     measured = noise_of(lambda t: exp(t) + noise * rng.standard_normal())
     assert noise / 4 < measured < 4 * noise
+
+
+def test_plateaus_of_a_function_that_is_nothing_but_rounding() -> None:
+    def function(t: float) -> float:
+        return (1 - tanh(16.4 + t)) * (1 + t)
+
+    slope, exact = derivative(function), 1 - tanh(16.4)
+    assert slope is not None
+    assert abs(slope.value - (-2 * exact + exact)) > slope.error + 1e-5 * slope.scale
+    assert not slope.differs(-2 * exact + exact)
+    assert slope.differs(1e-10)

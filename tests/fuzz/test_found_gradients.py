@@ -108,6 +108,23 @@ FOLDED: dict[str, tuple[int, str]] = {
         { s = Add (w, one)  t = ReduceSum (s)  y = Mul (x, t)
           z = Concat <axis: int = 0> (v, kept) }""",
     ),
+    "a sum that is a result as well": (
+        16,
+        """g (float[n,3] x, float[m] v) => (float[a,b] y, float[c] z, float[d,e] t)
+        <float[3] w = {0.34,-0.36,0.28}, float[4] kept = {1.1,-0.5,0.11,0.02}>
+        { s = Neg (w)  t = ReduceSum (s)  y = Mul (x, t)
+          z = Concat <axis: int = 0> (v, kept) }""",
+    ),
+    "a sum, and a parameter that holds the same number": (
+        16,
+        """g (float[n,3] x, float[m] v) => (float[a,b] y, float[c] z, float[d] r)
+        <float[3] w = {0.34,-0.36,0.28}, float[4] kept = {1.1,-0.5,0.11,0.02},
+         float[2] other = {0.5,0.7}, int64[1] f = {0}, int64[1] l = {1}>
+        { s = Neg (w)  t = ReduceSum <keepdims = 0> (s)  y = Mul (x, t)
+          z = Concat <axis: int = 0> (v, kept)
+          u = Reshape (t, l)  q = Concat <axis: int = 0> (u, other)
+          r = Slice (q, f, l) }""",
+    ),
 }
 
 
@@ -126,6 +143,22 @@ def test_what_a_number_is_folded_from(
 
     monkeypatch.setattr(training, "_gradients", wrong)
     assert "gradients by parameters" in [key for key, _ in check_training(case)]
+
+
+def test_halves_beside_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """g (float[n,3] x) => (float[a,b] y)
+        <float[3] w = {0.0001,-0.0002,0.00015}>
+        { s = Cast <to = 10> (x)  t = Tanh (s)  u = Cast <to = 1> (t)
+          y = Mul (u, w) }"""
+    choices = np.linspace(0.55, 0.56, 1000).astype(np.float16).astype(np.float32)
+    halves = np.tanh(choices).astype(np.float16)
+    errors = abs(halves / np.tanh(choices.astype(np.float64)) - 1)
+    assert errors.max() > 2 * training.ERROR
+    x = np.full((1, 3), choices[errors.argmax()])
+    case = case_of(header(17) + text, {"x": x})
+    assert list(check_training(case)) == []
+    monkeypatch.setattr(training, "ERROR_OF_HALVES", training.ERROR)
+    assert [key for key, _ in check_training(case)] == ["gradients by parameters"]
 
 
 def test_rounding_of_gradients_that_cancel(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,6 +188,13 @@ INSIDE: dict[str, tuple[int, str, dict[str, Any], str]] = {
             => (bool d, float[k,3] t) <float low = {-10000.0}> {
             d = Identity (c)  m = Add (s, low)  t = Softmax <axis: int = 1> (m) }> }""",
         {"x": floats(4, 3), "count": np.array(1, np.int64)},
+        "mixed",
+    ),
+    "a product that underflows": (
+        12,
+        """g (float[2,2] x) => (float[a,b] y)
+        { p = ReduceProd <axes: ints = [1]> (x)  y = Sqrt (p) }""",
+        {"x": np.array([[-1e-30, 1e-30], [2, 3]], np.float32)},
         "mixed",
     ),
     "a condition near its threshold": (

@@ -82,6 +82,17 @@ def test_unknown_rank(name: str) -> None:
     assert (report.kind, report.findings) == ("right", []), report.detail
 
 
+@pytest.mark.parametrize("mask", [[2, 3], [2, 3, 0, 1]])
+def test_counted_keys_of_a_batch_that_only_the_run_tells(mask: list[int]) -> None:
+    text = """g (float[n,3,4] x, float[4,9] w, float[9] b, int32[m] mask)
+      => (float[k,l,o] y)
+      { y = com.microsoft.Attention <num_heads = 1> (x, w, b, mask) }"""
+    feeds = {"x": floats(2, 3, 4), "w": floats(4, 9), "b": floats(9)}
+    feeds["mask"] = np.array(mask, np.int32)
+    report = report_of(case_of(header(17) + text, feeds), thorough=True)
+    assert (report.kind, report.findings) == ("right", []), report.detail
+
+
 @pytest.mark.parametrize("axis", [-1, -2, 1])
 def test_statistics_of_an_unknown_rank(axis: int) -> None:
     extents = (2, 3, 4)[axis:]

@@ -36,6 +36,12 @@ CASES: dict[str, tuple[int, str, dict[str, Any], str]] = {
         {"x": floats(2, 3), "y": np.zeros(6, np.int64), "z": np.array([0, -2, -1])},
         "expected distinct axes",
     ),
+    "half of the spectrum of a complex signal": (
+        17,
+        "DFT <onesided: int = 1> (x)",
+        {"x": floats(1, 4, 2)},
+        "expected a real signal",
+    ),
     "a group norm of one scale": (
         21,
         "GroupNormalization <num_groups: int = 1> (x, y, y)",

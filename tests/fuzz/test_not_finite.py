@@ -136,6 +136,20 @@ DEVIATIONS: list[tuple[str, str, Any]] = [
         np.array([[[np.inf, np.nan]], [[1, 2]]], np.float32),
     ),
     ("ReduceProd", PRODUCTS, PRODUCT),
+    (
+        "QLinearConcat",
+        """g (float x) => (uint8[1,3] y) <uint8[1,3] a = {3,4,5}, uint8 z = {4}>
+        { y = com.microsoft.QLinearConcat <axis = 1> (x, z, a, x, z) }""",
+        np.array(np.inf, np.float32),
+    ),
+    (
+        "QLinearAveragePool",
+        """g (float x) => (uint8[1,1,2] y) <uint8[1,1,3] a = {1,9,5}, uint8 z = {4},
+        float s = {1}>
+        { y = com.microsoft.QLinearAveragePool <kernel_shape = [2]> (a, x, z, s, z) }
+        """,
+        np.array(np.inf, np.float32),
+    ),
 ]
 
 
@@ -242,6 +256,25 @@ def test_transforms_that_overflow(last: float, window: float, expected: bool) ->
     node = onnx.helper.make_node("STFT", ["x", "n", "w"], ["y"])
     x = np.array([[[1e38], [last]]], np.float32)
     operands = [x, np.array(1), np.array([1, -window], np.float32)]
+    reason = not_finite.not_finite_explanation(node, operands)
+    assert (reason is not None) == expected
+
+
+@pytest.mark.parametrize(
+    "x, weight, expected",
+    [
+        ([3e38, -3e38], [0.6, 0.6], True),
+        ([3e38, -3e38], [0.4, 0.4], False),
+        ([3e38, np.inf], [0.6, 0.6], True),
+        ([1, np.inf], [2, 3], False),
+        ([3e38, 1], [np.inf, 1], False),
+    ],
+)
+def test_products_whose_sum_may_overflow(
+    x: list[float], weight: list[float], expected: bool
+) -> None:
+    node = onnx.helper.make_node("Conv", ["x", "w"], ["y"])
+    operands = [np.array([[values]], np.float32) for values in (x, weight)]
     reason = not_finite.not_finite_explanation(node, operands)
     assert (reason is not None) == expected
 

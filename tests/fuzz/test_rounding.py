@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.fuzz import precision
 from tests.fuzz.checks import (
     BF16,
     INT8,
@@ -13,6 +14,8 @@ from tests.fuzz.checks import (
     difference_beyond_noise,
     expected_runs,
 )
+from tests.fuzz.precision import check_dtype
+from tests.fuzz.subject import called
 from tests.fuzz.test_found import case_of, floats, header
 
 #: A tangent makes the rounding of an arc cosine near 0 large: its noise is measured.
@@ -87,6 +90,23 @@ case (float[4, 3] x, float[3, 3] w) => (float[4, 3] y)
   c = Add(a, b)
   y = Softmax(c)
 }
+"""
+
+#: A cosine of large numbers among small ones, of which a tangent makes those.
+ILL_CONDITIONED = """
+case (float[4, 3] x, float[3, 3] w) => (float[4, 3] y) {
+  a = Tan(x)
+  y = Cos(a)
+}
+"""
+#: Rounding tells of one element in which of two pieces it is, of halves or not.
+PIECES = """
+case (float[4, 3] x, float[3, 3] w) => (float[4, 3] y) {{
+  a = Cast <to = {kind}>(x)
+  b = Add(a, a)
+  c = Cast <to = 1>(b)
+  y = Floor(c)
+}}
 """
 
 
@@ -181,3 +201,52 @@ def test_errors_beside_the_lowest_number_do_not_overflow() -> None:
     (noise,) = run.rounding(2.0**-9)
     assert 1e-3 < noise < 0.1
     assert difference_beyond_noise(wrong(run, 0.3), run, BF16) is not None
+
+
+def test_elements_that_rounding_makes_anything_of_do_not_hide_others() -> None:
+    x = floats(4, 3).copy()
+    x[1, 1] = np.float32(np.pi / 2) + np.float32(2.0**-17)
+    case = case_of(header(18) + ILL_CONDITIONED, {"x": x, "w": floats(3, 3)})
+    run = replace(expected_runs(case)[0], noise=[0.0])
+    assert run.rounding(0) == [0.0]
+    for place, share, is_found in (((1, 1), 0.5, False), ((0, 0), 1e-3, True)):
+        outputs = [run.expected[0].copy()]
+        outputs[0][place] += share
+        assert (difference_beyond_noise(outputs, run) is not None) == is_found
+
+
+@pytest.mark.parametrize("kind", [1, 10])
+def test_what_rounding_decides_of_one_element_is_known_of_others(kind: int) -> None:
+    x = floats(4, 3).copy()
+    x[1, 1] = 0.5 - 2.0**-25 if kind == 1 else 0.5 - 2.0**-12
+    text = header(18) + PIECES.format(kind=kind)
+    run = expected_runs(case_of(text, {"x": x, "w": floats(3, 3)}))[0]
+    run = replace(run, noise=[0.0])
+    for place, is_found in (((1, 1), False), ((0, 0), True)):
+        outputs = [run.expected[0].copy()]
+        outputs[0][place] += 1
+        assert (difference_beyond_noise(outputs, run) is not None) == is_found
+
+
+def test_nan_is_no_result_of_what_rounding_leaves_in_its_domain() -> None:
+    run = run_of(STEEP)
+    outputs = [run.expected[0].copy()]
+    outputs[0][0, 0] = np.nan
+    assert difference_beyond_noise(outputs, run) is not None
+
+
+@pytest.mark.parametrize("seed, share", [(0, 0.02), (1, 0.08), (2, 1e-4)])
+def test_results_that_are_a_little_off_in_another_dtype(
+    seed: int, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each element may be off by as much: together they may not."""
+    feeds = {"x": floats(4, 3), "w": floats(3, 3)}
+    case = case_of(header(18) + NETWORK, feeds, profile="networks")
+    case = replace(case, seed=seed)
+    assert list(check_dtype(case)) == []
+
+    def off(module: Any, given: Any) -> list[Any]:
+        return [y * np.asarray(1 + share, y.dtype) for y in called(module, given)]
+
+    monkeypatch.setattr(precision, "called", off)
+    assert len(list(check_dtype(case))) > 0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
-from burn import ops
+from burn import dtypes, ops
 from burn.dtypes import is_float, is_integer
 from burn.primitive import Primitive
 from burn_import.rewriting.graphs import captures
@@ -35,6 +35,12 @@ def bodies_of(graph: Graph) -> Iterator[Graph]:
         for body in node.op.bodies().values():
             yield body
             yield from bodies_of(body)
+
+
+def has_halves(graph: Graph) -> bool:
+    """Whether a value of ``graph`` or of a body is of halves."""
+    parts = (graph, *bodies_of(graph))
+    return any(t.dtype in dtypes.HALVES for p in parts for t in p.types.values())
 
 
 def read_constants(graph: Graph) -> list[str]:

@@ -91,6 +91,13 @@ def keeps_dtype(arg: Tensor, call: Apply) -> bool:
     return typed or contents.dtype in (object, default_dtype(contents.item()))
 
 
+def stands_as_number(arg: Tensor, call: Apply) -> bool:
+    """Return whether an operand of an elementwise primitive is a plain number."""
+    others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
+    plain = number_in(arg.data) is not None and fits(arg.data, others)
+    return plain and keeps_dtype(arg, call)
+
+
 def fill_number(arg: Any) -> Any:
     """The number that an operand is; zero of any dtype is the default, 0."""
     number = number_in(arg.data) if isinstance(arg, Tensor) else arg

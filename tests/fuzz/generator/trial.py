@@ -11,6 +11,7 @@ from onnx import NodeProto, helper, numpy_helper
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 from tests.fuzz.explained import explanation
+from tests.fuzz.generator.statistics import with_copied_statistics
 from tests.fuzz.generator.values import (
     EXACT,
     NOISY,
@@ -21,6 +22,7 @@ from tests.fuzz.generator.values import (
     Value,
     with_noise_where_inexact,
 )
+from tests.fuzz.not_finite import is_not_finite, not_finite_explanation
 
 #: Errors by which onnxruntime refuses a model or its inputs.
 REFUSALS = (
@@ -46,14 +48,17 @@ class Rejected(Exception):  # noqa: N818
 
 
 def session_of(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
-    """A session without graph optimisations on one thread."""
+    """A session without graph optimisations on one thread.
+
+    What batch normalizations write over is copied before.
+    """
     options = onnxruntime.SessionOptions()
     level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.graph_optimization_level = level
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     providers = ["CPUExecutionProvider"]
-    data = model.SerializeToString()
+    data = with_copied_statistics(model).SerializeToString()
     return onnxruntime.InferenceSession(data, options, providers=providers)
 
 
@@ -135,6 +140,8 @@ def _check_explained(node: NodeProto, contents: Mapping[str, Value]) -> None:
     for run in (EXACT, OTHER):
         operands = [contents[n].runs[run] if n else None for n in node.input]
         reason = explanation(node, operands)
+        if reason is None and any(map(is_not_finite, operands)):
+            reason = not_finite_explanation(node, operands)
         if reason is not None:
             raise Rejected(f"explained: {reason}")
 

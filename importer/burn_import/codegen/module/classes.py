@@ -25,6 +25,7 @@ from burn_import.codegen.merge.merge_classes import Families, Family
 from burn_import.codegen.merge.patching import Arrangement, patch, reorder_arguments
 from burn_import.codegen.module.methods import Method, cut
 from burn_import.codegen.naming.function_names import constant_roles, named
+from burn_import.codegen.printing.stored_numbers import read_alike
 from burn_import.codegen.printing.writer import Writer
 from burn_import.codegen.trace.function import FunctionTrace, trace_part
 from burn_import.provenance.path_segments import Path
@@ -72,7 +73,8 @@ class ClassWriter:
         self.containers = Containers(moved_modules(modules, self.siblings), holders)
         self.nouns = dict(nouns)
         self.stored = StoredArrays(part, self.containers, self.nouns, settled)
-        self.stored.reserve(constant_roles(self.trace.body))
+        defaults = filter(self.is_stored, self.optional.values())
+        self.stored.reserve([*constant_roles(self.trace.body), *defaults])
         roll_up(self.trace, self.containers, self.nouns)
         if family is not None and family.rolled:
             patch(self.trace, family.union, family.bodies, family.numerals.values)
@@ -96,6 +98,7 @@ class ClassWriter:
     def traced(self) -> FunctionTrace:
         """The body, which calls modules as the classes that they are now want it."""
         trace = trace_part(self.part)
+        read_alike(trace, self.graph)
         reorder_arguments(trace.body, self.arrangements())
         family = self.family
         if family is not None and not family.rolled:
@@ -259,10 +262,15 @@ class ClassWriter:
 
     def default(self, constant: str) -> str:
         """Return the default of an optional input: a stored array, or one integer."""
-        array = self.graph.constants[constant]
-        if array.dtype != np.int64 or array.size != 1:
+        if self.is_stored(constant):
             return f"self.{self.attribute(constant)}.value"
+        array = self.graph.constants[constant]
         return f"ops.full({array.shape}, value={array.item()})"
+
+    def is_stored(self, constant: str) -> bool:
+        """Whether a default is an attribute, not one integer in the source."""
+        array = self.graph.constants[constant]
+        return bool(array.dtype != np.int64 or array.size != 1)
 
     def fields(self) -> list[str]:
         """The assignments of ``__init__``: modules, then stored arrays."""

@@ -29,16 +29,15 @@ from burn_import.tracing.extents import Extents
 from burn_import.tracing.identifiers import dtype_source, literal
 from burn_import.tracing.scalar_operands import (
     fill_number,
-    fits,
     is_list,
     is_listable,
     is_number,
     is_same,
     is_text,
-    keeps_dtype,
     nested,
     number_in,
     rank_of,
+    stands_as_number,
     tensor_position,
 )
 from burn_import.tracing.trace import Apply, ModuleCall, Symbol
@@ -284,12 +283,9 @@ class Renderer:
 
     def weak(self, arg: Any, call: Apply) -> Expression:
         """An operand of an elementwise primitive: one number is plain."""
-        if isinstance(arg, Tensor) and arg.data not in self.names:
-            number = number_in(arg.data)
-            others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
-            plain = number is not None and fits(arg.data, others)
-            if plain and keeps_dtype(arg, call):
-                return self.host(number)
+        unnamed = isinstance(arg, Tensor) and arg.data not in self.names
+        if unnamed and stands_as_number(arg, call):
+            return self.host(number_in(arg.data))
         return self.data(arg)
 
     def number(self, arg: Any) -> Expression:

@@ -20,7 +20,7 @@ from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.microsoft.activation import DOMAIN
 from burn_ir.ops.options import non_default
-from burn_ir.ops.support import shape_of
+from burn_ir.ops.support import differ, shape_of
 
 FILTER = -10000.0
 
@@ -43,10 +43,15 @@ def bias_of(mask: Value, bias: Value, batch: Any, total: Any, filter: float) -> 
 
 
 def _counted(mask: Value, batch: Any, total: Any) -> Value:
-    """Whether a key is among those that a vector counts."""
-    positions = ops.arange(total)
-    if mask.shape[0] == batch:
+    """Whether a key is among those that a vector counts.
+
+    If the file does not tell that it has ends and starts, starts of 0 stand behind it.
+    """
+    positions, extent = ops.arange(total), mask.shape[0]
+    if extent == batch:
         return positions < mask.reshape(-1, 1, 1, 1)
+    if extent != 2 * batch and not differ(extent, batch):
+        mask = ops.concat([mask, ops.zeros((batch,), dtype=mask.dtype)])[: 2 * batch]
     ends, starts = ops.chunk(mask.reshape(-1, 1, 1, 1), 2)
     return (positions < ends) & (positions >= starts)
 

@@ -1,8 +1,13 @@
-"""Loops through lists of lists of different lengths."""
+"""Loops through lists of lists of different lengths, and beside defaults in a list."""
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx.parser
+
+import burn
+from burn_import import load
 from tests.importer.looped import check, normal
 
 #: How many layers each stage has.
@@ -26,3 +31,25 @@ def test_inner_lists_of_several_lengths(tmp_path: Path) -> None:
     text = "agraph (float[n, 4] x) => (float[n, 4] y) {\n" + "\n".join(lines) + "\n}"
     source = check(tmp_path, text, {"x": normal(3, 4, seed=99)}, weights=weights)
     assert "for " in source
+
+
+def test_a_member_that_only_holds_the_default_of_an_input(tmp_path: Path) -> None:
+    inside = ", ".join(f'float[3] "h.{i}.weight" = {{1, 2, 3}}' for i in range(3))
+    lines = [
+        f'["/h.{i}/Mul"] m{i} = Mul ("h.{i}.weight", x{i})\n'
+        f'["/h.{i}/Tanh"] x{i + 1} = Tanh (m{i})\n'
+        for i in range(4)
+    ]
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["": 17]>
+        g (float[n, 3] x0, float[3] "h.3.weight" = {{1, 2, 3}}) => (float[n, 3] y)
+        <{inside}> {{ {"".join(lines)} y = Neg (x4) }}""")
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    weight = np.array([1, 2, 3], np.float32)
+    x = wanted = normal(2, 3, seed=5)
+    for _ in range(4):
+        wanted = np.tanh(weight * wanted)
+    loaded: Any = load(path)
+    got = loaded(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(got, -wanted, rtol=1e-5, atol=1e-6)

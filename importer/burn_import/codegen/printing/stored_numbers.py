@@ -1,0 +1,64 @@
+"""Parameters of one element, which are a number in the source where they can be one.
+
+What is read as a tensor elsewhere in the class, such as a result of it, is one
+everywhere: a number would keep its value when the parameter is trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from burn import Tensor
+from burn_import.codegen.printing.expressions import FILLS, WEAK
+from burn_import.codegen.trace.function import FunctionTrace
+from burn_import.provenance.trainable import is_trained
+from burn_import.provenance.weight_owners import original
+from burn_import.tracing.scalar_operands import (
+    is_number,
+    number_in,
+    stands_as_number,
+    tensor_position,
+)
+from burn_import.tracing.statements import block_reads, operands, symbols_in
+from burn_import.tracing.trace import Apply, Block, Statement, Symbol, blocks_of
+from burn_ir.graph import Graph
+
+
+def read_alike(trace: FunctionTrace, graph: Graph) -> None:
+    """Forget the contents of parameters that are numbers in some places alone.
+
+    Views of one stored array are alike.
+    """
+    tensors = {s.constant for s in _tensors(trace.body)}
+    alike = {original(graph, name) for name in tensors if is_trained(graph, name)}
+    for symbol in block_reads(trace.body) if alike else ():
+        name = symbol.constant
+        is_alike = name and number_in(symbol) is not None and is_trained(graph, name)
+        if is_alike and symbol.type is not None and original(graph, name) in alike:
+            symbol.type = symbol.type.forget()
+
+
+def _tensors(block: Block) -> Iterator[Symbol]:
+    """Yield the stored numbers that are printed as tensors in ``block``."""
+    read = [symbol for result in block.results for symbol in symbols_in(result)]
+    for statement in block.statements:
+        read += [s for arg in _tensor_operands(statement) for s in symbols_in(arg)]
+        for inner in blocks_of(statement):
+            yield from _tensors(inner)
+    yield from (s for s in read if s.constant and number_in(s) is not None)
+
+
+def _tensor_operands(statement: Statement) -> Iterator[Any]:
+    if not isinstance(statement, Apply):
+        yield from operands(statement)
+        return
+    name, args = statement.primitive.name, statement.args
+    if name in WEAK and all(map(is_number, args)):
+        yield args[tensor_position(statement)]
+        return
+    for position, arg in enumerate(args):
+        is_fill = (name, position) in FILLS
+        is_weak = name in WEAK and isinstance(arg, Tensor)
+        if not is_fill and not (is_weak and stands_as_number(arg, statement)):
+            yield arg
