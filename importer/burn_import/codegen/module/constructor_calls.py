@@ -1,0 +1,232 @@
+"""Constructor calls between the classes of a module, and parameters through them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from burn_import.codegen.class_text import ClassText
+from burn_import.provenance.path_segments import Path
+from burn_import.tracing.unparse import unparsed
+
+#: Modules whose arguments are their children, numbered from 0.
+LISTS = frozenset({"nn.ModuleList", "nn.ModuleTuple", "nn.Sequential"})
+
+
+@dataclass
+class Parameter:
+    """A parameter of a constructor; the source of its type and default, if any."""
+
+    name: str
+    kind: str
+    default: str = ""
+
+    def __str__(self) -> str:
+        default = f" = {self.default}" if self.default else ""
+        return f", {self.name}: {self.kind}{default}"
+
+
+@dataclass
+class Constructor:
+    """The ``__init__`` of a class as syntax trees."""
+
+    text: ClassText
+    parameters: list[Parameter]
+    statements: list[ast.stmt]
+
+    @classmethod
+    def of(cls, text: ClassText) -> Constructor:
+        """Return the constructor of a class from its source."""
+        function = ast.parse(f"def __init__(self{text.constructor}): ...").body[0]
+        assert isinstance(function, ast.FunctionDef)
+        parameters = [
+            Parameter(arg.arg, ast.unparse(arg.annotation) if arg.annotation else "")
+            for arg in function.args.args[1:]
+        ]
+        statements = [ast.parse(line).body[0] for line in text.fields]
+        return cls(text, parameters, statements)
+
+    def add(self, parameter: Parameter) -> None:
+        """Add a parameter behind those that calls give by position."""
+        flags = sum(one.kind == "bool" for one in self.parameters)
+        self.parameters.insert(len(self.parameters) - flags, parameter)
+
+    def position(self, name: str) -> int:
+        """Return the position of a parameter; -1 without one of that name."""
+        names = [parameter.name for parameter in self.parameters]
+        return names.index(name) if name in names else -1
+
+    def written(self) -> ClassText:
+        """Return the class with the source of this constructor."""
+        signature = "".join(map(str, self.parameters))
+        if signature == self.text.constructor:
+            lines = map(_kept, self.text.fields, self.statements)
+        else:
+            lines = map(unparsed, self.statements)
+        return replace(self.text, constructor=signature, fields=list(lines))
+
+
+def _kept(line: str, statement: ast.stmt) -> str:
+    """Return ``line`` itself if it has the meaning of ``statement``."""
+    is_same = ast.dump(ast.parse(line).body[0]) == ast.dump(statement)
+    return line if is_same else unparsed(statement)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A call in a constructor: the class that has it, and the attribute path there.
+
+    ``path`` is empty where the path depends on how often a comprehension repeats.
+    """
+
+    owner: str
+    call: ast.Call
+    path: Path
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A positional argument of a call in the constructor of ``owner``."""
+
+    owner: str
+    call: ast.Call
+    position: int
+
+    @property
+    def value(self) -> ast.expr:
+        """The expression of the argument."""
+        return self.call.args[self.position]
+
+
+class ConstructorCalls:
+    """The constructors of all classes of a module, the root's first."""
+
+    def __init__(self, texts: Sequence[ClassText]) -> None:
+        self.root = texts[0].name
+        self.constructors = {text.name: Constructor.of(text) for text in texts}
+        self.sites: dict[str, list[Site]] = {}
+        for name in self.constructors:
+            for site in self.calls(name):
+                self.sites.setdefault(ast.unparse(site.call.func), []).append(site)
+
+    def calls(self, owner: str) -> Iterator[Site]:
+        """Yield the calls in the constructor of a class."""
+        for statement in self.constructors[owner].statements:
+            if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value:
+                target = ast.unparse(
+                    statement.targets[0]
+                    if isinstance(statement, ast.Assign)
+                    else statement.target
+                )
+                path = (target.removeprefix("self."),) if target.count(".") == 1 else ()
+                yield from _calls_in(statement.value, owner, path)
+
+    def chain(self, name: str) -> list[Site] | None:
+        """Return the calls from the root to the one that makes a class.
+
+        None if there are several, or if a comprehension makes it.
+        """
+        chain: list[Site] = []
+        while name != self.root:
+            sites = self.sites.get(name, [])
+            if len(sites) != 1 or not sites[0].path or len(chain) > len(self.sites):
+                return None
+            chain.insert(0, sites[0])
+            name = sites[0].owner
+        return chain
+
+    def path(self, name: str) -> Path | None:
+        """Return the attribute path from the root to the one module of a class."""
+        chain = self.chain(name)
+        if chain is None:
+            return None
+        return tuple(segment for site in chain for segment in site.path)
+
+    def site_at(self, path: Path) -> Site | None:
+        """Return the call that makes the module at ``path``, if one call does."""
+        owner = self.root
+        while True:
+            matches = [s for s in self.calls(owner) if s.path == path[: len(s.path)]]
+            matches = [s for s in matches if s.path and _is_module(s.call)]
+            if not matches:
+                return None
+            site = max(matches, key=lambda s: len(s.path))
+            path = path[len(site.path) :]
+            if not path:
+                return site
+            owner = ast.unparse(site.call.func)
+            if owner not in self.constructors:
+                return None
+
+    def literal(self, slot: Slot) -> tuple[Slot, int] | None:
+        """Return the number in a slot, with the slot of a caller that gives it.
+
+        None if it is computed, or if the class is made at several places.
+        """
+        while isinstance(slot.value, ast.Name):
+            position = self.constructors[slot.owner].position(slot.value.id)
+            chain = self.chain(slot.owner)
+            if not chain or not 0 <= position < len(chain[-1].call.args):
+                return None
+            slot = Slot(chain[-1].owner, chain[-1].call, position)
+        number = slot.value.value if isinstance(slot.value, ast.Constant) else None
+        return (slot, number) if type(number) is int else None
+
+    def expose(self, name: str, slots: Sequence[Slot]) -> bool:
+        """Make the number in all of ``slots`` a parameter of the root with a default.
+
+        Return whether that was possible; otherwise nothing has changed.
+        """
+        owners = {slot.owner for slot in slots}
+        chains = [self.chain(owner) for owner in owners]
+        sites = {id(s.call): s for chain in chains for s in chain or ()}
+        called = {ast.unparse(site.call.func) for site in sites.values()}
+        taken = any(self.constructors[n].position(name) >= 0 for n in called)
+        if None in chains or taken or self.constructors[self.root].position(name) >= 0:
+            return False
+        default = ast.unparse(slots[0].value)
+        for slot in slots:
+            slot.call.args[slot.position] = ast.Name(name)
+        for site in sites.values():
+            site.call.args.append(ast.Name(name))
+            inner = self.constructors[ast.unparse(site.call.func)]
+            inner.add(Parameter(name, "int"))
+        self.constructors[self.root].add(Parameter(name, "int", default))
+        return True
+
+    def written(self) -> list[ClassText]:
+        """Return the classes with their constructors."""
+        return [constructor.written() for constructor in self.constructors.values()]
+
+
+def _is_module(call: ast.Call) -> bool:
+    return ast.unparse(call.func) not in LISTS
+
+
+def _calls_in(node: ast.expr, owner: str, path: Path) -> Iterator[Site]:
+    """Yield the calls in ``node``, which makes the module at ``path``."""
+    if isinstance(node, ast.Call):
+        yield Site(owner, node, path)
+        if ast.unparse(node.func) in LISTS:
+            yield from _children(node, owner, path)
+            return
+    elif isinstance(node, ast.IfExp):
+        yield from _calls_in(node.body, owner, path)
+        return
+    for inner in ast.iter_child_nodes(node):
+        for each in ast.walk(inner):
+            if isinstance(each, ast.Call):
+                yield Site(owner, each, ())
+
+
+def _children(call: ast.Call, owner: str, path: Path) -> Iterator[Site]:
+    """Yield the calls that make the children of a list of modules."""
+    items = call.args
+    if len(items) == 1 and isinstance(items[0], ast.List):
+        items = items[0].elts
+    is_counted = bool(path)
+    for number, item in enumerate(items):
+        is_counted = is_counted and not isinstance(item, ast.Starred | ast.GeneratorExp)
+        inner = (*path, str(number)) if is_counted else ()
+        yield from _calls_in(item, owner, inner)
