@@ -10,6 +10,8 @@ from burn_import.codegen.class_text import ClassText
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.unparse import unparsed
 
+#: The paths to modules of a class are followed up to this number.
+MOST_MODULES = 64
 #: Modules whose arguments are their children, numbered from 0.
 LISTS = frozenset({"nn.ModuleList", "nn.ModuleTuple", "nn.Sequential"})
 
@@ -122,56 +124,66 @@ class ConstructorCalls:
                 path = (target.removeprefix("self."),) if target.count(".") == 1 else ()
                 yield from _calls_in(statement.value, owner, path)
 
+    def chains(self, name: str) -> list[list[Site]]:
+        """Return, for each module of a class, the calls from the root to its own.
+
+        Empty if a comprehension makes one of them, or if there are many.
+        """
+        if name == self.root:
+            return [[]]
+        chains: list[list[Site]] = []
+        for site in self.sites.get(name, []):
+            outer = self.chains(site.owner) if site.path else []
+            chains += [[*chain, site] for chain in outer]
+            if not outer or len(chains) > MOST_MODULES:
+                return []
+        return chains
+
     def chain(self, name: str) -> list[Site] | None:
         """Return the calls from the root to the one that makes a class.
 
         None if there are several, or if a comprehension makes it.
         """
+        chains = self.chains(name)
+        return chains[0] if len(chains) == 1 else None
+
+    def chain_to(self, path: Path) -> list[Site]:
+        """Return the calls from the root to the one that makes the module at ``path``.
+
+        Empty if the path leads through a comprehension.
+        """
         chain: list[Site] = []
-        while name != self.root:
-            sites = self.sites.get(name, [])
-            if len(sites) != 1 or not sites[0].path or len(chain) > len(self.sites):
-                return None
-            chain.insert(0, sites[0])
-            name = sites[0].owner
-        return chain
-
-    def path(self, name: str) -> Path | None:
-        """Return the attribute path from the root to the one module of a class."""
-        chain = self.chain(name)
-        if chain is None:
-            return None
-        return tuple(segment for site in chain for segment in site.path)
-
-    def site_at(self, path: Path) -> Site | None:
-        """Return the call that makes the module at ``path``, if one call does."""
         owner = self.root
-        while True:
-            matches = [s for s in self.calls(owner) if s.path == path[: len(s.path)]]
-            matches = [s for s in matches if s.path and _is_module(s.call)]
-            if not matches:
-                return None
-            site = max(matches, key=lambda s: len(s.path))
-            path = path[len(site.path) :]
-            if not path:
-                return site
-            owner = ast.unparse(site.call.func)
-            if owner not in self.constructors:
-                return None
+        while path and owner in self.constructors:
+            sites = [
+                site
+                for site in self.calls(owner)
+                if site.path and site.path == path[: len(site.path)]
+                if ast.unparse(site.call.func) not in LISTS
+            ]
+            if not sites:
+                return []
+            chain.append(max(sites, key=lambda site: len(site.path)))
+            path = path[len(chain[-1].path) :]
+            owner = ast.unparse(chain[-1].call.func)
+        return [] if path else chain
 
-    def literal(self, slot: Slot) -> tuple[Slot, int] | None:
+    def literal(self, slot: Slot, chain: Sequence[Site]) -> tuple[Slot, int] | None:
         """Return the number in a slot, with the slot of a caller that gives it.
 
-        None if it is computed, or if the class is made at several places.
+        ``chain`` has the calls from the root to the one that makes the slot's owner.
+        None if the number is computed, or if other modules are given it too.
         """
-        while isinstance(slot.value, ast.Name):
+        callers = list(chain)
+        while isinstance(slot.value, ast.Name) and callers:
             position = self.constructors[slot.owner].position(slot.value.id)
-            chain = self.chain(slot.owner)
-            if not chain or not 0 <= position < len(chain[-1].call.args):
+            site = callers.pop()
+            if not 0 <= position < len(site.call.args):
                 return None
-            slot = Slot(chain[-1].owner, chain[-1].call, position)
+            slot = Slot(site.owner, site.call, position)
         number = slot.value.value if isinstance(slot.value, ast.Constant) else None
-        return (slot, number) if type(number) is int else None
+        is_alone = self.chain(slot.owner) is not None
+        return (slot, number) if type(number) is int and is_alone else None
 
     def expose(self, name: str, slots: Sequence[Slot]) -> bool:
         """Make the number in all of ``slots`` a parameter of the root with a default.
@@ -198,10 +210,6 @@ class ConstructorCalls:
     def written(self) -> list[ClassText]:
         """Return the classes with their constructors."""
         return [constructor.written() for constructor in self.constructors.values()]
-
-
-def _is_module(call: ast.Call) -> bool:
-    return ast.unparse(call.func) not in LISTS
 
 
 def _calls_in(node: ast.expr, owner: str, path: Path) -> Iterator[Site]:

@@ -76,12 +76,11 @@ def _owners(
 
 def _slot(calls: ConstructorCalls, path: Path, size: int) -> Slot | None:
     """Return where the number of a layer's results stands."""
-    site = calls.site_at(path)
-    if site is None or len(site.call.args) < 2:
+    chain = calls.chain_to(path)
+    if not chain or len(chain[-1].call.args) < 2:
         return None
-    number = calls.literal(Slot(site.owner, site.call, 1))
-    is_unique = calls.chain(site.owner) is not None
-    return number[0] if number and number[1] == size and is_unique else None
+    number = calls.literal(Slot(chain[-1].owner, chain[-1].call, 1), chain[:-1])
+    return number[0] if number and number[1] == size else None
 
 
 def free_values(graph: Graph, node: Node, axis: int, size: int) -> dict[str, Type]:
@@ -143,5 +142,3 @@ def _is_free(before: Type | None, after: Type) -> bool:
 def is_number_in(text: str, number: int) -> bool:
     """Return whether the source ``text`` has a number."""
     return re.search(rf"(?<![\w.]){number}(?![\w.])", text) is not None
-
-

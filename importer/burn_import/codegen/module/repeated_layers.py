@@ -29,9 +29,10 @@ class Repeated:
     def word(self) -> str:
         """Return what the number of blocks is called."""
         name = self.path[-1]
-        if name in LAYERS:
-            return "layers"
-        return identifier(name if name.endswith("s") else plural(name))
+        stem = name.rstrip("0123456789").rstrip("_")
+        if stem in LAYERS:
+            return f"layers{name[len(stem):]}"
+        return identifier(name if name != stem or name.endswith("s") else plural(name))
 
 
 def repeated_layers(calls: ConstructorCalls, tree: Tree) -> Iterator[Repeated]:
@@ -41,44 +42,34 @@ def repeated_layers(calls: ConstructorCalls, tree: Tree) -> Iterator[Repeated]:
     of what it is given.
     """
     for owner, constructor in calls.constructors.items():
-        inside = calls.path(owner)
-        if inside is None:
-            continue
-        for statement in constructor.statements:
-            found = _comprehension(statement)
-            if found is None:
+        chains = calls.chains(owner)
+        for statement in constructor.statements if chains else ():
+            name, count = _comprehension(statement)
+            if count is None or not _only_stepped_through(constructor.text, name):
                 continue
-            name, count = found
-            slot = Slot(owner, count, 0)
-            number = calls.literal(slot)
-            path = (*inside, name)
-            if (
-                number is not None
-                and _only_stepped_through(constructor.text, name)
-                and not _is_read_elsewhere(calls, owner, path)
-                and _maps_to_itself(tree, path, number[1])
-            ):
-                yield Repeated(path, number[0])
+            for chain in chains:
+                path = (*(segment for site in chain for segment in site.path), name)
+                number = calls.literal(Slot(owner, count, 0), chain)
+                is_free = number and _maps_to_itself(tree, path, number[1])
+                if number and is_free and not _is_read_elsewhere(calls, owner, path):
+                    yield Repeated(path, number[0])
 
 
-def _comprehension(statement: ast.stmt) -> tuple[str, ast.Call] | None:
+def _comprehension(statement: ast.stmt) -> tuple[str, ast.Call | None]:
     """Return the attribute and the ``range`` of a list of equal modules, else None."""
-    if not isinstance(statement, ast.Assign) or not isinstance(
-        statement.value, ast.Call
-    ):
-        return None
-    call = statement.value
-    if ast.unparse(call.func) not in ("nn.ModuleList", "nn.Sequential"):
-        return None
-    made = call.args[0] if len(call.args) == 1 else None
+    call = statement.value if isinstance(statement, ast.Assign) else None
+    if not isinstance(statement, ast.Assign) or not isinstance(call, ast.Call):
+        return "", None
+    name = ast.unparse(statement.targets[0]).removeprefix("self.")
+    is_list = ast.unparse(call.func) in ("nn.ModuleList", "nn.Sequential")
+    made = call.args[0] if len(call.args) == 1 and is_list else None
     made = made.value if isinstance(made, ast.Starred) else made
     if not isinstance(made, ast.GeneratorExp) or not isinstance(made.elt, ast.Call):
-        return None
+        return name, None
     (rounds,) = made.generators
-    counted = rounds.iter
-    name = ast.unparse(statement.targets[0]).removeprefix("self.")
-    is_range = isinstance(counted, ast.Call) and ast.unparse(rounds.target) == "_"
-    return (name, counted) if is_range and name.isidentifier() else None
+    count = rounds.iter
+    is_range = isinstance(count, ast.Call) and ast.unparse(rounds.target) == "_"
+    return name, count if isinstance(count, ast.Call) and is_range else None
 
 
 def _only_stepped_through(text: ClassText, name: str) -> bool:

@@ -8,6 +8,8 @@ root to the class that uses it, which is made at one place.
 
 from __future__ import annotations
 
+import ast
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -35,9 +37,7 @@ def with_root_parameters(texts: Sequence[ClassText], tree: Tree) -> list[ClassTe
     return calls.written()
 
 
-def _depths(
-    lists: Sequence[Repeated], tree: Tree
-) -> Iterator[tuple[str, list[Slot]]]:
+def _depths(lists: Sequence[Repeated], tree: Tree) -> Iterator[tuple[str, list[Slot]]]:
     """Yield the name of each list's length, and where it stands.
 
     A list is left out where others of its name have a fixed length, as the blocks of
@@ -89,20 +89,20 @@ def _is_fixed(calls: ConstructorCalls, head: Head) -> bool:
 
     A tied weight and an embedding of as many rows do: these are a vocabulary.
     """
-    number = calls.literal(head.slot)
-    assert number is not None
+    number = ast.literal_eval(head.slot.value)
     for constructor in calls.constructors.values():
         text = constructor.text
         lines = [*text.body, *(line for m in text.methods for line in m.body)]
-        fields = [f for f in text.fields if _is_vocabulary(f, head.path, number[1])]
+        fields = [f for f in text.fields if _is_vocabulary(f, head.path, number)]
         inside = text.name in head.owners
-        if fields or (inside and any(is_number_in(n, number[1]) for n in lines)):
+        if fields or (inside and any(is_number_in(n, number) for n in lines)):
             return True
     return False
 
 
 def _is_vocabulary(field: str, path: Path, number: int) -> bool:
     """Return whether a field is an embedding of so many rows, or ties a layer."""
-    name, _, value = field.partition(" = ")
-    tied = any(f".{path[-1]}.weight" in side for side in (name, value))
-    return tied or f"nn.Embedding({number}," in value
+    last = path[-1]
+    layer = rf"\[{last}\]" if last.isdigit() else rf"\.{last}"
+    tied = any(re.search(rf"{layer}\.\w+$", side) for side in field.split(" = "))
+    return tied or f"nn.Embedding({number}," in field
