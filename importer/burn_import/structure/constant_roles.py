@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from burn_import.provenance.weight_owners import is_authored, is_key, original
@@ -101,7 +102,7 @@ def _measured(graph: Graph) -> Iterator[str]:
     """
     constants = graph.constants
     points: dict[Any, list[str]] = defaultdict(list)
-    for node in (inner for node in graph.nodes for inner in nested_nodes(node)):
+    for node in chain.from_iterable(map(nested_nodes, graph.nodes)):
         yield from _operands(node, SCALES, graph)
         if node.op.onnx == "Mul":
             yield from _dynamic_scales(node, graph)

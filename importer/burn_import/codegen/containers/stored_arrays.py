@@ -158,7 +158,7 @@ class StoredArrays:
 
 
 def _measured_name(name: str) -> str:
-    """Return ``softmax_scale`` for ``Softmax_output_0_scale``, as quantizers write it."""
+    """Return ``softmax_scale`` for a quantizer's ``Softmax_output_0_scale``."""
     match = re.fullmatch(r"(\w+?)_output_\d+_(scale|zero_point)", name)
     if match is None:
         return name

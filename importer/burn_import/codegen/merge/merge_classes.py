@@ -26,6 +26,8 @@ from burn_import.tracing.trace import ModuleCall
 
 #: A class is compared with this many families that it might be of.
 MOST_COMPARED = 8
+#: A word of so many letters is an abbreviation.
+SHORT = 3
 #: So many equal fields are no accident.
 TELLING = 3
 _COMMENT = re.compile(r"\s*# [^'\"]*$")
@@ -243,7 +245,9 @@ def common_names(names: Sequence[str]) -> Iterator[str]:
         yield from dict.fromkeys([common, singular(common)])
         return
     ends = Counter(own[-1] for own in words if len(own) > 1)
-    yield from (word for word, times in ends.most_common(1) if times > 1)
+    word, times = next(iter(ends.most_common(1)), ("", 0))
+    if times > 1 and len(word) > SHORT and word.isalpha():
+        yield word
 
 
 def stem(name: str) -> str:
