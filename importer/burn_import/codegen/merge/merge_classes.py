@@ -75,6 +75,11 @@ class Draft:
         return self.bodies[1]
 
     @property
+    def size(self) -> int:
+        """Return the number of statements of the body."""
+        return len(self.body.trace.body.statements)
+
+    @property
     def stem(self) -> str:
         """Return the class name without its disambiguating suffix."""
         return stem(self.part.class_name)
@@ -187,7 +192,7 @@ def _stems(group: list[Draft] | Family) -> set[str]:
 
 def family(drafts: Sequence[Draft], families: Families) -> Family | None:
     """The classes as one; None if they are not."""
-    members = sorted(drafts, key=lambda draft: -len(draft.body.fields))
+    members = sorted(drafts, key=lambda draft: (-len(draft.body.fields), -draft.size))
     if len({(draft.text.result, draft.text.plain[0]) for draft in drafts}) > 1:
         return None
     if any(d.text.record_names != drafts[0].text.record_names for d in drafts):

@@ -10,6 +10,8 @@ from burn_import.codegen.class_text import ClassText
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.unparse import unparsed
 
+#: A call of more positional arguments has keywords, but for the leading ones.
+MOST_POSITIONAL, LEADING = 3, 2
 #: The paths to modules of a class are followed up to this number.
 MOST_MODULES = 64
 #: Modules whose arguments are their children, numbered from 0.
@@ -62,11 +64,8 @@ class Constructor:
     def written(self) -> ClassText:
         """Return the class with the source of this constructor."""
         signature = "".join(map(str, self.parameters))
-        if signature == self.text.constructor:
-            lines = map(_kept, self.text.fields, self.statements)
-        else:
-            lines = map(unparsed, self.statements)
-        return replace(self.text, constructor=signature, fields=list(lines))
+        lines = list(map(_kept, self.text.fields, self.statements))
+        return replace(self.text, constructor=signature, fields=lines)
 
 
 def _kept(line: str, statement: ast.stmt) -> str:
@@ -206,6 +205,23 @@ class ConstructorCalls:
             inner.add(Parameter(name, "int"))
         self.constructors[self.root].add(Parameter(name, "int", default))
         return True
+
+    def name_arguments(self) -> None:
+        """Give the numbers of long calls by keyword, but for the first ones."""
+        for name, sites in self.sites.items():
+            parameters = self.constructors[name].parameters if name in self else ()
+            for call in (site.call for site in sites):
+                if not parameters or len(call.args) <= MOST_POSITIONAL:
+                    continue
+                if any(isinstance(value, ast.Constant) for value in call.args):
+                    named = zip(parameters, call.args, strict=False)
+                    later = [ast.keyword(p.name, value) for p, value in named]
+                    call.keywords[:0] = later[LEADING:]
+                    del call.args[LEADING:]
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether a class is one of the module's."""
+        return name in self.constructors
 
     def written(self) -> list[ClassText]:
         """Return the classes with their constructors."""

@@ -27,13 +27,13 @@ MOST_LISTS = 3
 
 def with_root_parameters(texts: Sequence[ClassText], tree: Tree) -> list[ClassText]:
     """Return ``texts`` with the free sizes as parameters of the root."""
-    if not texts[0].body:
-        return list(texts)  # no program tells what is free
     calls = ConstructorCalls(texts)
-    lists = list(repeated_layers(calls, tree))
-    sizes = [*_depths(lists, tree), *_classes(calls, tree)]
-    for name, slots in sizes:
-        calls.expose(name, slots)
+    if texts[0].body:  # without a program nothing tells what is free
+        lists = list(repeated_layers(calls, tree))
+        sizes = [*_depths(lists, tree), *_classes(calls, tree)]
+        for name, slots in sizes:
+            calls.expose(name, slots)
+    calls.name_arguments()
     return calls.written()
 
 
