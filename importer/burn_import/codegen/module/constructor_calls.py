@@ -12,6 +12,8 @@ from burn_import.tracing.unparse import unparsed
 
 #: A call of more positional arguments has keywords, but for the leading ones.
 MOST_POSITIONAL, LEADING = 3, 2
+#: A call with keywords is no longer than this.
+LONGEST = 76
 #: The paths to modules of a class are followed up to this number.
 MOST_MODULES = 64
 #: Modules whose arguments are their children, numbered from 0.
@@ -207,25 +209,33 @@ class ConstructorCalls:
         return True
 
     def name_arguments(self) -> None:
-        """Give the numbers of long calls by keyword, but for the first ones."""
-        for name, sites in self.sites.items():
-            parameters = self.constructors[name].parameters if name in self else ()
-            for call in (site.call for site in sites):
-                if not parameters or len(call.args) <= MOST_POSITIONAL:
-                    continue
-                if any(isinstance(value, ast.Constant) for value in call.args):
-                    named = zip(parameters, call.args, strict=False)
-                    later = [ast.keyword(p.name, value) for p, value in named]
-                    call.keywords[:0] = later[LEADING:]
-                    del call.args[LEADING:]
+        """Give the numbers of calls by keyword, but for the first, where they fit.
 
-    def __contains__(self, name: str) -> bool:
-        """Return whether a class is one of the module's."""
-        return name in self.constructors
+        All calls of a class are alike: one that is too long for a line leaves the
+        others as they are, too.
+        """
+        for name in self.sites.keys() & self.constructors.keys():
+            calls = [site.call for site in self.sites[name]]
+            parameters = self.constructors[name].parameters
+            named = [_named(call, parameters) for call in calls]
+            if all(len(ast.unparse(call)) <= LONGEST for call in named):
+                for call, other in zip(calls, named, strict=True):
+                    call.args, call.keywords = other.args, other.keywords
 
     def written(self) -> list[ClassText]:
         """Return the classes with their constructors."""
         return [constructor.written() for constructor in self.constructors.values()]
+
+
+def _named(call: ast.Call, parameters: Sequence[Parameter]) -> ast.Call:
+    """Return a call with numbers by keyword, if it has several arguments."""
+    numbers = any(isinstance(value, ast.Constant) for value in call.args)
+    if len(call.args) <= MOST_POSITIONAL or not numbers:
+        return call
+    pairs = zip(parameters, call.args, strict=False)
+    later = [ast.keyword(parameter.name, value) for parameter, value in pairs]
+    keywords = [*later[LEADING:], *call.keywords]
+    return ast.Call(call.func, call.args[:LEADING], keywords)
 
 
 def _calls_in(node: ast.expr, owner: str, path: Path) -> Iterator[Site]:
