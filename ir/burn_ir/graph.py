@@ -93,6 +93,8 @@ class Constants(Mapping[str, Array]):
         self.inlined: set[str] = set()
         #: Arrays that all readers use as fill values, bounds or quantization scales.
         self.fills: set[str] = set()
+        #: Scales and zero points of quantization, which the record keeps.
+        self.measured: set[str] = set()
         #: Values that nodes make in the place of stored arrays.
         self.made: set[str] = set()
         #: Buffers of the author's that are in no ``state_dict``.

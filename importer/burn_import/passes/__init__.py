@@ -38,6 +38,7 @@ from burn_import.passes.cleanup.sink_constants import placement
 from burn_import.passes.cleanup.strided_views import strided_views
 from burn_import.passes.cleanup.uniform_lookups import uniform_lookups
 from burn_import.passes.layers.conv_bias import conv_bias
+from burn_import.passes.layers.conv_padding import conv_padding
 from burn_import.passes.layers.expand_fused_matmul import products
 from burn_import.passes.layers.linear import linear
 from burn_import.passes.layers.linear_rows import linear_rows
@@ -98,6 +99,7 @@ PASSES: tuple[Pass, ...] = (
     softsign,
     mish,
     conv_bias,
+    conv_padding,
     linear,
     recurrent_cells,
     linear_rows,

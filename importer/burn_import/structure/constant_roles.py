@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
+from typing import Any
 
 from burn_import.provenance.weight_owners import is_authored, is_key, original
 from burn_ir.graph import Graph, Node, nested_nodes
@@ -44,6 +46,20 @@ FILLS: Mapping[str, Collection[int]] = {
 }
 
 
+#: Operands that are scales, and those that are zero points.
+SCALES: Mapping[str, Collection[int]] = {
+    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (1,)),
+    "QLinearConv": (1, 4, 6),
+    "QLinearMatMul": (1, 4, 6),
+}
+ZERO_POINTS: Mapping[str, Collection[int]] = {
+    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (2,)),
+    **dict.fromkeys(("ConvInteger", "MatMulInteger"), (2, 3)),
+    "QLinearConv": (2, 5, 7),
+    "QLinearMatMul": (2, 5, 7),
+}
+
+
 def note_fills(graph: Graph) -> None:
     """Note the arrays without a key in ``graph.constants.fills`` that are numbers."""
     readers: dict[str, list[bool]] = defaultdict(list)
@@ -55,6 +71,7 @@ def note_fills(graph: Graph) -> None:
         named = is_authored(graph, name) or is_key(graph.producer, key)
         if all(uses) and not named:
             constants.fills.add(name)
+    constants.measured.update(_measured(graph))
 
 
 def _uses(graph: Graph) -> Iterator[tuple[str, bool]]:
@@ -75,3 +92,41 @@ def _is_number(node: Node, position: int, array: Array) -> bool:
     if position not in FILLS.get(node.op.onnx, ()) or not array.size:
         return False
     return bool((array == array.reshape(-1)[0]).all())
+
+
+def _measured(graph: Graph) -> Iterator[str]:
+    """Yield the scales and zero points: measured for a network, written by nobody.
+
+    Where all zero points of a dtype are 0, the quantization is a symmetric one, and
+    these are numbers of the program.
+    """
+    constants = graph.constants
+    points: dict[Any, list[str]] = defaultdict(list)
+    for node in chain.from_iterable(map(nested_nodes, graph.nodes)):
+        yield from _operands(node, SCALES, graph)
+        if node.op.onnx == "Mul":
+            yield from _dynamic_scales(node, graph)
+        for name in _operands(node, ZERO_POINTS, graph):
+            points[constants[name].dtype].append(name)
+    for names in points.values():
+        if any(constants[name].any() for name in names):
+            yield from names
+
+
+def _operands(
+    node: Node, positions: Mapping[str, Collection[int]], graph: Graph
+) -> Iterator[str]:
+    """Yield the stored arrays among the operands of a node at ``positions``."""
+    for position in positions.get(node.op.onnx, ()):
+        name = node.inputs[position] if position < len(node.inputs) else None
+        if name is not None and name in graph.constants:
+            yield name
+
+
+def _dynamic_scales(node: Node, graph: Graph) -> Iterator[str]:
+    """Yield the scale of weights that a node multiplies by the scale of values."""
+    makers = [graph.producers.get(name or "") for name in node.inputs]
+    for name, other in zip(node.inputs, makers[::-1], strict=True):
+        is_scale = other is not None and other.op.onnx == "DynamicQuantizeLinear"
+        if is_scale and name is not None and name in graph.constants:
+            yield name

@@ -80,6 +80,8 @@ class _Literals:
             return self.values[key]
         if name in self.taken or not is_number_of_program(self.graph, name):
             return name
+        if name in self.graph.constants.measured:
+            return name
         array = self.graph.constants[name]
         if is_written_out(array):
             self.graph.constants.inlined.add(name)

@@ -237,6 +237,8 @@ def _constant(graph: Graph, name: str) -> Hashable:
     """Return a key of a stored array in source: its type, and small contents."""
     array = graph.constants[name]
     kind = _kind(array)
+    if name in graph.constants.measured:
+        return kind
     limit = _INLINE if is_integer(array.dtype) else 1
     if name not in graph.constants.inlined and array.size > limit:
         return kind

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
 # record sha256 0ee4f7c26fdf1ef4a2515dad3f463332da5aaf7a782e61d1a35ff3cd46cb09c6
-# body   sha256 9c497ac451bbd24e373f1cc3befd80a4a8c95bdb26b7685bd320ea934792ce3c
+# body   sha256 3e58900a53c1ecb877290458d05659bed0245e879b938ffcec1f917399aa717e
 """Net: ids -> scores.
 
 Outputs:
@@ -24,11 +24,11 @@ WEIGHTS = Path(__file__).with_name("model.safetensors")
 
 
 class Net(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, classes: int = 4) -> None:
         super().__init__()
         self.tokens = nn.Embedding(11, 6)
         self.norm = nn.LayerNorm(6, eps=1e-12)
-        self.head = nn.Linear(6, 4, bias=False)
+        self.head = nn.Linear(6, classes, bias=False)
         self.positions = Positions()
 
     @classmethod

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 cdfeb9580d68e81f0b1c9bab4240d27804e6d93c634eb121ecd935c4d82e2579
 # record sha256 0c9baa19aa2f65cbf8bcce06f64ecca33923f932ed6dc6bf86f29b4c67170970
-# body   sha256 f55d9b1b2a5f6a5645c26bdc4effbeabe704fcf9931f43d3134dab55d566f354
+# body   sha256 3ef3dbd8801c364cd3633aac03424bdf7b8cae2b944e3b02d55320d91cbdd5cc
 """Net: image -> logits.
 
 Outputs:
@@ -24,11 +24,11 @@ WEIGHTS = Path(__file__).with_name("model.safetensors")
 
 
 class Net(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, layers: int = 2, classes: int = 5) -> None:
         super().__init__()
         self.stem = Stem()
-        self.layers = nn.ModuleList(Layer() for _ in range(2))
-        self.head = nn.Linear(8, 5)
+        self.layers = nn.ModuleList(Layer() for _ in range(layers))
+        self.head = nn.Linear(8, classes)
 
     @classmethod
     def load(

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
 # record sha256 86abb5c1d55020ba8e635403041b5e8933a67ad4250574fc7fd0cd825997dd11
-# body   sha256 903f1f4b3006f0a6cf3a33614270adba66b2f7dc2de5c81283954d4d82b934bc
+# body   sha256 c7c38ac17b6cbcdb2bcb0f133b38bd15777acb143514d430f847ac48075f3c73
 """Net: x -> encoded.
 
 Outputs:
@@ -24,9 +24,9 @@ WEIGHTS = Path(__file__).with_name("model.safetensors")
 
 
 class Net(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, layers: int = 2) -> None:
         super().__init__()
-        self.encoder = Encoder()
+        self.encoder = Encoder(layers)
 
     @classmethod
     def load(
@@ -47,9 +47,9 @@ class Net(nn.Module):
 class Encoder(nn.Module):
     """``encoder``: [batch, length, 8] -> same."""
 
-    def __init__(self) -> None:
+    def __init__(self, layers: int) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Layer() for _ in range(2))
+        self.layers = nn.ModuleList(Layer() for _ in range(layers))
         self.norm = nn.LayerNorm(8)
 
     def __call__(self, x: Tensor) -> Tensor:

@@ -36,7 +36,8 @@ def test_equal_blocks_are_one_class(tmp_path: Path, count: int) -> None:
     lines += "".join(RESIDUAL.format(i=i, j=i + 1) for i in range(count))
     lines += f"y = Sigmoid (v{count})\n"
     source = imported(tmp_path, lines, weights(*range(count)))
-    assert f"self.blocks = nn.ModuleList(Block() for _ in range({count}))" in source
+    assert "self.blocks = nn.ModuleList(Block() for _ in range(layers))" in source
+    assert f"def __init__(self, layers: int = {count}) -> None:" in source
     assert "for block in self.blocks:\n            x = block(x)\n" in source
     assert source.count("class Block(") == 1
     assert "self.linear = nn.Linear(4, 6)\n" in source
@@ -60,8 +61,9 @@ def test_blocks_of_two_widths_are_two_lists(tmp_path: Path) -> None:
     lines += "".join(RESIDUAL.format(i=i, j=i + 1) for i in range(5))
     arrays = weights(0, 1) | weights(2, 3, 4, wide=7)
     source = imported(tmp_path, lines + "y = Sigmoid (v5)\n", arrays)
-    assert "nn.ModuleList(Block(6) for _ in range(2))" in source
-    assert "nn.ModuleList(Block(7) for _ in range(3))" in source
+    assert "nn.ModuleList(Block(6) for _ in range(layers))" in source
+    assert "nn.ModuleList(Block(7) for _ in range(layers_2))" in source
+    assert "def __init__(self, layers: int = 2, layers_2: int = 3) -> None:" in source
 
 
 def test_layers_beside_blocks_are_numbered_without_them(tmp_path: Path) -> None:
@@ -130,5 +132,5 @@ def test_many_blocks_are_one_loop(tmp_path: Path) -> None:
     source = imported(
         tmp_path, lines + f"y = Tanh (v{count})\n", weights(*range(count))
     )
-    assert f"range({count})" in source
+    assert f"layers: int = {count}" in source
     assert source.count("class ") == 2

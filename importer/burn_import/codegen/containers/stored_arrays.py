@@ -15,7 +15,7 @@ from burn_import.provenance.weight_owners import is_key, original
 from burn_import.rewriting.arrays import same_view
 from burn_import.structure.folded_expressions import is_persistent
 from burn_import.structure.module_tree import ModuleNode
-from burn_import.tracing.identifiers import Namespace, attribute, dtype_source
+from burn_import.tracing.identifiers import Namespace, attribute, dtype_source, snake
 from burn_ir.graph import Graph
 
 
@@ -141,7 +141,10 @@ class StoredArrays:
             noun = self.nouns.get(constant, "") or self.roles.get(constant, "")
             noun = "bias" if noun == "mask" else noun
             return f"folded_{noun}" if noun else "folded"
-        word = attribute(re.split(r"[./:]", name.rstrip("/:."))[-1])
+        word = re.split(r"[./:]", name.rstrip("/:."))[-1]
+        if constant in self.graph.constants.measured:
+            word = _measured_name(word)
+        word = attribute(word)
         if not re.search(r"\d{3}|^part_\d", word) and not is_leftover(word):
             return word
         noun = self.nouns.get(constant, "")
@@ -152,6 +155,14 @@ class StoredArrays:
     def fields(self) -> list[str]:
         """Return the assignments of ``__init__`` of arrays that no inner module has."""
         return [f"self.{self.paths[c][0]} = {t}" for c, t in self.plain.items()]
+
+
+def _measured_name(name: str) -> str:
+    """Return ``softmax_scale`` for a quantizer's ``Softmax_output_0_scale``."""
+    match = re.fullmatch(r"(\w+?)_output_\d+_(scale|zero_point)", name)
+    if match is None:
+        return name
+    return f"{snake(match[1]).replace('mat_mul', 'matmul')}_{match[2]}"
 
 
 def tensor_text(graph: Graph, constant: str) -> str:

@@ -23,6 +23,11 @@ from burn_import.codegen.merge.expression_slots import (
     makers,
     padded,
 )
+from burn_import.codegen.merge.optional_operators import (
+    OptionalOperator,
+    optional_operator,
+    residuals,
+)
 from burn_import.codegen.trace.function import FunctionTrace
 from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
@@ -65,6 +70,8 @@ class Union:
     inferred: set[Place] = field(default_factory=set)
     #: Modules that some bodies do without.
     optional: set[str] = field(default_factory=set)
+    #: Statements of the first body that some do without, and which bodies have them.
+    operators: dict[int, OptionalOperator] = field(default_factory=dict)
 
 
 def unite(bodies: Sequence[Body]) -> Union:
@@ -83,6 +90,7 @@ def unite(bodies: Sequence[Body]) -> Union:
         run.operand(values, ("result", number))
     run.check_extents()
     run.check_inside()
+    run.union.operands.update(residuals(run.union.operators, run.union.parameters))
     run.union.parameters.sort(key=lambda places: (None in places, _rank(places)))
     return run.union
 
@@ -123,6 +131,7 @@ class _Union:
         self, values: Sequence[Any], operand_path: Place
     ) -> tuple[Sequence[Any], Place]:
         """Return the operands without those of modules that only some bodies have."""
+        values, operand_path = self.without_operator(values, operand_path)
         while True:
             calls = [self.optional_call(value, i) for i, value in enumerate(values)]
             names = {call.path[0] for call in calls if call is not None}
@@ -139,6 +148,24 @@ class _Union:
                 for value, call in zip(values, calls, strict=True)
             ]
             operand_path = (first, 0)
+
+    def without_operator(
+        self, values: Sequence[Any], operand_path: Place
+    ) -> tuple[Sequence[Any], Place]:
+        """Return the operands of an operator at the end that only some bodies have."""
+        producers = [
+            makers.get(value.data) if isinstance(value, Tensor) else None
+            for makers, value in zip(self.makers, values, strict=True)
+        ]
+        number, _ = producers[0] or (None, None)
+        if operand_path[0] != "result" or not isinstance(number, int):
+            return values, operand_path
+        statements = [None if each is None else each[1] for each in producers]
+        operator = optional_operator(statements, self.given)
+        if operator is None or number in self.union.operators:
+            return values, operand_path
+        self.union.operators[number] = operator
+        return operator.skipped(statements, values), (number, operator.main)
 
     def optional_call(self, value: Any, number: int) -> ModuleCall | None:
         """The call of a module that not all have, if it makes ``value``."""

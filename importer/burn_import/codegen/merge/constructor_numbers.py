@@ -33,6 +33,13 @@ class Numerals:
         self.columns = [
             Column(row, self.label(places[0]), "") for row, places in self.rows.items()
         ]
+        #: The numbers of optional operators of the same bodies, by name.
+        self.operators: dict[tuple[str, Row], list[int]] = {}
+        for number, operator in union.operators.items():
+            key = (operator.name, operator.having)
+            self.operators.setdefault(key, []).append(number)
+        self.columns += [Column(row, name, "") for name, row in self.operators]
+        self.flags: dict[int, str] = {}
         self.values: dict[Place, int | GivenFloat] = dict.fromkeys(union.inferred, -1)
         self.attributes: dict[str, str] = {}
 
@@ -75,8 +82,9 @@ class Numerals:
     def settle(self, texts: Sequence[str], taken: Sequence[str]) -> None:
         """Write the numbers as attributes that are made of ``texts``."""
         names = Namespace(taken)
+        count = len(self.rows)
         for (row, places), column, text in zip(
-            self.rows.items(), self.columns, texts, strict=True
+            self.rows.items(), self.columns, texts[:count], strict=False
         ):
             if text not in self.attributes:
                 word = text if text.isidentifier() else column.label
@@ -86,6 +94,12 @@ class Numerals:
                 first = row[0]
                 kind = GivenInt if isinstance(first, int) else GivenFloat
                 self.values[operand_path] = kind(first, shown)
+
+        for numbers, text in zip(self.operators.values(), texts[count:], strict=True):
+            if text not in self.attributes:
+                self.attributes[text] = names.unique(text)
+            flag = f"self.{self.attributes[text]}"
+            self.flags.update(dict.fromkeys(numbers, flag))
 
     def fields(self) -> list[str]:
         """The assignments of ``__init__``."""

@@ -72,7 +72,8 @@ def constructor(columns: Sequence[Column], fields: Sequence[Field]) -> Construct
     result = run.constructor
     if len(result.parameters) > MOST_PARAMETERS:
         raise DifferError
-    result.parameters.sort(key=lambda p: p.kind == "bool")
+    # Widths first, as authors have them; what a call names last.
+    result.parameters.sort(key=lambda p: (p.kind == "bool", not _is_width(p.name)))
     return result
 
 

@@ -8,6 +8,7 @@ that hold others after these: what a class holds is settled before it is compare
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,10 +21,13 @@ from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.codegen.merge.init_fields import Column, Field, slot, unite_fields
 from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.module_tree import calls_of
+from burn_import.tracing.identifiers import singular
 from burn_import.tracing.trace import ModuleCall
 
 #: A class is compared with this many families that it might be of.
 MOST_COMPARED = 8
+#: A word of so many letters is an abbreviation.
+SHORT = 3
 #: So many equal fields are no accident.
 TELLING = 3
 _COMMENT = re.compile(r"\s*# [^'\"]*$")
@@ -69,6 +73,11 @@ class Draft:
     def rolled(self) -> Body:
         """Return the body once steps through lists are loops."""
         return self.bodies[1]
+
+    @property
+    def size(self) -> int:
+        """Return the number of statements of the body."""
+        return len(self.body.trace.body.statements)
 
     @property
     def stem(self) -> str:
@@ -183,7 +192,7 @@ def _stems(group: list[Draft] | Family) -> set[str]:
 
 def family(drafts: Sequence[Draft], families: Families) -> Family | None:
     """The classes as one; None if they are not."""
-    members = sorted(drafts, key=lambda draft: -len(draft.body.fields))
+    members = sorted(drafts, key=lambda draft: (-len(draft.body.fields), -draft.size))
     if len({(draft.text.result, draft.text.plain[0]) for draft in drafts}) > 1:
         return None
     if any(d.text.record_names != drafts[0].text.record_names for d in drafts):
@@ -223,15 +232,27 @@ def unread(body: Body, fields: set[str]) -> set[str]:
     return fields - called - stored
 
 
-def common_name(names: Sequence[str]) -> str:
-    """The words that all names of classes end with; "" without any."""
-    words = [re.findall(r"[A-Z][a-z0-9]*", stem(name)) for name in names]
+def common_names(names: Sequence[str]) -> Iterator[str]:
+    """Yield names for classes that are one, the best first.
+
+    These are the words that all names end with, also as one of these, and the word
+    that most of them end with.
+    """
+    stems = list(dict.fromkeys(map(stem, names)))
+    words = [re.findall(r"[A-Z][a-z0-9]*", one) for one in stems]
     count = 0
     while all(len(own) > count for own in words) and (
         len({own[-1 - count] for own in words}) == 1
     ):
         count += 1
-    return "".join(words[0][len(words[0]) - count :])
+    if count:
+        common = "".join(words[0][len(words[0]) - count :])
+        yield from dict.fromkeys([common, singular(common)])
+        return
+    ends = Counter(own[-1] for own in words if len(own) > 1)
+    word, times = next(iter(ends.most_common(1)), ("", 0))
+    if times > 1 and len(word) > SHORT and word.isalpha():
+        yield word
 
 
 def stem(name: str) -> str:

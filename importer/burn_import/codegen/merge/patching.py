@@ -10,6 +10,7 @@ import numpy as np
 from burn import Tensor
 from burn_import.codegen.merge.anti_unify import Body, Union
 from burn_import.codegen.merge.expression_slots import Place
+from burn_import.codegen.merge.optional_operators import make_optional
 from burn_import.codegen.trace.function import FunctionTrace
 from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.tracing.trace import Apply, Block, ModuleCall, Symbol, blocks_of
@@ -24,8 +25,12 @@ def patch(
     union: Union,
     bodies: Sequence[Body],
     numbers: Mapping[Place, float],
+    flags: Mapping[int, str],
 ) -> None:
-    """Give ``trace`` the parameters of ``union``, and other ``numbers``."""
+    """Give ``trace`` the parameters of ``union``, and other ``numbers``.
+
+    ``flags`` are the conditions of statements that only some bodies have.
+    """
     given = _symbols(trace, union, bodies)
     changes: dict[Place, Any] = dict(numbers)
     for operand_path, places in union.operands.items():
@@ -41,6 +46,7 @@ def patch(
             _change(
                 trace.body.statements[int(operand_path[0])], operand_path[1:], value
             )
+    make_optional(trace.body.statements, union.operators, flags)
 
 
 def _symbols(

@@ -12,7 +12,7 @@ from burn_import.codegen.merge.merge_classes import (
     Families,
     Family,
     bare,
-    common_name,
+    common_names,
     find_families,
     levels,
 )
@@ -84,9 +84,10 @@ class _Assembly:
         own = [part.class_name for part in parts]
         name = next(d.part.class_name for d in drafts if d.part.class_name in own)
         stems = {draft.stem for draft in family.members}
-        common = common_name(own) if len(stems) > 1 else stems.pop()
-        if common and common not in self.holders.names:
-            name = self.holders.names.unique(common)
+        names = common_names(own) if len(stems) > 1 else [*stems]
+        free = [one for one in names if one not in self.holders.names]
+        if free:
+            name = self.holders.names.unique(free[0])
         given = self.nouns.shared(parts, family.union.parameters)
         local = self.nouns.within(parts[0], given)
         writer = ClassWriter(parts[0], self.holders, self.families, local, family)

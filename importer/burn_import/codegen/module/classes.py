@@ -77,7 +77,7 @@ class ClassWriter:
         self.stored.reserve([*constant_roles(self.trace.body), *defaults])
         roll_up(self.trace, self.containers, self.nouns)
         if family is not None and family.rolled:
-            patch(self.trace, family.union, family.bodies, family.numerals.values)
+            self.patch(self.trace, family)
         self.stored.roles = constant_roles(self.trace.body)
         body = Block(list(self.trace.body.statements), self.trace.body.results)
         self.rolled = replace(self.trace, body=body)
@@ -102,8 +102,13 @@ class ClassWriter:
         reorder_arguments(trace.body, self.arrangements())
         family = self.family
         if family is not None and not family.rolled:
-            patch(trace, family.union, family.bodies, family.numerals.values)
+            self.patch(trace, family)
         return trace
+
+    def patch(self, trace: FunctionTrace, family: Family) -> None:
+        """Give ``trace`` what the bodies of a family differ in."""
+        numerals = family.numerals
+        patch(trace, family.union, family.bodies, numerals.values, numerals.flags)
 
     def arrangements(self) -> dict[Path, Arrangement]:
         """Return the argument order of each module whose arguments have changed."""

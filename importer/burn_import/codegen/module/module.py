@@ -18,6 +18,8 @@ from burn_import.codegen.containers.tied_weights import (
 from burn_import.codegen.module.assembly import class_texts
 from burn_import.codegen.module.classes import describe
 from burn_import.codegen.module.input_checks import input_checks
+from burn_import.codegen.module.repeated_sequences import with_sequence_classes
+from burn_import.codegen.module.root_parameters import with_root_parameters
 from burn_import.codegen.module.sequential_model import opened
 from burn_import.codegen.naming.argument_order import order_boundaries
 from burn_import.codegen.naming.function_names import Nouns, parameter_names
@@ -78,6 +80,7 @@ def emit(
     texts = with_ties(texts, tree, entries, ties)
     names = find_record_names(texts, entries, graph)
     texts = with_record_names(texts, names)
+    texts = with_root_parameters(with_sequence_classes(texts), tree)
     weights = [
         (key_of(entry, names), graph.constants[entry.constant])
         for entry in untied(entries, ties)

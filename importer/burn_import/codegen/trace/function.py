@@ -159,7 +159,10 @@ class Run:
             stored = name in graph.constants and name not in graph.constants.inlined
             constant = name if stored else ""
             value_type = graph.type(name)
-            if value_type is not None and constant and is_kept(graph, constant):
+            kept = bool(constant) and (
+                constant in graph.constants.measured or is_kept(graph, constant)
+            )
+            if value_type is not None and kept:
                 value_type = value_type.forget()  # read from the record, however small
             self.values[name] = self.tracer.symbol(value_type, name, constant)
         return self.values[name]

@@ -1,0 +1,171 @@
+"""Operators at the end of a body that only some of several bodies have.
+
+A layer has an activation, or a block adds what it was given, in some places only: one
+class does so where its constructor is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from burn import Tensor
+from burn_import.codegen.merge.expression_slots import DifferError, Place, equal
+from burn_import.tracing.constructor_numbers import GivenInt
+from burn_import.tracing.trace import Apply, Block, Choice, Statement, Symbol
+
+#: Primitives that are called an activation where a class can do without.
+ACTIVATIONS = frozenset(
+    {"relu", "clip", "silu", "gelu", "sigmoid", "tanh", "hard_swish", "hard_sigmoid"}
+    | {"leaky_relu", "elu", "selu", "mish", "softplus", "quick_gelu"}
+)
+
+
+@dataclass(frozen=True)
+class OptionalOperator:
+    """An operator that some bodies have, and the position of what others return.
+
+    ``residual`` are the parameters that it adds, by body, None where it does not.
+    """
+
+    name: str
+    main: int
+    having: tuple[bool, ...]
+    residual: tuple[int | None, ...] = ()
+
+    def skipped(
+        self, statements: Sequence[Statement | None], values: Sequence[Any]
+    ) -> list[Any]:
+        """Return ``values``, and what the operator is given where it makes them."""
+        return [
+            statement.args[self.main] if has and isinstance(statement, Apply) else value
+            for value, statement, has in zip(
+                values, statements, self.having, strict=True
+            )
+        ]
+
+
+def optional_operator(
+    statements: Sequence[Statement | None], given: Sequence[Mapping[Symbol, int]]
+) -> OptionalOperator | None:
+    """Return the operator of the first statement if only some of them have it.
+
+    ``given`` are the parameters of the bodies. Operators of several tensors and those
+    that change a type are none, except the sum with a parameter.
+    """
+    first = statements[0]
+    if not isinstance(first, Apply) or len(first.targets) != 1:
+        return None
+    having = tuple(
+        isinstance(other, Apply) and other.primitive is first.primitive
+        for other in statements
+    )
+    if all(having):
+        return None
+    present = [s for s in statements if isinstance(s, Apply)]
+    present = [s for s in present if s.primitive is first.primitive]
+    if first.primitive.name == "add":
+        return _sum(statements, having, given)
+    if first.primitive.name not in ACTIVATIONS or not all(map(_keeps_type, present)):
+        return None
+    given_numbers = [_numbers(statement) for statement in present]
+    is_one = None not in given_numbers and equal(given_numbers)
+    return OptionalOperator("activation", 0, having) if is_one else None
+
+
+def _keeps_type(statement: Apply) -> bool:
+    """Return whether the result has the type of the first operand, a tensor."""
+    if not statement.args or not isinstance(statement.args[0], Tensor):
+        return False
+    before, after = statement.args[0].data.type, statement.targets[0].type
+    return before is not None and bool(before == after)
+
+
+def _numbers(statement: Apply) -> tuple[object, ...] | None:
+    """Return the operands behind the first; None if one is no number."""
+    operands = [*statement.args[1:], *sorted(statement.static.items())]
+    numbers: list[object] = []
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            known = operand.data.known
+            if operand.data.constant or known is None:
+                return None
+            operand = (str(known.dtype), known.tolist())
+        numbers.append(operand)
+    return tuple(numbers)
+
+
+def _sum(
+    statements: Sequence[Statement | None],
+    having: tuple[bool, ...],
+    given: Sequence[Mapping[Symbol, int]],
+) -> OptionalOperator | None:
+    """Return the sum with a parameter of the same type, at one position in all."""
+    for main in (0, 1):
+        places = tuple(
+            _residual(statement, 1 - main, own) if has else None
+            for statement, has, own in zip(statements, having, given, strict=True)
+        )
+        if all(
+            (place is not None) is has
+            for place, has in zip(places, having, strict=True)
+        ):
+            return OptionalOperator("residual", main, having, places)
+    return None
+
+
+def _residual(
+    statement: Statement | None, position: int, given: Mapping[Symbol, int]
+) -> int | None:
+    """Return the parameter that is added to what has its type."""
+    if not isinstance(statement, Apply) or len(statement.args) != 2:
+        return None
+    values = [arg.data for arg in statement.args if isinstance(arg, Tensor)]
+    types = [value.type for value in (*values, statement.targets[0])]
+    if len(values) != 2 or None in types or types != types[:1] * 3:
+        return None
+    return given.get(values[position])
+
+
+def residuals(
+    operators: Mapping[int, OptionalOperator],
+    parameters: Sequence[tuple[int | None, ...]],
+) -> Iterator[tuple[Place, tuple[int | None, ...]]]:
+    """Yield where optional sums read which of the ``parameters`` of all bodies.
+
+    Raises:
+        DifferError: the bodies without the sum are not given what it adds.
+    """
+    for number, operator in operators.items():
+        if not operator.residual:
+            continue
+        rows = [
+            row
+            for row in parameters
+            if all(
+                own in (None, place)
+                for own, place in zip(operator.residual, row, strict=True)
+            )
+        ]
+        if not rows or None in rows[0]:
+            raise DifferError
+        yield (number, 1 - operator.main), rows[0]
+
+
+def make_optional(
+    statements: list[Statement],
+    operators: Mapping[int, OptionalOperator],
+    flags: Mapping[int, str],
+) -> None:
+    """Run each of the ``operators`` only where its expression in ``flags`` holds."""
+    for number, flag in flags.items():
+        call = statements[number]
+        assert isinstance(call, Apply)
+        (target,) = call.targets
+        main = call.args[operators[number].main]
+        made = Symbol(target.type, target.name)
+        run = Apply(call.primitive, call.args, call.static, [made])
+        then = Block([run], [Tensor(made, main.backend)])
+        condition = GivenInt(1, flag)
+        statements[number] = Choice(condition, then, Block([], [main]), [target])

@@ -1,0 +1,266 @@
+"""Constructor calls between the classes of a module, and parameters through them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from burn_import.codegen.class_text import ClassText
+from burn_import.provenance.path_segments import Path
+from burn_import.tracing.unparse import unparsed
+
+#: A call of more positional arguments has keywords, but for the leading ones.
+MOST_POSITIONAL, LEADING = 3, 2
+#: A call with keywords is no longer than this.
+LONGEST = 76
+#: The paths to modules of a class are followed up to this number.
+MOST_MODULES = 64
+#: Modules whose arguments are their children, numbered from 0.
+LISTS = frozenset({"nn.ModuleList", "nn.ModuleTuple", "nn.Sequential"})
+
+
+@dataclass
+class Parameter:
+    """A parameter of a constructor; the source of its type and default, if any."""
+
+    name: str
+    kind: str
+    default: str = ""
+
+    def __str__(self) -> str:
+        default = f" = {self.default}" if self.default else ""
+        return f", {self.name}: {self.kind}{default}"
+
+
+@dataclass
+class Constructor:
+    """The ``__init__`` of a class as syntax trees."""
+
+    text: ClassText
+    parameters: list[Parameter]
+    statements: list[ast.stmt]
+
+    @classmethod
+    def of(cls, text: ClassText) -> Constructor:
+        """Return the constructor of a class from its source."""
+        function = ast.parse(f"def __init__(self{text.constructor}): ...").body[0]
+        assert isinstance(function, ast.FunctionDef)
+        parameters = [
+            Parameter(arg.arg, ast.unparse(arg.annotation) if arg.annotation else "")
+            for arg in function.args.args[1:]
+        ]
+        statements = [ast.parse(line).body[0] for line in text.fields]
+        return cls(text, parameters, statements)
+
+    def add(self, parameter: Parameter) -> None:
+        """Add a parameter behind those that calls give by position."""
+        flags = sum(one.kind == "bool" for one in self.parameters)
+        self.parameters.insert(len(self.parameters) - flags, parameter)
+
+    def position(self, name: str) -> int:
+        """Return the position of a parameter; -1 without one of that name."""
+        names = [parameter.name for parameter in self.parameters]
+        return names.index(name) if name in names else -1
+
+    def written(self) -> ClassText:
+        """Return the class with the source of this constructor."""
+        signature = "".join(map(str, self.parameters))
+        lines = list(map(_kept, self.text.fields, self.statements))
+        return replace(self.text, constructor=signature, fields=lines)
+
+
+def _kept(line: str, statement: ast.stmt) -> str:
+    """Return ``line`` itself if it has the meaning of ``statement``."""
+    is_same = ast.dump(ast.parse(line).body[0]) == ast.dump(statement)
+    return line if is_same else unparsed(statement)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A call in a constructor: the class that has it, and the attribute path there.
+
+    ``path`` is empty where the path depends on how often a comprehension repeats.
+    """
+
+    owner: str
+    call: ast.Call
+    path: Path
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A positional argument of a call in the constructor of ``owner``."""
+
+    owner: str
+    call: ast.Call
+    position: int
+
+    @property
+    def value(self) -> ast.expr:
+        """The expression of the argument."""
+        return self.call.args[self.position]
+
+
+class ConstructorCalls:
+    """The constructors of all classes of a module, the root's first."""
+
+    def __init__(self, texts: Sequence[ClassText]) -> None:
+        self.root = texts[0].name
+        self.constructors = {text.name: Constructor.of(text) for text in texts}
+        self.sites: dict[str, list[Site]] = {}
+        for name in self.constructors:
+            for site in self.calls(name):
+                self.sites.setdefault(ast.unparse(site.call.func), []).append(site)
+
+    def calls(self, owner: str) -> Iterator[Site]:
+        """Yield the calls in the constructor of a class."""
+        for statement in self.constructors[owner].statements:
+            if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value:
+                target = ast.unparse(
+                    statement.targets[0]
+                    if isinstance(statement, ast.Assign)
+                    else statement.target
+                )
+                path = (target.removeprefix("self."),) if target.count(".") == 1 else ()
+                yield from _calls_in(statement.value, owner, path)
+
+    def chains(self, name: str) -> list[list[Site]]:
+        """Return, for each module of a class, the calls from the root to its own.
+
+        Empty if a comprehension makes one of them, or if there are many.
+        """
+        if name == self.root:
+            return [[]]
+        chains: list[list[Site]] = []
+        for site in self.sites.get(name, []):
+            outer = self.chains(site.owner) if site.path else []
+            chains += [[*chain, site] for chain in outer]
+            if not outer or len(chains) > MOST_MODULES:
+                return []
+        return chains
+
+    def chain(self, name: str) -> list[Site] | None:
+        """Return the calls from the root to the one that makes a class.
+
+        None if there are several, or if a comprehension makes it.
+        """
+        chains = self.chains(name)
+        return chains[0] if len(chains) == 1 else None
+
+    def chain_to(self, path: Path) -> list[Site]:
+        """Return the calls from the root to the one that makes the module at ``path``.
+
+        Empty if the path leads through a comprehension.
+        """
+        chain: list[Site] = []
+        owner = self.root
+        while path and owner in self.constructors:
+            sites = [
+                site
+                for site in self.calls(owner)
+                if site.path and site.path == path[: len(site.path)]
+                if ast.unparse(site.call.func) not in LISTS
+            ]
+            if not sites:
+                return []
+            chain.append(max(sites, key=lambda site: len(site.path)))
+            path = path[len(chain[-1].path) :]
+            owner = ast.unparse(chain[-1].call.func)
+        return [] if path else chain
+
+    def literal(self, slot: Slot, chain: Sequence[Site]) -> tuple[Slot, int] | None:
+        """Return the number in a slot, with the slot of a caller that gives it.
+
+        ``chain`` has the calls from the root to the one that makes the slot's owner.
+        None if the number is computed, or if other modules are given it too.
+        """
+        callers = list(chain)
+        while isinstance(slot.value, ast.Name) and callers:
+            position = self.constructors[slot.owner].position(slot.value.id)
+            site = callers.pop()
+            if not 0 <= position < len(site.call.args):
+                return None
+            slot = Slot(site.owner, site.call, position)
+        number = slot.value.value if isinstance(slot.value, ast.Constant) else None
+        is_alone = self.chain(slot.owner) is not None
+        return (slot, number) if type(number) is int and is_alone else None
+
+    def expose(self, name: str, slots: Sequence[Slot]) -> bool:
+        """Make the number in all of ``slots`` a parameter of the root with a default.
+
+        Return whether that was possible; otherwise nothing has changed.
+        """
+        owners = {slot.owner for slot in slots}
+        chains = [self.chain(owner) for owner in owners]
+        sites = {id(s.call): s for chain in chains for s in chain or ()}
+        called = {ast.unparse(site.call.func) for site in sites.values()}
+        taken = any(self.constructors[n].position(name) >= 0 for n in called)
+        if None in chains or taken or self.constructors[self.root].position(name) >= 0:
+            return False
+        default = ast.unparse(slots[0].value)
+        for slot in slots:
+            slot.call.args[slot.position] = ast.Name(name)
+        for site in sites.values():
+            site.call.args.append(ast.Name(name))
+            inner = self.constructors[ast.unparse(site.call.func)]
+            inner.add(Parameter(name, "int"))
+        self.constructors[self.root].add(Parameter(name, "int", default))
+        return True
+
+    def name_arguments(self) -> None:
+        """Give the numbers of calls by keyword, but for the first, where they fit.
+
+        All calls of a class are alike: one that is too long for a line leaves the
+        others as they are, too.
+        """
+        for name in self.sites.keys() & self.constructors.keys():
+            calls = [site.call for site in self.sites[name]]
+            parameters = self.constructors[name].parameters
+            named = [_named(call, parameters) for call in calls]
+            if all(len(ast.unparse(call)) <= LONGEST for call in named):
+                for call, other in zip(calls, named, strict=True):
+                    call.args, call.keywords = other.args, other.keywords
+
+    def written(self) -> list[ClassText]:
+        """Return the classes with their constructors."""
+        return [constructor.written() for constructor in self.constructors.values()]
+
+
+def _named(call: ast.Call, parameters: Sequence[Parameter]) -> ast.Call:
+    """Return a call with numbers by keyword, if it has several arguments."""
+    numbers = any(isinstance(value, ast.Constant) for value in call.args)
+    if len(call.args) <= MOST_POSITIONAL or not numbers:
+        return call
+    pairs = zip(parameters, call.args, strict=False)
+    later = [ast.keyword(parameter.name, value) for parameter, value in pairs]
+    keywords = [*later[LEADING:], *call.keywords]
+    return ast.Call(call.func, call.args[:LEADING], keywords)
+
+
+def _calls_in(node: ast.expr, owner: str, path: Path) -> Iterator[Site]:
+    """Yield the calls in ``node``, which makes the module at ``path``."""
+    if isinstance(node, ast.Call):
+        yield Site(owner, node, path)
+        if ast.unparse(node.func) in LISTS:
+            yield from _children(node, owner, path)
+            return
+    elif isinstance(node, ast.IfExp):
+        yield from _calls_in(node.body, owner, path)
+        return
+    for inner in ast.iter_child_nodes(node):
+        for each in ast.walk(inner):
+            if isinstance(each, ast.Call):
+                yield Site(owner, each, ())
+
+
+def _children(call: ast.Call, owner: str, path: Path) -> Iterator[Site]:
+    """Yield the calls that make the children of a list of modules."""
+    items = call.args
+    if len(items) == 1 and isinstance(items[0], ast.List):
+        items = items[0].elts
+    is_counted = bool(path)
+    for number, item in enumerate(items):
+        is_counted = is_counted and not isinstance(item, ast.Starred | ast.GeneratorExp)
+        inner = (*path, str(number)) if is_counted else ()
+        yield from _calls_in(item, owner, inner)

@@ -1,0 +1,128 @@
+"""Lists of equal blocks whose number is free: each maps a type to itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from burn_import.codegen.class_text import ClassText
+from burn_import.codegen.module.constructor_calls import ConstructorCalls, Slot
+from burn_import.provenance.path_segments import Path
+from burn_import.structure import ModuleNode, Tree
+from burn_import.tracing.identifiers import identifier, plural
+from burn_ir.types import Type
+
+#: Attributes of lists that are called ``layers`` as a number.
+LAYERS = frozenset({"h", "layer", "layers", "block", "blocks", "resblocks"})
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A list of equal blocks: its path from the root, and where its length stands."""
+
+    path: Path
+    slot: Slot
+
+    @property
+    def word(self) -> str:
+        """Return what the number of blocks is called."""
+        name = self.path[-1]
+        stem = name.rstrip("0123456789").rstrip("_")
+        if stem in LAYERS:
+            return f"layers{name[len(stem):]}"
+        return identifier(name if name != stem or name.endswith("s") else plural(name))
+
+
+def repeated_layers(calls: ConstructorCalls, tree: Tree) -> Iterator[Repeated]:
+    """Yield the lists of blocks that may have any length.
+
+    The body only steps through the whole list, and what a block returns has the type
+    of what it is given.
+    """
+    for owner, constructor in calls.constructors.items():
+        chains = calls.chains(owner)
+        for statement in constructor.statements if chains else ():
+            name, count = _comprehension(statement)
+            if count is None or not _only_stepped_through(constructor.text, name):
+                continue
+            for chain in chains:
+                path = (*(segment for site in chain for segment in site.path), name)
+                number = calls.literal(Slot(owner, count, 0), chain)
+                is_free = number and _maps_to_itself(tree, path, number[1])
+                if number and is_free and not _is_read_elsewhere(calls, owner, path):
+                    yield Repeated(path, number[0])
+
+
+def _comprehension(statement: ast.stmt) -> tuple[str, ast.Call | None]:
+    """Return the attribute and the ``range`` of a list of equal modules, else None."""
+    call = statement.value if isinstance(statement, ast.Assign) else None
+    if not isinstance(statement, ast.Assign) or not isinstance(call, ast.Call):
+        return "", None
+    name = ast.unparse(statement.targets[0]).removeprefix("self.")
+    is_list = ast.unparse(call.func) in ("nn.ModuleList", "nn.Sequential")
+    made = call.args[0] if len(call.args) == 1 and is_list else None
+    made = made.value if isinstance(made, ast.Starred) else made
+    if not isinstance(made, ast.GeneratorExp) or not isinstance(made.elt, ast.Call):
+        return name, None
+    (rounds,) = made.generators
+    count = rounds.iter
+    is_range = isinstance(count, ast.Call) and ast.unparse(rounds.target) == "_"
+    return name, count if isinstance(count, ast.Call) and is_range else None
+
+
+def _only_stepped_through(text: ClassText, name: str) -> bool:
+    """Return whether one loop through all of a list is all that a class does with it.
+
+    A loop that keeps what each step computes gives as many results as steps.
+    """
+    lines = [*text.body, *(line for method in text.methods for line in method.body)]
+    uses = [at for at, line in enumerate(lines) if re.search(rf"self\.{name}\b", line)]
+    if len(uses) != 1:
+        return False
+    line = lines[uses[0]]
+    if f"self.{name}(" in line:
+        return True
+    if not re.fullmatch(rf"\s*for \w+ in self\.{name}:", line):
+        return False
+    return not any(".append(" in line for line in _indented(lines, uses[0]))
+
+
+def _indented(lines: Sequence[str], start: int) -> Iterator[str]:
+    """Yield the lines of the block that the line at ``start`` begins."""
+    depth = len(lines[start]) - len(lines[start].lstrip())
+    for line in lines[start + 1 :]:
+        if line.strip() and len(line) - len(line.lstrip()) <= depth:
+            return
+        yield line
+
+
+def _is_read_elsewhere(calls: ConstructorCalls, owner: str, path: Path) -> bool:
+    """Return whether code of another class, or a tie, names a member of the list."""
+    inside = re.compile(rf"\.{path[-2]}\.{path[-1]}\b" if len(path) > 1 else r"(?!)")
+    for name, constructor in calls.constructors.items():
+        text = constructor.text
+        lines = [*text.body, *(line for m in text.methods for line in m.body)]
+        if any(inside.search(line) for line in (*lines, *text.fields)):
+            return True
+        own = rf"self\.{path[-1]}\[" if name == owner else r"(?!)"
+        if any(re.search(own, line) for line in text.fields):
+            return True
+    return False
+
+
+def _maps_to_itself(tree: Tree, path: Path, count: int) -> bool:
+    """Return whether each module of a list returns what the next one is given."""
+    blocks = [part for part in tree.parts if part.path[:-1] == path]
+    kinds = [_result(block) for block in blocks]
+    if len(blocks) != count or count < 2 or None in kinds or len(set(kinds)) != 1:
+        return False
+    return all(kinds[0] in map(block.graph.type, block.inputs) for block in blocks)
+
+
+def _result(block: ModuleNode) -> Type | None:
+    """Return the type of the only result of a block that replaces no state."""
+    kind = block.graph.type(block.outputs[0]) if len(block.outputs) == 1 else None
+    is_open = kind is None or kind.shape is None or bool(block.states)
+    return None if is_open else kind

@@ -1,0 +1,108 @@
+"""Sizes of a model that its class takes: ``Net(layers=4, classes=5)``.
+
+A size becomes a parameter of the root, with the file's as default, where the module
+with another number is a model too: blocks that map a type to itself may be any number,
+and so may the classes that the last layer scores. The parameter is passed on from the
+root to the class that uses it, which is made at one place.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from burn_import.codegen.class_text import ClassText
+from burn_import.codegen.module.constructor_calls import ConstructorCalls, Slot
+from burn_import.codegen.module.heads import Head, heads, is_number_in
+from burn_import.codegen.module.repeated_layers import Repeated, repeated_layers
+from burn_import.provenance.path_segments import Path
+from burn_import.structure import Tree
+from burn_import.tracing.identifiers import snake
+
+#: A model of more lists than this has no number of layers.
+MOST_LISTS = 3
+
+
+def with_root_parameters(texts: Sequence[ClassText], tree: Tree) -> list[ClassText]:
+    """Return ``texts`` with the free sizes as parameters of the root."""
+    calls = ConstructorCalls(texts)
+    if texts[0].body:  # without a program nothing tells what is free
+        lists = list(repeated_layers(calls, tree))
+        sizes = [*_depths(lists, tree), *_classes(calls, tree)]
+        for name, slots in sizes:
+            calls.expose(name, slots)
+    calls.name_arguments()
+    return calls.written()
+
+
+def _depths(lists: Sequence[Repeated], tree: Tree) -> Iterator[tuple[str, list[Slot]]]:
+    """Yield the name of each list's length, and where it stands.
+
+    A list is left out where others of its name have a fixed length, as the blocks of
+    one of several stages: its length is not the number of layers.
+    """
+    free = {one.path for one in lists}
+    fixed = {path[-1] for path in _list_paths(tree) - free}
+    lists = [one for one in lists if one.path[-1] not in fixed]
+    if len(lists) > MOST_LISTS:
+        return
+    words = [_told_apart(one, lists) for one in lists]
+    counts = Counter(words)
+    for word, one in zip(words, lists, strict=True):
+        if counts[word] == 1:
+            yield word, [one.slot]
+
+
+def _list_paths(tree: Tree) -> set[Path]:
+    """Return the paths of all lists of modules."""
+    return {
+        path[:length]
+        for path in (part.path for part in tree.parts)
+        for length in range(1, len(path))
+        if path[length].isdigit()
+    }
+
+
+def _told_apart(one: Repeated, lists: Sequence[Repeated]) -> str:
+    """Return ``encoder_layers`` for a list where another one has the same word."""
+    twins = [other.path for other in lists if other.word == one.word]
+    if len(twins) == 1:
+        return one.word
+    for number, segment in enumerate(one.path[:-1]):
+        here = [path[number] for path in twins if number < len(path)]
+        if len(set(here)) == len(twins) and not segment.isdigit():
+            return f"{snake(segment)}_{one.word}"
+    return one.word
+
+
+def _classes(calls: ConstructorCalls, tree: Tree) -> Iterator[tuple[str, list[Slot]]]:
+    """Yield the number of classes, and where it stands, if one layer scores them."""
+    found = [head for head in heads(calls, tree) if head.has_classes]
+    if len(found) == 1 and not _is_fixed(calls, found[0]):
+        yield "classes", [found[0].slot]
+
+
+def _is_fixed(calls: ConstructorCalls, head: Head) -> bool:
+    """Return whether something else may depend on the number of classes.
+
+    A tied weight and an embedding of as many rows do: these are a vocabulary.
+    """
+    number = ast.literal_eval(head.slot.value)
+    for constructor in calls.constructors.values():
+        text = constructor.text
+        lines = [*text.body, *(line for m in text.methods for line in m.body)]
+        fields = [f for f in text.fields if _is_vocabulary(f, head.path, number)]
+        inside = text.name in head.owners
+        if fields or (inside and any(is_number_in(n, number) for n in lines)):
+            return True
+    return False
+
+
+def _is_vocabulary(field: str, path: Path, number: int) -> bool:
+    """Return whether a field is an embedding of so many rows, or ties a layer."""
+    last = path[-1]
+    layer = rf"\[{last}\]" if last.isdigit() else rf"\.{last}"
+    tied = any(re.search(rf"{layer}\.\w+$", side) for side in field.split(" = "))
+    return tied or f"nn.Embedding({number}," in field

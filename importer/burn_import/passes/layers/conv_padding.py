@@ -1,0 +1,78 @@
+"""Moves zeros that are put around an operand into the padding of a convolution."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from burn_import.rewriting.dataflow import Dataflow
+from burn_import.rewriting.graphs import with_nodes
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.conv import Conv
+from burn_ir.ops.padding import Pad
+from burn_ir.ops.support import known_ints
+
+#: The names of ``auto_pad`` for a convolution with its own padding, or none.
+EXPLICIT = ("NOTSET", "VALID")
+
+
+def conv_padding(graph: Graph) -> Graph:
+    """``graph`` with ``Pad`` and ``Conv`` as one convolution.
+
+    The padding is of zeros, of the axes that the convolution slides along, and nothing
+    else reads what is padded. Exporters write one for every side that differs.
+    """
+    if not any(isinstance(node.op, Pad) for node in graph.nodes):
+        return graph
+    flow = Dataflow(graph)
+    nodes, absorbed = [], set[int]()
+    for node in graph.nodes:
+        pad = flow.made_by(node.inputs[0], "Pad") if _is_plain(node) else None
+        pads = None if pad is None else _pads(pad, flow)
+        if pad is not None and pads is not None and flow.are_inside((pad,), node):
+            absorbed.add(id(pad))
+            node = _with_pads(node, pad, pads)
+        nodes.append(node)
+    if not absorbed:
+        return graph
+    return with_nodes(graph, [node for node in nodes if id(node) not in absorbed])
+
+
+def _is_plain(node: Node) -> bool:
+    """Return whether a node is a convolution whose padding is known by number."""
+    return isinstance(node.op, Conv) and node.op.auto_pad in EXPLICIT
+
+
+def _pads(pad: Node, flow: Dataflow) -> tuple[int, ...] | None:
+    """Return the zeros before and after each axis but the first two; None if unknown.
+
+    None, too, if there are other numbers than 0, or fewer than none.
+    """
+    data = flow.graph.type(pad.inputs[0])
+    _, counts, value, axes = (*pad.inputs, None, None)[:4]
+    given = known_ints(flow.graph.type(counts))
+    chosen = known_ints(flow.graph.type(axes))
+    if not isinstance(pad.op, Pad) or pad.op.mode != "constant" or data is None:
+        return None
+    if data.shape is None or given is None or (axes is not None and chosen is None):
+        return None
+    if value is not None and flow.scalar(value) != 0:
+        return None
+    where = range(data.rank) if chosen is None else data.axes(chosen)
+    if len(given) != 2 * len(where) or min(given, default=0) < 0:
+        return None
+    before = dict(zip(where, given, strict=False))
+    after = dict(zip(where, given[len(where) :], strict=True))
+    if any(side.get(axis, 0) for side in (before, after) for axis in (0, 1)):
+        return None
+    axes_of_window = range(2, data.rank)
+    sides = (before, after)
+    return tuple(int(side.get(axis, 0)) for side in sides for axis in axes_of_window)
+
+
+def _with_pads(node: Node, pad: Node, pads: tuple[int, ...]) -> Node:
+    """Return a convolution of what ``pad`` reads, with its padding as well."""
+    assert isinstance(node.op, Conv)
+    own = node.op.pads if node.op.auto_pad == "NOTSET" else None
+    total = [a + b for a, b in zip(pads, own or (0,) * len(pads), strict=True)]
+    op = replace(node.op, pads=tuple(total), auto_pad="NOTSET")
+    return replace(node, op=op, inputs=(pad.inputs[0], *node.inputs[1:]))

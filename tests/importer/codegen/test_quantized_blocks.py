@@ -1,0 +1,39 @@
+"""Quantized layers that differ in scales and zero points alone are one class."""
+
+from pathlib import Path
+
+import numpy as np
+
+from tests.importer.looped import check, normal
+from tests.modules import Array
+
+
+def quantized(folder: Path, points: tuple[int, ...], dtype: type) -> str:
+    """Return the source of as many quantized layers as there are zero points."""
+    weights: dict[str, Array] = {}
+    lines = "v0 = Tanh (x)\n"
+    for i, point in enumerate(points):
+        weights |= {f"layers.{i}.fc.weight": normal(4, 4, seed=i) / 2}
+        weights |= {f"s{i}": np.array(0.0123 + 0.0017 * i, np.float32)}
+        weights |= {f"z{i}": np.array(point, dtype)}
+        path = f"/layers.{i}"
+        lines += f'["{path}/MatMul"] m{i} = MatMul (v{i}, layers__{i}__fc__weight)\n'
+        lines += f'["{path}/Q"] q{i} = QuantizeLinear (m{i}, s{i}, z{i})\n'
+        lines += f'["{path}/DQ"] d{i} = DequantizeLinear (q{i}, s{i}, z{i})\n'
+        lines += f'["{path}/Relu"] v{i + 1} = Relu (d{i})\n'
+    lines += f'["/last/Tanh"] y = Tanh (v{len(points)})\n'
+    text = f"agraph (float[n, 4] x) => (float[n, 4] y) {{\n{lines}}}"
+    return check(folder, text, {"x": normal(3, 4)}, weights=weights)
+
+
+def test_scales_and_zero_points_are_in_the_record(tmp_path: Path) -> None:
+    source = quantized(tmp_path, (120, 131, 127), np.uint8)
+    assert source.count("(nn.Module)") == 2
+    assert "nn.ModuleList(Layer() for _ in range(layers))" in source
+    assert "nn.buffer()" in source and "nn.buffer(dtype=burn.uint8)" in source
+
+
+def test_zero_points_of_symmetric_quantization_are_not(tmp_path: Path) -> None:
+    source = quantized(tmp_path, (0, 0), np.int8)
+    assert source.count("(nn.Module)") == 2
+    assert "nn.buffer()" in source and "nn.buffer(dtype" not in source
