@@ -52,6 +52,7 @@ class Primitive(Generic[P, R]):
         infallible: bool = False,
         bound: Callable[[Any, Any], float] | None = None,
         autocast: CastPolicy = "float32",
+        gradient_of: "Primitive[..., Any] | None" = None,
     ) -> None:
         self.name = kernel.__name__
         self.kernel = kernel
@@ -70,6 +71,9 @@ class Primitive(Generic[P, R]):
         #: The rule of :mod:`burn.ops.bounds` for the magnitudes of results, if any.
         self.bound = bound
         self.autocast = autocast
+        #: The primitive whose gradients it computes: its first operands are those of
+        #: the results, and the results.
+        self.gradient_of = gradient_of
         self.device_kernels: dict[type[Backend], Callable[..., Any]] = {}
         self.rule: Rule | None = None
         self.partial = False
@@ -195,7 +199,7 @@ def primitive(
     Positional arguments are tensors, or values that may come from tensors; keyword-only
     arguments are static. ``outputs=0`` declares a variable number of results (a tuple).
     ``facts`` are those of :class:`Primitive`: ``traceable``, ``removable``,
-    ``infallible``, ``bound`` and ``autocast``.
+    ``infallible``, ``bound``, ``autocast`` and ``gradient_of``.
     """
 
     def declare(function: Callable[..., Any]) -> Primitive[..., Any]:

@@ -96,7 +96,7 @@ def _lstm(
 _LSTM = Kind(_lstm, 2, (("sigmoid", "tanh", "tanh"),))
 
 
-@primitive(outputs=0)
+@primitive(outputs=0, gradient_of=lstm)
 def lstm_grad(
     dy: Array | None,
     dh: Array | None,
@@ -221,7 +221,7 @@ def _gru(
 _GRU = Kind(_gru, 1, (("sigmoid", "tanh"),))
 
 
-@primitive(outputs=0)
+@primitive(outputs=0, gradient_of=gru)
 def gru_grad(
     dy: Array | None,
     dh: Array | None,
@@ -326,7 +326,7 @@ def _rnn(
 _RNN = Kind(_rnn, 1, (("tanh",), ("sigmoid",), ("relu",)))
 
 
-@primitive(outputs=0)
+@primitive(outputs=0, gradient_of=rnn)
 def rnn_grad(
     dy: Array | None,
     dh: Array | None,

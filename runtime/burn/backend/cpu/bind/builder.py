@@ -33,6 +33,7 @@ from burn.backend.cpu.bind.magnitudes import Magnitudes, check_within
 from burn.backend.cpu.bind.memory_orders import wanted_orders
 from burn.backend.cpu.bind.numpy_capture import UntraceableError, plain, unheard
 from burn.backend.cpu.bind.sequence import Sequence
+from burn.backend.cpu.bind.workspaces import Workspaces
 from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.capture import noted_by
 from burn.backend.cpu.onednn.binding.engine import current
@@ -59,7 +60,8 @@ class Builder:
         generated: bool = False,
         gradients: bool = False,
     ) -> None:
-        self.arena, self._generated, self._gradients = arena, generated, gradients
+        self.arena, self._gradients = arena, gradients
+        self._options = (generated, gradients)
         self._releases = Releases(arena, held=generated)
         self.values: dict[int, Array] = {}
         self.boxes: list[tuple[Box, int]] = []
@@ -71,21 +73,21 @@ class Builder:
         self._session = current()
         self._scratch = Scratch(self._session.api) if self._session else None
         self._sequence = Sequence()
-        self._fresh: list[Buffer] = []
+        self._fresh, self._free = list[Buffer](), list[Buffer]()
         self._order: tuple[int, ...] = ()
-        self._free: list[Buffer] = []
         self._inputs = Inputs(self._session)
         self._is_late = False
         self._magnitudes = Magnitudes(self.values, self._constants)
+        self.workspaces = Workspaces()
 
     def branched(self) -> "Builder":
         """One that goes on from here, beside others that do."""
         self._releases.release()
-        options = (self._generated, self._gradients)
-        other = Builder(self.arena.branched(), self._volatile, *options)
+        other = Builder(self.arena.branched(), self._volatile, *self._options)
         other.values, other.boxes = dict(self.values), self.boxes
         other._kept, other._constants = dict(self._kept), set(self._constants)
         other._known = self._known.copy()
+        other.workspaces = self.workspaces.branched()
         other._magnitudes = self._magnitudes.branched(other.values, other._constants)
         for slot, array in self.values.items():
             buffer = other.arena.owner(array) if array.dtype != object else None
@@ -109,8 +111,8 @@ class Builder:
             NotFiniteError: there are numbers that it is not made for.
             UnforeseenError: a step gives another shape than it gave before.
         """
-        self._sequence = Sequence()
-        orders = wanted_orders(segment)
+        self._sequence, orders = Sequence(), wanted_orders(segment)
+        self.workspaces.enter(segment)
         for step, drops in segment.in_time():
             self._sequence.start(step)
             self._free = self._last(drops)
@@ -147,9 +149,7 @@ class Builder:
                 look()
                 self.note(look)
             self._end(drops)
-        writes = [
-            (box, self.values[slot.place]) for box, slot in segment.writes.items()
-        ]
+        writes = [(box, self.values[s.place]) for box, s in segment.writes.items()]
         return self._sequence, written_over(self, self._kept, writes)
 
     # What kernels and traced arrays ask for.
@@ -306,6 +306,7 @@ class Builder:
             self._sequence.explain("no kernel for oneDNN")
             return None
         mark, free = self._sequence.mark(), list(self._free)
+        self.workspaces.start(step)
         with noted_by(self):
             results = output_list(step, kernel(*args, **step.static))
         if self._sequence.mark() > mark and self._are_ours(step, results):

@@ -7,7 +7,7 @@ its addresses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from threading import local
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,8 +20,25 @@ if TYPE_CHECKING:
     from burn.backend.cpu.onednn.binding.scratch import Block
 
 
+class Workspaces(Protocol):
+    """Memory that a step of a plan leaves to the step of its gradient."""
+
+    def is_wanted(self) -> bool:
+        """Whether there is a gradient of the current step in the plan."""
+
+    def leave(self, key: Hashable, memory: Any) -> None:
+        """Leave ``memory`` in the form ``key`` to the gradient of the current step."""
+
+    def left(self, key: Hashable) -> Any:
+        """The memory that was left to the current step in the form ``key``, or None."""
+
+
 class Notes(Protocol):
     """What a plan offers to kernels while it is prepared."""
+
+    @property
+    def workspaces(self) -> Workspaces:
+        """What the current step may leave to that of its gradient."""
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
         """Row-major memory of the plan."""
