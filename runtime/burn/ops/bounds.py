@@ -151,8 +151,8 @@ def plain_recurrent(call: Call, operands: Operands) -> float:
 def _states(call: Call, operands: Operands) -> tuple[float, float, float]:
     """Bounds of states, of what is added in a step, and of their growth in it."""
     x, w, r, *more = call.args
-    given = [b for b in map(operands.bound, more[1:]) if b != INTEGERS]  # no lengths
-    states = 1.0 + call.shapes[0][0] + sum(given)
+    given = [part for part in more[1:] if len(operands.shape(part)) != 1]  # no lengths
+    states = 1.0 + call.shapes[0][0] + sum(map(operands.bound, given))
     base = operands.bound(x) * operands.bound(w) * operands.shape(w)[-1]
     base += operands.bound(more[0] if more else None)
     return states, base, operands.bound(r) * operands.shape(r)[-1]

@@ -86,8 +86,7 @@ class Builder:
         other = Builder(self.arena.branched(), self._volatile, *self._options)
         other.values, other.boxes = dict(self.values), self.boxes
         other._kept, other._constants = dict(self._kept), set(self._constants)
-        other._known = self._known.copy()
-        other.workspaces = self.workspaces.branched()
+        other._known, other.workspaces = self._known.copy(), self.workspaces.branched()
         other._magnitudes = self._magnitudes.branched(other.values, other._constants)
         for slot, array in self.values.items():
             buffer = other.arena.owner(array) if array.dtype != object else None
@@ -221,9 +220,10 @@ class Builder:
         """Whether products with ``array`` may be rounded in another way."""
         return not self._gradients and array in self._known
 
-    def keep(self, memory: Block | Array) -> None:
-        """Own memory that primitives were given."""
+    def keep(self, memory: Block | Array, *, constant: bool = False) -> None:
+        """Own memory that primitives were given, or what follows from constants."""
         self._sequence.owned.append(memory)
+        self._known.add(memory if constant else None)
 
     def note(self, call: Callable[[], Any]) -> None:
         """Make this call whenever the plan runs; it was made already."""
@@ -293,8 +293,7 @@ class Builder:
         for slot, limit in limits or ():
             array = self.values[slot]
             call = check_within(array, limit)
-            owner = self.arena.owner(array)
-            if owner is not None and owner in self._inputs:
+            if (owner := self.arena.owner(array)) is not None and owner in self._inputs:
                 self.note(call)
             else:
                 self._sequence.numpy(call)

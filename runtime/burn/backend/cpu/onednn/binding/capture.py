@@ -82,8 +82,11 @@ class Notes(Protocol):
         It is constant then, and nothing that follows decides where gradients go.
         """
 
-    def keep(self, memory: Block | Array) -> None:
-        """Own memory that primitives were given."""
+    def keep(self, memory: Block | Array, *, constant: bool = False) -> None:
+        """Own memory that primitives were given.
+
+        A ``constant`` array is known as one, which no run changes.
+        """
 
 
 class _Current(local):

@@ -15,6 +15,7 @@ from burn.backend.cpu.onednn.binding.capture import noting
 from burn.backend.cpu.onednn.binding.engine import Session, current, limits
 from burn.backend.cpu.onednn.binding.memory import Array
 from burn.backend.cpu.onednn.binding.operands import are_float32
+from burn.backend.cpu.onednn.kernels.recurrent_lengths import finished, marked
 from burn.backend.cpu.onednn.kernels.recurrent_primitives import (
     GRU,
     LSTM,
@@ -45,6 +46,10 @@ _DIRECTIONS = {
     "reverse": (FROM_RIGHT, 1),
     "bidirectional": (BOTH_WAYS, 2),
 }
+
+
+#: For each direction, whether it goes from the end.
+_REVERSE = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
 
 @lstm_op.on(Cpu)
@@ -190,7 +195,7 @@ def _layer(
     chosen, notes = Options(**options), noting()
     found = _prepared_form(cell, given, lengths, chosen)
     if found is None:
-        return None
+        return _with_ends(cell, given, lengths, chosen)
     session, form, given = found
     if notes is not None and notes.workspaces.is_wanted() and _is_smooth(form):
         training = _training(session, form)
@@ -199,12 +204,41 @@ def _layer(
             notes.keep(space)
             notes.workspaces.leave(form, space)
             return _laid_out(training.run(given, space), chosen)
+    results = _inferred(session, form, given)
+    return None if results is None else _laid_out(results, chosen)
 
+
+def _inferred(session: Session, form: Form, given: Given) -> tuple[Array, ...] | None:
     def make(primitives: Primitives) -> Layer | None:
         return prepare(session, primitives, form)
 
     kernel: Layer | None = session.primitives.get(form, make, form.work)
-    return None if kernel is None else _laid_out(kernel.run(given), chosen)
+    return None if kernel is None else kernel.run(given)
+
+
+def _with_ends(
+    cell: Cell | None, given: Given, lengths: Array | None, options: Options
+) -> tuple[Array, ...] | None:
+    """The results for sequences of several lengths in a plan, None without one."""
+    notes = noting()
+    if notes is None or lengths is None or cell is None or given.x.ndim != 3:
+        return None
+    if options.layout:
+        states = tuple(map(_turned, given.states))
+        given = given._replace(x=_turned(given.x), states=states)
+    reverse = _REVERSE.get(options.direction, ())
+    if not are_float32(given.x) or _form(cell, given, options) is None:
+        return None
+    found = marked(cell, given, lengths, reverse, notes)
+    form = None if found is None else _form(cell, found[0], options)
+    session = None if form is None else current(form.work)
+    if found is None or form is None or session is None:
+        return None
+    results = _inferred(session, form, found[0])
+    if results is None:
+        return None
+    results = finished(cell, given, results, reverse, found[1])
+    return _laid_out(results, options)
 
 
 def _layer_grad(
