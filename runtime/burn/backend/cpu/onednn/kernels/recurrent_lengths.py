@@ -39,29 +39,31 @@ class Ends:
         self, notes: Notes, time: int, lengths: Array, reverse: tuple[bool, ...]
     ) -> None:
         batch = len(lengths)
-        self._lengths, self._is_limited = lengths, any(reverse)
+        self._lengths = lengths
         self._steps = np.arange(time)[:, None]
         self._all = np.arange(batch)
         self.behind = notes.empty((time, batch), np.dtype(np.bool_))
         self.within = notes.empty((time, batch), np.dtype(np.bool_))
-        do(self._compare)
+        if any(reverse):
+            do(self._check)
+        do(partial(np.greater_equal, self._steps, lengths, out=self.behind))
+        do(partial(np.less, self._steps, lengths, out=self.within))
 
-    def _compare(self) -> None:
+    def _check(self) -> None:
         most = len(self._steps)
-        if self._is_limited and np.maximum.reduce(self._lengths, initial=0) > most:
+        if any(length > most for length in self._lengths.tolist()):
             raise IndexError(f"expected lengths up to {most}, got {self._lengths}")
-        np.greater_equal(self._steps, self._lengths, out=self.behind)
-        np.logical_not(self.behind, out=self.within)
 
     def mark(self, x: Array, marked: Array) -> None:
         """Copy ``x`` with zeros behind the ends, and ones in a further input."""
-        marked[..., :-1] = 0.0
-        np.copyto(marked[..., :-1], x, where=self.within[..., None])
-        np.copyto(marked[..., -1], self.behind)
+        same, further = marked[..., :-1], marked[..., -1]
+        do(partial(same.fill, 0.0))
+        do(partial(np.copyto, same, x, where=self.within[..., None]))
+        do(partial(np.copyto, further, self.behind))
 
     def clear(self, every: Array) -> None:
         """Set outputs [time, directions, batch, hidden] behind the ends to 0."""
-        np.copyto(every, 0.0, where=self.behind[:, None, :, None])
+        do(partial(np.copyto, every, 0.0, where=self.behind[:, None, :, None]))
 
     def last(self, every: Array, first: Array | None, last: Array) -> None:
         """Copy the last outputs [time, batch, hidden] of sequences that have any.
@@ -106,7 +108,7 @@ def marked(
     notes.keep(wide, constant=True)
     ends = Ends(notes, time, lengths, reverse)
     x = notes.empty((time, batch, inputs + 1), given.x.dtype)
-    do(partial(ends.mark, given.x, x))
+    ends.mark(given.x, x)
     return given._replace(x=x, w=wide), ends
 
 
@@ -125,5 +127,5 @@ def finished(
                 state: Any = given.states[0]
                 first = None if state is None else state[index]
                 do(partial(ends.last, every[:, index], first, last[index]))
-    do(partial(ends.clear, every))
+    ends.clear(every)
     return results
