@@ -279,7 +279,7 @@ class Builder:
             results = self._called(step, kernel, template, args)
         for slot, array in zip(step.outputs, results, strict=True):
             self._set(slot, array)
-            self._magnitudes.set(slot, bound)
+            self._magnitudes.set(slot, bound, step)
 
     def _is_kept_finite(self, step: Step) -> bool:
         """Whether the engine may compute a step; what it needs is compared with limits.
