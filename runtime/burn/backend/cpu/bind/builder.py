@@ -34,6 +34,7 @@ from burn.backend.cpu.bind.memory_orders import wanted_orders
 from burn.backend.cpu.bind.numpy_capture import UntraceableError, plain, unheard
 from burn.backend.cpu.bind.sequence import Sequence
 from burn.backend.cpu.bind.workspaces import Workspaces
+from burn.backend.cpu.blas.convolution import KERNELS
 from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.capture import noted_by
 from burn.backend.cpu.onednn.binding.engine import current
@@ -78,7 +79,7 @@ class Builder:
         self._inputs = Inputs(self._session)
         self._is_late = False
         self._magnitudes = Magnitudes(self.values, self._constants)
-        self.workspaces = Workspaces()
+        self.workspaces = Workspaces(generated)
 
     def branched(self) -> "Builder":
         """One that goes on from here, beside others that do."""
@@ -301,7 +302,9 @@ class Builder:
 
     def _noted(self, step: Step, kernel: Any, args: list[Any]) -> list[Array] | None:
         """The results of a kernel that says all that it does, or None."""
-        if self._session is None or kernel is step.primitive.kernel:
+        if self._session is None and not self._gradients:
+            kernel = KERNELS.get(step.primitive, step.primitive.kernel)
+        if kernel is step.primitive.kernel:
             self._sequence.explain("no kernel for oneDNN")
             return None
         mark, free = self._sequence.mark(), list(self._free)
@@ -370,13 +373,11 @@ class Builder:
 
     def _last(self, drops: tuple[int, ...]) -> list[Buffer]:
         """The buffers that nobody needs after this step."""
-        counts = self._counts(drops).items()
-        return [buffer for buffer, count in counts if count == buffer.users]
+        return [b for b, count in self._counts(drops).items() if count == b.users]
 
     def _counts(self, drops: tuple[int, ...]) -> Counter[Buffer]:
         """How many of the places are in each buffer."""
-        buffers = map(self._buffers.get, drops)
-        return Counter(buffer for buffer in buffers if buffer is not None)
+        return Counter(b for b in map(self._buffers.get, drops) if b is not None)
 
     def _end(self, drops: tuple[int, ...]) -> None:
         """Give memory back: that of values which are needed no more, and temporary."""

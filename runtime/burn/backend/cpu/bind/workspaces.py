@@ -1,8 +1,12 @@
 """Memory that steps leave to the steps of their gradients."""
 
 from collections.abc import Hashable, Iterator
+from math import prod
 from typing import Any
 
+import numpy as np
+
+from burn.ops.support import Array
 from burn.plan.plan_ir import Segment, Slot, Step
 
 
@@ -10,17 +14,20 @@ class Workspaces:
     """What the steps of a segment, and of those before it, left.
 
     A step has a gradient if a later one takes its results as ``gradient_of`` says.
+    ``is_generated`` says that NumPy's calls of elements become generated kernels.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_generated: bool) -> None:
+        self.is_generated = is_generated
         self._wanted: set[tuple[int, ...]] = set()
         self._left: dict[tuple[int, ...], tuple[Hashable, Any]] = {}
         self._step: Step | None = None
+        self._shared: dict[Hashable, Array] = {}
 
     def branched(self) -> "Workspaces":
         """Those of a segment that goes on from here."""
-        other = Workspaces()
-        other._left = dict(self._left)
+        other = Workspaces(self.is_generated)
+        other._left, other._shared = dict(self._left), self._shared
         return other
 
     def enter(self, segment: Segment) -> None:
@@ -44,6 +51,20 @@ class Workspaces:
         """The memory that was left to the current step in the form ``key``, or None."""
         known = self._left.get(_results(self._step)) if self._step else None
         return known[1] if known is not None and known[0] == key else None
+
+    def shared(
+        self, key: Hashable, shape: tuple[int, ...], *, zeros: bool = False
+    ) -> Array:
+        """Memory of float32 of which steps with one ``key`` share what they ask for.
+
+        With ``zeros`` it is zeros at first, and ``shape`` is the same for all of a key;
+        otherwise it has one axis, and is as long as the longest.
+        """
+        known = self._shared.get(key)
+        if known is None or known.size < prod(shape):
+            make = np.zeros if zeros else np.empty
+            known = self._shared[key] = make(shape, np.float32)
+        return known
 
 
 def _gradients(segment: Segment) -> Iterator[tuple[int, ...]]:

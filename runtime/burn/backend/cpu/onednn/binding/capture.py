@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 
 class Workspaces(Protocol):
-    """Memory that a step of a plan leaves to the step of its gradient."""
+    """Memory that a step of a plan leaves to the step of its gradient, or shares.
+
+    ``is_generated`` says that NumPy's calls of elements become generated kernels.
+    """
+
+    @property
+    def is_generated(self) -> bool: ...
 
     def is_wanted(self) -> bool:
         """Whether there is a gradient of the current step in the plan."""
@@ -31,6 +37,15 @@ class Workspaces(Protocol):
 
     def left(self, key: Hashable) -> Any:
         """The memory that was left to the current step in the form ``key``, or None."""
+
+    def shared(
+        self, key: Hashable, shape: tuple[int, ...], *, zeros: bool = False
+    ) -> Array:
+        """Memory of float32 of which steps with one ``key`` share what they ask for.
+
+        With ``zeros`` it is zeros at first, and ``shape`` is the same for all of a key;
+        otherwise it has one axis, and is as long as the longest.
+        """
 
 
 class Notes(Protocol):
