@@ -48,6 +48,8 @@ def depthwise_into(
     ``key`` is of images and lines, or ``...``; ``taps`` are :func:`channel_taps`.
     """
     channels, width = padded.shape[-1], taps.shape[-1]
+    if width != channels:
+        padded = namespace(padded).ascontiguousarray(padded)
     view = every_window(padded, wins, 1, True)[0]
     if width != channels:
         view = _joined(view, padded.ndim - 2, width // channels)
@@ -55,11 +57,8 @@ def depthwise_into(
     view, out = view[key], out[key]
     *outer, channel = range(view.ndim)
     kept, within = outer[: out.ndim - 1], outer[out.ndim - 1 :]
-    return partial(
-        *(np.einsum, view, [*outer, channel], taps, [*within, channel]),
-        *([*kept, channel],),
-        out=out,
-    )
+    operands = (view, [*outer, channel], taps, [*within, channel], [*kept, channel])
+    return partial(np.einsum, *operands, out=out)
 
 
 def _together(wins: Windows, channels: int) -> int:

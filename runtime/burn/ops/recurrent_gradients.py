@@ -120,11 +120,12 @@ def _direction(
         ends.append(xp.zeros_like(start) if end is None else end)
     y = turned(outs[0])
     dy = xp.zeros_like(y) if grads[0] is None else turned(grads[0])
+    b, p = (None if a is None else m.wide(a)[index] for a in (given.b, given.peephole))
     return Direction(
         m.turned(x, given.lengths) if reverse else x,
-        *(m.wide(given.w)[index], m.wide(given.r)[index]),
-        *(None if a is None else m.wide(a)[index] for a in (given.b, given.peephole)),
-        starts,
+        m.wide(given.w)[index],
+        m.wide(given.r)[index],
+        *(b, p, starts),
         xp.concatenate([starts[0][None], y[:-1]])[: len(y)],
         steps_within(m, x, given.lengths),
         (dy, *ends),

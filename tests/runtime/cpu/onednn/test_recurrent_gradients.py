@@ -25,11 +25,11 @@ def losses(name: str, lengths: Any, options: dict[str, Any], parts: Any) -> Any:
     """The sum of what results count, of the ``parts`` of them that are used."""
 
     def loss(*given: Any) -> Any:
-        given = list(given)
+        operands = list(given)
         if lengths is not None:
             place = 4 + LAYERS[name][1]
-            given[place : place + 1] = [burn.from_numpy(lengths)]
-        results = getattr(ops, name)(*given, **options)
+            operands[place : place + 1] = [burn.from_numpy(lengths)]
+        results = getattr(ops, name)(*operands, **options)
         total: Any = 0.0
         for seed, result in enumerate(results):
             if seed in parts:

@@ -147,9 +147,8 @@ def _planned(x: Array, weight: Array, end: _End, static: Any) -> Array | None:
     elif _is_folded(x, wins):
         out = _folded(notes, last, weight, wins, end)
     else:
-        out = _dense(
-            notes, _covered(notes, last, wins), _matrix(notes, weight), wins, end
-        )
+        covered = _covered(notes, last, wins, strided=True)
+        out = _dense(notes, covered, _matrix(notes, weight), wins, end)
     return out.transpose(0, out.ndim - 1, *range(1, out.ndim - 1))
 
 
@@ -174,12 +173,16 @@ def _laid_out(notes: Notes, weight: Array, view: Array) -> Array:
     return memory
 
 
-def _covered(notes: Notes, x: Array, wins: Windows) -> Array:
-    """``x`` [N, *size, C] between its padding, in memory that steps share."""
+def _covered(notes: Notes, x: Array, wins: Windows, *, strided: bool = False) -> Array:
+    """``x`` [N, *size, C] between its padding, in memory that steps share.
+
+    ``strided`` windows of one place may be read from a view.
+    """
     pads = wins.exact
     if all(before <= 0 and after <= 0 for before, after in pads):
         view: Array = wins.cover(x, 1, 0)
-        if view.flags.c_contiguous or (wins.taps == 1 and prod(wins.stride) > 1):
+        is_read_once = strided and wins.taps == 1 and prod(wins.stride) > 1
+        if view.flags.c_contiguous or is_read_once:
             return view
         memory = notes.empty(view.shape, view.dtype)
         notes.assign(memory, view)
@@ -215,9 +218,9 @@ def _dense(
         step = max(HOT // (channels * out.itemsize), ROWS)
         step = -(-step // together) * together
         for start in range(0, len(rows), step):
-            key = slice(start, start + step)
-            do(partial(np.matmul, rows[key], matrix, out=flat[key]))
-            end.finish(flat[key], key)
+            some = slice(start, start + step)
+            do(partial(np.matmul, rows[some], matrix, out=flat[some]))
+            end.finish(flat[some], some)
         return out
     view = every_window(covered, wins, 1, True)[0]
     line = prod(wins.count[1:])

@@ -24,8 +24,11 @@ from burn.ops.bounds import MOST
 #: Nothing that plans add to gates is as large.
 _HUGE = 100 * MOST
 #: For each of ONNX's gates, what it gets behind the end.
-_BEHIND = {LSTM: (-_HUGE, 0.0, _HUGE, 0.0)}
-_BEHIND |= dict.fromkeys((GRU, RESET_AFTER), (_HUGE, 0.0, 0.0))
+_BEHIND: dict[Cell, tuple[float, ...]] = {
+    LSTM: (-_HUGE, 0.0, _HUGE, 0.0),
+    GRU: (_HUGE, 0.0, 0.0),
+    RESET_AFTER: (_HUGE, 0.0, 0.0),
+}
 
 
 class Ends:

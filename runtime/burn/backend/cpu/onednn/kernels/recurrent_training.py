@@ -62,8 +62,10 @@ class Training:
     What the layer leaves for its gradient is in a workspace of the library's.
     """
 
-    __slots__ = ("_back", "_back_weights", "_form", "_front", "_weights", "_whole")
-    __slots__ += ("_reorders", "_sizes", "_space")
+    __slots__ = (
+        *("_back", "_back_weights", "_form", "_front"),
+        *("_reorders", "_sizes", "_space", "_weights"),
+    )
 
     def __init__(
         self,
@@ -176,8 +178,8 @@ class Training:
             for gate, each in enumerate(sums[k]):
                 for part in each:
                     do(partial(np.copyto, target[:, part], plain[:, gate]))
-            shape = (count, parts * width, widths[k])
-            found.append(target.reshape(shape if k < 2 else shape[:2]))
+            flat = target.reshape(count, parts * width, widths[k])
+            found.append(flat if k < 2 else flat[..., 0])
         return found
 
 
