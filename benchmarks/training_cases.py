@@ -16,7 +16,15 @@ class Bert(NamedTuple):
     length: int = 128
 
 
+class Sequences(NamedTuple):
+    features: int = 64
+    hidden: int = 128
+    layers: int = 2
+    length: int = 32
+
+
 BERT = Bert()
+LSTM = Sequences()
 #: Channels in, channels out and the stride of each block.
 RESNET = (
     *((64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1)),
@@ -47,4 +55,6 @@ CASES = {
     "resnet18": Case((8, 3, 224, 224), 1000),
     "bert_tiny": Case((8, BERT.length), 2),
     "digits_cnn": Case((64, 1, 28, 28), 10),
+    "lstm": Case((16, LSTM.length, LSTM.features), 10),
+    "gru": Case((16, LSTM.length, LSTM.features), 10),
 }

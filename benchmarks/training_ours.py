@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import burn
-from benchmarks.training_cases import BERT, CASES, RESNET
+from benchmarks.training_cases import BERT, CASES, LSTM, RESNET
 from burn import Autodiff, Buffer, Cpu, nn, ops, optim, train
 
 
@@ -117,10 +118,24 @@ class DigitsCnn(nn.Module):
         return self.classifier(ops.flatten(x, 1))
 
 
+class Recurrent(nn.Module):
+    """[N, T, features] to ten classes, by the last output of recurrent layers."""
+
+    def __init__(self, kind: Any) -> None:
+        sizes = (LSTM.features, LSTM.hidden, LSTM.layers)
+        self.layers = kind(*sizes, batch_first=True)
+        self.classifier = nn.Linear(LSTM.hidden, 10)
+
+    def __call__(self, x: Any) -> Any:
+        return self.classifier(self.layers(x)[0][:, -1])
+
+
 NETWORKS: dict[str, Any] = {
     "resnet18": ResNet18,
     "bert_tiny": BertTiny,
     "digits_cnn": DigitsCnn,
+    "lstm": partial(Recurrent, nn.LSTM),
+    "gru": partial(Recurrent, nn.GRU),
 }
 
 

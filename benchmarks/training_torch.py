@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from benchmarks.training_cases import BERT, CASES, RESNET
+from benchmarks.training_cases import BERT, CASES, LSTM, RESNET
 
 
 class Block(nn.Module):  # type: ignore[misc]
@@ -100,10 +101,25 @@ class DigitsCnn(nn.Module):  # type: ignore[misc]
         return self.classifier(x.flatten(1))
 
 
+class Recurrent(nn.Module):  # type: ignore[misc]
+    """[N, T, features] to ten classes, by the last output of recurrent layers."""
+
+    def __init__(self, kind: Any) -> None:
+        super().__init__()
+        sizes = (LSTM.features, LSTM.hidden, LSTM.layers)
+        self.layers = kind(*sizes, batch_first=True)
+        self.classifier = nn.Linear(LSTM.hidden, 10)
+
+    def forward(self, x: Any) -> Any:
+        return self.classifier(self.layers(x)[0][:, -1])
+
+
 NETWORKS: dict[str, Any] = {
     "resnet18": ResNet18,
     "bert_tiny": BertTiny,
     "digits_cnn": DigitsCnn,
+    "lstm": partial(Recurrent, nn.LSTM),
+    "gru": partial(Recurrent, nn.GRU),
 }
 
 

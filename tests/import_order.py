@@ -45,7 +45,7 @@ ORDER = {
         "plan/passes/precision",
         "plan/passes/__init__",
         "plan",
-        "backend/cpu/jit backend/cpu/onednn/kernels",
+        "backend/cpu/blas backend/cpu/jit backend/cpu/onednn/kernels",
         "backend/cpu/onednn/kernels/convolution",
         "backend/cpu/onednn/kernels/quantized",
         "backend/cpu/onednn/kernels/quantized_layers",

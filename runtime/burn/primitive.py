@@ -53,6 +53,7 @@ class Primitive(Generic[P, R]):
         infallible: bool = False,
         bound: Callable[[Any, Any], float] | None = None,
         autocast: CastPolicy = "float32",
+        gradient_of: "Primitive[..., Any] | None" = None,
     ) -> None:
         self.name = kernel.__name__
         self.kernel = kernel
@@ -74,6 +75,9 @@ class Primitive(Generic[P, R]):
         #: The rule of :mod:`burn.ops.bounds` for the magnitudes of results, if any.
         self.bound = bound
         self.autocast = autocast
+        #: The primitive whose gradients it computes: its first operands are those of
+        #: the results, and the results.
+        self.gradient_of = gradient_of
         self.device_kernels: dict[type[Backend], Callable[..., Any]] = {}
         self.rule: Rule | None = None
         self.partial = False
@@ -199,7 +203,7 @@ def primitive(
     Positional arguments are tensors, or values that may come from tensors; keyword-only
     arguments are static. ``outputs=0`` declares a variable number of results (a tuple).
     ``facts`` are those of :class:`Primitive`: ``traceable``, ``removable``,
-    ``shaped_by``, ``infallible``, ``bound`` and ``autocast``.
+    ``shaped_by``, ``infallible``, ``bound``, ``autocast`` and ``gradient_of``.
     """
 
     def declare(function: Callable[..., Any]) -> Primitive[..., Any]:

@@ -129,6 +129,19 @@ def normalised(call: Call, operands: Operands) -> float:
     return _ended(call, sqrt(count) * scale + operands.bound(bias), operands)
 
 
+def shifted(call: Call, operands: Operands) -> float:
+    """For a scale and a shift of each channel by statistics that are the same."""
+    x, mean, var, weight, bias = (*call.args, None, None)[:5]
+    known = operands.constant(var)
+    least = 0.0 if known is None else float(np.min(known, initial=np.inf))
+    if not least + call.static.get("epsilon", 1e-5) > 0 or known is None:
+        return inf
+    scale = 1.0 if weight is None else operands.bound(weight)
+    scale /= sqrt(least + call.static.get("epsilon", 1e-5))
+    total = (operands.bound(x) + operands.bound(mean)) * scale + operands.bound(bias)
+    return _ended(call, total, operands)
+
+
 def recurrent(call: Call, operands: Operands) -> float:
     """For layers with gates: they are within 1, and cells grow by 1 in a step."""
     if "clip" in call.static or "activations" in call.static:
@@ -151,8 +164,8 @@ def plain_recurrent(call: Call, operands: Operands) -> float:
 def _states(call: Call, operands: Operands) -> tuple[float, float, float]:
     """Bounds of states, of what is added in a step, and of their growth in it."""
     x, w, r, *more = call.args
-    given = [b for b in map(operands.bound, more[1:]) if b != INTEGERS]  # no lengths
-    states = 1.0 + call.shapes[0][0] + sum(given)
+    given = [part for part in more[1:] if len(operands.shape(part)) != 1]  # no lengths
+    states = 1.0 + call.shapes[0][0] + sum(map(operands.bound, given))
     base = operands.bound(x) * operands.bound(w) * operands.shape(w)[-1]
     base += operands.bound(more[0] if more else None)
     return states, base, operands.bound(r) * operands.shape(r)[-1]

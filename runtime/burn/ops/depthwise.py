@@ -4,51 +4,80 @@ There is no matrix product in it, so the kernels multiply and add. All of them w
 channels-last arrays, as those of :mod:`burn.ops.conv` do.
 """
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from burn.ops.support import Array, namespace
 from burn.ops.window import Windows, every_window
 
-# Below so many channels einsum's innermost loop is too short to pay.
-FEW = 64
+#: Where windows stand side by side, places and channels are one axis of so many
+#: elements: einsum's innermost loop is along it, and its result stays in the cache.
+ALONG = 1200
 
 
 def depthwise(padded: Array, weight: Array, wins: Windows, groups: int) -> Array:
     """The convolution [N, *count, O] of ``padded`` [N, *size, G], weight [O, 1, *K]."""
+    if weight.shape[0] == groups:
+        shape = (padded.shape[0], *wins.count, groups)
+        single = namespace(padded).empty(shape, padded.dtype)
+        depthwise_into(padded, channel_taps(weight, wins), wins, single, ...)()
+        return single
     taps = _taps(weight, groups)
-    if groups < FEW and taps.shape[-1] == wins.stride[-1] == 1:
-        out = _lines(padded, taps[..., 0], wins)
-    elif groups < FEW:
-        shape = (padded.shape[0], *wins.count, *taps.shape[-2:])
-        out = namespace(padded).zeros(shape, padded.dtype)
-        for tap, keys in wins.places():
-            out += padded[(slice(None), *keys)][..., None] * taps[tap]
-    else:
-        view = every_window(padded, wins, 1, True)[0]
-        *outer, channel = range(view.ndim)
-        kept, within = outer[: padded.ndim - 1], outer[padded.ndim - 1 :]
-        last = [channel, channel + 1]
-        out = np.einsum(view, [*outer, channel], taps, within + last, kept + last)
+    shape = (padded.shape[0], *wins.count, *taps.shape[-2:])
+    out = namespace(padded).zeros(shape, padded.dtype)
+    for tap, keys in wins.places():
+        out += padded[(slice(None), *keys)][..., None] * taps[tap]
     return out.reshape(padded.shape[0], *wins.count, weight.shape[0])
 
 
-def _lines(padded: Array, taps: Array, wins: Windows) -> Array:
-    """As :func:`depthwise` where windows stand side by side: lines are long rows.
+def channel_taps(weight: Array, wins: Windows) -> Array:
+    """``weight`` [C, 1, *K] as [*K, places * C], as :func:`depthwise_into` wants it."""
+    taps = _taps(weight, weight.shape[0])[..., 0]
+    together = _together(wins, weight.shape[0])
+    return namespace(taps).tile(taps, (*(1 for _ in wins.kernel), together))
 
-    The last spatial axis and the channels are one axis, along which the taps repeat.
+
+def depthwise_into(
+    padded: Array, taps: Array, wins: Windows, out: Array, key: Any
+) -> Callable[[], Any]:
+    """A call that computes ``out[key]`` [N, *count, C] of ``padded`` [N, *size, C].
+
+    ``key`` is of images and lines, or ``...``; ``taps`` are :func:`channel_taps`.
     """
-    count, channels = wins.count[-1], padded.shape[-1]
-    lines = padded.reshape(*padded.shape[:-2], padded.shape[-2] * channels)
-    shape = (padded.shape[0], *wins.count[:-1], count * channels)
-    out = namespace(padded).zeros(shape, padded.dtype)
-    term = namespace(padded).empty_like(out)
-    for index, keys in wins.places():
-        start = index[-1] * wins.dilation[-1] * channels
-        line = slice(start, start + count * channels)
-        tap = np.tile(taps[index], count)
-        np.multiply(lines[(slice(None), *keys[:-1], line)], tap, out=term)
-        out += term
-    return out
+    channels, width = padded.shape[-1], taps.shape[-1]
+    if width != channels:
+        padded = namespace(padded).ascontiguousarray(padded)
+    view = every_window(padded, wins, 1, True)[0]
+    if width != channels:
+        view = _joined(view, padded.ndim - 2, width // channels)
+        out = out.reshape(*out.shape[:-2], -1, width)
+    view, out = view[key], out[key]
+    *outer, channel = range(view.ndim)
+    kept, within = outer[: out.ndim - 1], outer[out.ndim - 1 :]
+    operands = (view, [*outer, channel], taps, [*within, channel], [*kept, channel])
+    return partial(np.einsum, *operands, out=out)
+
+
+def _together(wins: Windows, channels: int) -> int:
+    """How many places along the last axis are one with the channels.
+
+    Their windows have to stand side by side, and they divide the windows of a line.
+    """
+    if wins.stride[-1] != 1 or not wins.count[-1]:
+        return 1
+    counts = range(1, max(ALONG // max(channels, 1), 1) + 1)
+    return max(n for n in counts if wins.count[-1] % n == 0)
+
+
+def _joined(view: Array, axis: int, together: int) -> Array:
+    """``view`` [N, *count, *K, C] with so many places of ``axis`` in the last one."""
+    shape, strides = list(view.shape), list(view.strides)
+    shape[axis], shape[-1] = shape[axis] // together, shape[-1] * together
+    strides[axis] *= together
+    return namespace(view).lib.stride_tricks.as_strided(view, shape, strides)
 
 
 def scatter_depthwise(x: Array, weight: Array, wins: Windows, covered: Array) -> None:

@@ -16,7 +16,7 @@ from burn.ops import activation, bounds
 from burn.ops.conv import conv, conv_weight_grad
 from burn.ops.indexing import add_rows
 from burn.ops.matmul import linear, matmul
-from burn.ops.norm import group_norm
+from burn.ops.norm import batch_norm, group_norm
 from burn.ops.pool import max_pool, window_argmax
 from burn.ops.support import Array, accumulate
 from burn.primitive import primitive
@@ -109,6 +109,22 @@ def group_norm_then(
 ) -> Array:
     """:func:`group_norm`, and the activations ``after`` it, in one pass over memory."""
     return apply_after(group_norm.kernel(x, weight, bias, **static), residual, after)
+
+
+@primitive(traceable=True, removable=True, bound=bounds.shifted)
+def batch_norm_then(
+    x: Array,
+    mean: Array,
+    var: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    after: After,
+    epsilon: float = 1e-5,
+) -> Array:
+    """:func:`batch_norm`, and a scale and ReLU ``after`` it, in one pass."""
+    out = batch_norm.kernel(x, mean, var, weight, bias, epsilon=epsilon)
+    return apply_after(out, None, after)
 
 
 @primitive(removable=True, infallible=True, bound=bounds.chained)
@@ -219,7 +235,7 @@ def _factor(var: Array, scale: Array | None, epsilon: float) -> Array:
 
 
 for _made in (
-    *(conv_then, linear_then, matmul_then, group_norm_then),
+    *(conv_then, linear_then, matmul_then, group_norm_then, batch_norm_then),
     *(scaled_weight, shifted_bias),
     *(scaled_columns, shifted_by_columns, chained, rows_added),
     *(conv_grads, max_pool_with_places),

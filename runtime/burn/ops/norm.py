@@ -23,7 +23,7 @@ from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
 
-@primitive(traceable=True, removable=True)
+@primitive(traceable=True, removable=True, bound=bounds.shifted)
 def batch_norm(
     x: Array,
     mean: Array,

@@ -6,7 +6,7 @@ the gradients, which rerun the layer on a tape of its own.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from burn.dtypes import HALVES, is_float
 from burn.ops import elementwise
 from burn.ops.activation import tanh
 from burn.ops.casting import cast
+from burn.ops.composition import Joint
 from burn.ops.creation import zeros
 from burn.ops.logic import where
 from burn.ops.padding import flip, reverse_sequence, stack
@@ -217,12 +218,8 @@ def run_directions(
     if options.hidden_size not in (None, hidden):
         raise ValueError(f"expected hidden_size {hidden}, got {options.hidden_size}")
     x = m.wide(m.permute(x, (1, 0, 2)) if options.layout else x)
-    starts = [_first(m, s, x, count, hidden, options.layout) for s in starts]
-    alive = None
-    if lengths is not None:
-        limit = np.asarray(lengths.get() if hasattr(lengths, "get") else lengths)
-        alive = np.arange(x.shape[0])[:, None, None] < limit[None, :, None]
-        alive = m.asarray(alive)
+    starts = [direction_starts(m, s, x, directions, options.layout) for s in starts]
+    alive = steps_within(m, x, lengths)
     outputs, ends = [], []
     for direction, reverse in enumerate(options.reversals(count)):
         turned = m.turned(x, lengths) if reverse else x
@@ -238,12 +235,24 @@ def run_directions(
     return tuple(m.cast(part, dtype) for part in (every, *last))
 
 
-def _first(
-    m: Any, start: Any, x: Any, directions: int, hidden: int, layout: int
+def direction_starts(
+    m: Any, start: Any, x: Any, directions: tuple[int, int], layout: int
 ) -> Any:
+    """The first states of ``directions`` (how many, hidden size), zeros for None."""
     if start is None:
-        return m.zeros((directions, x.shape[1], hidden), x.dtype)
+        return m.zeros((directions[0], x.shape[1], directions[1]), x.dtype)
     return m.wide(m.permute(start, (1, 0, 2)) if layout else start)
+
+
+def steps_within(m: Any, x: Any, lengths: Any) -> Any:
+    """For ``x`` [time, batch, ...] whether a step is in its sequence, or None.
+
+    It is ``[time, batch, 1]``; without ``lengths`` all steps are.
+    """
+    if lengths is None:
+        return None
+    limit = np.asarray(lengths.get() if hasattr(lengths, "get") else lengths)
+    return m.asarray(np.arange(x.shape[0])[:, None, None] < limit[None, :, None])
 
 
 def body_gradients(
@@ -252,7 +261,7 @@ def body_gradients(
     """For every argument a function that gives its gradient through ``body``.
 
     The body is rerun, once for all of them, on a tape above that of the arguments: so
-    it may be differentiated again.
+    it may be differentiated again. ``grads`` are those of its results, None for zeros.
     """
     memo: list[Any] = []
 
@@ -263,6 +272,7 @@ def body_gradients(
             parts = [
                 sum_(elementwise.mul(out, grad))
                 for out, grad in zip(outs, grads, strict=True)
+                if grad is not None
             ]
             gradients = gradients_of(sum(parts[1:], parts[0]))
             memo.extend(
@@ -288,3 +298,74 @@ def _leaves(args: tuple[Any, ...]) -> list[Any]:
         Tensor(t, tape).leaf(None) if t is not None and is_float(t.dtype) else t
         for t in tensors
     ]
+
+
+class Kind(NamedTuple):
+    """A recurrent layer over ``Maths``, for the rules of its gradients.
+
+    ``states`` is the number of its states, ``usual`` the activations of one direction
+    whose gradients one primitive computes.
+    """
+
+    layer: Callable[..., tuple[Any, ...]]
+    states: int
+    usual: tuple[tuple[str, ...], ...]
+
+    @property
+    def lengths(self) -> int:
+        """The position of the lengths among the operands."""
+        return 4 + self.states
+
+    def gradients(self, grads: Any, args: tuple[Any, ...], options: Any) -> Any:
+        """A function for the gradient of each argument, through the layer's body."""
+
+        def body(m: Any, *inputs: Any) -> Any:
+            return self.layer(m, *inputs, options=Options(**options))
+
+        return body_gradients(body, grads, args)
+
+    def is_usual(self, options: Options) -> bool:
+        """Whether the primitive of the gradients is for these options."""
+        names = tuple(map(str.lower, options.activations)) or self.usual[0]
+        return (options.clip or 0) <= 0 and any(
+            names == each * (len(names) // len(each)) for each in self.usual
+        )
+
+
+def gradients_at_once(
+    gradient: Any, kind: Kind, known: tuple[Any, Any], args: Any, options: Any
+) -> Any:
+    """A function for the gradient of each argument, by one call of ``gradient``.
+
+    ``known`` are the gradients of the results, None for zeros, and the results.
+    """
+    if not kind.is_usual(Options(**options)):
+        return kind.gradients(known[0], args, options)
+    there = [i for i, a in enumerate(args) if a is not None and i != kind.lengths]
+    joint = Joint(lambda: gradient(*known[0], *known[1], *args, **options))
+    return tuple(
+        joint[there.index(i)] if i in there else None for i in range(len(args))
+    )
+
+
+def second_gradients(kind: Kind, grads: Any, args: Any, options: Any) -> Any:
+    """Functions for the gradients of what ``gradient`` of :func:`gradients_at_once` is.
+
+    The results of the layer, which are among its operands, follow from the others.
+    """
+    count = 1 + kind.states
+
+    def body(m: Any, *given: Any) -> Any:
+        parts = kind.gradients(given[:count], given[count:], options)
+        there = enumerate(zip(given[count:], parts, strict=True))
+        each = [
+            (a, part())
+            for i, (a, part) in there
+            if part is not None and i != kind.lengths
+        ]
+        return tuple(
+            m.zeros(a.shape, a.dtype) if part is None else part for a, part in each
+        )
+
+    found = body_gradients(body, grads, (*args[:count], *args[2 * count :]))
+    return (*found[:count], *(count * (None,)), *found[count:])

@@ -18,13 +18,22 @@ from typing import Any
 from burn.ops import bounds
 from burn.ops.recurrence import (
     ArrayMaths,
+    Kind,
     Options,
     State,
     Step,
     activations_of,
-    body_gradients,
     clipped,
+    gradients_at_once,
     run_directions,
+    second_gradients,
+)
+from burn.ops.recurrent_gradients import (
+    Operands,
+    gru_back,
+    layer_gradients,
+    lstm_back,
+    rnn_back,
 )
 from burn.ops.support import Array
 from burn.primitive import primitive
@@ -54,9 +63,9 @@ def lstm(
     return _lstm(ArrayMaths(x), *inputs, options=Options(**options))
 
 
-@lstm.vjp
+@lstm.vjp_of_parts
 def _(grad: Any, out: Any, *args: Any, **options: Any) -> Any:
-    return _gradients(_lstm, grad, args, options)
+    return gradients_at_once(lstm_grad, _LSTM, (grad, out), args, options)
 
 
 def _lstm(
@@ -84,15 +93,39 @@ def _lstm(
     return run_directions(m, x, starts, seq_lens, sizes, options, prepare)
 
 
-def _gradients(
-    layer: Any, grad: Any, args: tuple[Any, ...], options: dict[str, Any]
-) -> Any:
-    """Return a function for the gradient of each argument of ``layer``."""
+_LSTM = Kind(_lstm, 2, (("sigmoid", "tanh", "tanh"),))
 
-    def body(m: Any, *inputs: Any) -> Any:
-        return layer(m, *inputs, options=Options(**options))
 
-    return body_gradients(body, grad, args)
+@primitive(outputs=0, gradient_of=lstm)
+def lstm_grad(
+    dy: Array | None,
+    dh: Array | None,
+    dc: Array | None,
+    y: Array,
+    h: Array,
+    c: Array,
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    h0: Array | None = None,
+    c0: Array | None = None,
+    seq_lens: Array | None = None,
+    peephole: Array | None = None,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """The gradients of :func:`lstm` by its operands that there are, but of lengths.
+
+    The first operands are those of its results, None for zeros, then the results.
+    """
+    given = Operands(x, w, r, b, (h0, c0), seq_lens, peephole)
+    grads, outs = (dy, dh, dc), (y, h, c)
+    return layer_gradients(lstm_back, grads, outs, given, Options(**options))
+
+
+@lstm_grad.vjp
+def _(grads: Any, out: Any, *args: Any, **options: Any) -> Any:
+    return second_gradients(_LSTM, grads, args, options)
 
 
 def _transposed(m: Any, weights: Any, direction: int) -> Any:
@@ -153,9 +186,9 @@ def gru(
     return _gru(ArrayMaths(x), *inputs, options=Options(**options))
 
 
-@gru.vjp
+@gru.vjp_of_parts
 def _(grad: Any, out: Any, *args: Any, **options: Any) -> Any:
-    return _gradients(_gru, grad, args, options)
+    return gradients_at_once(gru_grad, _GRU, (grad, out), args, options)
 
 
 def _gru(
@@ -183,6 +216,37 @@ def _gru(
 
     sizes = (w.shape[0], hidden)
     return run_directions(m, x, [h0], seq_lens, sizes, options, prepare)
+
+
+_GRU = Kind(_gru, 1, (("sigmoid", "tanh"),))
+
+
+@primitive(outputs=0, gradient_of=gru)
+def gru_grad(
+    dy: Array | None,
+    dh: Array | None,
+    y: Array,
+    h: Array,
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    h0: Array | None = None,
+    seq_lens: Array | None = None,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """The gradients of :func:`gru` by its operands that there are, but of lengths.
+
+    The first operands are those of its results, None for zeros, then the results.
+    """
+    given = Operands(x, w, r, b, (h0,), seq_lens)
+    grads, outs = (dy, dh), (y, h)
+    return layer_gradients(gru_back, grads, outs, given, Options(**options))
+
+
+@gru_grad.vjp
+def _(grads: Any, out: Any, *args: Any, **options: Any) -> Any:
+    return second_gradients(_GRU, grads, args, options)
 
 
 def _gru_step(m: Any, back: Any, bias: Any, functions: Any, options: Options) -> Step:
@@ -227,9 +291,9 @@ def rnn(
     return _rnn(ArrayMaths(x), *inputs, options=Options(**options))
 
 
-@rnn.vjp
+@rnn.vjp_of_parts
 def _(grad: Any, out: Any, *args: Any, **options: Any) -> Any:
-    return _gradients(_rnn, grad, args, options)
+    return gradients_at_once(rnn_grad, _RNN, (grad, out), args, options)
 
 
 def _rnn(
@@ -257,3 +321,34 @@ def _rnn(
 
     sizes = (w.shape[0], r.shape[-1])
     return run_directions(m, x, [h0], seq_lens, sizes, options, prepare)
+
+
+_RNN = Kind(_rnn, 1, (("tanh",), ("sigmoid",), ("relu",)))
+
+
+@primitive(outputs=0, gradient_of=rnn)
+def rnn_grad(
+    dy: Array | None,
+    dh: Array | None,
+    y: Array,
+    h: Array,
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    h0: Array | None = None,
+    seq_lens: Array | None = None,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """The gradients of :func:`rnn` by its operands that there are, but of lengths.
+
+    The first operands are those of its results, None for zeros, then the results.
+    """
+    given = Operands(x, w, r, b, (h0,), seq_lens)
+    grads, outs = (dy, dh), (y, h)
+    return layer_gradients(rnn_back, grads, outs, given, Options(**options))
+
+
+@rnn_grad.vjp
+def _(grads: Any, out: Any, *args: Any, **options: Any) -> Any:
+    return second_gradients(_RNN, grads, args, options)

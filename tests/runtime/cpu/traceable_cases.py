@@ -232,17 +232,20 @@ def _norm(draw: Draw, op: Any) -> Call:
     return Call(lambda *xs: op(*xs, axis=over, epsilon=0.01), operands)
 
 
-@case("batch_norm", "batch_norm_train", "batch_norm_grad")
+@case("batch_norm", "batch_norm_then", "batch_norm_train", "batch_norm_grad")
 def _batch_norm(draw: Draw, op: Any) -> Call:
     shape, dtype = draw(ranked(2)), draw(st.sampled_from(("float32", "float64")))
     x, line = Operand(shape, dtype), Operand(shape[1:2], dtype, positive=True)
-    if op.name == "batch_norm":
+    static: dict[str, Any] = {"epsilon": 0.01}
+    if op.name == "batch_norm_then":
+        static["after"] = (("scale", -2.0), ("relu",))
+    if op.name in ("batch_norm", "batch_norm_then"):
         operands = [x, line, line, *[line] * draw(st.integers(0, 2))]
     elif op.name == "batch_norm_train":
         operands = [x, *[line] * draw(st.integers(0, 2))]
     else:
         operands = [x, x, line, line, *[line] * draw(st.integers(0, 1))]
-    return Call(lambda *xs: op(*xs, epsilon=0.01), operands)
+    return Call(lambda *xs: op(*xs, **static), operands)
 
 
 @case("group_norm")

@@ -5,6 +5,7 @@ Each is in a file of its own, and takes the steps of one segment after the other
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from operator import is_
 from typing import Any, TypeAlias
 
@@ -13,7 +14,7 @@ from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
 from burn.plan.passes.fusion.contractions import as_products
-from burn.plan.passes.fusion.epilogue_fusion import with_endings
+from burn.plan.passes.fusion.epilogue_fusion import THEN_WITH_NORMS, with_endings
 from burn.plan.passes.fusion.layers import as_layers, unflattened, with_biases
 from burn.plan.passes.fusion.merging import merged
 from burn.plan.passes.fusion.norms import without_norms
@@ -57,7 +58,7 @@ PASSES: tuple[Pass, ...] = (
     with_scales,
     with_norms_ahead,
     merged,
-    with_endings,
+    partial(with_endings, then=THEN_WITH_NORMS),
     in_memory_order,
     without_dead,
 )

@@ -250,7 +250,9 @@ def test_lengths_that_are_all_the_same(name: str) -> None:
             with engine.numpy_only():
                 expected = function(x, *weights, lengths)
             assert_close(compiled(x).numpy(), expected.numpy())
-        assert (call_kernel not in calls_of(compiled)) == whole
+        called = call_kernel in calls_of(compiled)
+        # The first states of the direction from the end are not those of its cells.
+        assert called == (not whole and name != "gru")
 
 
 def test_wrong_shapes_are_errors_as_without_the_library() -> None:

@@ -33,6 +33,8 @@ from burn.backend.cpu.bind.magnitudes import Magnitudes, check_within
 from burn.backend.cpu.bind.memory_orders import wanted_orders
 from burn.backend.cpu.bind.numpy_capture import UntraceableError, plain, unheard
 from burn.backend.cpu.bind.sequence import Sequence
+from burn.backend.cpu.bind.workspaces import Workspaces
+from burn.backend.cpu.blas.convolution import KERNELS
 from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.capture import noted_by
 from burn.backend.cpu.onednn.binding.engine import current
@@ -59,7 +61,8 @@ class Builder:
         generated: bool = False,
         gradients: bool = False,
     ) -> None:
-        self.arena, self._generated, self._gradients = arena, generated, gradients
+        self.arena, self._gradients = arena, gradients
+        self._options = (generated, gradients)
         self._releases = Releases(arena, held=generated)
         self.values: dict[int, Array] = {}
         self.boxes: list[tuple[Box, int]] = []
@@ -71,21 +74,20 @@ class Builder:
         self._session = current()
         self._scratch = Scratch(self._session.api) if self._session else None
         self._sequence = Sequence()
-        self._fresh: list[Buffer] = []
+        self._fresh, self._free = list[Buffer](), list[Buffer]()
         self._order: tuple[int, ...] = ()
-        self._free: list[Buffer] = []
         self._inputs = Inputs(self._session)
         self._is_late = False
         self._magnitudes = Magnitudes(self.values, self._constants)
+        self.workspaces = Workspaces(generated)
 
     def branched(self) -> "Builder":
         """One that goes on from here, beside others that do."""
         self._releases.release()
-        options = (self._generated, self._gradients)
-        other = Builder(self.arena.branched(), self._volatile, *options)
+        other = Builder(self.arena.branched(), self._volatile, *self._options)
         other.values, other.boxes = dict(self.values), self.boxes
         other._kept, other._constants = dict(self._kept), set(self._constants)
-        other._known = self._known.copy()
+        other._known, other.workspaces = self._known.copy(), self.workspaces.branched()
         other._magnitudes = self._magnitudes.branched(other.values, other._constants)
         for slot, array in self.values.items():
             buffer = other.arena.owner(array) if array.dtype != object else None
@@ -109,8 +111,8 @@ class Builder:
             NotFiniteError: there are numbers that it is not made for.
             UnforeseenError: a step gives another shape than it gave before.
         """
-        self._sequence = Sequence()
-        orders = wanted_orders(segment)
+        self._sequence, orders = Sequence(), wanted_orders(segment)
+        self.workspaces.enter(segment)
         for step, drops in segment.in_time():
             self._sequence.start(step)
             self._free = self._last(drops)
@@ -147,9 +149,7 @@ class Builder:
                 look()
                 self.note(look)
             self._end(drops)
-        writes = [
-            (box, self.values[slot.place]) for box, slot in segment.writes.items()
-        ]
+        writes = [(box, self.values[s.place]) for box, s in segment.writes.items()]
         return self._sequence, written_over(self, self._kept, writes)
 
     # What kernels and traced arrays ask for.
@@ -221,9 +221,10 @@ class Builder:
         """Whether products with ``array`` may be rounded in another way."""
         return not self._gradients and array in self._known
 
-    def keep(self, memory: Block | Array) -> None:
-        """Own memory that primitives were given."""
+    def keep(self, memory: Block | Array, *, constant: bool = False) -> None:
+        """Own memory that primitives were given, or what follows from constants."""
         self._sequence.owned.append(memory)
+        self._known.add(memory if constant else None)
 
     def note(self, call: Callable[[], Any]) -> None:
         """Make this call whenever the plan runs; it was made already."""
@@ -279,7 +280,7 @@ class Builder:
             results = self._called(step, kernel, template, args)
         for slot, array in zip(step.outputs, results, strict=True):
             self._set(slot, array)
-            self._magnitudes.set(slot, bound)
+            self._magnitudes.set(slot, bound, step)
 
     def _is_kept_finite(self, step: Step) -> bool:
         """Whether the engine may compute a step; what it needs is compared with limits.
@@ -293,8 +294,7 @@ class Builder:
         for slot, limit in limits or ():
             array = self.values[slot]
             call = check_within(array, limit)
-            owner = self.arena.owner(array)
-            if owner is not None and owner in self._inputs:
+            if (owner := self.arena.owner(array)) is not None and owner in self._inputs:
                 self.note(call)
             else:
                 self._sequence.numpy(call)
@@ -302,10 +302,13 @@ class Builder:
 
     def _noted(self, step: Step, kernel: Any, args: list[Any]) -> list[Array] | None:
         """The results of a kernel that says all that it does, or None."""
-        if self._session is None or kernel is step.primitive.kernel:
+        if self._session is None and not self._gradients:
+            kernel = KERNELS.get(step.primitive, step.primitive.kernel)
+        if kernel is step.primitive.kernel:
             self._sequence.explain("no kernel for oneDNN")
             return None
         mark, free = self._sequence.mark(), list(self._free)
+        self.workspaces.start(step)
         with noted_by(self):
             results = output_list(step, kernel(*args, **step.static))
         if self._sequence.mark() > mark and self._are_ours(step, results):
@@ -370,13 +373,11 @@ class Builder:
 
     def _last(self, drops: tuple[int, ...]) -> list[Buffer]:
         """The buffers that nobody needs after this step."""
-        counts = self._counts(drops).items()
-        return [buffer for buffer, count in counts if count == buffer.users]
+        return [b for b, count in self._counts(drops).items() if count == b.users]
 
     def _counts(self, drops: tuple[int, ...]) -> Counter[Buffer]:
         """How many of the places are in each buffer."""
-        buffers = map(self._buffers.get, drops)
-        return Counter(buffer for buffer in buffers if buffer is not None)
+        return Counter(b for b in map(self._buffers.get, drops) if b is not None)
 
     def _end(self, drops: tuple[int, ...]) -> None:
         """Give memory back: that of values which are needed no more, and temporary."""

@@ -9,7 +9,7 @@ all is finite, the plan compares an operand with a limit in every run.
 from collections.abc import Callable
 from functools import partial
 from math import inf, isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,19 +18,32 @@ from burn.backend.cpu.bind.bounds import (
     LARGEST,
     PRODUCTS,
     is_safe,
+    magnitude,
     operands_at_risk,
 )
 from burn.backend.cpu.bind.finite import NotFiniteError
 from burn.ops.bounds import INTEGERS
+from burn.ops.fused import batch_norm_then
+from burn.ops.norm import batch_norm
 from burn.ops.support import Array
 from burn.plan.plan_ir import Slot, Step, slots_in
 from burn.tensor import Tensor
 
+#: Their results are bounded by their first operand alone.
+_NORMS = frozenset({batch_norm, batch_norm_then})
 #: How many times the magnitude at the binding a value may have before a plan is left.
 _GROWTH, _LEAST = 1e6, 1e9
 #: BLAS adds the squares of so many elements on one thread, and of a few in a tenth of
 #: the time that two extremes take.
 _FEW = 10_000
+
+
+class _Normed(NamedTuple):
+    """Where a norm's operand is, and by what its bound follows from that of it."""
+
+    source: int
+    scale: float
+    shift: float
 
 
 def largest(array: Any) -> float:
@@ -72,16 +85,28 @@ class Magnitudes:
     def __init__(self, values: dict[int, Array], constants: set[int]) -> None:
         self._values, self._constants = values, constants
         self._known: dict[int, float] = {}
+        self._normed: dict[int, _Normed] = {}
 
     def branched(self, values: dict[int, Array], constants: set[int]) -> "Magnitudes":
         """The bounds of a segment that goes on from here."""
         other = Magnitudes(values, constants)
-        other._known = dict(self._known)
+        other._known, other._normed = dict(self._known), dict(self._normed)
         return other
 
-    def set(self, slot: int, bound: float) -> None:
-        """Know that no magnitude in ``slot`` is above ``bound``."""
+    def set(self, slot: int, bound: float, maker: Step | None = None) -> None:
+        """Know that no magnitude in ``slot`` is above ``bound``, and what made it."""
         self._known[slot] = bound
+        if maker is not None and maker.primitive in _NORMS and isfinite(bound):
+            source = maker.args[0].place
+            before = self._known[source]
+            least, more = (self._with(source, value, maker) for value in (0.0, 1.0))
+            self._known[source] = before
+            self._normed[slot] = _Normed(source, more - least, least)
+
+    def _with(self, source: int, bound: float, maker: Step) -> float:
+        """The bound for results of ``maker`` if that of ``source`` is ``bound``."""
+        self._known[source] = bound
+        return magnitude(maker, self)
 
     def limit(self, slot: int, array: Array) -> float:
         """The limit of an input, infinite where it is not of floats."""
@@ -142,7 +167,8 @@ class Magnitudes:
         self, step: Step, operands: tuple[int, ...]
     ) -> list[tuple[int, float]] | None:
         before, limits = dict(self._known), []
-        for slot in slots_in([step.args[index] for index in operands]):
+        for result in slots_in([step.args[index] for index in operands]):
+            slot = self._checked_for(result)
             array = self._values[slot]
             if slot in self._constants or not dtypes.is_float(array.dtype):
                 continue
@@ -152,12 +178,28 @@ class Magnitudes:
             if limit < self._known.get(slot, inf):
                 self._known[slot] = limit
                 limits.append((slot, limit))
+            if slot != result:
+                _, scale, shift = self._normed[result]
+                self._known[result] = self._known[slot] * scale + shift
         if not is_safe(step, self):
             self._known = before
             if step.primitive in PRODUCTS:  # by weights that are not as recorded
                 raise NotFiniteError
             return None
         return limits
+
+    def _checked_for(self, slot: int) -> int:
+        """The place that is compared with a limit for the sake of ``slot``.
+
+        What was normalised is needed again where features grow: one limit is for all
+        that follows from it.
+        """
+        normed = self._normed.get(slot)
+        return (
+            slot
+            if normed is None or normed.source not in self._values
+            else normed.source
+        )
 
 
 def check_within(array: Array, limit: float) -> Callable[[], None]:

@@ -7,9 +7,15 @@ from typing import Any
 from burn.ops import activation
 from burn.ops.conv import conv
 from burn.ops.elementwise import add, div, mul
-from burn.ops.fused import conv_then, group_norm_then, linear_then, matmul_then
+from burn.ops.fused import (
+    batch_norm_then,
+    conv_then,
+    group_norm_then,
+    linear_then,
+    matmul_then,
+)
 from burn.ops.matmul import linear, matmul
-from burn.ops.norm import group_norm
+from burn.ops.norm import batch_norm, group_norm
 from burn.plan.passes.graph import Graph, Steps
 from burn.plan.plan_ir import Read, Slot, Step
 from burn.tensor import Tensor
@@ -43,13 +49,27 @@ _NUMBERS: dict[Any, tuple[str, dict[str, float]]] = {
 }
 
 
-def with_endings(steps: Steps, graph: Graph) -> Steps:
-    """Layers and norms with the activations and sums after them."""
+#: And norms of channels, with those that are done where statistics are known.
+THEN_WITH_NORMS: dict[Any, Any] = {
+    **_THEN,
+    batch_norm: batch_norm_then,
+    batch_norm_then: batch_norm_then,
+}
+
+
+def with_endings(
+    steps: Steps, graph: Graph, then: dict[Any, Any] | None = None
+) -> Steps:
+    """Layers and norms with the activations and sums after them.
+
+    ``then`` has the primitives that do so by those that do not.
+    """
+    then = _THEN if then is None else then
     new_steps: list[Step | Read | None] = []
     producers: dict[int, int] = {}  # value to position in ``new_steps``
     for step in steps:
         if isinstance(step, Step):
-            joined = _joined(step, new_steps, producers, graph)
+            joined = _joined(step, new_steps, producers, graph, then)
             if joined is not None:
                 position, step = joined
                 new_steps[position] = None
@@ -67,7 +87,11 @@ def is_ending(step: Step, graph: Graph) -> bool:
 
 
 def _joined(
-    step: Step, steps: list[Any], producers: dict[int, int], graph: Graph
+    step: Step,
+    steps: list[Any],
+    producers: dict[int, int],
+    graph: Graph,
+    then: dict[Any, Any],
 ) -> tuple[int, Step] | None:
     """The position of the first and both in one; None if they have to stay two."""
     for index, arg in enumerate(step.args):
@@ -75,7 +99,7 @@ def _joined(
         if position is None or graph.uses[arg.place] != 1:
             continue
         source = steps[position]
-        if not isinstance(source, Step) or source.primitive not in _THEN:
+        if not isinstance(source, Step) or source.primitive not in then:
             continue
         if source.shapes != step.shapes or {*source.dtypes, *step.dtypes} != {
             graph.dtype
@@ -91,7 +115,7 @@ def _joined(
                 continue
         static = {**source.static, "after": (*_done(source), after)}
         changed = replace(
-            step, primitive=_THEN[source.primitive], args=tuple(args), static=static
+            step, primitive=then[source.primitive], args=tuple(args), static=static
         )
         return position, changed
     return None
@@ -102,6 +126,8 @@ def _takes(source: Step, after: tuple[Any, ...]) -> bool:
 
     Norms of groups have one for their weights, but those of each channel have not.
     """
+    if source.primitive in (batch_norm, batch_norm_then):
+        return after[0] == "relu" or (after[0] == "scale" and not _done(source))
     if source.primitive not in (group_norm, group_norm_then):
         return True
     parts = (*source.args, None, None)[1:3]

@@ -32,6 +32,8 @@ SRC_2, DST_1, DST_2, WEIGHTS_1, WEIGHTS_2 = 3, 18, 19, 34, 35
 POST_OPERATION = 32768
 DIFF_SRC, DIFF_DST, DIFF_WEIGHTS = 129, 145, 161
 DIFF_BIAS, DIFF_SCALE, DIFF_SHIFT = 169, 255, 256
+DIFF_SRC_1, DIFF_SRC_2, DIFF_DST_1, DIFF_DST_2 = 130, 131, 146, 147
+DIFF_WEIGHTS_1 = 162
 # What is added to an argument for its scales and its zero points.
 SCALES, ZERO_POINTS = 4096, 8192
 
@@ -48,7 +50,7 @@ SQRT, LINEAR = 0x25, 0x26
 RELU, TANH, SOFT_RELU, LOGISTIC, EXP = 0x20, 0x21, 0x27, 0x29, 0x2A
 ELU, HARD_SIGMOID = 0x22, 0x28
 GELU_TANH, SWISH, GELU_ERF, MISH, HARD_SWISH = 0x2B, 0x2C, 0x31, 0x33, 0x34
-USE_GLOBAL_STATS, USE_SCALE, USE_SHIFT = 1, 2, 4
+USE_GLOBAL_STATS, USE_SCALE, USE_SHIFT, FUSE_RELU = 1, 2, 4, 8
 FROM_LEFT, FROM_RIGHT, BOTH_WAYS = 1, 2, 3
 
 # What a descriptor is asked for.
@@ -171,6 +173,20 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     ),
     "vanilla_rnn_forward_primitive_desc_create": (
         *(_OUT, _H, c_int, c_int, c_int, *_STATES, c_uint, c_float, c_float, _H),
+    ),
+    "lstm_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, *_STATES, _H, _H, _H, _H, *_STATES, _H, _H, _H, _H),
+        *(c_uint, _H, _H),
+    ),
+    "gru_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, *_STATES, *_STATES, c_uint, _H, _H),
+    ),
+    "lbr_gru_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, *_STATES, *_STATES, c_uint, _H, _H),
+    ),
+    "vanilla_rnn_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, c_int, *_STATES, *_STATES, c_uint),
+        *(c_float, c_float, _H, _H),
     ),
 }
 

@@ -7,7 +7,7 @@ its addresses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from threading import local
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,8 +20,40 @@ if TYPE_CHECKING:
     from burn.backend.cpu.onednn.binding.scratch import Block
 
 
+class Workspaces(Protocol):
+    """Memory that a step of a plan leaves to the step of its gradient, or shares.
+
+    ``is_generated`` says that NumPy's calls of elements become generated kernels.
+    """
+
+    @property
+    def is_generated(self) -> bool: ...
+
+    def is_wanted(self) -> bool:
+        """Whether there is a gradient of the current step in the plan."""
+
+    def leave(self, key: Hashable, memory: Any) -> None:
+        """Leave ``memory`` in the form ``key`` to the gradient of the current step."""
+
+    def left(self, key: Hashable) -> Any:
+        """The memory that was left to the current step in the form ``key``, or None."""
+
+    def shared(
+        self, key: Hashable, shape: tuple[int, ...], *, zeros: bool = False
+    ) -> Array:
+        """Memory of float32 of which steps with one ``key`` share what they ask for.
+
+        With ``zeros`` it is zeros at first, and ``shape`` is the same for all of a key;
+        otherwise it has one axis, and is as long as the longest.
+        """
+
+
 class Notes(Protocol):
     """What a plan offers to kernels while it is prepared."""
+
+    @property
+    def workspaces(self) -> Workspaces:
+        """What the current step may leave to that of its gradient."""
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
         """Row-major memory of the plan."""
@@ -65,8 +97,11 @@ class Notes(Protocol):
         It is constant then, and nothing that follows decides where gradients go.
         """
 
-    def keep(self, memory: Block | Array) -> None:
-        """Own memory that primitives were given."""
+    def keep(self, memory: Block | Array, *, constant: bool = False) -> None:
+        """Own memory that primitives were given.
+
+        A ``constant`` array is known as one, which no run changes.
+        """
 
 
 class _Current(local):

@@ -7,6 +7,7 @@ import numpy as np
 from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.api import (
     DST,
+    FUSE_RELU,
     INFERENCE,
     LOG_SOFTMAX,
     MEAN,
@@ -20,7 +21,13 @@ from burn.backend.cpu.onednn.binding.api import (
     VARIANCE,
 )
 from burn.backend.cpu.onednn.binding.cache import Primitives
-from burn.backend.cpu.onednn.binding.capture import compact, empty_like, has_nan, noting
+from burn.backend.cpu.onednn.binding.capture import (
+    Notes,
+    compact,
+    empty_like,
+    has_nan,
+    noting,
+)
 from burn.backend.cpu.onednn.binding.engine import Session, current, limits
 from burn.backend.cpu.onednn.binding.memory import (
     Array,
@@ -38,6 +45,7 @@ from burn.backend.cpu.onednn.binding.prepared import (
     described,
 )
 from burn.ops.attention import masked_softmax as masked_softmax_op
+from burn.ops.fused import batch_norm_then as batch_norm_then_op
 from burn.ops.layer_norm import layer_norm as layer_norm_op
 from burn.ops.norm import batch_norm as batch_norm_op
 from burn.ops.softmax import log_softmax as log_softmax_op, softmax as softmax_op
@@ -111,19 +119,69 @@ def batch_norm(
 ) -> Array:
     """:func:`burn.ops.batch_norm` by oneDNN where that pays, by NumPy elsewhere."""
     parts = (mean, var, weight, bias)
+    out = _normalised(x, parts, epsilon, 0)
+    return batch_norm_op.kernel(x, *parts, epsilon=epsilon) if out is None else out
+
+
+@batch_norm_then_op.on(Cpu)
+def batch_norm_then(
+    x: Array,
+    mean: Array,
+    var: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    after: Any,
+    epsilon: float = 1e-5,
+) -> Array:
+    """:func:`burn.ops.fused.batch_norm_then` by oneDNN where it can, else by NumPy."""
+    given, out, notes = (mean, var, weight, bias), None, noting()
+    names = [name for name, *_ in after]
+    factor = after[0][1] if names[0] == "scale" else 1.0
+    has_relu, parts = names[-1] == "relu", given
+    if (
+        factor != 1.0
+        and notes is not None
+        and all(part is None or notes.is_constant(part) for part in (weight, bias))
+    ):
+        scales = [np.ones_like(mean) if weight is None else weight]
+        scales += [] if bias is None else [bias]
+        parts = (mean, var, *(_scaled(part, factor, notes) for part in scales), None)[
+            :4
+        ]
+    if parts is not given or factor == 1.0:
+        out = _normalised(x, parts, epsilon, has_relu * FUSE_RELU)
+    if out is None:
+        return batch_norm_then_op.kernel(x, *given, after=after, epsilon=epsilon)
+    return out
+
+
+def _scaled(part: Array, factor: float, notes: Notes) -> Array:
+    """A constant of a plan times ``factor``."""
+    scaled = part * np.float32(factor)
+    notes.keep(scaled, constant=True)
+    return scaled
+
+
+def _normalised(
+    x: Array, parts: tuple[Array | None, ...], epsilon: float, also: int
+) -> Array | None:
+    """The norm of channels that are last, with ``also`` as a flag."""
     session = session_for(x, *parts)
-    if session is not None and are_channels(x, *parts):
-        flags = USE_GLOBAL_STATS | (weight is not None) * USE_SCALE
-        flags |= (bias is not None) * USE_SHIFT
+    if session is None or not are_channels(x, *parts):
+        return None
+    _, _, weight, bias = parts
+    flags = USE_GLOBAL_STATS | (weight is not None) * USE_SCALE
+    flags |= (bias is not None) * USE_SHIFT | also
 
-        def make(primitives: Primitives) -> "_Line | None":
-            return _batch_norm(primitives, x.shape, epsilon, flags)
+    def make(primitives: Primitives) -> "_Line | None":
+        return _batch_norm(primitives, x.shape, epsilon, flags)
 
-        key = ("batch_norm", x.shape, epsilon, flags)
-        kernel = session.primitives.get(key, make, x.size)
-        if kernel is not None:
-            return kernel.run(x, *(part for part in parts if part is not None))
-    return batch_norm_op.kernel(x, *parts, epsilon=epsilon)
+    key = ("batch_norm", x.shape, epsilon, flags)
+    kernel: _Line | None = session.primitives.get(key, make, x.size)
+    if kernel is None:
+        return None
+    return kernel.run(x, *(part for part in parts if part is not None))
 
 
 def session_for(x: Array, *parts: Array | None) -> Session | None:

@@ -154,20 +154,20 @@ class Layer:
         """All outputs, ``[time, directions, batch, hidden]``, and the last states."""
         form, x = self._form, compact(given.x)
         states = given.states if form.states else ()
-        firsts = [_or_zeros(state, form.state) for state in states]
+        firsts = [or_zeros(state, form.state) for state in states]
         every = empty((form.time, form.batch, form.directions, form.hidden))
         lasts = [empty(form.state) for _ in given.states]
         parts = (given.w, given.r, given.peephole)
         pairs = zip(self._weights, parts, strict=False)
         places = [weights.place(part) for weights, part in pairs]
-        zeros = _or_zeros(None, form.bias) if given.b is None else None
+        zeros = or_zeros(None, form.bias) if given.b is None else None
         bias = self._bias.place(given.b) if zeros is None else address(zeros)
         others = [address(array) for array in (*firsts, every, *lasts)]
         self._prepared.run(address(x), *places, bias, *others)
         return every.transpose(0, 2, 1, 3), *lasts
 
 
-def _or_zeros(array: Array | None, shape: tuple[int, ...]) -> Array:
+def or_zeros(array: Array | None, shape: tuple[int, ...]) -> Array:
     if array is not None:
         return compact(array)
     zeros, notes = np.zeros(shape, np.float32), noting()
@@ -179,15 +179,15 @@ def _or_zeros(array: Array | None, shape: tuple[int, ...]) -> Array:
 def prepare(session: Session, primitives: Primitives, form: Form) -> Layer | None:
     """A layer of this form; None if the library has none."""
     api, cell = primitives.api, form.cell
-    description = _description(api, form, any_layout)
+    description = forward_description(api, form, any_layout)
     if description is not None and description.implementation.startswith("ref"):
         # What it packs for one batch is not for others, and hardly quicker.
-        description = _description(api, form, _rows)
+        description = forward_description(api, form, rows_of)
     if description is None:
         return None
     kinds = [WEIGHTS, WEIGHTS_1, *form.peephole * [WEIGHTS_2], BIAS]
     *weights, bias = (
-        _weights(session, primitives, form, description, k) for k in kinds
+        weights_of(session, primitives, form, description, k) for k in kinds
     )
     firsts = (SRC_1, SRC_2)[: cell.states * form.states]
     kinds = [SRC, *kinds, *firsts, *(DST, DST_1, DST_2)[: 1 + cell.states]]
@@ -197,7 +197,7 @@ def prepare(session: Session, primitives: Primitives, form: Form) -> Layer | Non
     return Layer(form, primitives.prepared(description, operands), weights, bias)
 
 
-def _weights(
+def weights_of(
     session: Session,
     primitives: Primitives,
     form: Form,
@@ -214,41 +214,51 @@ def _weights(
     }[kind]
     if kind in (WEIGHTS, WEIGHTS_1):
         inputs = form.inputs if kind == WEIGHTS else width
-        given = _rows(primitives.api, (1, count, inputs, len(sums), width), last=2)
+        given = rows_of(primitives.api, (1, count, inputs, len(sums), width), last=2)
     else:
-        given = _rows(primitives.api, (1, count, len(sums), width))
+        given = rows_of(primitives.api, (1, count, len(sums), width))
     # One array may be the weights of inputs and of states, and of other cells.
     view, arrange = (cell.name, kind), partial(_arranged, parts, sums)
     packed, which = session.packed, ARGUMENT_MD
     return Weights(primitives, packed, given, view, description, which, kind, arrange)
 
 
-def _description(
-    api: Api, form: Form, layout: Callable[[Api, tuple[int, ...]], Handle]
+def forward_description(
+    api: Api,
+    form: Form,
+    layout: Callable[[Api, tuple[int, ...]], Handle],
+    propagation: int = INFERENCE,
 ) -> Description | None:
     """What the library makes of a form, with weights in a ``layout``."""
+    cell = form.cell
+    return described(
+        *(api, f"{cell.name}_forward", api.engine, propagation),
+        *(() if cell.kind is None else (cell.kind,)),
+        *(form.direction, *operands_of(api, form, layout), 0),
+        *(() if cell.kind is None else (0.0, 0.0)),
+        plain=True,
+    )
+
+
+def operands_of(
+    api: Api, form: Form, layout: Callable[[Api, tuple[int, ...]], Handle]
+) -> list[Handle | None]:
+    """What describes the operands and results of a form, or their gradients."""
     cell, width, count = form.cell, form.hidden, form.directions
-    source = _rows(api, (form.time, form.batch, form.inputs))
-    target = _rows(api, (form.time, form.batch, count * width))
-    state, bias = _rows(api, (1, *form.state)), _rows(api, (1, *form.bias))
+    source = rows_of(api, (form.time, form.batch, form.inputs))
+    target = rows_of(api, (form.time, form.batch, count * width))
+    state, bias = rows_of(api, (1, *form.state)), rows_of(api, (1, *form.bias))
     firsts = cell.states * [state if form.states else None]
     weights: list[Handle | None] = [
         layout(api, (1, count, n, len(cell.gates), width)) for n in (form.inputs, width)
     ]
     if cell.peepholes:
-        peephole = _rows(api, (1, count, len(cell.peepholes), width))
+        peephole = rows_of(api, (1, count, len(cell.peepholes), width))
         weights += [peephole if form.peephole else None, None]  # and no projection
-    lasts, slopes = cell.states * [state], (0.0, 0.0)
-    return described(
-        *(api, f"{cell.name}_forward", api.engine, INFERENCE),
-        *(() if cell.kind is None else (cell.kind,)),
-        *(form.direction, source, *firsts, *weights, bias, target, *lasts, 0),
-        *(() if cell.kind is None else slopes),
-        plain=True,
-    )
+    return [source, *firsts, *weights, bias, target, *cell.states * [state]]
 
 
-def _rows(api: Api, shape: tuple[int, ...], last: int = -1) -> Handle:
+def rows_of(api: Api, shape: tuple[int, ...], last: int = -1) -> Handle:
     """What describes an array without gaps whose ``last`` axis is the innermost."""
     order = [axis for axis in range(len(shape)) if axis != last % len(shape)]
     return strided(api, shape, ordered(shape, (*order, last % len(shape))))

@@ -1,0 +1,1 @@
+"""Kernels of plans on the CPU without oneDNN: BLAS and NumPy on tiles in the cache."""

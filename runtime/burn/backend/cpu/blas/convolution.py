@@ -1,0 +1,343 @@
+"""Convolutions of plans by BLAS: products of windows with weights, tile by tile.
+
+Windows are copied for some lines of the result at a time, which stay in the cache until
+the bias and the activation are done. Weights that no run changes are laid out once,
+and so is memory: images between their padding, and one tile of windows.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from burn.backend.cpu.onednn.binding.capture import Notes, do, noting
+from burn.ops.conv import conv as conv_op
+from burn.ops.depthwise import channel_taps, depthwise, depthwise_into
+from burn.ops.fused import After, apply_after, conv_then as conv_then_op
+from burn.ops.support import Array
+from burn.ops.window import Windows, every_window, windows
+
+#: The bytes of windows that are made at once, and the least rows of a product.
+TILE, ROWS = 1 << 20, 784
+#: The bytes of a result that is activated while it is in the cache, and the elements
+#: of a row for that.
+HOT, WIDE = 1 << 18, 8192
+#: Images of no more channels, which windows take two steps apart, are folded.
+FEW = 4
+
+
+_BOUNDS: dict[str, tuple[np.ufunc, ...]] = {
+    "relu": (np.maximum,),
+    "clip": (np.maximum, np.minimum),
+}
+
+
+class _End(NamedTuple):
+    """What is done to each tile of a result: ``residual`` is channels-last."""
+
+    bias: Array | None
+    residual: Array | None
+    after: After
+
+    def finish(self, tile: Array, key: Any) -> None:
+        """Finish a tile that is ``key`` of the result, now and in every run.
+
+        Rows of the tile are joined, and numbers repeated: NumPy is twice as quick with
+        two long rows as with short ones, or a row and a number.
+        """
+        channels, is_generated = tile.shape[-1], _is_generated()
+        joined = 1 if is_generated else _joined_rows(tile)
+        wide = tile if joined == 1 else tile.reshape(-1, joined * channels)
+        if self.bias is not None:
+            do(partial(np.add, wide, self._repeated(joined), out=wide))
+        for name, *numbers in self.after:
+            if name == "add":
+                assert self.residual is not None
+                do(partial(np.add, tile, self.residual[key], out=tile))
+            elif name in _BOUNDS:
+                limits = numbers or (0.0,)
+                for function, limit in zip(_BOUNDS[name], limits, strict=True):
+                    row: Any = limit
+                    if not is_generated:
+                        row = np.full(joined * channels, limit, tile.dtype)
+                    do(partial(function, wide, row, out=wide))
+            elif name == "scale":
+                do(partial(np.multiply, tile, numbers[0], out=tile))
+            else:
+                do(partial(_activate, tile, ((name, *numbers),)))
+
+    def _repeated(self, times: int) -> Array:
+        """The bias so many times in a row."""
+        notes, bias = noting(), self.bias
+        assert notes is not None
+        assert bias is not None
+        if notes.is_constant(bias):
+            return np.tile(bias, times)
+        row = notes.empty((times, len(bias)), bias.dtype)
+        notes.assign(row, bias)
+        return row.reshape(-1)
+
+
+def _is_generated() -> bool:
+    notes = noting()
+    return notes is not None and notes.workspaces.is_generated
+
+
+def _joined_rows(tile: Array) -> int:
+    """How many of the rows of a tile are one row."""
+    channels = tile.shape[-1]
+    rows = tile.size // channels
+    counts = range(1, max(WIDE // channels, 1) + 1)
+    return max(n for n in counts if rows % n == 0)
+
+
+def _activate(tile: Array, after: After) -> None:
+    np.copyto(tile, apply_after(tile, None, after))
+
+
+def conv(x: Array, weight: Array, bias: Array | None = None, **static: Any) -> Array:
+    """:func:`burn.ops.conv` in a plan, by BLAS where that is made for it."""
+    out = _planned(x, weight, _End(bias, None, ()), static)
+    return conv_op.kernel(x, weight, bias, **static) if out is None else out
+
+
+def conv_then(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    residual: Array | None = None,
+    *,
+    after: After,
+    **static: Any,
+) -> Array:
+    """:func:`burn.ops.fused.conv_then` in a plan, by BLAS where that is made for it."""
+    last = None if residual is None else _channels_last(residual)
+    out = _planned(x, weight, _End(bias, last, after), static)
+    if out is None:
+        return conv_then_op.kernel(x, weight, bias, residual, after=after, **static)
+    return out
+
+
+#: The kernels of primitives for plans without an engine.
+KERNELS: dict[Any, Callable[..., Any]] = {conv_op: conv, conv_then_op: conv_then}
+
+
+def _planned(x: Array, weight: Array, end: _End, static: Any) -> Array | None:
+    """The result, channels-last in memory; None for what this is not made for."""
+    notes, groups = noting(), static.get("groups", 1)
+    steps = (static.get(name, 1) for name in ("stride", "padding", "dilation"))
+    stride, padding, dilation = steps
+    padding = static.get("padding", 0)
+    operands = [x, weight, *(a for a in (end.bias, end.residual) if a is not None)]
+    if notes is None or {a.dtype for a in operands} - {np.dtype(np.float32)}:
+        return None
+    if not x.size or not weight.size or x.ndim < 3:
+        return None
+    is_depthwise = groups == x.shape[1] == weight.shape[0] and groups > 1
+    if x.shape[1] != weight.shape[1] * groups or (groups > 1 and not is_depthwise):
+        return None
+    wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+    if not prod(wins.count):
+        return None
+    last = _channels_last(x)
+    if is_depthwise:
+        out = _depthwise(notes, last, weight, wins, end)
+    elif _is_folded(x, wins):
+        out = _folded(notes, last, weight, wins, end)
+    else:
+        covered = _covered(notes, last, wins, strided=True)
+        out = _dense(notes, covered, _matrix(notes, weight), wins, end)
+    return out.transpose(0, out.ndim - 1, *range(1, out.ndim - 1))
+
+
+def _channels_last(x: Array) -> Array:
+    return x.transpose(0, *range(2, x.ndim), 1)
+
+
+def _matrix(notes: Notes, weight: Array) -> Array:
+    """``weight`` [O, C, *K] as [K * C, O]."""
+    turned = weight.transpose(*range(2, weight.ndim), 1, 0)
+    return _laid_out(notes, weight, turned).reshape(-1, weight.shape[0])
+
+
+def _laid_out(notes: Notes, weight: Array, view: Array) -> Array:
+    """``view`` of weights in row-major memory; if these are constant, once."""
+    if notes.is_constant(weight):
+        memory = np.ascontiguousarray(view)
+        notes.keep(memory, constant=True)
+        return memory
+    memory = notes.empty(view.shape, view.dtype)
+    notes.assign(memory, view)
+    return memory
+
+
+def _covered(notes: Notes, x: Array, wins: Windows, *, strided: bool = False) -> Array:
+    """``x`` [N, *size, C] between its padding, in memory that steps share.
+
+    ``strided`` windows of one place may be read from a view.
+    """
+    pads = wins.exact
+    if all(before <= 0 and after <= 0 for before, after in pads):
+        view: Array = wins.cover(x, 1, 0)
+        is_read_once = strided and wins.taps == 1 and prod(wins.stride) > 1
+        if view.flags.c_contiguous or is_read_once:
+            return view
+        memory = notes.empty(view.shape, view.dtype)
+        notes.assign(memory, view)
+        return memory
+    if any(before < 0 or after < 0 for before, after in pads):
+        covered: Array = wins.cover(x, 1, 0, plain=True)
+        memory = notes.empty(covered.shape, covered.dtype)
+        do(partial(_cover, wins, x, memory))
+        return memory
+    shape = (x.shape[0], *wins.needed, x.shape[-1])
+    whole = notes.workspaces.shared(("covered", shape, pads), shape, zeros=True)
+    ends = zip(pads, wins.size, strict=True)
+    inside = whole[:, *(slice(before, before + n) for (before, _), n in ends)]
+    notes.assign(inside, x)
+    return whole
+
+
+def _cover(wins: Windows, x: Array, memory: Array) -> None:
+    np.copyto(memory, wins.cover(x, 1, 0, plain=True))
+
+
+def _dense(
+    notes: Notes, covered: Array, matrix: Array, wins: Windows, end: _End
+) -> Array:
+    """Products of windows with ``matrix`` [K * C, O]."""
+    width, channels = matrix.shape
+    out = notes.empty((covered.shape[0], *wins.count, channels), covered.dtype)
+    if wins.taps == 1 and prod(wins.stride) == 1:
+        rows, flat = covered.reshape(-1, width), out.reshape(-1, channels)
+        if end.residual is not None:
+            end = _flat(notes, end, flat.shape)
+        together = max(WIDE // channels, 1)
+        step = max(HOT // (channels * out.itemsize), ROWS)
+        step = -(-step // together) * together
+        for start in range(0, len(rows), step):
+            some = slice(start, start + step)
+            do(partial(np.matmul, rows[some], matrix, out=flat[some]))
+            end.finish(flat[some], some)
+        return out
+    view = every_window(covered, wins, 1, True)[0]
+    line = prod(wins.count[1:])
+    lines = max(max(TILE // (width * out.itemsize), ROWS) // line, 1)
+    lines = min(lines, wins.count[0])
+    columns = notes.workspaces.shared("columns", (lines * line * width,))
+    for key in _tiles(len(out), wins.count[0], lines):
+        part, target = view[key], out[key]
+        count = prod(target.shape[:-1])
+        tile = columns[: count * width]
+        do(partial(np.copyto, tile.reshape(part.shape), part))
+        into = target.reshape(count, channels)
+        do(partial(np.matmul, tile.reshape(count, width), matrix, out=into))
+        end.finish(target, key)
+    return out
+
+
+def _tiles(batch: int, count: int, lines: int) -> Iterator[tuple[int, slice]]:
+    """The keys of tiles of so many ``lines`` of each image."""
+    for image in range(batch):
+        for start in range(0, count, lines):
+            yield image, slice(start, min(start + lines, count))
+
+
+def _flat(notes: Notes, end: _End, shape: tuple[int, ...]) -> _End:
+    """``end`` for a result of which only the channels are an axis."""
+    residual = end.residual
+    assert residual is not None
+    if not residual.flags.c_contiguous:
+        copy = notes.empty(residual.shape, residual.dtype)
+        notes.assign(copy, residual)
+        residual = copy
+    return end._replace(residual=residual.reshape(shape))
+
+
+def _is_folded(x: Array, wins: Windows) -> bool:
+    return (
+        x.ndim == 4
+        and x.shape[1] <= FEW
+        and wins.stride == (2, 2)
+        and wins.dilation == (1, 1)
+        and min(wins.kernel) > 1
+        and min(map(min, wins.pads)) >= 0
+    )
+
+
+def _folded(notes: Notes, x: Array, weight: Array, wins: Windows, end: _End) -> Array:
+    """Windows that move by two as windows that move by one over blocks of 2 x 2.
+
+    Rows of windows are longer then, of four times as many channels.
+    """
+    kernel = tuple((n + 1) // 2 for n in wins.kernel)
+    size = tuple(n + k - 1 for n, k in zip(wins.count, kernel, strict=True))
+    batch, channels, outputs = x.shape[0], x.shape[-1], weight.shape[0]
+    shape = (batch, *size, 2, 2, channels)
+    blocks = notes.workspaces.shared(("blocks", shape, wins.pads), shape, zeros=True)
+    for phase in np.ndindex(2, 2):
+        targets, sources = [], []
+        for axis, first in enumerate(phase):
+            before = wins.pads[axis][0]
+            start = (before - first + 1) // 2  # of the first block with an element
+            skipped = 2 * start + first - before
+            count = len(range(skipped, wins.size[axis], 2))
+            count = min(count, size[axis] - start)
+            targets.append(slice(start, start + count))
+            sources.append(slice(skipped, skipped + 2 * count, 2))
+        notes.assign(blocks[:, *targets, *phase], x[:, *sources])
+    wide = notes.empty((outputs, channels, 2 * kernel[0], 2 * kernel[1]), x.dtype)
+    if notes.is_constant(weight):
+        wide = np.zeros(wide.shape, wide.dtype)
+        wide[:, :, : wins.kernel[0], : wins.kernel[1]] = weight
+        notes.keep(wide, constant=True)
+    else:
+        do(partial(wide.fill, 0.0))
+        notes.assign(wide[:, :, : wins.kernel[0], : wins.kernel[1]], weight)
+    parts = wide.reshape(outputs, channels, kernel[0], 2, kernel[1], 2)
+    matrix = _laid_out(notes, wide, parts.transpose(2, 4, 3, 5, 1, 0))
+    inner = windows(size, kernel, 1, 0, 1)
+    covered = blocks.reshape(batch, *size, 4 * channels)
+    return _dense(notes, covered, matrix.reshape(-1, outputs), inner, end)
+
+
+def _depthwise(
+    notes: Notes, x: Array, weight: Array, wins: Windows, end: _End
+) -> Array:
+    """Products of each channel with weights of its own, [N, *count, C]."""
+    covered = _covered(notes, x, wins)
+    out = notes.empty((x.shape[0], *wins.count, x.shape[-1]), x.dtype)
+    if not notes.is_constant(weight):
+        do(partial(_compute, covered, weight, wins, out))
+        end.finish(out, ...)
+        return out
+    if _is_generated():
+        _shifted(notes, covered, weight, wins, out)
+        end.finish(out, ...)
+        return out
+    taps = channel_taps(weight, wins)
+    line = prod(out.shape[2:]) * out.itemsize
+    lines = max(HOT // line, 1)
+    for key in _tiles(len(out), wins.count[0], lines):
+        do(depthwise_into(covered, taps, wins, out, key))
+        end.finish(out[key], key)
+    return out
+
+
+def _shifted(
+    notes: Notes, covered: Array, weight: Array, wins: Windows, out: Array
+) -> None:
+    """Sums of products of elements, which become one generated kernel."""
+    term = notes.empty(out.shape, out.dtype)
+    for index, (tap, keys) in enumerate(wins.places()):
+        factor = np.ascontiguousarray(weight[:, 0][:, *tap])
+        view = covered[:, *keys]
+        do(partial(np.multiply, view, factor, out=term if index else out))
+        if index:
+            do(partial(np.add, out, term, out=out))
+
+
+def _compute(covered: Array, weight: Array, wins: Windows, out: Array) -> None:
+    np.copyto(out, depthwise(covered, weight, wins, covered.shape[-1]))

@@ -1,0 +1,304 @@
+"""Gradients of recurrent layers on arrays, one step back after the other.
+
+The states before each step are known: they are the outputs. So the gates of all steps
+are computed at once, and what the gates' gradients give of inputs and weights as well;
+only the gradients of states are a loop over time. Operands are those of the layers of
+:mod:`burn.ops.rnn`.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from burn.ops.recurrence import ArrayMaths, Options, direction_starts, steps_within
+from burn.ops.support import Array, namespace
+
+
+class Operands(NamedTuple):
+    """The operands of a layer; those that it does not have are None."""
+
+    x: Array
+    w: Array
+    r: Array
+    b: Array | None
+    states: tuple[Array | None, ...]
+    lengths: Array | None = None
+    peephole: Array | None = None
+
+
+class Direction(NamedTuple):
+    """One direction, whose steps are in the order in which it takes them.
+
+    ``b`` and ``peephole`` are None where there are none, ``alive`` is ``[time, batch,
+    1]``. ``before`` are the outputs before each step, ``grads`` the gradients of the
+    outputs and of the last states.
+    """
+
+    x: Array
+    w: Array
+    r: Array
+    b: Array | None
+    peephole: Array | None
+    starts: tuple[Array, ...]
+    before: Array
+    alive: Array | None
+    grads: tuple[Array, ...]
+
+
+class Back(NamedTuple):
+    """What the steps of a direction give back.
+
+    ``inward`` are the gradients of what inputs add to the gates, ``recurrent`` of what
+    states add, ``[time, batch, gates * hidden]``; ``r`` is the gradient of the
+    recurrent weights where it is not that of a product with ``before``.
+    """
+
+    inward: Array
+    recurrent: Array
+    starts: tuple[Array, ...]
+    peephole: Array | None = None
+    r: Array | None = None
+
+
+Rule = Callable[[ArrayMaths, Direction, Any], Back]
+
+
+def layer_gradients(
+    rule: Rule,
+    grads: tuple[Array | None, ...],
+    outs: tuple[Array, ...],
+    given: Operands,
+    options: Options,
+) -> tuple[Array, ...]:
+    """The gradients of the operands that there are, but of lengths, in their order.
+
+    ``grads`` are those of ``outs``, None for zeros.
+    """
+    m, xp = ArrayMaths(given.x), namespace(given.x)
+    ways: list[list[Array]] = []
+    x_total: Any = 0.0
+    for index, reverse in enumerate(options.reversals(given.w.shape[0])):
+        one = _direction(m, grads, outs, given, options, (index, reverse))
+        back = rule(m, one, options)
+        of_x = back.inward @ one.w
+        of_x = m.turned(of_x, given.lengths) if reverse else of_x
+        x_total = x_total + of_x
+        ways.append(_of_weights(xp, one, back))
+    found = [xp.stack(list(parts)) for parts in zip(*ways, strict=True)]
+    if options.layout:
+        x_total = xp.transpose(x_total, (1, 0, 2))
+        first = 4 if given.b is not None else 3
+        states = slice(first - 1, first - 1 + len(given.states))
+        found[states] = [xp.transpose(part, (1, 0, 2)) for part in found[states]]
+    return _those_asked_for(given, [x_total, *found])
+
+
+def _direction(
+    m: ArrayMaths,
+    grads: tuple[Array | None, ...],
+    outs: tuple[Array, ...],
+    given: Operands,
+    options: Options,
+    which: tuple[int, bool],
+) -> Direction:
+    xp, (index, reverse), layout = namespace(given.x), which, options.layout
+    hidden = given.r.shape[-1]
+    x = m.wide(xp.transpose(given.x, (1, 0, 2)) if layout else given.x)
+
+    def turned(every: Array) -> Array:
+        part = every[:, :, index].swapaxes(0, 1) if layout else every[:, index]
+        part = m.wide(part)
+        return m.turned(part, given.lengths) if reverse else part
+
+    starts = tuple(
+        direction_starts(m, state, x, (given.w.shape[0], hidden), layout)[index]
+        for state in given.states
+    )
+    ends = []
+    for end, start in zip(grads[1:], starts, strict=True):
+        if end is not None:
+            end = m.wide(end[:, index] if layout else end[index])
+        ends.append(xp.zeros_like(start) if end is None else end)
+    y = turned(outs[0])
+    dy = xp.zeros_like(y) if grads[0] is None else turned(grads[0])
+    b, p = (None if a is None else m.wide(a)[index] for a in (given.b, given.peephole))
+    return Direction(
+        m.turned(x, given.lengths) if reverse else x,
+        m.wide(given.w)[index],
+        m.wide(given.r)[index],
+        *(b, p, starts),
+        xp.concatenate([starts[0][None], y[:-1]])[: len(y)],
+        steps_within(m, x, given.lengths),
+        (dy, *ends),
+    )
+
+
+def _of_weights(xp: Any, one: Direction, back: Back) -> list[Array]:
+    """The gradients of w, r, biases, states and peephole."""
+    inward, recurrent = map(_rows, (back.inward, back.recurrent))
+    of_r = recurrent.T @ _rows(one.before) if back.r is None else back.r
+    found = [inward.T @ _rows(one.x), of_r]
+    if one.b is not None:
+        found.append(xp.concatenate([inward.sum(0), recurrent.sum(0)]))
+    found += back.starts
+    return found if back.peephole is None else [*found, back.peephole]
+
+
+def _rows(x: Array) -> Array:
+    return x.reshape(-1, x.shape[-1])
+
+
+def _those_asked_for(given: Operands, found: list[Array]) -> tuple[Array, ...]:
+    """Without those of states that were not given, in the dtypes of the operands."""
+    parts = [given.x, given.w, given.r, *([] if given.b is None else [given.b])]
+    parts += [*given.states, *([] if given.peephole is None else [given.peephole])]
+    pairs = zip(parts, found, strict=True)
+    return tuple(
+        grad.astype(part.dtype, copy=False) for part, grad in pairs if part is not None
+    )
+
+
+def _sigmoid(m: ArrayMaths, x: Array) -> Array:
+    return m.tanh(x * 0.5) * 0.5 + 0.5
+
+
+def _kept(m: ArrayMaths, alive: Array | None, time: int, new: Any, old: Any) -> Array:
+    """``new`` where a sequence goes on at ``time``, else ``old``."""
+    return new if alive is None else m.where(alive[time], new, old)
+
+
+def _added(one: Direction) -> Array:
+    """What inputs, states and biases add to the gates in all steps."""
+    raw = one.x @ one.w.T + one.before @ one.r.T
+    if one.b is None:
+        return raw
+    half = one.b.shape[0] // 2
+    return raw + (one.b[:half] + one.b[half:])
+
+
+def lstm_back(m: ArrayMaths, one: Direction, options: Options) -> Back:
+    """The steps of :func:`burn.ops.lstm` with its usual activations."""
+    xp, n, p = namespace(one.x), one.r.shape[-1], one.peephole
+    gates, cells = _lstm_gates(m, one, options)
+    squashed = m.tanh(cells[1:])
+    (dy, dh, dc), slopes = one.grads, xp.empty_like(gates)
+    for time in reversed(range(len(gates))):
+        i, o, f, g = (gates[time, :, k * n : (k + 1) * n] for k in range(4))
+        shown, before = squashed[time], cells[time]
+        total = dh + dy[time]
+        do = total * shown * (o * (1.0 - o))
+        new = dc + total * o * (1.0 - shown * shown)
+        if p is not None:
+            new = new + do * p[n : 2 * n]
+        kept = new * f
+        if options.input_forget:
+            di, df = new * (g - before) * (i * (1.0 - i)), xp.zeros_like(before)
+        else:
+            di, df = new * g * (i * (1.0 - i)), new * before * (f * (1.0 - f))
+        dg = new * i * (1.0 - g * g)
+        if p is not None:
+            kept = kept + di * p[:n] + df * p[2 * n :]
+        for k, part in enumerate((di, do, df, dg)):
+            slopes[time, :, k * n : (k + 1) * n] = _kept(m, one.alive, time, part, 0.0)
+        dc = _kept(m, one.alive, time, kept, dc)
+        dh = _kept(m, one.alive, time, slopes[time] @ one.r, dh)
+    of_peephole = None
+    if p is not None:
+        pairs = ((0, cells[:-1]), (1, cells[1:]), (2, cells[:-1]))
+        parts = [(slopes[..., k * n : (k + 1) * n] * c).sum((0, 1)) for k, c in pairs]
+        of_peephole = xp.concatenate(parts)
+    return Back(slopes, slopes, (dh, dc), of_peephole)
+
+
+def _lstm_gates(m: ArrayMaths, one: Direction, options: Options) -> tuple[Array, Array]:
+    """The gates of all steps, and the cells before each and after the last."""
+    xp, n, p = namespace(one.x), one.r.shape[-1], one.peephole
+    gates = _added(one)
+    cells = xp.empty((len(gates) + 1, *one.starts[1].shape), gates.dtype)
+    cells[0] = one.starts[1]
+    gates[..., 3 * n :] = m.tanh(gates[..., 3 * n :])
+    if p is None:
+        gates[..., : 3 * n] = _sigmoid(m, gates[..., : 3 * n])
+    for time in range(len(gates)):
+        i, o, f, g = (gates[time, :, k * n : (k + 1) * n] for k in range(4))
+        if p is not None:
+            i[...] = _sigmoid(m, i + p[:n] * cells[time])
+            f[...] = _sigmoid(m, f + p[2 * n :] * cells[time])
+        if options.input_forget:
+            f[...] = 1.0 - i
+        new = f * cells[time] + i * g
+        cells[time + 1] = _kept(m, one.alive, time, new, cells[time])
+        if p is not None:
+            o[...] = _sigmoid(m, o + p[n : 2 * n] * new)
+    return gates, cells
+
+
+def gru_back(m: ArrayMaths, one: Direction, options: Options) -> Back:
+    """The steps of :func:`burn.ops.gru` with its usual activations."""
+    xp, n, late = namespace(one.x), one.r.shape[-1], options.linear_before_reset
+    update, reset, inner, new = _gru_gates(m, one, late)
+    dy, dh = one.grads
+    inward = xp.empty((*new.shape[:2], 3 * n), new.dtype)
+    recurrent = xp.empty_like(inward) if late else inward
+    for time in reversed(range(len(new))):
+        z, r, q, y, h = (a[time] for a in (update, reset, inner, new, one.before))
+        total = dh + dy[time]
+        dz = total * (h - y) * (z * (1.0 - z))
+        dn = total * (1.0 - z) * (1.0 - y * y)
+        back = dn * r if late else dn @ one.r[2 * n :]
+        dr = (dn * q if late else back * h) * (r * (1.0 - r))
+        for k, part in enumerate((dz, dr, dn)):
+            part = _kept(m, one.alive, time, part, 0.0)
+            inward[time, :, k * n : (k + 1) * n] = part
+            recurrent[time, :, k * n : (k + 1) * n] = part
+        if late:
+            back = _kept(m, one.alive, time, back, 0.0)
+            recurrent[time, :, 2 * n :] = back
+            rest = recurrent[time] @ one.r
+        else:
+            rest = inward[time, :, : 2 * n] @ one.r[: 2 * n] + back * r
+        dh = _kept(m, one.alive, time, total * z + rest, dh)
+    if late:
+        return Back(inward, recurrent, (dh,))
+    rows = [(inward[..., : 2 * n], one.before), (inward[..., 2 * n :], inner)]
+    of_r = xp.concatenate([_rows(part).T @ _rows(by) for part, by in rows])
+    return Back(inward, inward, (dh,), r=of_r)
+
+
+def _gru_gates(
+    m: ArrayMaths, one: Direction, late: bool
+) -> tuple[Array, Array, Array, Array]:
+    """The gates, what is behind the reset gate (or before it), and the new outputs."""
+    n = one.r.shape[-1]
+    inward = one.x @ one.w.T
+    raw = inward[..., : 2 * n] + one.before @ one.r[: 2 * n].T
+    shift: Any = 0.0
+    if one.b is not None:
+        inward = inward + one.b[: 3 * n]
+        raw = raw + (one.b[: 2 * n] + one.b[3 * n : 5 * n])
+        shift = one.b[5 * n :]
+    gates = _sigmoid(m, raw)
+    update, reset = gates[..., :n], gates[..., n:]
+    if late:
+        inner = one.before @ one.r[2 * n :].T + shift
+        return update, reset, inner, m.tanh(inward[..., 2 * n :] + reset * inner)
+    inner = reset * one.before
+    added = inner @ one.r[2 * n :].T + shift
+    return update, reset, inner, m.tanh(inward[..., 2 * n :] + added)
+
+
+def rnn_back(m: ArrayMaths, one: Direction, options: Options) -> Back:
+    """The steps of :func:`burn.ops.rnn` with tanh, a sigmoid or ReLU."""
+    xp, raw = namespace(one.x), _added(one)
+    name = (options.activations or ("tanh",))[0].lower()
+    if name == "relu":
+        at_zero = m.where(raw == 0, raw + 0.5, m.where(raw < 0, raw * 0.0, raw))
+        slope = m.where(raw > 0, raw * 0.0 + 1.0, at_zero)
+    else:
+        y = m.tanh(raw) if name == "tanh" else _sigmoid(m, raw)
+        slope = 1.0 - y * y if name == "tanh" else y * (1.0 - y)
+    (dy, dh), slopes = one.grads, xp.empty_like(raw)
+    for time in reversed(range(len(raw))):
+        part = (dh + dy[time]) * slope[time]
+        slopes[time] = _kept(m, one.alive, time, part, 0.0)
+        dh = _kept(m, one.alive, time, slopes[time] @ one.r, dh)
+    return Back(slopes, slopes, (dh,))
