@@ -25,6 +25,8 @@ Extents: TypeAlias = dict[str, tuple[int, str]]
 _TENSOR = re.compile(r"(\w+)\[([^\[\]]*)\]")
 _LIST = re.compile(r"list\[(.+)\]")
 _DICT = re.compile(r"dict\[\w+, .+\]")
+#: What stands before the name of a function or dtype in a message.
+_PACKAGE = "burn."
 
 
 class InputError(TypeError, ValueError):
@@ -125,7 +127,7 @@ class _Tensor(_Kind):
     def hint(self, value: Any, name: str, extents: Extents) -> str:
         if isinstance(value, np.ndarray | np.generic | list | tuple | int | float):
             other = "" if self.is_converted(value) else f", dtype={self.attribute}"
-            return f"; pass burn.tensor({name}{other})"
+            return f"; pass {_PACKAGE}tensor({name}{other})"
         if not isinstance(value, Tensor | Box):
             return ""
         if value.dtype != self.dtype:
@@ -163,7 +165,7 @@ class _Tensor(_Kind):
     def attribute(self) -> str:
         """The dtype in source: ``burn.float32``."""
         name = dtypes.name_of(self.dtype)
-        return "burn.bool_" if name == "bool" else f"burn.{name}"
+        return _PACKAGE + ("bool_" if name == "bool" else name)
 
 
 class _List(_Kind):
@@ -235,8 +237,8 @@ def _parse(text: str) -> _Kind:
     if _DICT.fullmatch(text):
         return _Dict(text)
     match = _TENSOR.fullmatch(text)
-    dtype = match and getattr(dtypes, match[1].replace("bool", "bool_"), None)
-    if not match or not isinstance(dtype, np.dtype):
+    dtype = dtypes.named(match[1]) if match else None
+    if not match or dtype is None:
         raise ValueError(f"expected a type as float32[batch, 3, 8, 8], got {text!r}")
     if match[2] == "...":
         return _Tensor(dtype, None)
