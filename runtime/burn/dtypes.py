@@ -81,12 +81,6 @@ def largest(dtype: DType) -> float:
     return float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
 
 
-def named(name: str) -> DType | None:
-    """The dtype whose :func:`name_of` is ``name``, if there is one."""
-    every = (bool_, string, *SIGNED, *UNSIGNED, *FLOATS, *COMPLEX)
-    return {name_of(dtype): dtype for dtype in every}.get(name)
-
-
 @cache
 def promote(a: DType, b: DType) -> DType:
     """The dtype of ``a`` and ``b`` in one expression, by PyTorch's rules.

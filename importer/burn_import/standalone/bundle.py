@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import dedent
 
+from burn.version import VERSION
 from burn_import.codegen.module.module import formatted
 from burn_import.standalone.imports import import_lines
 from burn_import.standalone.library import (
@@ -21,12 +22,23 @@ from burn_import.standalone.flat_names import flat_names
 from burn_import.standalone.order import in_order
 from burn_import.standalone.reach import Reach
 from burn_import.standalone.references import Names, names_in
+from burn_ir import UnsupportedModel
 
 #: The modules of the runtime that generated source names.
 _NAMESPACES = ("burn", "nn", "ops")
 #: What users of a module call beside the model.
 _TENSORS = ("Tensor", "tensor", "from_numpy")
 _ML_DTYPES = "import ml_dtypes"
+#: The dtypes of ml_dtypes.
+NARROW = re.compile(r"\b(?:bfloat16|float[48]_\w+|u?int[24])\b")
+_NOTE = """\
+A standalone module, for inference: it needs {packages} alone. The
+operations and layers that it uses are those of burn {version}, without gradients.
+"""
+_LICENCE = """\
+# The parts of burn {version} that the model uses.
+# Copyright (c) 2026 The burn-import authors. Licence: MIT OR Apache-2.0.
+"""
 
 
 @dataclass(frozen=True)
@@ -53,20 +65,46 @@ def standalone(text: str) -> str:
         UnsupportedModel: an operation needs more than NumPy; all of them are listed.
     """
     model = _parsed(text)
-    reach, names = _reached(model, Library(ml_dtypes=False))
-    if _ML_DTYPES in reach.externals:
+    narrow = NARROW.search(text) is not None
+    reach, names = _reached(model, Library(ml_dtypes=narrow))
+    if not narrow and _ML_DTYPES in reach.externals:
+        narrow = True
         reach, names = _reached(model, Library(ml_dtypes=True))
+    _check(reach)
     runtime = in_order(reach)
     flat = _flat(reach, runtime, model)
     sections = [
-        model.docstring,
+        _described(model.docstring, narrow),
         "from __future__ import annotations",
         import_lines([*reach.externals.values(), *_externals(model)]),
+        _LICENCE.format(version=VERSION),
         *_runtime(reach, runtime, flat),
         *_namespaces(names, flat),
         model.body,
     ]
     return formatted("\n\n".join(sections) + "\n")
+
+
+def _check(reach: Reach) -> None:
+    """Return if the standard library and NumPy are enough.
+
+    Raises:
+        UnsupportedModel: they are not; has a line for each operation.
+    """
+    lines = [
+        f"ops.{name}: expected an operation that needs NumPy alone, got one that "
+        f"needs {package}"
+        for name, package in sorted(set(reach.requirements()))
+    ]
+    if lines:
+        raise UnsupportedModel("\n".join(lines), "leave out --standalone")
+
+
+def _described(docstring: str, narrow: bool) -> str:
+    """The docstring with a note behind its first line."""
+    title, _, rest = docstring.partition("\n")
+    packages = "NumPy and ml_dtypes" if narrow else "NumPy"
+    return f"{title}\n\n{_NOTE.format(packages=packages, version=VERSION)}{rest}"
 
 
 def _parsed(text: str) -> _Model:

@@ -21,7 +21,7 @@ REPLACED = {
     "burn.nn.module": f"{THIN}.module",
     "burn.ops.casting": f"{THIN}.casting",
     "burn.primitive": f"{THIN}.primitive",
-    "burn.record.archived": f"{THIN}.records",
+    "burn.record.reader": f"{THIN}.records",
     "burn.record.dtypes": f"{THIN}.record_dtypes",
     "burn.tensor": f"{THIN}.tensor",
 }

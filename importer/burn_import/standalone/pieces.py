@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 from burn_import.standalone.library import (
     Definition,
@@ -56,6 +57,8 @@ class Piece:
             pruned = pruner.visit(copy.deepcopy(node))
             nodes = [pruned]
         self.edits = pruner.edits
+        #: Packages that it imports when it runs.
+        self.packages = sorted(_packages(nodes))
         self.nodes = nodes
         self.names: Names = names_in(nodes, partial(library.meaning, file.module), library)
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -146,6 +149,20 @@ class _Pruner(ast.NodeTransformer):
             self.edits.append(Edit(_start(statement), _end(statement), ""))
         return kept
 
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:  # noqa: N802
+        neutral = isinstance(node.op, ast.And)
+        kept = [value for value in node.values if _truth(value) is not neutral]
+        if len(kept) == len(node.values) or len(kept) < 2:
+            return super().generic_visit(node)
+        first, second, *_ = node.values
+        if first not in kept:
+            self.edits.append(Edit(_start(first), _start(second), ""))
+        for before, value in pairwise(node.values):
+            if value not in kept:
+                self.edits.append(Edit(_end(before), _end(value), ""))
+        node.values = kept
+        return super().generic_visit(node)
+
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
         if isinstance(node.func, ast.Name) and node.func.id == "namespace":
             found = self.library.meaning(self.module, "namespace")
@@ -160,6 +177,8 @@ def _truth(test: ast.expr) -> bool | None:
     """What a condition is where nothing is trained, if that is known."""
     if isinstance(test, ast.Attribute):
         return False if test.attr in _FALSE else None
+    if isinstance(test, ast.Compare) and _is_namespace(test.left):
+        return isinstance(test.ops[0], ast.Is)  # of NumPy
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         inner = _truth(test.operand)
         return None if inner is None else not inner
@@ -168,6 +187,18 @@ def _truth(test: ast.expr) -> bool | None:
         if any(_truth(value) is decisive for value in test.values):
             return decisive
     return None
+
+
+def _packages(nodes: list[ast.AST]) -> Iterator[str]:
+    for node in (inner for outer in nodes for inner in ast.walk(outer)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def _is_namespace(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "namespace"
 
 
 def _lines_of(node: ast.stmt, file: SourceFile) -> tuple[int, int]:

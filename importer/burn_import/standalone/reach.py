@@ -16,8 +16,8 @@ _TENSORS = frozenset({("burn.methods", "Methods"), ("burn.tensor", "Tensor")})
 #: Modules that compute with numbers alone.
 _WITHOUT_TENSORS = frozenset(
     {"burn.dtypes", "burn.nn.init", "burn.nn.inputs", "burn.nn.module"}
-    | {"burn.nn.written", "burn.primitive", "burn.record.archived", "burn.store.report"}
-    | {"burn.box", "burn.tensor", "burn.record.dtypes", "burn.record.errors"}
+    | {"burn.nn.written", "burn.primitive", "burn.record.reader", "burn.tensor"}
+    | {"burn.box", "burn.record.dtypes", "burn.record.errors"}
 )
 #: Methods that Python calls for operators.
 _OPERATORS = frozenset(
@@ -38,6 +38,8 @@ class Reach:
         self.library = library
         #: By definition, whether it may work on tensors.
         self.on_tensors: dict[Definition, bool] = {}
+        #: By definition, what was the first to read it; None is the model.
+        self.readers: dict[Definition, Definition | None] = {}
         self.externals: dict[str, External] = {}
         self.attributes = set(PUBLIC)
         self.tensor_attributes = set(PUBLIC)
@@ -47,13 +49,23 @@ class Reach:
 
     def follow(self, names: Names) -> None:
         """Add what code on tensors with these names reads, and all that this reads."""
-        self._note(names, True)
+        self._note(names, True, None)
         before = -1
         while before != self._size():
             before = self._size()
             for definition, on_tensors in list(self.on_tensors.items()):
                 for piece in self.pieces(definition):
-                    self._note(piece.names, on_tensors and piece.own[0] != "__init__")
+                    computes = on_tensors and piece.own[0] != "__init__"
+                    self._note(piece.names, computes, definition)
+
+    def requirements(self) -> Iterator[tuple[str, str]]:
+        """Operations or layers that the model names, and packages that each needs."""
+        for definition in self.on_tensors:
+            packages = [n for piece in self.pieces(definition) for n in piece.packages]
+            named = definition
+            while packages and (reader := self.readers[named]) is not None:
+                named = reader
+            yield from ((named.names[0], package) for package in packages)
 
     def pieces(self, definition: Definition) -> Iterator[Piece]:
         """The statement of a definition, or the header and members of a class."""
@@ -81,7 +93,9 @@ class Reach:
             return True
         return name in (self.tensor_attributes if is_tensor else self.attributes)
 
-    def _note(self, names: Names, on_tensors: bool) -> None:
+    def _note(
+        self, names: Names, on_tensors: bool, reader: Definition | None
+    ) -> None:
         self.attributes |= names.attributes
         if on_tensors:
             self.tensor_attributes |= names.attributes
@@ -90,6 +104,7 @@ class Reach:
             if isinstance(reference.meaning, External):
                 self.externals[reference.meaning.statement] = reference.meaning
             else:
+                self.readers.setdefault(reference.meaning, reader)
                 self._reach(reference.meaning, on_tensors)
 
     def _reach(self, definition: Definition, by_tensors: bool) -> None:

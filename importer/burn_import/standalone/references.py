@@ -90,6 +90,11 @@ class _Walk(ast.NodeVisitor):
     def visit(self, node: ast.AST) -> None:
         if isinstance(node, _SCOPES):
             self.on_scope(node)
+        elif isinstance(node, ast.AnnAssign):
+            self.on_annotation(node.annotation)
+            for part in (node.target, node.value):
+                if part is not None:
+                    self.visit(part)
         elif isinstance(node, _COMPREHENSIONS):
             targets = _targets(g.target for g in node.generators)
             self.enter(targets, ast.iter_child_nodes(node))
@@ -108,15 +113,25 @@ class _Walk(ast.NodeVisitor):
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         every += [a for a in (arguments.vararg, arguments.kwarg) if a]
         outside: list[ast.AST | None] = [*arguments.defaults, *arguments.kw_defaults]
-        outside += [argument.annotation for argument in every]
+        annotations = [argument.annotation for argument in every]
         inside: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else []
         if isinstance(node, ast.FunctionDef):
-            outside += [*node.decorator_list, node.returns]
+            outside += node.decorator_list
+            annotations.append(node.returns)
             inside = [*node.body]
         for item in outside:
             if item is not None:
                 self.visit(item)
+        for item in annotations:
+            if item is not None:
+                self.on_annotation(item)
         self.enter({a.arg for a in every} | set(_assigned(inside)), inside)
+
+    def on_annotation(self, node: ast.expr) -> None:
+        """Note the globals in a type, whose operators compute nothing."""
+        attributes, operators = set(self.attributes), set(self.operators)
+        self.visit(node)
+        self.attributes, self.operators = attributes, operators
 
     def enter(self, names: set[str], nodes: Iterable[ast.AST]) -> None:
         """Visit nodes in which ``names`` are local."""

@@ -25,8 +25,6 @@ Extents: TypeAlias = dict[str, tuple[int, str]]
 _TENSOR = re.compile(r"(\w+)\[([^\[\]]*)\]")
 _LIST = re.compile(r"list\[(.+)\]")
 _DICT = re.compile(r"dict\[\w+, .+\]")
-#: What stands before the name of a function or dtype in a message.
-_PACKAGE = "burn."
 
 
 class InputError(TypeError, ValueError):
@@ -127,7 +125,7 @@ class _Tensor(_Kind):
     def hint(self, value: Any, name: str, extents: Extents) -> str:
         if isinstance(value, np.ndarray | np.generic | list | tuple | int | float):
             other = "" if self.is_converted(value) else f", dtype={self.attribute}"
-            return f"; pass {_PACKAGE}tensor({name}{other})"
+            return f"; pass burn.tensor({name}{other})"
         if not isinstance(value, Tensor | Box):
             return ""
         if value.dtype != self.dtype:
@@ -165,7 +163,7 @@ class _Tensor(_Kind):
     def attribute(self) -> str:
         """The dtype in source: ``burn.float32``."""
         name = dtypes.name_of(self.dtype)
-        return _PACKAGE + ("bool_" if name == "bool" else name)
+        return "burn.bool_" if name == "bool" else f"burn.{name}"
 
 
 class _List(_Kind):
@@ -237,8 +235,8 @@ def _parse(text: str) -> _Kind:
     if _DICT.fullmatch(text):
         return _Dict(text)
     match = _TENSOR.fullmatch(text)
-    dtype = dtypes.named(match[1]) if match else None
-    if not match or dtype is None:
+    dtype = match and getattr(dtypes, match[1].replace("bool", "bool_"), None)
+    if not match or not isinstance(dtype, np.dtype):
         raise ValueError(f"expected a type as float32[batch, 3, 8, 8], got {text!r}")
     if match[2] == "...":
         return _Tensor(dtype, None)

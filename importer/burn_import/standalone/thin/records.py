@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from burn.record.dtypes import DTYPES
 from burn.record.errors import RecordError
-
-
-def open_binary(path: str | Path) -> BinaryIO:
-    """The file at ``path``, open for reading."""
-    return Path(path).open("rb")
 
 
 def read_record(data: bytes) -> dict[str, np.ndarray[Any, Any]]:

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from burn.dtypes import DType
+from burn.dtypes import DType, default_dtype
 from burn.methods import Methods
-from burn_import.standalone.thin.backend import Backend
 
 
 class Tensor(Methods):
@@ -101,14 +100,23 @@ class Tensor(Methods):
         return f"tensor({body}, {self.dtype})"
 
 
-def from_numpy(array: np.ndarray[Any, Any], backend: Backend | None = None) -> Tensor:
-    """A tensor on ``array`` itself: do not change it after.
+def tensor(data: Any, *, dtype: DType | None = None) -> Tensor:
+    """A tensor with a copy of ``data``: nested lists, numbers, strings, any array.
 
-    Raises:
-        TypeError: a backend is given, of which there is none here.
+    Python floats become float32 and integers int64; arrays keep their dtype.
     """
-    if backend is not None:
-        raise TypeError(f"expected no backend, got {backend}: there is NumPy alone")
+    array = np.array(data)
+    if dtype is not None:
+        array = array.astype(dtype)
+    elif array.dtype.kind in "US":
+        array = array.astype(object)
+    elif not hasattr(data, "dtype") and array.dtype.kind in "fc":
+        array = array.astype(default_dtype(array.dtype.type(0).item()))
+    return from_numpy(array)
+
+
+def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor on ``array`` itself: do not change it after."""
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("="))
-    return Tensor(np.asarray(array))
+    return Tensor(array)
