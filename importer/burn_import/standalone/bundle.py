@@ -10,6 +10,7 @@ from textwrap import dedent
 
 from burn.version import VERSION
 from burn_import.codegen.module.module import formatted
+from burn_import.standalone.flat_names import flat_names
 from burn_import.standalone.imports import import_lines
 from burn_import.standalone.library import (
     Definition,
@@ -18,7 +19,6 @@ from burn_import.standalone.library import (
     Meaning,
     ModuleName,
 )
-from burn_import.standalone.flat_names import flat_names
 from burn_import.standalone.order import in_order
 from burn_import.standalone.reach import Reach
 from burn_import.standalone.references import Names, names_in
@@ -38,6 +38,7 @@ operations and layers that it uses are those of burn {version}, without gradient
 _LICENCE = """\
 # The parts of burn {version} that the model uses.
 # Copyright (c) 2026 The burn-import authors. Licence: MIT OR Apache-2.0.
+# mypy: ignore-errors
 """
 
 
@@ -209,9 +210,7 @@ def _definition_text(
     return "\n\n".join([text, *(parts or ["    pass"])])
 
 
-def _namespaces(
-    names: Names, flat: dict[tuple[Definition, str], str]
-) -> Iterator[str]:
+def _namespaces(names: Names, flat: dict[tuple[Definition, str], str]) -> Iterator[str]:
     """The modules of the runtime that generated source names, with what it reads."""
     for namespace in _NAMESPACES:
         used: dict[str, str] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from importlib.util import find_spec
 
 from burn_import.internal import InternalError
@@ -132,11 +132,9 @@ class SourceFile:
         if not isinstance(statement, ast.ClassDef):
             return
         for node in statement.body:
-            if isinstance(node, ast.FunctionDef):
-                if "overload" in map(decorator_name, node.decorator_list):
-                    continue
-            for name in bound_names(node):
-                yield Member(name, node, self)
+            decorators = getattr(node, "decorator_list", [])
+            if "overload" not in map(decorator_name, decorators):
+                yield from (Member(name, node, self) for name in bound_names(node))
 
     def _import(self, statement: ast.Import | ast.ImportFrom) -> None:
         for alias in statement.names:
@@ -218,7 +216,7 @@ class Library:
         return self._merged[key]
 
 
-@lru_cache(maxsize=None)
+@cache
 def source_file(module: str) -> SourceFile:
     """The source of a module, parsed once."""
     spec = find_spec(module)
@@ -228,7 +226,7 @@ def source_file(module: str) -> SourceFile:
     return SourceFile(module, text)
 
 
-@lru_cache(maxsize=None)
+@cache
 def is_module(name: str) -> bool:
     """Whether there is a module of the runtime with this name."""
     parent, _, last = name.rpartition(".")

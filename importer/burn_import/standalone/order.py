@@ -69,22 +69,25 @@ def _needed(reach: Reach, definition: Definition) -> Iterator[Definition]:
 
 
 def _eager(piece: Piece, owner: Definition) -> Iterator[Definition]:
-    lazy = set()
-    for node in piece.nodes:
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.FunctionDef):
-                lazy |= {id(n) for s in inner.body for n in ast.walk(s)}
-                for argument in ast.walk(inner.args):
-                    if isinstance(argument, ast.arg) and argument.annotation:
-                        lazy |= {id(n) for n in ast.walk(argument.annotation)}
-                if inner.returns:
-                    lazy |= {id(n) for n in ast.walk(inner.returns)}
-            elif isinstance(inner, ast.AnnAssign):
-                lazy |= {id(n) for n in ast.walk(inner.annotation)}
-            elif isinstance(inner, ast.Lambda):
-                lazy |= {id(n) for n in ast.walk(inner.body)}
+    """The definitions that a statement reads when it is executed."""
+    executed = {id(n) for node in piece.nodes for n in _executed(node)}
     for reference in piece.names.references:
         meaning = reference.meaning
-        if isinstance(meaning, Definition) and meaning is not owner:
-            if id(reference.node) not in lazy:
-                yield meaning
+        is_other = isinstance(meaning, Definition) and meaning is not owner
+        if is_other and id(reference.node) in executed:
+            assert isinstance(meaning, Definition)
+            yield meaning
+
+
+def _executed(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes in a statement without types and the bodies of functions."""
+    yield node
+    inner: Iterable[ast.AST | None] = ast.iter_child_nodes(node)
+    if isinstance(node, ast.FunctionDef | ast.Lambda):
+        inner = [*node.args.defaults, *node.args.kw_defaults]
+        inner += getattr(node, "decorator_list", [])
+    elif isinstance(node, ast.AnnAssign):
+        inner = [node.target, node.value]
+    for child in inner:
+        if child is not None:
+            yield from _executed(child)

@@ -22,7 +22,7 @@ from burn_import.standalone.references import Names, names_in
 _DROPPED = frozenset({"composite", "infix", "prefix", "method", "_spelt"})
 #: Attributes that are false where nothing is trained.
 _FALSE = frozenset({"tracks_gradients", "_is_trained"})
-_PRAGMA = re.compile(r"\s*# (?:type: ignore|noqa)\b.*$")
+_PRAGMA = re.compile(r"\s*# type: ignore\b.*$")
 _NAMESPACE = ("burn.ops.support", "namespace")
 
 Position = tuple[int, int]
@@ -60,7 +60,9 @@ class Piece:
         #: Packages that it imports when it runs.
         self.packages = sorted(_packages(nodes))
         self.nodes = nodes
-        self.names: Names = names_in(nodes, partial(library.meaning, file.module), library)
+        self.names: Names = names_in(
+            nodes, partial(library.meaning, file.module), library
+        )
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             self.own = (node.name, _name_position(node, file))
         else:
@@ -118,8 +120,31 @@ class _Pruner(ast.NodeTransformer):
             else:
                 decorators.append(decorator)
         node.decorator_list = decorators
+        arguments = node.args
+        for argument in (
+            *arguments.posonlyargs,
+            *arguments.args,
+            *arguments.kwonlyargs,
+        ):
+            argument.annotation = self.unquoted(argument.annotation)
+        node.returns = self.unquoted(node.returns)
         node.body = self.block(node.body)
         return super().generic_visit(node)
+
+    def unquoted(self, node: ast.expr | None) -> ast.expr | None:
+        """A type without quotes: none is evaluated in a standalone module."""
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            return node
+        (line, start), (_, end) = _start(node), _end(node)
+        self.edits.append(Edit((line, start), (line, start + 1), ""))
+        self.edits.append(Edit((line, end - 1), (line, end), ""))
+        inner = ast.parse(node.value, mode="eval").body
+        for part in ast.walk(inner):
+            if isinstance(part, ast.expr):
+                part.lineno = part.end_lineno = line
+                part.col_offset += start + 1
+                part.end_col_offset = (part.end_col_offset or 0) + start + 1
+        return inner
 
     def primitive(self, decorator: ast.expr) -> ast.expr:
         """A decorator without the facts that only plans and gradients need."""
@@ -203,9 +228,7 @@ def _is_namespace(node: ast.expr) -> bool:
 
 def _lines_of(node: ast.stmt, file: SourceFile) -> tuple[int, int]:
     """The first and last line of a statement, with decorators and comments above."""
-    first = min(
-        [node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]
-    )
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
     while file.lines[first - 2].lstrip().startswith("#"):
         first -= 1
     return first, node.end_lineno or node.lineno

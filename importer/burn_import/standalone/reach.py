@@ -10,7 +10,9 @@ from burn_import.standalone.pieces import Piece
 from burn_import.standalone.references import Names
 
 #: What users of a module call, whether the module itself does or not.
-PUBLIC = frozenset({"numpy", "item", "tolist", "shape", "dtype", "ndim", "load_weights"})
+PUBLIC = frozenset(
+    {"numpy", "item", "tolist", "shape", "dtype", "ndim", "load_weights"}
+)
 #: The classes whose methods are operations.
 _TENSORS = frozenset({("burn.methods", "Methods"), ("burn.tensor", "Tensor")})
 #: Modules that compute with numbers alone.
@@ -93,9 +95,7 @@ class Reach:
             return True
         return name in (self.tensor_attributes if is_tensor else self.attributes)
 
-    def _note(
-        self, names: Names, on_tensors: bool, reader: Definition | None
-    ) -> None:
+    def _note(self, names: Names, on_tensors: bool, reader: Definition | None) -> None:
         self.attributes |= names.attributes
         if on_tensors:
             self.tensor_attributes |= names.attributes

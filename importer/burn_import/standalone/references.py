@@ -167,6 +167,8 @@ class _Walk(ast.NodeVisitor):
             expression = _outer(node, len(path))
         if isinstance(meaning, Definition):
             self.attributes.update(path)
+            if name not in meaning.names:  # imported as something else
+                (name,) = meaning.names
         is_kernel = path[:1] == ["kernel"]
         self.references.append(Reference(expression, meaning, name, is_kernel))
         return True

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from burn.dtypes import DType, float32
 from burn_import.standalone.thin.box import Buffer, Deferred, Parameter
 

@@ -38,7 +38,7 @@ def check_inputs(**types: str) -> Callable[[Callable[..., Any]], Callable[..., A
             extents: dict[str, int] = {}
             problems = [
                 f"{type(self).__name__}: input {name!r}: expected {types[name]}, "
-                f"got {_describe(value)}"
+                f"got {_describe(name, value)}"
                 for name, value in given.items()
                 if name in types and not (value is None and name in optional)
                 if not _accepts(types[name], value, extents)
@@ -75,9 +75,10 @@ def _accepts(kind: str, value: Any, extents: dict[str, int]) -> bool:
     return True
 
 
-def _describe(value: Any) -> str:
+def _describe(name: str, value: Any) -> str:
     """The dtype and shape of a tensor or array, or the class of anything else."""
     if not hasattr(value, "dtype"):
         return type(value).__name__
     shown = f"{name_of(value.dtype)}[{', '.join(map(str, value.shape))}]"
-    return shown if isinstance(value, Tensor) else f"the NumPy array {shown}"
+    is_tensor = isinstance(value, Tensor)
+    return shown if is_tensor else f"the NumPy array {shown}; pass tensor({name})"

@@ -65,12 +65,16 @@ class Module:
             WeightsError: keys are missing or unexpected, or a shape or dtype differs;
                 all of them are listed and nothing is set.
         """
-        boxes = dict(self.boxes())
+        boxes: dict[str, Box] = dict(self.boxes())  # type: ignore[attr-defined]
         arrays = {key: np.asarray(value) for key, value in state.items()}
         kinds = {key: _kind(array) for key, array in arrays.items()}
         given = {boxes[key] for key in arrays if key in boxes}
         problems = [
-            *(f"missing {key}: {_kind(b)}" for key, b in boxes.items() if b not in given),
+            *(
+                f"missing {key}: {_kind(b)}"
+                for key, b in boxes.items()
+                if b not in given
+            ),
             *(f"unexpected {key}" for key in arrays if key not in boxes),
             *(
                 f"{key}: expected {_kind(boxes[key])}, got {kinds[key]}"

@@ -11,9 +11,7 @@ import numpy as np
 from burn_import.standalone.thin.tensor import Tensor
 
 
-def primitive(
-    kernel: Callable[..., Any] | None = None, /, *, outputs: int = 1
-) -> Any:
+def primitive(kernel: Callable[..., Any] | None = None, /, *, outputs: int = 1) -> Any:
     """The operation on tensors that runs ``kernel`` on their arrays.
 
     With ``outputs`` other than 1 it returns a tuple; 0 is any number of results.
