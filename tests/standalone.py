@@ -3,10 +3,12 @@
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.modules import Array
 
@@ -44,6 +46,16 @@ result = model(*map(net.tensor, arrays))
 results = result if isinstance(result, tuple) else (result,)
 np.savez(sys.argv[3], **{{f"{{i:03}}": x.numpy() for i, x in enumerate(results)}})
 """
+
+
+def import_alone(path: Path, patch: pytest.MonkeyPatch) -> Any:
+    """Return the standalone module at ``path``, which dataclasses look up by name."""
+    spec = spec_from_file_location("net", path)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    patch.setitem(sys.modules, "net", module)
+    spec.loader.exec_module(module)
+    return module
 
 
 def run_alone(

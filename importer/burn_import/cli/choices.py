@@ -50,8 +50,8 @@ _CHOICES = (
     click.option(
         "--standalone",
         is_flag=True,
-        help="Write the used parts of the runtime into the module: it needs NumPy alone,"
-        " and is for inference.",
+        help="Write the used parts of the runtime into the module, which then needs"
+        " NumPy alone and is for inference.",
     ),
     click.option(
         "--no-simplify", is_flag=True, help="Leave the nodes as they are in the file."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from textwrap import dedent
 
 from burn.version import VERSION
-from burn_import.codegen.module.module import formatted
+from burn_import.codegen.module import module as layout
 from burn_import.standalone.flat_names import flat_names
 from burn_import.standalone.imports import import_lines
 from burn_import.standalone.library import (
@@ -83,7 +83,7 @@ def standalone(text: str) -> str:
         *_namespaces(names, flat),
         model.body,
     ]
-    return formatted("\n\n".join(sections) + "\n")
+    return layout.formatted("\n\n".join(sections) + "\n")
 
 
 def _check(reach: Reach) -> None:
@@ -105,7 +105,8 @@ def _described(docstring: str, narrow: bool) -> str:
     """The docstring with a note behind its first line."""
     title, _, rest = docstring.partition("\n")
     packages = "NumPy and ml_dtypes" if narrow else "NumPy"
-    return f"{title}\n\n{_NOTE.format(packages=packages, version=VERSION)}{rest}"
+    note = _NOTE.format(packages=packages, version=VERSION)
+    return f"{title}\n\n{note}\n{rest.lstrip()}"
 
 
 def _parsed(text: str) -> _Model:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from burn_import.internal import InternalError
 from burn_import.standalone.library import (
     Definition,
     External,
@@ -159,10 +160,11 @@ class _Walk(ast.NodeVisitor):
         expression: ast.expr = inner
         while isinstance(meaning, ModuleName):
             if not path:
-                raise AssertionError(f"expected an attribute of the module {name}")
+                raise InternalError(f"expected an attribute of the module {name}")
             name = path.pop(0)
             found = self.library.meaning(meaning.name, name)
-            assert found is not None, f"{meaning.name} has no {name}"
+            if found is None:
+                raise InternalError(f"expected {name!r} in {meaning.name}")
             meaning = found
             expression = _outer(node, len(path))
         if isinstance(meaning, Definition):
