@@ -128,6 +128,12 @@ def test_the_command_line_and_tables_have_the_option(net: Path, tmp_path: Path) 
     assert Options(standalone=True).mark != Options().mark == ""
 
 
+def test_the_module_can_be_verified_and_checked(net: Path, module: Path) -> None:
+    result = run("verify", net, "--module", module, "--engine", "onnxruntime")
+    assert result.exit_code == 0, result.output
+    assert run("check", module).exit_code == 0
+
+
 def test_wrong_inputs_are_refused(
     module: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

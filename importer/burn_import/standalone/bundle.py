@@ -20,6 +20,7 @@ from burn_import.standalone.library import (
     ModuleName,
 )
 from burn_import.standalone.order import in_order
+from burn_import.standalone.pieces import summary
 from burn_import.standalone.reach import Reach
 from burn_import.standalone.references import Names, names_in
 from burn_ir import UnsupportedModel
@@ -206,7 +207,7 @@ def _definition_text(
         return text
     members = [reach.piece(m.node, m).text(flat) for m in reach.members(definition)]
     document = ast.get_docstring(definition.node, clean=False)
-    parts = [f'    """{document}"""'] if document else []
+    parts = [f'    """{summary(document)}"""'] if document else []
     parts += members
     return "\n\n".join([text, *(parts or ["    pass"])])
 

@@ -28,9 +28,7 @@ REPLACED = {
 #: Replacements that are left out where dtypes of ml_dtypes are needed.
 WITHOUT_ML_DTYPES = ("burn.dtypes", "burn.ops.casting", "burn.record.dtypes")
 #: Members of replaced classes that are those of the runtime all the same.
-TAKEN = {
-    ("burn.nn.module", "Module"): ("record_names", "children", "boxes", "parameters")
-}
+TAKEN = {("burn.nn.module", "Module"): ("record_names", "children", "boxes")}
 
 
 @dataclass(frozen=True)

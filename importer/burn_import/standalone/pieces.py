@@ -128,8 +128,17 @@ class _Pruner(ast.NodeTransformer):
         ):
             argument.annotation = self.unquoted(argument.annotation)
         node.returns = self.unquoted(node.returns)
+        self.summarize(node)
         node.body = self.block(node.body)
         return super().generic_visit(node)
+
+    def summarize(self, node: ast.FunctionDef) -> None:
+        """Leave the first paragraph of a docstring."""
+        document = ast.get_docstring(node, clean=False)
+        if document is not None:
+            first = node.body[0]
+            text = f'"""{summary(document)}"""'
+            self.edits.append(Edit(_start(first), _end(first), text))
 
     def unquoted(self, node: ast.expr | None) -> ast.expr | None:
         """A type without quotes: none is evaluated in a standalone module."""
@@ -196,6 +205,11 @@ class _Pruner(ast.NodeTransformer):
                 self.edits.append(Edit(_start(node), _end(node), "np"))
                 return ast.copy_location(ast.Name("np", ast.Load()), node)
         return super().generic_visit(node)
+
+
+def summary(document: str) -> str:
+    """The first paragraph of a docstring."""
+    return document.partition("\n\n")[0].rstrip()
 
 
 def _truth(test: ast.expr) -> bool | None:
