@@ -29,7 +29,7 @@ class Refusal:
 
 PACKAGES = ["net", "numpy", *sys.argv[4:]]
 with np.load(sys.argv[2], allow_pickle=True) as file:
-    arrays = [file[name] for name in sorted(file.files)]
+    arrays = {{int(name): file[name] for name in file.files}}
 for name in {LACKING}:  # NumPy has imported some of them
     sys.modules.pop(name, None)
 sys.meta_path.insert(0, Refusal())
@@ -42,7 +42,8 @@ foreign = loaded - set(sys.stdlib_module_names) - set(PACKAGES)
 assert not foreign, foreign
 
 model = net.Net.load(verify=True)
-result = model(*map(net.tensor, arrays))
+given = {{i: net.tensor(array) for i, array in arrays.items()}}
+result = model(*map(given.get, range(max(given, default=-1) + 1)))
 results = result if isinstance(result, tuple) else (result,)
 np.savez(sys.argv[3], **{{f"{{i:03}}": x.numpy() for i, x in enumerate(results)}})
 """
@@ -59,15 +60,18 @@ def import_alone(path: Path, patch: pytest.MonkeyPatch) -> Any:
 
 
 def run_alone(
-    module: Path, inputs: Sequence[Array], *packages: str
+    module: Path, inputs: Sequence[Array | None], *packages: str
 ) -> list[np.ndarray[Any, Any]]:
     """Return the results of the class ``Net`` in a standalone module.
 
-    Nothing but the standard library, NumPy and ``packages`` can be imported.
+    None leaves an input out. Nothing but the standard library, NumPy and ``packages``
+    can be imported.
     """
     folder = module.parent
     given, results = folder / "inputs.npz", folder / "outputs.npz"
-    arrays: dict[str, Any] = {f"{i:03}": x for i, x in enumerate(inputs)}
+    arrays: dict[str, Any] = {
+        f"{i:03}": x for i, x in enumerate(inputs) if x is not None
+    }
     np.savez(given, **arrays)
     command = [sys.executable, "-I", "-W", "error", "-c", CODE]
     run = subprocess.run(

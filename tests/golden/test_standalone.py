@@ -14,18 +14,14 @@ from tests.golden.test_golden import HERE, OPTIONS, ROOT, cases
 from tests.modules import assert_close
 from tests.standalone import run_alone
 
-#: Those whose recorded inputs can be left out, which arrays in a file cannot.
-OPTIONAL = {"optional"}
 
-
-@pytest.mark.parametrize("name", sorted(BUILDERS.keys() - OPTIONAL))
+@pytest.mark.parametrize("name", BUILDERS)
 def test_numpy_alone_gives_the_recorded_outputs(name: str, tmp_path: Path) -> None:
     options = replace(OPTIONS, standalone=True)
     compiled = import_model(HERE / name / "model.onnx", options)
     module = write_model(compiled, tmp_path / "model.py").module
     for inputs, expected in cases(name):
-        given = [x for x in inputs if x is not None]
-        assert_close(run_alone(module, given), expected, rtol=1e-4, atol=1e-5)
+        assert_close(run_alone(module, inputs), expected, rtol=1e-4, atol=1e-5)
     _check_with_ruff(module)
 
 

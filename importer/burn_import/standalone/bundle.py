@@ -207,7 +207,7 @@ def _definition_text(
         return text
     members = [reach.piece(m.node, m).text(flat) for m in reach.members(definition)]
     document = ast.get_docstring(definition.node, clean=False)
-    parts = [f'    """{summary(document)}"""'] if document else []
+    parts = [f"    {summary(document, 4)}"] if document else []
     parts += members
     return "\n\n".join([text, *(parts or ["    pass"])])
 

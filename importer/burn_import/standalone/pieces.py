@@ -23,6 +23,9 @@ _DROPPED = frozenset({"composite", "infix", "prefix", "method", "_spelt"})
 #: Attributes that are false where nothing is trained.
 _FALSE = frozenset({"tracks_gradients", "_is_trained"})
 _PRAGMA = re.compile(r"\s*# type: ignore\b.*$")
+#: Of lines.
+_WIDTH = 88
+_PARAGRAPH = "\n\n"
 _NAMESPACE = ("burn.ops.support", "namespace")
 
 Position = tuple[int, int]
@@ -137,7 +140,7 @@ class _Pruner(ast.NodeTransformer):
         document = ast.get_docstring(node, clean=False)
         if document is not None:
             first = node.body[0]
-            text = f'"""{summary(document)}"""'
+            text = summary(document, first.col_offset)
             self.edits.append(Edit(_start(first), _end(first), text))
 
     def unquoted(self, node: ast.expr | None) -> ast.expr | None:
@@ -207,9 +210,14 @@ class _Pruner(ast.NodeTransformer):
         return super().generic_visit(node)
 
 
-def summary(document: str) -> str:
-    """The first paragraph of a docstring."""
-    return document.partition("\n\n")[0].rstrip()
+def summary(document: str, indent: int) -> str:
+    """The first paragraph of a docstring, as a docstring."""
+    text = f'"""{document.partition(_PARAGRAPH)[0].rstrip()}"""'
+    first, *more = text.split("\n")
+    if len((more or [" " * indent + first])[-1]) > _WIDTH:
+        text, _, word = text.rpartition(" ")
+        text += "\n" + " " * indent + word
+    return text
 
 
 def _truth(test: ast.expr) -> bool | None:
