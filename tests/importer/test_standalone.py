@@ -256,6 +256,21 @@ def test_only_what_is_read_is_there() -> None:
     assert ".vjp" not in text and "composite" not in text and "namespace" not in text
 
 
+def test_what_training_and_other_devices_need_is_left_out() -> None:
+    text = bundled(["nn.Dropout()", "nn.BatchNorm1d(3)", "nn.LayerNorm(3)"])
+    assert "tracks_gradients" not in text and "_train" not in text
+    assert "cupy" not in text and " is np" not in text
+    functions = {
+        node.name: node
+        for outer in ast.parse(text).body
+        if isinstance(outer, ast.ClassDef) and outer.name == "Dropout"
+        for node in outer.body
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert ast.unparse(functions["__call__"].body[-1]) == "return x"
+    assert functions.keys() == {"__init__", "__call__"}
+
+
 def test_names_that_mean_something_else_are_avoided() -> None:
     library = Library(ml_dtypes=False)
     definition: Any = library.meaning("burn.ops.reduction", "max")
