@@ -257,6 +257,11 @@ def test_only_what_is_read_is_there() -> None:
     assert ".vjp" not in text and "composite" not in text and "namespace" not in text
 
 
+def test_a_number_on_the_left_calls_the_other_comparison() -> None:
+    text = bundled(["x = 0.5 < x"])
+    assert "def __gt__" in text and "def __ge__" not in text
+
+
 def test_what_training_and_other_devices_need_is_left_out() -> None:
     text = bundled(["nn.Dropout()", "nn.BatchNorm1d(3)", "nn.LayerNorm(3)"])
     assert "tracks_gradients" not in text and "_train" not in text

@@ -31,15 +31,16 @@ _BINARY = {
     ast.BitOr: "or",
     ast.BitXor: "xor",
 }
-_REFLECTED = {"and", "or", "xor"}
+_WITHOUT_REFLECTION = {"and", "or", "xor"}
 _UNARY = {ast.USub: "neg", ast.Invert: "invert"}
+#: A comparison with a number on the left calls the method for the other side.
 _COMPARED = {
-    ast.Lt: "lt",
-    ast.LtE: "le",
-    ast.Gt: "gt",
-    ast.GtE: "ge",
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
+    ast.Lt: {"__lt__", "__gt__"},
+    ast.LtE: {"__le__", "__ge__"},
+    ast.Gt: {"__gt__", "__lt__"},
+    ast.GtE: {"__ge__", "__le__"},
+    ast.Eq: {"__eq__"},
+    ast.NotEq: {"__ne__"},
 }
 
 
@@ -181,13 +182,12 @@ class _Walk(ast.NodeVisitor):
             name = _BINARY.get(type(node.op))
             if name is not None:
                 self.operators |= {f"__{name}__"}
-                if name not in _REFLECTED:
+                if name not in _WITHOUT_REFLECTION:
                     self.operators |= {f"__r{name}__"}
         elif isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
             self.operators.add(f"__{_UNARY[type(node.op)]}__")
         elif isinstance(node, ast.Compare):
-            names = (_COMPARED.get(type(op)) for op in node.ops)
-            self.operators |= {f"__{name}__" for name in names if name}
+            self.operators.update(*(_COMPARED.get(type(op), ()) for op in node.ops))
         elif isinstance(node, ast.Subscript) and not _is_shape(node.value):
             self.operators.add("__getitem__")
 
