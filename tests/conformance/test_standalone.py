@@ -22,7 +22,11 @@ from tests.layout import as_printed
 from tests.standalone import import_alone
 
 #: Operators that need more than NumPy.
-REFUSED = {"ImageDecoder", "RegexFullMatch"}
+REFUSED = {
+    "ai.onnx.preview.training:Gradient",
+    "ImageDecoder",
+    "RegexFullMatch",
+}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

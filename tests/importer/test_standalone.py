@@ -32,7 +32,12 @@ from tests.layout import as_printed
 from tests.standalone import LACKING, import_alone, run_alone
 
 #: Operations that need more than NumPy.
-REFUSED = {"decode_image": "PIL", "regex_full_match": "re2", "tokenize": "re2"}
+REFUSED = {
+    "decode_image": "PIL",
+    "gradient": "gradients",
+    "regex_full_match": "re2",
+    "tokenize": "re2",
+}
 #: The functions of ``nn`` in generated source; others change modules or train them.
 FUNCTIONS = {"buffer", "check_inputs", "parameter"}
 WEIGHT = np.random.default_rng(3).normal(size=(3,)).astype(np.float32)

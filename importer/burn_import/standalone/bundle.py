@@ -94,7 +94,7 @@ def _check(reach: Reach) -> None:
         UnsupportedModel: they are not; has a line for each operation.
     """
     lines = [
-        f"ops.{name}: expected an operation that needs NumPy alone, got one that "
+        f"{name}: expected an operation that needs NumPy alone, got one that "
         f"needs {package}"
         for name, package in sorted(set(reach.requirements()))
     ]

@@ -21,6 +21,8 @@ _WITHOUT_TENSORS = frozenset(
     | {"burn.nn.written", "burn.primitive", "burn.record.reader", "burn.tensor"}
     | {"burn.box", "burn.record.dtypes", "burn.record.errors"}
 )
+#: What runs operations, and the part of it that is replaced.
+_DEVICES, _DEVICE = "burn.backend.", "burn.backend.base"
 #: Methods that Python calls for operators.
 _OPERATORS = frozenset(
     {"neg", "invert", "getitem", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor"}
@@ -61,13 +63,16 @@ class Reach:
                     self._note(piece.names, computes, definition)
 
     def requirements(self) -> Iterator[tuple[str, str]]:
-        """Operations or layers that the model names, and packages that each needs."""
+        """Operations or layers that the model names, and what each needs beside NumPy."""
         for definition in self.on_tensors:
             packages = [n for piece in self.pieces(definition) for n in piece.packages]
+            if definition.module.startswith(_DEVICES) and definition.module != _DEVICE:
+                packages.append("gradients")
             named = definition
             while packages and (reader := self.readers[named]) is not None:
                 named = reader
-            yield from ((named.names[0], package) for package in packages)
+            _, space, *_ = named.module.split(".")
+            yield from ((f"{space}.{named.names[0]}", name) for name in packages)
 
     def pieces(self, definition: Definition) -> Iterator[Piece]:
         """The statement of a definition, or the header and members of a class."""
