@@ -63,7 +63,7 @@ class Reach:
                     self._note(piece.names, computes, definition)
 
     def requirements(self) -> Iterator[tuple[str, str]]:
-        """Operations or layers that the model names, and what each needs beside NumPy."""
+        """Operations or layers that the model names, with what they need to import."""
         for definition in self.on_tensors:
             packages = [n for piece in self.pieces(definition) for n in piece.packages]
             if definition.module.startswith(_DEVICES) and definition.module != _DEVICE:

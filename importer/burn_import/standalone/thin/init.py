@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from burn.dtypes import DType, float32
 from burn_import.standalone.thin.box import Buffer, Deferred, Parameter
 
@@ -24,6 +26,11 @@ def normal(
 def kaiming_uniform(shape: tuple[int, ...], fan_in: int) -> Deferred:
     """The type of a value from the record."""
     return Deferred(tuple(shape), float32)
+
+
+def _drawn(shape: tuple[int, ...], dtype: DType, draw: Any) -> Deferred:
+    """The type of a value from the record."""
+    return Deferred(tuple(shape), dtype)
 
 
 def parameter(*shape: int, dtype: DType = float32) -> Parameter:
