@@ -19,12 +19,14 @@ from onnx import TensorProto, helper
 from burn_import.build.table import options_in
 from burn_import.cli.command import burn_import as command
 from burn_import.codegen.gate.allowed import public
+from burn_import.internal import InternalError
 from burn_import.options import Options
 from burn_import.output import read_header
 from burn_import.pipeline import import_model, write_model
 from burn_import.standalone import standalone
 from burn_import.standalone.flat_names import flat_names
-from burn_import.standalone.library import Library
+from burn_import.standalone.imports import import_lines
+from burn_import.standalone.library import External, Library
 from burn_ir import UnsupportedModel
 from tests.golden.test_golden import HERE as GOLDEN
 from tests.importer.onnx_files import graph, model, saved, stored
@@ -280,6 +282,13 @@ def test_what_training_and_other_devices_need_is_left_out() -> None:
     }
     assert ast.unparse(functions["__call__"].body[-1]) == "return x"
     assert functions.keys() == {"__init__", "__call__"}
+
+
+def test_a_name_has_one_meaning() -> None:
+    product = External("from math import prod", "prod")
+    assert import_lines([product, product]).splitlines()[0] == "from math import prod"
+    with pytest.raises(InternalError, match="expected one meaning of prod"):
+        import_lines([product, External("from numpy import prod", "prod")])
 
 
 def test_names_that_mean_something_else_are_avoided() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from burn_import.internal import InternalError
 from burn_import.standalone.library import External
 
 #: Modules that are not of the standard library.
@@ -11,7 +12,17 @@ _PACKAGES = ("ml_dtypes", "numpy")
 
 
 def import_lines(externals: Iterable[External]) -> str:
-    """The statements that import what is given, in groups, as ruff orders them."""
+    """The statements that import what is given, in groups, as ruff orders them.
+
+    Raises:
+        InternalError: two of them bind one name.
+    """
+    externals = list(externals)
+    bound = {external.name: external.statement for external in externals}
+    for external in externals:
+        if bound[external.name] != external.statement:
+            pair = f"{external.statement!r} and {bound[external.name]!r}"
+            raise InternalError(f"expected one meaning of {external.name}, got {pair}")
     statements = {external.statement for external in externals}
     statements.add("from types import SimpleNamespace")
     groups: list[list[str]] = [[], []]
