@@ -65,7 +65,7 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         file_sha256(path),
         module.notes,
         options.stem or "",
-        options.standalone,
+        standalone=options.standalone,
     )
 
 
