@@ -57,7 +57,8 @@ class Options:
     computes in instead of the file's floating dtypes. ``shapes`` fixes and names the
     extents of inputs. ``inputs`` and ``outputs`` are names of values in the file
     between which a part of the model is cut out; empty leaves those of the model.
-    ``hints`` are for files that hold weights alone.
+    ``hints`` are for files that hold weights alone. ``standalone`` puts the parts of
+    the runtime that the module uses into its file, which then needs NumPy alone.
     """
 
     class_name: str | None = None
@@ -70,6 +71,7 @@ class Options:
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     hints: Hints = Hints()
+    standalone: bool = False
 
     @property
     def weights(self) -> str:
@@ -90,6 +92,8 @@ class Options:
         )
         if hint_values != astuple(Hints()):
             wanted += hint_values
+        if self.standalone:
+            wanted += ("standalone",)
         if wanted == (None, False, None, [], (), ()):
             return ""
         return hashlib.sha256(ascii(wanted).encode("ascii")).hexdigest()[:8]

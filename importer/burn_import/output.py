@@ -72,12 +72,15 @@ def write_module(
     weights: Sequence[tuple[str, Array]],
     origin: tuple[str, str],
     *,
+    body: str | None = None,
     force: bool = False,
     dry_run: bool = False,
 ) -> Written:
     """Write the module and its weights; see :func:`burn_import.pipeline.write_model`.
 
     ``origin`` is the model's name with its versions, and the SHA-256 of its file.
+    ``body`` is written in place of ``text``, with more than is checked there: parts of
+    the runtime.
     """
     from burn.record import atomic_write, record_sha256, write_record
     from burn_import.codegen.gate.gate import check
@@ -86,8 +89,9 @@ def write_module(
     record = module.with_suffix(".safetensors")
     about = record_metadata(weights, origin[1])
     digest = record_sha256("safetensors", weights, about)
-    data = (header(*origin, digest, text) + text).encode("ascii")
-    check(data)
+    check((header(*origin, digest, text) + text).encode("ascii"))
+    body = text if body is None else body
+    data = (header(*origin, digest, body) + body).encode("ascii")
     if not force:
         check_ours(module)
         if record.exists() and not same_record(record, weights):

@@ -26,7 +26,8 @@ class Compiled:
     """A module as text without its header, its weights by key, and its origin.
 
     ``notes`` are what its docstring says of what the file does not, ``stem`` is the
-    name of the module's file.
+    name of the module's file. ``standalone`` is whether the parts of the runtime that
+    the module uses are written into its file.
     """
 
     text: str
@@ -36,6 +37,7 @@ class Compiled:
     source_sha256: str
     notes: tuple[str, ...] = ()
     stem: str = ""
+    standalone: bool = False
 
 
 def import_model(source: str | Path, options: Options | None = None) -> Compiled:
@@ -63,6 +65,7 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         file_sha256(path),
         module.notes,
         options.stem or "",
+        standalone=options.standalone,
     )
 
 
@@ -138,19 +141,29 @@ def write_model(
     Where nothing changed, nothing is touched. ``dry_run`` checks and writes nothing.
 
     Raises:
+        UnsupportedModel: a standalone module would need more than NumPy.
         OutputRefused: ``output`` is no name for a module, or there is a file that was
             not written by burn-import or was changed since (unless ``force``).
         OSError: the disk or the directory does not allow it.
     """
     output = Path(output)
+    text = _with_record(compiled, output.stem)
     return write_module(
         output,
-        _with_record(compiled, output.stem),
+        text,
         compiled.weights,
         (compiled.origin, compiled.source_sha256),
+        body=_standalone(text) if compiled.standalone else text,
         force=force,
         dry_run=dry_run,
     )
+
+
+def _standalone(text: str) -> str:
+    """The text of a module with the parts of the runtime that it uses."""
+    from burn_import.standalone import standalone
+
+    return standalone(text)
 
 
 def _with_record(compiled: Compiled, stem: str) -> str:

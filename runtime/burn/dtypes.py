@@ -76,6 +76,11 @@ def step(dtype: DType) -> float:
     return float(ml_dtypes.finfo(dtype).eps)  # type: ignore[no-untyped-call]
 
 
+def largest(dtype: DType) -> float:
+    """The largest number of a floating dtype."""
+    return float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
+
+
 @cache
 def promote(a: DType, b: DType) -> DType:
     """The dtype of ``a`` and ``b`` in one expression, by PyTorch's rules.

@@ -10,6 +10,7 @@
     inputs = ["x"]
     outputs = ["logits"]
     operators = ["app.operators"]
+    standalone = true
 
 and for weights alone::
 
@@ -119,4 +120,5 @@ _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "outputs": ("outputs", _names),
     "shapes": ("shapes", _shapes),
     "simplify": ("passes", _passes),
+    "standalone": ("standalone", _flag),
 }

@@ -48,6 +48,12 @@ _CHOICES = (
         help="Write one class, whatever modules the model was made of.",
     ),
     click.option(
+        "--standalone",
+        is_flag=True,
+        help="Write the used parts of the runtime into the module, which then needs"
+        " NumPy alone and is for inference.",
+    ),
+    click.option(
         "--no-simplify", is_flag=True, help="Leave the nodes as they are in the file."
     ),
     click.option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,6 @@ import onnx
 
 import burn
 from burn import dtypes
-from burn.tensor import Tensor
 from burn_import.verification.bisect import Divergence, bisect
 from burn_import.verification.inputs import random_inputs, stored_inputs
 from burn_import.verification.session import difference, run_model
@@ -148,8 +148,13 @@ def _gradient_error(path: Path, given: Mapping[str, Any], seed: int) -> float:
 
 
 def results_of(model: Any, arrays: list[Any]) -> list[Any]:
-    """Return the flat results of a module as arrays."""
-    result = model(*(burn.tensor(array) for array in arrays))
+    """Return the flat results of a module as arrays.
+
+    A standalone module has tensors of its own.
+    """
+    own = sys.modules.get(type(model).__module__)
+    as_tensor = getattr(own, "tensor", burn.tensor)
+    result = model(*(as_tensor(array) for array in arrays))
     return [_as_array(item) for item in _flat(result)]
 
 
@@ -166,7 +171,7 @@ def _flat(result: Any) -> list[Any]:
 def _as_array(item: Any) -> Any:
     if isinstance(item, list):
         return [_as_array(part) for part in item]
-    return item.numpy() if isinstance(item, Tensor) else item
+    return item.numpy() if hasattr(item, "numpy") else item
 
 
 def _row(name: str, actual: Any, expected: Any, tolerance: float) -> Row:

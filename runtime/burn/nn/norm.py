@@ -41,8 +41,7 @@ class _BatchNorm(Module):
     def __call__(self, x: Tensor) -> Tensor:
         if x.ndim != self.rank + 2 and (self.rank, x.ndim) != (1, 2):
             raise ValueError(f"expected rank {self.rank + 2}, got {list(x.shape)}")
-        box = self.running_mean if self.weight is None else self.weight
-        if box.backend.tracks_gradients:
+        if self._is_trained:
             return self._train(x)
         return ops.batch_norm(
             x,
@@ -52,6 +51,11 @@ class _BatchNorm(Module):
             self.bias,
             epsilon=self.eps,
         )
+
+    @property
+    def _is_trained(self) -> bool:
+        box = self.running_mean if self.weight is None else self.weight
+        return box.backend.tracks_gradients
 
     def _train(self, x: Tensor) -> Tensor:
         """The result by the batch's statistics, which the running ones then follow."""

@@ -7,7 +7,6 @@ scale's shape.
 
 from typing import Any, TypeAlias
 
-import ml_dtypes
 import numpy as np
 
 from burn import dtypes
@@ -71,7 +70,7 @@ def saturated(x: Array, dtype: DType, saturate: bool = True) -> Array:
         limits = dtypes.integer_limits(dtype)
         return xp.minimum(xp.fmax(x, limits.min), limits.max).astype(dtype)
     if saturate and dtype in dtypes.FLOAT8:
-        largest = float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
+        largest = dtypes.largest(dtype)
         x = xp.clip(x, -largest, largest)
     return x.astype(dtype)
 

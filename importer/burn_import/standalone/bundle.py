@@ -1,0 +1,226 @@
+"""Standalone modules: generated source with the parts of the runtime that it needs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from textwrap import dedent
+
+from burn.version import VERSION
+from burn_import.codegen.module import module as layout
+from burn_import.standalone.flat_names import flat_names
+from burn_import.standalone.imports import import_lines
+from burn_import.standalone.library import (
+    Definition,
+    External,
+    Library,
+    Meaning,
+    ModuleName,
+)
+from burn_import.standalone.order import in_order
+from burn_import.standalone.pieces import summary
+from burn_import.standalone.reach import Reach
+from burn_import.standalone.references import Names, names_in
+from burn_ir import UnsupportedModel
+
+#: The modules of the runtime that generated source names.
+_NAMESPACES = ("burn", "nn", "ops")
+#: What users of a module call beside the model.
+_TENSORS = ("Tensor", "tensor", "from_numpy")
+_ML_DTYPES = "import ml_dtypes"
+#: The dtypes of ml_dtypes.
+NARROW = re.compile(r"\b(?:bfloat16|float[48]_\w+|u?int[24])\b")
+_NOTE = """\
+A standalone module, for inference: it needs {packages} alone. The
+operations and layers that it uses are those of burn {version}, without gradients.
+"""
+_LICENCE = """\
+# The parts of burn {version} that the model uses.
+# Copyright (c) 2026 The burn-import authors. Licence: MIT OR Apache-2.0.
+# mypy: ignore-errors
+"""
+
+
+@dataclass(frozen=True)
+class _Model:
+    """Generated source in parts: its docstring, the rest behind its imports."""
+
+    docstring: str
+    body: str
+    nodes: list[ast.stmt]
+    imports: dict[str, Meaning]
+
+    @property
+    def top_names(self) -> set[str]:
+        """The classes, functions and constants."""
+        kinds = (ast.ClassDef, ast.FunctionDef)
+        names = {node.name for node in self.nodes if isinstance(node, kinds)}
+        return names | {"WEIGHTS"}
+
+
+def standalone(text: str) -> str:
+    """Generated source as a module that needs NumPy alone.
+
+    Raises:
+        UnsupportedModel: an operation needs more than NumPy; all of them are listed.
+    """
+    model = _parsed(text)
+    narrow = NARROW.search(text) is not None
+    reach, names = _reached(model, Library(ml_dtypes=narrow))
+    if not narrow and _ML_DTYPES in reach.externals:
+        narrow = True
+        reach, names = _reached(model, Library(ml_dtypes=True))
+    _check(reach)
+    runtime = in_order(reach)
+    flat = _flat(reach, runtime, model)
+    sections = [
+        _described(model.docstring, narrow),
+        "from __future__ import annotations",
+        import_lines([*reach.externals.values(), *_externals(model)]),
+        _LICENCE.format(version=VERSION),
+        *_runtime(reach, runtime, flat),
+        *_namespaces(names, flat),
+        model.body,
+    ]
+    return layout.formatted("\n\n".join(sections) + "\n")
+
+
+def _check(reach: Reach) -> None:
+    """Return if the standard library and NumPy are enough.
+
+    Raises:
+        UnsupportedModel: they are not; has a line for each operation.
+    """
+    lines = [
+        f"{name}: expected an operation that needs NumPy alone, got one that "
+        f"needs {package}"
+        for name, package in sorted(set(reach.requirements()))
+    ]
+    if lines:
+        raise UnsupportedModel("\n".join(lines), "leave out --standalone")
+
+
+def _described(docstring: str, narrow: bool) -> str:
+    """The docstring with a note behind its first line."""
+    title, _, rest = docstring.partition("\n")
+    packages = "NumPy and ml_dtypes" if narrow else "NumPy"
+    note = _NOTE.format(packages=packages, version=VERSION)
+    return f"{title}\n\n{note}\n{rest.lstrip()}"
+
+
+def _parsed(text: str) -> _Model:
+    tree = ast.parse(text)
+    lines = text.split("\n")
+    docstring, *rest = tree.body
+    imports: dict[str, Meaning] = {}
+    for node in rest:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            imports |= dict(_imported(node))
+    nodes = [n for n in rest if not isinstance(n, ast.Import | ast.ImportFrom)]
+    first = max(n.end_lineno or 0 for n in rest if n not in nodes)
+    return _Model(
+        "\n".join(lines[: docstring.end_lineno]),
+        "\n".join(lines[first:]).strip("\n"),
+        nodes,
+        imports,
+    )
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Meaning]]:
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            is_ours = alias.name in _NAMESPACES
+            statement = External(f"import {alias.name}", alias.name)
+            yield alias.name, ModuleName(alias.name) if is_ours else statement
+        elif node.module != "burn":
+            line = f"from {node.module} import {alias.name}"
+            yield alias.name, External(line, alias.name)
+        elif alias.name in _NAMESPACES:
+            yield alias.name, ModuleName(f"burn.{alias.name}")
+
+
+def _externals(model: _Model) -> Iterator[External]:
+    for meaning in model.imports.values():
+        if isinstance(meaning, External):
+            yield meaning
+
+
+def _reached(model: _Model, library: Library) -> tuple[Reach, Names]:
+    """What a model needs of the runtime, and the names in the model."""
+
+    def meaning(name: str) -> Meaning | None:
+        if name in _TENSORS:
+            return library.meaning("burn.tensor", name)
+        return model.imports.get(name)
+
+    names = names_in(model.nodes, meaning, library)
+    public = [ast.Name(name, ast.Load()) for name in _TENSORS]
+    reach = Reach(library)
+    reach.follow(names_in([*model.nodes, *public], meaning, library))
+    return reach, names
+
+
+def _flat(
+    reach: Reach, runtime: list[Definition], model: _Model
+) -> dict[tuple[Definition, str], str]:
+    """What each definition of the runtime is called."""
+    readers: dict[Definition, set[str]] = {}
+    for definition in runtime:
+        for piece in reach.pieces(definition):
+            for reference in piece.names.references:
+                if isinstance(reference.meaning, Definition):
+                    hidden = readers.setdefault(reference.meaning, set())
+                    hidden |= piece.names.locals
+    externals = {external.name for external in reach.externals.values()}
+    externals |= {external.name for external in _externals(model)}
+    taken = externals | model.top_names | set(_NAMESPACES)
+    first = [d for d in runtime if d.names[0] in _TENSORS]
+    rest = [d for d in runtime if d not in first]
+    return flat_names([*first, *rest], taken, readers)
+
+
+def _runtime(
+    reach: Reach, runtime: list[Definition], flat: dict[tuple[Definition, str], str]
+) -> Iterator[str]:
+    module = ""
+    for definition in runtime:
+        if definition.module != module:
+            module = definition.module
+            yield f"# {module.replace('.', '/')}"
+        yield _definition_text(reach, definition, flat)
+
+
+def _definition_text(
+    reach: Reach, definition: Definition, flat: dict[tuple[Definition, str], str]
+) -> str:
+    """The source of a definition, and of the members of a class that are read."""
+    piece = reach.piece(definition.node, definition)
+    if definition.is_type:
+        name, _, value = dedent(piece.text(flat)).partition(" = ")
+        return f"{name} = {value!r}"
+    if not isinstance(definition.node, ast.ClassDef | ast.FunctionDef):
+        return piece.text(flat)
+    text = piece.with_name(flat[definition, definition.names[0]], flat)
+    if not definition.is_class:
+        return text
+    members = [reach.piece(m.node, m).text(flat) for m in reach.members(definition)]
+    document = ast.get_docstring(definition.node, clean=False)
+    parts = [f"    {summary(document, 4)}"] if document else []
+    parts += members
+    return "\n\n".join([text, *(parts or ["    pass"])])
+
+
+def _namespaces(names: Names, flat: dict[tuple[Definition, str], str]) -> Iterator[str]:
+    """The modules of the runtime that generated source names, with what it reads."""
+    for namespace in _NAMESPACES:
+        used: dict[str, str] = {}
+        for reference in names.references:
+            shown = ast.unparse(reference.node)
+            if shown.startswith(f"{namespace}."):
+                assert isinstance(reference.meaning, Definition)
+                used[reference.name] = flat[reference.meaning, reference.name]
+        if used:
+            items = ", ".join(f"{name}={used[name]}" for name in sorted(used))
+            yield f"{namespace} = SimpleNamespace({items})"

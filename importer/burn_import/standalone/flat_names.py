@@ -1,0 +1,34 @@
+"""Names of definitions of several modules in one."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+from collections.abc import Iterable, Mapping
+
+from burn_import.standalone.library import Definition
+
+_TAKEN = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
+
+
+def flat_names(
+    definitions: Iterable[Definition],
+    taken: Iterable[str],
+    readers: Mapping[Definition, set[str]],
+) -> dict[tuple[Definition, str], str]:
+    """A name for each name of each definition: its own, or with underscores.
+
+    ``taken`` are names of the module that mean something else. ``readers`` has the
+    local names of all that read a definition, which may not hide it.
+    """
+    used = set(taken) | _TAKEN
+    result: dict[tuple[Definition, str], str] = {}
+    for definition in definitions:
+        hidden = readers.get(definition, set())
+        for name in definition.names:
+            new = name
+            while new in used or new in hidden:
+                new += "_"
+            used.add(new)
+            result[definition, name] = new
+    return result

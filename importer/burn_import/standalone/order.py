@@ -1,0 +1,93 @@
+"""The order of definitions in a standalone module."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from burn_import.standalone.library import Definition
+from burn_import.standalone.pieces import Piece
+from burn_import.standalone.reach import Reach
+
+T = TypeVar("T")
+
+
+def in_order(reach: Reach) -> list[Definition]:
+    """Definitions by module, each behind those that it needs when it is executed.
+
+    The bodies of functions are executed later.
+    """
+    needed = {d: list(_needed(reach, d)) for d in reach.on_tensors}
+    modules: dict[str, list[Definition]] = {}
+    for definition in sorted(needed, key=_position):
+        modules.setdefault(definition.module, []).append(definition)
+
+    def before(module: str) -> Iterator[str]:
+        for definition in modules[module]:
+            yield from (other.module for other in needed[definition])
+
+    result: list[Definition] = []
+    for module in _sorted(modules, before):
+        result += [
+            d
+            for d in _sorted(modules[module], lambda d: needed[d])
+            if d.module == module
+        ]
+    return result
+
+
+def _position(definition: Definition) -> tuple[str, bool, int]:
+    """Replacements stand behind what is left of a module."""
+    own = definition.file.module == definition.module
+    return definition.module, not own, definition.node.lineno
+
+
+def _sorted(items: Iterable[T], before: Callable[[T], Iterable[T]]) -> list[T]:
+    """``items`` behind what has to be before them, in the order given otherwise."""
+    result: dict[T, None] = {}
+    entered: set[T] = set()
+
+    def place(item: T) -> None:
+        if item in entered:
+            return
+        entered.add(item)
+        for other in before(item):
+            place(other)
+        result[item] = None
+
+    for item in items:
+        place(item)
+    return list(result)
+
+
+def _needed(reach: Reach, definition: Definition) -> Iterator[Definition]:
+    """The definitions that have to exist when a definition is executed."""
+    if not definition.is_type:
+        for piece in reach.pieces(definition):
+            yield from _eager(piece, definition)
+
+
+def _eager(piece: Piece, owner: Definition) -> Iterator[Definition]:
+    """The definitions that a statement reads when it is executed."""
+    executed = {id(n) for node in piece.nodes for n in _executed(node)}
+    for reference in piece.names.references:
+        meaning = reference.meaning
+        is_other = isinstance(meaning, Definition) and meaning is not owner
+        if is_other and id(reference.node) in executed:
+            assert isinstance(meaning, Definition)
+            yield meaning
+
+
+def _executed(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes in a statement without types and the bodies of functions."""
+    yield node
+    inner: Iterable[ast.AST | None] = ast.iter_child_nodes(node)
+    if isinstance(node, ast.FunctionDef | ast.Lambda):
+        inner = [*node.args.defaults, *node.args.kw_defaults]
+        inner += getattr(node, "decorator_list", [])
+    elif isinstance(node, ast.AnnAssign):
+        inner = [node.target, node.value]
+    for child in inner:
+        if child is not None:
+            yield from _executed(child)

@@ -1,0 +1,148 @@
+"""The definitions and members of classes that a model reaches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from burn_import.standalone.library import Definition, External, Library, Member
+from burn_import.standalone.pieces import Piece
+from burn_import.standalone.references import Names
+
+#: What users of a module call, whether the module itself does or not.
+PUBLIC = frozenset(
+    {"numpy", "item", "tolist", "shape", "dtype", "ndim", "load_weights"}
+)
+#: The classes whose methods are operations.
+_TENSORS = frozenset({("burn.methods", "Methods"), ("burn.tensor", "Tensor")})
+#: Modules that compute with numbers alone.
+_WITHOUT_TENSORS = frozenset(
+    {"burn.dtypes", "burn.nn.init", "burn.nn.inputs", "burn.nn.module"}
+    | {"burn.nn.written", "burn.primitive", "burn.record.reader", "burn.tensor"}
+    | {"burn.box", "burn.record.dtypes", "burn.record.errors"}
+)
+#: What runs operations, and the part of it that is replaced.
+_DEVICES, _DEVICE = "burn.backend.", "burn.backend.base"
+#: Methods that Python calls for operators.
+_OPERATORS = frozenset(
+    {"neg", "invert", "getitem", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor"}
+    | {f"{r}{name}" for r in ("", "r") for name in ("add", "sub", "mul", "truediv")}
+    | {f"{r}{name}" for r in ("", "r") for name in ("floordiv", "mod", "matmul", "pow")}
+)
+
+
+class Reach:
+    """The closure of what a model reads.
+
+    A function on arrays (the kernel of a primitive, and what it calls) has no part in
+    which operators and methods tensors need; everything else may work on tensors.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        #: By definition, whether it may work on tensors.
+        self.on_tensors: dict[Definition, bool] = {}
+        #: By definition, what was the first to read it; None is the model.
+        self.readers: dict[Definition, Definition | None] = {}
+        self.externals: dict[str, External] = {}
+        self.attributes = set(PUBLIC)
+        self.tensor_attributes = set(PUBLIC)
+        # Comparisons would otherwise be those of Python's objects.
+        self.operators = {"__eq__", "__ne__"}
+        self._pieces: dict[ast.stmt, Piece] = {}
+
+    def follow(self, names: Names) -> None:
+        """Add what code on tensors with these names reads, and all that this reads."""
+        self._note(names, True, None)
+        before = -1
+        while before != self._size():
+            before = self._size()
+            for definition, on_tensors in list(self.on_tensors.items()):
+                for piece in self.pieces(definition):
+                    computes = on_tensors and piece.own[0] != "__init__"
+                    self._note(piece.names, computes, definition)
+
+    def requirements(self) -> Iterator[tuple[str, str]]:
+        """Operations or layers that the model names, with what they need to import."""
+        for definition in self.on_tensors:
+            packages = [n for piece in self.pieces(definition) for n in piece.packages]
+            if definition.module.startswith(_DEVICES) and definition.module != _DEVICE:
+                packages.append("gradients")
+            named = definition
+            while packages and (reader := self.readers[named]) is not None:
+                named = reader
+            _, space, *_ = named.module.split(".")
+            yield from ((f"{space}.{named.names[0]}", name) for name in packages)
+
+    def pieces(self, definition: Definition) -> Iterator[Piece]:
+        """The statement of a definition, or the header and members of a class."""
+        yield self.piece(definition.node, definition)
+        for member in self.members(definition):
+            yield self.piece(member.node, member)
+
+    def piece(self, node: ast.stmt, origin: Definition | Member) -> Piece:
+        """The text and names of a statement."""
+        if node not in self._pieces:
+            self._pieces[node] = Piece(node, origin.file, self.library)
+        return self._pieces[node]
+
+    def members(self, definition: Definition) -> list[Member]:
+        """The members of a class that are read."""
+        return [m for m in definition.members if self._is_read(definition, m)]
+
+    def _is_read(self, owner: Definition, member: Member) -> bool:
+        name = member.name
+        is_method = isinstance(member.node, ast.FunctionDef)
+        is_tensor = (owner.module, owner.names[0]) in _TENSORS
+        if is_tensor and name.strip("_") in _OPERATORS:
+            return name in self.operators
+        if name.startswith("__") or (not is_method and _has_fields(owner)):
+            return True
+        return name in (self.tensor_attributes if is_tensor else self.attributes)
+
+    def _note(self, names: Names, on_tensors: bool, reader: Definition | None) -> None:
+        self.attributes |= names.attributes
+        if on_tensors:
+            self.tensor_attributes |= names.attributes
+            self.operators |= names.operators
+        for reference in names.references:
+            if isinstance(reference.meaning, External):
+                self.externals[reference.meaning.statement] = reference.meaning
+            else:
+                self.readers.setdefault(reference.meaning, reader)
+                self._reach(reference.meaning, on_tensors)
+
+    def _reach(self, definition: Definition, by_tensors: bool) -> None:
+        now = self._works_on_tensors(definition, by_tensors)
+        self.on_tensors[definition] = self.on_tensors.get(definition, False) or now
+
+    def _works_on_tensors(self, definition: Definition, by_tensors: bool) -> bool:
+        """Whether values in a function may be tensors.
+
+        Those in kernels are arrays, unless they call an operation.
+        """
+        if definition.module in _WITHOUT_TENSORS:
+            return False
+        own = self.piece(definition.node, definition).names.references
+        if any(_is_operation(r.meaning) and not r.is_kernel for r in own):
+            return not definition.is_class or by_tensors
+        if "composite" in definition.decorators:
+            return True
+        return by_tensors and "primitive" not in definition.decorators
+
+    def _size(self) -> int:
+        names = (self.attributes, self.tensor_attributes, self.operators)
+        marks = sum(self.on_tensors.values())
+        return len(self.on_tensors) + marks + sum(map(len, names))
+
+
+def _is_operation(meaning: object) -> bool:
+    decorators = meaning.decorators if isinstance(meaning, Definition) else ()
+    return "primitive" in decorators or "composite" in decorators
+
+
+def _has_fields(owner: Definition) -> bool:
+    """Whether the annotated names of a class are its constructor's parameters."""
+    assert isinstance(owner.node, ast.ClassDef)
+    bases = [ast.unparse(base) for base in owner.node.bases]
+    return "dataclass" in owner.decorators or "NamedTuple" in bases

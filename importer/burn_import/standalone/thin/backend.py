@@ -1,0 +1,5 @@
+"""The device of standalone modules."""
+
+
+class Backend:
+    """A device, of which there is none here: everything runs on NumPy."""

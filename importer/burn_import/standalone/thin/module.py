@@ -1,0 +1,114 @@
+"""Modules of standalone files: their state comes from a record."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from burn.dtypes import name_of
+from burn.nn.written import missing_record
+from burn.record.dtypes import recorded
+from burn.record.errors import RecordError
+from burn_import.standalone.thin.backend import Backend
+from burn_import.standalone.thin.box import Box
+from burn_import.standalone.thin.records import read_record
+from burn_import.standalone.thin.tensor import Tensor
+
+
+class WeightsError(ValueError):
+    """Arrays do not fit a module; the message lists every key that differs."""
+
+
+class Module:
+    """A part of a model. Fields that are boxes or modules make up its state."""
+
+    def __init__(self) -> None:
+        """Nothing to set up; here so that subclasses can call it."""
+
+    def load_weights(
+        self,
+        weights: str | Path,
+        backend: Backend | None = None,
+        *,
+        verify: bool = False,
+    ) -> Self:
+        """This module with the weights of a safetensors record, which is read whole.
+
+        With ``verify`` it has to be the record that the module was written with: the
+        header of its source has the SHA-256.
+
+        Raises:
+            RecordError: the file is damaged or, with ``verify``, of another digest.
+            WeightsError: the record does not fit this module.
+            FileNotFoundError: there is none.
+            TypeError: ``backend`` is given, of which there is none here.
+        """
+        if backend is not None:
+            raise TypeError(f"expected no backend, got {backend}: there is NumPy alone")
+        try:
+            data = Path(weights).read_bytes()
+        except FileNotFoundError as error:
+            raise missing_record(type(self), error) from None
+        if verify:
+            _check_digest(data)
+        return self.load_state_dict(read_record(data))
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> Self:
+        """This module with its boxes set from arrays by path, which are not copied.
+
+        Raises:
+            WeightsError: keys are missing or unexpected, or a shape or dtype differs;
+                all of them are listed and nothing is set.
+        """
+        boxes: dict[str, Box] = dict(self.boxes())  # type: ignore[attr-defined]
+        arrays = {key: np.asarray(value) for key, value in state.items()}
+        kinds = {key: _kind(array) for key, array in arrays.items()}
+        given = {boxes[key] for key in arrays if key in boxes}
+        problems = [
+            *(
+                f"missing {key}: {_kind(b)}"
+                for key, b in boxes.items()
+                if b not in given
+            ),
+            *(f"unexpected {key}" for key in arrays if key not in boxes),
+            *(
+                f"{key}: expected {_kind(boxes[key])}, got {kinds[key]}"
+                for key, array in arrays.items()
+                if key in boxes and not _fits(array, boxes[key])
+            ),
+        ]
+        if problems:
+            raise WeightsError("\n".join(problems))
+        for key, array in arrays.items():
+            boxes[key].set(Tensor(array.astype(boxes[key].dtype, copy=False)))
+        return self
+
+
+def _check_digest(data: bytes) -> None:
+    """Return if ``data`` is the record that the header of this file names.
+
+    Raises:
+        RecordError: it is another.
+    """
+    with Path(__file__).open(encoding="ascii") as file:
+        header = file.read(500)
+    expected = re.search("# record sha256 ([0-9a-f]{64})", header)
+    actual = hashlib.sha256(data).hexdigest()
+    if expected is None or expected[1] != actual:
+        name = "none" if expected is None else expected[1]
+        raise RecordError(f"expected the record of SHA-256 {name}, got {actual}")
+
+
+def _kind(value: Any) -> str:
+    return f"{name_of(value.dtype)}{list(value.shape)}"
+
+
+def _fits(array: np.ndarray[Any, Any], box: Box) -> bool:
+    """Whether an array has the shape of a box, and its dtype in a record."""
+    dtypes = (box.dtype, recorded(box.dtype))
+    return array.shape == box.shape and array.dtype in dtypes

@@ -1,0 +1,80 @@
+"""Cases of the suite as standalone modules: NumPy alone gives what is expected.
+
+Without ``--all-cases`` this is a sample: one case of every operator.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from burn_import.compiler import compile_graph
+from burn_import.options import Options
+from burn_import.standalone import standalone
+from burn_ir import UnsupportedModel
+from tests.conformance.compare import assert_similar
+from tests.conformance.expected_failures import FAILURES
+from tests.conformance.run import built
+from tests.conformance.suite import Case, cases
+from tests.conformance.test_suite import sample
+from tests.layout import as_printed
+from tests.standalone import import_alone
+
+#: Operators that need more than NumPy.
+REFUSED = {
+    "ai.onnx.preview.training:Gradient",
+    "ImageDecoder",
+    "RegexFullMatch",
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Return nothing; gives the cases that pass as they are."""
+    every = metafunc.config.getoption("--all-cases")
+    chosen = cases().values() if every else sample()
+    results = [
+        pytest.param(case, id=case.name)
+        for case in chosen
+        if case.name not in FAILURES and case.kind != "light"
+    ]
+    metafunc.parametrize("case", results)
+
+
+def test_case(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    proto = case.model()
+    graph = built(proto, tmp_path)
+    options = Options(class_name="Net")
+    with as_printed():
+        source = compile_graph(graph, options, options.weights)
+        if REFUSED.intersection(case.operators):
+            with pytest.raises(UnsupportedModel, match="needs NumPy alone"):
+                standalone(source.text)
+            return
+        text = standalone(source.text)
+    path = tmp_path / "net.py"
+    path.write_text(text, "ascii")
+    file = import_alone(path, monkeypatch)
+    model = file.Net().load_state_dict(dict(source.weights))
+    for data in case.data_sets(proto.graph):
+        result = model(*(given(file, value) for value in data.inputs))
+        results = result if isinstance(result, tuple) else (result,)
+        assert_similar([told(x) for x in results], data.outputs, case.tolerance)
+
+
+def given(file: Any, value: Any) -> Any:
+    """A value of a data set as a standalone module takes it."""
+    if isinstance(value, list):
+        return [given(file, item) for item in value]
+    if isinstance(value, dict):
+        return {key: given(file, item) for key, item in value.items()}
+    return None if value is None else file.tensor(np.asarray(value))
+
+
+def told(value: Any) -> Any:
+    """A result of a standalone module as a data set has it."""
+    if isinstance(value, list):
+        return [told(item) for item in value]
+    if isinstance(value, dict):
+        return {key: told(item) for key, item in value.items()}
+    return value.numpy() if hasattr(value, "numpy") else value

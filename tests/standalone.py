@@ -1,0 +1,84 @@
+"""Standalone modules, run in a process where nothing but NumPy can be imported."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.modules import Array
+
+#: Modules of the standard library that Python in a browser lacks.
+LACKING = ("ctypes", "mmap", "threading", "multiprocessing", "subprocess", "socket")
+#: Arguments: the module, a file of inputs, and one for outputs.
+CODE = f"""
+import sys
+import numpy as np
+from importlib.util import module_from_spec, spec_from_file_location
+
+class Refusal:
+    def find_spec(self, name, path=None, target=None):
+        first = name.partition(".")[0]
+        known = first in sys.stdlib_module_names or first in PACKAGES
+        if not known or first in {LACKING}:
+            raise ImportError(name + " is refused")
+
+PACKAGES = ["net", "numpy", *sys.argv[4:]]
+with np.load(sys.argv[2], allow_pickle=True) as file:
+    arrays = {{int(name): file[name] for name in file.files}}
+for name in {LACKING}:  # NumPy has imported some of them
+    sys.modules.pop(name, None)
+sys.meta_path.insert(0, Refusal())
+before = set(sys.modules)
+spec = spec_from_file_location("net", sys.argv[1])
+net = sys.modules["net"] = module_from_spec(spec)
+spec.loader.exec_module(net)
+loaded = {{name.partition(".")[0] for name in set(sys.modules) - before}}
+foreign = loaded - set(sys.stdlib_module_names) - set(PACKAGES)
+assert not foreign, foreign
+
+model = net.Net.load(verify=True)
+given = {{i: net.tensor(array) for i, array in arrays.items()}}
+result = model(*map(given.get, range(max(given, default=-1) + 1)))
+results = result if isinstance(result, tuple) else (result,)
+np.savez(sys.argv[3], **{{f"{{i:03}}": x.numpy() for i, x in enumerate(results)}})
+"""
+
+
+def import_alone(path: Path, patch: pytest.MonkeyPatch) -> Any:
+    """Return the standalone module at ``path``, which dataclasses look up by name."""
+    spec = spec_from_file_location("net", path)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    patch.setitem(sys.modules, "net", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run_alone(
+    module: Path, inputs: Sequence[Array | None], *packages: str
+) -> list[np.ndarray[Any, Any]]:
+    """Return the results of the class ``Net`` in a standalone module.
+
+    None leaves an input out. Nothing but the standard library, NumPy and ``packages``
+    can be imported.
+    """
+    folder = module.parent
+    given, results = folder / "inputs.npz", folder / "outputs.npz"
+    arrays: dict[str, Any] = {
+        f"{i:03}": x for i, x in enumerate(inputs) if x is not None
+    }
+    np.savez(given, **arrays)
+    command = [sys.executable, "-I", "-W", "error", "-c", CODE]
+    run = subprocess.run(
+        [*command, str(module), str(given), str(results), *packages],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    with np.load(results, allow_pickle=True) as file:
+        return [file[name] for name in sorted(file.files)]
