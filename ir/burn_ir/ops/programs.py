@@ -25,6 +25,32 @@ class Trunc(Floating, Op, onnx="Trunc", versions=(1,), domain="burn"):
 
 
 @operator
+class Lgamma(Floating, Op, onnx="Lgamma", versions=(1,), domain="burn"):
+    """The logarithm of the absolute value of the gamma function."""
+
+    def lower(self, x: Value) -> Value:
+        return ops.lgamma(x)
+
+
+@operator
+class Polygamma(Floating, Op, onnx="Polygamma", versions=(1,), domain="burn"):
+    """The derivative of order ``n`` of the digamma function."""
+
+    n: int
+
+    def lower(self, x: Value) -> Value:
+        return ops.polygamma(x, n=self.n)
+
+
+@operator
+class Erfinv(Floating, Op, onnx="Erfinv", versions=(1,), domain="burn"):
+    """The inverse of the error function."""
+
+    def lower(self, x: Value) -> Value:
+        return ops.erfinv(x)
+
+
+@operator
 class FloorDiv(Op, onnx="FloorDiv", versions=(1,), domain="burn"):
     """The quotient rounded towards minus infinity."""
 
