@@ -35,6 +35,20 @@ def positive(x: Array) -> Array:
     return (1.0 / (1.0 + np.exp(-x)) * 3.7 + 0.3).astype(np.float32)
 
 
+@case("Atan2", domain="burn")
+def angles(draw: Draw, version: int) -> Example:
+    shape = extents(draw)
+    return Example({}, [floats(draw, shape), floats(draw, broadcastable(draw, shape))])
+
+
+@case("LogCumSumExp", domain="burn")
+def running(draw: Draw, version: int) -> Example:
+    shape = extents(draw, least=1)
+    axis = draw(st.integers(-len(shape), len(shape) - 1)) if shape else 0
+    x = floats(draw, shape or (3,)) * np.float32(draw(st.sampled_from([1.0, 20.0])))
+    return Example({"axis": axis}, [x])
+
+
 @case("Detach", domain="burn")
 def detached(draw: Draw, version: int) -> Example:
     return Example({}, [floats(draw, extents(draw))])
@@ -57,7 +71,7 @@ def windows(draw: Draw, version: int) -> Example:
     return Example({"output_size": sizes}, [floats(draw, shape)])
 
 
-@case("Var", domain="burn")
+@case("Var", "Std", domain="burn")
 def spread(draw: Draw, version: int) -> Example:
     attrs = {**reduced(draw), "correction": draw(st.sampled_from([1, 0, 0.5]))}
     return Example(attrs, [floats(draw, extents(draw, 3, 3, least=2))])

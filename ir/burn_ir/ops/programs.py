@@ -51,6 +51,32 @@ class Erfinv(Floating, Op, onnx="Erfinv", versions=(1,), domain="burn"):
 
 
 @operator
+class Atan2(Op, onnx="Atan2", versions=(1,), domain="burn"):
+    """The angle of the point (``x``, ``y``)."""
+
+    def infer(self, y: Type, x: Type) -> Type:
+        return Type(same_dtype(expect_float(y), x), broadcast(y, x))
+
+    def lower(self, y: Value, x: Value) -> Value:
+        return ops.atan2(y, x)
+
+
+@operator
+class LogCumSumExp(Floating, Op, onnx="LogCumSumExp", versions=(1,), domain="burn"):
+    """The logarithm of the running sum of exponentials along an axis."""
+
+    axis: int = 0
+
+    def infer(self, x: Type) -> Type:
+        if x.shape is not None:
+            x.axes(self.axis)
+        return expect_float(x).forget()
+
+    def lower(self, x: Value) -> Value:
+        return ops.logcumsumexp(x, **non_default(axis=(self.axis, 0)))
+
+
+@operator
 class FloorDiv(Op, onnx="FloorDiv", versions=(1,), domain="burn"):
     """The quotient rounded towards minus infinity."""
 
@@ -114,6 +140,20 @@ class Var(Reducing, Op, onnx="Var", versions=(1,), domain="burn"):
         axis, options = self.over()
         options |= non_default(correction=(self.correction, 1))
         return ops.var(x, *axis, **options)
+
+
+@operator
+class Std(Reducing, Op, onnx="Std", versions=(1,), domain="burn"):
+    """The square root of ``Var``, whose gradient is 0 where that is."""
+
+    axes: tuple[int, ...] | None = None
+    keepdims: bool = False
+    correction: float = 1
+
+    def lower(self, x: Value) -> Value:
+        axis, options = self.over()
+        options |= non_default(correction=(self.correction, 1))
+        return ops.std(x, *axis, **options)
 
 
 @operator

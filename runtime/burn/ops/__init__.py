@@ -62,7 +62,12 @@ from burn.ops.creation import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from burn.ops.cumulative import cumprod as cumprod, cumsum as cumsum, prod as prod
+from burn.ops.cumulative import (
+    cumprod as cumprod,
+    cumsum as cumsum,
+    logcumsumexp as logcumsumexp,
+    prod as prod,
+)
 from burn.ops.decomposition import (
     cholesky as cholesky,
     eigh as eigh,
@@ -234,6 +239,7 @@ from burn.ops.reduction import (
     reduce_l1 as reduce_l1,
     reduce_l2 as reduce_l2,
     sum as sum,
+    std as std,
     var as var,
 )
 from burn.ops.resize import resize as resize
@@ -330,6 +336,7 @@ from burn.ops.trigonometry import (
     asin as asin,
     asinh as asinh,
     atan as atan,
+    atan2 as atan2,
     atanh as atanh,
     cos as cos,
     cosh as cosh,

@@ -27,6 +27,20 @@ CASES = {
         ((2.0, 0.5), (np.log(0.5), 4.0)),
     ],
     "torch.logaddexp(x, y)": [((1.0, 1.0), (0.5, 0.5)), ((-np.inf, 1.0), (0.0, 1.0))],
+    "torch.binary_cross_entropy(torch.sigmoid(x), y, None, 0)": [
+        ((-200.0, 0.0), (0.0, 100.0)),
+        ((200.0, 1.0), (0.0, -100.0)),
+        ((200.0, 0.0), (0.0, -100.0)),
+        ((0.0, 1.0), (-0.5, 0.0)),
+    ],
+    "torch.mul(torch.std(torch.stack([x, x], 1), [1], True), y)": [
+        ((2.0, 1.0), (0.0, 0.0))
+    ],
+    "torch.atan2(torch.mul(x, y), torch.mul(x, y))": [((0.0, 0.0), (0.0, 0.0))],
+    "torch.logcumsumexp(torch.stack([x, y]), 0)": [
+        ((-np.inf, 1.0), (0.0, 1.0)),
+        ((1.0, 1.0), (1.5, 0.5)),
+    ],
     "torch.mul(torch.sinc(x), y)": [((0.0, 3.0), (0.0, 1.0))],
 }
 

@@ -67,6 +67,25 @@ def test_erfinv() -> None:
     check_gradient(ops.erfinv, np.array([0.0, 0.4, -0.9]))
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_logcumsumexp(reverse: bool) -> None:
+    x = np.array([[-np.inf, -300.0, -301.0], [0.0, 800.0, -np.inf], [1.0, 1.0, 799.0]])
+    turned = x[::-1] if reverse else x
+    expected = np.logaddexp.accumulate(turned, axis=0)
+    actual = computed(ops.logcumsumexp, x, axis=0, reverse=reverse)
+    np.testing.assert_allclose(actual[::-1] if reverse else actual, expected)
+    points = np.random.default_rng(0).standard_normal((3, 4))
+    check_gradient(lambda x: ops.logcumsumexp(x, axis=-1, reverse=reverse), points)
+
+
+def test_atan2() -> None:
+    ends = np.array([0.0, -0.0, 1.0, -2.0, np.inf, -np.inf])
+    y, x = (part.ravel() for part in np.meshgrid(ends, ends))
+    actual = ops.atan2(burn.tensor(y), burn.tensor(x)).numpy()
+    np.testing.assert_array_equal(actual, np.arctan2(y, x))
+    check_gradient(ops.atan2, np.array([[-0.4], [2.0]]), np.array([1.5, -3.0, 0.7]))
+
+
 def test_results_have_the_dtype_of_the_operand() -> None:
     x = burn.tensor(np.array([0.5, 0.25], np.float16))
     for y in (ops.lgamma(x), ops.polygamma(x, n=1), ops.erfinv(x)):

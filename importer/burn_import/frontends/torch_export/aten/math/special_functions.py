@@ -17,21 +17,8 @@ from burn_import.frontends.torch_export.registry import rule
 
 @rule("aten.atan2.default", "aten.arctan2.default")
 def atan2(g: Builder, self: Value, other: Value) -> Value:
-    """The angle of a point ``(other, self)``; 0 at the origin.
-
-    It is the arctangent of the smaller coordinate by the larger one, so that gradients
-    are finite on both axes.
-    """
-    y, x = g.cast(self), g.cast(other)
-    steep = g.op("Greater", g.op("Abs", y), g.op("Abs", x))
-    part, whole = g.op("Where", steep, x, y), g.op("Where", steep, y, x)
-    origin = g.op("Equal", whole, 0)
-    angle = g.op("Atan", g.op("Div", part, g.op("Where", origin, g.cast(1), whole)))
-    below = g.op("Less", y, 0)
-    right = g.op("Where", below, g.cast(-math.pi / 2), g.cast(math.pi / 2))
-    around = g.op("Where", below, g.cast(-math.pi), g.cast(math.pi))
-    turned = g.op("Where", g.op("Less", x, 0), g.op("Add", angle, around), angle)
-    return g.op("Where", steep, g.op("Sub", right, angle), turned)
+    """The angle of a point ``(other, self)``."""
+    return g.op("Atan2", g.cast(self), g.cast(other), domain="burn")
 
 
 @rule("aten.atan2.out", mutates="out")
