@@ -238,8 +238,8 @@ from burn.ops.reduction import (
     min as min,
     reduce_l1 as reduce_l1,
     reduce_l2 as reduce_l2,
-    sum as sum,
     std as std,
+    sum as sum,
     var as var,
 )
 from burn.ops.resize import resize as resize
