@@ -111,11 +111,16 @@ def output_arrays(result: Any) -> list[Array]:
 
 
 def output_tensors(result: Any) -> list[torch.Tensor]:
-    """Return the tensors of a result, those of a dict in the order of its keys."""
-    if isinstance(result, dict):
-        result = tuple(result.values())
-    tensors = result if isinstance(result, tuple | list) else (result,)
-    return [tensor for tensor in tensors if isinstance(tensor, torch.Tensor)]
+    """Return the tensors of a result, which can be nested, in its order.
+
+    Those of a dict come in the order of its keys.
+    """
+    if isinstance(result, torch.Tensor):
+        return [result]
+    parts = result.values() if isinstance(result, dict) else result
+    if not isinstance(result, dict | tuple | list):
+        return []
+    return [tensor for part in parts for tensor in output_tensors(part)]
 
 
 def _dynamo_onnx(
