@@ -119,6 +119,11 @@ class _Tensor(_Kind):
         for axis, extent in self.fixed:
             if shape[axis] != extent:
                 return False
+        return self._accepts_named(shape, name, extents)
+
+    def _accepts_named(
+        self, shape: tuple[int, ...], name: str, extents: Extents
+    ) -> bool:
         for axis, symbol, factor in self.named:
             size = shape[axis]
             if factor != 1:
