@@ -367,8 +367,7 @@ def _as_array(x: float, *others: Any) -> Array:
 @clip.vjp
 def _(grad: Any, out: Any, x: Any, low: Any = None, high: Any = None) -> Any:
     def of_x() -> Any:
-        """At a bound that is a number it is 0, as PyTorch's."""
-        share = grad
+        share = grad  # 0 at a bound that is a number, as PyTorch's
         if low is not None:
             inside = x > low if isinstance(low, int | float) else x >= low
             share = where(inside, share, 0.0)
