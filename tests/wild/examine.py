@@ -371,4 +371,17 @@ class Examination:
             if self._is_changed():
                 difference = f"{self.row.reference_error:.2g}"
                 return f"changed: the file's own result differs by {difference}"
+        elif self._follows_file(actual):
+            return f"detached: {result.worst}, the file has no such stop of gradients"
         return f"wrong: {result.worst}"
+
+    def _follows_file(self, actual: dict[str, Array]) -> bool:
+        """Return whether gradients are those of the file's program in PyTorch.
+
+        A trace does not know what was computed without gradients.
+        """
+        if self.exported.module is None:
+            return False
+        own = torch_results.gradients(self.exported.module, self.case.inputs)
+        result = compare_gradients(actual, own, self.row.changed_keys)
+        return result.compared > 0 and is_right(result.error)

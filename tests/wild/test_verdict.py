@@ -190,3 +190,21 @@ def test_results_that_rounding_decides_are_compared_in_float64(
     else:
         with pytest.raises(examine.WrongResultError):
             examination.call_eager()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_trace_does_not_know_where_gradients_stop(tmp_path: Path) -> None:
+    from tests.wild.entry import Entry, Task
+    from tests.wild.examine import Examination
+
+    def stopped(x: Any, w: Any) -> Any:
+        with torch.no_grad():
+            y = x * w
+        return y * w
+
+    entry = Entry(
+        "l", "f", "stop", lambda: Case(Function(stopped, [2.0]), (torch.ones(1),))
+    )
+    row = Examination(Task(entry, "torchscript"), tmp_path, lambda name: None).run()
+    assert row.outcome == "right", row.cause
+    assert row.gradient.startswith("detached: weight, the file has no such stop")
