@@ -258,3 +258,19 @@ def test_constants_that_follow_from_extents_are_computed(
 def test_other_opsets_are_refused(opset: int, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="from 17 to 23"):
         export_onnx(ops.tanh, images(), tmp_path / "out.onnx", opset=opset)
+
+
+class Angle(nn.Module):
+    """The angle of points."""
+
+    def __call__(self, y: Tensor, x: Tensor) -> Tensor:
+        return ops.atan2(y, x)
+
+
+def test_angles_are_composed(tmp_path: Path) -> None:
+    ends = np.array([0.0, 1.0, -2.0, 0.3], np.float32)
+    y, x = (part.ravel() for part in np.meshgrid(ends, ends))
+    example = burn.tensor(y), burn.tensor(x)
+    written = export_onnx(Angle(), example, tmp_path / "angle.onnx")
+    (actual,) = call(load(written.path), [y, x])
+    np.testing.assert_allclose(actual, np.arctan2(y, x), rtol=1e-6)

@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from burn_ir.types import Array
 from tests.strategies.elementwise import broadcastable, nonzero
 from tests.strategies.ordering import distinct
 from tests.strategies.registry import Draw, Example, case, extents, floats
@@ -11,6 +12,41 @@ from tests.strategies.registry import Draw, Example, case, extents, floats
 @case("Trunc", domain="burn")
 def without_fraction(draw: Draw, version: int) -> Example:
     return Example({}, [floats(draw, extents(draw)) * 3], smooth=False)
+
+
+@case("Lgamma", domain="burn")
+def logarithm_of_gamma(draw: Draw, version: int) -> Example:
+    return Example({}, [positive(floats(draw, extents(draw)))])
+
+
+@case("Polygamma", domain="burn")
+def derivative_of_gamma(draw: Draw, version: int) -> Example:
+    order = draw(st.integers(0, 3))
+    return Example({"n": order}, [positive(floats(draw, extents(draw)))])
+
+
+@case("Erfinv", domain="burn")
+def inverse_error(draw: Draw, version: int) -> Example:
+    return Example({}, [np.tanh(floats(draw, extents(draw))) * np.float32(0.9)])
+
+
+def positive(x: Array) -> Array:
+    """Numbers from 0.3 to 4."""
+    return (1.0 / (1.0 + np.exp(-x)) * 3.7 + 0.3).astype(np.float32)
+
+
+@case("Atan2", domain="burn")
+def angles(draw: Draw, version: int) -> Example:
+    shape = extents(draw)
+    return Example({}, [floats(draw, shape), floats(draw, broadcastable(draw, shape))])
+
+
+@case("LogCumSumExp", domain="burn")
+def running(draw: Draw, version: int) -> Example:
+    shape = extents(draw, least=1)
+    axis = draw(st.integers(-len(shape), len(shape) - 1)) if shape else 0
+    x = floats(draw, shape or (3,)) * np.float32(draw(st.sampled_from([1.0, 20.0])))
+    return Example({"axis": axis}, [x])
 
 
 @case("Detach", domain="burn")
@@ -35,7 +71,7 @@ def windows(draw: Draw, version: int) -> Example:
     return Example({"output_size": sizes}, [floats(draw, shape)])
 
 
-@case("Var", domain="burn")
+@case("Var", "Std", domain="burn")
 def spread(draw: Draw, version: int) -> Example:
     attrs = {**reduced(draw), "correction": draw(st.sampled_from([1, 0, 0.5]))}
     return Example(attrs, [floats(draw, extents(draw, 3, 3, least=2))])

@@ -191,3 +191,12 @@ def test_inputs_come_from_a_file(tmp_path: Path) -> None:
         verify(FILES["digits"], inputs=tmp_path / "y.npz")
     sized = verify(FILES["digits"], sizes={"batch": 3}, engine="reference")
     assert sized.rows[0].shape[0] == 3 and sized.engine == "onnx.reference"
+
+
+def test_random_inputs_have_multiples_of_named_extents() -> None:
+    from burn_import.verification.inputs import random_inputs
+
+    types = {"x": (np.dtype(np.float32), ["batch", "4 * height", "past + height"])}
+    assert random_inputs(types)["x"].shape == (2, 8, 2)
+    sizes = {"height": 3, "past + height": 5}
+    assert random_inputs(types, sizes)["x"].shape == (2, 12, 5)

@@ -14,6 +14,8 @@ from tests.wild.entry import FORMATS, Task, ordered_tasks
 from tests.wild.results import OUTCOMES, Row, read_rows, trim_partial_line
 
 ROOT = Path(__file__).parent.parent.parent
+#: The folder of the recorded results, which are part of the project.
+RECORDED = Path(__file__).parent
 #: Variables that libraries read when they are imported: threads and network.
 ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
@@ -50,7 +52,10 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--libraries", default=",".join(LIBRARIES))
         command.add_argument("--formats", default=",".join(FORMATS))
     table = commands.add_parser("table", help="print the table and write the page")
-    table.add_argument("results", type=Path, nargs="+")
+    table.add_argument(
+        "results", type=Path, nargs="*", help="of runs; replace what is recorded"
+    )
+    table.add_argument("--recorded", type=Path, default=RECORDED, metavar="FOLDER")
     table.add_argument("--page", type=Path, default=ROOT / "docs" / "coverage.md")
     table.add_argument("--no-page", action="store_true", help="only print")
     return parser
@@ -120,11 +125,13 @@ def _line(row: Row, number: int, total: int) -> str:
 
 
 def _table(options: argparse.Namespace) -> None:
+    from tests.wild.recorded import merge_rows, read_recorded, write_recorded
     from tests.wild.table import coverage_page, summary_text
 
-    rows = read_rows(options.results)
+    rows = merge_rows(read_recorded(options.recorded), read_rows(options.results))
     print(summary_text(rows))
     if not options.no_page:
+        write_recorded(options.recorded, rows)
         options.page.write_text(coverage_page(rows), "utf-8")
         print(f"wrote {options.page}")
 

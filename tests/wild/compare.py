@@ -36,6 +36,11 @@ def as_double(array: Array) -> Array:
     return array.astype(np.float64) if _is_floating(array) else array
 
 
+def is_finite(array: Array) -> bool:
+    """Return whether an array has neither NaN nor infinities."""
+    return array.dtype.kind not in "fc" or bool(np.isfinite(array).all())
+
+
 def largest_error(results: Sequence[Array], references: Sequence[Array]) -> float:
     """Return the largest relative error over all outputs.
 

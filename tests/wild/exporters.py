@@ -25,7 +25,8 @@ class Exported:
     """A written file, and a function that runs it with its own runtime.
 
     ``opset`` is 0 for files of PyTorch. ``dynamic`` says whether the export with
-    dynamic axes succeeded; otherwise extents are those of the example.
+    dynamic axes succeeded; otherwise extents are those of the example. ``module`` is
+    the program of a file of PyTorch, which can be differentiated.
     """
 
     path: Path
@@ -33,6 +34,7 @@ class Exported:
     dynamic: bool
     run: Callable[[Sequence[Any]], list[Array]]
     input_positions: tuple[int, ...]
+    module: Any = None
 
 
 def export_case(case: Case, task: Task, folder: Path) -> Exported:
@@ -102,7 +104,7 @@ def _trace(case: Case, path: Path) -> Exported:
         with torch.no_grad():
             return output_arrays(loaded(*inputs))
 
-    return Exported(path, 0, True, run, _all_inputs(case))
+    return Exported(path, 0, True, run, _all_inputs(case), loaded)
 
 
 def output_arrays(result: Any) -> list[Array]:
@@ -111,11 +113,16 @@ def output_arrays(result: Any) -> list[Array]:
 
 
 def output_tensors(result: Any) -> list[torch.Tensor]:
-    """Return the tensors of a result, those of a dict in the order of its keys."""
-    if isinstance(result, dict):
-        result = tuple(result.values())
-    tensors = result if isinstance(result, tuple | list) else (result,)
-    return [tensor for tensor in tensors if isinstance(tensor, torch.Tensor)]
+    """Return the tensors of a result, which can be nested, in its order.
+
+    Those of a dict come in the order of its keys.
+    """
+    if isinstance(result, torch.Tensor):
+        return [result]
+    parts = result.values() if isinstance(result, dict) else result
+    if not isinstance(result, dict | tuple | list):
+        return []
+    return [tensor for part in parts for tensor in output_tensors(part)]
 
 
 def _dynamo_onnx(

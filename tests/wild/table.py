@@ -129,7 +129,7 @@ def _versions(rows: Sequence[Row]) -> str:
     used: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         for name, number in row.versions.items():
-            used[name].add(number)
+            used[name].update(number.split(", "))
     named = [f"{name} {', '.join(sorted(used[name]))}" for name in used]
     return f"Versions: {'; '.join(named)}.\n" if named else ""
 

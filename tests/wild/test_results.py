@@ -9,6 +9,7 @@ from tests.wild.catalogue.small_configs import small_size
 from tests.wild.compare import (
     MismatchError,
     compare_gradients,
+    is_finite,
     is_right,
     largest_error,
 )
@@ -99,6 +100,12 @@ def test_errors_are_relative_to_the_largest_element(
 def test_other_dtypes_count_elements_that_differ() -> None:
     a, b = np.array([1, 2, 3, 4]), np.array([1, 2, 3, 5])
     assert largest_error([a], [b]) == 0.25
+
+
+def test_only_numbers_are_finite() -> None:
+    assert is_finite(np.array([1.0])) and is_finite(np.array([True]))
+    assert not is_finite(np.array([1.0, np.nan]))
+    assert not is_finite(np.array([1j * np.inf]))
 
 
 def test_complex_references_are_pairs() -> None:

@@ -149,3 +149,62 @@ def test_gradients_follow_the_slope_along_themselves() -> None:
     found = {"weight": np.array([3.0, 4.0])}
     assert follows(found, lambda direction: 25.0)
     assert not follows(found, lambda direction: 5.0)
+
+
+class Stored:
+    """Results in place of a generated module's."""
+
+    def __init__(self, values: list[float]) -> None:
+        self.values = values
+
+    def load(self) -> None:
+        """Return no model: there is none."""
+
+    def call(self, model: None, arrays: Any) -> list[Any]:
+        """Return the results."""
+        return [np.array(self.values)]
+
+
+@pytest.mark.parametrize("value", [1.0, 1.1])
+def test_results_that_rounding_decides_are_compared_in_float64(
+    value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.wild import examine
+    from tests.wild.entry import Entry, Task
+    from tests.wild.exporters import Exported
+
+    case = Case(Function(lambda x, w: (x + w) - w, [1e8, 1e8]), (torch.ones(2),))
+    task = Task(Entry("lib", "nets", "rounded", lambda: case), "pt2")
+    examination = examine.Examination(task, tmp_path, print)
+    examination.case = case
+    examination.expected = torch_results.run(case.module, case.inputs)
+    examination.references = examination.expected
+    examination.exported = Exported(tmp_path, 0, False, lambda x: [], (0,))
+    examination.generated, examination.model = Stored([0.5, 2.0]), None  # type: ignore[assignment]
+    double = Stored([1.0, value])
+    monkeypatch.setattr(examine, "import_exported", lambda *_: double)
+    if value == 1.0:
+        examination.call_eager()
+        assert examination.row.reference == "PyTorch in float64"
+        assert examination.row.error == 0.0
+    else:
+        with pytest.raises(examine.WrongResultError):
+            examination.call_eager()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_trace_does_not_know_where_gradients_stop(tmp_path: Path) -> None:
+    from tests.wild.entry import Entry, Task
+    from tests.wild.examine import Examination
+
+    def stopped(x: Any, w: Any) -> Any:
+        with torch.no_grad():
+            y = x * w
+        return y * w
+
+    entry = Entry(
+        "l", "f", "stop", lambda: Case(Function(stopped, [2.0]), (torch.ones(1),))
+    )
+    row = Examination(Task(entry, "torchscript"), tmp_path, lambda name: None).run()
+    assert row.outcome == "right", row.cause
+    assert row.gradient.startswith("detached: weight, the file has no such stop")

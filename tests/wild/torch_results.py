@@ -92,10 +92,23 @@ def _copied(case: Case) -> Any:
     return copy.deepcopy(case.module)
 
 
-def _double_case(case: Case) -> tuple[Any, list[Any]]:
+def double_case(case: Case) -> Case:
+    """Return a copy of a case with parameters, buffers and inputs in float64."""
     module = _copied(case).double()
-    inputs = [x.double() if x.is_floating_point() else x for x in case.inputs]
-    return module, inputs
+    inputs, larger = (
+        (
+            None
+            if tensors is None
+            else tuple(x.double() if x.is_floating_point() else x for x in tensors)
+        )
+        for tensors in (case.inputs, case.larger)
+    )
+    return Case(module, inputs or (), larger)
+
+
+def _double_case(case: Case) -> tuple[Any, Sequence[Any]]:
+    double = double_case(case)
+    return double.module, double.inputs
 
 
 def gradients64(case: Case) -> dict[str, Array]:

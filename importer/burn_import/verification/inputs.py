@@ -35,11 +35,18 @@ def random_inputs(
     arrays = {}
     for name, (dtype, shape) in types.items():
         extents = [
-            n if isinstance(n, int) else (sizes or {}).get(str(n), EXTENT)
-            for n in shape
+            n if isinstance(n, int) else _size(str(n), sizes or {}) for n in shape
         ]
         arrays[name] = _random(random, dtype, extents)
     return arrays
+
+
+def _size(extent: str, sizes: Mapping[str, int]) -> int:
+    """Return the size of a named extent, or of a multiple of one (``4 * height``)."""
+    factor, _, name = extent.rpartition(" * ")
+    if extent not in sizes and factor.isdecimal():
+        return int(factor) * sizes.get(name, EXTENT)
+    return sizes.get(extent, EXTENT)
 
 
 def _random(random: np.random.Generator, dtype: DType, shape: list[int]) -> Any:

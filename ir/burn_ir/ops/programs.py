@@ -25,6 +25,58 @@ class Trunc(Floating, Op, onnx="Trunc", versions=(1,), domain="burn"):
 
 
 @operator
+class Lgamma(Floating, Op, onnx="Lgamma", versions=(1,), domain="burn"):
+    """The logarithm of the absolute value of the gamma function."""
+
+    def lower(self, x: Value) -> Value:
+        return ops.lgamma(x)
+
+
+@operator
+class Polygamma(Floating, Op, onnx="Polygamma", versions=(1,), domain="burn"):
+    """The derivative of order ``n`` of the digamma function."""
+
+    n: int
+
+    def lower(self, x: Value) -> Value:
+        return ops.polygamma(x, n=self.n)
+
+
+@operator
+class Erfinv(Floating, Op, onnx="Erfinv", versions=(1,), domain="burn"):
+    """The inverse of the error function."""
+
+    def lower(self, x: Value) -> Value:
+        return ops.erfinv(x)
+
+
+@operator
+class Atan2(Op, onnx="Atan2", versions=(1,), domain="burn"):
+    """The angle of the point (``x``, ``y``)."""
+
+    def infer(self, y: Type, x: Type) -> Type:
+        return Type(same_dtype(expect_float(y), x), broadcast(y, x))
+
+    def lower(self, y: Value, x: Value) -> Value:
+        return ops.atan2(y, x)
+
+
+@operator
+class LogCumSumExp(Floating, Op, onnx="LogCumSumExp", versions=(1,), domain="burn"):
+    """The logarithm of the running sum of exponentials along an axis."""
+
+    axis: int = 0
+
+    def infer(self, x: Type) -> Type:
+        if x.shape is not None:
+            x.axes(self.axis)
+        return expect_float(x).forget()
+
+    def lower(self, x: Value) -> Value:
+        return ops.logcumsumexp(x, **non_default(axis=(self.axis, 0)))
+
+
+@operator
 class FloorDiv(Op, onnx="FloorDiv", versions=(1,), domain="burn"):
     """The quotient rounded towards minus infinity."""
 
@@ -88,6 +140,20 @@ class Var(Reducing, Op, onnx="Var", versions=(1,), domain="burn"):
         axis, options = self.over()
         options |= non_default(correction=(self.correction, 1))
         return ops.var(x, *axis, **options)
+
+
+@operator
+class Std(Reducing, Op, onnx="Std", versions=(1,), domain="burn"):
+    """The square root of ``Var``, whose gradient is 0 where that is."""
+
+    axes: tuple[int, ...] | None = None
+    keepdims: bool = False
+    correction: float = 1
+
+    def lower(self, x: Value) -> Value:
+        axis, options = self.over()
+        options |= non_default(correction=(self.correction, 1))
+        return ops.std(x, *axis, **options)
 
 
 @operator

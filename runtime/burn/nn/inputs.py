@@ -24,6 +24,7 @@ Extents: TypeAlias = dict[str, tuple[int, str]]
 
 _TENSOR = re.compile(r"(\w+)\[([^\[\]]*)\]")
 _LIST = re.compile(r"list\[(.+)\]")
+_MULTIPLE = re.compile(r"(?:([1-9]\d*) \* )?([^\W\d]\w*)")
 _DICT = re.compile(r"dict\[\w+, .+\]")
 
 
@@ -35,8 +36,9 @@ def check_inputs(**types: str) -> Callable[[Method[S, P, R]], Method[S, P, R]]:
     """Declare the inputs of a ``__call__`` method, which are checked in every call.
 
     A type is written ``"float32[batch, 3, 224, 224]"``: a dtype and the extents. A
-    number is a fixed extent. Extents of one name must be equal in all inputs. Any other
-    expression (``?``, ``2 * batch``) accepts every extent, and ``[...]`` every shape.
+    number is a fixed extent. Extents of one name must be equal in all inputs, and
+    ``4 * height`` is a multiple of 4. Any other expression (``?``, ``past + length``)
+    accepts every extent, and ``[...]`` every shape.
     ``"list[T]"`` declares a list, ``"dict[K, V]"`` a dict, and ``"T | None"`` an input
     that may be None, as does a parameter whose default is None.
 
@@ -87,7 +89,8 @@ class _Kind:
 class _Tensor(_Kind):
     """A tensor of one dtype; ``shape`` is None if tensors of every shape are accepted.
 
-    Each item of ``shape`` is an int, the name of an extent, or another expression.
+    Each item of ``shape`` is an int, the name of an extent, a multiple of one, as
+    ``4 * height``, or another expression, which is not checked.
     """
 
     def __init__(self, dtype: DType, shape: tuple[int | str, ...] | None) -> None:
@@ -95,8 +98,10 @@ class _Tensor(_Kind):
         self.rank = None if shape is None else len(shape)
         extents = [*enumerate(shape or ())]
         self.fixed = [(a, e) for a, e in extents if isinstance(e, int)]
-        names = [(a, e) for a, e in extents if isinstance(e, str)]
-        self.named = [(axis, name) for axis, name in names if name.isidentifier()]
+        matches = [
+            (a, _MULTIPLE.fullmatch(e)) for a, e in extents if isinstance(e, str)
+        ]
+        self.named = [(a, m[2], int(m[1] or 1)) for a, m in matches if m]
         shown = "..." if shape is None else ", ".join(map(str, shape))
         self.text = f"{dtypes.name_of(dtype)}[{shown}]"
 
@@ -114,8 +119,17 @@ class _Tensor(_Kind):
         for axis, extent in self.fixed:
             if shape[axis] != extent:
                 return False
-        for axis, symbol in self.named:
+        return self._accepts_named(shape, name, extents)
+
+    def _accepts_named(
+        self, shape: tuple[int, ...], name: str, extents: Extents
+    ) -> bool:
+        for axis, symbol, factor in self.named:
             size = shape[axis]
+            if factor != 1:
+                size, rest = divmod(size, factor)
+                if rest:
+                    return False
             if symbol not in extents:
                 extents[symbol] = size, name
             elif extents[symbol][0] != size:
@@ -142,10 +156,13 @@ class _Tensor(_Kind):
         return self.named_hint(shape, name, extents)
 
     def named_hint(self, shape: tuple[int, ...], name: str, extents: Extents) -> str:
-        """Which named extent has two sizes."""
-        for axis, symbol in self.named:
-            size, origin = extents.get(symbol, (shape[axis], name))
-            if size != shape[axis]:
+        """Which named extent has two sizes, or is no multiple."""
+        for axis, symbol, factor in self.named:
+            whole, rest = divmod(shape[axis], factor)
+            if rest:
+                return f"; axis {axis} has to be a multiple of {factor}"
+            size, origin = extents.get(symbol, (whole, name))
+            if size != whole:
                 where = "another axis" if origin == name else f"input {origin!r}"
                 return f"; {symbol} is {size} in {where}"
         return ""

@@ -62,7 +62,12 @@ from burn.ops.creation import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from burn.ops.cumulative import cumprod as cumprod, cumsum as cumsum, prod as prod
+from burn.ops.cumulative import (
+    cumprod as cumprod,
+    cumsum as cumsum,
+    logcumsumexp as logcumsumexp,
+    prod as prod,
+)
 from burn.ops.decomposition import (
     cholesky as cholesky,
     eigh as eigh,
@@ -233,6 +238,7 @@ from burn.ops.reduction import (
     min as min,
     reduce_l1 as reduce_l1,
     reduce_l2 as reduce_l2,
+    std as std,
     sum as sum,
     var as var,
 )
@@ -307,6 +313,7 @@ from burn.ops.softmax import (
     logsumexp as logsumexp,
     softmax as softmax,
 )
+from burn.ops.special import erfinv as erfinv, lgamma as lgamma, polygamma as polygamma
 from burn.ops.svm import (
     pairwise_probabilities as pairwise_probabilities,
     pairwise_votes as pairwise_votes,
@@ -329,6 +336,7 @@ from burn.ops.trigonometry import (
     asin as asin,
     asinh as asinh,
     atan as atan,
+    atan2 as atan2,
     atanh as atanh,
     cos as cos,
     cosh as cosh,

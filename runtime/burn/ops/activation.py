@@ -367,11 +367,13 @@ def _as_array(x: float, *others: Any) -> Array:
 @clip.vjp
 def _(grad: Any, out: Any, x: Any, low: Any = None, high: Any = None) -> Any:
     def of_x() -> Any:
-        share = grad
+        share = grad  # 0 at a bound that is a number, as PyTorch's
         if low is not None:
-            share = where(x >= low, share, 0.0)
+            inside = x > low if isinstance(low, int | float) else x >= low
+            share = where(inside, share, 0.0)
         if high is not None:
-            share = where(x <= high, share, 0.0)
+            inside = x < high if isinstance(high, int | float) else x <= high
+            share = where(inside, share, 0.0)
         return like(share, x)
 
     def of_low() -> Any:

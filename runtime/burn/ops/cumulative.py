@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes
+from burn.ops.elementwise import exp, log
+from burn.ops.logic import logical_and, where
 from burn.ops.padding import pad
 from burn.ops.reduction import spread
 from burn.ops.shape import permute, reshape
@@ -106,6 +108,40 @@ def _shift(x: Any, axis: int, reverse: bool) -> Any:
     """``x`` one place nearer the start along ``axis`` (the end if ``reverse``)."""
     pads = (1, -1) if reverse else (-1, 1)
     return pad(x, pads, 0, axis)
+
+
+@primitive(infallible=True)
+def logcumsumexp(x: Array, axis: int = 0, *, reverse: bool = False) -> Array:
+    """The logarithm of the running sum of exponentials along ``axis``.
+
+    No exponential overflows, and none is lost beside a later one. ``reverse`` runs from
+    the end.
+    """
+    work = np.moveaxis(accumulate(x), axis, -1)
+    work = work[..., ::-1] if reverse else work
+    step = 1
+    while step < work.shape[-1]:
+        joined = np.logaddexp(work[..., step:], work[..., :-step])
+        work = np.concatenate([work[..., :step], joined], axis=-1)
+        step *= 2
+    work = work[..., ::-1] if reverse else work
+    return np.moveaxis(work, -1, axis).astype(x.dtype)
+
+
+@logcumsumexp.vjp
+def _(grad: Any, out: Any, x: Any, axis: Any = 0, *, reverse: bool = False) -> Any:
+    """The gradients above and below 0 are summed apart, as logarithms."""
+
+    def share() -> Any:
+        return half(grad) - half(-grad)
+
+    def half(part: Any) -> Any:
+        counts = logical_and(part > 0, out > -np.inf)
+        level = log(where(counts, part, 1.0)) - where(counts, out, 0.0)
+        level = where(counts, level, -np.inf)
+        return exp(logcumsumexp(level, axis, reverse=not reverse) + x)
+
+    return share
 
 
 @primitive

@@ -160,6 +160,14 @@ def var(
 
 
 @composite(outputs=1)
+def std(
+    x: Array, axis: Axes = None, *, correction: float = 1, keepdims: bool = False
+) -> Any:
+    """The square root of :func:`var`; the gradient of equal elements is 0."""
+    return root(var(x, axis, correction=correction, keepdims=keepdims), 2)
+
+
+@composite(outputs=1)
 def reduce_l1(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
     """The sum of magnitudes over ``axis``, or over all axes."""
     return sum(elementwise.abs(x), axis, keepdims=keepdims)

@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from burn.ops.broadcast import like
 from burn.ops.elementwise import sqrt
-from burn.ops.support import Array
+from burn.ops.logic import where
+from burn.ops.support import Array, pair
 from burn.primitive import primitive
 
 
@@ -128,3 +130,17 @@ def atanh(x: Array) -> Array:
 @atanh.vjp
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / ((1.0 - x) * (1.0 + x))
+
+
+@primitive(infallible=True)
+def atan2(y: Array, x: Array) -> Array:
+    """The angle of the point (``x``, ``y``), from -pi to pi; zeros have signs."""
+    return np.arctan2(*pair(y, x))
+
+
+@atan2.vjp
+def _(grad: Any, out: Any, y: Any, x: Any) -> Any:
+    """At the origin it is 0."""
+    total = x * x + y * y
+    scale = where(total == 0, 0.0, grad / where(total == 0, 1.0, total))
+    return lambda: like(scale * x, y), lambda: like(-scale * y, x)

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, case, f32, i64
+from tests.importer.aten.case import Case, case, f32, i64, of
 from tests.importer.aten.inputs import F32, WHOLE, X, single
+
+#: What bounds neither hold nor hide.
+ENDS = of("float32", [np.nan, -np.inf, np.inf, 1.0, -2.0])
 
 
 def sigmoid(x: Array) -> Any:
@@ -141,6 +144,14 @@ CASES: tuple[Case, ...] = (
         self=X,
         threshold=0.5,
         value=-3.0,
+    ),
+    *(
+        case(f"{name}.default", lambda x: x, label="nan", self=ENDS, **options)
+        for name, options in (
+            ("hardshrink", {"lambd": 0.7}),
+            ("softshrink", {"lambd": 0.0}),
+            ("threshold", {"threshold": -np.inf, "value": -np.inf}),
+        )
     ),
     case("softplus.default", lambda x: np.log1p(np.exp(x)), self=X),
     case(

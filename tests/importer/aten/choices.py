@@ -26,7 +26,28 @@ CASES: tuple[Case, ...] = (
     case("fmax.default", np.fmax, self=SPECIAL, other=f32(3, 1)),
     case("fmin.default", np.fmin, self=SPECIAL, other=f32(3, 1)),
     case("atan2.default", np.arctan2, self=X, other=y),
+    case(
+        "atan2.default",
+        np.arctan2,
+        label="axes",
+        self=of("float32", [0.0, 0.0, 2.0, -2.0, 0.0, 1.0, -1.0]),
+        other=of("float32", [1.0, -1.0, 0.0, 0.0, 0.0, -3.0, -3.0]),
+    ),
     case("arctan2.default", np.arctan2, self=X, other=y),
+    case(
+        "logaddexp.default",
+        np.logaddexp,
+        label="infinite",
+        self=of("float32", [-np.inf, -np.inf, np.inf, np.inf, 1.0]),
+        other=of("float32", [-np.inf, 2.0, np.inf, -np.inf, 1.0]),
+    ),
+    case(
+        "xlogy.Tensor",
+        lambda x, y: np.array([0, 0, 0, -np.inf, np.nan, 0, np.nan], np.float32),
+        label="edges",
+        self=of("float32", [0.0, 0.0, 0.0, 1.0, 0.0, 3.0, 1.0]),
+        other=of("float32", [0.0, -1.0, np.inf, 0.0, np.nan, 1.0, -1.0]),
+    ),
     case("pow.Tensor_Tensor", np.power, self=POSITIVE, exponent=y),
     case(
         "pow.Tensor_Tensor",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,18 @@ from tests.importer.aten.inputs import F32, POSITIVE, UNIT, WHOLE, X, single
 def each(function: Callable[[float], float]) -> Callable[..., Any]:
     """Return ``function`` of each element, in float32."""
     return lambda x: np.vectorize(function)(x.astype(np.float64)).astype(np.float32)
+
+
+def digamma(x: float) -> float:
+    """Return the slope of the logarithm of the gamma function."""
+    step = 1e-5
+    return (math.lgamma(x + step) - math.lgamma(x - step)) / (2 * step)
+
+
+def trigamma(x: float) -> float:
+    """Return the sum of ``1 / (x + k) ** 2``; the rest of it is an integral."""
+    count = 2000
+    return sum((x + k) ** -2 for k in range(count)) + 1 / (x + count - 0.5)
 
 
 #: Functions of a floating result: ATen's name, NumPy's formula, where it is defined.
@@ -52,6 +65,13 @@ FUNCTIONS: tuple[tuple[str, Callable[..., Any], Any], ...] = (
     ("sigmoid", lambda x: 1 / (1 + np.exp(-x)), X),
     ("erf", each(math.erf), X),
     ("erfc", each(math.erfc), X),
+    (
+        "erfinv",
+        each(lambda y: NormalDist().inv_cdf((1 + y) / 2) * math.sqrt(0.5)),
+        UNIT,
+    ),
+    ("lgamma", each(math.lgamma), X),
+    ("digamma", each(digamma), X),
     ("deg2rad", np.deg2rad, X),
     ("rad2deg", np.rad2deg, X),
     ("sinc", np.sinc, X),

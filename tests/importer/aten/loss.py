@@ -96,6 +96,14 @@ def triplet(a: Array, p: Array, n: Array) -> Any:
 ROWS, CLASSES = f32("n", 4), i64("n", low=0, high=3)
 WEIGHT = f32(4, low=0.2)
 
+
+def stirling(x: Array) -> Array:
+    """Return the approximate logarithms of factorials; those up to 1 are 0."""
+    safe = np.maximum(x, 1)
+    level = safe * np.log(safe) - safe + np.log(2 * np.pi * safe) / 2
+    return np.where(x > 1, level, 0).astype(np.float32)
+
+
 CASES: tuple[Case, ...] = (
     *ended("mse_loss.default", lambda x, y: (x - y) ** 2, self=X, target=Y),
     *ended("l1_loss.default", lambda x, y: np.abs(x - y), self=X, target=Y),
@@ -165,6 +173,17 @@ CASES: tuple[Case, ...] = (
         full=False,
         eps=1e-8,
         reduction=1,
+    ),
+    case(
+        "poisson_nll_loss.default",
+        lambda x, y: x - y * np.log(x) + stirling(y),
+        label="full",
+        input=CHANCE,
+        target=of("float32", [0.0, 1.0, 2.0, 5.0]),
+        log_input=False,
+        full=True,
+        eps=0.0,
+        reduction=0,
     ),
     case(
         "hinge_embedding_loss.default",

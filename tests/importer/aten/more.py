@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from burn_ir.types import Array
 from tests.importer.aten.case import Case, case, f32, first, i64, of
 from tests.importer.aten.conv import conv
+from tests.importer.aten.functions import digamma, each, trigamma
 from tests.importer.aten.inputs import F32, POSITIVE, X, single
 from tests.importer.aten.norm import EPS, SIX, batch
 from tests.importer.aten.pool import unpooled
@@ -105,6 +107,19 @@ CASES: tuple[Case, ...] = (
     case("special_entr.default", entropy, self=POSITIVE),
     case("special_expit.default", lambda x: 1 / (1 + np.exp(-x)), self=X),
     case("special_ndtr.default", single(lambda x: np.vectorize(normal)(x)), self=X),
+    case(
+        "special_ndtri.default",
+        each(NormalDist().inv_cdf),
+        self=f32("n", 3, low=0.01, high=0.99),
+    ),
+    case("polygamma.default", each(trigamma), n=1, self=POSITIVE),
+    case("special_polygamma.default", each(digamma), n=0, self=POSITIVE),
+    case(
+        "mvlgamma.default",
+        each(lambda x: math.lgamma(x) + math.lgamma(x - 0.5) + math.log(math.pi) / 2),
+        self=f32("n", 3, low=0.7, high=4.0),
+        p=2,
+    ),
     case(
         "special_xlog1py.default", lambda x, y: x * np.log1p(y), self=X, other=POSITIVE
     ),

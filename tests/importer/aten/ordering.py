@@ -149,6 +149,13 @@ CASES: tuple[Case, ...] = (
         dim=1,
     ),
     case("logcumsumexp.default", running, self=X, dim=1),
+    case(
+        "logcumsumexp.default",
+        np.logaddexp.accumulate,
+        label="wide",
+        self=of("float32", [-np.inf, -200.0, -201.0, 0.0, 90.0, -np.inf, 95.0]),
+        dim=0,
+    ),
     case("diff.default", lambda x: np.diff(x, 2, 2), self=X, n=2),
     case(
         "diff.default",

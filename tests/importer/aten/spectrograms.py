@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, c64, case, f32
+from tests.importer.aten.case import Case, N, c64, case, f32
 
 N_FFT, HOP = 8, 3
 COMPLEX = np.complex64
@@ -136,6 +136,16 @@ CASES: tuple[Case, ...] = (
         self=c64("n", 5, 7),
         **OPTIONS,
         window=WINDOW,
+    ),
+    case(
+        "istft.default",
+        lambda x, window: signal(True, len(x))(x, window),
+        label="computed_length",
+        tolerance=1e-4,
+        self=c64("n", 5, 7),
+        **OPTIONS,
+        window=WINDOW,
+        length=N,
     ),
     case(
         "istft.default",

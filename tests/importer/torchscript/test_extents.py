@@ -57,3 +57,34 @@ def test_the_extent_of_what_is_unpacked_is_known_by_its_names(
         np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
     with pytest.raises(ValueError, match="split"):
         model(burn.tensor(drawn(4, 2)))
+
+
+WINDOWS = """
+_0 = int(ops.prim.NumToTensor(torch.size(x, 0)))
+_1 = ops.prim.NumToTensor(torch.size(x, 1))
+_2 = int(torch.floor_divide(_1, CONSTANTS.c0))
+_3 = torch.view(x, [_0, _2, 4])
+return torch.flatten(torch.sub(_3, torch.mean(_3, [2], True)), 1)
+"""
+
+
+def test_extents_are_multiples_of_windows(tmp_path: Path) -> None:
+    constants = (tensor("0", np.array(4, np.int64)),)
+    script = net(WINDOWS, example("Float", 2, 12), constants=constants)
+    model: Any = load(script.saved(tmp_path))
+    for batch, length in ((2, 12), (3, 20), (1, 4)):
+        x = drawn(batch, length)
+        windows = x.reshape(batch, -1, 4)
+        expected = (windows - windows.mean(2, keepdims=True)).reshape(batch, -1)
+        actual = model(burn.tensor(x)).numpy()
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="axis 1 has to be a multiple of 4"):
+        model(burn.tensor(drawn(2, 14)))
+
+
+def test_an_extent_joined_with_the_batch_is_fixed(tmp_path: Path) -> None:
+    script = net("return torch.view(x, [-1, 12])", example("Float", 2, 12))
+    model: Any = load(script.saved(tmp_path))
+    assert model(burn.tensor(drawn(5, 12))).shape == (5, 12)
+    with pytest.raises(ValueError, match="axis 1 is fixed to 12"):
+        model(burn.tensor(drawn(2, 18)))

@@ -15,10 +15,16 @@ class Net(nn.Module):
         image="float32[batch, 3, ?, 8]",
         ids="int64[batch]",
         gain="float32[]",
+        more="float32[past + batch]",
         twice="float32[2 * batch]",
     )
     def __call__(
-        self, image: Tensor, ids: Tensor, gain: Tensor | None = None, twice: Any = None
+        self,
+        image: Tensor,
+        ids: Tensor,
+        gain: Tensor | None = None,
+        more: Any = None,
+        twice: Any = None,
     ) -> Tensor:
         return image.sum() + ids.sum().cast(burn.float32)
 
@@ -117,8 +123,16 @@ def test_a_default_of_none_accepts_none() -> None:
 
 def test_other_expressions_accept_every_extent() -> None:
     assert Net()(IMAGE, IDS, None, zeros(5)).shape == ()
-    with pytest.raises(nn.InputError, match=r"expected float32\[2 \* batch\]"):
+    with pytest.raises(nn.InputError, match=r"expected float32\[past \+ batch\]"):
         Net()(IMAGE, IDS, None, zeros(4, 1))
+
+
+def test_a_multiple_accepts_that_of_the_named_extent() -> None:
+    assert Net()(IMAGE, IDS, None, None, zeros(4)).shape == ()
+    with pytest.raises(nn.InputError, match="axis 0 has to be a multiple of 2"):
+        Net()(IMAGE, IDS, None, None, zeros(5))
+    with pytest.raises(nn.InputError, match="batch is 2 in input 'image'"):
+        Net()(IMAGE, IDS, None, None, zeros(6))
 
 
 def test_parameters_and_tensors_with_history_are_accepted() -> None:
@@ -136,8 +150,8 @@ def test_missing_and_unexpected_arguments_are_errors_of_python() -> None:
         model(IMAGE)
     with pytest.raises(TypeError, match="unexpected keyword argument 'size'"):
         model(IMAGE, IDS, size=1)
-    with pytest.raises(TypeError, match="takes from 3 to 5 positional"):
-        model(IMAGE, IDS, None, None, 1)
+    with pytest.raises(TypeError, match="takes from 3 to 6 positional"):
+        model(IMAGE, IDS, None, None, None, 1)
 
 
 class Containers(nn.Module):

@@ -10,7 +10,8 @@ from tests.wild.entry import Case, Entry
 
 FAMILIES = (
     *("graphs", "sequences", "mixers", "vision", "density", "sets", "structures"),
-    *("layers", "decoders", "applied"),
+    *("layers", "decoders", "applied", "recognition", "restoration", "signals"),
+    *("forecasts", "estimators"),
 )
 
 

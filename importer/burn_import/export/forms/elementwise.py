@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from burn import dtypes
@@ -69,6 +70,31 @@ def _truncated(w: GraphWriter, x: Value) -> Value:
     if not dtypes.is_float(x.dtype):
         return x
     return w.node("Mul", w.node("Sign", x), w.node("Floor", w.node("Abs", x)))
+
+
+@form("atan2")
+def atan2(w: GraphWriter, y: Any, x: Any) -> Value:
+    """The arctangent of the smaller coordinate by the larger one; 0 at the origin."""
+    y, x = promoted(w, y, x)
+    steep = w.node("Less", w.node("Abs", x), w.node("Abs", y), dtype=dtypes.bool_)
+    part, whole = w.node("Where", steep, x, y), w.node("Where", steep, y, x)
+
+    def number(value: float) -> Value:
+        return w.scalar(value, x.dtype)
+
+    def negative(v: Value) -> Value:
+        return w.node("Less", v, number(0.0), dtype=dtypes.bool_)
+
+    origin = w.node("Equal", whole, number(0.0), dtype=dtypes.bool_)
+    angle = w.node(
+        "Atan", w.node("Div", part, w.node("Where", origin, number(1.0), whole))
+    )
+    right, half = (
+        w.node("Where", negative(y), number(-turn), number(turn))
+        for turn in (math.pi / 2, math.pi)
+    )
+    flat = w.node("Where", negative(x), w.node("Add", angle, half), angle)
+    return w.node("Where", steep, w.node("Sub", right, angle), flat)
 
 
 @form("floor_div")

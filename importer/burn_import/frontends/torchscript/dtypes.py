@@ -82,6 +82,8 @@ _FLOATS = frozenset(
             "logit",
             "lgamma",
             "digamma",
+            "polygamma",
+            "mvlgamma",
             "sinc",
             "true_divide",
         ),

@@ -2,7 +2,8 @@
 
 ``torch.jit.trace`` leaves what it was called with in the archive: dtypes, and the
 extents of one call. Which of these extents the program needs is found out by following
-it with others: an extent varies if the program allows more than twice as much of it.
+it with others: an extent varies if the program allows more than twice as much of it, or
+by multiples of a part of it.
 ``--shape`` says otherwise, and what the archive does not have. Inputs without an
 example are float32, unless the program can only do with whole numbers or bools.
 """
@@ -58,6 +59,8 @@ class Inputs:
         self.decided: dict[tuple[int, int], Dim] = {}
         #: The axes of all examples.
         self.keys: set[Key] = set()
+        #: What extents are multiples of, if not of 1.
+        self.units: dict[Key, int] = {}
         #: The dtypes of the inputs that there is no example of.
         self.dtypes: dict[str, DType] = {}
         self.count = 0
@@ -122,6 +125,27 @@ class Inputs:
         joined = [keys for keys in fixed.values() if len(keys) > 1]
         return groups + [keys for keys in joined if _varies(keys, allows)]
 
+    def divided(
+        self,
+        groups: Iterable[Sequence[Key]],
+        allows: Callable[[Mapping[Key, Dim]], bool],
+    ) -> list[list[Key]]:
+        """The extents beside ``groups`` that vary by multiples of a part.
+
+        Windows and patches that are views need them. The parts are kept in ``units``.
+        """
+        opened = {key for group in groups for key in group}
+        # Others that vary as well, or an extent could be joined with the batch.
+        odd = {key: 2 * key[1] + 1 for key in opened}
+        found = []
+        for (axis, _), keys in self._undecided().items():
+            rest = [key for key in keys if key not in opened]
+            unit = _unit(rest, odd, allows) if axis and rest else 0
+            if unit:
+                self.units.update(dict.fromkeys(rest, unit))
+                found.append(rest)
+        return found
+
     def _undecided(self) -> dict[tuple[int, int], list[Key]]:
         """Return the keys that may vary, by axis and extent, for tensors of each rank.
 
@@ -142,12 +166,14 @@ class Inputs:
             axis, _, rank = group[0]
             names = AXES.get(rank, ())
             name = names[axis] if axis < len(names) else f"extent{axis}"
+            unit = self.units.get(group[0], 1)
+            name = name if unit == 1 else f"{name}_unit"
             unique, number = name, 1
             while unique in decided:
                 number += 1
                 unique = f"{name}{number}"
             decided.add(unique)
-            dims.update(dict.fromkeys(group, symbol(unique)))
+            dims.update(dict.fromkeys(group, unit * symbol(unique)))
         return dims
 
 
@@ -169,6 +195,26 @@ def _varies(group: Sequence[Key], allows: Callable[[Mapping[Key, Dim]], bool]) -
     smaller = {key: key[1] // 2 | 1 for key in group}
     is_cut = all(1 < extent < key[1] for key, extent in smaller.items())
     return is_cut and allows(smaller)
+
+
+def _unit(
+    group: Sequence[Key],
+    others: Mapping[Key, Dim],
+    allows: Callable[[Mapping[Key, Dim]], bool],
+) -> int:
+    """Return the smallest part of an extent that a program allows multiples of, or 0.
+
+    A program that allows nothing but multiples of the extent joins it with another.
+    """
+    size = group[0][1]
+
+    def fits(extent: int) -> bool:
+        return allows({**others, **dict.fromkeys(group, extent)})
+
+    if not fits(3 * size):
+        return 0
+    parts = (unit for unit in range(2, size // 2 + 1) if size % unit == 0)
+    return next((unit for unit in parts if fits(2 * size + unit)), 0)
 
 
 def _asked(parameter: ast.arg) -> Problem:

@@ -55,7 +55,9 @@ def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
         return _followed(program, inputs.types(extents)) is not None
 
     groups = inputs.open(allows)
-    for opened in (groups, [keys for keys in groups if keys[0][0] == 0]):
+    parts = inputs.divided(groups, allows)
+    batches = [keys for keys in groups if keys[0][0] == 0]
+    for opened in (groups + parts if parts else [], groups, batches):
         if opened:
             general = _followed(program, inputs.types(inputs.named(opened)))
             if general is not None:

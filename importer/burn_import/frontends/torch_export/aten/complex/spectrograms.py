@@ -110,7 +110,7 @@ def istft(
     center: bool = True,
     normalized: bool = False,
     onesided: bool | None = None,
-    length: int | None = None,
+    length: int | Value | None = None,
     return_complex: bool = False,
 ) -> Value:
     """The signal [..., length] that the frames are of, added where they overlap."""
@@ -133,7 +133,7 @@ def istft(
     signal = of.op("Div", *parts)
     if length is not None:
         have = of.at(INT64).op("Shape", signal, start=1)
-        missing = of.at(INT64).op("Sub", [length], have)
+        missing = of.at(INT64).op("Sub", g.ints([length]), have)
         ends = of.at(INT64).op("Concat", [0], missing, axis=0)
         signal = of.op("Pad", signal, ends, None, [1])
     return of.op("Squeeze", signal, [0]) if self.rank == _BATCH else signal
@@ -152,9 +152,13 @@ def added(
     return reals(g).op("Squeeze", columns, [1, 2])
 
 
-def middle(g: Builder, x: Value, start: int, length: int | None) -> Value:
+def middle(g: Builder, x: Value, start: int, length: int | Value | None) -> Value:
     """A signal [N, length] without what is before its start, and as much at its end."""
     if not start and length is None:
         return x
-    end = -start if length is None else start + length
-    return reals(g).op("Slice", x, [start], [end], [1])
+    end: int | Value = -start
+    if isinstance(length, int):
+        end = start + length
+    elif length is not None:
+        end = g.at(INT64).op("Add", g.at(INT64).cast(length), start)
+    return reals(g).op("Slice", x, [start], g.ints([end]), [1])

@@ -152,10 +152,11 @@ def power_out(g: Builder, self: Value, exponent: Operand, out: Value) -> Value:
 def clamp(
     g: Builder, self: Value, min: Operand | None = None, max: Operand | None = None
 ) -> Value:
-    """By numbers at both ends at once, else by one bound after the other."""
+    """By numbers at once, which bound the gradient too, else one after the other."""
     x, bounds = g.cast(self), (min, max)
-    if not any(bound is None or isinstance(bound, Value) for bound in bounds):
-        return g.op("Clip", x, g.cast(min), g.cast(max))
+    if not any(isinstance(bound, Value) for bound in bounds):
+        ends = (None if bound is None else g.cast(bound) for bound in bounds)
+        return g.op("Clip", x, *ends)
     x = x if min is None else g.op("Max", x, g.cast(min))
     return x if max is None else g.op("Min", x, g.cast(max))
 

@@ -158,7 +158,8 @@ def erfc(g: Builder, self: Value) -> Value:
 def sinc(g: Builder, self: Value) -> Value:
     x = g.op("Mul", g.cast(self), math.pi)
     zero = g.op("Equal", x, 0)
-    return g.op("Where", zero, g.cast(1), g.op("Div", g.op("Sin", x), x))
+    share = g.op("Div", g.op("Sin", x), g.op("Where", zero, g.cast(1), x))
+    return g.op("Where", zero, g.cast(1), share)
 
 
 @rule("aten.logit.default", "aten.special_logit.default")

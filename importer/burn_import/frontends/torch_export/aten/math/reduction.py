@@ -167,9 +167,22 @@ def var(
     keepdim: bool = False,
     correction: Operand = None,
 ) -> Value:
+    return _spread(g, "Var", self, dim, unbiased, keepdim, correction)
+
+
+def _spread(
+    g: Builder,
+    op_type: str,
+    self: Value,
+    dim: Axes,
+    unbiased: bool,
+    keepdim: bool,
+    correction: Operand,
+) -> Value:
     removed = correction if correction is not None else int(unbiased)
     options = {"correction": removed if removed != 1 else None}
-    return g.op("Var", self, domain="burn", **options, **attributes(self, dim, keepdim))
+    options |= attributes(self, dim, keepdim)
+    return g.op(op_type, self, domain="burn", **options)
 
 
 @rule("aten.std.correction", "aten.std.dim", "aten.std.default")
@@ -181,7 +194,7 @@ def std(
     keepdim: bool = False,
     correction: Operand = None,
 ) -> Value:
-    return g.op("Sqrt", var(g, self, dim, unbiased, keepdim, correction))
+    return _spread(g, "Std", self, dim, unbiased, keepdim, correction)
 
 
 def with_mean(spread: Rule) -> Rule:

@@ -151,9 +151,7 @@ def _running(g: Builder, op_type: str, x: Value, dim: int) -> Value:
 def logcumsumexp(g: Builder, self: Value, dim: int) -> Value:
     if self.rank == 0:
         return self
-    largest = g.op("ReduceMax", self, [dim])
-    total = _running(g, "CumSum", g.op("Exp", g.op("Sub", self, largest)), dim)
-    return g.op("Add", g.op("Log", total), largest)
+    return g.op("LogCumSumExp", self, domain="burn", axis=dim)
 
 
 @rule("aten.diff.default")

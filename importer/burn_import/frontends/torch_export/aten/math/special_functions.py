@@ -1,4 +1,4 @@
-"""Functions of two numbers that are composed of others."""
+"""Functions of two numbers, and those of the gamma and error functions."""
 
 from __future__ import annotations
 
@@ -17,16 +17,8 @@ from burn_import.frontends.torch_export.registry import rule
 
 @rule("aten.atan2.default", "aten.arctan2.default")
 def atan2(g: Builder, self: Value, other: Value) -> Value:
-    """The angle of a point ``(other, self)``; 0 at the origin."""
-    y, x = g.cast(self), g.cast(other)
-    angle = g.op("Atan", g.op("Div", y, x))
-    around = g.op("Where", g.op("Less", y, 0), g.cast(-math.pi), g.cast(math.pi))
-    turned = g.op("Where", g.op("Less", x, 0), g.op("Add", angle, around), angle)
-    return g.op("Where", g.op("Equal", y, 0), _on_axis(g, x), turned)
-
-
-def _on_axis(g: Builder, x: Value) -> Value:
-    return g.op("Where", g.op("Less", x, 0), g.cast(math.pi), g.cast(0))
+    """The angle of a point ``(other, self)``."""
+    return g.op("Atan2", g.cast(self), g.cast(other), domain="burn")
 
 
 @rule("aten.atan2.out", mutates="out")
@@ -40,9 +32,11 @@ def atan2_out(g: Builder, self: Value, other: Value, out: Value) -> Value:
 @rule("aten.xlogy.Tensor", "aten.xlogy.Scalar_Other", "aten.xlogy.Scalar_Self")
 @rule("aten.special_xlogy.default")
 def xlogy(g: Builder, self: Operand, other: Operand) -> Value:
+    """``x * log(y)``; 0 where ``x`` is, unless ``y`` is NaN."""
     x, y = g.cast(self), g.cast(other)
-    product = g.op("Mul", x, g.op("Log", y))
-    product = g.op("Where", g.op("Equal", x, 0), g.cast(0), product)
+    inside = g.op("And", g.op("Greater", y, 0), g.op("Less", y, math.inf))
+    edge = g.op("And", g.op("Equal", x, 0), g.op("Not", inside))
+    product = g.op("Mul", x, g.op("Log", g.op("Where", edge, g.cast(1), y)))
     return g.op("Where", g.op("IsNaN", y), y, product)
 
 
@@ -54,7 +48,8 @@ def xlog1py(g: Builder, self: Operand, other: Operand) -> Value:
 @rule("aten.logaddexp.default")
 def logaddexp(g: Builder, self: Value, other: Value) -> Value:
     a, b = g.cast(self), g.cast(other)
-    distance = g.op("Abs", g.op("Sub", a, b))
+    equal = g.op("Equal", a, b)  # infinities have no difference
+    distance = g.op("Where", equal, g.cast(0), g.op("Abs", g.op("Sub", a, b)))
     rest = g.op("Log", g.op("Add", g.op("Exp", g.op("Neg", distance)), 1))
     return g.op("Add", g.op("Max", a, b), rest)
 
@@ -82,3 +77,40 @@ def copysign(g: Builder, self: Value, other: Operand) -> Value:
 def heaviside(g: Builder, self: Value, values: Value) -> Value:
     above = g.op("Where", g.op("Greater", self, 0), g.cast(1), g.cast(0))
     return g.op("Where", g.op("Equal", self, 0), values, above)
+
+
+@rule("aten.lgamma.default", "aten.special_gammaln.default")
+def lgamma(g: Builder, self: Operand) -> Value:
+    return g.op("Lgamma", g.cast(self), domain="burn")
+
+
+@rule("aten.mvlgamma.default", "aten.special_multigammaln.default")
+def mvlgamma(g: Builder, self: Value, p: int) -> Value:
+    """The sum of ``lgamma(x - i / 2)`` for ``i < p``, and a constant."""
+    x, total = g.cast(self), p * (p - 1) / 4 * math.log(math.pi)
+    terms = [lgamma(g, g.op("Sub", x, i / 2)) for i in range(p)]
+    return g.op("Add", g.op("Sum", *terms), total)
+
+
+@rule(
+    "aten.digamma.default", "aten.special_digamma.default", "aten.special_psi.default"
+)
+def digamma(g: Builder, self: Operand) -> Value:
+    return g.op("Polygamma", g.cast(self), domain="burn", n=0)
+
+
+@rule("aten.polygamma.default", "aten.special_polygamma.default")
+def polygamma(g: Builder, n: int, self: Value) -> Value:
+    return g.op("Polygamma", g.cast(self), domain="burn", n=n)
+
+
+@rule("aten.erfinv.default", "aten.special_erfinv.default")
+def erfinv(g: Builder, self: Operand) -> Value:
+    return g.op("Erfinv", g.cast(self), domain="burn")
+
+
+@rule("aten.special_ndtri.default")
+def ndtri(g: Builder, self: Operand) -> Value:
+    """The quantile of the standard normal distribution."""
+    centred = g.op("Sub", g.op("Mul", g.cast(self), 2), 1)
+    return g.op("Mul", g.op("Erfinv", centred, domain="burn"), math.sqrt(2))

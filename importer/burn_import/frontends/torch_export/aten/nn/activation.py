@@ -110,18 +110,25 @@ def hardtanh(g: Builder, self: Value, min_val: Any = -1, max_val: Any = 1) -> Va
 
 @rule("aten.hardshrink.default")
 def hardshrink(g: Builder, self: Value, lambd: Any = 0.5) -> Value:
-    return g.op("Shrink", self, lambd=float(lambd))
+    """0 between bounds; NaN is not between them."""
+    limit = float(lambd)
+    inside = (
+        g.at(BOOL).op("GreaterOrEqual", self, -limit),
+        g.at(BOOL).op("LessOrEqual", self, limit),
+    )
+    return g.op("Where", g.at(BOOL).op("And", *inside), g.cast(0), self)
 
 
 @rule("aten.softshrink.default")
 def softshrink(g: Builder, self: Value, lambd: Any = 0.5) -> Value:
-    return g.op("Shrink", self, lambd=float(lambd), bias=float(lambd))
+    """The part beyond the bounds; NaN is clipped to NaN, and so remains."""
+    return g.op("Sub", self, g.op("Clip", self, -float(lambd), float(lambd)))
 
 
 @rule("aten.threshold.default")
 def threshold(g: Builder, self: Value, threshold: Any, value: Operand) -> Value:
-    above = g.at(BOOL).op("Greater", self, threshold)
-    return g.op("Where", above, self, g.cast(value))
+    below = g.at(BOOL).op("LessOrEqual", self, threshold)
+    return g.op("Where", below, g.cast(value), self)
 
 
 @rule("aten.softplus.default")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from burn_import.frontends.torch_export.aten.linalg.vector_norms import (
-    cosine_similarity,
     pairwise_distance,
 )
 from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
@@ -73,14 +73,21 @@ def binary_cross_entropy(
     reduction: int = MEAN,
 ) -> Value:
     """Logarithms are -100 at least."""
-    hit = g.op("Max", g.op("Log", self), -100)
-    miss = g.op("Max", g.op("Log", g.op("Sub", g.cast(1), self)), -100)
+    hit = _bounded_log(g, self)
+    miss = _bounded_log(g, g.op("Sub", g.cast(1), self))
     sure = g.op("Mul", target, hit)
     rest = g.op("Mul", g.op("Sub", g.cast(1), target), miss)
     losses = g.op("Neg", g.op("Add", sure, rest))
     return ended(
         g, losses if weight is None else g.op("Mul", losses, weight), reduction
     )
+
+
+def _bounded_log(g: Builder, x: Value) -> Value:
+    """The logarithm, -100 at least; at 0 it is constant, or its gradient were NaN."""
+    zero = g.at(BOOL).op("Equal", x, 0)
+    level = g.op("Max", g.op("Log", g.op("Where", zero, g.cast(1), x)), -100)
+    return g.op("Where", zero, g.cast(-100), level)
 
 
 @rule("aten.binary_cross_entropy_with_logits.default")
@@ -138,14 +145,23 @@ def poisson_nll_loss(
     eps: float,
     reduction: int,
 ) -> Value:
-    if full:
-        raise UnsupportedModel("poisson_nll_loss with Stirling's approximation")
     if log_input:
         losses = g.op("Sub", g.op("Exp", input), g.op("Mul", target, input))
     else:
         likely = g.op("Log", g.op("Add", input, float(eps)))
         losses = g.op("Sub", input, g.op("Mul", target, likely))
+    if full:
+        losses = g.op("Add", losses, _stirling(g, target))
     return ended(g, losses, reduction)
+
+
+def _stirling(g: Builder, x: Value) -> Value:
+    """An approximation of the logarithm of a factorial; 0 up to 1."""
+    small = g.at(BOOL).op("LessOrEqual", x, 1)
+    safe = g.op("Where", small, g.cast(1), x)
+    root = g.op("Mul", g.op("Log", g.op("Mul", safe, 2 * math.pi)), 0.5)
+    level = g.op("Sub", g.op("Mul", safe, g.op("Log", safe)), safe)
+    return g.op("Where", small, g.cast(0), g.op("Add", level, root))
 
 
 @rule("aten.hinge_embedding_loss.default")
@@ -177,6 +193,16 @@ def margin_ranking_loss(
     return ended(g, g.op("Relu", more), reduction)
 
 
+def _likeness(g: Builder, x: Value, y: Value) -> Value:
+    """The cosine of rows, with 1e-12 added to their squares."""
+
+    def product(a: Value, b: Value) -> Value:
+        return g.op("ReduceSum", g.op("Mul", a, b), [-1], keepdims=0)
+
+    squares = [g.op("Add", product(v, v), 1e-12) for v in (x, y)]
+    return g.op("Div", product(x, y), g.op("Sqrt", g.op("Mul", *squares)))
+
+
 @rule("aten.cosine_embedding_loss.default")
 def cosine_embedding_loss(
     g: Builder,
@@ -186,7 +212,7 @@ def cosine_embedding_loss(
     margin: float = 0.0,
     reduction: int = MEAN,
 ) -> Value:
-    likeness = cosine_similarity(g, input1, input2, input1.rank - 1, 1e-12)
+    likeness = _likeness(g, input1, input2)
     zero = g.cast(0)
     same = g.op("Where", _is(g, target, 1), g.op("Sub", g.cast(1), likeness), zero)
     near = g.op("Relu", g.op("Sub", likeness, float(margin)))
