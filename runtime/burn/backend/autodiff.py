@@ -73,7 +73,7 @@ class Autodiff(Backend):
             return result
         node = None
         if tracked and primitive.rule is not None:
-            node = Call(primitive, tuple(sources), tuple(inner), static, result)
+            node = CallNode(primitive, tuple(sources), tuple(inner), static, result)
         if type(result) is Tensor:
             return Tensor(result, self, node)
         return tuple(
@@ -158,7 +158,7 @@ class Leaf(Node):
         self.key = state["key"]
 
 
-class Call(Node):
+class CallNode(Node):
     """A recorded call of a primitive."""
 
     __slots__ = ("inner", "primitive", "result", "sources", "static")
@@ -198,7 +198,7 @@ class Output(Node):
 
     __slots__ = ("call", "position")
 
-    def __init__(self, call: Call, position: int) -> None:
+    def __init__(self, call: CallNode, position: int) -> None:
         super().__init__()
         self.call = call
         self.position = position
@@ -348,5 +348,5 @@ def _reachable(root: Node) -> list[Node]:
 def _sources(node: Node) -> Iterator[Node]:
     if isinstance(node, Output):
         yield node.call
-    elif isinstance(node, Call):
+    elif isinstance(node, CallNode):
         yield from _nodes(node.sources)
