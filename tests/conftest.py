@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 from burn_import.codegen.module import module
-from tests import skips
+from tests import sampling, skips
 from tests.written_modules import Modules
 
 ROOT = Path(__file__).parent.parent
@@ -17,8 +17,12 @@ ROOT = Path(__file__).parent.parent
 settings.register_profile(
     "default", derandomize=True, deadline=None, max_examples=30, database=None
 )
+#: Of a plain run; ``--all-cases`` takes the one above.
+settings.register_profile("sample", settings.get_profile("default"), max_examples=12)
 settings.register_profile("nightly", deadline=None, max_examples=200)
 settings.load_profile("default")
+#: How many random graphs a plain run compares, and one with ``--all-cases``.
+FEW_GRAPHS, GRAPHS = 20, 60
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--all-cases",
         action="store_true",
-        help="run every case and variant under tests/conformance, not only a sample",
+        help="run every case, not a sample: as .ci/run does",
     )
     text = "build and install the packages of tests/packaging with the package index"
     group.addoption("--packaging", action="store_true", help=text)
@@ -60,10 +64,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--fuzz-graphs",
         type=int,
-        default=60,
         metavar="N",
-        help="how many random graphs tests/fuzz compares with onnxruntime",
+        help="how many random graphs tests/fuzz compares with onnxruntime "
+        f"({FEW_GRAPHS}, with --all-cases {GRAPHS})",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Set what depends on whether every case is run."""
+    every = config.getoption("--all-cases")
+    if config.option.fuzz_graphs is None:
+        config.option.fuzz_graphs = GRAPHS if every else FEW_GRAPHS
+    if not every and not config.getoption("--hypothesis-profile", None):
+        settings.load_profile("sample")
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Deselect what a plain run leaves to ``--all-cases``."""
+    if config.getoption("--all-cases"):
+        return
+    deselected = set(sampling.left_out(items))
+    config.hook.pytest_deselected(items=list(deselected))
+    items[:] = [item for item in items if item not in deselected]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import onnx
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, find, settings
+from hypothesis.errors import NoSuchExample
 
 from burn import Tensor
 from burn.dtypes import is_float
@@ -138,38 +140,52 @@ def gradient_of(key: Key) -> str:
         return "no: the result depends on extents alone"
     if key not in strategies():
         return UNSHOWN.get(operators()[key].__module__.rpartition(".")[2], "")
-    reasons: list[str] = []
-    for example in drawn(key):
-        graph = models.built(key, operators()[key].versions[-1], example, stored=False)
-        if any(node.op.bodies() for node in graph.nodes):
-            return "through its bodies"
-        trails = [trail(graph, node) for node in graph.nodes]
-        if all(reaches for reaches, _ in trails):
-            return "yes"
-        reasons += [reason for _, results in trails for reason in results]
+    answers: list[str] = []
+    reasons: list[tuple[bool, str]] = []
+
+    def is_answered(example: Example) -> bool:
+        answer, obstacles = answer_of(key, example)
+        answers.append(answer)
+        reasons.extend((not _floating(example), reason) for reason in obstacles)
+        return answer != ""
+
+    if _is_found(key, is_answered):
+        return answers[-1]
     if not reasons:
         return "no: the operands are integers"
-    of_operator = [reason for reason in reasons if reason not in OF_OPERANDS]
-    of_result = [reason for reason in reasons if reason != OF_OPERANDS[0]]
-    counts = Counter(of_operator or of_result or reasons)
+    floats_first = [reason for _, reason in sorted(reasons, key=itemgetter(0))]
+    of_operator = [reason for reason in floats_first if reason not in OF_OPERANDS]
+    of_result = [reason for reason in floats_first if reason != OF_OPERANDS[0]]
+    counts = Counter(of_operator or of_result or floats_first)
     return f"no: {counts.most_common(1)[0][0]}"
 
 
-def drawn(key: Key) -> list[Example]:
-    """Some examples of an operator, floating operands first.
+def answer_of(key: Key, example: Example) -> tuple[str, list[str]]:
+    """Return what one example shows, "" where it shows no gradient, and why not."""
+    graph = models.built(key, operators()[key].versions[-1], example, stored=False)
+    if any(node.op.bodies() for node in graph.nodes):
+        return "through its bodies", []
+    trails = [trail(graph, node) for node in graph.nodes]
+    if all(reaches for reaches, _ in trails):
+        return "yes", []
+    return "", [reason for _, results in trails for reason in results]
 
-    There are enough of them to have one with floating operands: which are drawn depends
-    on the numbers in the project's files, which Hypothesis tries as well.
+
+def _is_found(key: Key, condition: Callable[[Example], bool]) -> bool:
+    """Return whether some example meets ``condition``; the first one ends the search.
+
+    Many are tried, to have one with floating operands: which are drawn depends on the
+    numbers in the project's files, which Hypothesis tries as well.
     """
-    results: list[Example] = []
-
-    @settings(max_examples=25, derandomize=True, database=None, phases=[Phase.generate])
-    @given(examples(key, operators()[key].versions[-1]))
-    def collect(example: Example) -> None:
-        results.append(example)
-
-    collect()
-    return sorted(results, key=lambda example: not _floating(example))
+    every = examples(key, operators()[key].versions[-1])
+    rules = settings(
+        max_examples=25, derandomize=True, database=None, phases=[Phase.generate]
+    )
+    try:
+        find(every, condition, settings=rules)
+    except NoSuchExample:
+        return False
+    return True
 
 
 def _floating(example: Example) -> bool:

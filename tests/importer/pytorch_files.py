@@ -40,7 +40,7 @@ class Name:
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class Reduce:
     """What a call gives; ``state`` is then set on it."""
 
     function: Any
@@ -86,7 +86,7 @@ class Encoded:
     data: bytes
 
 
-ORDERED = Call(Name("collections", "OrderedDict"))
+ORDERED = Reduce(Name("collections", "OrderedDict"))
 REBUILD = Name("torch._utils", "_rebuild_tensor_v2")
 
 
@@ -108,24 +108,24 @@ def strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 def view(
     stored: Any, shape: Any, steps: Any = None, offset: Any = 0, *more: Any
-) -> Call:
+) -> Reduce:
     """Return the call that rebuilds a tensor on a storage."""
     steps = strides(shape) if steps is None else steps
     args = (stored, offset, tuple(shape), tuple(steps), False, ORDERED, *more)
-    return Call(REBUILD, args)
+    return Reduce(REBUILD, args)
 
 
-def tensor(key: str, array: Array) -> Call:
+def tensor(key: str, array: Array) -> Reduce:
     """Return the call that rebuilds an array, on a storage of its own."""
     stored = storage(key, array)
     if array.dtype.name in KINDS:
         return view(stored, array.shape)
     args = (stored, 0, array.shape, strides(array.shape), False, ORDERED)
     dtype = Name("torch", array.dtype.name)
-    return Call(Name("torch._utils", "_rebuild_tensor_v3"), (*args, dtype))
+    return Reduce(Name("torch._utils", "_rebuild_tensor_v3"), (*args, dtype))
 
 
-class Writer:
+class PickleWriter:
     """The bytes of a pickle, and the storages it names."""
 
     def __init__(self, protocol: int = 2, style: str = "zip") -> None:
@@ -140,7 +140,7 @@ class Writer:
 
     def code(self, value: Any) -> bytes:
         """Return the instructions that push a value."""
-        if isinstance(value, Name | Call | New | Stored | Raw):
+        if isinstance(value, Name | Reduce | New | Stored | Raw):
             return self.node(value)
         if isinstance(value, dict):
             pairs = [self.code(k) + self.code(v) for k, v in value.items()]
@@ -180,7 +180,7 @@ class Writer:
         if self.protocol >= 3:
             return b"B" + struct.pack("<I", len(data)) + data
         text = data.decode("latin-1")
-        return self.code(Call(Name("_codecs", "encode"), (text, "latin1")))
+        return self.code(Reduce(Name("_codecs", "encode"), (text, "latin1")))
 
     def text(self, value: str) -> bytes:
         """Return the instruction for text."""
@@ -216,7 +216,7 @@ class Writer:
             return f"c{value.module}\n{value.name}\n".encode()
         if isinstance(value, Stored):
             return self.code(self.pid(value)) + b"Q"
-        if isinstance(value, Call):
+        if isinstance(value, Reduce):
             code = self.code(value.function) + self.code(value.args) + b"R"
         else:
             code = self.code(value.kind) + self.code(value.args) + b"\x81"
@@ -292,7 +292,7 @@ def _words(fields: Mapping[str, int]) -> list[int]:
 
 def entries_of(root: Any, protocol: int = 2, folder: str = "net") -> list[Entry]:
     """Return the entries that ``torch.save`` writes."""
-    writer = Writer(protocol)
+    writer = PickleWriter(protocol)
     results = [Entry(f"{folder}/data.pkl", writer.dumps(root))]
     results.append(Entry(f"{folder}/byteorder", b"little"))
     for key, stored in writer.stored.items():
@@ -316,7 +316,7 @@ def following_file(root: Any, protocol: int = 2) -> bytes:
 
 def script_file(root: Any, constants: Any = (), protocol: int = 2) -> bytes:
     """Return what ``torch.jit.save`` writes, without a program."""
-    writer = Writer(protocol)
+    writer = PickleWriter(protocol)
     result = entries_of(root, protocol)
     pickled = writer.dumps(constants)
     for key, stored in writer.stored.items():
@@ -327,7 +327,7 @@ def script_file(root: Any, constants: Any = (), protocol: int = 2) -> bytes:
 
 def legacy_file(root: Any, protocol: int = 2) -> bytes:
     """Return what ``torch.save`` wrote before 1.6."""
-    writer = Writer(protocol, "legacy")
+    writer = PickleWriter(protocol, "legacy")
     facts = {"protocol_version": 1001, "little_endian": True, "type_sizes": {"int": 4}}
     parts = [writer.dumps(value) for value in (MAGIC, 1001, facts, root)]
     parts.append(writer.dumps(list(writer.stored)))
@@ -341,14 +341,14 @@ def bare_file(root: Any, protocol: int = 2) -> bytes:
     return Embedding(protocol).dumps(root)
 
 
-class Embedding(Writer):
+class Embedding(PickleWriter):
     """Writes each storage as a call that loads it from bytes."""
 
     def node(self, value: Any) -> bytes:
         if not isinstance(value, Stored):
             return super().node(value)
         load = Name("torch.storage", "_load_from_bytes")
-        return self.code(Call(load, (Encoded(legacy_file(value)),)))
+        return self.code(Reduce(load, (Encoded(legacy_file(value)),)))
 
 
 def raw(code: str | bytes) -> Raw:

@@ -12,8 +12,8 @@ from tests.importer.pytorch_files import (
     Entry,
     Name,
     New,
+    PickleWriter,
     Stored,
-    Writer,
     entries_of,
     tensor,
     view,
@@ -54,14 +54,14 @@ class Script:
 
     def bytes(self) -> bytes:
         """Return the archive."""
-        writer = Writer()
+        writer = PickleWriter()
         results = [*entries_of(self.root)]
         pickled = writer.dumps(self.constants)
         results.append(Entry("net/constants.pkl", pickled))
         for key, stored in writer.stored.items():
             results.append(Entry(f"net/constants/{key}", stored.data))
         if self.inputs is not None:
-            writer = Writer()
+            writer = PickleWriter()
             given = writer.dumps({"forward": list(self.inputs)})
             results.append(Entry("net/traced_inputs.pkl", given))
             results += [Entry(f"net/traced_inputs/{k}", b"") for k in writer.stored]

@@ -129,6 +129,7 @@ def test_wheel(backend: str, project: Path, installed: Path) -> None:
         assert b"class Net(" in archive.read("sample/net.py")
 
 
+@pytest.mark.thorough
 def test_wheel_from_a_source_distribution(
     backend: str, project: Path, installed: Path, tmp_path: Path
 ) -> None:
@@ -147,6 +148,7 @@ def test_editable(backend: str, project: Path, installed: Path) -> None:
     assert all((project / "src" / name).is_file() for name in OUTPUTS)
 
 
+@pytest.mark.thorough
 def test_only_a_changed_model_is_imported_anew(
     backend: str, project: Path, installed: Path
 ) -> None:

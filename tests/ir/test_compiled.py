@@ -29,7 +29,7 @@ KEYS = [
 
 
 @pytest.mark.parametrize("key", KEYS)
-@settings(max_examples=6)
+@settings(max_examples=settings().max_examples // 5)
 @given(data=st.data(), stored=st.booleans(), generated=st.booleans())
 def test_compiled_is_eager(
     key: Key, data: st.DataObject, stored: bool, generated: bool

@@ -112,7 +112,7 @@ OTHERS_RUN = [
 ]
 every_version_of_onnx = pytest.mark.parametrize(("key", "version"), OTHERS_RUN)
 newest_version = pytest.mark.parametrize(("key", "version"), NEWEST)
-few = settings(max_examples=max(10, settings().max_examples // 3))
+few = settings(max_examples=settings().max_examples // 3)
 
 
 @pytest.mark.parametrize("key", sorted(operators()), ids=lambda key: key[1])

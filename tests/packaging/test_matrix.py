@@ -29,6 +29,7 @@ from tests.packaging.projects import (
 from tests.test_distributions import built_wheels
 
 OFFLINE = ("hatchling", "setuptools")
+pytestmark = pytest.mark.thorough
 
 
 @pytest.fixture(scope="session")

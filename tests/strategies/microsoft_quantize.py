@@ -231,7 +231,8 @@ def lstm(draw: Draw, version: int) -> Example:
     shift = zero_point(draw, second, (count,))
     if second == dtypes.int8:  # onnxruntime has no other
         shift = np.zeros_like(shift)
-    shifts = shift if len(each) == 1 else np.repeat(shift[:, None], each[1], 1)
+    # A zero point for each channel is one number: onnxruntime refuses others.
+    shifts = shift if len(each) == 1 else np.full(each, shift[0])
     operands: list[Array | None] = [
         floats(draw, (time, batch, inner)),
         octets(draw, (count, inner, 4 * hidden), second),

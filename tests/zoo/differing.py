@@ -185,7 +185,7 @@ def _lines() -> Iterator[tuple[str, str, str]]:
             yield from ((name, line, reason) for line in lines)
 
 
-#: By file: what differs, as ``tests.zoo.held.differences`` says it, and why.
+#: By file: what differs, in the words of ``exported_state.differences``, and why.
 DIFFERING: dict[str, dict[str, str]] = {}
 for _name, _line, _reason in _lines():
     DIFFERING.setdefault(_name, {})[_line] = _reason

@@ -13,7 +13,7 @@ import pytest
 from burn_import.pytorch import read
 from tests.written_modules import Modules
 from tests.zoo.differing import DIFFERING, FOLDERS
-from tests.zoo.held import differences, held
+from tests.zoo.exported_state import differences, exported_state
 
 #: Models of which the zoo has the ``state_dict`` that was exported; the others' files
 #: have no key of all that PyTorch lists, as the list of what differs says.
@@ -48,7 +48,7 @@ def test_what_differs_is_in_the_zoo(request: pytest.FixtureRequest) -> None:
 
 def test_keys_are_those_of_pytorch(path: Path, modules: Modules) -> None:
     twins = sorted(path.parent.glob(f"{path.name.split('.')[0]}.dynamo*.onnx"))
-    twin = held(twins[0]) if twins and ".ts-" in path.name else None
+    twin = exported_state(twins[0]) if twins and ".ts-" in path.name else None
     actual = differences(modules.load(path), path, twin)
     assert actual == set(DIFFERING.get(f"{path.parent.name}/{path.stem}", {}))
 

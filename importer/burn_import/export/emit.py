@@ -16,9 +16,9 @@ from burn.plan.plan_ir import Slot, slots_in
 from burn.tensor import Tensor
 from burn_import.export.forms.elementwise import LOGICAL, PROMOTING, promoted
 from burn_import.export.inverse import Inverse, bound, default_of, inverses
-from burn_import.export.program import Call, Program
+from burn_import.export.program import ExportCall, Program
 from burn_import.export.registry import FORMS
-from burn_import.export.writer import GraphWriter, Value, element_type
+from burn_import.export.writer import GraphWriter, Operand, element_type
 from burn_ir.dim import Dim, Poly
 
 
@@ -28,10 +28,10 @@ class Emitter:
     def __init__(self, program: Program, names: Mapping[Box, str], opset: int) -> None:
         self.program, self.names = program, names
         self.writer = GraphWriter(opset)
-        self.values: dict[int, Value] = {}
-        self._boxes: dict[Box, Value] = {}
+        self.values: dict[int, Operand] = {}
+        self._boxes: dict[Box, Operand] = {}
         #: Values that have the name of an output, by the name before.
-        self._renamed: dict[str, Value] = {}
+        self._renamed: dict[str, Operand] = {}
 
     def graph(
         self, inputs: Sequence[str], outputs: Sequence[tuple[str, Any]], name: str
@@ -61,7 +61,7 @@ class Emitter:
 
     def _input(self, number: int, name: str) -> onnx.ValueInfoProto:
         shape, dtype = self.program.inputs[number]
-        value = self.values[number] = Value(name, shape, dtype)
+        value = self.values[number] = Operand(name, shape, dtype)
         for axis, extent in enumerate(shape):
             if isinstance(extent, Poly):
                 self.writer.extents.setdefault(str(extent), (value, axis))
@@ -77,14 +77,14 @@ class Emitter:
                 live |= set(slots_in([list(call.args), call.static]))
         return live
 
-    def _parameter(self, box: Box) -> Value:
+    def _parameter(self, box: Box) -> Operand:
         if box not in self._boxes:
             array = box.held().numpy()
             name = self.names.get(box, "")
             self._boxes[box] = self.writer.constant(array, name)
         return self._boxes[box]
 
-    def _write(self, call: Call) -> None:
+    def _write(self, call: ExportCall) -> None:
         writer, step = self.writer, call.step
         writer.source, writer.primitive = call.source, step.primitive.name
         writer.out = tuple(zip(call.shapes, step.dtypes, strict=True))
@@ -95,9 +95,11 @@ class Emitter:
         for slot, value, (shape, dtype) in zip(
             step.outputs, several, writer.out, strict=True
         ):
-            self.values[slot] = Value(value.name, shape, dtype, value.constant)
+            self.values[slot] = Operand(value.name, shape, dtype, value.constant)
 
-    def _results(self, call: Call, args: list[Any], static: dict[str, Any]) -> Any:
+    def _results(
+        self, call: ExportCall, args: list[Any], static: dict[str, Any]
+    ) -> Any:
         writer, primitive = self.writer, call.step.primitive
         if primitive.name in FORMS:
             return FORMS[primitive.name](writer, *args, **static)
@@ -118,14 +120,14 @@ class Emitter:
             return False
         for name in values.keys() - {*inverse.operands, *inverse.attributes}:
             expected = inverse.fixed.get(name, default_of(primitive, name))
-            if isinstance(values[name], Value) or values[name] != expected:
+            if isinstance(values[name], Operand) or values[name] != expected:
                 return False
         needed = inverse.fixed.keys() - values.keys()
         return all(inverse.fixed[n] == default_of(primitive, n) for n in needed)
 
     def _inverted(
         self, inverse: Inverse, primitive: Any, values: dict[str, Any], count: int
-    ) -> list[Value]:
+    ) -> list[Operand]:
         writer = self.writer
         operands = [values[name] for name in inverse.operands]
         if primitive.name in PROMOTING:
@@ -133,7 +135,7 @@ class Emitter:
         elif primitive.name in LOGICAL:
             operands = [writer.scalar(operand, dtypes.bool_) for operand in operands]
         else:
-            like = next(o.dtype for o in operands if isinstance(o, Value))
+            like = next(o.dtype for o in operands if isinstance(o, Operand))
             operands = [
                 writer.scalar(o, like) if isinstance(o, int | float) else o
                 for o in operands
@@ -161,19 +163,19 @@ class Emitter:
             return slice(*(self._argument(p) for p in (arg.start, arg.stop, arg.step)))
         return arg
 
-    def _value(self, slot: int) -> Value:
+    def _value(self, slot: int) -> Operand:
         if slot not in self.values:
             self.values[slot] = self._constant(self.program.constants[slot])
         return self.values[slot]
 
-    def _constant(self, tensor: Any) -> Value:
+    def _constant(self, tensor: Any) -> Operand:
         array = np.asarray(tensor.numpy() if isinstance(tensor, Tensor) else tensor)
-        return Value("", array.shape, array.dtype, array)
+        return Operand("", array.shape, array.dtype, array)
 
     def _output(self, name: str, leaf: Any) -> onnx.ValueInfoProto:
         """A result under its name: the node that computes it has it, if it can."""
         value = self._argument(leaf)
-        if not isinstance(value, Value):
+        if not isinstance(value, Operand):
             value = self._constant(value)
         if not value.name:
             value = self.writer.constant(value.constant)

@@ -11,7 +11,7 @@ import numpy as np
 from burn.box import Box
 from burn.plan.plan_ir import Read, Slot, Step
 from burn.plan.pytree import mapped
-from burn.plan.recorder import UnplannableError, Value, innermost
+from burn.plan.recorder import RecordedValue, UnplannableError, innermost
 from burn.tensor import Tensor
 from burn_import.export.errors import ExportError, Source
 from burn_import.export.extents import Sizes, fit_dim
@@ -30,7 +30,7 @@ class Recording:
 
 
 @dataclass(frozen=True)
-class Call:
+class ExportCall:
     """A step with symbolic extents in its arguments and in the types of its results."""
 
     step: Step
@@ -49,7 +49,7 @@ class Program:
 
     inputs: list[tuple[tuple[Dim, ...], Any]]
     reads: dict[int, Box] = field(default_factory=dict)
-    calls: list[Call] = field(default_factory=list)
+    calls: list[ExportCall] = field(default_factory=list)
     constants: dict[int, Any] = field(default_factory=dict)
     result: Any = None
     notes: list[str] = field(default_factory=list)
@@ -107,7 +107,7 @@ def _result_leaf(leaf: Any) -> Any:
             return _result_leaf(leaf.value)
         return leaf
     inner = innermost(leaf)
-    return Slot(inner.data.place) if type(inner.data) is Value else inner
+    return Slot(inner.data.place) if type(inner.data) is RecordedValue else inner
 
 
 def align(recordings: Sequence[Recording]) -> Program:
@@ -182,7 +182,7 @@ class _Merge:
     def __init__(self, runs: Sequence[Sizes]) -> None:
         self.runs = runs
 
-    def call(self, steps: Sequence[Any], source: Source) -> Call:
+    def call(self, steps: Sequence[Any], source: Source) -> ExportCall:
         """The call that all ``steps`` are runs of."""
         args = tuple(
             self.value(list(each), source)
@@ -196,7 +196,7 @@ class _Merge:
             self.shape(list(each))
             for each in zip(*(s.shapes for s in steps), strict=True)
         )
-        return Call(steps[0], args, static, shapes, source)
+        return ExportCall(steps[0], args, static, shapes, source)
 
     def shape(self, shapes: Sequence[tuple[int, ...]]) -> tuple[Dim, ...]:
         """The symbolic shape; an extent without a formula is unnamed."""

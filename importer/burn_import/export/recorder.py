@@ -19,7 +19,7 @@ from burn.backend.arrays import ArrayBackend
 from burn.backend.base import map_structure
 from burn.box import Box
 from burn.plan.plan_ir import Slot, Step, slots_in
-from burn.plan.recorder import Recorder, Value, innermost
+from burn.plan.recorder import RecordedValue, Recorder, innermost
 from burn.primitive import Composite, Primitive, recording
 from burn.tensor import Tensor
 from burn_import.export.errors import ExportError, Source
@@ -81,7 +81,7 @@ class ExportRecorder(Recorder):
 
     def _composite(self, primitive: Any, args: Any, static: Any) -> Any:
         """The result of a composite, recorded as one step."""
-        seen: list[Value] = []
+        seen: list[RecordedValue] = []
         plain = [map_structure(lambda arg: self._plain(arg, seen), a) for a in args]
         if not seen:
             return primitive.kernel(*args, **static)
@@ -147,7 +147,7 @@ class ExportRecorder(Recorder):
 def _slot(arg: Any) -> Any:
     if type(arg) is not Tensor:
         return arg
-    return Slot(arg.data.place) if type(arg.data) is Value else arg
+    return Slot(arg.data.place) if type(arg.data) is RecordedValue else arg
 
 
 def boxes_by_name(model: Any) -> dict[Box, str]:

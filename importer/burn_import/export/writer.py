@@ -22,7 +22,7 @@ INT64 = dtypes.int64
 
 
 @dataclass(frozen=True)
-class Value:
+class Operand:
     """An operand or result of a node; a ``constant`` has no name before it is used."""
 
     name: str
@@ -54,11 +54,11 @@ class GraphWriter:
         #: The types of the results of the call that is written.
         self.out: tuple[tuple[tuple[Dim, ...], DType], ...] = ()
         #: A vector with each named extent, as the graph computes it.
-        self.extents: dict[str, tuple[Value, int]] = {}
+        self.extents: dict[str, tuple[Operand, int]] = {}
         self._names: set[str] = set()
         self._counts: dict[str, int] = {}
-        self._constants: dict[tuple[Any, ...], Value] = {}
-        self._dims: dict[Dim, Value] = {}
+        self._constants: dict[tuple[Any, ...], Operand] = {}
+        self._dims: dict[Dim, Operand] = {}
 
     def unique(self, name: str) -> str:
         """Return ``name``, with a number where it is in use, and reserve it."""
@@ -85,7 +85,7 @@ class GraphWriter:
                 f"pass opset={opset} or more"
             )
 
-    def node(self, *inputs: Any, dtype: DType | None = None, **attrs: Any) -> Value:
+    def node(self, *inputs: Any, dtype: DType | None = None, **attrs: Any) -> Operand:
         """Append a node with one result, and return that; the operator comes first.
 
         The other inputs are values, None, or integers (an int64 vector). ``dtype`` is
@@ -103,7 +103,7 @@ class GraphWriter:
         dtype: DType | None = None,
         domain: str = "",
         **attrs: Any,
-    ) -> list[Value]:
+    ) -> list[Operand]:
         """Append a node with ``count`` results, and return those."""
         operands = [self._operand(item) for item in inputs]
         while operands and not operands[-1]:
@@ -115,10 +115,10 @@ class GraphWriter:
         self.nodes.append(
             helper.make_node(op, operands, results, name=name, domain=domain, **present)
         )
-        kind = dtype or next(v.dtype for v in inputs if isinstance(v, Value))
-        return [Value(result, (), kind) for result in results]
+        kind = dtype or next(v.dtype for v in inputs if isinstance(v, Operand))
+        return [Operand(result, (), kind) for result in results]
 
-    def identity(self, value: Value, name: str) -> None:
+    def identity(self, value: Operand, name: str) -> None:
         """Append a node that gives ``value`` the name of an output."""
         operands, label = [self._operand(value)], self.unique(f"/{name}")
         self.nodes.append(helper.make_node("Identity", operands, [name], name=label))
@@ -126,12 +126,12 @@ class GraphWriter:
     def _operand(self, item: Any) -> str:
         if item is None:
             return ""
-        value = item if isinstance(item, Value) else self.integers(item)
+        value = item if isinstance(item, Operand) else self.integers(item)
         if not value.name and value.constant is not None:
             value = self.constant(value.constant)
         return value.name
 
-    def constant(self, array: Any, name: str = "") -> Value:
+    def constant(self, array: Any, name: str = "") -> Operand:
         """Return an initializer; small ones of equal contents are one."""
         array = np.asarray(array)
         key = (array.dtype.str, str(array.dtype), array.shape, array.tobytes())
@@ -141,14 +141,14 @@ class GraphWriter:
                 return existing
         unique = self.unique(name or "constant")
         self.initializers[unique] = array
-        value = Value(unique, array.shape, array.dtype, array)
+        value = Operand(unique, array.shape, array.dtype, array)
         if not name and array.size <= _SMALL and array.dtype != object:
             self._constants[key] = value
         return value
 
-    def scalar(self, number: Any, dtype: DType) -> Value:
+    def scalar(self, number: Any, dtype: DType) -> Operand:
         """Return ``number`` (also a value or an extent) as a tensor of ``dtype``."""
-        if isinstance(number, Value):
+        if isinstance(number, Operand):
             return self.cast(number, dtype)
         if isinstance(number, Tensor):
             number = number.numpy()
@@ -156,21 +156,21 @@ class GraphWriter:
             vector = self.integers([number])
             return self.cast(self.node("Squeeze", vector, [0]), dtype)
         array = np.asarray(number).astype(dtype)
-        return Value("", array.shape, dtype, array)
+        return Operand("", array.shape, dtype, array)
 
-    def cast(self, value: Value, dtype: DType) -> Value:
+    def cast(self, value: Operand, dtype: DType) -> Operand:
         """Return ``value`` as ``dtype``."""
         if value.dtype == dtype:
             return value
         if value.constant is not None:
             array = value.constant.astype(dtype)
-            return Value("", array.shape, dtype, array)
+            return Operand("", array.shape, dtype, array)
         result = self.node("Cast", value, dtype=dtype, to=element_type(dtype))
         return replace(result, shape=value.shape)
 
-    def integers(self, values: Any) -> Value:
+    def integers(self, values: Any) -> Operand:
         """Return integers, extents or int64 values as one int64 vector."""
-        if isinstance(values, Value):
+        if isinstance(values, Operand):
             vector = self.cast(values, INT64)
             return vector if vector.rank == 1 else self.node("Reshape", vector, [-1])
         items = list(values) if isinstance(values, list | tuple) else [values]
@@ -178,14 +178,14 @@ class GraphWriter:
             items = [int(v) for v in np.ravel(values)]
         if all(isinstance(item, int) for item in items):
             array = np.asarray(items, np.int64)
-            return Value("", array.shape, INT64, array)
+            return Operand("", array.shape, INT64, array)
         parts = [
-            self.integers(item) if isinstance(item, Value) else self._extent(item)
+            self.integers(item) if isinstance(item, Operand) else self._extent(item)
             for item in items
         ]
         return parts[0] if len(parts) == 1 else self.node("Concat", *parts, axis=0)
 
-    def _extent(self, dim: Dim) -> Value:
+    def _extent(self, dim: Dim) -> Operand:
         """Return an int64 vector of one extent."""
         if isinstance(dim, int):
             return self.constant(np.asarray([dim], np.int64))
@@ -195,11 +195,11 @@ class GraphWriter:
             self.source = source
         return self._dims[dim]
 
-    def _computed(self, dim: Poly) -> Value:
+    def _computed(self, dim: Poly) -> Operand:
         """Return the value of a formula, a vector of one element."""
-        total: Value | None = None
+        total: Operand | None = None
         for product, coefficient in dim.terms:
-            term: Value | None = None
+            term: Operand | None = None
             for atom in product:
                 factor = self._atom(atom)
                 term = factor if term is None else self.node("Mul", term, factor)
@@ -211,7 +211,7 @@ class GraphWriter:
         assert total is not None
         return total
 
-    def _atom(self, atom: str | FloorDiv) -> Value:
+    def _atom(self, atom: str | FloorDiv) -> Operand:
         if isinstance(atom, FloorDiv):
             numerator = self._extent(atom.numerator)
             return self.node("Div", numerator, self._extent(atom.divisor))
@@ -227,7 +227,7 @@ def static_integers(writer: GraphWriter, values: Any) -> tuple[int, ...]:
     Raises:
         ExportError: they are computed, or depend on an extent.
     """
-    if isinstance(values, Value) and values.constant is not None:
+    if isinstance(values, Operand) and values.constant is not None:
         return tuple(int(v) for v in np.ravel(values.constant))
     if isinstance(values, np.ndarray):
         return tuple(int(v) for v in np.ravel(values))

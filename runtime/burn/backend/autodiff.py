@@ -73,7 +73,7 @@ class Autodiff(Backend):
             return result
         node = None
         if tracked and primitive.rule is not None:
-            node = Call(primitive, tuple(sources), tuple(inner), static, result)
+            node = CallNode(primitive, tuple(sources), tuple(inner), static, result)
         if type(result) is Tensor:
             return Tensor(result, self, node)
         return tuple(
@@ -162,7 +162,7 @@ class Leaf(Node):
         self.key = state["key"]
 
 
-class Call(Node):
+class CallNode(Node):
     """A recorded call of a primitive."""
 
     __slots__ = ("inner", "primitive", "result", "sources", "static")

@@ -24,7 +24,7 @@ _MOST_ACTIVATED = 1e18
 _SUMMED = 1 << 22
 
 
-class Call(Protocol):
+class PrimitiveCall(Protocol):
     """A call of a primitive, with the shapes of its results."""
 
     @property
@@ -48,22 +48,22 @@ class Operands(Protocol):
         """The array of an argument that is the same in every run."""
 
 
-def of_first(call: Call, operands: Operands) -> float:
+def of_first(call: PrimitiveCall, operands: Operands) -> float:
     """For what moves or mixes elements of the first operand, or chooses among them."""
     return operands.bound(call.args[0])
 
 
-def up_to_one(call: Call, operands: Operands) -> float:
+def up_to_one(call: PrimitiveCall, operands: Operands) -> float:
     """For results between -1 and 1."""
     return 1.0 if isfinite(operands.bound(call.args[0])) else inf
 
 
-def product(call: Call, operands: Operands) -> float:
+def product(call: PrimitiveCall, operands: Operands) -> float:
     """For the product of all operands."""
     return prod(map(operands.bound, call.args))
 
 
-def activated(call: Call, operands: Operands) -> float:
+def activated(call: PrimitiveCall, operands: Operands) -> float:
     """For activations that are hardly larger than their operand."""
     numbers = [abs(v) for v in call.static.values() if isinstance(v, int | float)]
     slopes = [operands.bound(arg) for arg in call.args[1:]]
@@ -73,17 +73,17 @@ def activated(call: Call, operands: Operands) -> float:
     )
 
 
-def layer(call: Call, operands: Operands) -> float:
+def layer(call: PrimitiveCall, operands: Operands) -> float:
     """For sums of products with weights [out, ...], with a bias."""
     return _layer(call, operands, 0)
 
 
-def transposed_layer(call: Call, operands: Operands) -> float:
+def transposed_layer(call: PrimitiveCall, operands: Operands) -> float:
     """For sums of products with weights [in, out, ...], with a bias."""
     return _layer(call, operands, 1)
 
 
-def _layer(call: Call, operands: Operands, rows: int) -> float:
+def _layer(call: PrimitiveCall, operands: Operands, rows: int) -> float:
     x, weight, *bias = call.args[:3]
     shape, array = operands.shape(weight), operands.constant(weight)
     count = prod(shape) / max(shape[rows], 1)
@@ -97,14 +97,14 @@ def _layer(call: Call, operands: Operands, rows: int) -> float:
     )
 
 
-def matrices(call: Call, operands: Operands) -> float:
+def matrices(call: PrimitiveCall, operands: Operands) -> float:
     """For products of matrices, and what follows in the same pass."""
     x, y = call.args[:2]
     count = operands.shape(x)[-1]
     return _ended(call, operands.bound(x) * operands.bound(y) * count, operands)
 
 
-def _ended(call: Call, bound: float, operands: Operands) -> float:
+def _ended(call: PrimitiveCall, bound: float, operands: Operands) -> float:
     """A bound for a result after what is done in the same pass."""
     for name, *numbers in call.static.get("after", ()):
         if bound > MOST:
@@ -119,7 +119,7 @@ def _ended(call: Call, bound: float, operands: Operands) -> float:
     return bound
 
 
-def normalised(call: Call, operands: Operands) -> float:
+def normalised(call: PrimitiveCall, operands: Operands) -> float:
     """Rows are divided by their deviation, the sum of squares being finite."""
     count = float(prod(call.shapes[0]))
     if operands.bound(call.args[0]) ** 2 * count > MOST:
@@ -129,7 +129,7 @@ def normalised(call: Call, operands: Operands) -> float:
     return _ended(call, sqrt(count) * scale + operands.bound(bias), operands)
 
 
-def shifted(call: Call, operands: Operands) -> float:
+def shifted(call: PrimitiveCall, operands: Operands) -> float:
     """For a scale and a shift of each channel by statistics that are the same."""
     x, mean, var, weight, bias = (*call.args, None, None)[:5]
     known = operands.constant(var)
@@ -142,7 +142,7 @@ def shifted(call: Call, operands: Operands) -> float:
     return _ended(call, total, operands)
 
 
-def recurrent(call: Call, operands: Operands) -> float:
+def recurrent(call: PrimitiveCall, operands: Operands) -> float:
     """For layers with gates: they are within 1, and cells grow by 1 in a step."""
     if "clip" in call.static or "activations" in call.static:
         return inf
@@ -150,7 +150,7 @@ def recurrent(call: Call, operands: Operands) -> float:
     return states if base + growth * states <= MOST else inf
 
 
-def plain_recurrent(call: Call, operands: Operands) -> float:
+def plain_recurrent(call: PrimitiveCall, operands: Operands) -> float:
     """For layers without gates, whose activation is no larger than its operand."""
     states, base, growth = _states(call, operands)
     if "clip" in call.static or "activations" in call.static:
@@ -161,7 +161,7 @@ def plain_recurrent(call: Call, operands: Operands) -> float:
     return states if base + growth * states <= MOST else inf
 
 
-def _states(call: Call, operands: Operands) -> tuple[float, float, float]:
+def _states(call: PrimitiveCall, operands: Operands) -> tuple[float, float, float]:
     """Bounds of states, of what is added in a step, and of their growth in it."""
     x, w, r, *more = call.args
     given = [part for part in more[1:] if len(operands.shape(part)) != 1]  # no lengths
@@ -171,7 +171,7 @@ def _states(call: Call, operands: Operands) -> tuple[float, float, float]:
     return states, base, operands.bound(r) * operands.shape(r)[-1]
 
 
-def chained(call: Call, operands: Operands) -> float:
+def chained(call: PrimitiveCall, operands: Operands) -> float:
     """For chains of operations on elements."""
     bound = operands.bound(call.args[0])
     for name, index in call.static["chain"]:
@@ -187,36 +187,36 @@ def chained(call: Call, operands: Operands) -> float:
     return bound
 
 
-def quotient(call: Call, operands: Operands) -> float:
+def quotient(call: PrimitiveCall, operands: Operands) -> float:
     """For a quotient by a number."""
     x, y = call.args
     is_number = type(y) in (int, float) and y != 0
     return operands.bound(x) / abs(y) if is_number else inf
 
 
-def total(call: Call, operands: Operands) -> float:
+def total(call: PrimitiveCall, operands: Operands) -> float:
     """For sums of elements."""
     count = prod(operands.shape(call.args[0])) / max(prod(call.shapes[0]), 1)
     return operands.bound(call.args[0]) * count
 
 
-def largest_of_all(call: Call, operands: Operands) -> float:
+def largest_of_all(call: PrimitiveCall, operands: Operands) -> float:
     """For a choice among operands."""
     return max(map(operands.bound, call.args))
 
 
-def sum_of_all(call: Call, operands: Operands) -> float:
+def sum_of_all(call: PrimitiveCall, operands: Operands) -> float:
     """For sums and differences of operands."""
     return sum(map(operands.bound, call.args))
 
 
-def sloped(call: Call, operands: Operands) -> float:
+def sloped(call: PrimitiveCall, operands: Operands) -> float:
     """For a slope below zero."""
     slope = float(call.static.get("alpha", 0.01))
     return operands.bound(call.args[0]) * max(1.0, abs(slope))
 
 
-def gelu_derivative(call: Call, operands: Operands) -> float:
+def gelu_derivative(call: PrimitiveCall, operands: Operands) -> float:
     """The derivative of GELU is less than 2."""
     grad, x = map(operands.bound, call.args[:2])
     return inf if max(grad, x) > _MOST_ACTIVATED else 2 * grad

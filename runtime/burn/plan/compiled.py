@@ -23,7 +23,7 @@ from burn.plan.plan_ir import (
 )
 from burn.plan.profile import Profile, Profiler, profile_calls
 from burn.plan.pytree import is_named, mapped
-from burn.plan.recorder import Recorder, UnplannableError, Value
+from burn.plan.recorder import RecordedValue, Recorder, UnplannableError
 from burn.primitive import RECORDER
 from burn.tensor import Tensor
 
@@ -339,7 +339,7 @@ def _slots(result: Any, recorder: Recorder) -> Any:
 
     def slot(leaf: Any) -> Any:
         if type(leaf) is Tensor:
-            if type(leaf.data) is Value:
+            if type(leaf.data) is RecordedValue:
                 return Slot(leaf.data.place)
             if leaf.backend is recorder.device or leaf.backend.level == 0:
                 return leaf
@@ -356,7 +356,7 @@ def _slots(result: Any, recorder: Recorder) -> Any:
 
 def _plain(leaf: Any) -> Any:
     """``leaf`` of a result, on the device if it is on the recorder."""
-    if type(leaf) is Tensor and type(leaf.data) is Value:
+    if type(leaf) is Tensor and type(leaf.data) is RecordedValue:
         return leaf.data.tensor
     if type(leaf) is Tensor and type(leaf.data) is Tensor:
         return Tensor(_plain(leaf.data), leaf.backend)

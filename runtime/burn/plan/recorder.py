@@ -24,7 +24,7 @@ class UnplannableError(Exception):
     """What a function does has no place in a plan; it runs as it is."""
 
 
-class Value:
+class RecordedValue:
     """The data of a tensor of the recorder: its place, and what it is this time."""
 
     __slots__ = ("place", "tensor")
@@ -72,7 +72,7 @@ class Recorder(Backend):
     def new(self, tensor: Tensor) -> Tensor:
         """A tensor of the recorder for a value with a place of its own."""
         self.count += 1
-        return Tensor(Value(self.count - 1, tensor), self)
+        return Tensor(RecordedValue(self.count - 1, tensor), self)
 
     def read(self, box: Box) -> Tensor:
         """What ``box`` holds, with a place in the plan.
@@ -131,7 +131,7 @@ class Recorder(Backend):
         args: tuple[Any, ...],
         static: dict[str, Any],
     ) -> Any:
-        seen: list[Value] = []
+        seen: list[RecordedValue] = []
         plain = tuple(
             map_structure(lambda arg: self._plain(arg, seen), a) for a in args
         )
@@ -177,7 +177,7 @@ class Recorder(Backend):
         """``arg`` with tensors of the recorder for boxes."""
         return map_structure(lambda x: self.read(x) if isinstance(x, Box) else x, arg)
 
-    def _plain(self, arg: Any, seen: list[Value]) -> Any:
+    def _plain(self, arg: Any, seen: list[RecordedValue]) -> Any:
         """``arg`` for the device; values of the recorder are added to ``seen``."""
         if isinstance(arg, Box):
             arg = self.read(arg)
@@ -208,7 +208,7 @@ def _slot(arg: Any) -> Any:
     """``arg`` in a step: a slot for a value, the array of a constant."""
     if type(arg) is not Tensor:
         return arg
-    return Slot(arg.data.place) if type(arg.data) is Value else arg
+    return Slot(arg.data.place) if type(arg.data) is RecordedValue else arg
 
 
 def innermost(tensor: Tensor) -> Tensor:

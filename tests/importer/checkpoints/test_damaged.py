@@ -18,12 +18,12 @@ from tests.importer.pytorch_files import (
     CONTAINERS,
     ORDERED,
     REBUILD,
-    Call,
     Entry,
     Name,
+    PickleWriter,
     Raw,
+    Reduce,
     Stored,
-    Writer,
     bare_file,
     entries_of,
     legacy_file,
@@ -101,14 +101,14 @@ def test_zips_that_trick(trick: str, directory: Path) -> None:
         opened(directory, content)
 
 
-def odd_view(*args: Any, **more: Any) -> Call:
+def odd_view(*args: Any, **more: Any) -> Reduce:
     """Return a tensor on a storage of 30 elements."""
     return view(storage("0", W), *args, **more)
 
 
-def with_size(size: Any, steps: Any = (1,), offset: Any = 0) -> Call:
+def with_size(size: Any, steps: Any = (1,), offset: Any = 0) -> Reduce:
     """Return a tensor of any size at all."""
-    return Call(REBUILD, (storage("0", W), offset, size, steps, False, ORDERED))
+    return Reduce(REBUILD, (storage("0", W), offset, size, steps, False, ORDERED))
 
 
 WRONG: dict[str, tuple[Any, str]] = {
@@ -132,13 +132,19 @@ WRONG: dict[str, tuple[Any, str]] = {
         view([1, 2], (2,)),
         "the storage of a tensor, got a value of type l",
     ),
-    "few arguments": (Call(REBUILD, (1, 2)), "expected 6 to 7 arguments, got 2"),
-    "no arguments": (Call(REBUILD, 3), "expected 6 to 7 arguments, got a value of"),
+    "few arguments": (Reduce(REBUILD, (1, 2)), "expected 6 to 7 arguments, got 2"),
+    "no arguments": (
+        Reduce(REBUILD, 3),
+        "expected 6 to 7 arguments, got a value of",
+    ),
     "parameter": (
-        Call(Name("torch._utils", "_rebuild_parameter"), (1, True, ORDERED)),
+        Reduce(Name("torch._utils", "_rebuild_parameter"), (1, True, ORDERED)),
         "the tensor of a parameter",
     ),
-    "not pairs": (Call(Name("collections", "OrderedDict"), ([1],)), "a pair of a dict"),
+    "not pairs": (
+        Reduce(Name("collections", "OrderedDict"), ([1],)),
+        "a pair of a dict",
+    ),
     "array": (
         replace(numpy_array(W), state=(1, (9,), numpy_array(W).state[2], False, b"x")),
         "expected 36 bytes, got 1",
@@ -160,8 +166,10 @@ def test_tensors_that_contradict_themselves(
 def claimed(key: Any = "0", kind: str = "FloatStorage", count: Any = 30) -> Raw:
     """Return a tensor whose storage is described so."""
     pid = ("storage", Name("torch", kind), key, "cpu", count)
-    code = Writer().code(pid) + b"Q"
-    return Raw(Writer().code(Call(REBUILD, (Raw(code), 0, (1,), (1,), False, ORDERED))))
+    code = PickleWriter().code(pid) + b"Q"
+    return Raw(
+        PickleWriter().code(Reduce(REBUILD, (Raw(code), 0, (1,), (1,), False, ORDERED)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,7 +192,11 @@ def claimed(key: Any = "0", kind: str = "FloatStorage", count: Any = 30) -> Raw:
             UnsupportedModel,
             "torch.OddStorage are not known",
         ),
-        (raw(Writer().code((1, 2)) + b"Q"), UnsupportedModel, "the id of a storage"),
+        (
+            raw(PickleWriter().code((1, 2)) + b"Q"),
+            UnsupportedModel,
+            "the id of a storage",
+        ),
         (raw(b"K\1Q"), UnsupportedModel, "the id of a storage"),
     ],
 )
@@ -199,7 +211,7 @@ def test_storages_that_are_not_there(
 def legacy_parts(keys: Any, tail: bytes, **more: Any) -> bytes:
     """Return a legacy file of one tensor with these keys and bytes at its end."""
     whole = legacy_file({"w": tensor("0", W)})
-    writer = Writer(2, "legacy")
+    writer = PickleWriter(2, "legacy")
     old = writer.dumps(["0"]) + struct.pack("<q", 30) + W.tobytes()
     assert whole.endswith(old)
     return whole[: -len(old)] + writer.dumps(keys) + tail
@@ -293,8 +305,11 @@ CODES = (
 )
 SCRAPS = st.sampled_from(
     [bytes([code]) for code in CODES + bytes(range(0x88, 0x99))]
-    + [Writer().code(value) for value in (0, 3, "w", 2.5, None, W.shape, REBUILD)]
-    + [Writer().code(value) for value in (ORDERED, tensor("0", W), numpy_array(V))]
+    + [PickleWriter().code(value) for value in (0, 3, "w", 2.5, None, W.shape, REBUILD)]
+    + [
+        PickleWriter().code(value)
+        for value in (ORDERED, tensor("0", W), numpy_array(V))
+    ]
     + [b"q\0", b"h\0", b"(", b"\x85", b"R", b"b", b"\x81"]
 )
 

@@ -19,11 +19,11 @@ from tests.importer.pytorch_files import (
     ORDERED,
     REBUILD,
     Array,
-    Call,
     Encoded,
     Entry,
     Name,
     New,
+    Reduce,
     Stored,
     bare_file,
     entries_of,
@@ -205,7 +205,7 @@ def test_quantised_tensors_are_their_integers(tmp_path: Path) -> None:
     )
     rebuild = Name("torch._utils", "_rebuild_qtensor")
     root = {
-        name: Call(rebuild, (stored, 0, (4, 3, 2), (6, 2, 1), how, False, ORDERED))
+        name: Reduce(rebuild, (stored, 0, (4, 3, 2), (6, 2, 1), how, False, ORDERED))
         for name, how in (("whole", whole), ("channels", channels), ("odd", (1, 2)))
     }
     actual = opened(tmp_path, zip_file(root))
@@ -224,23 +224,23 @@ def test_quantised_tensors_are_their_integers(tmp_path: Path) -> None:
 
 PARAMETER = Name("torch._utils", "_rebuild_parameter")
 WRAPPED: dict[str, Callable[[Any], Any]] = {
-    "parameter": lambda t: Call(PARAMETER, (t, True, ORDERED)),
-    "parameter with state": lambda t: Call(
+    "parameter": lambda t: Reduce(PARAMETER, (t, True, ORDERED)),
+    "parameter with state": lambda t: Reduce(
         Name("torch._utils", "_rebuild_parameter_with_state"),
         (t, True, ORDERED, {"tag": 1}),
     ),
-    "subclass": lambda t: Call(
+    "subclass": lambda t: Reduce(
         Name("torch._tensor", "_rebuild_from_type_v2"),
         (t.function, Name("mine", "Special"), t.args, {}),
     ),
-    "first form": lambda t: Call(Name("torch._utils", "_rebuild_tensor"), t.args[:4]),
-    "other device": lambda t: Call(
+    "first form": lambda t: Reduce(Name("torch._utils", "_rebuild_tensor"), t.args[:4]),
+    "other device": lambda t: Reduce(
         Name("torch._utils", "_rebuild_device_tensor_from_cpu_tensor"),
         (t, Name("torch", "float32"), "xla:0", False),
     ),
-    "sized": lambda t: Call(
+    "sized": lambda t: Reduce(
         REBUILD,
-        (*t.args[:2], Call(Name("torch", "Size"), (t.args[2],)), *t.args[3:]),
+        (*t.args[:2], Reduce(Name("torch", "Size"), (t.args[2],)), *t.args[3:]),
     ),
 }
 
@@ -248,7 +248,7 @@ WRAPPED: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("form", WRAPPED)
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_forms_of_tensors(container: str, form: str, tmp_path: Path) -> None:
-    root = Call(Name("collections", "OrderedDict"), state={"_metadata": {"": 1}})
+    root = Reduce(Name("collections", "OrderedDict"), state={"_metadata": {"": 1}})
     content = CONTAINERS[container]({"w": WRAPPED[form](tensor("0", W)), "m": root})
     same(opened(tmp_path, content)["w"].array(), W)
 
@@ -271,10 +271,10 @@ def test_arrays_of_numpy(name: str, protocol: int, core: str, tmp_path: Path) ->
     same(result["x"].array(), array.astype(array.dtype.newbyteorder("=")))
 
 
-def numpy_array(array: Array, core: str = "numpy.core") -> Call:
+def numpy_array(array: Array, core: str = "numpy.core") -> Reduce:
     """Return the call that rebuilds an array of NumPy."""
     code, order = array.dtype.str[1:], array.dtype.str[0]
-    dtype = Call(
+    dtype = Reduce(
         Name("numpy", "dtype"),
         (code, False, True),
         (3, order, None, None, None, -1, -1, 0),
@@ -284,13 +284,13 @@ def numpy_array(array: Array, core: str = "numpy.core") -> Call:
     function = Name(f"{core}.multiarray", "_reconstruct")
     kind = Name("numpy", "ndarray")
     state = (1, array.shape, dtype, fortran, raw)
-    return Call(function, (kind, (0,), b"b"), state)
+    return Reduce(function, (kind, (0,), b"b"), state)
 
 
 def test_a_tensor_saved_as_an_array(tmp_path: Path) -> None:
     function = Name("torch._utils", "_rebuild_device_tensor_from_numpy")
     root = {
-        name: Call(function, (numpy_array(W), Name("torch", dtype), "xla", False))
+        name: Reduce(function, (numpy_array(W), Name("torch", dtype), "xla", False))
         for name, dtype in (("same", "float32"), ("other", "float16"))
     }
     actual = opened(tmp_path, bare_file(root, 4))

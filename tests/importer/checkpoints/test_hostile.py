@@ -12,11 +12,11 @@ from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
 from tests.importer.checkpoints.test_files import V, W, opened
 from tests.importer.pytorch_files import (
     CONTAINERS,
-    Call,
     Name,
     New,
+    PickleWriter,
     Raw,
-    Writer,
+    Reduce,
     legacy_file,
     raw,
     storage,
@@ -32,23 +32,27 @@ SYSTEM = Name("os", "system")
 
 #: What runs code in ``pickle``, or would if it were looked up.
 PAYLOADS: dict[str, Any] = {
-    "os.system": Call(SYSTEM, (TOUCH,)),
-    "posix.system": Call(Name("posix", "system"), (TOUCH,)),
-    "eval": Call(Name("builtins", "eval"), (RUN,)),
-    "exec of Python 2": Call(Name("__builtin__", "exec"), (RUN,)),
-    "subprocess": Call(Name("subprocess", "Popen"), (["touch", "pwned"],)),
-    "runpy": Call(Name("runpy", "run_path"), ("pwned.py",)),
-    "importlib": Call(Name("importlib", "import_module"), ("antigravity",)),
-    "pickle in pickle": Call(Name("pickle", "loads"), (b"cos\nsystem\n.",)),
-    "torch.load": Call(Name("torch.serialization", "load"), ("/etc/passwd",)),
-    "torch.jit.load": Call(Name("torch.jit", "load"), ("pwned.pt",)),
-    "numpy.load": Call(Name("numpy", "load"), ("/etc/passwd",)),
-    "timeit": Call(Name("timeit", "timeit"), (RUN,)),
-    "getattr": Call(Call(Name("builtins", "getattr"), (SYSTEM, "__call__")), (TOUCH,)),
-    "attrgetter": Call(Call(Name("operator", "attrgetter"), ("system",)), (SYSTEM,)),
-    "dotted name": Call(Name("torch", "_utils.os.system"), (TOUCH,)),
-    "a called instance": Call(New(Name("mine", "Runner")), (TOUCH,)),
-    "map": Call(Name("builtins", "list"), (Call(Name("builtins", "map"), (1, 2)),)),
+    "os.system": Reduce(SYSTEM, (TOUCH,)),
+    "posix.system": Reduce(Name("posix", "system"), (TOUCH,)),
+    "eval": Reduce(Name("builtins", "eval"), (RUN,)),
+    "exec of Python 2": Reduce(Name("__builtin__", "exec"), (RUN,)),
+    "subprocess": Reduce(Name("subprocess", "Popen"), (["touch", "pwned"],)),
+    "runpy": Reduce(Name("runpy", "run_path"), ("pwned.py",)),
+    "importlib": Reduce(Name("importlib", "import_module"), ("antigravity",)),
+    "pickle in pickle": Reduce(Name("pickle", "loads"), (b"cos\nsystem\n.",)),
+    "torch.load": Reduce(Name("torch.serialization", "load"), ("/etc/passwd",)),
+    "torch.jit.load": Reduce(Name("torch.jit", "load"), ("pwned.pt",)),
+    "numpy.load": Reduce(Name("numpy", "load"), ("/etc/passwd",)),
+    "timeit": Reduce(Name("timeit", "timeit"), (RUN,)),
+    "getattr": Reduce(
+        Reduce(Name("builtins", "getattr"), (SYSTEM, "__call__")), (TOUCH,)
+    ),
+    "attrgetter": Reduce(
+        Reduce(Name("operator", "attrgetter"), ("system",)), (SYSTEM,)
+    ),
+    "dotted name": Reduce(Name("torch", "_utils.os.system"), (TOUCH,)),
+    "a called instance": Reduce(New(Name("mine", "Runner")), (TOUCH,)),
+    "map": Reduce(Name("builtins", "list"), (Reduce(Name("builtins", "map"), (1, 2)),)),
     "INST": raw(f"(S'{TOUCH}'\nios\nsystem\n"),
     "OBJ": raw(f"(cos\nsystem\nS'{TOUCH}'\no"),
     "EXT1": raw("\x82\x01"),
@@ -58,23 +62,23 @@ PAYLOADS: dict[str, Any] = {
     "NEXT_BUFFER": raw("\x97"),
     "BUILD on a name": raw(f"cos\nsystem\n}}S'{TOUCH}'\nNsb"),
     "BUILD on a module's name": raw("cbuiltins\n__dict__\n(S'x'\nNdb"),
-    "in a tensor's class": Call(
+    "in a tensor's class": Reduce(
         Name("torch._tensor", "_rebuild_from_type_v2"), (SYSTEM, SYSTEM, (TOUCH,), {})
     ),
-    "classes in classes": Call(
+    "classes in classes": Reduce(
         Name("torch._tensor", "_rebuild_from_type_v2"),
         (
             Name("torch._tensor", "_rebuild_from_type_v2"),
             *(SYSTEM, (SYSTEM, SYSTEM, (TOUCH,), {}), {}),
         ),
     ),
-    "in a storage": Call(
+    "in a storage": Reduce(
         Name("torch.storage", "_load_from_bytes"),
-        (Writer().dumps(Call(SYSTEM, (TOUCH,))),),
+        (PickleWriter().dumps(Reduce(SYSTEM, (TOUCH,))),),
     ),
-    "base class": Call(Name("copyreg", "_reconstructor"), (SYSTEM, SYSTEM, TOUCH)),
-    "type": Call(Name("builtins", "type"), ("X", (), {})),
-    "__import__": Call(Name("builtins", "__import__"), ("antigravity",)),
+    "base class": Reduce(Name("copyreg", "_reconstructor"), (SYSTEM, SYSTEM, TOUCH)),
+    "type": Reduce(Name("builtins", "type"), ("X", (), {})),
+    "__import__": Reduce(Name("builtins", "__import__"), ("antigravity",)),
 }
 
 
@@ -91,7 +95,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 def test_the_payloads_are_live(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("os.system", "eval", "INST", "OBJ", "posix.system"):
-        pickle.loads(Writer().dumps(PAYLOADS[name]))  # noqa: S301
+        pickle.loads(PickleWriter().dumps(PAYLOADS[name]))  # noqa: S301
         assert (tmp_path / "pwned").exists(), name
         (tmp_path / "pwned").unlink()
 
@@ -118,7 +122,7 @@ def test_a_refused_name_is_shown(directory: Path) -> None:
         message = str(caught.value)
         assert f"calls {function.module}.{function.name}, which is" in message
         assert "can run code" in message
-    odd = Call(Name("a\x1b[31m", "b\u202e"), ())
+    odd = Reduce(Name("a\x1b[31m", "b\u202e"), ())
     with pytest.raises(UnsupportedModel, match=r"calls a\\x1b\[31m.b\\u202e, which"):
         opened(directory, zip_file(odd))
 
@@ -154,8 +158,8 @@ def nested() -> Raw:
     blob = legacy_file(storage("0", W))
     at = blob.index(b"(X\7\0\0\0storage")
     blob = blob[:at] + b"N0" * 100_000 + blob[at:]
-    code = Writer(3).code(Name("torch.storage", "_load_from_bytes")) + b"q\0"
-    code += b"0" + Writer(3).code(blob) + b"q\1"
+    code = PickleWriter(3).code(Name("torch.storage", "_load_from_bytes")) + b"q\0"
+    code += b"0" + PickleWriter(3).code(blob) + b"q\1"
     return raw(code + b"h\0h\1\x85R0" * 200)
 
 
@@ -163,7 +167,7 @@ def shared_module() -> Raw:
     """Return a list that has a module 5000 times, whose parameters are all None."""
     fields: dict[str, Any] = dict.fromkeys(("_parameters", "_buffers", "_modules"), {})
     fields["_parameters"] = {str(n): None for n in range(1000)}
-    code = Writer().code(New(Name("mine", "Net"), (), fields))
+    code = PickleWriter().code(New(Name("mine", "Net"), (), fields))
     return raw(b"](" + code + b"q\0" + b"h\0" * 5000 + b"e")
 
 
@@ -176,7 +180,7 @@ BOMBS: dict[str, tuple[Any, str]] = {
     "a list in itself": (raw(b"]q\0h\0a"), "nested deeper than 100"),
     "a dict in itself": (raw(b"}q\0X\1\0\0\0ah\0s"), "nested deeper than 100"),
     "colliding keys": (
-        {"x": raw(b"}" + Writer().code(2**61 - 1) + b"Ns")},
+        {"x": raw(b"}" + PickleWriter().code(2**61 - 1) + b"Ns")},
         "as a key",
     ),
     "copies": (

@@ -15,12 +15,12 @@ from tests.importer.checkpoints.test_files import V, W, opened, same
 from tests.importer.pytorch_files import (
     ORDERED,
     Array,
-    Call,
     Entry,
     Name,
     New,
+    PickleWriter,
     Raw,
-    Writer,
+    Reduce,
     bare_file,
     entries_of,
     legacy_file,
@@ -33,7 +33,7 @@ from tests.importer.pytorch_files import (
 )
 from tests.pace import within
 
-SPARSE = Call(Name("torch._utils", "_rebuild_sparse_tensor"), (1, (2, 3)))
+SPARSE = Reduce(Name("torch._utils", "_rebuild_sparse_tensor"), (1, (2, 3)))
 LINEAR = Name("torch.nn.modules.linear", "Linear")
 
 
@@ -43,7 +43,7 @@ def module(kind: Name, tensors: Any, buffers: Any = None, parts: Any = None) -> 
         "training": True,
         "_parameters": tensors,
         "_buffers": buffers or {},
-        "_non_persistent_buffers_set": Call(
+        "_non_persistent_buffers_set": Reduce(
             Name("__builtin__", "set"), (["cache", "other"],)
         ),
         "_forward_hooks": ORDERED,
@@ -88,7 +88,7 @@ def test_a_class_of_protocol_0(tmp_path: Path) -> None:
     make = Name("copy_reg", "_reconstructor")
     kind = Name("__builtin__", "object")
     state = module(LINEAR, {"weight": tensor("0", W)}).state
-    net = Call(make, (Name("mine", "Net"), kind, None), state)
+    net = Reduce(make, (Name("mine", "Net"), kind, None), state)
     same(opened(tmp_path, bare_file(net, 0))["weight"].array(), W)
 
 
@@ -100,13 +100,13 @@ CHECKPOINT = {
         "param_groups": [{"lr": 0.5, "betas": (0.9, 0.99), "foreach": None}],
     },
     "pytorch-lightning_version": "2.4.0",
-    "hyper_parameters": Call(Name("pathlib", "PosixPath"), ("a", "b")),
+    "hyper_parameters": Reduce(Name("pathlib", "PosixPath"), ("a", "b")),
     "factory": Name("builtins", "list"),
     "rng": b"12345",
     "sparse": SPARSE,
     "loader": list(range(1001)),
     "kept": list(range(3)),
-    "counts": Call(Name("collections", "defaultdict"), (Name("builtins", "int"),)),
+    "counts": Reduce(Name("collections", "defaultdict"), (Name("builtins", "int"),)),
     (1, 2): "odd",
 }
 
@@ -191,7 +191,7 @@ def test_dicts_and_lists_of_classes(tmp_path: Path) -> None:
     root = New(Name("mine", "Config"), items={"w": tensor("0", W), "n": 4})
     actual = opened(tmp_path, zip_file(root))
     assert (list(actual), actual.scalars) == (["w"], {"n": 4})
-    code = Writer(2).code(New(Name("mine", "List"))) + b"K\5a"
+    code = PickleWriter(2).code(New(Name("mine", "List"))) + b"K\5a"
     assert opened(tmp_path, zip_file([Raw(code)])).scalars == {"0.0": 5}
 
 
@@ -208,7 +208,7 @@ def test_a_torchscript_archive(tmp_path: Path) -> None:
         "mine",
         weight=tensor("0", W),
         part=script("torch.nn", bias=tensor("1", V), scale=0.5),
-        tables=Call(tag, ([tensor("2", W[0])], "List[Tensor]")),
+        tables=Reduce(tag, ([tensor("2", W[0])], "List[Tensor]")),
         packed=packed,
     )
     constants = (tensor("0", V[0]), 4, tensor("1", W[1]))

@@ -17,9 +17,9 @@ from tests.importer.checkpoints.test_names import sharded
 from tests.importer.pytorch_files import (
     CONTAINERS,
     ORDERED,
-    Call,
     Name,
     New,
+    Reduce,
     Stored,
     storage,
     tensor,
@@ -140,7 +140,7 @@ def test_quantised_tensors_keep_how_they_are_scaled(tmp_path: Path) -> None:
     args = (stored, 0, (2, 3, 4), (12, 4, 1), how, False, ORDERED)
     path = tmp_path / "net.pt"
     rebuild = Name("torch._utils", "_rebuild_qtensor")
-    path.write_bytes(zip_file({"q": Call(rebuild, args)}))
+    path.write_bytes(zip_file({"q": Reduce(rebuild, args)}))
     assert run(path, "-o", tmp_path / "o.safetensors").exit_code == 0
     record = open_record(tmp_path / "o.safetensors")
     same(record["q"], integers)
@@ -163,7 +163,11 @@ def test_records_of_others_are_kept(net: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "code", "message"),
     [
-        (zip_file(Call(Name("os", "system"), ("touch pwned",))), 4, "calls os.system"),
+        (
+            zip_file(Reduce(Name("os", "system"), ("touch pwned",))),
+            4,
+            "calls os.system",
+        ),
         (zip_file([view(storage("0", W), (99,))]), 5, "reaches to element 98"),
         (zip_file(ROOT)[:-9], 3, "damaged or cut off"),
         (b"", 3, "empty file"),
@@ -188,7 +192,7 @@ def test_what_is_refused_leaves_nothing(
 
 def test_a_refused_call_comes_with_a_remedy(tmp_path: Path) -> None:
     path = tmp_path / "net.pt"
-    path.write_bytes(zip_file([Call(Name("mine", "Kind"), ("x",))]))
+    path.write_bytes(zip_file([Reduce(Name("mine", "Kind"), ("x",))]))
     answer = run(path, "-o", tmp_path / "o.safetensors")
     assert "calls mine.Kind, which is refused" in answer.stderr
     assert "= help: where you trust the file" in answer.stderr

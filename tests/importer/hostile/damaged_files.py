@@ -24,12 +24,12 @@ from tests.importer.pytorch_files import (
     CONTAINERS,
     ORDERED,
     REBUILD,
-    Call,
     Entry,
     Name,
     New,
+    PickleWriter,
     Raw,
-    Writer,
+    Reduce,
     bare_file,
     entries_of,
     legacy_file,
@@ -95,7 +95,7 @@ def _holding(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         tuples,
         st.lists(values, max_size=3),
         st.dictionaries(WORDS, values, max_size=3),
-        st.builds(Call, CALLED, tuples, st.none() | values),
+        st.builds(Reduce, CALLED, tuples, st.none() | values),
         st.builds(New, CLASSES, tuples, st.none() | values),
     )
 
@@ -103,7 +103,7 @@ def _holding(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 #: What a pickle can say, calls with wrong arguments among it.
 VALUES = st.recursive(LEAVES, _holding, max_leaves=12)
 SCRAPS = [bytes([code]) for code in range(256)] + [
-    Writer().code(value)
+    PickleWriter().code(value)
     for value in (0, 3, -1, 2**63, "w", 2.5, b"x", [1], (2, 3), REBUILD, ORDERED)
 ]
 
@@ -116,7 +116,7 @@ def pickles(draw: st.DrawFn) -> bytes:
     kind = draw(st.sampled_from(["calls", "scraps", "edits"]))
     if kind == "calls":
         return write([tensor("0", W), draw(VALUES)], protocol)
-    code = Writer(protocol).code(ROOT)
+    code = PickleWriter(protocol).code(ROOT)
     if kind == "edits":
         return write([Raw(draw(edited(code)))], protocol)
     scraps = draw(st.lists(st.sampled_from(SCRAPS), min_size=1, max_size=40))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 
-class Writer:
+class FormulaWriter:
     """The nodes of a model in float64, in an order and grouping that is drawn."""
 
     def __init__(self, draw: Draw) -> None:
@@ -112,7 +112,7 @@ Part = tuple[str, str]
 FREE: tuple[str | int, ...] = ("N", 5, "M", 3)
 
 
-def gelu(w: Writer, x: str) -> Part:
+def gelu(w: FormulaWriter, x: str) -> Part:
     if w.flip():
         curve = w.call("Erf", w.product(x, sqrt(0.5)))
     else:
@@ -126,7 +126,7 @@ def gelu(w: Writer, x: str) -> Part:
     return w.product(x, 0.5, w.plus(curve, 1.0)), "Gelu"
 
 
-def silu(w: Writer, x: str) -> Part:
+def silu(w: FormulaWriter, x: str) -> Part:
     if w.flip():
         scaled = w.call("Mul", x, w.number(1.702)) if w.flip() else x
         return w.product(x, w.call("Sigmoid", scaled)), "Swish"
@@ -134,7 +134,7 @@ def silu(w: Writer, x: str) -> Part:
     return w.call("Div", x, total), "Swish"
 
 
-def clip(w: Writer, x: str) -> Part:
+def clip(w: FormulaWriter, x: str) -> Part:
     high = w.number(w.draw(st.sampled_from([0.5, 6.0])))
     if w.flip():
         return w.call("Min", *w.shuffled(w.call("Relu", x), high)), "Clip"
@@ -143,17 +143,17 @@ def clip(w: Writer, x: str) -> Part:
     return w.call(then[0], *w.shuffled(inner, then[1])), "Clip"
 
 
-def between(w: Writer, x: str, low: float, high: float) -> str:
+def between(w: FormulaWriter, x: str, low: float, high: float) -> str:
     ends = [w.call("Constant", attrs=f"<value = double {{{n}}}>") for n in (low, high)]
     return w.call("Clip", x, *ends)
 
 
-def hard_swish(w: Writer, x: str) -> Part:
+def hard_swish(w: FormulaWriter, x: str) -> Part:
     clipped = between(w, w.plus(x, 3.0), 0.0, 6.0)
     return w.product(x, clipped, 1 / 6), "HardSwish"
 
 
-def hard_sigmoid(w: Writer, x: str) -> Part:
+def hard_sigmoid(w: FormulaWriter, x: str) -> Part:
     if w.flip():
         clipped = between(w, w.plus(x, 3.0), 0.0, 6.0)
         return w.product(clipped, 1 / 6), "HardSigmoid"
@@ -162,7 +162,7 @@ def hard_sigmoid(w: Writer, x: str) -> Part:
     return between(w, line, 0.0, 1.0), "HardSigmoid"
 
 
-def chosen(w: Writer, x: str, above: str, below: str) -> str:
+def chosen(w: FormulaWriter, x: str, above: str, below: str) -> str:
     """``above`` where ``x`` is above 0, ``below`` elsewhere."""
     if w.flip():
         op = w.draw(st.sampled_from(["Greater", "GreaterOrEqual"]))
@@ -171,14 +171,14 @@ def chosen(w: Writer, x: str, above: str, below: str) -> str:
     return w.call("Where", w.call(op, x, w.number(0.0)), below, above)
 
 
-def leaky_relu(w: Writer, x: str) -> Part:
+def leaky_relu(w: FormulaWriter, x: str) -> Part:
     scaled = w.call("Mul", x, w.number(w.draw(st.sampled_from([0.01, 0.2]))))
     if w.flip():
         return w.call("Max", *w.shuffled(x, scaled)), "LeakyRelu"
     return chosen(w, x, x, scaled), "LeakyRelu"
 
 
-def prelu(w: Writer, x: str) -> Part:
+def prelu(w: FormulaWriter, x: str) -> Part:
     slope = w.weight(*w.draw(st.sampled_from([(3,), (1,), (1, 3), (5, 1, 1)])))
     way = w.draw(st.integers(0, 2))
     if way == 0:
@@ -191,13 +191,13 @@ def prelu(w: Writer, x: str) -> Part:
     return w.call(w.draw(st.sampled_from(["Add", "Sub"])), upper, lower), "PRelu"
 
 
-def grown(w: Writer, x: str) -> str:
+def grown(w: FormulaWriter, x: str) -> str:
     if w.flip():
         return w.call("Sub", w.call("Exp", x), w.number(1.0))
     return w.plus(w.call("Exp", x), -1.0)
 
 
-def elu(w: Writer, x: str) -> Part:
+def elu(w: FormulaWriter, x: str) -> Part:
     alpha = w.draw(st.sampled_from([0.5, 2.0]))
     name, curve = "Celu", grown(w, w.call("Div", x, w.number(alpha)))
     if w.flip():
@@ -210,7 +210,7 @@ def elu(w: Writer, x: str) -> Part:
     return w.call("Add", w.call("Relu", x), capped), name
 
 
-def softmax(w: Writer, x: str) -> Part:
+def softmax(w: FormulaWriter, x: str) -> Part:
     axes = w.ints([w.draw(st.integers(-4, 3))])
     if w.flip():
         x = w.call("Sub", x, w.call("ReduceMax", x, axes))
@@ -223,20 +223,20 @@ def softmax(w: Writer, x: str) -> Part:
     return w.call("Div", each, total), "Softmax"
 
 
-def softplus(w: Writer, x: str) -> Part:
+def softplus(w: FormulaWriter, x: str) -> Part:
     return w.call("Log", w.plus(w.call("Exp", x), 1.0)), "Softplus"
 
 
-def softsign(w: Writer, x: str) -> Part:
+def softsign(w: FormulaWriter, x: str) -> Part:
     return w.call("Div", x, w.plus(w.call("Abs", x), 1.0)), "Softsign"
 
 
-def mish(w: Writer, x: str) -> Part:
+def mish(w: FormulaWriter, x: str) -> Part:
     return w.product(x, w.call("Tanh", w.call("Softplus", x))), "Mish"
 
 
 #: What keeps the shape [N, 5, M, 3]: adds the nodes of a formula of a value.
-PARTS: dict[str, Callable[[Writer, str], Part]] = {
+PARTS: dict[str, Callable[[FormulaWriter, str], Part]] = {
     part.__name__: part
     for part in (
         clip,
@@ -258,7 +258,7 @@ PARTS: dict[str, Callable[[Writer, str], Part]] = {
 @st.composite
 def alone(draw: Draw, name: str) -> Formula:
     """One part, and nothing else."""
-    w = Writer(draw)
+    w = FormulaWriter(draw)
     result, operator = PARTS[name](w, "x")
     return w.model(FREE, result), operator
 
@@ -266,7 +266,7 @@ def alone(draw: Draw, name: str) -> Formula:
 @st.composite
 def mixed(draw: Draw) -> str:
     """A graph of several parts; some values are read by more than one."""
-    w = Writer(draw)
+    w = FormulaWriter(draw)
     values = ["x"]
     for name in draw(st.lists(st.sampled_from(sorted(PARTS)), min_size=2, max_size=5)):
         start = len(w.lines)
@@ -280,7 +280,9 @@ def mixed(draw: Draw) -> str:
     return w.model(FREE, w.call("Tanh", values[-1]))
 
 
-def features(w: Writer) -> tuple[tuple[str | int, ...], list[int], tuple[int, ...]]:
+def features(
+    w: FormulaWriter,
+) -> tuple[tuple[str | int, ...], list[int], tuple[int, ...]]:
     """A shape, the last axes of it in any order, and their extents."""
     last = w.draw(st.sampled_from([(3,), (5, 3), (2, 5, 3)]))
     shape = ("N", "M", *last)
@@ -289,7 +291,7 @@ def features(w: Writer) -> tuple[tuple[str | int, ...], list[int], tuple[int, ..
     return shape, list(w.draw(st.permutations(axes))), last
 
 
-def scaled(w: Writer, numerator: str, power: str, last: tuple[int, ...]) -> str:
+def scaled(w: FormulaWriter, numerator: str, power: str, last: tuple[int, ...]) -> str:
     """``numerator / sqrt(power + epsilon)`` times a weight."""
     total = w.plus(power, w.draw(st.sampled_from([1e-5, 1e-6, 0.125])))
     weight = w.weight(*last)
@@ -302,7 +304,7 @@ def scaled(w: Writer, numerator: str, power: str, last: tuple[int, ...]) -> str:
 
 @st.composite
 def layer_norm(draw: Draw) -> Formula:
-    w = Writer(draw)
+    w = FormulaWriter(draw)
     shape, axes, last = features(w)
     mean = w.call("ReduceMean", "x", w.ints(axes))
     centred = w.call("Sub", "x", mean)
@@ -321,7 +323,7 @@ def layer_norm(draw: Draw) -> Formula:
 
 @st.composite
 def rms_norm(draw: Draw) -> Formula:
-    w = Writer(draw)
+    w = FormulaWriter(draw)
     shape, axes, last = features(w)
     power = w.call("ReduceMean", w.product("x", "x"), w.ints(axes))
     return w.model(shape, scaled(w, "x", power, last)), "RMSNormalization"
@@ -329,7 +331,7 @@ def rms_norm(draw: Draw) -> Formula:
 
 @st.composite
 def group_norm(draw: Draw) -> Formula:
-    w = Writer(draw)
+    w = FormulaWriter(draw)
     groups, each = draw(st.integers(1, 4)), draw(st.integers(1, 3))
     space = draw(st.sampled_from([(4,), (4, 3), (2, 3, 2)]))
     shape = ("N", groups * each, *space)

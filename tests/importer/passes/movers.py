@@ -5,13 +5,13 @@ from math import prod
 
 from hypothesis import strategies as st
 
-from tests.importer.passes.formulas import Draw, Writer
+from tests.importer.passes.formulas import Draw, FormulaWriter
 
 #: A value and its extents behind the one of the samples.
 Value = tuple[str, tuple[int, ...]]
 
 
-def dense(w: Writer, x: str, shape: tuple[int, ...]) -> Value:
+def dense(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
     """A linear layer on rows, which are made before it and undone behind it."""
     inner, outer = shape[-1], w.draw(st.sampled_from([4, 6]))
     rows = w.call("Reshape", x, w.ints([-1, inner]))
@@ -26,7 +26,7 @@ def dense(w: Writer, x: str, shape: tuple[int, ...]) -> Value:
     return w.call("Reshape", result, w.ints([-1, *back])), back
 
 
-def rolled(w: Writer, x: str, shape: tuple[int, ...]) -> Value:
+def rolled(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
     """Two slices along one axis, the last one first."""
     axis = w.draw(st.integers(1, len(shape)))
     if shape[axis - 1] < 2:
@@ -38,7 +38,7 @@ def rolled(w: Writer, x: str, shape: tuple[int, ...]) -> Value:
     return w.call("Concat", tail, head, attrs=f"<axis = {axis}>"), shape
 
 
-def reduced(w: Writer, x: str, shape: tuple[int, ...]) -> Value:
+def reduced(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
     """An axis that is reduced and taken off, or put in and reduced with another."""
     if len(shape) < 2:
         return x, shape
@@ -55,14 +55,14 @@ def reduced(w: Writer, x: str, shape: tuple[int, ...]) -> Value:
     return w.call("Reshape", kept, w.ints([-1, *left])), left
 
 
-def normalised(w: Writer, x: str, shape: tuple[int, ...]) -> Value:
+def normalised(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
     """Every sample divided by its norm, which is expanded to its shape."""
     norm = w.plus(w.call("ReduceL2", x, w.ints([len(shape)])), 0.5)
     wide = w.call("Expand", norm, w.call("Shape", x))
     return w.call("Div", x, wide), shape
 
 
-def turned(w: Writer, x: str, shape: tuple[int, ...]) -> Value:
+def turned(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
     """Two permutations, of which the second may undo the first."""
     order = list(w.draw(st.permutations(range(1, len(shape) + 1))))
     perms = [order, [order.index(i) + 1 for i in range(1, len(shape) + 1)]]
@@ -72,13 +72,13 @@ def turned(w: Writer, x: str, shape: tuple[int, ...]) -> Value:
     return x, shape
 
 
-def repeated(w: Writer, x: str, shape: tuple[int, ...]) -> Value:
+def repeated(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
     """An operator, and again."""
     op = w.draw(st.sampled_from(["Neg", "Relu", "Abs", "Identity"]))
     return w.call(op, w.call(op, x)), shape
 
 
-def convolved(w: Writer, x: str, shape: tuple[int, ...]) -> Value:
+def convolved(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
     """A convolution, a bias and batch normalisation, some of them left out."""
     flat = (shape[0], prod(shape[1:]))
     if len(shape) != 2:
@@ -92,7 +92,7 @@ def convolved(w: Writer, x: str, shape: tuple[int, ...]) -> Value:
     return x, (4, flat[1])
 
 
-def shuffled(w: Writer, x: str, shape: tuple[int, ...]) -> Value:
+def shuffled(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
     """Channels that become space, if there are four times as many as are wanted."""
     if len(shape) != 3 or shape[0] % 4:
         return x, shape
@@ -103,7 +103,7 @@ def shuffled(w: Writer, x: str, shape: tuple[int, ...]) -> Value:
     return w.call("Reshape", moved, w.ints([-1, *after])), after
 
 
-MOVERS: tuple[Callable[[Writer, str, tuple[int, ...]], Value], ...] = (
+MOVERS: tuple[Callable[[FormulaWriter, str, tuple[int, ...]], Value], ...] = (
     convolved,
     dense,
     normalised,
@@ -118,7 +118,7 @@ MOVERS: tuple[Callable[[Writer, str, tuple[int, ...]], Value], ...] = (
 @st.composite
 def moved(draw: Draw) -> str:
     """A graph of several of them, one after the other; some values are read again."""
-    w = Writer(draw)
+    w = FormulaWriter(draw)
     first = draw(st.sampled_from([(4, 6), (8, 3, 2), (4, 2, 3)]))
     x, shape = "x", first
     seen = []

@@ -26,7 +26,7 @@ from burn_import.codegen.merge.patching import Arrangement, patch, reorder_argum
 from burn_import.codegen.module.methods import Method, cut
 from burn_import.codegen.naming.function_names import constant_roles, named
 from burn_import.codegen.printing.stored_numbers import read_alike
-from burn_import.codegen.printing.writer import Writer
+from burn_import.codegen.printing.writer import FunctionWriter
 from burn_import.codegen.trace.function import FunctionTrace, trace_part
 from burn_import.provenance.path_segments import Path
 from burn_import.structure import ModuleNode
@@ -189,10 +189,10 @@ class ClassWriter:
         parameters: list[str],
         outputs: Sequence[str] = (),
         wrap: str = "",
-    ) -> Writer:
+    ) -> FunctionWriter:
         """Who writes the body of ``trace``, a function of this class."""
         access = self.containers.access
-        return Writer(
+        return FunctionWriter(
             trace, parameters, self.attribute, access, self.nouns, outputs, wrap
         )
 
@@ -213,7 +213,7 @@ class ClassWriter:
         kinds = [python_type(each.type) for each in self.trace.parameters]
         parameters = [f"p{number}" for number in range(len(kinds))]
         access = self.containers.access
-        body = Writer(self.trace, parameters, self.attribute, access).write()
+        body = FunctionWriter(self.trace, parameters, self.attribute, access).write()
         return [", ".join(kinds), *body]
 
     def imported(self) -> set[str]:

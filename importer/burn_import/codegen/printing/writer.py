@@ -51,7 +51,7 @@ LONG_EXTENT = 24
 CROWD = 64
 
 
-class Writer:
+class FunctionWriter:
     """Writes the body of one function, line by line."""
 
     def __init__(

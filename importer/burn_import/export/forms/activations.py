@@ -8,27 +8,27 @@ from typing import Any
 from burn import dtypes
 from burn_import.export.forms.reductions import axes_of, reduce
 from burn_import.export.registry import form
-from burn_import.export.writer import GraphWriter, Value
+from burn_import.export.writer import GraphWriter, Operand
 
 
 @form("silu")
-def silu(w: GraphWriter, x: Value) -> Value:
+def silu(w: GraphWriter, x: Operand) -> Operand:
     return w.node("Mul", x, w.node("Sigmoid", x))
 
 
 @form("mish")
-def mish(w: GraphWriter, x: Value) -> Value:
+def mish(w: GraphWriter, x: Operand) -> Operand:
     if w.opset >= 18:
         return w.node("Mish", x)
     return w.node("Mul", x, w.node("Tanh", w.node("Softplus", x)))
 
 
 @form("gelu")
-def gelu(w: GraphWriter, x: Value, *, approximate: str = "none") -> Value:
+def gelu(w: GraphWriter, x: Operand, *, approximate: str = "none") -> Operand:
     if w.opset >= 20:
         return w.node("Gelu", x, approximate=approximate)
 
-    def number(value: float) -> Value:
+    def number(value: float) -> Operand:
         return w.scalar(value, x.dtype)
 
     if approximate == "none":
@@ -43,7 +43,7 @@ def gelu(w: GraphWriter, x: Value, *, approximate: str = "none") -> Value:
 
 
 @form("softmax", "log_softmax")
-def softmax(w: GraphWriter, x: Value, *, axis: Any = -1) -> Value:
+def softmax(w: GraphWriter, x: Operand, *, axis: Any = -1) -> Operand:
     operator = "Softmax" if w.primitive == "softmax" else "LogSoftmax"
     axes = axes_of(w, axis, x.rank)
     if len(axes) == 1:
@@ -56,7 +56,7 @@ def softmax(w: GraphWriter, x: Value, *, axis: Any = -1) -> Value:
 
 
 @form("masked_softmax")
-def masked_softmax(w: GraphWriter, x: Value) -> Value:
+def masked_softmax(w: GraphWriter, x: Operand) -> Operand:
     """Rows of minus infinity have the weight 0 everywhere."""
     largest = reduce(w, "ReduceMax", x, (x.rank - 1,), True)
     infinite = w.node(

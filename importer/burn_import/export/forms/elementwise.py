@@ -8,7 +8,7 @@ from typing import Any
 from burn import dtypes
 from burn.dtypes import DType
 from burn_import.export.registry import form
-from burn_import.export.writer import GraphWriter, Value
+from burn_import.export.writer import GraphWriter, Operand
 
 #: Primitives whose operands get one dtype first. The result has it, or is a bool.
 PROMOTING = frozenset(
@@ -22,7 +22,7 @@ PROMOTING = frozenset(
 LOGICAL = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
 
 
-def promoted(w: GraphWriter, *operands: Any) -> list[Value]:
+def promoted(w: GraphWriter, *operands: Any) -> list[Operand]:
     """Return operands, some of them Python numbers, in one dtype."""
     out = w.out[0][1]
     dtype = out if out != dtypes.bool_ else _common(operands)
@@ -30,7 +30,7 @@ def promoted(w: GraphWriter, *operands: Any) -> list[Value]:
 
 
 def _common(operands: Any) -> DType:
-    tensors = [operand for operand in operands if isinstance(operand, Value)]
+    tensors = [operand for operand in operands if isinstance(operand, Operand)]
     dtype = tensors[0].dtype
     for tensor in tensors[1:]:
         dtype = dtypes.promote(dtype, tensor.dtype)
@@ -41,32 +41,32 @@ def _common(operands: Any) -> DType:
 
 
 @form("maximum")
-def maximum(w: GraphWriter, x: Any, y: Any) -> Value:
+def maximum(w: GraphWriter, x: Any, y: Any) -> Operand:
     return w.node("Max", *promoted(w, x, y))
 
 
 @form("minimum")
-def minimum(w: GraphWriter, x: Any, y: Any) -> Value:
+def minimum(w: GraphWriter, x: Any, y: Any) -> Operand:
     return w.node("Min", *promoted(w, x, y))
 
 
 @form("not_equal")
-def not_equal(w: GraphWriter, x: Any, y: Any) -> Value:
+def not_equal(w: GraphWriter, x: Any, y: Any) -> Operand:
     return w.node("Not", w.node("Equal", *promoted(w, x, y), dtype=dtypes.bool_))
 
 
 @form("trunc_div")
-def trunc_div(w: GraphWriter, x: Any, y: Any) -> Value:
+def trunc_div(w: GraphWriter, x: Any, y: Any) -> Operand:
     quotient = w.node("Div", *promoted(w, x, y))
     return _truncated(w, quotient)
 
 
 @form("trunc")
-def trunc(w: GraphWriter, x: Value) -> Value:
+def trunc(w: GraphWriter, x: Operand) -> Operand:
     return _truncated(w, x)
 
 
-def _truncated(w: GraphWriter, x: Value) -> Value:
+def _truncated(w: GraphWriter, x: Operand) -> Operand:
     if not dtypes.is_float(x.dtype):
         return x
     return w.node("Mul", w.node("Sign", x), w.node("Floor", w.node("Abs", x)))
@@ -98,7 +98,7 @@ def atan2(w: GraphWriter, y: Any, x: Any) -> Value:
 
 
 @form("floor_div")
-def floor_div(w: GraphWriter, x: Any, y: Any) -> Value:
+def floor_div(w: GraphWriter, x: Any, y: Any) -> Operand:
     a, b = promoted(w, x, y)
     if dtypes.is_float(a.dtype):
         return w.node("Floor", w.node("Div", a, b))
@@ -106,7 +106,7 @@ def floor_div(w: GraphWriter, x: Any, y: Any) -> Value:
 
 
 @form("remainder")
-def remainder(w: GraphWriter, x: Any, y: Any) -> Value:
+def remainder(w: GraphWriter, x: Any, y: Any) -> Operand:
     a, b = promoted(w, x, y)
     if not dtypes.is_float(a.dtype):
         return w.node("Mod", a, b)
@@ -115,24 +115,24 @@ def remainder(w: GraphWriter, x: Any, y: Any) -> Value:
 
 
 @form("fmod")
-def fmod(w: GraphWriter, x: Any, y: Any) -> Value:
+def fmod(w: GraphWriter, x: Any, y: Any) -> Operand:
     return w.node("Mod", *promoted(w, x, y), fmod=1)
 
 
 @form("cast")
-def cast(w: GraphWriter, x: Value, *, dtype: DType) -> Value:
+def cast(w: GraphWriter, x: Operand, *, dtype: DType) -> Operand:
     return w.cast(x, dtype)
 
 
 @form("floor", "ceil", "round")
-def rounded(w: GraphWriter, x: Value) -> Value:
+def rounded(w: GraphWriter, x: Operand) -> Operand:
     if not dtypes.is_float(x.dtype):
         return x
     return w.node({"floor": "Floor", "ceil": "Ceil", "round": "Round"}[w.primitive], x)
 
 
 @form("where")
-def where(w: GraphWriter, condition: Any, x: Any, y: Any) -> Value:
+def where(w: GraphWriter, condition: Any, x: Any, y: Any) -> Operand:
     return w.node(
         *("Where", w.scalar(condition, dtypes.bool_), *promoted(w, x, y)),
         dtype=w.out[0][1],
@@ -140,7 +140,7 @@ def where(w: GraphWriter, condition: Any, x: Any, y: Any) -> Value:
 
 
 @form("clip")
-def clip(w: GraphWriter, x: Value, low: Any = None, high: Any = None) -> Value:
+def clip(w: GraphWriter, x: Operand, low: Any = None, high: Any = None) -> Operand:
     dtype = w.out[0][1]
     bounds = [None if b is None else w.scalar(b, dtype) for b in (low, high)]
     x = w.cast(x, dtype)
@@ -154,14 +154,14 @@ def clip(w: GraphWriter, x: Value, low: Any = None, high: Any = None) -> Value:
 @form("full")
 def full(
     w: GraphWriter, shape: Any, value: Any, *, dtype: DType | None = None
-) -> Value:
+) -> Operand:
     return w.node("Expand", w.scalar(value, w.out[0][1]), w.integers(shape))
 
 
 @form("full_like")
 def full_like(
-    w: GraphWriter, x: Value, value: Any, *, dtype: DType | None = None
-) -> Value:
+    w: GraphWriter, x: Operand, value: Any, *, dtype: DType | None = None
+) -> Operand:
     shape = w.node("Shape", x, dtype=dtypes.int64)
     return w.node("Expand", w.scalar(value, w.out[0][1]), shape)
 
@@ -174,7 +174,7 @@ def arange(
     step: Any = 1,
     *,
     dtype: DType | None = None,
-) -> Value:
+) -> Operand:
     if stop is None:
         start, stop = 0, start
     kind = w.out[0][1]
@@ -184,7 +184,7 @@ def arange(
     bounds = [
         (
             w.node("Reshape", w.scalar(v, work), [])
-            if isinstance(v, Value) and v.shape
+            if isinstance(v, Operand) and v.shape
             else w.scalar(v, work)
         )
         for v in (start, stop, step)

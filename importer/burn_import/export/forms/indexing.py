@@ -8,7 +8,7 @@ import numpy as np
 
 from burn import dtypes
 from burn_import.export.registry import form
-from burn_import.export.writer import GraphWriter, Value, static_integers
+from burn_import.export.writer import GraphWriter, Operand, static_integers
 from burn_ir.dim import Poly
 
 _LEAST = -(2**63)
@@ -18,23 +18,23 @@ _MOST = 2**63 - 1
 @form("slice")
 def slice_(
     w: GraphWriter,
-    x: Value,
+    x: Operand,
     starts: Any,
     ends: Any,
     axes: Any = None,
     steps: Any = None,
-) -> Value:
+) -> Operand:
     given = [None if v is None else w.integers(v) for v in (starts, ends, axes, steps)]
     return w.node("Slice", x, *given)
 
 
 @form("take")
-def take(w: GraphWriter, x: Value, indices: Any, axis: int = 0) -> Value:
+def take(w: GraphWriter, x: Operand, indices: Any, axis: int = 0) -> Operand:
     (along,) = static_integers(w, axis)
     return w.node("Gather", x, index(w, indices), axis=along)
 
 
-def index(w: GraphWriter, indices: Any) -> Value:
+def index(w: GraphWriter, indices: Any) -> Operand:
     """Return indices as int64."""
     if isinstance(indices, list | tuple):
         return w.constant(np.asarray(indices, np.int64))
@@ -43,8 +43,8 @@ def index(w: GraphWriter, indices: Any) -> Value:
 
 @form("one_hot_mask")
 def one_hot_mask(
-    w: GraphWriter, indices: Value, depth: Any, *, axis: int = -1
-) -> Value:
+    w: GraphWriter, indices: Operand, depth: Any, *, axis: int = -1
+) -> Operand:
     values = w.constant(np.asarray([0, 1], np.float32))
     count = w.integers(depth)
     marks = w.node(
@@ -54,7 +54,7 @@ def one_hot_mask(
 
 
 @form("getitem")
-def getitem(w: GraphWriter, x: Value, key: Any) -> Value:
+def getitem(w: GraphWriter, x: Operand, key: Any) -> Operand:
     """Python's indexing: slices first, then indices and masks, then new axes."""
     items = _expanded(list(key) if isinstance(key, tuple) else [key], x.rank)
     plain = [item for item in items if item is not None]
@@ -101,16 +101,16 @@ def _is_index(item: Any) -> bool:
 
 
 def _is_mask(item: Any) -> bool:
-    return isinstance(item, Value) and item.dtype == dtypes.bool_
+    return isinstance(item, Operand) and item.dtype == dtypes.bool_
 
 
 def _rank(item: Any) -> int:
-    if isinstance(item, Value):
+    if isinstance(item, Operand):
         return item.rank
     return 1 if isinstance(item, list | tuple) else 0
 
 
-def _sliced(w: GraphWriter, x: Value, items: list[Any]) -> Value:
+def _sliced(w: GraphWriter, x: Operand, items: list[Any]) -> Operand:
     """``x`` cut along the axes with slices and fixed integers."""
     bounds: list[tuple[Any, Any, int, Any]] = []
     for axis, item in enumerate(items):
@@ -129,10 +129,10 @@ def _sliced(w: GraphWriter, x: Value, items: list[Any]) -> Value:
         return x
     starts, ends, axes, steps = (list(column) for column in zip(*bounds, strict=True))
     cut = w.node("Slice", x, starts, ends, axes, steps)
-    return Value(cut.name, x.shape, x.dtype)
+    return Operand(cut.name, x.shape, x.dtype)
 
 
-def _with_axes(w: GraphWriter, x: Value, items: list[Any]) -> Value:
+def _with_axes(w: GraphWriter, x: Operand, items: list[Any]) -> Operand:
     """``x`` with an axis of extent 1 for each None."""
     axes, position = [], 0
     for item in items:
@@ -142,7 +142,7 @@ def _with_axes(w: GraphWriter, x: Value, items: list[Any]) -> Value:
     return w.node("Unsqueeze", x, axes) if axes else x
 
 
-def _gathered(w: GraphWriter, x: Value, arrays: list[tuple[int, Any]]) -> Value:
+def _gathered(w: GraphWriter, x: Operand, arrays: list[tuple[int, Any]]) -> Operand:
     """The elements at several arrays of indices of axes that follow each other."""
     axes = [axis for axis, _ in arrays]
     first = axes[0]
@@ -172,7 +172,7 @@ def _gathered(w: GraphWriter, x: Value, arrays: list[tuple[int, Any]]) -> Value:
     return w.node("Transpose", gathered, perm=back)
 
 
-def _masked(w: GraphWriter, x: Value, items: list[Any], masks: list[Any]) -> Value:
+def _masked(w: GraphWriter, x: Operand, items: list[Any], masks: list[Any]) -> Operand:
     """The elements where a mask of the first axes is true."""
     if len(masks) > 1 or masks[0][0] != 0 or any(i is None for i in items):
         raise w.refuse("has a mask that is not the first index, or several")
@@ -184,8 +184,13 @@ def _masked(w: GraphWriter, x: Value, items: list[Any], masks: list[Any]) -> Val
 
 @form("scatter_nd")
 def scatter_nd(
-    w: GraphWriter, x: Value, indices: Value, updates: Any, *, reduction: str = "none"
-) -> Value:
+    w: GraphWriter,
+    x: Operand,
+    indices: Operand,
+    updates: Any,
+    *,
+    reduction: str = "none",
+) -> Operand:
     if reduction in ("max", "min"):
         w.require(18, f"ScatterND with reduction {reduction}")
     rest = w.scalar(updates, x.dtype)
@@ -195,13 +200,13 @@ def scatter_nd(
 @form("scatter_elements")
 def scatter_elements(
     w: GraphWriter,
-    x: Value,
-    indices: Value,
+    x: Operand,
+    indices: Operand,
     updates: Any,
     *,
     axis: int = 0,
     reduction: str = "none",
-) -> Value:
+) -> Operand:
     if reduction in ("max", "min"):
         w.require(18, f"ScatterElements with reduction {reduction}")
     return w.node(
@@ -213,8 +218,13 @@ def scatter_elements(
 
 @form("reverse_sequence")
 def reverse_sequence(
-    w: GraphWriter, x: Value, lengths: Any, *, batch_axis: int = 1, time_axis: int = 0
-) -> Value:
+    w: GraphWriter,
+    x: Operand,
+    lengths: Any,
+    *,
+    batch_axis: int = 1,
+    time_axis: int = 0,
+) -> Operand:
     counts = index(w, lengths)
     return w.node(
         "ReverseSequence", x, counts, batch_axis=batch_axis, time_axis=time_axis

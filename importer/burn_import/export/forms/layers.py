@@ -7,17 +7,19 @@ from typing import Any
 from burn import dtypes
 from burn.ops.window import pads_of, per_axis
 from burn_import.export.registry import form
-from burn_import.export.writer import GraphWriter, Value, static_integers
+from burn_import.export.writer import GraphWriter, Operand, static_integers
 
 
 @form("matmul")
-def matmul(w: GraphWriter, x: Value, y: Value) -> Value:
+def matmul(w: GraphWriter, x: Operand, y: Operand) -> Operand:
     out = w.out[0][1]
     return w.node("MatMul", w.cast(x, out), w.cast(y, out))
 
 
 @form("linear")
-def linear(w: GraphWriter, x: Value, weight: Value, bias: Value | None = None) -> Value:
+def linear(
+    w: GraphWriter, x: Operand, weight: Operand, bias: Operand | None = None
+) -> Operand:
     out = w.out[0][1]
     x, weight = w.cast(x, out), w.cast(weight, out)
     bias = None if bias is None else w.cast(bias, out)
@@ -28,13 +30,13 @@ def linear(w: GraphWriter, x: Value, weight: Value, bias: Value | None = None) -
 
 
 @form("einsum")
-def einsum(w: GraphWriter, equation: str, xs: list[Value]) -> Value:
+def einsum(w: GraphWriter, equation: str, xs: list[Operand]) -> Operand:
     out = w.out[0][1]
     return w.node("Einsum", *(w.cast(x, out) for x in xs), equation=equation)
 
 
 @form("embedding")
-def embedding(w: GraphWriter, weight: Value, indices: Value, **_: Any) -> Value:
+def embedding(w: GraphWriter, weight: Operand, indices: Operand, **_: Any) -> Operand:
     return w.node("Gather", weight, w.cast(indices, dtypes.int64), axis=0)
 
 
@@ -58,15 +60,15 @@ def window_attributes(
 @form("conv")
 def conv(
     w: GraphWriter,
-    x: Value,
-    weight: Value,
-    bias: Value | None = None,
+    x: Operand,
+    weight: Operand,
+    bias: Operand | None = None,
     *,
     stride: Any = 1,
     padding: Any = 0,
     dilation: Any = 1,
     groups: int = 1,
-) -> Value:
+) -> Operand:
     attrs = window_attributes(
         w, x.rank - 2, padding, strides=stride, dilations=dilation
     )
@@ -77,16 +79,16 @@ def conv(
 @form("conv_transpose")
 def conv_transpose(
     w: GraphWriter,
-    x: Value,
-    weight: Value,
-    bias: Value | None = None,
+    x: Operand,
+    weight: Operand,
+    bias: Operand | None = None,
     *,
     stride: Any = 1,
     padding: Any = 0,
     output_padding: Any = 0,
     dilation: Any = 1,
     groups: int = 1,
-) -> Value:
+) -> Operand:
     attrs = window_attributes(
         *(w, x.rank - 2, padding),
         strides=stride,
@@ -102,11 +104,11 @@ def conv_transpose(
 @form("integer_matmul")
 def integer_matmul(
     w: GraphWriter,
-    x: Value,
-    y: Value,
+    x: Operand,
+    y: Operand,
     x_zero_point: Any = None,
     y_zero_point: Any = None,
-) -> Value:
+) -> Operand:
     zeros = _zero_points(w, (x, x_zero_point), (y, y_zero_point))
     return w.node("MatMulInteger", x, y, *zeros, dtype=dtypes.int32)
 
@@ -114,8 +116,8 @@ def integer_matmul(
 @form("integer_conv")
 def integer_conv(
     w: GraphWriter,
-    x: Value,
-    weight: Value,
+    x: Operand,
+    weight: Operand,
     x_zero_point: Any = None,
     weight_zero_point: Any = None,
     *,
@@ -123,7 +125,7 @@ def integer_conv(
     padding: Any = 0,
     dilation: Any = 1,
     groups: int = 1,
-) -> Value:
+) -> Operand:
     attrs = window_attributes(
         w, x.rank - 2, padding, strides=stride, dilations=dilation
     )
@@ -138,23 +140,23 @@ def integer_conv(
     )
 
 
-def _zero_points(w: GraphWriter, *pairs: tuple[Value, Any]) -> list[Value | None]:
+def _zero_points(w: GraphWriter, *pairs: tuple[Operand, Any]) -> list[Operand | None]:
     return [None if zero is None else w.scalar(zero, x.dtype) for x, zero in pairs]
 
 
 @form("lstm")
 def lstm(
     w: GraphWriter,
-    x: Value,
-    weights: Value,
-    r: Value,
-    b: Value | None = None,
-    h0: Value | None = None,
-    c0: Value | None = None,
-    seq_lens: Value | None = None,
-    peephole: Value | None = None,
+    x: Operand,
+    weights: Operand,
+    r: Operand,
+    b: Operand | None = None,
+    h0: Operand | None = None,
+    c0: Operand | None = None,
+    seq_lens: Operand | None = None,
+    peephole: Operand | None = None,
     **options: Any,
-) -> list[Value]:
+) -> list[Operand]:
     states = [h0, c0]
     return _recurrent(
         w, "LSTM", x, (weights, r, b), seq_lens, states, [peephole], options
@@ -164,14 +166,14 @@ def lstm(
 @form("gru", "rnn")
 def gru(
     w: GraphWriter,
-    x: Value,
-    weights: Value,
-    r: Value,
-    b: Value | None = None,
-    h0: Value | None = None,
-    seq_lens: Value | None = None,
+    x: Operand,
+    weights: Operand,
+    r: Operand,
+    b: Operand | None = None,
+    h0: Operand | None = None,
+    seq_lens: Operand | None = None,
     **options: Any,
-) -> list[Value]:
+) -> list[Operand]:
     op = w.primitive.upper()
     return _recurrent(w, op, x, (weights, r, b), seq_lens, [h0], [], options)
 
@@ -179,13 +181,13 @@ def gru(
 def _recurrent(
     w: GraphWriter,
     op: str,
-    x: Value,
+    x: Operand,
     weights: Any,
-    seq_lens: Value | None,
-    states: list[Value | None],
-    last: list[Value | None],
+    seq_lens: Operand | None,
+    states: list[Operand | None],
+    last: list[Operand | None],
     options: dict[str, Any],
-) -> list[Value]:
+) -> list[Operand]:
     """A recurrent layer with time first: runtimes lack ``layout=1``."""
     options = {k: v for k, v in options.items() if v is not None}
     batch_first = options.pop("layout", 0)

@@ -9,24 +9,24 @@ import numpy as np
 from burn import dtypes
 from burn_import.export.forms.reductions import axes_of, reduce
 from burn_import.export.registry import form
-from burn_import.export.writer import GraphWriter, Value
+from burn_import.export.writer import GraphWriter, Operand
 
 
-def _filled(w: GraphWriter, number: float, shape: Any, like: Value) -> Value:
+def _filled(w: GraphWriter, number: float, shape: Any, like: Operand) -> Operand:
     return w.constant(np.full(shape, number).astype(like.dtype))
 
 
 @form("batch_norm")
 def batch_norm(
     w: GraphWriter,
-    x: Value,
-    mean: Value,
-    var: Value,
-    weight: Value | None = None,
-    bias: Value | None = None,
+    x: Operand,
+    mean: Operand,
+    var: Operand,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
     *,
     epsilon: float = 1e-5,
-) -> Value:
+) -> Operand:
     weight = weight or _filled(w, 1.0, mean.shape, mean)
     bias = bias or _filled(w, 0.0, mean.shape, mean)
     return w.node("BatchNormalization", x, weight, bias, mean, var, epsilon=epsilon)
@@ -35,13 +35,13 @@ def batch_norm(
 @form("group_norm")
 def group_norm(
     w: GraphWriter,
-    x: Value,
-    weight: Value | None = None,
-    bias: Value | None = None,
+    x: Operand,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
     *,
     groups: int,
     epsilon: float = 1e-5,
-) -> Value:
+) -> Operand:
     channels = x.shape[1]
     if w.opset >= 21 and isinstance(channels, int):
         weight = weight or _filled(w, 1.0, (channels,), x)
@@ -74,13 +74,13 @@ def _is_trailing(axes: tuple[int, ...], rank: int) -> bool:
 @form("layer_norm")
 def layer_norm(
     w: GraphWriter,
-    x: Value,
-    weight: Value | None = None,
-    bias: Value | None = None,
+    x: Operand,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
     *,
     axis: Any = -1,
     epsilon: float = 1e-5,
-) -> Value:
+) -> Operand:
     axes = _feature_axes(w, axis, x.rank)
     features = x.shape[x.rank - len(axes) :]
     fits = all(v is None or v.shape == features for v in (weight, bias))
@@ -102,12 +102,12 @@ def layer_norm(
 @form("rms_norm")
 def rms_norm(
     w: GraphWriter,
-    x: Value,
-    weight: Value | None = None,
+    x: Operand,
+    weight: Operand | None = None,
     *,
     axis: Any = -1,
     epsilon: float = 1e-5,
-) -> Value:
+) -> Operand:
     axes = _feature_axes(w, axis, x.rank)
     features = x.shape[x.rank - len(axes) :]
     if w.opset >= 23 and weight is not None and weight.shape == features:
@@ -118,11 +118,11 @@ def rms_norm(
     return _affine(w, out, weight, None)
 
 
-def _accumulated(w: GraphWriter, x: Value) -> Value:
+def _accumulated(w: GraphWriter, x: Operand) -> Operand:
     return w.cast(x, dtypes.float32) if x.dtype in dtypes.HALVES else x
 
 
-def _unit(w: GraphWriter, x: Value, axes: tuple[int, ...], epsilon: float) -> Value:
+def _unit(w: GraphWriter, x: Operand, axes: tuple[int, ...], epsilon: float) -> Operand:
     """``x`` divided by its root mean square."""
     power = reduce(w, "ReduceMean", w.node("Mul", x, x), axes, True)
     total = w.node("Add", power, w.scalar(epsilon, x.dtype))
@@ -130,13 +130,13 @@ def _unit(w: GraphWriter, x: Value, axes: tuple[int, ...], epsilon: float) -> Va
 
 
 def _affine(
-    w: GraphWriter, x: Value, weight: Value | None, bias: Value | None
-) -> Value:
+    w: GraphWriter, x: Operand, weight: Operand | None, bias: Operand | None
+) -> Operand:
     if weight is not None:
         x = w.node("Mul", x, w.cast(weight, x.dtype))
     return x if bias is None else w.node("Add", x, w.cast(bias, x.dtype))
 
 
 @form("lrn")
-def lrn(w: GraphWriter, x: Value, **options: Any) -> Value:
+def lrn(w: GraphWriter, x: Operand, **options: Any) -> Operand:
     return w.node("LRN", x, **options)

@@ -10,10 +10,10 @@ from burn import dtypes
 from burn.ops.window import per_axis
 from burn_import.export.forms.layers import window_attributes
 from burn_import.export.registry import form
-from burn_import.export.writer import GraphWriter, Value, static_integers
+from burn_import.export.writer import GraphWriter, Operand, static_integers
 
 
-def _attributes(w: GraphWriter, x: Value, options: dict[str, Any]) -> dict[str, Any]:
+def _attributes(w: GraphWriter, x: Operand, options: dict[str, Any]) -> dict[str, Any]:
     return window_attributes(
         w,
         x.rank - 2,
@@ -25,23 +25,23 @@ def _attributes(w: GraphWriter, x: Value, options: dict[str, Any]) -> dict[str, 
 
 
 @form("max_pool")
-def max_pool(w: GraphWriter, x: Value, **options: Any) -> Value:
+def max_pool(w: GraphWriter, x: Operand, **options: Any) -> Operand:
     return w.node("MaxPool", x, **_attributes(w, x, options))
 
 
 @form("max_pool_with_indices")
-def max_pool_with_indices(w: GraphWriter, x: Value, **options: Any) -> list[Value]:
+def max_pool_with_indices(w: GraphWriter, x: Operand, **options: Any) -> list[Operand]:
     """ONNX counts all axes in an index, the primitive the spatial ones."""
     attrs = _attributes(w, x, options)
     values, indices = w.node_of("MaxPool", [x], 2, **attrs)
     sizes = w.node("Shape", x, dtype=dtypes.int64, start=2)
     size = w.node("ReduceProd", sizes, keepdims=1)
-    flat = w.node("Mod", Value(indices.name, (), dtypes.int64), size)
+    flat = w.node("Mod", Operand(indices.name, (), dtypes.int64), size)
     return [values, flat]
 
 
 @form("avg_pool")
-def avg_pool(w: GraphWriter, x: Value, **options: Any) -> Value:
+def avg_pool(w: GraphWriter, x: Operand, **options: Any) -> Operand:
     attrs = _attributes(w, x, options)
     if attrs["dilations"] == [1] * (x.rank - 2):
         del attrs["dilations"]
@@ -52,7 +52,7 @@ def avg_pool(w: GraphWriter, x: Value, **options: Any) -> Value:
 
 
 @form("lp_pool")
-def lp_pool(w: GraphWriter, x: Value, **options: Any) -> Value:
+def lp_pool(w: GraphWriter, x: Operand, **options: Any) -> Operand:
     attrs = _attributes(w, x, options)
     if not attrs["ceil_mode"]:
         del attrs["ceil_mode"]
@@ -64,7 +64,7 @@ def lp_pool(w: GraphWriter, x: Value, **options: Any) -> Value:
 
 
 @form("adaptive_avg_pool")
-def adaptive_avg_pool(w: GraphWriter, x: Value, *, output_size: Any) -> Value:
+def adaptive_avg_pool(w: GraphWriter, x: Operand, *, output_size: Any) -> Operand:
     counts = per_axis(output_size, x.rank - 2)
     if all(count == 1 for count in counts):
         return w.node("GlobalAveragePool", x)
@@ -78,7 +78,7 @@ def adaptive_avg_pool(w: GraphWriter, x: Value, *, output_size: Any) -> Value:
         matrix = w.constant(_averages(n, count).astype(x.dtype))
         product = w.node("MatMul", w.node("Transpose", x, perm=order), matrix)
         moved = w.node("Transpose", product, perm=back)
-        x = Value(moved.name, x.shape, x.dtype)
+        x = Operand(moved.name, x.shape, x.dtype)
     return x
 
 
@@ -94,12 +94,12 @@ def _averages(size: int, count: int) -> np.ndarray[Any, Any]:
 @form("resize")
 def resize(
     w: GraphWriter,
-    x: Value,
+    x: Operand,
     scales: Any = None,
     sizes: Any = None,
     roi: Any = None,
     **options: Any,
-) -> Value:
+) -> Operand:
     given = {k: v for k, v in options.items() if v is not None}
     axes: Any = given.pop("axes", None)
     for name in ("antialias", "exclude_outside"):
@@ -124,17 +124,17 @@ def resize(
     return w.node("Resize", x, roi, scales, sizes, **given)
 
 
-def _floats(w: GraphWriter, numbers: Any) -> Value:
-    if isinstance(numbers, Value):
+def _floats(w: GraphWriter, numbers: Any) -> Operand:
+    if isinstance(numbers, Operand):
         return w.cast(numbers, dtypes.float32)
     return w.constant(np.asarray(numbers, np.float32).reshape(-1))
 
 
 def _of_all_axes(
-    w: GraphWriter, x: Value, axes: tuple[int, ...], scales: Any, sizes: Any
+    w: GraphWriter, x: Operand, axes: tuple[int, ...], scales: Any, sizes: Any
 ) -> tuple[Any, Any]:
     """Scales and sizes of all axes, for operators without ``axes``."""
-    if isinstance(scales, Value) or isinstance(sizes, Value):
+    if isinstance(scales, Operand) or isinstance(sizes, Operand):
         w.require(18, "Resize with axes")
     positions = [a % x.rank for a in axes]
     if scales is not None:
@@ -151,13 +151,13 @@ def _of_all_axes(
 @form("grid_sample")
 def grid_sample(
     w: GraphWriter,
-    x: Value,
-    grid: Value,
+    x: Operand,
+    grid: Operand,
     *,
     mode: str = "linear",
     padding_mode: str = "zeros",
     align_corners: bool = False,
-) -> Value:
+) -> Operand:
     if w.opset < 20:
         mode = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode)
     corners = int(align_corners)
@@ -173,8 +173,12 @@ def grid_sample(
 
 @form("roi_align")
 def roi_align(
-    w: GraphWriter, x: Value, rois: Value, batch_indices: Value, **options: Any
-) -> Value:
+    w: GraphWriter,
+    x: Operand,
+    rois: Operand,
+    batch_indices: Operand,
+    **options: Any,
+) -> Operand:
     given = dict(options)
     size = per_axis(given.pop("output_size"), 2)
     names: dict[str, Any] = {"output_height": size[0], "output_width": size[1]}
@@ -186,14 +190,14 @@ def roi_align(
 @form("non_max_suppression")
 def non_max_suppression(
     w: GraphWriter,
-    boxes: Value,
-    scores: Value,
+    boxes: Operand,
+    scores: Operand,
     max_output_boxes: Any = 0,
     iou_threshold: Any = 0.0,
     score_threshold: Any = None,
     *,
     center_point_box: bool = False,
-) -> Value:
+) -> Operand:
     threshold = (
         None if score_threshold is None else w.scalar(score_threshold, dtypes.float32)
     )

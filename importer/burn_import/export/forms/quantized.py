@@ -9,13 +9,13 @@ import numpy as np
 from burn import dtypes
 from burn.dtypes import DType
 from burn_import.export.registry import form
-from burn_import.export.writer import GraphWriter, Value, element_type
+from burn_import.export.writer import GraphWriter, Operand, element_type
 
 
 @form("quantize")
 def quantize(
     w: GraphWriter,
-    x: Value,
+    x: Operand,
     scale: Any,
     zero_point: Any = None,
     *,
@@ -24,7 +24,7 @@ def quantize(
     block_size: int = 0,
     saturate: bool = True,
     precision: DType = dtypes.float32,
-) -> Value:
+) -> Operand:
     divisor = w.scalar(scale, x.dtype)
     attrs = _attributes(w, divisor, axis, block_size)
     if dtype in dtypes.FLOAT8:
@@ -37,14 +37,14 @@ def quantize(
 @form("dequantize")
 def dequantize(
     w: GraphWriter,
-    x: Value,
+    x: Operand,
     scale: Any,
     zero_point: Any = None,
     *,
     dtype: DType = dtypes.float32,
     axis: int = 1,
     block_size: int = 0,
-) -> Value:
+) -> Operand:
     factor = w.scalar(scale, dtype)
     attrs = _attributes(w, factor, axis, block_size)
     zero = None if zero_point is None else w.scalar(zero_point, x.dtype)
@@ -52,7 +52,7 @@ def dequantize(
 
 
 def _attributes(
-    w: GraphWriter, scale: Value, axis: int, block_size: int
+    w: GraphWriter, scale: Operand, axis: int, block_size: int
 ) -> dict[str, Any]:
     if block_size:
         w.require(21, "blocks of scales")
@@ -60,7 +60,9 @@ def _attributes(
     return {"axis": axis} if scale.shape not in ((), (1,)) else {}
 
 
-def _zero_point(w: GraphWriter, given: Any, scale: Value, dtype: DType) -> Value | None:
+def _zero_point(
+    w: GraphWriter, given: Any, scale: Operand, dtype: DType
+) -> Operand | None:
     """The zero point, whose dtype is that of the result."""
     if given is not None:
         return w.scalar(given, dtype)
@@ -75,8 +77,8 @@ def _zero_point(w: GraphWriter, given: Any, scale: Value, dtype: DType) -> Value
 
 @form("fake_quantize")
 def fake_quantize(
-    w: GraphWriter, x: Value, scale: Any, zero_point: Any, *, low: int, high: int
-) -> Value:
+    w: GraphWriter, x: Operand, scale: Any, zero_point: Any, *, low: int, high: int
+) -> Operand:
     step, zero = w.scalar(scale, x.dtype), w.scalar(zero_point, x.dtype)
     number = w.node("Add", w.node("Round", w.node("Div", x, step)), zero)
     bounds = w.scalar(low, x.dtype), w.scalar(high, x.dtype)
@@ -85,6 +87,6 @@ def fake_quantize(
 
 
 @form("bitcast")
-def bitcast(w: GraphWriter, x: Value, *, dtype: DType) -> Value:
+def bitcast(w: GraphWriter, x: Operand, *, dtype: DType) -> Operand:
     w.require(26, "BitCast")
     return w.node("BitCast", x, dtype=dtype, to=element_type(dtype))

@@ -8,7 +8,7 @@ import numpy as np
 
 from burn import dtypes
 from burn_import.export.registry import form
-from burn_import.export.writer import GraphWriter, Value, static_integers
+from burn_import.export.writer import GraphWriter, Operand, static_integers
 
 
 def axes_of(w: GraphWriter, axis: Any, rank: int) -> tuple[int, ...]:
@@ -19,8 +19,8 @@ def axes_of(w: GraphWriter, axis: Any, rank: int) -> tuple[int, ...]:
 
 
 def reduce(
-    w: GraphWriter, op: str, x: Value, axes: tuple[int, ...], keepdims: bool
-) -> Value:
+    w: GraphWriter, op: str, x: Operand, axes: tuple[int, ...], keepdims: bool
+) -> Operand:
     """Append a reduction, whose axes are an attribute before opset 18."""
     if not axes:
         return x
@@ -44,8 +44,8 @@ _OPERATORS = {
 
 @form(*_OPERATORS)
 def reduction(
-    w: GraphWriter, x: Value, axis: Any = None, *, keepdims: bool = False
-) -> Value:
+    w: GraphWriter, x: Operand, axis: Any = None, *, keepdims: bool = False
+) -> Operand:
     out = w.out[0][1]
     work = dtypes.int32 if x.dtype == dtypes.bool_ and out == dtypes.bool_ else out
     axes = axes_of(w, axis, x.rank)
@@ -55,8 +55,8 @@ def reduction(
 
 @form("any", "all")
 def truth(
-    w: GraphWriter, x: Value, axis: Any = None, *, keepdims: bool = False
-) -> Value:
+    w: GraphWriter, x: Operand, axis: Any = None, *, keepdims: bool = False
+) -> Operand:
     op = "ReduceMax" if w.primitive == "any" else "ReduceMin"
     numbers = w.cast(w.cast(x, dtypes.bool_), dtypes.int32)
     result = reduce(w, op, numbers, axes_of(w, axis, x.rank), keepdims)
@@ -64,7 +64,7 @@ def truth(
 
 
 @form("sum_to")
-def sum_to(w: GraphWriter, x: Value, *, shape: Any) -> Value:
+def sum_to(w: GraphWriter, x: Operand, *, shape: Any) -> Operand:
     missing = x.rank - len(shape)
     axes = [*range(missing)]
     axes += [
@@ -77,12 +77,12 @@ def sum_to(w: GraphWriter, x: Value, *, shape: Any) -> Value:
 @form("argmax", "argmin")
 def extreme(
     w: GraphWriter,
-    x: Value,
+    x: Operand,
     axis: Any = None,
     *,
     keepdims: bool = False,
     select_last: bool = False,
-) -> Value:
+) -> Operand:
     op = "ArgMax" if w.primitive == "argmax" else "ArgMin"
     options: dict[str, Any] = {
         "select_last_index": int(select_last),
@@ -100,42 +100,44 @@ def extreme(
 @form("topk")
 def topk(
     w: GraphWriter,
-    x: Value,
+    x: Operand,
     k: Any,
     *,
     axis: int = -1,
     largest: bool = True,
     sorted: bool = True,
-) -> list[Value]:
+) -> list[Operand]:
     return _top(w, x, w.integers(k), axis, largest)
 
 
 @form("argsort")
 def argsort(
-    w: GraphWriter, x: Value, axis: int = -1, *, descending: bool = False
-) -> Value:
+    w: GraphWriter, x: Operand, axis: int = -1, *, descending: bool = False
+) -> Operand:
     axis %= x.rank
     count = w.node("Shape", x, dtype=dtypes.int64, start=axis, end=axis + 1)
     return _top(w, x, count, axis, descending)[1]
 
 
-def _top(w: GraphWriter, x: Value, k: Value, axis: int, largest: bool) -> list[Value]:
+def _top(
+    w: GraphWriter, x: Operand, k: Operand, axis: int, largest: bool
+) -> list[Operand]:
     work = w.cast(x, dtypes.int32) if x.dtype == dtypes.bool_ else x
     values, indices = w.node_of(
         "TopK", [work, k], 2, axis=axis, largest=int(largest), sorted=1
     )
-    return [w.cast(values, x.dtype), Value(indices.name, (), dtypes.int64)]
+    return [w.cast(values, x.dtype), Operand(indices.name, (), dtypes.int64)]
 
 
 @form("cumsum")
 def cumsum(
     w: GraphWriter,
-    x: Value,
+    x: Operand,
     axis: Any = 0,
     *,
     exclusive: bool = False,
     reverse: bool = False,
-) -> Value:
+) -> Operand:
     along = np.asarray(static_integers(w, axis)[0], np.int64)
     work = w.cast(x, w.out[0][1])
     return w.node(

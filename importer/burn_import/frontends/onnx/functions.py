@@ -33,7 +33,7 @@ class TooManyNodes(UnsupportedModel):  # noqa: N818  ends the reading at once
 
 
 @dataclass(frozen=True)
-class Call:
+class FunctionCall:
     """The call that a function's nodes are read for."""
 
     attrs: Mapping[str, Any]
@@ -85,7 +85,7 @@ class Frame:
 
     opsets: Mapping[str, int]
     names: Names | None = None
-    call: Call | None = None
+    call: FunctionCall | None = None
 
 
 class NodeReader(Protocol):
@@ -170,7 +170,7 @@ class Functions:
 
     def _call(
         self, reader: NodeReader, node: NodeProto, proto: FunctionProto, frame: Frame
-    ) -> Call:
+    ) -> FunctionCall:
         key = (_domain(proto.domain), proto.name, proto.overload)
         outer = frame.call
         stack = () if outer is None else outer.stack
@@ -189,7 +189,7 @@ class Functions:
         scope = tuple(filter(None, scope))  # the root has no segment of its own
         leaf = node.name or next((n for n in node.output if n), proto.name)
         classes = classes or ("",) * len(scope)
-        return Call(
+        return FunctionCall(
             attrs,
             f"{outer.prefix if outer else ''}{leaf}/",
             (*scope, leaf.rpartition("/")[2] or proto.name),
@@ -257,7 +257,9 @@ def _too_many(node: NodeProto, most: int) -> TooManyNodes:
     )
 
 
-def _frame(frame: Frame, opsets: Mapping[str, int], names: Names, call: Call) -> Frame:
+def _frame(
+    frame: Frame, opsets: Mapping[str, int], names: Names, call: FunctionCall
+) -> Frame:
     return type(frame)(opsets or frame.opsets, names, call)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from burn.record.errors import joined, shown
 from burn_import.frontends.recipes.config import Config
-from burn_import.frontends.recipes.graph_writer import Writer
+from burn_import.frontends.recipes.graph_writer import RecipeWriter
 from burn_ir import InvalidModel
 
 
@@ -18,7 +18,7 @@ class Fact:
     clause: str
 
 
-def extent(w: Writer, name: str, axis: int) -> Fact:
+def extent(w: RecipeWriter, name: str, axis: int) -> Fact:
     """The extent of an axis of a weight of this module.
 
     Raises:
@@ -33,7 +33,7 @@ def extent(w: Writer, name: str, axis: int) -> Fact:
     return Fact(shape[axis], f"weight {shown(w.key(name))} has shape {list(shape)}")
 
 
-def length(w: Writer, name: str) -> Fact:
+def length(w: RecipeWriter, name: str) -> Fact:
     """Return the number of modules in a list of this module."""
     count = w.count(name)
     return Fact(count, f"there are weights of {count} modules in {shown(w.key(name))}")
@@ -55,7 +55,7 @@ def agree(config: Config, **facts: Fact) -> None:
 
 
 def heads(
-    w: Writer,
+    w: RecipeWriter,
     config: Config,
     name: str,
     key: str = "num_attention_heads",

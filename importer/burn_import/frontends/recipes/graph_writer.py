@@ -31,7 +31,7 @@ BATCH, LENGTH, TARGET = symbol("batch"), symbol("length"), symbol("target_length
 
 
 @dataclass
-class Writer:
+class RecipeWriter:
     """A graph as it is written. Values are their names."""
 
     weights: Weights
@@ -299,7 +299,7 @@ class Writer:
         return self.op("Unsqueeze", flags, [1, 2], name="mask")
 
 
-def _activation(w: Writer, name: str, x: str) -> str:
+def _activation(w: RecipeWriter, name: str, x: str) -> str:
     from burn_ir import UnsupportedModel
 
     if name in ("gelu", "gelu_python"):

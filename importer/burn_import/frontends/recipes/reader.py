@@ -26,7 +26,7 @@ from burn_import.foreign import REMEDY
 from burn_import.frontends.checkpoints import Checkpoint, read as read_weights
 from burn_import.frontends.recipes.config import Config, NotClaimed, read_config
 from burn_import.frontends.recipes.config_checks import check_config
-from burn_import.frontends.recipes.graph_writer import Writer
+from burn_import.frontends.recipes.graph_writer import RecipeWriter
 from burn_import.frontends.recipes.registry import RECIPES, Recipe, find
 from burn_import.frontends.recipes.sequential import sequential
 from burn_import.frontends.recipes.weights import Weights
@@ -119,7 +119,7 @@ def _written(
         NotClaimed: the recipe does not compute all that weights and configuration say.
         InvalidModel: the weights are not those of the architecture.
     """
-    writer = Writer(Weights(checkpoint), class_name=recipe.class_name)
+    writer = RecipeWriter(Weights(checkpoint), class_name=recipe.class_name)
     try:
         with writer.module(prefix.removesuffix("."), recipe.class_name):
             model = recipe.build(writer, config)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from burn_import.frontends.checkpoints.checkpoint import LazyTensor
 from burn_import.frontends.recipes.config import Config, NotClaimed
-from burn_import.frontends.recipes.graph_writer import Writer
+from burn_import.frontends.recipes.graph_writer import RecipeWriter
 from burn_ir.raw import RawModel
 
-Build = Callable[[Writer, Config], RawModel]
+Build = Callable[[RecipeWriter, Config], RawModel]
 
 
 @dataclass(frozen=True)

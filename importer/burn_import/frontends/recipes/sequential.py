@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import prod
 
 from burn_import.frontends.checkpoints import Checkpoint
-from burn_import.frontends.recipes.graph_writer import BATCH, Writer
+from burn_import.frontends.recipes.graph_writer import BATCH, RecipeWriter
 from burn_import.frontends.recipes.numbered_layers import BATCH_NORMS, Step, steps_of
 from burn_import.frontends.recipes.weights import Weights
 from burn_import.options import Hints
@@ -39,14 +39,14 @@ def sequential(checkpoint: Checkpoint, hints: Hints) -> RawModel:
     tensors = dict(checkpoint.items())
     if at_root:
         tensors = {f"{ROOT}.{key}": tensor for key, tensor in tensors.items()}
-    run = _Run(Writer(Weights(tensors)), hints, f"{ROOT}." if at_root else "")
+    run = _Run(RecipeWriter(Weights(tensors)), hints, f"{ROOT}." if at_root else "")
     return run.model(steps)
 
 
 class _Run:
     """Writes one step after another."""
 
-    def __init__(self, w: Writer, hints: Hints, prefix: str) -> None:
+    def __init__(self, w: RecipeWriter, hints: Hints, prefix: str) -> None:
         self.w, self.hints, self.prefix = w, hints, prefix
         self.problems: list[Problem] = []
         self.rank = 0

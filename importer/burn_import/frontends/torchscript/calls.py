@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from burn_import.frontends.torchscript.node_writer import Writer
+from burn_import.frontends.torchscript.node_writer import NodeWriter
 from burn_import.frontends.torchscript.values import PyValue, TensorRef
 from burn_ir.graph_builder import Origin
 
 
 @dataclass(frozen=True)
-class Call:
+class AtenCall:
     """A call of ``torch.name``: its target in ATen and its arguments by name."""
 
     name: str
@@ -25,7 +25,7 @@ class Call:
 class OperatorCalls(ABC):
     """Operators as nodes. ``writer`` is where these go."""
 
-    writer: Writer
+    writer: NodeWriter
 
     @abstractmethod
     def call(

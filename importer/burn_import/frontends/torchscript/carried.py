@@ -16,7 +16,7 @@ from burn_import.frontends.torchscript.control import (
     is_plain,
     refuse,
 )
-from burn_import.frontends.torchscript.node_writer import Writer
+from burn_import.frontends.torchscript.node_writer import NodeWriter
 from burn_import.frontends.torchscript.values import (
     AppendedItems,
     Module,
@@ -220,7 +220,7 @@ class Carried:
         things += [new[-1] for growth, new in lasts if growth.carries_last]
         return things, added
 
-    def learn(self, side: Side, outer: Writer) -> bool:
+    def learn(self, side: Side, outer: NodeWriter) -> bool:
         """Return whether a round did what was not expected, and expect that.
 
         Raises:
@@ -274,7 +274,7 @@ class Carried:
                 )
         return is_expected
 
-    def _learn_cells(self, side: Side, outer: Writer) -> bool:
+    def _learn_cells(self, side: Side, outer: NodeWriter) -> bool:
         carried = {held for cell in self.cells for held in cell.holders}
         items = {x for item in self.replaced for x in identities(item.entered)}
         is_expected = True

@@ -14,7 +14,7 @@ from burn_import.frontends.torchscript.expressions import (
     Frame,
     Raised,
 )
-from burn_import.frontends.torchscript.node_writer import Writer
+from burn_import.frontends.torchscript.node_writer import NodeWriter
 from burn_import.frontends.torchscript.scopes import left_by
 from burn_import.frontends.torchscript.source_code import Rest
 from burn_import.frontends.torchscript.uninitialized import like
@@ -42,7 +42,7 @@ class Side:
     ``contents`` are the lists and dicts that it changed, with what would be in them.
     """
 
-    writer: Writer
+    writer: NodeWriter
     names: dict[str, PyValue]
     changed: dict[TensorRef, Value] = field(default_factory=dict)
     result: PyValue = None
@@ -154,7 +154,7 @@ def side_of(
     machine: Expressions,
     body: Sequence[ast.stmt],
     frame: Frame,
-    writer: Writer,
+    writer: NodeWriter,
     to_end: bool = False,
 ) -> Side | None:
     """A block followed by itself; None if it raises an error.
@@ -384,7 +384,9 @@ def as_py_value(value: Value, is_number: bool) -> PyValue:
     return TensorRef(value)
 
 
-def given(writer: Writer, thing: PyValue, origin: Origin, inside: bool = True) -> Value:
+def given(
+    writer: NodeWriter, thing: PyValue, origin: Origin, inside: bool = True
+) -> Value:
     """A thing as a value, one that is a node's result if ``inside`` a body."""
     begin = len(writer.nodes.nodes)
     value = thing.value if isinstance(thing, TensorRef) else thing

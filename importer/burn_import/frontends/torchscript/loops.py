@@ -23,7 +23,7 @@ from burn_import.frontends.torchscript.control import (
     side_of,
 )
 from burn_import.frontends.torchscript.expressions import Expressions, Frame
-from burn_import.frontends.torchscript.node_writer import Writer
+from burn_import.frontends.torchscript.node_writer import NodeWriter
 from burn_import.frontends.torchscript.scopes import (
     appended_names,
     left_by,
@@ -128,7 +128,7 @@ class _Loop:
                 joined = flat
             growth.items.append(Rows(joined, growth.holds_numbers))
 
-    def condition(self, frame: Frame, writer: Writer) -> Value:
+    def condition(self, frame: Frame, writer: NodeWriter) -> Value:
         """Return whether there is another round."""
         if isinstance(self.node, ast.For):
             return given(writer, True, self.origin)
@@ -139,7 +139,7 @@ class _Loop:
             raise UnsupportedModel("a loop whose condition is no bool")
         return given(writer, test, self.origin)
 
-    def settled(self) -> tuple[Writer, dict[str, Type], list[str]]:
+    def settled(self) -> tuple[NodeWriter, dict[str, Type], list[str]]:
         """The body, typed so that what flows back fits what flowed in."""
         types: list[Type] | None = None
         while True:
@@ -162,7 +162,7 @@ class _Loop:
 
     def round(
         self, types: Sequence[Type]
-    ) -> tuple[Writer, dict[str, Type], list[Value] | None]:
+    ) -> tuple[NodeWriter, dict[str, Type], list[Value] | None]:
         """One round of the body: its inputs, and what it gives; None to try again."""
         machine, outer = self.machine, self.machine.writer
         machine.writer = outer.inner()
@@ -189,7 +189,7 @@ class _Loop:
             machine.writer = outer
             self.carried.leave()
 
-    def followed(self, frame: Frame, outer: Writer) -> list[Value] | None:
+    def followed(self, frame: Frame, outer: NodeWriter) -> list[Value] | None:
         """Return the results of a round: the condition, what is carried, and appended.
 
         None if the round does what was not expected.
@@ -213,7 +213,7 @@ class _Loop:
         flowing = carried + [self.together(items) for items in added]
         return [condition, *(given(writer, thing, self.origin) for thing in flowing)]
 
-    def initialized(self, side: Side, outer: Writer) -> bool:
+    def initialized(self, side: Side, outer: NodeWriter) -> bool:
         """Return whether names are carried from now on that had no value before."""
         names, rest = self.frame.names, self.rest
         unset = [name for name in rest if names[name] is UNINITIALIZED]
@@ -233,7 +233,7 @@ class _Loop:
         return self.machine.operator("stack", [tensors], {}, self.origin)
 
 
-def _type_of(writer: Writer, thing: PyValue) -> Type:
+def _type_of(writer: NodeWriter, thing: PyValue) -> Type:
     """The type of a tensor or number."""
     value = thing.value if isinstance(thing, TensorRef) else thing
     if not isinstance(value, Value):

@@ -22,10 +22,10 @@ from burn_ir.graph_builder import Origin
 from burn_ir.types import Array
 
 
-class Writer:
+class NodeWriter:
     """Writes calls of operators as nodes. ``inner()`` gives one for a body."""
 
-    def __init__(self, outer: Writer | None = None) -> None:
+    def __init__(self, outer: NodeWriter | None = None) -> None:
         self.nodes: Nodes = outer.nodes.inner() if outer else Nodes()
         self.growing: IncrementalBuilder = (
             outer.growing.inner() if outer else IncrementalBuilder(OPSETS)
@@ -34,9 +34,9 @@ class Writer:
         self.extents: dict[tuple[str, int, tuple[str, ...]], Value] = {}
         self.budget: Budget = outer.budget if outer else Budget(0, 0, Pool())
 
-    def inner(self) -> Writer:
+    def inner(self) -> NodeWriter:
         """A writer of a body, which sees the values of this graph."""
-        return Writer(self)
+        return NodeWriter(self)
 
     def input(self, name: str, type_: Type) -> Value:
         """A value that no node makes."""

@@ -22,7 +22,7 @@ from burn_import.frontends.torch_export.program import rule_of
 from burn_import.frontends.torch_export.registry import Entry
 from burn_import.frontends.torchscript.budget import Budget
 from burn_import.frontends.torchscript.builtins import SPECIAL
-from burn_import.frontends.torchscript.calls import Call, OperatorCalls
+from burn_import.frontends.torchscript.calls import AtenCall, OperatorCalls
 from burn_import.frontends.torchscript.constant_functions import (
     bounded,
     function_of_anything,
@@ -30,7 +30,7 @@ from burn_import.frontends.torchscript.constant_functions import (
 )
 from burn_import.frontends.torchscript.dtypes import result_types, scalar_type
 from burn_import.frontends.torchscript.dynamic_lists import called_on_rows, has_rows
-from burn_import.frontends.torchscript.node_writer import Writer
+from burn_import.frontends.torchscript.node_writer import NodeWriter
 from burn_import.frontends.torchscript.signatures import overload
 from burn_import.frontends.torchscript.values import (
     DEVICE,
@@ -65,7 +65,7 @@ class Operators(OperatorCalls):
     """Follows calls of operators. ``writer`` is where their nodes go."""
 
     def __init__(self) -> None:
-        self.writer = Writer()
+        self.writer = NodeWriter()
         #: What was changed in place, with the values before.
         self.journal: list[tuple[TensorRef, Value]] = []
 
@@ -155,7 +155,7 @@ class Operators(OperatorCalls):
         ]
         if len(results) > len(entry.writes) > 0:
             results = self.written(name, entry, results, tensors, named)
-        call = Call(name, target, named, origin)
+        call = AtenCall(name, target, named, origin)
         return self.held(call, entry, results, tensors)
 
     def written(
@@ -177,7 +177,7 @@ class Operators(OperatorCalls):
 
     def held(
         self,
-        call: Call,
+        call: AtenCall,
         entry: Entry,
         results: Sequence[Value | None],
         tensors: Sequence[TensorRef],
@@ -197,7 +197,7 @@ class Operators(OperatorCalls):
 
     def _held(
         self,
-        call: Call,
+        call: AtenCall,
         entry: Entry,
         results: Sequence[Value | None],
         value: Value,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from burn_import.frontends.torch_export.builder import Value, kind_of
-from burn_import.frontends.torchscript.node_writer import Writer
+from burn_import.frontends.torchscript.node_writer import NodeWriter
 from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,
     PyValue,
@@ -19,7 +19,7 @@ from burn_import.frontends.torchscript.values import (
 )
 
 
-def like(thing: PyValue, writer: Writer, others: Iterable[PyValue]) -> PyValue:
+def like(thing: PyValue, writer: NodeWriter, others: Iterable[PyValue]) -> PyValue:
     """Return what ``writer`` sees of the form and type of ``thing``.
 
     A tensor is one of ``others``, so that it has the extents of ``thing``;

@@ -8,8 +8,8 @@ from typing import Any
 from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torch_export.program import rule_of
 from burn_import.frontends.torch_export.view_writeback import inverse_view
-from burn_import.frontends.torchscript.calls import Call, OperatorCalls
-from burn_import.frontends.torchscript.node_writer import Writer
+from burn_import.frontends.torchscript.calls import AtenCall, OperatorCalls
+from burn_import.frontends.torchscript.node_writer import NodeWriter
 from burn_import.frontends.torchscript.values import TensorRef
 
 #: Views of the same elements in the same order.
@@ -34,7 +34,7 @@ def stays_in_order(name: str, args: Mapping[str, Any], source: TensorRef) -> boo
 
 
 def undoing(
-    calls: OperatorCalls, view: Call, source: TensorRef
+    calls: OperatorCalls, view: AtenCall, source: TensorRef
 ) -> Callable[[Value, Value], Value] | None:
     """Return the inverse of a view: its source before, and the changed view, to both.
 
@@ -60,7 +60,7 @@ def undoing(
 
 
 def redoing(
-    calls: OperatorCalls, view: Call, results: Sequence[Value | None], value: Value
+    calls: OperatorCalls, view: AtenCall, results: Sequence[Value | None], value: Value
 ) -> Callable[[Value], Value]:
     """Return the view again, of another value of its source.
 
@@ -68,7 +68,7 @@ def redoing(
     """
     types = [x or value for x in results]
     index = next(i for i, x in enumerate(types) if x.name == value.name)
-    last: tuple[Writer, str, Value] | None = None
+    last: tuple[NodeWriter, str, Value] | None = None
 
     def redo(base: Value) -> Value:
         nonlocal last
@@ -84,7 +84,11 @@ def redoing(
 
 
 def _inverse(
-    calls: OperatorCalls, view: Call, source: TensorRef, before: Value, changed: Value
+    calls: OperatorCalls,
+    view: AtenCall,
+    source: TensorRef,
+    before: Value,
+    changed: Value,
 ) -> tuple[str, Mapping[str, Any]] | None:
     """Return the call that writes a changed view back, None if there is none.
 

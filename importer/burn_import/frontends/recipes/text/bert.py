@@ -7,7 +7,7 @@ import numpy as np
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import Supports, any_of
 from burn_import.frontends.recipes.cross_checks import agree, extent, heads, length
-from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, Writer
+from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.text.heads import scores, vocabulary
 from burn_ir.raw import RawModel
@@ -36,7 +36,7 @@ SUPPORTS: Supports = {
 
 
 @recipe("bert", "BertModel", *KEYS, base="bert", supports=SUPPORTS)
-def bert(w: Writer, config: Config) -> RawModel:
+def bert(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of ``BertModel``, or of what Hugging Face puts behind it."""
     input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
     attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
@@ -53,7 +53,7 @@ def bert(w: Writer, config: Config) -> RawModel:
     return scores(w, "Bert", x, pooled) or bare(w, x, pooled)
 
 
-def bare(w: Writer, x: str, pooled: str | None) -> RawModel:
+def bare(w: RecipeWriter, x: str, pooled: str | None) -> RawModel:
     """The model of hidden states, and of what the pooler makes of them if there is."""
     if pooled is None:
         return w.model(last_hidden_state=x)
@@ -61,7 +61,7 @@ def bare(w: Writer, x: str, pooled: str | None) -> RawModel:
 
 
 def pretrained(
-    w: Writer, config: Config, x: str, pooled: str | None, table: str, eps: float
+    w: RecipeWriter, config: Config, x: str, pooled: str | None, table: str, eps: float
 ) -> RawModel:
     """The scores of tokens in masked places, and of the second text as the next."""
     w.called("BertForMaskedLM")
@@ -83,7 +83,12 @@ def pretrained(
 
 
 def encoder(
-    w: Writer, config: Config, family: str, x: str, attention_mask: str, eps: float
+    w: RecipeWriter,
+    config: Config,
+    family: str,
+    x: str,
+    attention_mask: str,
+    eps: float,
 ) -> tuple[str, str | None]:
     """Hidden states, and what the pooler makes of the first if there is one."""
     first = "encoder.layer.0"
@@ -110,7 +115,7 @@ def encoder(
 
 
 def embeddings(
-    w: Writer, input_ids: str, segments: str, position_ids: str, eps: float
+    w: RecipeWriter, input_ids: str, segments: str, position_ids: str, eps: float
 ) -> str:
     """Words, the texts that they are of, and positions, summed and normalised."""
     words = w.embedding("word_embeddings", input_ids)
@@ -119,7 +124,9 @@ def embeddings(
     return w.layer_norm("LayerNorm", x, eps)
 
 
-def layer(w: Writer, config: Config, family: str, x: str, mask: str, eps: float) -> str:
+def layer(
+    w: RecipeWriter, config: Config, family: str, x: str, mask: str, eps: float
+) -> str:
     """One layer: attention, then two linear layers, both with a residual."""
     with w.module("attention", f"{family}Attention"):
         with w.module("self", f"{family}SelfAttention"):
@@ -133,7 +140,7 @@ def layer(w: Writer, config: Config, family: str, x: str, mask: str, eps: float)
         return w.layer_norm("LayerNorm", w.add(w.linear("dense", y), x), eps)
 
 
-def self_attention(w: Writer, config: Config, x: str, mask: str) -> str:
+def self_attention(w: RecipeWriter, config: Config, x: str, mask: str) -> str:
     """Attention of every token to all that the mask leaves."""
     count = heads(w, config, "query")
     query, key, value = (

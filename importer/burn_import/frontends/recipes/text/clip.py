@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import any_of
-from burn_import.frontends.recipes.graph_writer import BATCH, Writer
+from burn_import.frontends.recipes.graph_writer import BATCH, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.text.clip_encoders import (
     PATCHES,
@@ -39,7 +39,7 @@ SUPPORTS = any_of(
     kinds=("clip", "clip_text_model"),
     supports=SUPPORTS,
 )
-def clip(w: Writer, config: Config) -> RawModel:
+def clip(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of the encoder of texts, of images, or of both and how they agree."""
     texts, images = w.inside("text_model"), w.inside("vision_model")
     if texts and images:
@@ -60,12 +60,12 @@ def clip(w: Writer, config: Config) -> RawModel:
     return w.model(**{output: projected(w, key, pooled), "last_hidden_state": x})
 
 
-def projected(w: Writer, name: str, x: str) -> str:
+def projected(w: RecipeWriter, name: str, x: str) -> str:
     """Return the embedding of a text or an image in the shared space."""
     return w.linear(f"{name}_projection", x)
 
 
-def compared(w: Writer, text: str, image: str) -> RawModel:
+def compared(w: RecipeWriter, text: str, image: str) -> RawModel:
     """Return the similarity of each text and image, and the embeddings behind it."""
     text, image = (
         w.op("Div", x, w.op("ReduceL2", x, [-1], keepdims=1)) for x in (text, image)

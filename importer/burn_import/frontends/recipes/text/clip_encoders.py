@@ -12,7 +12,7 @@ from burn_import.frontends.recipes.cross_checks import (
     heads,
     length,
 )
-from burn_import.frontends.recipes.graph_writer import LENGTH, Writer
+from burn_import.frontends.recipes.graph_writer import LENGTH, RecipeWriter
 from burn_ir import InvalidModel
 from burn_ir.dim import Dim
 
@@ -24,7 +24,7 @@ PATCHES = "embeddings.patch_embedding.weight"
 PLACES = "embeddings.position_embedding.weight"
 
 
-def text_model(w: Writer, config: Config, batch: Dim) -> tuple[str, str]:
+def text_model(w: RecipeWriter, config: Config, batch: Dim) -> tuple[str, str]:
     """The hidden states of texts, and those of their ends."""
     ids = w.input("input_ids", "int64", batch, LENGTH)
     mask = w.padding_mask(w.input("attention_mask", "int64", batch, LENGTH))
@@ -49,7 +49,7 @@ def text_model(w: Writer, config: Config, batch: Dim) -> tuple[str, str]:
         return x, w.op("GatherND", x, ends, batch_dims=1)
 
 
-def vision_model(w: Writer, config: Config, batch: Dim) -> tuple[str, str]:
+def vision_model(w: RecipeWriter, config: Config, batch: Dim) -> tuple[str, str]:
     """The hidden states of images, and the normalised one of the class token."""
     with w.module("vision_model", "CLIPVisionTransformer"):
         eps = config.get("layer_norm_eps", 1e-5)
@@ -59,7 +59,7 @@ def vision_model(w: Writer, config: Config, batch: Dim) -> tuple[str, str]:
         return x, w.layer_norm("post_layernorm", first, eps)
 
 
-def vision_embeddings(w: Writer, config: Config, batch: Dim) -> str:
+def vision_embeddings(w: RecipeWriter, config: Config, batch: Dim) -> str:
     """Patches in a row behind the class token, with their positions."""
     extent(w, PATCHES, 3)
     _, channels, *size = w.shape(PATCHES)
@@ -87,7 +87,7 @@ def vision_embeddings(w: Writer, config: Config, batch: Dim) -> str:
         return w.add(x, w.weight("position_embedding.weight"))
 
 
-def sizes(w: Writer) -> dict[str, Fact]:
+def sizes(w: RecipeWriter) -> dict[str, Fact]:
     """Return the sizes that the layers of both encoders have."""
     first = "encoder.layers.0"
     return {
@@ -97,7 +97,7 @@ def sizes(w: Writer) -> dict[str, Fact]:
     }
 
 
-def encoder(w: Writer, config: Config, x: str, mask: str | None = None) -> str:
+def encoder(w: RecipeWriter, config: Config, x: str, mask: str | None = None) -> str:
     """Layers of attention and a network; with a mask to what comes before."""
     eps = config.get("layer_norm_eps", 1e-5)
     with w.module("encoder", "CLIPEncoder"):
@@ -115,7 +115,7 @@ def encoder(w: Writer, config: Config, x: str, mask: str | None = None) -> str:
     return x
 
 
-def self_attention(w: Writer, config: Config, x: str, mask: str | None) -> str:
+def self_attention(w: RecipeWriter, config: Config, x: str, mask: str | None) -> str:
     """Attention; with a mask to what comes before."""
     count = heads(w, config, "q_proj")
     query, key, value = (w.heads(w.linear(f"{n}_proj", x), count) for n in "qkv")

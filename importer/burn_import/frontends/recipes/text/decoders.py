@@ -15,7 +15,7 @@ from burn_import.frontends.recipes.cross_checks import (
     heads,
     length,
 )
-from burn_import.frontends.recipes.graph_writer import Writer
+from burn_import.frontends.recipes.graph_writer import RecipeWriter
 from burn_import.frontends.recipes.text.rope import turned
 from burn_ir import InvalidModel
 
@@ -47,7 +47,7 @@ class Attending:
     softcap: float = 0.0
 
 
-def check(w: Writer, config: Config, size: int) -> None:
+def check(w: RecipeWriter, config: Config, size: int) -> None:
     """Return if the configuration has no other numbers than the weights.
 
     Raises:
@@ -70,7 +70,7 @@ def check(w: Writer, config: Config, size: int) -> None:
     )
 
 
-def head_size(w: Writer, config: Config, usual: int = 0) -> int:
+def head_size(w: RecipeWriter, config: Config, usual: int = 0) -> int:
     """The number of features of a head, from its norm or from the configuration.
 
     ``usual`` is the default of ``head_dim``, if it is not the width by the heads.
@@ -90,7 +90,7 @@ def head_size(w: Writer, config: Config, usual: int = 0) -> int:
 
 
 def windows(
-    w: Writer, config: Config, usual: int, near: Callable[[int], bool]
+    w: RecipeWriter, config: Config, usual: int, near: Callable[[int], bool]
 ) -> list[int]:
     """How far each layer sees back, 0 without end; ``near`` says it where not given."""
     count = w.count("layers")
@@ -112,7 +112,7 @@ def windows(
 
 
 def masks(
-    w: Writer, attention_mask: str, places: str, seen: list[int]
+    w: RecipeWriter, attention_mask: str, places: str, seen: list[int]
 ) -> dict[int, str]:
     """What tokens may see of each other beside their order, bool, by the window."""
     mask = w.padding_mask(attention_mask)
@@ -124,7 +124,7 @@ def masks(
     return by_window
 
 
-def self_attention(w: Writer, x: str, options: Attending, norm: Norm) -> str:
+def self_attention(w: RecipeWriter, x: str, options: Attending, norm: Norm) -> str:
     """Causal attention of turned queries and keys; several queries share a key."""
     w.weights.ignore(w.key("rotary_emb.inv_freq"))
     parts = []
@@ -147,7 +147,7 @@ def self_attention(w: Writer, x: str, options: Attending, norm: Norm) -> str:
     return w.linear("o_proj", w.merged(attended))
 
 
-def gated(w: Writer, x: str, act: str) -> str:
+def gated(w: RecipeWriter, x: str, act: str) -> str:
     """A network of which one half decides how much passes of the other."""
     gate = w.activation(act, w.linear("gate_proj", x))
     return w.linear("down_proj", w.op("Mul", gate, w.linear("up_proj", x)))

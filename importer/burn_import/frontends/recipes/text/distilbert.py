@@ -5,7 +5,7 @@ from __future__ import annotations
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import any_of
 from burn_import.frontends.recipes.cross_checks import agree, extent, heads, length
-from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, Writer
+from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.text.heads import scores, vocabulary
 from burn_ir.raw import RawModel
@@ -23,7 +23,7 @@ PLACES = "embeddings.position_embeddings.weight"
     base="distilbert",
     supports=any_of("sinusoidal_pos_embds", "tie_weights_"),
 )
-def distilbert(w: Writer, config: Config) -> RawModel:
+def distilbert(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of ``DistilBertModel``, or of what Hugging Face puts behind it."""
     input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
     attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
@@ -43,7 +43,7 @@ def distilbert(w: Writer, config: Config) -> RawModel:
     return scores(w, "DistilBert", x, pooled) or w.model(last_hidden_state=x)
 
 
-def model(w: Writer, config: Config, input_ids: str, attention_mask: str) -> str:
+def model(w: RecipeWriter, config: Config, input_ids: str, attention_mask: str) -> str:
     """The hidden states of all tokens."""
     agree(
         config,
@@ -67,7 +67,7 @@ def model(w: Writer, config: Config, input_ids: str, attention_mask: str) -> str
     return x
 
 
-def layer(w: Writer, config: Config, x: str, mask: str) -> str:
+def layer(w: RecipeWriter, config: Config, x: str, mask: str) -> str:
     """One layer: attention, then two linear layers, both with a residual."""
     with w.module("attention", "DistilBertSelfAttention"):
         count = heads(w, config, "q_lin", "n_heads")

@@ -6,7 +6,7 @@ from functools import partial
 
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import any_of
-from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, Writer
+from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.text.decoders import (
     KEYS,
@@ -63,7 +63,7 @@ ACTIVATIONS = {"hidden_act": ("gelu", "gelu_pytorch_tanh")}
         **any_of("rope_local_base_freq", "sliding_window_pattern"),
     },
 )
-def gemma(w: Writer, config: Config) -> RawModel:
+def gemma(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of ``GemmaForCausalLM``, or of ``GemmaModel``: hidden states alone."""
     input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
     attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
@@ -93,7 +93,7 @@ def cap(config: Config, which: str, usual: float) -> float:
 
 
 def model(
-    w: Writer, config: Config, family: str, input_ids: str, attention_mask: str
+    w: RecipeWriter, config: Config, family: str, input_ids: str, attention_mask: str
 ) -> str:
     """The hidden states of all tokens."""
     size = head_size(w, config, HEAD)
@@ -127,7 +127,7 @@ def near(config: Config, family: str, number: int) -> bool:
 
 
 def angles_of(
-    w: Writer, config: Config, family: str, places: str, size: int
+    w: RecipeWriter, config: Config, family: str, places: str, size: int
 ) -> tuple[tuple[str, str], tuple[str, str]]:
     """The angles of layers that see everything, and of those that see a window."""
     with w.module("rotary_emb", f"{family}RotaryEmbedding"):
@@ -144,7 +144,7 @@ def angles_of(
 
 
 def layer(
-    w: Writer, config: Config, family: str, x: str, options: Attending, norm: Norm
+    w: RecipeWriter, config: Config, family: str, x: str, options: Attending, norm: Norm
 ) -> str:
     """One layer; from Gemma 2 on, what is added to the stream is normalised, too."""
     y = norm("input_layernorm", x)
@@ -161,7 +161,7 @@ def layer(
     return w.add(x, y)
 
 
-def one_more(w: Writer, family: str, eps: float, name: str, x: str) -> str:
+def one_more(w: RecipeWriter, family: str, eps: float, name: str, x: str) -> str:
     """RMS norm called ``name``, which multiplies by 1 more than its weight."""
     with w.module(name, f"{family}RMSNorm"):
         scale = w.add(w.weight("weight"), 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import any_of
 from burn_import.frontends.recipes.cross_checks import agree, extent, heads, length
-from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, Writer
+from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.text.heads import (
     classes,
@@ -31,7 +31,7 @@ from burn_ir.raw import RawModel
         ),
     },
 )
-def gpt2(w: Writer, config: Config) -> RawModel:
+def gpt2(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of ``GPT2LMHeadModel``, or of ``GPT2Model``: hidden states alone."""
     input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
     attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
@@ -50,7 +50,7 @@ def gpt2(w: Writer, config: Config) -> RawModel:
     return w.model(last_hidden_state=x)
 
 
-def model(w: Writer, config: Config, input_ids: str, attention_mask: str) -> str:
+def model(w: RecipeWriter, config: Config, input_ids: str, attention_mask: str) -> str:
     """The hidden states of all tokens."""
     agree(
         config,
@@ -70,7 +70,9 @@ def model(w: Writer, config: Config, input_ids: str, attention_mask: str) -> str
     return w.layer_norm("ln_f", x, eps)
 
 
-def block(w: Writer, config: Config, x: str, mask: str, number: int, eps: float) -> str:
+def block(
+    w: RecipeWriter, config: Config, x: str, mask: str, number: int, eps: float
+) -> str:
     """One layer: attention and a network, each on what is normalised."""
     y = w.layer_norm("ln_1", x, eps)
     with w.module("attn", "GPT2Attention"):
@@ -83,7 +85,9 @@ def block(w: Writer, config: Config, x: str, mask: str, number: int, eps: float)
     return w.add(x, y)
 
 
-def self_attention(w: Writer, config: Config, x: str, mask: str, number: int) -> str:
+def self_attention(
+    w: RecipeWriter, config: Config, x: str, mask: str, number: int
+) -> str:
     """Causal attention; one layer makes queries, keys and values."""
     w.weights.ignore(w.key("bias"), w.key("masked_bias"))
     count = heads(w, config, "c_proj", "n_head")
@@ -103,7 +107,7 @@ def scaling(config: Config, size: int, number: int) -> float | None:
     return (size**-0.5 if usual else 1.0) / (number + 1 if divided else 1)
 
 
-def conv1d(w: Writer, name: str, x: str) -> str:
+def conv1d(w: RecipeWriter, name: str, x: str) -> str:
     """``Conv1D`` called ``name``: a linear layer with its matrix as it multiplies."""
     with w.module(name, "Conv1D"):
         return w.op("Conv1D", x, w.weight("weight"), w.weight("bias"))

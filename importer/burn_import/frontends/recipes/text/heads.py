@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from burn.record.errors import shown
 from burn_import.frontends.recipes.config import Config, NotClaimed
-from burn_import.frontends.recipes.graph_writer import Writer
+from burn_import.frontends.recipes.graph_writer import RecipeWriter
 from burn_ir.raw import RawModel
 
 #: How classes of Hugging Face end that give scores of the next token.
 HEADED = ("LMHeadModel", "ForCausalLM", "ForConditionalGeneration")
 
 
-def scores(w: Writer, family: str, x: str, pooled: str | None) -> RawModel | None:
+def scores(w: RecipeWriter, family: str, x: str, pooled: str | None) -> RawModel | None:
     """The model with a head that many families have: classes, or ends of an answer.
 
     ``pooled`` is what is made of the first token, for a class of the whole text.
@@ -27,7 +27,7 @@ def scores(w: Writer, family: str, x: str, pooled: str | None) -> RawModel | Non
     return None
 
 
-def classes(w: Writer, family: str, x: str, attention_mask: str) -> RawModel:
+def classes(w: RecipeWriter, family: str, x: str, attention_mask: str) -> RawModel:
     """The model with the layer ``score``: classes of a text, or of each token.
 
     A text is read up to its last token that is no padding, which has seen all others.
@@ -42,13 +42,13 @@ def classes(w: Writer, family: str, x: str, attention_mask: str) -> RawModel:
     return w.model(logits=w.linear("score", x))
 
 
-def ends(w: Writer, logits: str) -> list[str]:
+def ends(w: RecipeWriter, logits: str) -> list[str]:
     """The scores of tokens as the start and as the end of an answer."""
     parts = w.many("Split", 2, logits, axis=-1, num_outputs=2)
     return [w.op("Squeeze", part, [-1]) for part in parts]
 
 
-def vocabulary(w: Writer, name: str, x: str, table: str, bias: str = "") -> str:
+def vocabulary(w: RecipeWriter, name: str, x: str, table: str, bias: str = "") -> str:
     """The scores of all tokens by the layer ``name``.
 
     The weight may be the one at the key ``table``, that of tokens. A ``bias`` beside
@@ -66,7 +66,9 @@ def vocabulary(w: Writer, name: str, x: str, table: str, bias: str = "") -> str:
     return x
 
 
-def is_headed(w: Writer, config: Config, base: str, name: str = "lm_head") -> bool:
+def is_headed(
+    w: RecipeWriter, config: Config, base: str, name: str = "lm_head"
+) -> bool:
     """Whether a decoder gives scores of the next token, and not hidden states alone.
 
     It does if it has weights for them, if the module ``base`` stands around its own
@@ -78,7 +80,7 @@ def is_headed(w: Writer, config: Config, base: str, name: str = "lm_head") -> bo
 
 
 def next_token(
-    w: Writer, config: Config, x: str, table: str, name: str = "lm_head"
+    w: RecipeWriter, config: Config, x: str, table: str, name: str = "lm_head"
 ) -> str:
     """The scores of the next token by the layer ``name``, with its weight or ``table``.
 
@@ -93,7 +95,7 @@ def next_token(
     return vocabulary(w, name, x, table)
 
 
-def capped(w: Writer, x: str, bound: float) -> str:
+def capped(w: RecipeWriter, x: str, bound: float) -> str:
     """Scores that come near to ``bound`` and do not reach it."""
     if not bound:
         return x

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from burn_import.frontends.recipes.config import Config
-from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, Writer
+from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.text.decoders import (
     KEYS,
@@ -36,7 +36,7 @@ NAMES = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwe
     supports=SUPPORTS,
     without=("layers.0.pre_feedforward_layernorm.weight",),
 )
-def llama(w: Writer, config: Config) -> RawModel:
+def llama(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of ``LlamaForCausalLM``, or of ``LlamaModel``: hidden states alone."""
     input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
     attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
@@ -56,7 +56,7 @@ def llama(w: Writer, config: Config) -> RawModel:
 
 
 def model(
-    w: Writer, config: Config, family: str, input_ids: str, attention_mask: str
+    w: RecipeWriter, config: Config, family: str, input_ids: str, attention_mask: str
 ) -> str:
     """The hidden states of all tokens."""
     size = head_size(w, config)

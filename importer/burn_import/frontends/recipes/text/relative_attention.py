@@ -7,14 +7,14 @@ from math import log
 import numpy as np
 
 from burn.record.errors import shown
-from burn_import.frontends.recipes.graph_writer import Writer
+from burn_import.frontends.recipes.graph_writer import RecipeWriter
 from burn_ir import InvalidModel
 
 TABLE = "relative_attention_bias.weight"
 LOWEST = float(np.finfo(np.float32).min)
 
 
-def distances(w: Writer, places: str, last: int, mask: str | None) -> str:
+def distances(w: RecipeWriter, places: str, last: int, mask: str | None) -> str:
     """Return the bias of scores by the distance of tokens, ``[1, heads, ...]``.
 
     Distances of ``last`` and more are one. With a ``mask`` tokens look both ways, and
@@ -30,7 +30,7 @@ def distances(w: Writer, places: str, last: int, mask: str | None) -> str:
     return w.op("Where", mask, bias, LOWEST, name="mask")
 
 
-def buckets(w: Writer, distance: str, last: int, both: bool) -> str:
+def buckets(w: RecipeWriter, distance: str, last: int, both: bool) -> str:
     """The row for each distance: one each for near ones, then wider and wider ones."""
     rows = w.shape(TABLE)[0]
     if not both:
@@ -41,7 +41,7 @@ def buckets(w: Writer, distance: str, last: int, both: bool) -> str:
     return w.add(near, w.op("Mul", ahead, rows // 2))
 
 
-def rows_of(w: Writer, distance: str, rows: int, last: int) -> str:
+def rows_of(w: RecipeWriter, distance: str, rows: int, last: int) -> str:
     """The row of distances of 0 or more; half of the rows are for one distance each.
 
     Raises:
@@ -62,7 +62,7 @@ def rows_of(w: Writer, distance: str, rows: int, last: int) -> str:
 
 
 def unscaled(
-    w: Writer, x: str, other: str, mask: str, count: int, causal: bool = False
+    w: RecipeWriter, x: str, other: str, mask: str, count: int, causal: bool = False
 ) -> str:
     """Attention to ``other``, of scores as they are: the weights hold their scale."""
     w.weights.ignore(w.key(TABLE))  # old files have one that nobody reads

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from burn_import.frontends.recipes.config import Config
-from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, Writer
+from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.text.bert import (
     KEYS,
@@ -29,7 +29,7 @@ ZERO = np.zeros(1, np.int64)
     base="roberta",
     supports=SUPPORTS,
 )
-def roberta(w: Writer, config: Config) -> RawModel:
+def roberta(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of ``RobertaModel``, or of what Hugging Face puts behind it."""
     input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
     attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
@@ -48,7 +48,7 @@ def roberta(w: Writer, config: Config) -> RawModel:
     return scores(w, "Roberta", x, pooled) or bare(w, x, pooled)
 
 
-def positions(w: Writer, input_ids: str, padding: int) -> str:
+def positions(w: RecipeWriter, input_ids: str, padding: int) -> str:
     """Places of tokens, counted from behind ``padding``, where all padding is."""
     tokens = w.op("Not", w.op("Equal", input_ids, padding))
     real = w.op("Cast", tokens, to=7, name="real")
@@ -56,7 +56,7 @@ def positions(w: Writer, input_ids: str, padding: int) -> str:
     return w.op("Add", places, padding, name="position_ids")
 
 
-def masked(w: Writer, x: str, table: str, eps: float) -> RawModel:
+def masked(w: RecipeWriter, x: str, table: str, eps: float) -> RawModel:
     """The scores of tokens in masked places."""
     w.called("RobertaForMaskedLM")
     with w.module("lm_head", "RobertaLMHead"):
@@ -64,7 +64,7 @@ def masked(w: Writer, x: str, table: str, eps: float) -> RawModel:
         return w.model(logits=vocabulary(w, "decoder", x, table, "bias"))
 
 
-def classified(w: Writer, x: str) -> RawModel:
+def classified(w: RecipeWriter, x: str) -> RawModel:
     """The scores of classes of the whole text, by its first token."""
     w.called("RobertaForSequenceClassification")
     with w.module("classifier", "RobertaClassificationHead"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from burn_import.frontends.recipes.config import Config
-from burn_import.frontends.recipes.graph_writer import Writer
+from burn_import.frontends.recipes.graph_writer import RecipeWriter
 from burn_import.frontends.recipes.text.rope_scaling import (
     dynamic,
     factors,
@@ -106,7 +106,7 @@ def _llama3(inverse: Array, scaling: Config) -> Array:
 
 
 def angles(
-    w: Writer,
+    w: RecipeWriter,
     positions: str,
     config: Config,
     size: int,
@@ -141,6 +141,6 @@ def angles(
     return turn[0], turn[1]
 
 
-def turned(w: Writer, x: str, turn: tuple[str, str], name: str = "") -> str:
+def turned(w: RecipeWriter, x: str, turn: tuple[str, str], name: str = "") -> str:
     """Heads ``[batch, heads, length, size]`` turned by the angles of their places."""
     return w.op("RotaryEmbedding", x, *turn, name=name)

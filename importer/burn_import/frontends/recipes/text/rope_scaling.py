@@ -13,7 +13,7 @@ import numpy as np
 
 from burn.record.errors import shown
 from burn_import.frontends.recipes.config import Config
-from burn_import.frontends.recipes.graph_writer import Writer
+from burn_import.frontends.recipes.graph_writer import RecipeWriter
 from burn_ir import InvalidModel
 from burn_ir.types import Array
 
@@ -85,7 +85,12 @@ def factors(scaling: Config, key: str, pairs: int) -> Array:
 
 
 def dynamic(
-    w: Writer, positions: str, powers: Array, base: float, factor: float, trained: int
+    w: RecipeWriter,
+    positions: str,
+    powers: Array,
+    base: float,
+    factor: float,
+    trained: int,
 ) -> str:
     """Angles whose base grows with what the text has more than ``trained`` tokens."""
     length = w.op("Max", w.op("Shape", positions), np.array([trained]))

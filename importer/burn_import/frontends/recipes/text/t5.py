@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from burn_import.frontends.recipes.config import Config, NotClaimed
 from burn_import.frontends.recipes.config_checks import Supports, any_of
 from burn_import.frontends.recipes.cross_checks import Fact, agree, extent, length
-from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, TARGET, Writer
+from burn_import.frontends.recipes.graph_writer import (
+    BATCH,
+    LENGTH,
+    TARGET,
+    RecipeWriter,
+)
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.text.heads import vocabulary
 from burn_import.frontends.recipes.text.relative_attention import (
@@ -53,7 +58,7 @@ SUPPORTS: Supports = {
     kinds=KINDS,
     supports=SUPPORTS,
 )
-def t5(w: Writer, config: Config) -> RawModel:
+def t5(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of T5's encoder, of its decoder, or of both; then there are logits."""
     if w.inside("encoder"):
         input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
@@ -71,7 +76,7 @@ def t5(w: Writer, config: Config) -> RawModel:
     return logits(w, config, stack(w, config, "decoder", ids, mask, x))
 
 
-def logits(w: Writer, config: Config, x: str) -> RawModel:
+def logits(w: RecipeWriter, config: Config, x: str) -> RawModel:
     """The scores of the next token, unless the configuration says there are none."""
     if any(name.endswith("T5Model") for name in config.architectures):
         w.called("T5Model")
@@ -107,13 +112,13 @@ def is_scaled(config: Config) -> bool:
     return config.kind == "umt5"
 
 
-def table_of(w: Writer, name: str) -> str:
+def table_of(w: RecipeWriter, name: str) -> str:
     """The weight of the tokens of a stack: that of both, or its own."""
     return "shared.weight" if w.has("shared.weight") else f"{name}.embed_tokens.weight"
 
 
 def stack(
-    w: Writer, config: Config, name: str, ids: str, mask: str, other: str = ""
+    w: RecipeWriter, config: Config, name: str, ids: str, mask: str, other: str = ""
 ) -> str:
     """The encoder, or with the hidden states ``other`` of one the decoder."""
     words = extent(w, table_of(w, name), 0)
@@ -132,7 +137,7 @@ def stack(
         return norm(w, config, "final_layer_norm", x)
 
 
-def check(w: Writer, config: Config, words: Fact, decodes: bool) -> int:
+def check(w: RecipeWriter, config: Config, words: Fact, decodes: bool) -> int:
     """The number of heads, if the configuration says nothing else than the weights."""
     count = extent(w, f"{FIRST}.{TABLE}", 1)
     inner = extent(w, f"{FIRST}.q.weight", 0)
@@ -150,7 +155,9 @@ def check(w: Writer, config: Config, words: Fact, decodes: bool) -> int:
     return count.number
 
 
-def block(w: Writer, config: Config, x: str, bias: str, seen: Seen) -> tuple[str, str]:
+def block(
+    w: RecipeWriter, config: Config, x: str, bias: str, seen: Seen
+) -> tuple[str, str]:
     """One layer: attention, that to the encoder in a decoder, and a network."""
     with w.module("layer.0", "T5LayerSelfAttention"):
         y = norm(w, config, "layer_norm", x)
@@ -172,12 +179,12 @@ def block(w: Writer, config: Config, x: str, bias: str, seen: Seen) -> tuple[str
         return w.add(x, network(w, config, y)), bias
 
 
-def norm(w: Writer, config: Config, name: str, x: str) -> str:
+def norm(w: RecipeWriter, config: Config, name: str, x: str) -> str:
     """RMS norm called ``name``."""
     return w.rms_norm(name, x, config.get("layer_norm_epsilon", 1e-6))
 
 
-def network(w: Writer, config: Config, x: str) -> str:
+def network(w: RecipeWriter, config: Config, x: str) -> str:
     """Two linear layers, or three of which one decides how much passes."""
     gated = w.has("DenseReluDense.wi_0.weight")
     with w.module(

@@ -5,7 +5,12 @@ from __future__ import annotations
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import any_of
 from burn_import.frontends.recipes.cross_checks import agree, extent, heads, length
-from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, TARGET, Writer
+from burn_import.frontends.recipes.graph_writer import (
+    BATCH,
+    LENGTH,
+    TARGET,
+    RecipeWriter,
+)
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.text.heads import is_headed, next_token
 from burn_ir.raw import RawModel
@@ -44,7 +49,7 @@ STEM = ("conv1.weight", "conv2.weight", "embed_positions.weight")
     supports=SUPPORTS,
     base="model",
 )
-def whisper(w: Writer, config: Config) -> RawModel:
+def whisper(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of the encoder, the decoder, or both; a decoder gives logits."""
     headed = is_headed(w, config, "model", "proj_out")
     with w.base("model", "WhisperModel"):
@@ -77,12 +82,12 @@ def whisper(w: Writer, config: Config) -> RawModel:
     kinds=KINDS,
     supports=SUPPORTS,
 )
-def whisper_encoder(w: Writer, config: Config) -> RawModel:
+def whisper_encoder(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of ``WhisperEncoder``: the hidden states of a spectrogram."""
     return w.model(last_hidden_state=encoder(w, config))
 
 
-def encoder(w: Writer, config: Config) -> str:
+def encoder(w: RecipeWriter, config: Config) -> str:
     """The hidden states of ``input_features``, a spectrogram of full length."""
     agree(
         config,
@@ -107,7 +112,7 @@ def encoder(w: Writer, config: Config) -> str:
 
 
 def decoder(
-    w: Writer, config: Config, ids: str, other: str, attention_mask: str
+    w: RecipeWriter, config: Config, ids: str, other: str, attention_mask: str
 ) -> str:
     """The hidden states of tokens that see those before them and all of ``other``."""
     agree(
@@ -135,7 +140,7 @@ def decoder(
 
 
 def attention(
-    w: Writer, name: str, count: int, x: str, other: str, mask: str | None = None
+    w: RecipeWriter, name: str, count: int, x: str, other: str, mask: str | None = None
 ) -> str:
     """Attention to ``other``; with a ``mask`` to what comes before, too."""
     with w.module(name, "WhisperAttention"):
@@ -145,7 +150,7 @@ def attention(
         return w.linear("out_proj", w.merged(attended))
 
 
-def network(w: Writer, config: Config, x: str) -> str:
+def network(w: RecipeWriter, config: Config, x: str) -> str:
     """Two linear layers on what is normalised."""
     y = w.linear("fc1", w.layer_norm("final_layer_norm", x, EPS))
     act = config.get("activation_function", "gelu")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import IMAGES, any_of
-from burn_import.frontends.recipes.graph_writer import LOGITS, Writer
+from burn_import.frontends.recipes.graph_writer import LOGITS, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.vision.common import (
     channels_first,
@@ -28,7 +28,7 @@ EPS = 1e-6
     "classifier.2.weight",
     is_configured=False,
 )
-def convnext(w: Writer, config: Config) -> RawModel:
+def convnext(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of torchvision's ``ConvNeXt``: the scores of the classes."""
     w.note(f"Weights do not tell the epsilon of norms, here {EPS:g}, and that of GELU.")
     patch = w.shape("features.0.0.weight")[-1]
@@ -48,7 +48,7 @@ def convnext(w: Writer, config: Config) -> RawModel:
     return w.model(w.linear("classifier.2", x, LOGITS))
 
 
-def block(w: Writer, x: str) -> str:
+def block(w: RecipeWriter, x: str) -> str:
     """A convolution by channel and two linear layers, scaled, beside the identity."""
     with w.module("block"):
         y = channels_last(w, depthwise(w, "0", x))
@@ -76,7 +76,7 @@ def block(w: Writer, x: str) -> str:
         ),
     },
 )
-def hugging_face(w: Writer, config: Config) -> RawModel:
+def hugging_face(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of ``ConvNextForImageClassification``: the scores of the classes."""
     with w.module("convnext", "ConvNextModel"):
         with w.module("embeddings", "ConvNextEmbeddings"):
@@ -93,7 +93,7 @@ def hugging_face(w: Writer, config: Config) -> RawModel:
     return w.model(w.linear("classifier", x, LOGITS))
 
 
-def stage(w: Writer, x: str, config: Config) -> str:
+def stage(w: RecipeWriter, x: str, config: Config) -> str:
     """Blocks at one resolution, which a convolution before them may make."""
     if w.has("downsampling_layer.1.weight"):
         step = w.shape("downsampling_layer.1.weight")[-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import timm
-from burn_import.frontends.recipes.graph_writer import LOGITS, Writer
+from burn_import.frontends.recipes.graph_writer import LOGITS, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.vision.common import (
     average_pool,
@@ -26,7 +26,7 @@ from burn_ir.raw import RawModel
     is_configured=False,
     supports=timm("densenet121", "densenet161", "densenet169", "densenet201"),
 )
-def densenet(w: Writer, config: Config) -> RawModel:
+def densenet(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of torchvision's ``DenseNet``: the scores of the classes."""
     w.note(
         "Weights do not tell strides: the first convolution, the max pool behind it "
@@ -48,12 +48,12 @@ def densenet(w: Writer, config: Config) -> RawModel:
     return w.model(w.linear("classifier", pooled(w, x), LOGITS))
 
 
-def has_layer(w: Writer, name: str) -> bool:
+def has_layer(w: RecipeWriter, name: str) -> bool:
     """Return whether there is such a layer, with the keys of today or of before."""
     return any(w.has(f"{name}.{conv}.weight") for conv in ("conv1", "conv.1"))
 
 
-def block(w: Writer, x: str) -> str:
+def block(w: RecipeWriter, x: str) -> str:
     """Layers each of which reads what all before it have made."""
     parts = [x]
     while has_layer(w, f"denselayer{len(parts)}"):
@@ -62,7 +62,7 @@ def block(w: Writer, x: str) -> str:
     return w.op("Concat", *parts, axis=1)
 
 
-def layer(w: Writer, x: str) -> str:
+def layer(w: RecipeWriter, x: str) -> str:
     """Two convolutions, each of what is normalised."""
     dot = "" if w.has("conv1.weight") else "."
     for number in (1, 2):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from burn_import.frontends.recipes.config import Config
-from burn_import.frontends.recipes.graph_writer import LOGITS, Writer
+from burn_import.frontends.recipes.graph_writer import LOGITS, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.vision.common import depthwise, image, pooled
 from burn_ir import UnsupportedModel
@@ -24,7 +24,7 @@ DEEP, LARGE_EPS, EPS = 3, 1e-3, 1e-5
     "classifier.1.weight",
     is_configured=False,
 )
-def efficientnet(w: Writer, config: Config) -> RawModel:
+def efficientnet(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of torchvision's ``EfficientNet``: the scores of the classes.
 
     Raises:
@@ -53,7 +53,7 @@ def efficientnet(w: Writer, config: Config) -> RawModel:
     return w.model(w.linear("classifier.1", pooled(w, x), LOGITS))
 
 
-def block(w: Writer, x: str, eps: float, stride: int) -> str:
+def block(w: RecipeWriter, x: str, eps: float, stride: int) -> str:
     """Its steps in order; beside the identity if that has the same shape."""
     y, count = x, w.count("block")
     squeezed = [n for n in range(count) if w.has(f"block.{n}.fc1.weight")]
@@ -74,7 +74,7 @@ def block(w: Writer, x: str, eps: float, stride: int) -> str:
     return w.add(x, y) if same else y
 
 
-def squeeze(w: Writer, x: str) -> str:
+def squeeze(w: RecipeWriter, x: str) -> str:
     """``x`` with each channel scaled by what all of them are in the mean."""
     y = w.op("GlobalAveragePool", x)
     y = w.activation("silu", w.conv("fc1", y))
@@ -82,7 +82,7 @@ def squeeze(w: Writer, x: str) -> str:
 
 
 def normed(
-    w: Writer,
+    w: RecipeWriter,
     name: str,
     x: str,
     eps: float,

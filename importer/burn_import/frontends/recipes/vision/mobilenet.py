@@ -6,7 +6,7 @@ import numpy as np
 
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import IMAGES, any_of
-from burn_import.frontends.recipes.graph_writer import LOGITS, Writer
+from burn_import.frontends.recipes.graph_writer import LOGITS, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.vision.common import depthwise, image, pooled
 from burn_ir import UnsupportedModel
@@ -26,7 +26,7 @@ BLOCKS = 17
     "classifier.1.weight",
     is_configured=False,
 )
-def mobilenet_v2(w: Writer, config: Config) -> RawModel:
+def mobilenet_v2(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of torchvision's ``MobileNetV2``: the scores of the classes.
 
     Raises:
@@ -51,7 +51,7 @@ def mobilenet_v2(w: Writer, config: Config) -> RawModel:
     return w.model(w.linear("classifier.1", pooled(w, x), LOGITS))
 
 
-def block(w: Writer, x: str, stride: int) -> str:
+def block(w: RecipeWriter, x: str, stride: int) -> str:
     """Wide, by channel, narrow; beside the identity if that has the same shape."""
     last = w.count("conv") - 2
     y = x
@@ -65,7 +65,9 @@ def block(w: Writer, x: str, stride: int) -> str:
     return w.add(x, y) if same else y
 
 
-def normed(w: Writer, name: str, x: str, stride: int = 1, deep: bool = False) -> str:
+def normed(
+    w: RecipeWriter, name: str, x: str, stride: int = 1, deep: bool = False
+) -> str:
     """A convolution, batch norm and ReLU6."""
     with w.module(name, "ConvNormActivation"):
         x = depthwise(w, "0", x, stride) if deep else w.conv("0", x, stride)
@@ -93,7 +95,7 @@ def normed(w: Writer, name: str, x: str, stride: int = 1, deep: bool = False) ->
         ),
     },
 )
-def hugging_face(w: Writer, config: Config) -> RawModel:
+def hugging_face(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of ``MobileNetV2ForImageClassification``: the scores of the classes.
 
     Raises:
@@ -125,7 +127,7 @@ def hugging_face(w: Writer, config: Config) -> RawModel:
     return w.model(w.linear("classifier", pooled(w, x), LOGITS))
 
 
-def narrowed(w: Writer, x: str, config: Config, stride: int) -> str:
+def narrowed(w: RecipeWriter, x: str, config: Config, stride: int) -> str:
     """Wide if there are weights for that, by channel, narrow."""
     if w.has("expand_1x1.convolution.weight"):
         x = layer(w, "expand_1x1", x, config)
@@ -134,7 +136,7 @@ def narrowed(w: Writer, x: str, config: Config, stride: int) -> str:
 
 
 def layer(
-    w: Writer,
+    w: RecipeWriter,
     name: str,
     x: str,
     config: Config,
@@ -160,7 +162,7 @@ def layer(
         return relu6(w, x, "convolution.weight") if act else x
 
 
-def relu6(w: Writer, x: str, weight: str) -> str:
+def relu6(w: RecipeWriter, x: str, weight: str) -> str:
     """``x`` between 0 and 6, in the dtype of a weight."""
     dtype = w.weights.dtype(w.key(weight))
     return w.op("Clip", x, *(np.array(end, dtype) for end in (0, 6)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import IMAGES, any_of, timm
-from burn_import.frontends.recipes.graph_writer import LOGITS, Writer
+from burn_import.frontends.recipes.graph_writer import LOGITS, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.vision.common import (
     groups_of,
@@ -42,7 +42,7 @@ SAME_KEYS = (
         *("wide_resnet50_2", "wide_resnet101_2"),
     ),
 )
-def resnet(w: Writer, config: Config) -> RawModel:
+def resnet(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of torchvision's ``ResNet``: the scores of the classes."""
     w.note(NOTE, SAME_KEYS)
     x = w.conv("conv1", image(w, "conv1.weight"), stride=2)
@@ -56,7 +56,7 @@ def resnet(w: Writer, config: Config) -> RawModel:
     return w.model(w.linear("fc", pooled(w, x), LOGITS))
 
 
-def block(w: Writer, name: str, x: str, stride: int) -> str:
+def block(w: RecipeWriter, name: str, x: str, stride: int) -> str:
     """Two or three convolutions beside the identity, or a convolution."""
     deep = f"{w.key(name)}.conv3.weight" in w.weights
     with w.module(name, "Bottleneck" if deep else "BasicBlock"):
@@ -86,7 +86,7 @@ def block(w: Writer, name: str, x: str, stride: int) -> str:
         **any_of("depths", "embedding_size", "hidden_sizes", "layer_type"),
     },
 )
-def hugging_face(w: Writer, config: Config) -> RawModel:
+def hugging_face(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of ``ResNetForImageClassification``: the scores of the classes."""
     w.note(NOTE)
     act = config.get("hidden_act", "relu")
@@ -102,7 +102,7 @@ def hugging_face(w: Writer, config: Config) -> RawModel:
     return w.model(w.linear("classifier.1", pooled(w, x), LOGITS))
 
 
-def stage(w: Writer, x: str, number: int, config: Config) -> str:
+def stage(w: RecipeWriter, x: str, number: int, config: Config) -> str:
     """Blocks at one resolution, of which the first makes it."""
     act = config.get("hidden_act", "relu")
     smaller = number > 0 or config.get("downsample_in_first_stage", False)
@@ -126,7 +126,12 @@ def stage(w: Writer, x: str, number: int, config: Config) -> str:
 
 
 def layer(
-    w: Writer, name: str, x: str, stride: int, act: str, kind: str = "ResNetConvLayer"
+    w: RecipeWriter,
+    name: str,
+    x: str,
+    stride: int,
+    act: str,
+    kind: str = "ResNetConvLayer",
 ) -> str:
     """A convolution, batch norm, and the activation if there is one."""
     with w.module(name, kind):

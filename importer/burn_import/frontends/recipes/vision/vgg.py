@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import isqrt
 
 from burn_import.frontends.recipes.config import Config
-from burn_import.frontends.recipes.graph_writer import LOGITS, Writer
+from burn_import.frontends.recipes.graph_writer import LOGITS, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.vision.common import image, max_pool, relu
 from burn_ir import InvalidModel
@@ -26,7 +26,7 @@ RELU, POOL = 2, 3
     "classifier.6.weight",
     is_configured=False,
 )
-def vgg(w: Writer, config: Config) -> RawModel:
+def vgg(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of torchvision's ``VGG``: the scores of the classes.
 
     Raises:
@@ -58,7 +58,7 @@ def vgg(w: Writer, config: Config) -> RawModel:
     return w.model(w.linear("classifier.6", x, LOGITS))
 
 
-def convolutions(w: Writer) -> list[tuple[int, int]]:
+def convolutions(w: RecipeWriter) -> list[tuple[int, int]]:
     """The places of the convolutions among the features, and of what follows each.
 
     Raises:

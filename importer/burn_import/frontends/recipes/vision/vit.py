@@ -7,7 +7,7 @@ from math import isqrt
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import IMAGES, any_of
 from burn_import.frontends.recipes.cross_checks import heads
-from burn_import.frontends.recipes.graph_writer import BATCH, Writer
+from burn_import.frontends.recipes.graph_writer import BATCH, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_ir import InvalidModel
 from burn_ir.raw import RawModel
@@ -25,7 +25,7 @@ from burn_ir.raw import RawModel
         **any_of("encoder_stride", "pooler_act", "pooler_output_size"),
     },
 )
-def vit(w: Writer, config: Config) -> RawModel:
+def vit(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of ``ViTForImageClassification``: the scores of the classes."""
     eps = config.get("layer_norm_eps", 1e-12)
     with w.module("vit", "ViTModel"):
@@ -40,7 +40,7 @@ def vit(w: Writer, config: Config) -> RawModel:
     return w.model(w.linear("classifier", w.op("Gather", x, 0, axis=1)))
 
 
-def image(w: Writer) -> tuple[int, int, int]:
+def image(w: RecipeWriter) -> tuple[int, int, int]:
     """Channels, height and width: as many square patches as there are positions.
 
     Raises:
@@ -56,7 +56,7 @@ def image(w: Writer) -> tuple[int, int, int]:
     return channels, side * height, side * width
 
 
-def embeddings(w: Writer, pixels: str) -> str:
+def embeddings(w: RecipeWriter, pixels: str) -> str:
     """Patches in a row behind the class token, with their positions."""
     with w.module("patch_embeddings", "ViTPatchEmbeddings"):
         size = w.shape("projection.weight")[-1]
@@ -69,7 +69,7 @@ def embeddings(w: Writer, pixels: str) -> str:
     return w.add(x, w.weight("position_embeddings"))
 
 
-def layer(w: Writer, x: str, config: Config, eps: float) -> str:
+def layer(w: RecipeWriter, x: str, config: Config, eps: float) -> str:
     """One layer: attention and a network, each on what is normalised.
 
     In memory Transformers 5 has other keys than in files.
@@ -89,7 +89,7 @@ def layer(w: Writer, x: str, config: Config, eps: float) -> str:
         return w.add(w.linear("fc2", y), x)
 
 
-def stored_attention(w: Writer, x: str, config: Config) -> str:
+def stored_attention(w: RecipeWriter, x: str, config: Config) -> str:
     """Attention of all patches to all, by the keys of files."""
     with w.module("attention", "ViTSelfAttention"):
         count = heads(w, config, "query")
@@ -100,7 +100,7 @@ def stored_attention(w: Writer, x: str, config: Config) -> str:
     return w.linear("output.dense", attended)
 
 
-def self_attention(w: Writer, x: str, config: Config) -> str:
+def self_attention(w: RecipeWriter, x: str, config: Config) -> str:
     """Attention of all patches to all, by the keys in memory."""
     count = heads(w, config, "q_proj")
     query, key, value = (w.heads(w.linear(f"{name}_proj", x), count) for name in "qkv")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isqrt
 
 from burn_import.frontends.recipes.config import Config
-from burn_import.frontends.recipes.graph_writer import LOGITS, Writer
+from burn_import.frontends.recipes.graph_writer import LOGITS, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.vision.common import image
 from burn_ir import InvalidModel
@@ -27,7 +27,7 @@ HEADS = {768: 12, 1024: 16, 1280: 16}
     kinds=("vit",),
     is_configured=False,
 )
-def vit(w: Writer, config: Config) -> RawModel:
+def vit(w: RecipeWriter, config: Config) -> RawModel:
     """The graph of torchvision's ``VisionTransformer``: the scores of the classes."""
     width = w.shape("conv_proj.weight")[0]
     if width in HEADS:
@@ -50,7 +50,7 @@ def vit(w: Writer, config: Config) -> RawModel:
     return w.model(w.linear("heads.head", x, LOGITS))
 
 
-def patches(w: Writer) -> str:
+def patches(w: RecipeWriter) -> str:
     """Patches in a row behind the class token.
 
     Raises:
@@ -69,7 +69,7 @@ def patches(w: Writer) -> str:
     return w.op("Concat", first, tokens, axis=1)
 
 
-def block(w: Writer, x: str, heads: int) -> str:
+def block(w: RecipeWriter, x: str, heads: int) -> str:
     """Attention and a network, each on what is normalised, beside the identity."""
     y = w.layer_norm("ln_1", x, EPS)
     with w.module("self_attention", "MultiheadAttention"):
@@ -80,7 +80,7 @@ def block(w: Writer, x: str, heads: int) -> str:
         return w.add(w.linear(last, w.activation("gelu", w.linear(first, y))), x)
 
 
-def attention(w: Writer, x: str, heads: int) -> str:
+def attention(w: RecipeWriter, x: str, heads: int) -> str:
     """Attention of all to all; queries, keys and values are of one product."""
     turned = w.op("Transpose", w.weight("in_proj_weight"), perm=(1, 0))
     x = w.add(w.op("MatMul", x, turned), w.weight("in_proj_bias"))

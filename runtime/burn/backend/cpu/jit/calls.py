@@ -20,7 +20,7 @@ COPY, SELECT = "copy", "select"
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class KernelCall:
     """A function of operands: arrays, numbers and other calls, which have no target.
 
     ``axes`` are those that it reduces, None where it goes element by element.
@@ -47,7 +47,7 @@ def shape_of(operand: Any) -> tuple[int, ...]:
     return shape
 
 
-def read(call: Callable[[], Any]) -> list[Call] | None:
+def read(call: Callable[[], Any]) -> list[KernelCall] | None:
     """What a call that a plan notes does; None if no kernel can do it."""
     if type(call) is not partial:
         return None
@@ -66,7 +66,7 @@ def read(call: Callable[[], Any]) -> list[Call] | None:
     return calls if calls and all(map(_is_whole, calls)) else None
 
 
-def _is_whole(call: Call) -> bool:
+def _is_whole(call: KernelCall) -> bool:
     """Whether kernels can read what it takes, and write what it gives."""
     if not all(map(_is_taken, call.operands, call.types)):
         return False
@@ -77,24 +77,24 @@ def _is_whole(call: Call) -> bool:
 
 
 def _is_taken(operand: Any, dtype: np.dtype[Any]) -> bool:
-    if isinstance(operand, Call):
+    if isinstance(operand, KernelCall):
         return _is_whole(operand)
     if type(operand) is not np.ndarray:
         return isinstance(operand, bool | int | float | np.generic)
     return operand.flags.aligned and can_convert(operand.dtype, dtype)
 
 
-def _of_elements(function: np.ufunc, args: Any, named: Any) -> list[Call] | None:
+def _of_elements(function: np.ufunc, args: Any, named: Any) -> list[KernelCall] | None:
     target = named.pop("out", None)
     if named or target is None or len(args) != function.nin:
         return None
     types = types_of(function, args)
     if types is None:
         return None
-    return [Call(function.__name__, tuple(args), types, target)]
+    return [KernelCall(function.__name__, tuple(args), types, target)]
 
 
-def _reduced(function: Any, args: Any, named: Any) -> list[Call] | None:
+def _reduced(function: Any, args: Any, named: Any) -> list[KernelCall] | None:
     ufunc, target = function.__self__, named.pop("out", None)
     if function.__name__ != "reduce" or ufunc.__name__ not in REDUCTIONS:
         return None
@@ -105,19 +105,19 @@ def _reduced(function: Any, args: Any, named: Any) -> list[Call] | None:
     return _total(ufunc.__name__, args[0], axis, target)
 
 
-def _total(name: str, x: Any, axis: Any, target: Any) -> list[Call] | None:
+def _total(name: str, x: Any, axis: Any, target: Any) -> list[KernelCall] | None:
     if target is None or not isinstance(target, np.ndarray):
         return None
-    dtype = x.types[0] if isinstance(x, Call) else getattr(x, "dtype", None)
+    dtype = x.types[0] if isinstance(x, KernelCall) else getattr(x, "dtype", None)
     if dtype != target.dtype or dtype not in REDUCTIONS[name]:
         return None
     rank = len(shape_of(x))
     axes = range(rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     whole = tuple(sorted(a % rank for a in axes))
-    return [Call(name, (x,), (target.dtype,), target, whole)] if whole else None
+    return [KernelCall(name, (x,), (target.dtype,), target, whole)] if whole else None
 
 
-def _product(function: Any, args: Any, named: Any) -> list[Call] | None:
+def _product(function: Any, args: Any, named: Any) -> list[KernelCall] | None:
     """The sum of the products of two arrays of one shape over some axes."""
     target = named.pop("out", None)
     if function is np.einsum:
@@ -134,10 +134,10 @@ def _product(function: Any, args: Any, named: Any) -> list[Call] | None:
     types = types_of(np.multiply, (x, y))
     if types is None or not all(type(a) is np.ndarray for a in (x, y)):
         return None
-    return _total("add", Call("multiply", (x, y), types, None), axes, target)
+    return _total("add", KernelCall("multiply", (x, y), types, None), axes, target)
 
 
-def _copied(args: Any, named: Any) -> list[Call] | None:
+def _copied(args: Any, named: Any) -> list[KernelCall] | None:
     target, source = args
     where = named.pop("where", None)
     named.pop("casting", None)
@@ -145,14 +145,14 @@ def _copied(args: Any, named: Any) -> list[Call] | None:
         return None
     kind = (target.dtype,)
     if where is None:
-        return [Call(COPY, (source,), kind, target)]
+        return [KernelCall(COPY, (source,), kind, target)]
     if not isinstance(where, np.ndarray):
         return None
     types = (np.dtype(np.bool_), *kind, *kind)
-    return [Call(SELECT, (where, source, target), types, target)]
+    return [KernelCall(SELECT, (where, source, target), types, target)]
 
 
-def _joined(args: Any, named: Any) -> list[Call] | None:
+def _joined(args: Any, named: Any) -> list[KernelCall] | None:
     """Copies to the parts of the result of a concatenation."""
     target, axis = named.pop("out", None), named.pop("axis", 0)
     if named or len(args) != 1 or target is None or axis is None:
@@ -164,6 +164,6 @@ def _joined(args: Any, named: Any) -> list[Call] | None:
         end = start + part.shape[axis]
         key = [slice(None)] * target.ndim
         key[axis] = slice(start, end)
-        calls.append(Call(COPY, (part,), (target.dtype,), target[tuple(key)]))
+        calls.append(KernelCall(COPY, (part,), (target.dtype,), target[tuple(key)]))
         start = end
     return calls

@@ -21,7 +21,7 @@ FLOATS = (_FLOAT32, _FLOAT64)
 REDUCTIONS = dict.fromkeys(("add", "maximum", "minimum"), _NUMBERS)
 
 
-class Writer(Protocol):
+class InstructionWriter(Protocol):
     """Who takes instructions."""
 
     def do(self, text: str) -> str:
@@ -29,7 +29,7 @@ class Writer(Protocol):
 
 
 #: Writes a function of operands of one dtype.
-Rule: TypeAlias = Callable[[Writer, np.dtype[Any], tuple[str, ...]], str]
+Rule: TypeAlias = Callable[[InstructionWriter, np.dtype[Any], tuple[str, ...]], str]
 
 
 def is_known(dtype: np.dtype[Any]) -> bool:
@@ -61,7 +61,9 @@ def cost_of(name: str) -> int:
     return _COSTS.get(name, 1)
 
 
-def write(name: str, to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+def write(
+    name: str, to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]
+) -> str:
     """Write a function of operands of ``dtype``; the name of the result."""
     return _FUNCTIONS[name][1](to, dtype, args)
 
@@ -74,7 +76,7 @@ def constant(value: float, dtype: np.dtype[Any]) -> str:
     return ("true" if value else "false") if dtype == _BOOL else str(int(value))
 
 
-def converted(to: Writer, value: str, given: Any, wanted: Any) -> str:
+def converted(to: InstructionWriter, value: str, given: Any, wanted: Any) -> str:
     """``value`` in another dtype.
 
     Raises:
@@ -107,7 +109,7 @@ _CONVERSIONS |= {("i32", "i64"): "sext", ("i64", "i32"): "trunc"}
 
 
 def _binary(of_floats: str, of_integers: str = "") -> Rule:
-    def rule(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+    def rule(to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
         name = of_floats if dtype in FLOATS else of_integers
         return to.do(f"{name} {TYPES[dtype]} {args[0]}, {args[1]}")
 
@@ -115,7 +117,7 @@ def _binary(of_floats: str, of_integers: str = "") -> Rule:
 
 
 def _called(of_floats: str, of_integers: str = "", more: str = "") -> Rule:
-    def rule(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+    def rule(to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
         is_float, kind = dtype in FLOATS, TYPES[dtype]
         bits = f"f{8 * dtype.itemsize}" if is_float else kind
         name = f"@llvm.{of_floats if is_float else of_integers}.{bits}"
@@ -125,22 +127,26 @@ def _called(of_floats: str, of_integers: str = "", more: str = "") -> Rule:
     return rule
 
 
-def _negative(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+def _negative(
+    to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]
+) -> str:
     if dtype in FLOATS:
         return to.do(f"fneg {TYPES[dtype]} {args[0]}")
     return to.do(f"sub {TYPES[dtype]} 0, {args[0]}")
 
 
-def _square(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+def _square(to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
     return _binary("fmul", "mul")(to, dtype, args * 2)
 
 
-def _reciprocal(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+def _reciprocal(
+    to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]
+) -> str:
     return _binary("fdiv")(to, dtype, (constant(1, dtype), *args))
 
 
 def _logical(name: str) -> Rule:
-    def rule(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+    def rule(to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
         one, *other = [converted(to, arg, dtype, _BOOL) for arg in args]
         return to.do(f"{name} i1 {one}, {other[0] if other else 'true'}")
 
@@ -161,7 +167,7 @@ _ROUNDING = 12582912.0
 _LEAST, _MOST = -104.0, 89.0
 
 
-def _exp(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+def _exp(to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
     def number(value: float) -> str:
         return constant(value, _FLOAT32)
 

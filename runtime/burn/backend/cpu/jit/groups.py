@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from burn.backend.cpu.jit.calls import COPY, Call
+from burn.backend.cpu.jit.calls import COPY, KernelCall
 from burn.backend.cpu.jit.functions import result_of
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.ops.support import Array
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Value:
+class LoopValue:
     """What a loop computes of its operands, or reads: then it has no name, but a place.
 
     ``axes`` are those that it reduces; ``row`` values are the same along all of those
@@ -53,7 +53,7 @@ class Store(NamedTuple):
     """A value that goes to memory."""
 
     place: Place
-    value: Value
+    value: LoopValue
 
 
 class Free(NamedTuple):
@@ -77,10 +77,10 @@ class Group:
     axes: tuple[int, ...] | None = None
     count: int = 0
     arrays: dict[Place, Array] = field(default_factory=dict)
-    current: dict[Place, tuple[Value, int]] = field(default_factory=dict)
-    _read: dict[Place, Value] = field(default_factory=dict)
+    current: dict[Place, tuple[LoopValue, int]] = field(default_factory=dict)
+    _read: dict[Place, LoopValue] = field(default_factory=dict)
 
-    def take(self, calls: Iterable[Call], frees: "Frees") -> bool:
+    def take(self, calls: Iterable[KernelCall], frees: "Frees") -> bool:
         """Add what one of NumPy's calls does; False, and nothing, if that cannot be."""
         before = (self.shape, self.axes, dict(self.current), dict(self._read))
         arrays = dict(self.arrays)
@@ -103,7 +103,7 @@ class Group:
             if not frees.are(self.arrays[view], position, end)
         ]
 
-    def _takes(self, call: Call, position: int, frees: "Frees") -> bool:
+    def _takes(self, call: KernelCall, position: int, frees: "Frees") -> bool:
         if not self.count and not self.current:
             self.shape = call.shape
             if 0 in self.shape:
@@ -117,10 +117,12 @@ class Group:
             return False
         kind = call.target.dtype
         if value.dtype != kind:
-            value = Value(COPY, (value,), (kind,), kind, value.row, value.stage)
+            value = LoopValue(COPY, (value,), (kind,), kind, value.row, value.stage)
         return self._put(call.target, value, position, frees)
 
-    def _value(self, call: Call, position: int, frees: "Frees") -> Value | None:
+    def _value(
+        self, call: KernelCall, position: int, frees: "Frees"
+    ) -> LoopValue | None:
         """What a call computes, None if it is over other elements."""
         shape = call.shape
         row = call.axes is None and shape != self.shape and self._is_row(shape)
@@ -128,7 +130,7 @@ class Group:
             return None
         operands = []
         for operand in call.operands:
-            if isinstance(operand, Call):
+            if isinstance(operand, KernelCall):
                 value: Any = self._value(operand, position, frees)
             elif isinstance(operand, np.ndarray):
                 value = self._operand(operand, shape, position, frees)
@@ -137,15 +139,15 @@ class Group:
             if value is None:
                 return None
             operands.append(value)
-        stage = max((v.stage for v in operands if isinstance(v, Value)), default=0)
+        stage = max((v.stage for v in operands if isinstance(v, LoopValue)), default=0)
         reduces = call.axes is not None
         dtype = result_of(call.name, call.types)
         rest = (dtype, row or reduces, stage + reduces, None, reduces)
-        return Value(call.name, tuple(operands), call.types, *rest)
+        return LoopValue(call.name, tuple(operands), call.types, *rest)
 
     def _operand(
         self, array: Array, shape: tuple[int, ...], position: int, frees: "Frees"
-    ) -> Value | None:
+    ) -> LoopValue | None:
         view = self._place(array, shape)
         if view is None:
             return None
@@ -154,10 +156,12 @@ class Group:
         if any(self._meet(array, frees, position)):
             return None
         self.arrays[view] = array
-        new = Value("", (), (), array.dtype, False, 0, view)
+        new = LoopValue("", (), (), array.dtype, False, 0, view)
         return self._read.setdefault(view, new)
 
-    def _put(self, target: Array, value: Value, position: int, frees: "Frees") -> bool:
+    def _put(
+        self, target: Array, value: LoopValue, position: int, frees: "Frees"
+    ) -> bool:
         view = self._place(target, target.shape)
         if view is None or any(
             not stride and extent != 1 and axis not in (self.axes or ())

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from burn.backend.cpu.jit.calls import Call, read
+from burn.backend.cpu.jit.calls import KernelCall, read
 from burn.backend.cpu.jit.groups import Free, Frees, Group
 from burn.backend.cpu.jit.loops import UnwritableError
 from burn.backend.cpu.jit.machine import SHARED, machine
@@ -55,7 +55,7 @@ def joined(calls: list[Entry], frees: list[Free]) -> tuple[list[Entry], list[Any
 
 def _grown(
     calls: list[Entry], start: int, frees: Frees
-) -> tuple[Group, list[list[Call]]]:
+) -> tuple[Group, list[list[KernelCall]]]:
     """The longest group that starts there, and what its calls do."""
     group, reads = Group(start), []
     for entry in calls[start:]:
@@ -67,7 +67,7 @@ def _grown(
 
 
 def _kernel(
-    group: Group, reads: list[list[Call]], frees: Frees
+    group: Group, reads: list[list[KernelCall]], frees: Frees
 ) -> tuple[int, Kernel] | None:
     """The kernel of the longest part of a group that pays one, and its length."""
     for count in range(len(reads), 0, -1):

@@ -21,9 +21,9 @@ from burn.backend.cpu.jit.functions import (
     cost_of,
     write,
 )
-from burn.backend.cpu.jit.groups import Group, Place, Store, Value, overlap
+from burn.backend.cpu.jit.groups import Group, LoopValue, Place, Store, overlap
 from burn.backend.cpu.jit.loops import Axis, UnwritableError, axes_of
-from burn.backend.cpu.jit.writer import Writer
+from burn.backend.cpu.jit.writer import LlvmWriter
 
 #: So many floats are summed in single precision before the sum goes to a double.
 BLOCK = 4_096
@@ -54,7 +54,7 @@ def written(group: Group, stores: list[Store]) -> Kernel:
     return _Source(group, stores).kernel()
 
 
-class _Source(Writer):
+class _Source(LlvmWriter):
     def __init__(self, group: Group, stores: list[Store]) -> None:
         super().__init__()
         self.group, self.stores = group, stores
@@ -64,8 +64,8 @@ class _Source(Writer):
         self.extents: list[int] = []
         self.work = 0
         self._index: list[tuple[Axis, str]] = []
-        self._row: dict[Value, str] = {}
-        self._loop: dict[Value, str] = {}
+        self._row: dict[LoopValue, str] = {}
+        self._loop: dict[LoopValue, str] = {}
         self._stage: int | None = None
         values = list(_reached(store.value for store in stores))
         self.values = values
@@ -115,7 +115,7 @@ class _Source(Writer):
             if store.value.row:
                 self._write(store.place, self._row_value(store.value))
 
-    def _pass(self, stage: int, roots: list[Value], full: list[Store]) -> None:
+    def _pass(self, stage: int, roots: list[LoopValue], full: list[Store]) -> None:
         """A pass over the elements that are reduced."""
         self._needed_first([*(v.operands[0] for v in roots), *(s.value for s in full)])
         totals = [self._started(root, _wide(root)) for root in roots]
@@ -141,7 +141,7 @@ class _Source(Writer):
             wide = _wide(root)
             self._row[root] = converted(self, self.get(cell, wide), wide, root.dtype)
 
-    def _started(self, root: Value, dtype: np.dtype[Any]) -> str:
+    def _started(self, root: LoopValue, dtype: np.dtype[Any]) -> str:
         """A variable with what a reduction starts with."""
         cell = self.cell(dtype)
         self.set(cell, dtype, constant_of(root.name, dtype))
@@ -154,7 +154,7 @@ class _Source(Writer):
         waiting, seen = list(roots), set()
         while waiting:
             value = waiting.pop()
-            if not isinstance(value, Value) or value in seen:
+            if not isinstance(value, LoopValue) or value in seen:
                 continue
             seen.add(value)
             if value.row:
@@ -162,19 +162,19 @@ class _Source(Writer):
             else:
                 waiting += value.operands
 
-    def _row_value(self, value: Value) -> str:
+    def _row_value(self, value: LoopValue) -> str:
         if value not in self._row:
             self._row[value] = self._made(value)
         return self._row[value]
 
-    def _loop_value(self, value: Value) -> str:
+    def _loop_value(self, value: LoopValue) -> str:
         if value.row:
             return self._row_value(value)
         if value not in self._loop:
             self._loop[value] = self._made(value)
         return self._loop[value]
 
-    def _made(self, value: Value) -> str:
+    def _made(self, value: LoopValue) -> str:
         if value.place is not None:
             return self._load(value.place)
         args = [
@@ -191,7 +191,7 @@ class _Source(Writer):
 
     def _taken(self, operand: Any, dtype: np.dtype[Any]) -> str:
         """An operand in the dtype in which it is taken."""
-        if not isinstance(operand, Value):
+        if not isinstance(operand, LoopValue):
             return constant(operand, dtype)
         inside = self._stage is not None
         name = self._loop_value(operand) if inside else self._row_value(operand)
@@ -302,20 +302,20 @@ def constant_of(name: str, dtype: np.dtype[Any]) -> str:
     return constant(int(limits.max if sign > 0 else limits.min), dtype)
 
 
-def _wide(root: Value) -> np.dtype[Any]:
+def _wide(root: LoopValue) -> np.dtype[Any]:
     """The dtype in which the parts of a reduction are put together."""
     return _DOUBLE if root.name == "add" and root.dtype in FLOATS else root.dtype
 
 
-def _reached(roots: Any) -> Iterator[Value]:
+def _reached(roots: Any) -> Iterator[LoopValue]:
     """All values that some are made of, each once, operands first."""
-    seen: set[Value] = set()
+    seen: set[LoopValue] = set()
     waiting = [(root, False) for root in roots][::-1]
     while waiting:
         value, expanded = waiting.pop()
         if expanded:
             yield value
-        elif isinstance(value, Value) and value not in seen:
+        elif isinstance(value, LoopValue) and value not in seen:
             seen.add(value)
             waiting.append((value, True))
             waiting += [(operand, False) for operand in value.operands]

@@ -9,7 +9,7 @@ import numpy as np
 from burn.backend.cpu.jit.functions import FLOATS, TYPES, write
 
 
-class Writer:
+class LlvmWriter:
     """Takes instructions; ``head`` are those at the start of the function."""
 
     def __init__(self) -> None:

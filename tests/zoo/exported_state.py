@@ -25,14 +25,14 @@ LAYERS = frozenset(
 
 
 @dataclass(frozen=True)
-class Held:
+class ExportedState:
     """Arrays by key in PyTorch's layout, and the modules that some node runs in."""
 
     arrays: Mapping[str, Array]
     modules: frozenset[str]
 
 
-def held(path: Path) -> Held:
+def exported_state(path: Path) -> ExportedState:
     """Return the keys that the names and scopes in the file at ``path`` tell.
 
     Names of stored arrays are keys. A layer's matrix is stored turned, without a name:
@@ -62,7 +62,7 @@ def held(path: Path) -> Held:
                 continue
             matrix = matrix if node.attrs.get("transB") else matrix.T
             arrays.setdefault(f"{module}.weight", matrix)
-    return Held(arrays, modules)
+    return ExportedState(arrays, modules)
 
 
 def _wrapper(named: Iterable[str], nodes: Sequence[RawNode]) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ def _fits(a: Array, b: Array, whole: bool) -> bool:
     return fits and (not whole or np.array_equal(a, b))
 
 
-def differences(model: Module, path: Path, twin: Held | None) -> set[str]:
+def differences(model: Module, path: Path, twin: ExportedState | None) -> set[str]:
     """Return how the keys of ``model`` differ from what the file at ``path`` holds.
 
     ``missing KEY`` and ``other KEY`` (shape, or value) are keys that the file has, or
@@ -100,7 +100,7 @@ def differences(model: Module, path: Path, twin: Held | None) -> set[str]:
     ``more MODULE`` has an array that neither calls by a key: one that the code reads
     itself, or a layer where no node of the file runs. Numbers of modules are ``N``.
     """
-    own = held(path)
+    own = exported_state(path)
     expected = {**(twin.arrays if twin else {}), **own.arrays}
     results = {key: tensor.numpy() for key, tensor in model.state_dict().items()}
     layers = {name for name, m in model.modules() if type(m).__module__ in LAYERS}

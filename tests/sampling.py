@@ -1,0 +1,39 @@
+"""What a plain run leaves to ``--all-cases``: much of the same kind."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from zlib import crc32
+
+import pytest
+
+#: The architecture and the exporter in the name of a whole model.
+EXPORT = re.compile(r"(?:\b|/)(\w+)\.(?:ts|dynamo|script)-op\d+")
+
+
+def is_thorough(item: pytest.Item) -> bool:
+    """Return whether a test is for ``--all-cases`` alone."""
+    return item.get_closest_marker("thorough") is not None
+
+
+def left_out(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+    """Return the tests that a plain run leaves out.
+
+    Of whole models that several exporters wrote, it runs one, another one for each
+    architecture.
+    """
+    exports = []
+    for item in items:
+        if is_thorough(item):
+            yield item
+        elif item.get_closest_marker("models") and EXPORT.search(item.name):
+            exports.append(item)
+    for _, group in groupby(sorted(exports, key=family), family):
+        alike = list(group)
+        kept = crc32(family(alike[0]).encode()) % len(alike)
+        yield from (item for index, item in enumerate(alike) if index != kept)
+
+
+def family(item: pytest.Item) -> str:
+    """Return the name of a test without the exporter of its model."""
+    return EXPORT.sub(r"\1", item.nodeid)
