@@ -73,16 +73,16 @@ def _truncated(w: GraphWriter, x: Operand) -> Operand:
 
 
 @form("atan2")
-def atan2(w: GraphWriter, y: Any, x: Any) -> Value:
+def atan2(w: GraphWriter, y: Any, x: Any) -> Operand:
     """The arctangent of the smaller coordinate by the larger one; 0 at the origin."""
     y, x = promoted(w, y, x)
     steep = w.node("Less", w.node("Abs", x), w.node("Abs", y), dtype=dtypes.bool_)
     part, whole = w.node("Where", steep, x, y), w.node("Where", steep, y, x)
 
-    def number(value: float) -> Value:
+    def number(value: float) -> Operand:
         return w.scalar(value, x.dtype)
 
-    def negative(v: Value) -> Value:
+    def negative(v: Operand) -> Operand:
         return w.node("Less", v, number(0.0), dtype=dtypes.bool_)
 
     origin = w.node("Equal", whole, number(0.0), dtype=dtypes.bool_)
