@@ -16,6 +16,8 @@ from burn import Tensor, nn, ops
 
 HALF = burn.float16
 HIDDEN = -65500.0
+#: So many numbers are drawn, and repeated: no two rows are equal.
+_NUMBERS = 1_000_003
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,9 @@ LLAMA = Sizes(128256, 16, 32, 8, 64, 8192)
 
 def weight(*shape: int, scale: float | None = None) -> Any:
     """A random float16 parameter, such that products keep the size of numbers."""
-    rng = np.random.default_rng(shape)
-    values = rng.standard_normal(shape, np.float32)
+    values = np.random.default_rng(shape).standard_normal(_NUMBERS, np.float32)
     values *= shape[-1] ** -0.5 if scale is None else scale
-    return burn.Parameter(burn.tensor(values.astype(np.float16)))
+    return burn.Parameter(burn.tensor(np.resize(values.astype(np.float16), shape)))
 
 
 def vector(size: int, value: float) -> Any:

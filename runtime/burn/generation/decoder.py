@@ -59,7 +59,7 @@ class Decoder:
         self.batch, self.capacity, self.length = batch, capacity, 0
         self._appends = _appends(model, self._binding, batch)
         self._state = _State(model, self._binding, batch, capacity)
-        self._compiled: dict[Select | None, Compiled[[Tensor], Tensor]] = {}
+        self._compiled: dict[Any, Compiled[[Tensor], Tensor]] = {}
 
     def __call__(self, tokens: Tensor, mask: Any = None) -> Tensor:
         """Append ``tokens`` ``int64[batch, length]``; their logits.
@@ -165,9 +165,10 @@ class Decoder:
         self._state.pad(starts)
 
     def _step(self, select: Select | None) -> Compiled[[Tensor], Tensor]:
-        if select not in self._compiled:
-            self._compiled[select] = Compiled(partial(self._run, select=select))
-        return self._compiled[select]
+        key = (select, self._state.is_padded)
+        if key not in self._compiled:
+            self._compiled[key] = Compiled(partial(self._run, select=select))
+        return self._compiled[key]
 
     def _run(self, tokens: Tensor, select: Select | None = None) -> Tensor:
         state = self._state
@@ -193,6 +194,7 @@ class _State:
             return Buffer(from_numpy(np.zeros(shape, dtype), backend))
 
         self.length, self.starts = zeros(int64, 1), zeros(int64, batch)
+        self.is_padded = False
         self.caches = [
             zeros(c.dtype, batch, c.heads, capacity, c.size) for c in binding.caches
         ]
@@ -200,10 +202,11 @@ class _State:
     def reset(self) -> None:
         """No token is there, and no row is padded."""
         self.length.set(ops.zeros_like(self.length.value))
-        self.starts.set(ops.zeros_like(self.starts.value))
+        self.is_padded = False
 
     def pad(self, starts: np.ndarray[Any, Any]) -> None:
         """Let rows start behind padding."""
+        self.is_padded = bool(starts.any())
         self.starts.set(from_numpy(starts.astype(np.int64), self.starts.backend))
 
     def inputs(self, tokens: Tensor, past: int, appends: bool) -> dict[str, Tensor]:
@@ -214,20 +217,25 @@ class _State:
         """
         binding, count = self._binding, tokens.shape[1]
         given = {binding.tokens: tokens}
-        length, starts = self.length.value, ops.unsqueeze(self.starts.value, 1)
+        batch, length = tokens.shape[0], self.length.value
         if appends:
             at = ops.arange(past + count)
             seen = ops.logical_or(at < length, at >= past)
         else:
             at = ops.arange(max(past, count))
             seen = at < length + count
-        seen = ops.logical_and(ops.unsqueeze(seen, 0), at >= starts)
-        if past and appends:  # padding is in the past then
-            seen = ops.logical_or(seen, at >= past)
+        positions = ops.arange(count) + length
+        if self.is_padded:
+            starts = ops.unsqueeze(self.starts.value, 1)
+            is_behind = at >= starts
+            if past:  # padding is in the past
+                is_behind = ops.logical_or(is_behind, at >= past)
+            seen = ops.logical_and(seen, is_behind)
+            positions = ops.maximum(positions - starts, 0)
+        seen = ops.expand(seen, (batch, at.shape[0]))
         given[binding.mask.name] = ops.cast(seen, dtype=binding.mask.dtype)
         if binding.positions is not None:
-            positions = ops.arange(count) + length - starts
-            given[binding.positions] = ops.maximum(positions, 0)
+            given[binding.positions] = ops.expand(positions, (batch, count))
         for cache, box in zip(binding.caches, self.caches, strict=True):
             value = box.value
             given[cache.name] = value if past else value[:, :, :0]
@@ -245,6 +253,8 @@ class _State:
             else:
                 box.set(present)
         self.length.set(length + count)
+        if self.is_padded:  # a part of the state: plans do not depend on its value
+            self.starts.set(self.starts.value)
 
 
 def _appends(model: Module, binding: Binding, batch: int) -> bool:
