@@ -238,7 +238,8 @@ class _State:
             given[binding.positions] = ops.expand(positions, (batch, count))
         for cache, box in zip(binding.caches, self.caches, strict=True):
             value = box.value
-            given[cache.name] = value if past else value[:, :, :0]
+            is_whole = past == value.shape[2]
+            given[cache.name] = value if is_whole else value[:, :, :past]
         return given
 
     def write(
@@ -282,19 +283,19 @@ def _appends(model: Module, binding: Binding, batch: int) -> bool:
 
 
 def _trial(model: Module, binding: Binding, batch: int, appends: bool) -> float:
-    """How far the logits of a third token with room in the cache are from without."""
-    states = [_State(model, binding, batch, capacity) for capacity in (2, 5)]
-    logits = []
-    for state, past in zip(states, (2, 5), strict=True):
+    """How far logits with room in the cache are from those of a cache that grows.
+
+    A step later an entry that was written to another place would show.
+    """
+    chunks, logits = ([1, 0], [1], [0]), []
+    for pasts, is_grown in (((0, 2, 3), True), ((0, 5, 5), False)):
+        state = _State(model, binding, batch, 5)
         backend = state.length.backend
-        for row, before in (([1, 0], 0), ([1], past)):
+        for row, past in zip(chunks, pasts, strict=True):
             tokens = from_numpy(np.tile(np.array(row), (batch, 1)), backend)
-            is_reference = state is states[0]
-            given = state.inputs(tokens, before, appends or is_reference)
+            given = state.inputs(tokens, past, appends or is_grown)
             result, presents = binding.split_results(model(**given))
-            if is_reference and before:
-                break
-            state.write(presents, before, len(row), appends)
+            state.write(presents, past, len(row), appends or is_grown)
         logits.append(result.numpy().astype(np.float64))
     difference = np.abs(logits[0] - logits[1]).max()
     return float(difference / (np.abs(logits[0]).max() or 1))

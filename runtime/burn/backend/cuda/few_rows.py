@@ -225,13 +225,18 @@ def row_linear(
     chosen = _CHOSEN.get(form)
     if chosen is None:
         chosen = quickest(
-            kernels, lambda run: run(*operands, **options) and None, x.device.id
+            kernels, lambda run: _run(run, operands, options), x.device.id
         )
         _CHOSEN[form] = chosen
     return chosen(*operands, **options)
 
 
+#: The quicker one for each form of operands.
 _CHOSEN: dict[Any, Any] = {}
+
+
+def _run(kernel: Any, operands: Any, options: Any) -> None:
+    kernel(*operands, **options)
 
 
 def _fits(operands: tuple[Array | None, ...], norm: str, after: After) -> bool:
