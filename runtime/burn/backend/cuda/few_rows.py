@@ -3,7 +3,7 @@
 A norm of the rows before the product, a gate, and what follows are part of the kernel.
 """
 
-from functools import cache
+from functools import cache, partial
 from math import prod
 from typing import Any
 
@@ -23,10 +23,12 @@ from burn.ops.layer_norm import layer_norm, rms_norm
 from burn.ops.support import Array
 
 _THREADS, _WARPS = 256, 8
+_PROCESSORS = "MultiProcessorCount"
 #: Vectors of 16 bytes of a row of weights that a thread has in registers.
 _LOADS = 4
-#: Blocks at a time, per processor; and bytes of rows that a block shares at most.
-_BLOCKS, _SHARED = 4, 96 << 10
+#: Blocks of each processor, of which the quicker number is taken: with less than are
+#: possible there is room for those of the next kernel. Bytes that a block shares at most.
+_BLOCKS, _SHARED = (2, 4), 96 << 10
 #: The most rows of the kernel.
 ROWS = 8
 _SOURCE = r"""
@@ -82,7 +84,7 @@ __device__ void normalise(
         }
     }
 }
-extern "C" __global__ void __launch_bounds__(256, 2) row_linear(
+extern "C" __global__ void __launch_bounds__(256, M > 1 ? 2 : 4) row_linear(
     const Pack* x, const Pack* weight, const Pack* gate, const T* bias,
     const T* residual, const Pack* norm_weight, const Pack* norm_bias, T* out,
     float epsilon
@@ -94,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) row_linear(
     const int part = warp % SPLIT, set = warp / SPLIT;
     const int each = (8 / SPLIT) * ROWS;  // rows of weights of a block at a time
     const Pack zero = {};
-    Pack now[2][LOADS], next[2][LOADS];
+    Pack now[2][LOADS];
     const Pack* streams[2];
     #define FETCH(into, base) { \
         const int row = (base) + set * ROWS; \
@@ -123,7 +125,6 @@ extern "C" __global__ void __launch_bounds__(256, 2) row_linear(
         rows = own;
     }
     for (int turn = 0; base < N; base += gridDim.x * each, turn ^= 1) {
-        if (base + gridDim.x * each < N) FETCH(next, base + gridDim.x * each)
         float sums[2][M];
         #pragma unroll
         for (int s = 0; s < 2; s++)
@@ -145,6 +146,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) row_linear(
                 }
             }
         }
+        if (base + gridDim.x * each < N) FETCH(now, base + gridDim.x * each)
         #pragma unroll
         for (int s = 0; s < 2; s++)
             #pragma unroll
@@ -171,16 +173,12 @@ extern "C" __global__ void __launch_bounds__(256, 2) row_linear(
                 if (GATE) second += parts[turn][(w * 2 + 1) * M + m];
             }
             W v = first;
-            if (GATE) v *= second / (1 + expf(-second));
             if (bias) v += (W)bias[column];
+            if (GATE) v *= second / (1 + expf(-second));
             const W r = HAS_RESIDUAL ? (W)residual[(long long)m * N + column] : W(0);
             AFTER
             out[(long long)m * N + column] = (T)v;
         }
-        #pragma unroll
-        for (int s = 0; s < 2; s++)
-            #pragma unroll
-            for (int l = 0; l < LOADS; l++) now[s][l] = next[s][l];
     }
 }
 """
@@ -215,7 +213,6 @@ def row_linear(
     options: Any = {"norm": norm, "epsilon": epsilon, "after": after}
     if not _fits(operands, norm, after):
         return _by_parts(*operands, **options)
-    kernels = (_by_kernel, _by_parts)
     if not is_capturing():
         return _by_kernel(*operands, **options)
     form = (
@@ -224,11 +221,26 @@ def row_linear(
     )
     chosen = _CHOSEN.get(form)
     if chosen is None:
-        chosen = quickest(
-            kernels, lambda run: _run(run, operands, options), x.device.id
+        chosen = _CHOSEN[form] = quickest(
+            _variants(weight, gate is not None),
+            lambda run: _run(run, operands, options),
+            x.device.id,
         )
-        _CHOSEN[form] = chosen
     return chosen(*operands, **options)
+
+
+def _variants(weight: Array, gated: bool) -> list[Any]:
+    """The kernel with several numbers of blocks and of warps a row, and cuBLASLt."""
+    columns, inner = weight.shape
+    least = _split(inner // TYPES[weight.dtype][1])
+    variants: list[Any] = []
+    for split in (n for n in (least, 2 * least, 4 * least) if n <= _WARPS):
+        each = _WARPS // split * (1 if gated else 2)
+        for blocks in _BLOCKS:
+            variants.append(partial(_by_kernel, split=split, blocks=blocks))
+            if columns <= each * blocks * weight.device.attributes[_PROCESSORS]:
+                break  # there is nothing for more
+    return [*variants, _by_parts]
 
 
 #: The quicker one for each form of operands.
@@ -280,6 +292,8 @@ def _by_kernel(
     norm: Norm = "",
     epsilon: float = 1e-5,
     after: After = (),
+    split: int = 0,
+    blocks: int = _BLOCKS[0],
 ) -> Array:
     import cupy
 
@@ -293,13 +307,13 @@ def _by_kernel(
     if not has_residual(after):
         arrays[4] = None
     out = cupy.empty((*x.shape[:-1], columns), x.dtype)
-    form = (x.dtype, rows, columns, inner, norm, gate is not None, after)
+    split = split or _split(inner // TYPES[x.dtype][1])
+    form = (x.dtype, rows, columns, inner, norm, gate is not None, after, split)
     kernel, each, shared = _kernel(*form)
-    processors = x.device.attributes["MultiProcessorCount"]
-    blocks = min(-(-columns // each), processors * _BLOCKS)
+    count = min(-(-columns // each), x.device.attributes[_PROCESSORS] * blocks)
     pointers = [np.uint64(0) if a is None else a for a in arrays]
     launch(
-        *(kernel, (blocks,), _THREADS, (*pointers, out, np.float32(epsilon))),
+        *(kernel, (count,), _THREADS, (*pointers, out, np.float32(epsilon))),
         shared=shared,
     )
     return out
@@ -314,16 +328,16 @@ def _kernel(
     norm: str,
     gated: bool,
     after: After,
+    split: int,
 ) -> tuple[Any, int, int]:
     """The kernel, how many results a block computes at a time, and shared bytes."""
     import cupy
 
-    code = source(dtype, rows, columns, inner, norm, gated, after)
+    code = source(dtype, rows, columns, inner, norm, gated, after, split)
     kernel = cupy.RawKernel(code, "row_linear")
     shared = rows * inner * dtype.itemsize if norm else 0
     if shared > 48 << 10:
         kernel.max_dynamic_shared_size_bytes = shared
-    split = _split(inner // TYPES[dtype][1])
     return kernel, _WARPS // split * (1 if gated else 2), shared
 
 
@@ -335,11 +349,11 @@ def source(
     norm: str,
     gated: bool,
     after: After,
+    split: int,
 ) -> str:
-    """CUDA C of the kernel."""
+    """CUDA C of the kernel, in which ``split`` warps share a row of weights."""
     size = TYPES[dtype][1]
     packs = inner // size
-    split = _split(packs)
     numbers = {
         "M": rows,
         "N": columns,
