@@ -116,8 +116,11 @@ def torch_engine(options: Any) -> tuple[Callable[[], None], dict[str, Any], Any]
         model = Model(module, options.batch, CAPACITY, torch.float16).cuda()
         step = torch.compile(next_token, mode="reduce-overhead", fullgraph=True)
 
-    @torch.inference_mode()
     def run() -> None:
+        with torch.inference_mode():
+            decode()
+
+    def decode() -> None:
         first = place[: options.prompt]
         token = model(given[:, : options.prompt], first)[:, -1].argmax(-1, keepdim=True)
         at = place[options.prompt : options.prompt + 1].clone()
@@ -171,7 +174,9 @@ def measure(options: Any) -> None:
     row = {
         **{name: getattr(options, name) for name in ("network", "batch", "engine")},
         **facts,
-        **{"step": median(steps), "host": median(hosts), "steps": steps},
+        "step": median(steps),
+        "host": median(hosts),
+        "steps": steps,
     }
     (options.folder / f"{stem}.json").write_text(json.dumps(row))
     if options.trace:
@@ -215,7 +220,11 @@ def rows_of(options: Any) -> list[list[str]]:
             error = f"{np.abs(a - b).max() / np.abs(b).max():.1e}"
         step = row["step"]
         name = [row["network"], str(row["batch"]), row["engine"]]
-        speed = [f"{row['batch'] / step:.0f}", f"{step * 1e6:.0f}", f"{bound / step:.2f}"]
+        speed = [
+            f"{row['batch'] / step:.0f}",
+            f"{step * 1e6:.0f}",
+            f"{bound / step:.2f}",
+        ]
         rows.append([*name, *speed, error])
         print(json.dumps({k: v for k, v in row.items() if k != "steps"}))
     return rows

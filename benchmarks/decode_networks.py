@@ -124,7 +124,8 @@ class Gpt2(nn.Module):
         seen = seen_by(mask, tokens.shape[1], past[0].shape[2])
         present: list[Tensor] = []
         for number, layer in enumerate(self.h):
-            x, key, value = layer(x, *past[2 * number : 2 * number + 2], seen)
+            before = past[2 * number : 2 * number + 2]
+            x, key, value = layer(x, before[0], before[1], seen)
             present += [key, value]
         x = ops.layer_norm(x, self.ln_f, self.ln_f_bias)
         return (ops.linear(x, self.wte), *present)
@@ -184,7 +185,8 @@ class Llama(nn.Module):
         angles = (ops.cos(turns).cast(HALF), ops.sin(turns).cast(HALF))
         present: list[Tensor] = []
         for number, layer in enumerate(self.layers):
-            x, key, value = layer(x, angles, *past[2 * number : 2 * number + 2], seen)
+            before = past[2 * number : 2 * number + 2]
+            x, key, value = layer(x, angles, before[0], before[1], seen)
             present += [key, value]
         x = ops.rms_norm(x, self.norm, epsilon=1e-5)
         return (ops.linear(x, self.embed_tokens), *present)
@@ -192,10 +194,13 @@ class Llama(nn.Module):
 
 def with_cache(kind: Callable[[Sizes], Any], sizes: Sizes) -> Any:
     """A module with the inputs of an imported decoder."""
-    names = [f"past_{part}_{n}" for n in range(sizes.layers) for part in ("key", "value")]
+    names = [
+        f"past_{part}_{n}" for n in range(sizes.layers) for part in ("key", "value")
+    ]
     past = f"float16[batch, {sizes.groups}, past, {sizes.size}]"
     types = {
-        **{"input_ids": "int64[batch, seq]", "attention_mask": "int64[batch, total]"},
+        "input_ids": "int64[batch, seq]",
+        "attention_mask": "int64[batch, total]",
         "position_ids": "int64[batch, seq]",
         **dict.fromkeys(names, past),
     }
@@ -208,7 +213,7 @@ def with_cache(kind: Callable[[Sizes], Any], sizes: Sizes) -> Any:
 
 
 def numbers(module: Any) -> int:
-    """The bytes of weights that a step reads: all but embeddings that are not a head."""
+    """The bytes of weights that a step reads: all but a table of positions."""
     table = getattr(module, "wpe", None)
     total = sum(2 * int(np.prod(box.shape)) for _, box in module.boxes())
     return total - (0 if table is None else 2 * int(np.prod(table.shape)))

@@ -20,7 +20,7 @@ def tensor(box: Any, dtype: Any) -> Tensor:
     return torch.from_numpy(box.value.numpy()).to(dtype)
 
 
-class Cached(nn.Module):
+class Cached(nn.Module):  # type: ignore[misc]
     """Attention to a cache."""
 
     def __init__(self, sizes: Sizes, batch: int, capacity: int, dtype: Any) -> None:
@@ -92,9 +92,7 @@ class LlamaLayer(Cached):
         small = sizes.groups * sizes.size
         y = F.rms_norm(x, (width,), self.input_norm, 1e-5)
         parts = F.linear(y, self.qkv).split((width, small, small), -1)
-        q, k, v = (
-            p.view(batch, count, -1, sizes.size).transpose(1, 2) for p in parts
-        )
+        q, k, v = (p.view(batch, count, -1, sizes.size).transpose(1, 2) for p in parts)
         y = self.attend(turned(q, *angles), turned(k, *angles), v, places, mask)
         x = x + F.linear(y, self.o_proj)
         y = F.rms_norm(x, (width,), self.post_norm, 1e-5)
@@ -109,7 +107,7 @@ def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return torch.cat(parts, -1).to(x.dtype)
 
 
-class Model(nn.Module):
+class Model(nn.Module):  # type: ignore[misc]
     """A decoder with the weights of one of ours."""
 
     def __init__(self, ours: Any, batch: int, capacity: int, dtype: Any) -> None:

@@ -21,33 +21,45 @@ WIDTH = HEADS * SIZE
 NAMES = ("arch/gpt2_kv", "arch/llama_gqa_kv", "arch/qwen2_kv")
 
 
-def grouped_query(path: Path) -> Path:
-    """A decoder as onnxruntime-genai builds them, whose cache has room."""
+def constants() -> list[onnx.TensorProto]:
+    """The weights of a decoder."""
     rng = np.random.default_rng(0)
-
-    def stored(name: str, *shape: int) -> Any:
-        array = rng.standard_normal(shape).astype(np.float32) / 4
-        return numpy_helper.from_array(array, name)
-
-    angles = np.outer(np.arange(64), 100.0 ** (-np.arange(SIZE // 2) / 8))
     whole = (HEADS + 2 * GROUPS) * SIZE
-    constants = [
-        *(stored("table", WORDS, WIDTH), stored("qkv", WIDTH, whole)),
-        *(stored("out", WIDTH, WIDTH), stored("head", WIDTH, WORDS)),
-        numpy_helper.from_array(np.cos(angles).astype(np.float32), "cos"),
-        numpy_helper.from_array(np.sin(angles).astype(np.float32), "sin"),
-        numpy_helper.from_array(np.array([1]), "one"),
-        numpy_helper.from_array(np.array(1), "axis"),
-    ]
+    shapes = {"table": (WORDS, WIDTH), "qkv": (WIDTH, whole), "out": (WIDTH, WIDTH)}
+    arrays = {
+        name: rng.standard_normal(shape).astype(np.float32) / 4
+        for name, shape in {**shapes, "head": (WIDTH, WORDS)}.items()
+    }
+    angles = np.outer(np.arange(64), 100.0 ** (-np.arange(SIZE // 2) / 8))
+    arrays["cos"] = np.cos(angles).astype(np.float32)
+    arrays["sin"] = np.sin(angles).astype(np.float32)
+    arrays |= {"one": np.array([1]), "axis": np.array(1)}
+    return [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+
+
+def nodes() -> list[onnx.NodeProto]:
+    """The nodes of a decoder as onnxruntime-genai builds them."""
     node, int32 = helper.make_node, TensorProto.INT32
     attention = node(
         "GroupQueryAttention",
-        ["queries", "", "", "past.0.key", "past.0.value", "ends", "total", "cos", "sin"],
+        [
+            "queries",
+            "",
+            "",
+            "past.0.key",
+            "past.0.value",
+            "ends",
+            "total",
+            "cos",
+            "sin",
+        ],
         ["attended", "present.0.key", "present.0.value"],
         domain="com.microsoft",
-        **{"num_heads": HEADS, "kv_num_heads": GROUPS, "do_rotary": 1},
+        num_heads=HEADS,
+        kv_num_heads=GROUPS,
+        do_rotary=1,
     )
-    nodes = [
+    return [
         node("ReduceSum", ["attention_mask", "one"], ["sum"], keepdims=1),
         node("Sub", ["sum", "one"], ["last"]),
         node("Cast", ["last"], ["ends"], to=int32),
@@ -61,23 +73,24 @@ def grouped_query(path: Path) -> Path:
         node("Add", ["x", "y"], ["z"]),
         node("MatMul", ["z", "head"], ["logits"]),
     ]
+
+
+def grouped_query(path: Path) -> Path:
+    """A decoder as onnxruntime-genai builds them, whose cache has room."""
     info, int64 = helper.make_tensor_value_info, TensorProto.INT64
-    past = ["batch", GROUPS, "past", SIZE]
-    caches = [info(f"past.0.{n}", TensorProto.FLOAT, past) for n in ("key", "value")]
+
+    def floats(name: str, *shape: Any) -> onnx.ValueInfoProto:
+        return info(name, TensorProto.FLOAT, list(shape))
+
     inputs = [
         info("input_ids", int64, ["batch", "seq"]),
         info("attention_mask", int64, ["batch", "total"]),
-        *caches,
     ]
-    whole_cache = ["batch", GROUPS, "total", SIZE]
-    outputs = [
-        info("logits", TensorProto.FLOAT, ["batch", "seq", WORDS]),
-        *(
-            info(f"present.0.{n}", TensorProto.FLOAT, whole_cache)
-            for n in ("key", "value")
-        ),
-    ]
-    graph = helper.make_graph(nodes, "decoder", inputs, outputs, constants)
+    outputs = [floats("logits", "batch", "seq", WORDS)]
+    for kind in ("key", "value"):
+        inputs.append(floats(f"past.0.{kind}", "batch", GROUPS, "past", SIZE))
+        outputs.append(floats(f"present.0.{kind}", "batch", GROUPS, "total", SIZE))
+    graph = helper.make_graph(nodes(), "decoder", inputs, outputs, constants())
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
     return path

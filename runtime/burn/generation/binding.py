@@ -97,7 +97,7 @@ class Binding:
         count = len(self.caches)
         if len(values) < count + 1:
             raise BindingError(
-                f"expected logits and {count} keys and values, got {len(values)} results"
+                f"expected logits and {count} keys and values, got {len(values)}"
             )
         order = _matching([cache.name for cache in self.caches], names[-count:])
         presents = [values[len(values) - count + number] for number in order]

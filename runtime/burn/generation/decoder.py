@@ -55,7 +55,8 @@ class Decoder:
     """
 
     def __init__(self, model: Module, *, batch: int = 1, capacity: int) -> None:
-        self._model, self._binding = model, Binding.of(model)
+        self._model: Any = model
+        self._binding = Binding.of(model)
         self.batch, self.capacity, self.length = batch, capacity, 0
         self._appends = _appends(model, self._binding, batch)
         self._state = _State(model, self._binding, batch, capacity)
@@ -174,7 +175,9 @@ class Decoder:
         state = self._state
         past = self.capacity if self.length else 0
         given = state.inputs(tokens, past, self._appends)
-        logits, presents = self._binding.split_results(self._model(**given))
+        results = self._model(**given)
+        logits: Tensor
+        logits, presents = self._binding.split_results(results)
         state.write(presents, past, tokens.shape[1], self._appends)
         if select is None:
             return logits
@@ -282,7 +285,7 @@ def _appends(model: Module, binding: Binding, batch: int) -> bool:
     )
 
 
-def _trial(model: Module, binding: Binding, batch: int, appends: bool) -> float:
+def _trial(model: Any, binding: Binding, batch: int, appends: bool) -> float:
     """How far logits with room in the cache are from those of a cache that grows.
 
     A step later an entry that was written to another place would show.

@@ -33,10 +33,10 @@ def cached_attention(
     """Attention of one query a head to the past and one new key; the key in its cache.
 
     ``query`` is ``[batch, heads, 1, size]``, ``key`` and ``value`` ``[batch, groups, 1,
-    size]``, the past ``[batch, groups, length, size]``. ``mask`` broadcasts to ``[batch,
-    heads, 1, length + 1]``, the new key is the last. With ``cos`` and ``sin``, which
-    broadcast to ``[batch, 1, 1, size / 2]``, query and key are rotated first. The rest
-    is as in :func:`scaled_attention`.
+    size]``, the past ``[batch, groups, length, size]``. ``mask`` broadcasts to
+    ``[batch, heads, 1, length + 1]``, the new key is the last. With ``cos`` and
+    ``sin``, which broadcast to ``[batch, 1, 1, size / 2]``, query and key are rotated
+    first. The rest is as in :func:`scaled_attention`.
     """
     if cos is not None and sin is not None:
         query, key = _rotated(query, cos, sin), _rotated(key, cos, sin)
@@ -45,8 +45,10 @@ def cached_attention(
     values = np.concatenate([past_value, value], axis=2)
     if repeats > 1:
         keys, values = (np.repeat(x, repeats, axis=1) for x in (keys, values))
-    static = {"scale": scale, "empty_is_zero": empty_is_zero}
-    return scaled_attention.kernel(query, keys, values, mask, **static), key
+    out = scaled_attention.kernel(
+        *(query, keys, values, mask), scale=scale, empty_is_zero=empty_is_zero
+    )
+    return out, key
 
 
 def _rotated(x: Array, cos: Array, sin: Array) -> Array:
@@ -70,10 +72,10 @@ def row_linear(
     epsilon: float = 1e-5,
     after: After = (),
 ) -> Array:
-    """:func:`linear` of the norm of a few rows ``[..., inputs]``, and what is ``after``.
+    """:func:`linear` of the norm of a few rows, and what is ``after``.
 
-    With ``gate``, a weight of the same shape, the product is multiplied by the SiLU of
-    the product with it first.
+    ``x`` is ``[..., inputs]``. With ``gate``, a weight of the same shape, the product
+    is multiplied by the SiLU of the product with it first.
     """
     if norm == "layer":
         x = layer_norm.kernel(x, norm_weight, norm_bias, epsilon=epsilon)

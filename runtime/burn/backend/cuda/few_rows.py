@@ -27,7 +27,7 @@ _PROCESSORS = "MultiProcessorCount"
 #: Vectors of 16 bytes of a row of weights that a thread has in registers.
 _LOADS = 4
 #: Blocks of each processor, of which the quicker number is taken: with less than are
-#: possible there is room for those of the next kernel. Bytes that a block shares at most.
+#: possible there is room for those of the next kernel. The most bytes of a block.
 _BLOCKS, _SHARED = (2, 4), 96 << 10
 #: The most rows of the kernel.
 ROWS = 8

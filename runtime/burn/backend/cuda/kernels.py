@@ -3,7 +3,7 @@
 from burn.backend.cuda import (
     activations as activations,
     batch_norms as batch_norms,
-    caches as caches,
+    cached_attention as cached_attention,
     convolution as convolution,
     depthwise as depthwise,
     elements as elements,
@@ -17,5 +17,6 @@ from burn.backend.cuda import (
     positions as positions,
     products as products,
     rows as rows,
+    slices as slices,
     views as views,
 )

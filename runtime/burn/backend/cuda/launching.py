@@ -70,7 +70,9 @@ def _launch_early(
     attribute = driver.CUlaunchAttribute()
     names = driver.CUlaunchAttributeID
     attribute.id = names.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-    attribute.value.programmaticStreamSerializationAllowed = 1
+    value = driver.CUlaunchAttributeValue()
+    value.programmaticStreamSerializationAllowed = 1
+    attribute.value = value
     config.attrs, config.numAttrs = [attribute], 1
     values = [_value(arg) for arg in args]
     pointers = (ctypes.c_void_p * len(values))(*(v.ctypes.data for v in values))

@@ -146,7 +146,6 @@ class CaptureMemory:
             self._packed[key] = pack(array)
         return self._packed[key]
 
-
     def counters(self, count: int) -> Any:
         """So many integers that are zero between kernels, which set them to it."""
         import cupy

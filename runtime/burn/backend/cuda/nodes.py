@@ -106,7 +106,9 @@ def _check_copy(runtime: Any, node: Any) -> None:
 
 
 def wait_for_ends(
-    graph: CudaGraph, runtime: Any = None, may_start: Callable[[Any], bool] | None = None
+    graph: CudaGraph,
+    runtime: Any = None,
+    may_start: Callable[[Any], bool] | None = None,
 ) -> bool:
     """Let each kernel of ``graph`` start when those before it have ended.
 

@@ -1,4 +1,4 @@
-"""The position of the largest element of each row, by one block a row."""
+"""The position of the largest element of each row, by several blocks a row."""
 
 from functools import cache
 from math import prod
@@ -8,10 +8,12 @@ import numpy as np
 
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.epilogues import TYPES
+from burn.backend.cuda.libraries import counters
 from burn.ops.ordering import argmax as argmax_op
 from burn.ops.support import Array
 
-_THREADS = 1024
+#: The most blocks of a row, and how many vectors there are for each thread at least.
+_THREADS, _PARTS, _EACH = 256, 128, 2
 _SOURCE = r"""
 #include <cuda_fp16.h>
 struct __align__(SIZE * sizeof(T)) Pack { T at[SIZE]; };
@@ -20,23 +22,8 @@ __device__ bool is_before(float x, long long i, float y, long long j) {
     if (x != x) return y == y || i < j;
     return x > y || (x == y && i < j);
 }
-extern "C" __global__ void __launch_bounds__(1024) argmax(
-    const Pack* x, long long* out, long long packs
-) {
-    __shared__ float values[32];
-    __shared__ long long places[32];
-    x += blockIdx.x * packs;
-    float best = __int_as_float(0xff800000);
-    long long place = 1LL << 62;
-    #pragma unroll 4
-    for (long long i = threadIdx.x; i < packs; i += 1024) {
-        const Pack p = x[i];
-        #pragma unroll
-        for (int k = 0; k < SIZE; k++) {
-            const float v = (float)p.at[k];
-            if (is_before(v, i * SIZE + k, best, place)) best = v, place = i * SIZE + k;
-        }
-    }
+__device__ void over_block(float& best, long long& place, float* values,
+    long long* places) {
     #pragma unroll
     for (int round = 0; round < 2; round++) {
         #pragma unroll
@@ -49,9 +36,44 @@ extern "C" __global__ void __launch_bounds__(1024) argmax(
         if (threadIdx.x % 32 == 0)
             values[threadIdx.x / 32] = best, places[threadIdx.x / 32] = place;
         __syncthreads();
-        best = values[threadIdx.x % 32], place = places[threadIdx.x % 32];
+        best = values[threadIdx.x % 8], place = places[threadIdx.x % 8];
     }
-    if (threadIdx.x == 0) out[blockIdx.x] = place;
+}
+extern "C" __global__ void __launch_bounds__(256) argmax(
+    const Pack* x, long long* out, float* best_of, long long* place_of,
+    unsigned int* counters, long long packs
+) {
+    __shared__ float values[8];
+    __shared__ long long places[8];
+    __shared__ bool is_last;
+    const int parts = gridDim.x;
+    x += blockIdx.y * packs;
+    float best = __int_as_float(0xff800000);
+    long long place = 1LL << 62;
+    #pragma unroll 4
+    for (long long i = blockIdx.x * 256 + threadIdx.x; i < packs; i += parts * 256) {
+        const Pack p = x[i];
+        #pragma unroll
+        for (int k = 0; k < SIZE; k++) {
+            const float v = (float)p.at[k];
+            if (is_before(v, i * SIZE + k, best, place)) best = v, place = i * SIZE + k;
+        }
+    }
+    over_block(best, place, values, places);
+    best_of += blockIdx.y * parts, place_of += blockIdx.y * parts;
+    if (threadIdx.x == 0) {
+        best_of[blockIdx.x] = best, place_of[blockIdx.x] = place;
+        __threadfence();
+        is_last = atomicAdd(counters + blockIdx.y, 1u) == (unsigned int)parts - 1;
+    }
+    __syncthreads();
+    if (!is_last) return;
+    __threadfence();
+    best = __int_as_float(0xff800000), place = 1LL << 62;
+    if (threadIdx.x < parts)
+        best = __ldcg(best_of + threadIdx.x), place = __ldcg(place_of + threadIdx.x);
+    over_block(best, place, values, places);
+    if (threadIdx.x == 0) out[blockIdx.y] = place, counters[blockIdx.y] = 0;
 }
 """
 
@@ -79,7 +101,11 @@ def argmax(
         size = 1
     out = cupy.empty((*x.shape[:-1], 1) if keepdims else x.shape[:-1], np.int64)
     rows, packs = prod(x.shape[:-1]), x.shape[-1] // size
-    _kernel(x.dtype, size)((rows,), (_THREADS,), (x, out, np.int64(packs)))
+    parts = min(_PARTS, -(-packs // (_THREADS * _EACH)))
+    best = cupy.empty((rows, parts), np.float32)
+    places = cupy.empty((rows, parts), np.int64)
+    args = (x, out, best, places, counters(rows), np.int64(packs))
+    _kernel(x.dtype, size)((parts, rows), (_THREADS,), args)
     return out
 
 

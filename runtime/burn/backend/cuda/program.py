@@ -166,9 +166,7 @@ class Program:
 
 def _slice_updates(root: Segment) -> dict[Box, Step]:
     """The steps that make new values of boxes out of the old ones and a slice."""
-    makers = {
-        step.outputs[0]: step for step in root.steps if isinstance(step, Step)
-    }
+    makers = {step.outputs[0]: step for step in root.steps if isinstance(step, Step)}
     reads = {step.box: step.place for step in root.steps if isinstance(step, Read)}
     uses = Counter(place for step in makers.values() for place in slots_in(step.args))
     uses.update(slots_in(root.ends))

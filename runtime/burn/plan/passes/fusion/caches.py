@@ -61,7 +61,7 @@ def _joint(value: Any, graph: Graph) -> _Joint | None:
     if len(maker.shapes[0]) != 4 or axis % 4 != 2 or len(parts) != 2:
         return None
     shape = graph.known(parts[0])[0]
-    return None if shape is None else _Joint(*parts, shape[2])
+    return None if shape is None else _Joint(parts[0], parts[1], shape[2])
 
 
 def _attention(step: Step, graph: Graph) -> Step | None:
@@ -99,10 +99,9 @@ def _attention(step: Step, graph: Graph) -> Step | None:
 def _narrow(mask: Any, graph: Graph) -> Any:
     """What ``mask`` was before it was cast to float32."""
     maker = graph.maker.get(mask.place) if type(mask) is Slot else None
-    if isinstance(maker, Step) and maker.primitive is cast:
-        if graph.known(maker.args[0])[1] in HALVES:
-            return maker.args[0]
-    return mask
+    if not isinstance(maker, Step) or maker.primitive is not cast:
+        return mask
+    return maker.args[0] if graph.known(maker.args[0])[1] in HALVES else mask
 
 
 def _entry(step: Step, graph: Graph, keys: dict[int, Any]) -> Step | None:

@@ -1,7 +1,6 @@
-"""Attention of one query to a cache of keys and values, and writing into caches."""
+"""Attention of one query a head to a cache of keys and values."""
 
 from functools import cache
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,14 @@ from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.epilogues import TYPES
 from burn.backend.cuda.launching import INSTRUCTIONS, launch
 from burn.backend.cuda.libraries import counters
-from burn.ops.caches import update_slice as update_slice_op
 from burn.ops.decoding import cached_attention as cached_attention_op
 from burn.ops.support import Array
 
 _THREADS = 128
 #: Keys of a block, and the most heads that share a key.
 _KEYS, _HEADS = 64, 8
+#: The most numbers of all queries, and of shares of blocks, that a block has.
+_NUMBERS, _SHARES = 1024, 2048
 _MASKS = {
     np.dtype(np.bool_): "unsigned char",
     np.dtype(np.float16): "__half",
@@ -26,6 +26,7 @@ _SOURCE = r"""
 #define PART (SIZE_OF_HEAD / SIZE)          // threads of a key
 #define AT_ONCE (128 / PART)
 #define TURNS (KEYS / AT_ONCE)
+#define STEP (SIZE_OF_HEAD + 2)             // a part's numbers of a head
 #define NONE __int_as_float(0xff800000)
 #define LOW (sizeof(MaskType) == 2 ? -6e4f : -1e30f)
 __device__ float masked(const MaskType* mask, long long at) {
@@ -43,15 +44,14 @@ extern "C" __global__ void __launch_bounds__(128) cached_attention(
     long long angle_batch, T* out, T* new_key, float* partial, unsigned int* counters,
     int past, float scale, int empty
 ) {
-    __shared__ float queries[HEADS][SIZE_OF_HEAD];
-    __shared__ float scores[HEADS][KEYS];
-    __shared__ float largest[HEADS], totals[HEADS];
+    __shared__ float queries[HEADS][SIZE_OF_HEAD], scores[HEADS][KEYS];
+    __shared__ float largest[HEADS], totals[HEADS], shares[HEADS][SPLITS];
     __shared__ float sums[4][HEADS][SIZE_OF_HEAD];
     __shared__ __align__(16) T own_key[SIZE_OF_HEAD];
     __shared__ __align__(16) T own_value[SIZE_OF_HEAD];
     __shared__ bool is_last;
     START_NEXT
-    const int split = blockIdx.x, splits = gridDim.x;
+    const int split = blockIdx.x, splits = SPLITS;
     const int group = blockIdx.y, groups = gridDim.y, batch = blockIdx.z;
     const int heads = groups * HEADS, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int first = split * KEYS, sub = threadIdx.x % PART;
@@ -66,23 +66,27 @@ extern "C" __global__ void __launch_bounds__(128) cached_attention(
     cosines += batch * angle_batch, sines += batch * angle_batch;
     // What is hidden is not read, unless the new key is hidden as well.
     bool is_seen[TURNS];
+    float added[TURNS][MASKS];
     Pack keys[TURNS], values[TURNS];
     bool skips = true;
     #pragma unroll
-    for (int h = 0; h < HEADS; h++)
+    for (int h = 0; h < MASKS; h++)
         skips = skips && masked(mask, h * mask_head + past * mask_column) > LOW;
     #pragma unroll
     for (int t = 0; t < TURNS; t++) {
         const int column = first + t * AT_ONCE + threadIdx.x / PART;
-        is_seen[t] = column < past;
+        #pragma unroll
+        for (int h = 0; h < MASKS; h++)
+            added[t][h] = column > past
+                ? NONE : masked(mask, h * mask_head + column * mask_column);
+    }
+    #pragma unroll
+    for (int t = 0; t < TURNS; t++) {
+        const int column = first + t * AT_ONCE + threadIdx.x / PART;
         bool is_visible = !skips;
-        if (is_seen[t]) {
-            #pragma unroll
-            for (int h = 0; h < HEADS; h++)
-                is_visible = is_visible
-                    || masked(mask, h * mask_head + column * mask_column) > LOW;
-        }
-        is_seen[t] = is_seen[t] && is_visible;
+        #pragma unroll
+        for (int h = 0; h < MASKS; h++) is_visible |= added[t][h] > LOW;
+        is_seen[t] = column < past && is_visible;
         if (is_seen[t]) {
             const long long at = (long long)column * SIZE_OF_HEAD + sub * SIZE;
             keys[t] = *(const Pack*)(past_key + at);
@@ -93,13 +97,14 @@ extern "C" __global__ void __launch_bounds__(128) cached_attention(
         const int h = i / SIZE_OF_HEAD, d = i % SIZE_OF_HEAD;
         queries[h][d] = TURNED(query + h * query_head, d);
     }
+    const long long place = (long long)batch * groups + group;
     if (has_new && threadIdx.x < SIZE_OF_HEAD / 2) {
         #pragma unroll
         for (int half = 0; half < 2; half++) {
             const int d = threadIdx.x + half * (SIZE_OF_HEAD / 2);
             own_key[d] = (T)TURNED(key, d);
             own_value[d] = value[d];
-            new_key[((long long)batch * groups + group) * SIZE_OF_HEAD + d] = own_key[d];
+            new_key[place * SIZE_OF_HEAD + d] = own_key[d];
         }
     }
     __syncthreads();
@@ -124,8 +129,7 @@ extern "C" __global__ void __launch_bounds__(128) cached_attention(
                 sum += __shfl_xor_sync(0xffffffffu, sum, step);
             if (sub == 0)
                 scores[h][place] = is_seen[t]
-                    ? sum * scale + masked(mask, h * mask_head + column * mask_column)
-                    : NONE;
+                    ? sum * scale + added[t][MASKS > 1 ? h : 0] : NONE;
         }
     }
     __syncthreads();
@@ -176,19 +180,18 @@ extern "C" __global__ void __launch_bounds__(128) cached_attention(
         }
     }
     __syncthreads();
-    const long long place = (long long)batch * groups + group;
-    float* mine = partial + (place * splits + split) * HEADS * (SIZE_OF_HEAD + 2);
+    float* mine = partial + (place * splits + split) * HEADS * STEP;
     T* result = out + ((long long)batch * heads + group * HEADS) * SIZE_OF_HEAD;
     for (int i = threadIdx.x; i < HEADS * SIZE_OF_HEAD; i += 128) {
         const int h = i / SIZE_OF_HEAD, d = i % SIZE_OF_HEAD;
         const float sum = sums[0][h][d] + sums[1][h][d] + sums[2][h][d] + sums[3][h][d];
-        if (splits > 1) mine[h * (SIZE_OF_HEAD + 2) + d] = sum;
+        if (splits > 1) mine[h * STEP + d] = sum;
         else result[i] = (T)(empty && totals[h] == 0 ? 0 : sum / totals[h]);
     }
     if (splits == 1) return;
     if (threadIdx.x < HEADS) {
-        mine[threadIdx.x * (SIZE_OF_HEAD + 2) + SIZE_OF_HEAD] = largest[threadIdx.x];
-        mine[threadIdx.x * (SIZE_OF_HEAD + 2) + SIZE_OF_HEAD + 1] = totals[threadIdx.x];
+        mine[threadIdx.x * STEP + SIZE_OF_HEAD] = largest[threadIdx.x];
+        mine[threadIdx.x * STEP + SIZE_OF_HEAD + 1] = totals[threadIdx.x];
     }
     __threadfence();
     __syncthreads();
@@ -198,24 +201,39 @@ extern "C" __global__ void __launch_bounds__(128) cached_attention(
     if (!is_last) return;
     __threadfence();
     if (threadIdx.x == 0) counters[place] = 0;
-    const volatile float* all = partial + place * splits * HEADS * (SIZE_OF_HEAD + 2);
-    for (int i = threadIdx.x; i < HEADS * SIZE_OF_HEAD; i += 128) {
-        const int h = i / SIZE_OF_HEAD, d = i % SIZE_OF_HEAD;
-        float most = NONE, total = 0, sum = 0;
-        for (int s = 0; s < splits; s++) {
-            const volatile float* at = all + (s * HEADS + h) * (SIZE_OF_HEAD + 2);
-            const float v = at[SIZE_OF_HEAD];
+    // Each part's share of the result is the exponential of how much less its largest
+    // score is, divided by the total.
+    const float* all = partial + place * splits * HEADS * STEP;
+    for (int h = warp; h < HEADS; h += 4) {
+        float most = NONE, total = 0;
+        for (int s = lane; s < SPLITS; s += 32) {
+            const float v = __ldcg(all + (s * HEADS + h) * STEP + SIZE_OF_HEAD);
+            shares[h][s] = v;
             most = v != v || v > most ? v : most;
         }
-        for (int s = 0; s < splits; s++) {
-            const volatile float* at = all + (s * HEADS + h) * (SIZE_OF_HEAD + 2);
-            const float v = at[SIZE_OF_HEAD];
-            if (v == NONE) continue;
-            const float factor = expf(v - most);
-            total += factor * at[SIZE_OF_HEAD + 1];
-            sum += factor * at[d];
+        #pragma unroll
+        for (int step = 16; step; step >>= 1) {
+            const float v = __shfl_xor_sync(0xffffffffu, most, step);
+            most = most != most || most > v ? most : v;
         }
-        result[i] = (T)(empty && total == 0 ? 0 : sum / total);
+        for (int s = lane; s < SPLITS; s += 32) {
+            const float v = shares[h][s] == NONE ? 0 : expf(shares[h][s] - most);
+            shares[h][s] = v;
+            total += v * __ldcg(all + (s * HEADS + h) * STEP + SIZE_OF_HEAD + 1);
+        }
+        #pragma unroll
+        for (int step = 16; step; step >>= 1)
+            total += __shfl_xor_sync(0xffffffffu, total, step);
+        if (lane == 0) totals[h] = total;
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < HEADS * SIZE_OF_HEAD; i += 128) {
+        const int h = i / SIZE_OF_HEAD, d = i % SIZE_OF_HEAD;
+        float sum = 0;
+        #pragma unroll 16
+        for (int s = 0; s < SPLITS; s++)
+            sum += shares[h][s] * __ldcg(all + (s * HEADS + h) * STEP + d);
+        result[i] = (T)(empty && totals[h] == 0 ? 0 : sum / totals[h]);
     }
 }
 """
@@ -231,26 +249,6 @@ __device__ float turned(const T* x, int d, const Angle* cosines, const Angle* si
 #define TURNED(x, d) turned(x, d, cosines, sines)
 """,
 }
-_WRITE = r"""
-extern "C" __global__ void write_slices(const long long* table) {
-    const long long* row = table + blockIdx.x * 8LL;
-    char* target = (char*)row[0];
-    const char* source = (const char*)row[1];
-    const long long outer = row[3], bytes = row[4], target_step = row[5];
-    long long start = *(const long long*)row[2] * row[6];
-    const long long most = target_step - bytes;
-    start = start < 0 ? 0 : start > most ? most : start;
-    const bool is_wide = ((row[0] | row[1] | bytes | target_step | start) & 15) == 0;
-    const int size = is_wide ? 16 : 1;
-    const long long each = bytes / size;
-    for (long long i = threadIdx.x; i < outer * each; i += blockDim.x) {
-        char* to = target + i / each * target_step + start + i % each * size;
-        const char* from = source + i * size;
-        if (is_wide) *(uint4*)to = *(const uint4*)from;
-        else *to = *from;
-    }
-}
-"""
 
 
 @cached_attention_op.on(Cuda)
@@ -280,7 +278,7 @@ def _fits(query: Array, key: Array, value: Array, *others: Array | None) -> bool
     past_key, past_value, mask, cos, sin = others
     assert past_key is not None and past_value is not None
     (_, heads, _, size), groups = query.shape, key.shape[1]
-    if query.dtype not in TYPES or key.shape != value.shape:
+    if query.dtype not in TYPES or key.shape != value.shape or heads % groups:
         return False
     if any(x.dtype != query.dtype for x in (key, value, past_key, past_value)):
         return False
@@ -292,17 +290,18 @@ def _fits(query: Array, key: Array, value: Array, *others: Array | None) -> bool
         return False
     if not past_key.flags.c_contiguous or not past_value.flags.c_contiguous:
         return False
-    is_even = _KEYS % (_THREADS // threads) == 0
-    if not is_even or heads % groups or heads // groups > _HEADS:
+    shared, splits = heads // groups, past_key.shape[2] // _KEYS + 1
+    if _KEYS % (_THREADS // threads) or shared > min(_HEADS, _NUMBERS // size):
+        return False
+    if splits * shared > _SHARES:
         return False
     if mask is not None and mask.dtype not in _MASKS:
         return False
     if cos is None or sin is None:
         return True
-    shape = (cos.shape[0], 1, 1, size // 2)
-    return (
-        cos.shape == sin.shape == shape and cos.dtype == sin.dtype and cos.dtype in TYPES
-    )
+    if cos.dtype != sin.dtype or cos.dtype not in TYPES:
+        return False
+    return bool(cos.shape == sin.shape == (cos.shape[0], 1, 1, size // 2))
 
 
 def _by_kernel(
@@ -336,9 +335,10 @@ def _by_kernel(
         step = size // 2 if cos.shape[0] > 1 else 0
         angles = (cos, sin, np.int64(step))
     kernel = _kernel(
-        *(query.dtype, size, per_group),
+        *(query.dtype, size, per_group, splits),
         None if mask is None else mask.dtype,
         None if cos is None else cos.dtype,
+        bool(mask_args[2]),
     )
     args = (
         *(query, *_steps(query, 0, 1), key, *_steps(key, 0, 1)),
@@ -356,22 +356,37 @@ def _steps(array: Array, *axes: int) -> tuple[Any, ...]:
 
 
 @cache
-def _kernel(dtype: Any, size: int, heads: int, mask: Any, angle: Any) -> Any:
+def _kernel(*form: Any) -> Any:
     import cupy
 
-    code = attention_source(dtype, size, heads, mask, angle)
-    return cupy.RawKernel(code, "cached_attention")
+    return cupy.RawKernel(attention_source(*form), "cached_attention")
 
 
-def attention_source(dtype: Any, size: int, heads: int, mask: Any, angle: Any) -> str:
-    """CUDA C of the attention of ``heads`` queries to each key."""
+def attention_source(
+    dtype: Any,
+    size: int,
+    heads: int,
+    splits: int,
+    mask: Any,
+    angle: Any,
+    differs: bool = False,
+) -> str:
+    """CUDA C of the attention of ``heads`` queries to each key.
+
+    ``splits`` blocks share the keys; the mask of each head may ``differ``.
+    """
     element, width = TYPES[dtype]
     kind = 0 if mask is None else 1 if mask == np.bool_ else 2
     mask_type = _MASKS[np.dtype(np.bool_) if mask is None else mask]
     angle_type = "float" if angle is None else TYPES[angle][0]
     numbers = {
-        **{"SIZE": width, "SIZE_OF_HEAD": size, "HEADS": heads},
-        **{"KEYS": _KEYS, "MASK": kind},
+        "SIZE": width,
+        "SIZE_OF_HEAD": size,
+        "HEADS": heads,
+        "KEYS": _KEYS,
+        "MASK": kind,
+        "SPLITS": splits,
+        "MASKS": heads if differs else 1,
     }
     return (
         "#include <cuda_fp16.h>\n"
@@ -383,54 +398,3 @@ def attention_source(dtype: Any, size: int, heads: int, mask: Any, angle: Any) -
         + _TURNED[angle is not None]
         + _SOURCE
     )
-
-
-@update_slice_op.on(Cuda)
-def update_slice(x: Array, update: Array, start: Array, *, axis: int = -2) -> Array:
-    """:func:`burn.ops.caches.update_slice` without reading ``start`` on the host."""
-    import cupy
-
-    out = cupy.array(x, order="C")
-    start = cupy.asarray(start, np.int64)
-    write_slices(slices_table([(out, update, start, axis)]))
-    return out
-
-
-def slices_table(slices: list[tuple[Array, Array, Array, int]]) -> tuple[Any, Any]:
-    """The table of writes of ``update`` into ``x`` from ``start`` on along ``axis``.
-
-    It is on the device, beside arrays that have to live as long. Each ``x`` is
-    row-major; updates that are not are copied.
-    """
-    import cupy
-
-    rows, kept = [], []
-    for x, update, start, axis in slices:
-        axis %= x.ndim
-        if not axis:
-            x, update, axis = x[None], update[None], 1
-        if not all(part.flags.c_contiguous for part in update):
-            update = cupy.ascontiguousarray(update)
-        if start.dtype != np.int64:
-            start = start.astype(np.int64)
-        inner = prod(x.shape[axis + 1 :]) * x.itemsize
-        outer = prod(x.shape[1:axis])
-        sizes = (outer, update.shape[axis] * inner, x.shape[axis] * inner, inner, 0)
-        for target, source in zip(x, update, strict=True):
-            rows.append((target.data.ptr, source.data.ptr, start.data.ptr, *sizes))
-        kept += [x, update, start]
-    return cupy.asarray(np.array(rows, np.int64).reshape(-1, 8)), kept
-
-
-def write_slices(table: tuple[Any, Any]) -> None:
-    """Write what a table tells, on CuPy's current stream."""
-    rows, _ = table
-    if len(rows):
-        _write_kernel()((len(rows),), (_THREADS,), (rows,))
-
-
-@cache
-def _write_kernel() -> Any:
-    import cupy
-
-    return cupy.RawKernel(_WRITE, "write_slices")
