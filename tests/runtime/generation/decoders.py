@@ -55,6 +55,8 @@ class Growing(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.table = weight(WORDS, HEADS * SIZE, seed=0)
+        rates = 100.0 ** (-np.arange(SIZE // 2) / 4)
+        self.rates = burn.Buffer(burn.tensor(rates.astype(np.float32)))
         self.layers = nn.ModuleList(Layer(seed) for seed in (10, 20))
 
     @nn.check_inputs(
@@ -82,9 +84,9 @@ class Growing(nn.Module):
         rows = (ops.arange(count) + past).unsqueeze((0, 1, 3))
         seen = (attention_mask > 0).unsqueeze((1, 2))
         mask = ops.where((ops.arange(past + count) <= rows) & seen, 0.0, -3.4028235e38)
-        rates = burn.tensor(100.0 ** (-np.arange(4) / 4)).cast(burn.float32)
         turns = self.positions(position_ids, past).unsqueeze(2).cast(burn.float32)
-        angles = (ops.cos(turns * rates), ops.sin(turns * rates))
+        turns = turns * self.rates
+        angles = (ops.cos(turns), ops.sin(turns))
         x = ops.take(self.table, input_ids)
         x, key_0, value_0 = self.layers[0](x, angles, first, mask)
         x, key_1, value_1 = self.layers[1](x, angles, second, mask)
