@@ -90,6 +90,21 @@ def test_attention_to_caches(
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("rows", (1, 6))
+def test_attention_of_heads_that_share_keys(device: Any, dtype: str, rows: int) -> None:
+    shapes = ((2, 6, rows, 16), (2, 2, 9, 16), (2, 2, 9, 16))
+    arrays = [normal(*s, seed=n).astype(dtype) for n, s in enumerate(shapes)]
+    mask = normal(2, 1, rows, 9, seed=3) > -0.5
+    given = [burn.from_numpy(a, device) for a in (*arrays, mask)]
+    compiled = burn.compile(ops.attention)
+    expected = ops.attention(*map(burn.from_numpy, (*arrays, mask))).numpy()
+    for _ in range(3):
+        actual = compiled(*given).numpy()
+        np.testing.assert_allclose(actual, expected, atol=TOLERANCE[dtype], rtol=0)
+    assert compiled.notes == []
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("count", (5, 1000, 50257, 128256))
 def test_largest_elements(device: Any, dtype: str, count: int) -> None:
     x = np.random.default_rng(0).integers(0, 50, (3, count)).astype(dtype)

@@ -267,34 +267,34 @@ def cached_attention(
 ) -> tuple[Array, Array]:
     """:func:`burn.ops.decoding.cached_attention`, one kernel that joins nothing."""
     operands = (query, key, value, past_key, past_value, mask, cos, sin)
-    static: Any = {"scale": scale, "empty_is_zero": empty_is_zero}
-    if not _fits(*operands):
-        result: tuple[Array, Array] = cached_attention_op.kernel(*operands, **static)
-        return result
-    return _by_kernel(*operands, **static)
+    compute: Any = _by_kernel if _fits(*operands) else cached_attention_op.kernel
+    out, new_key = compute(*operands, scale=scale, empty_is_zero=empty_is_zero)
+    return out, new_key
 
 
-def _fits(query: Array, key: Array, value: Array, *others: Array | None) -> bool:
+def _fits(query: Array, key: Array, value: Array, *others: Any) -> bool:
     past_key, past_value, mask, cos, sin = others
-    assert past_key is not None and past_value is not None
     (_, heads, _, size), groups = query.shape, key.shape[1]
-    if query.dtype not in TYPES or key.shape != value.shape or heads % groups:
+    arrays = (query, key, value, past_key, past_value)
+    if query.dtype not in TYPES or any(x.dtype != query.dtype for x in arrays):
         return False
-    if any(x.dtype != query.dtype for x in (key, value, past_key, past_value)):
+    if key.shape != value.shape or heads % groups:
         return False
     width = TYPES[query.dtype][1]
-    threads = size // width
-    if size % width or threads & (threads - 1) or not 0 < threads <= 32:
+    threads, shared = size // width, heads // groups
+    if size % width or threads & (threads - 1) or not 2 <= threads <= 32:
+        return False
+    shares = (past_key.shape[2] // _KEYS + 1) * shared
+    if shared > min(_HEADS, _NUMBERS // size) or shares > _SHARES:
         return False
     if any(x.strides[-1] != x.itemsize for x in (query, key, value)):
         return False
     if not past_key.flags.c_contiguous or not past_value.flags.c_contiguous:
         return False
-    shared, splits = heads // groups, past_key.shape[2] // _KEYS + 1
-    if _KEYS % (_THREADS // threads) or shared > min(_HEADS, _NUMBERS // size):
-        return False
-    if splits * shared > _SHARES:
-        return False
+    return _have_types(mask, cos, sin, size)
+
+
+def _have_types(mask: Any, cos: Any, sin: Any, size: int) -> bool:
     if mask is not None and mask.dtype not in _MASKS:
         return False
     if cos is None or sin is None:
