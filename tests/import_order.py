@@ -56,7 +56,7 @@ ORDER = {
         "store",
         "nn",
         "nn/__init__ plan/__init__",
-        "config data distributed",
+        "config data distributed generation",
         "loss/reduction optim/state",
         "optim",
         "loss optim/__init__",

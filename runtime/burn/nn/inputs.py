@@ -72,6 +72,20 @@ def check_inputs(**types: str) -> Callable[[Method[S, P, R]], Method[S, P, R]]:
     return declare
 
 
+def tensor_type(text: str) -> tuple[DType, tuple[int | str, ...] | None]:
+    """The dtype and the extents of a type as ``"float32[batch, 3]"``.
+
+    Names of extents stay text. The extents are None where every shape is accepted.
+
+    Raises:
+        ValueError: it is not the type of a tensor.
+    """
+    kind = _parse(text)
+    if not isinstance(kind, _Tensor):
+        raise ValueError(f"expected the type of a tensor, got {text!r}")
+    return kind.dtype, kind.shape
+
+
 class _Kind:
     """The declared type of an input; this one accepts every value."""
 

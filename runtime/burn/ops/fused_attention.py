@@ -24,8 +24,12 @@ def scaled_attention(
     Half types are computed in float32 and rounded once. ``mask`` broadcasts to the
     scores: a bool says what is seen, a float is added. With ``causal`` row ``i`` sees
     the first ``i + 1`` keys. A row that sees no key is 0, or not a number without
-    ``empty_is_zero``.
+    ``empty_is_zero``. Keys and values may have fewer heads than queries; each serves as
+    many neighbouring ones.
     """
+    if query.ndim == 4 and query.shape[1] != key.shape[1]:
+        repeats = query.shape[1] // key.shape[1]
+        key, value = (np.repeat(x, repeats, axis=1) for x in (key, value))
     scores = np.matmul(accumulate(query), np.swapaxes(accumulate(key), -2, -1))
     scores = scores * scores.dtype.type(scale)
     xp = namespace(scores)

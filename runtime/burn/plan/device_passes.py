@@ -10,8 +10,10 @@ from burn.plan.passes import Pass, run_passes
 from burn.plan.passes.constants import constants_first
 from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.attention import with_attention
+from burn.plan.passes.fusion.caches import with_caches
 from burn.plan.passes.fusion.elements import Abilities, in_elements
 from burn.plan.passes.fusion.epilogue_fusion import with_endings
+from burn.plan.passes.fusion.few_rows import with_few_rows
 from burn.plan.passes.fusion.layers import as_layers, of_any_rank, with_biases
 from burn.plan.passes.fusion.merging import merged
 from burn.plan.passes.fusion.norms import without_norms
@@ -31,8 +33,12 @@ DEVICE_PASSES: tuple[Pass, ...] = (
     without_norms,
     with_scales,
     with_attention,
+    with_caches,
+    without_dead,
     partial(merged, most=inf),
     with_endings,
+    with_few_rows,
+    without_dead,
     constants_first,
     without_dead,
 )

@@ -90,6 +90,14 @@ def test_programmatic_edges_become_plain(counts: bool) -> None:
     assert bindings.calls == ["remove", "add"]
 
 
+def test_kernels_that_wait_themselves_may_start_early() -> None:
+    bindings = Bindings([(1, 2, 1), (2, 3, 1), (3, 4, 0)])
+    captured = graph()
+    captured.handle = 7
+    assert wait_for_ends(captured, bindings, lambda node: node == 3)
+    assert sorted(bindings.edges) == [(1, 2, 0), (2, 3, 1), (3, 4, 0)]
+
+
 def test_plain_edges_stay() -> None:
     bindings = Bindings([(1, 2, 0), (2, 3, 0)])
     captured = graph()

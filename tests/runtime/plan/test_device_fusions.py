@@ -11,6 +11,7 @@ from burn import Autodiff, nn, ops
 from burn.box import Buffer, Parameter
 from burn.plan.device_passes import device_segment
 from burn.plan.executable import Plan
+from burn.plan.passes.fusion.few_rows import ROWS
 from burn.plan.plan_ir import Step
 from tests.runtime.onednn import assert_close, normal
 from tests.runtime.plan.test_seam import OtherDevice, PlainCalls, net_on, stepping
@@ -116,13 +117,27 @@ def test_encoders(batch: int, dtype: str, causal: bool) -> None:
     x = normal(batch, 5, 8, seed=9).astype(dtype)
     counts = compiled(encoder, x, backend=device).counts()
     assert counts["scaled_attention"] == 1
-    assert counts["linear"] == 1  # queries, keys and values
-    assert counts["linear_then"] == 3
+    if batch * 5 <= ROWS:
+        assert counts["row_linear"] == 4
+    else:
+        assert counts["linear"] == 1  # queries, keys and values
+        assert counts["linear_then"] == 3
     assert not {"matmul", "masked_softmax", "gelu", "cast", "add"} & set(counts)
     steps = [s for s in device.bound[-1].root.steps if isinstance(s, Step)]
     (attention,) = [s for s in steps if s.primitive.name == "scaled_attention"]
     assert attention.static["causal"] is causal
     assert attention.args[3] is None
+
+
+@pytest.mark.parametrize("is_masked", (False, True))
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_attention_of_heads_that_share_keys(dtype: str, is_masked: bool) -> None:
+    shapes = ((2, 6, 3, 5), (2, 2, 4, 5), (2, 2, 4, 5))
+    operands = [normal(*s, seed=n).astype(dtype) for n, s in enumerate(shapes)]
+    mask = [normal(2, 1, 3, 4, seed=3) > -0.5] if is_masked else []
+    counts = compiled(ops.attention, *operands, *mask).counts()
+    assert counts["scaled_attention"] == 1
+    assert not {"matmul", "softmax", "masked_softmax", "reshape"} & set(counts)
 
 
 @pytest.mark.parametrize("kind", ("bool", "float", "hides a row"))

@@ -82,6 +82,8 @@ def scaled_attention(
 ) -> Array:
     """:func:`burn.ops.fused_attention.scaled_attention` in one to three kernels."""
     static: Any = {"scale": scale, "causal": causal, "empty_is_zero": empty_is_zero}
+    if query.ndim == 4 and query.size and key.shape[1] != query.shape[1]:
+        key, value = (_for_heads(x, query.shape[1]) for x in (key, value))
     operands, out = (query, key, value), None
     if query.ndim == 4 and query.size and key.size and value.size:
         if query.dtype == _HALF and mask is None:
@@ -92,6 +94,15 @@ def scaled_attention(
         out = scaled_attention_op.kernel(*operands, mask, **static)
     result: Array = out.astype(query.dtype, copy=False)
     return result
+
+
+def _for_heads(x: Array, heads: int) -> Array:
+    """``x`` [batch, groups, columns, size] with each group for several heads."""
+    import cupy
+
+    batch, groups, *matrix = x.shape
+    shape = (batch, groups, heads // groups, *matrix)
+    return dense(cupy.broadcast_to(x[:, :, None], shape)).reshape(batch, heads, *matrix)
 
 
 def _empty_like_query(query: Array, size: int) -> Array:

@@ -121,6 +121,7 @@ class CaptureMemory:
     def __init__(self, constants: Iterable[Any] = (), separates: bool = False) -> None:
         self._constants = {id(array): array for array in constants}
         self._packed: dict[tuple[int, Any], Any] = {}
+        self._counters: dict[int, Any] = {}
         #: Of the graph alone: graphs may run at the same time.
         self.workspaces = Workspaces()
         self.separates = separates
@@ -145,6 +146,14 @@ class CaptureMemory:
             self._packed[key] = pack(array)
         return self._packed[key]
 
+    def counters(self, count: int) -> Any:
+        """So many integers that are zero between kernels, which set them to it."""
+        import cupy
+
+        if count not in self._counters:
+            self._counters[count] = cupy.zeros(count, np.uint32)
+        return self._counters[count]
+
 
 @contextmanager
 def capturing(memory: CaptureMemory) -> Iterator[None]:
@@ -159,6 +168,20 @@ def capturing(memory: CaptureMemory) -> Iterator[None]:
 def is_capturing() -> bool:
     """Whether this thread prepares a CUDA graph: what it chooses is used often."""
     return _LOCAL.capture is not None
+
+
+def is_recorded() -> bool:
+    """Whether what this thread launches becomes a CUDA graph, without fills between."""
+    memory = _LOCAL.capture
+    return memory is not None and memory.is_recorded and not memory.separates
+
+
+def counters(count: int) -> Any:
+    """So many integers on the device that are zero; kernels set them to it again."""
+    import cupy
+
+    memory = _LOCAL.capture
+    return cupy.zeros(count, np.uint32) if memory is None else memory.counters(count)
 
 
 def packed(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:

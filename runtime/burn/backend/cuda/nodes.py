@@ -4,9 +4,11 @@
 ``_v2``; that of CUDA 13 has no others.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
+
+from burn.backend.cuda.launching import EARLY
 
 # cudaGraphNodeType, cudaMemcpyKind and cudaMemoryType
 _KERNEL, _COPY, _FILL, _EMPTY = 0, 1, 2, 5
@@ -103,13 +105,18 @@ def _check_copy(runtime: Any, node: Any) -> None:
     raise RuntimeError("a kernel copies between the host and the device")
 
 
-def wait_for_ends(graph: CudaGraph, runtime: Any = None) -> bool:
+def wait_for_ends(
+    graph: CudaGraph,
+    runtime: Any = None,
+    may_start: Callable[[Any], bool] | None = None,
+) -> bool:
     """Let each kernel of ``graph`` start when those before it have ended.
 
     NVIDIA's libraries launch kernels with programmatic dependent launch: what is next
     on the stream starts before they end, and if it is not a kernel of the library it
-    does not wait for their results. Such edges become plain ones. False, and the graph
-    is as it was, where the bindings have no data of edges.
+    does not wait for their results. Such edges become plain ones, except to nodes that
+    ``may_start`` early. False, and the graph is as it was, where the bindings have no
+    data of edges.
     """
     runtime = runtime or bindings()
     names = ("GetEdges", "RemoveDependencies", "AddDependencies")
@@ -124,6 +131,8 @@ def wait_for_ends(graph: CudaGraph, runtime: Any = None) -> bool:
     _, sources, targets, kinds, count = _checked(get(handle, most))
     edges = list(zip(sources, targets, kinds, strict=True))[:count]
     early = [edge for edge in edges if int(edge[2].type)]
+    if may_start is not None:
+        early = [edge for edge in early if not may_start(edge[1])]
     if not early:
         return True
     ends = [list(part) for part in zip(*early, strict=True)]
@@ -131,6 +140,14 @@ def wait_for_ends(graph: CudaGraph, runtime: Any = None) -> bool:
     plain = [runtime.cudaGraphEdgeData() for _ in early]
     _checked(add(handle, *ends[:2], plain, len(early)))
     return True
+
+
+def starts_early(node: Any) -> bool:
+    """Whether a node is a kernel of ours that waits itself for those before it."""
+    from cuda.bindings import driver
+
+    answer = driver.cuGraphKernelNodeGetParams(driver.CUgraphNode(int(node)))
+    return not int(answer[0]) and int(answer[1].func) in EARLY
 
 
 def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:

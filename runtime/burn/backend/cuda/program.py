@@ -1,5 +1,6 @@
 """Fused plans: constants that are computed once, and the kernels of each run."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -10,7 +11,9 @@ from burn.backend.arrays import ArrayBackend
 from burn.backend.cuda.printing import PRIMITIVES, is_printed
 from burn.box import Box
 from burn.ops import fused
+from burn.ops.caches import update_slice
 from burn.ops.conv import conv
+from burn.ops.decoding import cached_attention, row_linear
 from burn.ops.elements import elements
 from burn.ops.fused_attention import scaled_attention
 from burn.ops.matmul import linear, matmul
@@ -23,13 +26,15 @@ from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.elements import Abilities, in_elements
 from burn.plan.passes.graph import Graph
 from burn.plan.passes.places import last_place
-from burn.plan.plan_ir import Read, Step, slots_in
+from burn.plan.plan_ir import Read, Segment, Slot, Step, slots_in
 from burn.plan.replay import Values, arguments, bound_step, constant, fill_result
 from burn.primitive import Primitive
 
 #: The largest difference of a fused kernel from its parts, relative to the largest
 #: element, by how many bits of mantissa products read.
 _MOST = {23: 1e-3, 10: 3e-2}
+#: Fused primitives whose kernel for all devices consists of their parts.
+_WHOLE = frozenset({scaled_attention, elements, cached_attention, row_linear})
 #: What a fused primitive is without its epilogue.
 _LAYERS: dict[Any, Primitive[..., Any]] = {
     fused.conv_then: conv,
@@ -60,12 +65,24 @@ class Program:
         self.device, self.notes = device, list[str]()
         #: The boxes that are set, and the reads of those that are not constant.
         self.writes, self.reads = tuple(root.writes), dict[Box, Read]()
-        self._result = (root.result, list(root.writes.values()))
+        #: Boxes of which a run writes a slice alone, with the axis of the slice.
+        self.slices = dict[Box, int]()
+        late = _slice_updates(root)
+        ends = []
+        for box, slot in root.writes.items():
+            ends.append(slot if box not in late else late[box].args[1:3])
+            if box in late:
+                self.slices[box] = late[box].static.get("axis", -2)
+        self._result = (root.result, ends)
+        gone, kept = set(map(id, late.values())), set(slots_in([ends]))
         self._count = last_place(root) + 1
         self._constant_calls: list[Callable[[Values], None]] = []
         self._steps: list[tuple[Step, tuple[int, ...]]] = []
-        used = set(slots_in(root.ends))
+        used = set(slots_in(self._result))
         for step, drops in zip(root.steps, root.drops, strict=True):
+            if id(step) in gone:
+                continue
+            drops = tuple(place for place in drops if place not in kept)
             if graph.constant.issuperset(step.outputs):
                 self._constant_calls.append(bound_step(step, (), device))
             elif isinstance(step, Read):
@@ -87,6 +104,7 @@ class Program:
     def run(self, inputs: list[Any], constants: dict[int, Any]) -> Any:
         """The result of the plan, and a list of the tensors that boxes are set to.
 
+        For boxes of :attr:`slices` these are tuples of the slice and where it starts.
         ``constants`` are what was computed once, and the values of :attr:`reads`.
         """
         values = self._values(inputs, constants)
@@ -117,11 +135,18 @@ class Program:
             if parts is None or args is None or step.outputs[0] in drops:
                 continue
             expected = parts(*args, **step.static)
-            error = difference(values[step.outputs[0]], expected)
+            several = expected if step.primitive.outputs != 1 else (expected,)
+            pairs = list(zip(step.outputs, several, strict=True))
+            error = max(
+                difference(values[place], array)
+                for place, array in pairs
+                if place not in drops
+            )
             yield number, step, error
             if not error <= _MOST[self._bits(step)]:
                 self._calls[number] = bound_step(step, drops, self.device, parts)
-                values[step.outputs[0]] = expected
+                for place, array in pairs:
+                    values[place] = array
                 self.notes.append(
                     f"{step.primitive.name} {list(step.shapes[0])} differs from its "
                     f"parts by {error:.1e}, which run instead (step {number})"
@@ -139,9 +164,26 @@ class Program:
         return values
 
 
+def _slice_updates(root: Segment) -> dict[Box, Step]:
+    """The steps that make new values of boxes out of the old ones and a slice."""
+    makers = {step.outputs[0]: step for step in root.steps if isinstance(step, Step)}
+    reads = {step.box: step.place for step in root.steps if isinstance(step, Read)}
+    uses = Counter(place for step in makers.values() for place in slots_in(step.args))
+    uses.update(slots_in(root.ends))
+    updates = {}
+    for box, slot in root.writes.items():
+        step = makers.get(slot.place)
+        if step is None or step.primitive is not update_slice or uses[slot.place] != 1:
+            continue
+        x = step.args[0]
+        if box in reads and type(x) is Slot and x.place == reads[box]:
+            updates[box] = step
+    return updates
+
+
 def _parts(step: Step, device: ArrayBackend) -> Callable[..., Any] | None:
     """What computes a fused step by the kernels of its parts, None if it is not one."""
-    if step.primitive in (scaled_attention, elements):
+    if step.primitive in _WHOLE:
         kernel: Callable[..., Any] = step.primitive.kernel
         return kernel
     layer = _LAYERS.get(step.primitive)

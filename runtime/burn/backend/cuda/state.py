@@ -1,7 +1,8 @@
 """Boxes that a CUDA graph reads and sets: their values are in memory of the graph.
 
 The graph writes new values beside the old ones. One more kernel copies them over the
-old ones when the graph has ended, so that a graph may be launched to be checked. Boxes
+old ones when the graph has ended, so that a graph may be launched to be checked. Where
+a new value is the old one but for a slice, the graph computes the slice alone. Boxes
 refer to the memory of the graph, and get a copy as soon as somebody else reads them.
 """
 
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from burn.backend.cuda.program import Program
+from burn.backend.cuda.slices import slices_table, write_slices
 from burn.box import Box
 from burn.plan.recorder import innermost
 from burn.tensor import Tensor
@@ -49,6 +51,7 @@ class State:
         self.lock = threading.Lock()
         self.done = device.cupy.cuda.Event(disable_timing=True)
         self._parts: Any = None
+        self._slices: Any = None
         for box, read in program.reads.items():
             self._versions[box] = box.version
             self._targets[box] = innermost(read.held()).data.copy(order="K")
@@ -61,20 +64,26 @@ class State:
         reads = self._program.reads.items()
         return {read.place: self._targets[box] for box, read in reads}
 
-    def lay_out(self, written: list[Tensor]) -> None:
+    def lay_out(self, written: list[Any]) -> None:
         """Keep values in the order of axes in which a run has ``written`` new ones."""
         cupy = self._device.cupy
         for box, value in zip(self._program.writes, written, strict=True):
+            if box in self._program.slices:
+                self._targets[box] = cupy.ascontiguousarray(self._targets[box])
+                continue
             target = cupy.empty_like(value.data, order="K")
             if box in self._targets:
                 target[...] = self._targets[box]
             self._targets[box] = target
 
-    def beside(self, written: list[Tensor]) -> list[Any]:
+    def beside(self, written: list[Any]) -> list[Any]:
         """The new values as arrays laid out as the old ones, and apart from them."""
         taken = {t.data.mem.ptr for t in self._targets.values()}
         arrays = []
         for box, value in zip(self._program.writes, written, strict=True):
+            if box in self._program.slices:
+                arrays.append(tuple(part.data for part in value))
+                continue
             target, array = self._targets[box], value.data
             if array.strides != target.strides or array.data.mem.ptr in taken:
                 array = self._device.cupy.empty_like(target, order="K")
@@ -84,13 +93,17 @@ class State:
 
     def take(self, arrays: list[Any]) -> None:
         """Let :meth:`commit` copy these arrays, which a graph writes."""
-        table = []
+        table, slices = [], []
         for box, array in zip(self._program.writes, arrays, strict=True):
+            if box in self._program.slices:
+                slices.append((self._targets[box], *array, self._program.slices[box]))
+                continue
             target, size = self._targets[box].data.ptr, array.nbytes
             for at in range(0, size, _CHUNK):
                 row = (target + at, array.data.ptr + at, min(_CHUNK, size - at))
                 table.append(row)
         self._parts = self._device.cupy.asarray(np.array(table, np.int64))
+        self._slices = slices_table(slices) if slices else None
 
     def refresh(self) -> None:
         """Copy what boxes hold that somebody else has set.
@@ -106,6 +119,8 @@ class State:
 
     def commit(self, stream: Any) -> None:
         """Let boxes hold what the graph has computed before this on ``stream``."""
+        if self._slices is not None:  # first: where they start may be another box
+            write_slices(self._slices)
         if len(self._parts):
             _kernel()((len(self._parts),), (_THREADS,), (self._parts,))
         self.done.record(stream)

@@ -10,6 +10,7 @@ from burn.backend.cpu.bind.finite import NotFiniteError, is_finite
 from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.capture import Notes
 from burn.box import Box
+from burn.ops.caches import update_slice
 from burn.ops.fused import rows_added
 from burn.ops.support import Array
 from burn.plan.plan_ir import Read, Step
@@ -45,6 +46,10 @@ class DonatedBuffer:
         written = self.target if rows is None else self.target[rows]
         self._will_be_finite = is_finite(written)
 
+    def check_slice(self, update: Array) -> None:
+        """Update whether the value is finite; only ``update`` was written."""
+        self._will_be_finite = is_finite(update)
+
     def refresh(self) -> None:
         """Copy what the box holds if somebody else has set it.
 
@@ -74,9 +79,13 @@ def looking(
 ) -> Callable[[], None] | None:
     """What looks at the value that is written over, while it is in the cache, or None.
 
-    Of a table it looks at no more than the rows that a step has changed.
+    Of a table or a cache it looks at no more than what a step has changed.
     """
     rows = None
+    if step.primitive is update_slice and kept.has(values[step.outputs[0]]):
+        return partial(
+            kept.check_slice, arguments(constant(step.args[1], _CPU), values)
+        )
     if step.primitive is rows_added:
         rows = arguments(constant(step.args[2], _CPU), values)
     elif kept.target.nbytes > CACHED:

@@ -13,7 +13,7 @@ from burn.ops.elementwise import add, div, mul
 from burn.ops.fused_attention import scaled_attention
 from burn.ops.logic import where
 from burn.ops.matmul import matmul
-from burn.ops.shape import transpose
+from burn.ops.shape import reshape, transpose
 from burn.ops.softmax import softmax
 from burn.plan.passes.graph import FLOAT32, Graph, Steps, swapped_axes
 from burn.plan.plan_ir import Slot, Step
@@ -35,13 +35,17 @@ class _Match(NamedTuple):
 
 
 class _Scores(NamedTuple):
-    """Scores ``query @ transposed`` with what was done to them, and the steps of it."""
+    """Scores ``query @ transposed`` with what was done to them, and the steps of it.
+
+    ``is_grouped`` tells that heads which share keys were rows of one product.
+    """
 
     query: Any
     transposed: Any
     mask: Any
     scale: float
     steps: tuple[Step, ...]
+    is_grouped: bool = False
 
 
 def with_attention(steps: Steps, graph: Graph) -> Steps:
@@ -70,18 +74,19 @@ def _matched(step: Step, graph: Graph) -> _Match | None:
     """The attention whose last product is ``step``, or None."""
     if step.primitive is not matmul or step.dtypes != (FLOAT32,):
         return None
-    weights = graph.only_use(step.args[0])
+    weights, regrouped = _weights(step, graph)
     if weights is None or not _is_softmax(weights):
         return None
     scores = _scores(graph.only_use(weights.args[0]), graph)
-    if scores is None:
+    if scores is None or scores.is_grouped is not bool(regrouped):
         return None
     operands = (scores.query, scores.transposed, step.args[1])
-    if not _have_equal_heads(operands, step, graph):
+    last = regrouped[-1] if regrouped else step
+    if not _have_fitting_heads(operands, last, graph, scores.is_grouped):
         return None
-    last, sources = step, tuple(_half_source(value, graph) for value in operands)
+    sources = tuple(_half_source(value, graph) for value in operands)
     if graph.dtype in dtypes.HALVES:
-        rounding = graph.only_user(step.outputs[0])
+        rounding = graph.only_user(last.outputs[0])
         if None in sources or rounding is None or not _is_rounding(rounding, graph):
             return None
         last, operands = rounding, sources
@@ -93,8 +98,22 @@ def _matched(step: Step, graph: Graph) -> _Match | None:
         "causal": causal,
         "empty_is_zero": weights.primitive is masked_softmax,
     }
-    inside = (step, weights, *scores.steps)
+    inside = (step, *regrouped, weights, *scores.steps)
     return _Match(last, inside, operands, mask, static)
+
+
+def _weights(step: Step, graph: Graph) -> tuple[Step | None, tuple[Step, ...]]:
+    """What makes the weights of a product, and reshapes of weights and of the result.
+
+    They are there where heads share keys and are rows of one product.
+    """
+    weights = graph.only_use(step.args[0])
+    if weights is None or weights.primitive is not reshape:
+        return weights, ()
+    result = graph.only_user(step.outputs[0])
+    if result is None or result.primitive is not reshape:
+        return None, ()
+    return graph.only_use(weights.args[0]), (weights, result)
 
 
 def _is_softmax(step: Step) -> bool:
@@ -113,6 +132,8 @@ def _scores(step: Step | None, graph: Graph) -> _Scores | None:
     if step.primitive is matmul:
         query, transposed = step.args
         return _Scores(query, transposed, None, 1.0, (step,))
+    if step.primitive is reshape:
+        return _grouped(step, graph)
     if step.primitive is where and len(step.args) == 3:
         mask, value, hidden = step.args
         inner = _scores(graph.only_use(value), graph)
@@ -124,6 +145,18 @@ def _scores(step: Step | None, graph: Graph) -> _Scores | None:
     if step.primitive in (mul, div) and len(step.args) == 2:
         return _scaled(step, graph)
     return _with_addend(step, graph) if step.primitive is add else None
+
+
+def _grouped(step: Step, graph: Graph) -> _Scores | None:
+    """Scores of a product in which heads that share keys are rows of one matrix."""
+    product = graph.only_use(step.args[0])
+    if product is None or product.primitive is not matmul:
+        return None
+    joined = graph.only_use(product.args[0])
+    if joined is None or joined.primitive is not reshape:
+        return None
+    steps = (joined, product, step)  # whose shape is that of scores
+    return _Scores(joined.args[0], product.args[1], None, 1.0, steps, True)
 
 
 def _scaled(step: Step, graph: Graph) -> _Scores | None:
@@ -151,11 +184,25 @@ def _with_addend(step: Step, graph: Graph) -> _Scores | None:
     return None
 
 
-def _have_equal_heads(operands: Any, step: Step, graph: Graph) -> bool:
-    """Whether all operands are [batch, heads, ...] of equal leading extents."""
-    shapes = [graph.known(value)[0] for value in operands]
+def _have_fitting_heads(
+    operands: Any, step: Step, graph: Graph, is_grouped: bool
+) -> bool:
+    """Whether all operands are [batch, heads, ...] of equal leading extents.
+
+    If they are grouped, keys and values have fewer heads.
+    """
+    query, *others = [graph.known(value)[0] for value in operands]
     outer = step.shapes[0][:-2]
-    return len(outer) == 2 and all(s is not None and s[:-2] == outer for s in shapes)
+    if len(outer) != 2 or query is None or query[:-2] != outer:
+        return False
+    if not is_grouped:
+        return all(s is not None and s[:-2] == outer for s in others)
+    if step.shapes[0][-2] != query[-2]:
+        return False
+    first, second = others
+    if first is None or second is None or first[:-2] != second[:-2]:
+        return False
+    return len(first) == 4 and first[0] == outer[0] and outer[1] % first[1] == 0
 
 
 def _half_source(value: Any, graph: Graph) -> Any:

@@ -177,7 +177,8 @@ def _numbered(whole: _Whole) -> _Whole:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    return one is other or (type(one) is Slot and one == other)
+    both = type(one) is Slot and type(other) is Slot
+    return one is other or (both and one == other)
 
 
 def _used(expression: Expression) -> set[int]:

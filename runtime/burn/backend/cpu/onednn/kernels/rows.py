@@ -11,6 +11,7 @@ import numpy as np
 from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.capture import do, noting
 from burn.backend.cpu.onednn.binding.memory import Array
+from burn.ops.caches import update_slice as update_slice_op, write_slice
 from burn.ops.fused import add_rows_at, rows_added as rows_added_op
 from burn.ops.indexing import getitem_grad as getitem_grad_op, take_grad as take_grad_op
 
@@ -29,6 +30,21 @@ def rows_added(x: Array, rows: Array, indices: Array) -> Array:
         out = notes.shaped_as(x)
         notes.assign(out, x)
     do(partial(add_rows_at, out, rows, indices))
+    return out
+
+
+@update_slice_op.on(Cpu)
+def update_slice(x: Array, update: Array, start: Array, *, axis: int = -2) -> Array:
+    """:func:`burn.ops.caches.update_slice`; in a plan in the place of ``x`` if free."""
+    notes = noting()
+    if notes is None:
+        return update_slice_op.kernel(x, update, start, axis=axis)
+    if notes.may_overwrite(x, (update, start)):
+        out = x
+    else:
+        out = notes.shaped_as(x)
+        notes.assign(out, x)
+    do(partial(write_slice, out, update, start, axis))
     return out
 
 

@@ -1,0 +1,90 @@
+"""Launches of kernels of ours that may start before the kernel before them has ended.
+
+They read nothing but constants until ``griddepcontrol.wait``, so that they load weights
+while the kernel before them ends (programmatic dependent launch, compute capability 9).
+"""
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cuda.libraries import is_recorded
+
+#: CUDA C of the instructions, for the head of a kernel's source.
+INSTRUCTIONS = """
+#if __CUDA_ARCH__ >= 900
+#define START_NEXT asm volatile("griddepcontrol.launch_dependents;");
+#define WAIT asm volatile("griddepcontrol.wait;" ::: "memory");
+#else
+#define START_NEXT
+#define WAIT
+#endif
+"""
+#: Handles of the functions that were launched so.
+EARLY: set[int] = set()
+_CAPABILITY = 90
+
+
+def launch(
+    kernel: Any, grid: tuple[int, ...], threads: int, args: Any, shared: int = 0
+) -> None:
+    """Launch ``kernel`` on CuPy's current stream, early in a graph that is recorded.
+
+    ``args`` are CuPy arrays, addresses as ``np.uint64`` and NumPy scalars.
+    """
+    if is_recorded() and _driver() is not None:
+        _launch_early(kernel, grid, threads, args, shared)
+    else:
+        kernel(grid, (threads,), args, shared_mem=shared)
+
+
+@cache
+def _driver() -> Any:
+    """The bindings of the driver, None where kernels cannot start early."""
+    import cupy
+
+    if int(cupy.cuda.Device().compute_capability) < _CAPABILITY:
+        return None
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        return None
+    return driver
+
+
+def _launch_early(
+    kernel: Any, grid: tuple[int, ...], threads: int, args: Any, shared: int
+) -> None:
+    import cupy
+
+    driver = _driver()
+    function = int(kernel.kernel.ptr)
+    EARLY.add(function)
+    config = driver.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = (*grid, 1, 1)[:3]
+    config.blockDimX, config.blockDimY, config.blockDimZ = threads, 1, 1
+    config.sharedMemBytes = shared
+    config.hStream = driver.CUstream(cupy.cuda.get_current_stream().ptr)
+    attribute = driver.CUlaunchAttribute()
+    names = driver.CUlaunchAttributeID
+    attribute.id = names.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+    value = driver.CUlaunchAttributeValue()
+    value.programmaticStreamSerializationAllowed = 1
+    attribute.value = value
+    config.attrs, config.numAttrs = [attribute], 1
+    values = [_value(arg) for arg in args]
+    pointers = (ctypes.c_void_p * len(values))(*(v.ctypes.data for v in values))
+    answer = driver.cuLaunchKernelEx(
+        config, driver.CUfunction(function), ctypes.addressof(pointers), 0
+    )
+    if int(answer[0]):
+        raise RuntimeError(f"a kernel cannot be launched: {answer[0]}")
+
+
+def _value(arg: Any) -> Any:
+    """An argument in memory of the host."""
+    if isinstance(arg, np.generic):
+        return np.asarray(arg)
+    return np.asarray(np.uint64(arg.data.ptr))

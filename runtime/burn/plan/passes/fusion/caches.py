@@ -1,0 +1,173 @@
+"""Attention to a cache and a new key without the copy that joins them."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from burn.dtypes import HALVES
+from burn.ops.casting import cast
+from burn.ops.decoding import cached_attention
+from burn.ops.elementwise import add, mul, sub
+from burn.ops.fused_attention import scaled_attention
+from burn.ops.indexing import getitem
+from burn.ops.shape import chunk, concat, unsqueeze
+from burn.plan.passes.graph import Graph, Steps
+from burn.plan.plan_ir import Read, Slot, Step
+
+_WHOLE = slice(None)
+
+
+class _Joint(NamedTuple):
+    """A value that is the past with a new entry behind it."""
+
+    past: Any
+    new: Any
+    length: int
+
+
+class _Turn(NamedTuple):
+    """A rotated value: what is rotated, and the cosines and sines."""
+
+    x: Any
+    cos: Any
+    sin: Any
+
+
+def with_caches(steps: Steps, graph: Graph) -> Steps:
+    """Steps in which attention of single queries reads caches where they are.
+
+    What is sliced out of a cache with its new entry is that entry.
+    """
+    new_steps: Steps = []
+    keys: dict[int, Any] = {}
+    for step in steps:
+        if isinstance(step, Read):
+            new_steps.append(step)
+            continue
+        attention = _attention(step, graph)
+        if attention is not None:
+            keys[step.args[1].place] = Slot(attention.outputs[1])
+            new_steps.append(attention)
+            continue
+        new_steps.append(_entry(step, graph, keys) or step)
+    return new_steps
+
+
+def _joint(value: Any, graph: Graph) -> _Joint | None:
+    """What ``value`` joins along the axis of keys, if it does."""
+    maker = graph.maker.get(value.place) if type(value) is Slot else None
+    if not isinstance(maker, Step) or maker.primitive is not concat:
+        return None
+    parts, axis = (*maker.args, maker.static.get("axis"))[:2]
+    if len(maker.shapes[0]) != 4 or axis % 4 != 2 or len(parts) != 2:
+        return None
+    shape = graph.known(parts[0])[0]
+    return None if shape is None else _Joint(parts[0], parts[1], shape[2])
+
+
+def _attention(step: Step, graph: Graph) -> Step | None:
+    """The attention that reads the parts of its keys and values, or None."""
+    if step.primitive is not scaled_attention or step.static.get("causal"):
+        return None
+    query, key, value, mask = (*step.args, None)[:4]
+    keys, values = _joint(key, graph), _joint(value, graph)
+    if keys is None or values is None or keys.length != values.length:
+        return None
+    rows, size = step.shapes[0][2:]
+    new = [graph.known(part)[0] for part in (keys.new, values.new)]
+    if rows != 1 or any(s is None or s[2:] != (1, size) for s in new):
+        return None
+    if graph.known(query)[0] is None or graph.known(query)[0][3] != size:  # type: ignore[index]
+        return None
+    turns = [_turn(part, graph) for part in (query, keys.new)]
+    angles: tuple[Any, ...] = (None, None)
+    query, key = query, keys.new
+    if None not in turns and _are_equal(turns[0][1:], turns[1][1:], graph):  # type: ignore[index]
+        (query, *angles), (key, *_) = turns  # type: ignore[misc,assignment]
+    args = (query, key, values.new, keys.past, values.past, _narrow(mask, graph))
+    static = {n: v for n, v in step.static.items() if n != "causal"}
+    return replace(
+        step,
+        primitive=cached_attention,
+        args=(*args, *angles),
+        static=static,
+        outputs=(step.outputs[0], graph.fresh()),
+        shapes=(step.shapes[0], new[0]),  # type: ignore[arg-type]
+        dtypes=(step.dtypes[0], graph.known(keys.new)[1]),
+    )
+
+
+def _narrow(mask: Any, graph: Graph) -> Any:
+    """What ``mask`` was before it was cast to float32."""
+    maker = graph.maker.get(mask.place) if type(mask) is Slot else None
+    if not isinstance(maker, Step) or maker.primitive is not cast:
+        return mask
+    return maker.args[0] if graph.known(maker.args[0])[1] in HALVES else mask
+
+
+def _entry(step: Step, graph: Graph, keys: dict[int, Any]) -> Step | None:
+    """A view of the new entry for a slice that is nothing else, or None."""
+    if step.primitive is not getitem or len(step.args) != 2:
+        return None
+    joint = _joint(step.args[0], graph)
+    if joint is None or step.args[1] != (_WHOLE, _WHOLE, slice(joint.length, None)):
+        return None
+    new = keys.get(step.args[0].place, joint.new)
+    return replace(step, args=(new, (_WHOLE,)))
+
+
+def _turn(value: Any, graph: Graph) -> _Turn | None:
+    """What ``value`` is the rotation of, as :func:`rotary_embedding` computes it."""
+    joint = _maker(value, concat, graph)
+    if joint is None or (*joint.args, joint.static.get("axis"))[1] not in (-1, 3):
+        return None
+    if len(joint.args[0]) != 2:
+        return None
+    left, right = (_without_cast(part, graph) for part in joint.args[0])
+    minus, plus = _maker(left, sub, graph), _maker(right, add, graph)
+    if minus is None or plus is None:
+        return None
+    products = [_maker(a, mul, graph) for a in (*minus.args, *plus.args)]
+    if None in products:
+        return None
+    a, b, c, d = (product.args for product in products if product is not None)
+    (first, cos), (second, sin) = a, b
+    pairs = zip((first, sin, second, cos), (*c, *d), strict=True)
+    if not all(_is_same(one, other) for one, other in pairs):
+        return None
+    first, second = (_without_cast(part, graph) for part in (first, second))
+    halves = _maker(first, chunk, graph)
+    if halves is None or type(second) is not Slot:
+        return None
+    if halves.outputs != (first.place, second.place):
+        return None
+    return _Turn(halves.args[0], cos, sin)
+
+
+def _maker(value: Any, primitive: Any, graph: Graph) -> Step | None:
+    maker = graph.maker.get(value.place) if type(value) is Slot else None
+    is_one = isinstance(maker, Step) and maker.primitive is primitive
+    return maker if is_one and isinstance(maker, Step) else None
+
+
+def _without_cast(value: Any, graph: Graph) -> Any:
+    maker = _maker(value, cast, graph)
+    return value if maker is None else maker.args[0]
+
+
+def _are_equal(one: Any, other: Any, graph: Graph) -> bool:
+    """Whether angles are the same values, or the same views of them."""
+    for a, b in zip(one, other, strict=True):
+        if _is_same(a, b):
+            continue
+        first, second = _maker(a, unsqueeze, graph), _maker(b, unsqueeze, graph)
+        if first is None or second is None or first.args[1:] != second.args[1:]:
+            return False
+        if not _is_same(first.args[0], second.args[0]):
+            return False
+    return True
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two arguments are one value; tensors cannot be compared by ``==``."""
+    both = type(one) is Slot and type(other) is Slot
+    return one is other or (both and one == other)

@@ -1,0 +1,115 @@
+"""Products of few rows become one step with the norm before them and their gate."""
+
+from dataclasses import replace
+from math import prod
+from typing import Any, NamedTuple
+
+from burn.ops.decoding import row_linear
+from burn.ops.elementwise import mul
+from burn.ops.fused import linear_then
+from burn.ops.layer_norm import layer_norm, rms_norm
+from burn.ops.matmul import linear
+from burn.plan.passes.graph import Graph, Steps
+from burn.plan.plan_ir import Read, Step
+
+#: Of more rows matrix units compute the products as fast as weights are read.
+ROWS = 8
+_GATED = (("silu",),)
+
+
+class _Norm(NamedTuple):
+    """The norm of ``x`` over its last axis; none if ``kind`` is empty."""
+
+    x: Any
+    weight: Any = None
+    bias: Any = None
+    kind: str = ""
+    epsilon: float = 1e-5
+
+
+def with_few_rows(steps: Steps, graph: Graph) -> Steps:
+    """Steps in which products of at most :data:`ROWS` rows are :func:`row_linear`."""
+    new_steps: list[Step | Read | None] = []
+    places: dict[int, int] = {}
+    for step in steps:
+        whole = None
+        if isinstance(step, Step):
+            whole, gone = _fused(step, graph)
+            for place in gone:
+                new_steps[places[place]] = None
+        for place in step.outputs:
+            places[place] = len(new_steps)
+        new_steps.append(whole or step)
+    return [step for step in new_steps if step is not None]
+
+
+def _fused(step: Step, graph: Graph) -> tuple[Step | None, tuple[int, ...]]:
+    """What ``step`` becomes, and the places of results that are not needed then."""
+    if step.dtypes != (graph.dtype,):
+        return None, ()
+    gated = _gated(step, graph)
+    if gated is not None:
+        return gated
+    if step.primitive not in (linear, linear_then) or not _is_small(step, graph):
+        return None, ()
+    x, weight, bias, residual = (*step.args, None, None)[:4]
+    after = step.static.get("after", ())
+    return _made(step, _norm(x, graph), (weight, bias, residual), None, after), ()
+
+
+def _is_small(step: Step, graph: Graph) -> bool:
+    weight = graph.known(step.args[1])
+    rows = prod(step.shapes[0][:-1])
+    is_matrix = weight[0] is not None and len(weight[0]) == 2
+    is_constant = graph.is_constant(step.args[1])
+    return is_matrix and is_constant and weight[1] == graph.dtype and 0 < rows <= ROWS
+
+
+def _gated(step: Step, graph: Graph) -> tuple[Step, tuple[int, ...]] | None:
+    """``silu(gate(x)) * layer(x)`` as one step, and the places of its factors."""
+    if step.primitive is not mul or len(step.args) != 2:
+        return None
+    factors = [graph.only_use(value) for value in step.args]
+    for gate, layer in (factors, factors[::-1]):
+        if gate is None or layer is None:
+            return None
+        if gate.primitive is not linear_then or gate.static["after"] != _GATED:
+            continue
+        if layer.primitive is not linear or gate.args[0] != layer.args[0]:
+            continue
+        biases = (*gate.args[2:], *layer.args[2:])
+        if any(bias is not None for bias in biases) or gate.shapes != layer.shapes:
+            continue
+        if not _is_small(gate, graph) or not _is_small(layer, graph):
+            continue
+        norm = _norm(layer.args[0], graph)
+        whole = _made(step, norm, (layer.args[1], None, None), gate.args[1], ())
+        return whole, (*gate.outputs, *layer.outputs)
+    return None
+
+
+def _norm(value: Any, graph: Graph) -> _Norm:
+    """The norm that ``value`` is the result of, if there is one over the last axis."""
+    maker = graph.maker.get(getattr(value, "place", -1))
+    if not isinstance(maker, Step) or maker.dtypes != (graph.dtype,):
+        return _Norm(value)
+    if maker.primitive not in (layer_norm, rms_norm):
+        return _Norm(value)
+    width = maker.shapes[0][-1:]
+    axis = maker.static.get("axis", -1)
+    x, *affine = maker.args
+    if axis not in (-1, len(maker.shapes[0]) - 1) or graph.known(x)[1] != graph.dtype:
+        return _Norm(value)
+    if any(a is not None and graph.known(a) != (width, graph.dtype) for a in affine):
+        return _Norm(value)
+    weight, bias = (*affine, None, None)[:2]
+    kind = "layer" if maker.primitive is layer_norm else "rms"
+    return _Norm(x, weight, bias, kind, maker.static.get("epsilon", 1e-5))
+
+
+def _made(
+    step: Step, norm: _Norm, operands: tuple[Any, Any, Any], gate: Any, after: Any
+) -> Step:
+    args = (norm.x, *operands, norm.weight, norm.bias, gate)
+    static = {"norm": norm.kind, "epsilon": norm.epsilon, "after": after}
+    return replace(step, primitive=row_linear, args=args, static=static)
