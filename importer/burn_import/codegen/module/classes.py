@@ -25,6 +25,7 @@ from burn_import.codegen.merge.merge_classes import Families, Family
 from burn_import.codegen.merge.patching import Arrangement, patch, reorder_arguments
 from burn_import.codegen.module.methods import Method, cut
 from burn_import.codegen.naming.function_names import constant_roles, named
+from burn_import.codegen.printing.target import BURN, Target
 from burn_import.codegen.printing.writer import Writer
 from burn_import.codegen.trace.function import FunctionTrace, trace_part
 from burn_import.provenance.path_segments import Path
@@ -57,9 +58,11 @@ class ClassWriter:
         families: Families,
         nouns: Mapping[str, str],
         family: Family | None = None,
+        target: Target = BURN,
     ) -> None:
         """``family`` is what the class is written for, if not for ``part`` alone."""
         self.part = part
+        self.target = target
         self.families = families
         self.family = family
         self.graph = part.graph
@@ -84,7 +87,8 @@ class ClassWriter:
         """Return the numbered modules that a loop calls, which become lists."""
         if self.family is not None:
             return siblings_in(self.family.members[0].text.record_names)
-        siblings = numbered_siblings(self.part, modules)
+        lists = self.target.has_record_names
+        siblings = numbered_siblings(self.part, modules) if lists else []
         if not siblings:
             return []
         trace = self.traced()
@@ -183,10 +187,9 @@ class ClassWriter:
         wrap: str = "",
     ) -> Writer:
         """Who writes the body of ``trace``, a function of this class."""
-        access = self.containers.access
-        return Writer(
-            trace, parameters, self.attribute, access, self.nouns, outputs, wrap
-        )
+        access, renderer = self.containers.access, self.target.renderer
+        read = (self.attribute, access, self.nouns)
+        return Writer(trace, parameters, *read, outputs, wrap, renderer)
 
     def method(self, method: Method) -> MethodText:
         """A piece of the body as a function of its own."""
@@ -204,9 +207,10 @@ class ClassWriter:
         """The body as it would be if the file had no names for values."""
         kinds = [python_type(each.type) for each in self.trace.parameters]
         parameters = [f"p{number}" for number in range(len(kinds))]
-        access = self.containers.access
-        body = Writer(self.trace, parameters, self.attribute, access).write()
-        return [", ".join(kinds), *body]
+        read = (self.attribute, self.containers.access)
+        renderer = self.target.renderer
+        writer = Writer(self.trace, parameters, *read, renderer=renderer)
+        return [", ".join(kinds), *writer.write()]
 
     def imported(self) -> set[str]:
         """The modules that the source of the fields reads."""
@@ -261,8 +265,8 @@ class ClassWriter:
         """Return the default of an optional input: a stored array, or one integer."""
         array = self.graph.constants[constant]
         if array.dtype != np.int64 or array.size != 1:
-            return f"self.{self.attribute(constant)}.value"
-        return f"ops.full({array.shape}, value={array.item()})"
+            return self.target.renderer.stored_value(f"self.{self.attribute(constant)}")
+        return self.target.renderer.one_number(array.shape, array.item())
 
     def fields(self) -> list[str]:
         """The assignments of ``__init__``: modules, then stored arrays."""

@@ -91,6 +91,27 @@ class Renderer:
         #: Modules that have a name of their own, as members of a list in a loop.
         self.members: dict[tuple[str, ...], str] = {}
 
+    @staticmethod
+    def stored_value(attribute: str) -> str:
+        """The source that reads a stored array as a tensor."""
+        return f"{attribute}.value"
+
+    @staticmethod
+    def replacement(attribute: str, value: str) -> str:
+        """The statement that gives a stored array another value."""
+        return f"{attribute}.set({value})"
+
+    @staticmethod
+    def one_number(shape: tuple[int, ...], value: int) -> str:
+        """The source of an int64 tensor of one element."""
+        return f"ops.full({shape}, value={value})"
+
+    def gradient(self, function: str, inputs: str, others: str) -> str:
+        """The source of the derivatives of a local function by its first inputs."""
+        self.modules.add("ops")
+        behind = f", [{others}]" if others else ""
+        return f"ops.gradient({function}, [{inputs}]{behind})"
+
     def statement(self, statement: Apply | ModuleCall) -> Expression:
         """The right-hand side of a statement."""
         if isinstance(statement, ModuleCall):
@@ -323,7 +344,7 @@ class Renderer:
         expression = self.data(arg)
         stored = arg.data.constant and arg.data not in self.names
         if stored and expression.text.startswith("self."):
-            return Expression(f"{expression.text}.value")
+            return Expression(self.stored_value(expression.text))
         return expression
 
     def items(self, values: Any) -> Expression:
