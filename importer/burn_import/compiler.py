@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from burn_import.codegen.module.module import Source, emit
+from burn_import.codegen.torch.module import emit_torch
 from burn_import.passes import simplify
 from burn_import.passes.cleanup.dead_code import dead_code
 from burn_import.passes.cleanup.repeated_constants import repeated
@@ -55,4 +56,5 @@ def compile_graph(
     notes = (*notes, *folding_notes(graph), *unread_notes(graph), *extra_notes(graph))
     shaped = flatten if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)
-    return emit(tree, graph, record, notes, inside or ROOT * is_list(graph))
+    write = emit_torch if options.target == "torch" else emit
+    return write(tree, graph, record, notes, inside or ROOT * is_list(graph))

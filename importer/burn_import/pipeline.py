@@ -94,7 +94,10 @@ def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
         emit = partial(skeleton_of, raw, options)
     with defects("" if options.flat else "try --flat, which writes one class"):
         module = emit()
-        check_record(module.text, module.class_name, module.weights)
+        if module.skeleton:
+            check_record(module.skeleton, module.class_name, module.skeleton_weights)
+        else:
+            check_record(module.text, module.class_name, module.weights)
     return module, (opset, raw.producer)
 
 

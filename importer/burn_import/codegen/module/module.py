@@ -48,13 +48,17 @@ _NOTE = 400
 class Source:
     """A generated module without its header, and what goes into its record.
 
-    ``notes`` are sentences that stand in its docstring too.
+    ``notes`` are sentences that stand in its docstring too. A module of another library
+    than Burn has a ``skeleton``: Burn's classes with the same fields, to which the
+    record ``skeleton_weights`` belongs.
     """
 
     text: str
     weights: list[tuple[str, Array]]
     class_name: str
     notes: tuple[str, ...] = ()
+    skeleton: str = ""
+    skeleton_weights: Sequence[tuple[str, Array]] = ()
 
 
 @dataclass(frozen=True)

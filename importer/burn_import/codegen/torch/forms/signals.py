@@ -1,0 +1,53 @@
+"""Forms of transforms of signals, and of recurrent operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn import ops
+from burn_import.codegen.torch.registry import form, refusal
+from burn_import.codegen.torch.renderer import TorchRenderer
+from burn_import.tracing.expression import Expression
+from burn_import.tracing.identifiers import literal
+from burn_import.tracing.trace import Apply
+
+
+@form(ops.stft)
+def stft(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    window = given["window"]
+    keywords: dict[str, Any] = {
+        "window": None if window is None else r.tensor(window),
+        "length": None if given["frame_length"] is None else r.int(given["frame_length"]),
+        "onesided": None if given["onesided"] else "False",
+    }
+    args = [r.tensor(given["signal"]), r.int(given["frame_step"])]
+    return r.call("_stft", args, keywords)
+
+
+@form(ops.dft)
+def dft(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    keywords: dict[str, Any] = {
+        "length": None if given["length"] is None else r.int(given["length"]),
+        "dim": None if given["axis"] == -2 else r.int(given["axis"]),
+        "inverse": "True" if given["inverse"] else None,
+        "onesided": "True" if given["onesided"] else None,
+    }
+    return r.call("_dft", [r.tensor(given["x"])], keywords)
+
+
+@form(ops.lstm)
+def lstm(r: TorchRenderer, call: Apply) -> Expression:
+    """The helper in ONNX's layout, for operators that no layer of PyTorch computes."""
+    given = r.bound(call)
+    keywords: dict[str, Any] = {
+        name: None if given[name] is None else r.tensor(given[name])
+        for name in ("b", "h0", "c0", "seq_lens", "peephole")
+    }
+    for name, value in call.static.items():
+        if name not in ("direction", "activations"):
+            raise refusal(call, f"expected no option {name!r}, got {value!r}")
+        keywords[name] = literal(value)
+    args = [r.tensor(given[name]) for name in ("x", "w", "r")]
+    return r.call("_lstm", args, keywords)

@@ -1,0 +1,43 @@
+"""The table of forms: how each primitive is written in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from burn.primitive import Primitive
+from burn_import.tracing.expression import Expression
+from burn_import.tracing.trace import Apply
+from burn_ir.errors import Problem, UnsupportedModel
+
+if TYPE_CHECKING:
+    from burn_import.codegen.torch.renderer import TorchRenderer
+
+Form = Callable[["TorchRenderer", Apply], Expression]
+
+#: The form of each primitive, by its name.
+FORMS: dict[str, Form] = {}
+
+
+def form(*primitives: Any) -> Callable[[Form], Form]:
+    """Declare the decorated function as the form of ``primitives``.
+
+    It returns the expression of a call of one of them.
+    """
+
+    def declare(function: Form) -> Form:
+        for primitive in primitives:
+            assert isinstance(primitive, Primitive), primitive
+            if primitive.name in FORMS:
+                raise ValueError(f"primitive {primitive.name!r} has two forms")
+            FORMS[primitive.name] = function
+        return function
+
+    return declare
+
+
+def refusal(call: Apply, message: str) -> UnsupportedModel:
+    """Return the error that a call cannot be written in PyTorch."""
+    node, operator, opset = call.origin
+    hint = "the target burn has it"
+    return UnsupportedModel([Problem(message, node, operator, opset, hint)])
