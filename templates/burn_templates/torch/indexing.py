@@ -142,9 +142,7 @@ def _topk(
     return values.narrow(dim, 0, k), indices.narrow(dim, 0, k)
 
 
-def _unique(
-    x: Tensor, *, sorted: bool = True
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _unique(x: Tensor, *, sorted: bool = True) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return the different elements, where each is first, which is where, counts."""
     flat = x.flatten()
     values, inverse, counts = flat.unique(return_inverse=True, return_counts=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file, load_model
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 
@@ -26,36 +26,43 @@ class _Conv1D(nn.Module):
 
 
 class _PaddedConv1d(nn.Conv1d):
-    """A convolution that pads one side more: ``pads`` is what ``F.pad`` takes."""
+    """A convolution with padding (before, after) for each axis."""
 
-    def __init__(self, *args: Any, pads: tuple[int, ...], **options: Any) -> None:
+    def __init__(self, *args: Any, padding: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.pads = pads
+        self.pads = _pads(padding, 1)
 
     def forward(self, input: Tensor) -> Tensor:
         return super().forward(F.pad(input, self.pads))
 
 
 class _PaddedConv2d(nn.Conv2d):
-    """A convolution that pads one side more: ``pads`` is what ``F.pad`` takes."""
+    """A convolution with padding (before, after) for each axis."""
 
-    def __init__(self, *args: Any, pads: tuple[int, ...], **options: Any) -> None:
+    def __init__(self, *args: Any, padding: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.pads = pads
+        self.pads = _pads(padding, 2)
 
     def forward(self, input: Tensor) -> Tensor:
         return super().forward(F.pad(input, self.pads))
 
 
 class _PaddedConv3d(nn.Conv3d):
-    """A convolution that pads one side more: ``pads`` is what ``F.pad`` takes."""
+    """A convolution with padding (before, after) for each axis."""
 
-    def __init__(self, *args: Any, pads: tuple[int, ...], **options: Any) -> None:
+    def __init__(self, *args: Any, padding: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.pads = pads
+        self.pads = _pads(padding, 3)
 
     def forward(self, input: Tensor) -> Tensor:
         return super().forward(F.pad(input, self.pads))
+
+
+def _pads(padding: Any, rank: int) -> tuple[int, ...]:
+    """Return padding as F.pad takes it: pairs from the last axis on."""
+    sides = (padding,) * rank if isinstance(padding, int) else padding
+    pairs = [(side, side) if isinstance(side, int) else side for side in sides]
+    return tuple(side for pair in reversed(pairs) for side in pair)
 
 
 class _GlobalAvgPool(nn.Module):

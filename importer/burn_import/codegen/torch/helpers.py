@@ -26,7 +26,9 @@ def helpers() -> dict[str, Helper]:
     found: dict[str, Helper] = {}
     for path in sorted(FOLDER.iterdir(), key=lambda path: path.name):
         if path.name.endswith(".py"):
-            found.update((one.name, one) for one in _definitions(path.read_text("ascii")))
+            found.update(
+                (one.name, one) for one in _definitions(path.read_text("ascii"))
+            )
     return found
 
 

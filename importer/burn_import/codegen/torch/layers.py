@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any
 
@@ -16,14 +16,14 @@ import numpy as np
 
 from burn import nn
 from burn_import.codegen.torch.dtypes import dtype_name
-from burn_import.codegen.torch.windows import is_symmetric, padding_pairs, symmetric
+from burn_import.codegen.torch.windows import is_symmetric, symmetric
 from burn_import.tracing.identifiers import literal
 from burn_ir.errors import UnsupportedModel
 from burn_ir.types import Array
 
 Arguments = dict[str, ast.expr]
 #: A layer with its arguments by name, as PyTorch's constructor call.
-Row = Callable[[str, Arguments], ast.expr]
+Row = Callable[[str, Arguments, Collection[str]], ast.expr]
 
 #: Layers whose constructors have the same parameters, defaults and keys in PyTorch.
 SAME = frozenset(
@@ -98,8 +98,14 @@ def refused(what: str, message: str) -> UnsupportedModel:
     return UnsupportedModel(f"nn.{what}: {message}", "the target burn has it")
 
 
-def _conv(name: str, given: Arguments) -> ast.expr:
-    value = _value(given.get("padding"))
+def _conv(name: str, given: Arguments, pairs: Collection[str] = ()) -> ast.expr:
+    """A convolution; ``pairs`` are parameters that may be padding in pairs."""
+    padding = given.get("padding")
+    value = _value(padding)
+    if isinstance(padding, ast.Name) and padding.id in pairs:
+        if "Transpose" in name:
+            raise refused(name, "expected equal padding on both sides")
+        return _call(f"_Padded{name}", given, 2)
     if value is None:  # it is none, or a number that the constructor computes
         return _call(f"nn.{name}", given, 2)
     if isinstance(value, str):
@@ -112,14 +118,14 @@ def _conv(name: str, given: Arguments) -> ast.expr:
         return _call(f"nn.{name}", {**given, "padding": sides}, 2)
     if "Transpose" in name:
         raise refused(name, f"expected equal padding on both sides, got {value}")
-    rank = int(name[-2])
-    pads = _expression(literal(tuple(padding_pairs(value, rank))))
-    rest = {key: node for key, node in given.items() if key != "padding"}
-    return _call(f"_Padded{name}", {**rest, "pads": pads}, 2)
+    return _call(f"_Padded{name}", given, 2)
 
 
-def _pool(name: str, given: Arguments) -> ast.expr:
-    padding = _value(given.get("padding")) or 0
+def _pool(name: str, given: Arguments, pairs: Collection[str] = ()) -> ast.expr:
+    node = given.get("padding")
+    if isinstance(node, ast.Name) and node.id in pairs:
+        raise refused(name, "expected equal padding on both sides")
+    padding = _value(node) or 0
     if isinstance(padding, str) or not is_symmetric(padding):
         raise refused(name, f"expected equal padding on both sides, got {padding!r}")
     if padding:
@@ -127,26 +133,26 @@ def _pool(name: str, given: Arguments) -> ast.expr:
     return _call(f"nn.{name}", given)
 
 
-def _instance_norm(name: str, given: Arguments) -> ast.expr:
+def _instance_norm(name: str, given: Arguments, pairs: Collection[str]) -> ast.expr:
     given.setdefault("affine", ast.Constant(True))
     return _call(f"nn.{name}", given, 1)
 
 
-def _lrn(name: str, given: Arguments) -> ast.expr:
+def _lrn(name: str, given: Arguments, pairs: Collection[str]) -> ast.expr:
     size = _value(given["size"])
-    if size % 2 == 0:
+    if size is None or size % 2 == 0:
         raise refused(name, f"expected an odd size, got {size}")
     return _call(f"nn.{name}", given, 1)
 
 
-def _without_seed(name: str, given: Arguments) -> ast.expr:
+def _without_seed(name: str, given: Arguments, pairs: Collection[str]) -> ast.expr:
     given.pop("seed", None)
     if "dtype" in given:
         raise refused(name, "expected numbers of the input's dtype")
     return _call(f"nn.{name}" if name == "Dropout" else f"_{name}", given)
 
 
-def _helper(name: str, given: Arguments) -> ast.expr:
+def _helper(name: str, given: Arguments, pairs: Collection[str]) -> ast.expr:
     return _call(f"_{name}", given, 2)
 
 
@@ -183,9 +189,13 @@ class Translator(ast.NodeTransformer):
         UnsupportedModel: there is none.
     """
 
+    def __init__(self, pairs: Collection[str] = ()) -> None:
+        """``pairs`` are the constructor's parameters that may be pairs of numbers."""
+        self.pairs = pairs
+
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
-        self.generic_visit(node)
         name = _member(node.func, "nn")
+        self.generic_visit(node)
         if not name:
             return node
         if name in ("parameter", "buffer"):
@@ -200,7 +210,7 @@ class Translator(ast.NodeTransformer):
                 keyword.arg = renamed.get(keyword.arg or "", keyword.arg)
             return node
         if name in ROWS:
-            return ROWS[name](name, _bound(name, node))
+            return ROWS[name](name, _bound(name, node), self.pairs)
         raise refused(name, "PyTorch has no such layer")
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:  # noqa: N802

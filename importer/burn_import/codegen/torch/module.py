@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from burn_import.codegen.class_text import ClassText
@@ -97,7 +97,11 @@ def _translated(text: ClassText) -> ClassText:
         match = _FIELD.match(line)
         if match and match[1] in MODULE_ATTRIBUTES:
             raise UnsupportedModel(
-                [Problem(f"{text.name}: PyTorch's modules have an attribute {match[1]!r}")]
+                [
+                    Problem(
+                        f"{text.name}: PyTorch's modules have an attribute {match[1]!r}"
+                    )
+                ]
             )
     if text.record_names:
         names = ", ".join(map(repr, text.record_names.values()))
@@ -109,15 +113,14 @@ def _translated(text: ClassText) -> ClassText:
     steps = _expression(f"f({text.steps})")[2:-1] if text.steps else ""
     head = _statement(f"def f(self{text.constructor}) -> None: pass")
     constructor = head.partition("(self")[2].partition(") -> None")[0]
-    fields = [_statement(line) for line in text.fields]
-    return replace(
-        text, body=body, steps=steps, constructor=constructor, fields=fields
-    )
+    pairs = set(re.findall(r"(\w+): [^:]*tuple\[tuple", text.constructor))
+    fields = [_statement(line, pairs) for line in text.fields]
+    return replace(text, body=body, steps=steps, constructor=constructor, fields=fields)
 
 
-def _statement(line: str) -> str:
+def _statement(line: str, pairs: Collection[str] = ()) -> str:
     """A statement of ``__init__`` in PyTorch."""
-    tree = Translator().visit(ast.parse(line))
+    tree = Translator(pairs).visit(ast.parse(line))
     return unparsed(ast.fix_missing_locations(tree))
 
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from burn.primitive import Primitive
+from burn_import.tracing.constructor_numbers import Given
 from burn_import.tracing.expression import Expression
+from burn_import.tracing.identifiers import literal
 from burn_import.tracing.trace import Apply
 from burn_ir.errors import Problem, UnsupportedModel
 
@@ -34,6 +36,24 @@ def form(*primitives: Any) -> Callable[[Form], Form]:
         return function
 
     return declare
+
+
+def unless(value: Any, default: Any) -> str | None:
+    """Return the source of an option; None if it is PyTorch's default anyway.
+
+    What a constructor is given differs from call to call, whatever it is here.
+    """
+    is_default = not isinstance(value, Given) and value == default
+    return None if is_default and not _holds_given(value) else literal(value)
+
+
+def flag(value: Any) -> str | None:
+    """Return the source of an option that is off by default; None if it is off."""
+    return unless(value, False)
+
+
+def _holds_given(value: Any) -> bool:
+    return isinstance(value, tuple) and any(isinstance(v, Given) for v in value)
 
 
 def refusal(call: Apply, message: str) -> UnsupportedModel:

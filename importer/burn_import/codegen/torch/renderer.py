@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from burn import Tensor
 from burn.dtypes import DType
 from burn_import.codegen.printing.expressions import Renderer
 from burn_import.codegen.torch.dtypes import NATURAL, torch_dtype
+from burn_import.codegen.torch.given import holds_given, with_given
 from burn_import.codegen.torch.registry import FORMS, refusal
 from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.tracing.expression import ATOM, Expression, atom, merge
@@ -24,6 +26,10 @@ from burn_ir.errors import UnsupportedModel
 #: Kinds of parameters of primitives that are no single value.
 _POSITIONAL = "VAR_POSITIONAL"
 _KEYWORD = "VAR_KEYWORD"
+#: PyTorch refuses the shortest text of this number: it rounds up.
+_LARGEST = np.finfo(np.float32).max
+#: Numbers that a form is tried with where a constructor is given one.
+VARIED = (0, 1, 3)
 
 
 class TorchRenderer(Renderer):
@@ -57,7 +63,27 @@ class TorchRenderer(Renderer):
             return special
         if name not in FORMS:
             raise refusal(call, f"operation {name!r} cannot be written in PyTorch")
-        return FORMS[name](self, call)
+        result = FORMS[name](self, call)
+        for number in (
+            VARIED if holds_given([*call.args, *call.static.values()]) else ()
+        ):
+            if self.varied(call, number) != result.text:
+                message = f"operation {name!r}: expected options that are equal in all "
+                raise refusal(call, f"{message}modules of a class")
+        return result
+
+    def varied(self, call: Apply, number: int) -> str:
+        """Return the text of a call if constructors were given another number.
+
+        A form that decides by what differs from module to module would be wrong.
+        """
+        args = tuple(with_given(arg, number) for arg in call.args)
+        static = {name: with_given(v, number) for name, v in call.static.items()}
+        form = FORMS[call.primitive.name]
+        try:
+            return form(self, replace(call, args=args, static=static)).text
+        except (UnsupportedModel, ValueError):
+            return ""
 
     # Operands
 
@@ -108,7 +134,9 @@ class TorchRenderer(Renderer):
             return Expression(f"({text}{comma})", ATOM, merge(items))
         expression = self.host(arg)
         if isinstance(arg, Tensor) and not expression.text.startswith("["):
-            return Expression(f"{expression.inside(ATOM)}.tolist()", ATOM, expression.symbols)
+            return Expression(
+                f"{expression.inside(ATOM)}.tolist()", ATOM, expression.symbols
+            )
         return expression
 
     def int(self, arg: Any) -> Expression:
@@ -210,4 +238,7 @@ class TorchRenderer(Renderer):
         if isinstance(value, np.dtype):
             self.modules.add("torch")
             return atom(torch_dtype(value))
+        if isinstance(value, np.float32) and abs(value) == _LARGEST:
+            self.modules.add("torch")
+            return atom(f"torch.finfo(torch.float32).{'max' if value > 0 else 'min'}")
         return super().static(value)

@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from burn import ops
+from burn import Tensor, ops
 from burn.methods import SPELLINGS
-from burn_import.codegen.torch.registry import form, refusal
+from burn_import.codegen.torch.registry import form, refusal, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.identifiers import literal
+from burn_import.tracing.scalar_operands import is_number
 from burn_import.tracing.trace import Apply
 
 #: PyTorch's function for each primitive of tensors alone.
@@ -100,8 +101,14 @@ def extremum(r: TorchRenderer, call: Apply) -> Expression:
     """``x.clamp(min=0)`` beside a number, else ``torch.maximum(x, y)``."""
     name = call.primitive.name
     given = r.arguments(call)
+    numbers = [
+        is_number(arg)
+        and not (isinstance(arg, Tensor) and r.is_named(arg))
+        and not text.text.startswith("torch.tensor(")
+        for arg, text in zip(call.args, given, strict=True)
+    ]
     for one, other in ((0, 1), (1, 0)):
-        if _is_number(given[one]) and not _is_number(given[other]):
+        if numbers[one] and not numbers[other]:
             bound = "min" if name == "maximum" else "max"
             return r.method_call(given[other], "clamp", [], {bound: given[one]})
     return r.call(f"torch.{name}", given)
@@ -148,15 +155,12 @@ def _with_option(r: TorchRenderer, call: Apply, head: str, **names: str) -> Expr
     """A call with the options that differ from PyTorch's own defaults."""
     given = r.bound(call)
     options = {
-        theirs: literal(given[ours])
-        for ours, theirs in names.items()
-        if given[ours] != _DEFAULTS[head]
+        theirs: unless(given[ours], _DEFAULTS[head]) for ours, theirs in names.items()
     }
     return r.call(head, [r.tensor(given["x"])], options)
 
 
 _DEFAULTS: Mapping[str, Any] = {
-    "F.gelu": "none",
     "F.leaky_relu": 0.01,
     "F.elu": 1.0,
     "F.celu": 1.0,
@@ -192,9 +196,7 @@ def selu(r: TorchRenderer, call: Apply) -> Expression:
     if close and math.isclose(given["gamma"], 1.0507009873554805, rel_tol=1e-6):
         return r.call("F.selu", [r.tensor(given["x"])])
     scale = r.static(given["gamma"])
-    inner = r.call(
-        "F.elu", [r.tensor(given["x"])], {"alpha": literal(given["alpha"])}
-    )
+    inner = r.call("F.elu", [r.tensor(given["x"])], {"alpha": literal(given["alpha"])})
     return inner.infix("*", scale, 13)
 
 
@@ -230,6 +232,4 @@ def softmax(r: TorchRenderer, call: Apply) -> Expression:
     if not isinstance(given["axis"], int):
         raise refusal(call, f"expected one axis, got {given['axis']}")
     axis = r.static(given["axis"])
-    return r.call(
-        f"F.{call.primitive.name}", [r.tensor(given["x"])], {"dim": axis}
-    )
+    return r.call(f"F.{call.primitive.name}", [r.tensor(given["x"])], {"dim": axis})

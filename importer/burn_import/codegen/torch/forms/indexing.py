@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from burn import Tensor, ops
-from burn_import.codegen.torch.registry import form, refusal
+from burn_import.codegen.torch.registry import form, refusal, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import ATOM, Expression, merge
-from burn_import.tracing.identifiers import literal
 from burn_import.tracing.scalar_operands import is_listable
 from burn_import.tracing.trace import Apply
 
@@ -101,15 +100,11 @@ def _indices(r: TorchRenderer, indices: Any) -> Expression:
 def embedding(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     keywords = {
-        "padding_idx": _unless(given["padding_idx"], None),
-        "scale_grad_by_freq": _unless(given["scale_grad_by_freq"], False),
+        "padding_idx": unless(given["padding_idx"], None),
+        "scale_grad_by_freq": unless(given["scale_grad_by_freq"], False),
     }
     args = [r.tensor(given["indices"]), r.tensor(given["weight"])]
     return r.call("F.embedding", args, keywords)
-
-
-def _unless(value: Any, default: Any) -> str | None:
-    return None if value == default else literal(value)
 
 
 @form(ops.gather_elements)
@@ -122,7 +117,7 @@ def gather_elements(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.gather_nd)
 def gather_nd(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
-    keywords = {"batch_dims": _unless(given["batch_dims"], 0)}
+    keywords = {"batch_dims": unless(given["batch_dims"], 0)}
     args = [r.tensor(given["x"]), r.tensor(given["indices"])]
     return r.call("_gather_nd", args, keywords)
 
@@ -136,7 +131,7 @@ def scatter_elements(r: TorchRenderer, call: Apply) -> Expression:
         r.tensor(given["indices"]),
         r.tensor(given["updates"]),
     ]
-    keywords = {"reduction": _unless(given["reduction"], "none")}
+    keywords = {"reduction": unless(given["reduction"], "none")}
     return r.call("_scatter", args, keywords)
 
 
@@ -144,7 +139,7 @@ def scatter_elements(r: TorchRenderer, call: Apply) -> Expression:
 def scatter_nd(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     args = [r.tensor(given[name]) for name in ("x", "indices", "updates")]
-    keywords = {"reduction": _unless(given["reduction"], "none")}
+    keywords = {"reduction": unless(given["reduction"], "none")}
     return r.call("_scatter_nd", args, keywords)
 
 
@@ -157,7 +152,7 @@ def nonzero(r: TorchRenderer, call: Apply) -> Expression:
 def compress(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     args = [r.tensor(given["x"]), r.tensor(given["condition"])]
-    return r.call("_compress", args, {"dim": _unless(given["axis"], None)})
+    return r.call("_compress", args, {"dim": unless(given["axis"], None)})
 
 
 @form(ops.trilu)
@@ -176,7 +171,7 @@ def tensor_scatter(r: TorchRenderer, call: Apply) -> Expression:
     if given["starts"] is not None:
         args.append(r.tensor(given["starts"]))
     keywords = {
-        "dim": _unless(given["axis"], -2),
-        "circular": _unless(given["circular"], False),
+        "dim": unless(given["axis"], -2),
+        "circular": unless(given["circular"], False),
     }
     return r.call("_tensor_scatter", args, keywords)

@@ -6,7 +6,7 @@ from typing import Any
 
 from burn import ops
 from burn.dtypes import bool_
-from burn_import.codegen.torch.registry import form, refusal
+from burn_import.codegen.torch.registry import flag, form, refusal, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.codegen.torch.windows import (
     explicit_padding,
@@ -57,10 +57,10 @@ def conv(r: TorchRenderer, call: Apply) -> Expression:
         x = explicit_padding(r, x, padding, rank)
         padding = 0
     keywords = {
-        "stride": _unless(given["stride"], 1),
-        "padding": _unless(symmetric(padding), 0),
-        "dilation": _unless(given["dilation"], 1),
-        "groups": _unless(given["groups"], 1),
+        "stride": unless(given["stride"], 1),
+        "padding": unless(symmetric(padding), 0),
+        "dilation": unless(given["dilation"], 1),
+        "groups": unless(given["groups"], 1),
     }
     args = [x, *_optional(r, given["weight"], given["bias"])]
     return r.call(f"F.conv{rank}d", args, keywords)
@@ -75,18 +75,14 @@ def conv_transpose(r: TorchRenderer, call: Apply) -> Expression:
             call, f"expected equal padding on both sides, got {given['padding']}"
         )
     keywords = {
-        "stride": _unless(given["stride"], 1),
-        "padding": _unless(symmetric(given["padding"]), 0),
-        "output_padding": _unless(given["output_padding"], 0),
-        "groups": _unless(given["groups"], 1),
-        "dilation": _unless(given["dilation"], 1),
+        "stride": unless(given["stride"], 1),
+        "padding": unless(symmetric(given["padding"]), 0),
+        "output_padding": unless(given["output_padding"], 0),
+        "groups": unless(given["groups"], 1),
+        "dilation": unless(given["dilation"], 1),
     }
     args = _optional(r, given["x"], given["weight"], given["bias"])
     return r.call(f"F.conv_transpose{rank}d", args, keywords)
-
-
-def _unless(value: Any, default: Any) -> str | None:
-    return None if value == default else literal(value)
 
 
 @form(ops.batch_norm)
@@ -95,7 +91,7 @@ def batch_norm(r: TorchRenderer, call: Apply) -> Expression:
     args = _optional(
         r, given["x"], given["mean"], given["var"], given["weight"], given["bias"]
     )
-    return r.call("F.batch_norm", args, {"eps": _unless(given["epsilon"], 1e-5)})
+    return r.call("F.batch_norm", args, {"eps": unless(given["epsilon"], 1e-5)})
 
 
 @form(ops.instance_norm)
@@ -105,7 +101,7 @@ def instance_norm(r: TorchRenderer, call: Apply) -> Expression:
         name: None if given[name] is None else r.tensor(given[name])
         for name in ("weight", "bias")
     }
-    keywords["eps"] = _unless(given["epsilon"], 1e-5)
+    keywords["eps"] = unless(given["epsilon"], 1e-5)
     return r.call("F.instance_norm", [r.tensor(given["x"])], keywords)
 
 
@@ -114,7 +110,7 @@ def group_norm(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     args = [r.tensor(given["x"]), r.static(given["groups"])]
     args += _optional(r, given["weight"], given["bias"])
-    return r.call("F.group_norm", args, {"eps": _unless(given["epsilon"], 1e-5)})
+    return r.call("F.group_norm", args, {"eps": unless(given["epsilon"], 1e-5)})
 
 
 @form(ops.layer_norm, ops.rms_norm)
@@ -146,8 +142,8 @@ def attention(r: TorchRenderer, call: Apply) -> Expression:
     args = [r.tensor(given[name]) for name in ("query", "key", "value")]
     keywords: dict[str, Any] = {
         "attn_mask": None if given["mask"] is None else r.tensor(given["mask"]),
-        "is_causal": "True" if given["causal"] else None,
-        "scale": _unless(given["scale"], None),
+        "is_causal": flag(given["causal"]),
+        "scale": unless(given["scale"], None),
         "enable_gqa": "True" if _has_groups(r, given) else None,
     }
     return r.call("F.scaled_dot_product_attention", args, keywords)
@@ -206,7 +202,7 @@ def _scored(
         ("causal", False),
         ("window", (-1, -1)),
     ):
-        keywords[name] = _unless(given[name], default)
+        keywords[name] = unless(given[name], default)
     return r.call(head, [r.tensor(given[name]) for name in names], keywords)
 
 
@@ -224,5 +220,5 @@ def weighted_values(r: TorchRenderer, call: Apply) -> Expression:
 def rotary_embedding(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     args = _optional(*(r, given["x"], given["cos"], given["sin"], given["positions"]))
-    keywords = {"interleaved": _unless(given["interleaved"], False)}
+    keywords = {"interleaved": unless(given["interleaved"], False)}
     return r.call("_rotary_embedding", args, keywords)

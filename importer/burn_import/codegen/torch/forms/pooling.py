@@ -8,7 +8,7 @@ from burn import ops
 from burn.dtypes import is_float
 from burn.ops.resize import Options
 from burn.ops.window import per_axis
-from burn_import.codegen.torch.registry import form, refusal
+from burn_import.codegen.torch.registry import form, refusal, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.codegen.torch.windows import (
     explicit_padding,
@@ -19,10 +19,6 @@ from burn_import.codegen.torch.windows import (
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.identifiers import literal
 from burn_import.tracing.trace import Apply
-
-
-def _unless(value: Any, default: Any) -> str | None:
-    return None if value == default else literal(value)
 
 
 @form(ops.max_pool, ops.max_pool_with_indices)
@@ -47,10 +43,10 @@ def max_pool(r: TorchRenderer, call: Apply) -> Expression:
         x = explicit_padding(r, x, padding, rank, "-math.inf")
         padding = 0
     keywords = {
-        "stride": _unless(given["stride"], given["kernel_size"]),
-        "padding": _unless(symmetric(padding), 0),
-        "dilation": _unless(given["dilation"], 1),
-        "ceil_mode": _unless(given["ceil_mode"], False),
+        "stride": unless(given["stride"], given["kernel_size"]),
+        "padding": unless(symmetric(padding), 0),
+        "dilation": unless(given["dilation"], 1),
+        "ceil_mode": unless(given["ceil_mode"], False),
         "return_indices": "True" if indices else None,
     }
     args = [x, r.static(given["kernel_size"])]
@@ -85,10 +81,10 @@ def avg_pool(r: TorchRenderer, call: Apply) -> Expression:
     padding = symmetric(padding)
     no_pads = padding == 0
     keywords = {
-        "stride": _unless(given["stride"], given["kernel_size"]),
-        "padding": _unless(padding, 0),
-        "ceil_mode": _unless(given["ceil_mode"], False),
-        "count_include_pad": None if counted or no_pads else "False",
+        "stride": unless(given["stride"], given["kernel_size"]),
+        "padding": unless(padding, 0),
+        "ceil_mode": unless(given["ceil_mode"], False),
+        "count_include_pad": None if no_pads else unless(counted, True),
     }
     args = [x, r.static(given["kernel_size"])]
     return r.call(f"F.avg_pool{rank}d", args, keywords)
@@ -117,7 +113,9 @@ MODES = {
 @form(ops.resize)
 def resize(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
-    options = {k: v for k, v in call.static.items() if k in Options.__dataclass_fields__}
+    options = {
+        k: v for k, v in call.static.items() if k in Options.__dataclass_fields__
+    }
     chosen = Options(**options)
     plain = _interpolated(r, given, chosen)
     if plain is not None:
@@ -127,7 +125,7 @@ def resize(r: TorchRenderer, call: Apply) -> Expression:
         for name in ("scales", "sizes", "roi")
     }
     keywords |= {
-        name: _unless(getattr(chosen, name), getattr(Options(), name))
+        name: unless(getattr(chosen, name), getattr(Options(), name))
         for name in Options.__dataclass_fields__
     }
     if chosen.axes is not None:
@@ -206,8 +204,8 @@ def grid_sample(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     names = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
     keywords = {
-        "mode": _unless(names.get(given["mode"], given["mode"]), "bilinear"),
-        "padding_mode": _unless(given["padding_mode"], "zeros"),
+        "mode": unless(names.get(given["mode"], given["mode"]), "bilinear"),
+        "padding_mode": unless(given["padding_mode"], "zeros"),
         "align_corners": literal(given["align_corners"]),
     }
     args = [r.tensor(given["x"]), r.tensor(given["grid"])]

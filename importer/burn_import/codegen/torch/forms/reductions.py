@@ -7,7 +7,7 @@ from typing import Any
 from burn import ops
 from burn.dtypes import bool_, is_float, is_integer
 from burn_import.codegen.torch.dtypes import torch_dtype
-from burn_import.codegen.torch.registry import form, refusal
+from burn_import.codegen.torch.registry import flag, form, refusal
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.identifiers import literal
@@ -51,10 +51,12 @@ def reduction(r: TorchRenderer, call: Apply) -> Expression:
     x, axes = r.tensor(given["x"]), _axes(r, call, given["axis"])
     if axes is not None and axes.text == "()":  # no axis is reduced
         return x
-    keywords: dict[str, Any] = {"keepdim": "True" if given["keepdims"] else None}
+    keywords: dict[str, Any] = {"keepdim": flag(given["keepdims"])}
     if name in ("sum", "prod"):
         keywords["dtype"] = _sum_dtype(r, call)
-    several = axes is None or axes.text[:1] in "([" or not axes.text.lstrip("-").isdigit()
+    several = (
+        axes is None or axes.text[:1] in "([" or not axes.text.lstrip("-").isdigit()
+    )
     if name in ("prod", "all", "any") and several and (axes or given["keepdims"]):
         given_axes = Expression("None") if axes is None else axes
         return r.call(f"_{name}", [x, given_axes], keywords)
@@ -74,7 +76,7 @@ def var(r: TorchRenderer, call: Apply) -> Expression:
     correction = given["correction"]
     keywords: dict[str, Any] = {
         "correction": None if correction == 1 else literal(correction),
-        "keepdim": "True" if given["keepdims"] else None,
+        "keepdim": flag(given["keepdims"]),
     }
     args = [Expression("None")] if axes is None and given["keepdims"] else []
     args = [axes] if axes is not None else args
@@ -91,7 +93,7 @@ def vector_norm(r: TorchRenderer, call: Apply) -> Expression:
     keywords: dict[str, Any] = {
         "ord": "1" if call.primitive.name == "reduce_l1" else None,
         "dim": axes,
-        "keepdim": "True" if given["keepdims"] else None,
+        "keepdim": flag(given["keepdims"]),
     }
     return r.call("torch.linalg.vector_norm", [r.tensor(given["x"])], keywords)
 
@@ -103,7 +105,7 @@ def argmax(r: TorchRenderer, call: Apply) -> Expression:
     axis = None if given["axis"] is None else r.int(given["axis"])
     if r.dtype(given["x"]) == bool_:  # of which PyTorch finds no largest one
         x = r.method_call(x, "int")
-    keywords: dict[str, Any] = {"keepdim": "True" if given["keepdims"] else None}
+    keywords: dict[str, Any] = {"keepdim": flag(given["keepdims"])}
     if given["select_last"]:
         args = [x, axis or Expression("None")]
         return r.call(f"_last_{name}", args, keywords)
@@ -117,5 +119,5 @@ def cumulative(r: TorchRenderer, call: Apply) -> Expression:
     dtype = {"dtype": _sum_dtype(r, call)}
     if not (given["exclusive"] or given["reverse"]):
         return r.method_call(x, name, [axis], dtype)
-    flags = {flag: "True" if given[flag] else None for flag in ("exclusive", "reverse")}
-    return r.call(f"_{name}", [x, axis], {**flags, **dtype})
+    flags = {name: flag(given[name]) for name in ("exclusive", "reverse")}
+    return r.call(f"_{call.primitive.name}", [x, axis], {**flags, **dtype})

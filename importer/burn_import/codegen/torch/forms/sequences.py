@@ -6,10 +6,9 @@ from typing import Any
 
 from burn import ops
 from burn_import.codegen.torch.dtypes import torch_dtype
-from burn_import.codegen.torch.registry import form
+from burn_import.codegen.torch.registry import form, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import ATOM, Expression, merge
-from burn_import.tracing.identifiers import literal
 from burn_import.tracing.trace import Apply
 
 
@@ -61,10 +60,12 @@ def sequence_reversed(r: TorchRenderer, call: Apply) -> Expression:
 def stack_rows(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     keywords: dict[str, Any] = {
-        "dim": None if given["axis"] == 0 else literal(given["axis"]),
+        "dim": unless(given["axis"], 0),
         "dtype": torch_dtype(given["dtype"]),
     }
-    return r.call("_stack_rows", [r.data(given["rows"]), r.ints(given["shape"])], keywords)
+    return r.call(
+        "_stack_rows", [r.data(given["rows"]), r.ints(given["shape"])], keywords
+    )
 
 
 @form(ops.split_to_sequence)
@@ -73,8 +74,8 @@ def split_to_sequence(r: TorchRenderer, call: Apply) -> Expression:
     sizes = given["sizes"]
     one = isinstance(sizes, int) or r.rank(sizes) == 0
     keywords: dict[str, Any] = {
-        "dim": None if given["axis"] == 0 else literal(given["axis"]),
-        "keepdims": None if given["keepdims"] else "False",
+        "dim": unless(given["axis"], 0),
+        "keepdims": unless(given["keepdims"], True),
     }
     args = [r.tensor(given["x"]), r.int(sizes) if one else r.ints(sizes)]
     return r.call("_split_to_sequence", args, keywords)

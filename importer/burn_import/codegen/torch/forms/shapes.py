@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from burn import Tensor, ops
-from burn_import.codegen.torch.registry import form, refusal
+from burn_import.codegen.torch.registry import form, refusal, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
-from burn_import.tracing.expression import ATOM, Expression
+from burn_import.tracing.expression import Expression
 from burn_import.tracing.identifiers import literal
 from burn_import.tracing.trace import Apply
 from burn_ir.dim import Poly
@@ -46,8 +46,11 @@ def expand(r: TorchRenderer, call: Apply) -> Expression:
 
 def _reaches(extent: Any, target: Any) -> bool:
     """Return whether expanding an axis to ``target`` gives ``target``."""
-    return target == -1 or target == extent or extent in (-1, 1) or not (
-        isinstance(target, Poly) or target == 1
+    return (
+        target == -1
+        or target == extent
+        or extent in (-1, 1)
+        or not (isinstance(target, Poly) or target == 1)
     )
 
 
@@ -119,7 +122,7 @@ def concat(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     head = "torch.cat" if call.primitive.name == "concat" else "torch.stack"
     axis = given["axis"]
-    keywords = {"dim": None if axis == 0 else r.int(axis)}
+    keywords = {"dim": unless(axis, 0)}
     return r.call(head, [_tensors(r, given["xs"])], keywords)
 
 
@@ -132,15 +135,17 @@ def _tensors(r: TorchRenderer, xs: Any) -> Expression:
 def split(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     axis = given["axis"]
-    keywords = {"dim": None if axis == 0 else r.int(axis)}
-    return r.method_call(r.tensor(given["x"]), "split", [r.ints(given["sizes"])], keywords)
+    keywords = {"dim": unless(axis, 0)}
+    return r.method_call(
+        r.tensor(given["x"]), "split", [r.ints(given["sizes"])], keywords
+    )
 
 
 @form(ops.chunk)
 def chunk(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     axis = given["axis"]
-    keywords = {"dim": None if axis == 0 else r.int(axis)}
+    keywords = {"dim": unless(axis, 0)}
     return r.method_call(
         r.tensor(given["x"]), "chunk", [r.int(given["count"])], keywords
     )

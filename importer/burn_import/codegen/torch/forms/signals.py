@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from burn import ops
-from burn_import.codegen.torch.registry import form, refusal
+from burn_import.codegen.torch.registry import flag, form, refusal, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.identifiers import literal
@@ -18,8 +18,10 @@ def stft(r: TorchRenderer, call: Apply) -> Expression:
     window = given["window"]
     keywords: dict[str, Any] = {
         "window": None if window is None else r.tensor(window),
-        "length": None if given["frame_length"] is None else r.int(given["frame_length"]),
-        "onesided": None if given["onesided"] else "False",
+        "length": (
+            None if given["frame_length"] is None else r.int(given["frame_length"])
+        ),
+        "onesided": unless(given["onesided"], True),
     }
     args = [r.tensor(given["signal"]), r.int(given["frame_step"])]
     return r.call("_stft", args, keywords)
@@ -31,8 +33,8 @@ def dft(r: TorchRenderer, call: Apply) -> Expression:
     keywords: dict[str, Any] = {
         "length": None if given["length"] is None else r.int(given["length"]),
         "dim": None if given["axis"] == -2 else r.int(given["axis"]),
-        "inverse": "True" if given["inverse"] else None,
-        "onesided": "True" if given["onesided"] else None,
+        "inverse": flag(given["inverse"]),
+        "onesided": flag(given["onesided"]),
     }
     return r.call("_dft", [r.tensor(given["x"])], keywords)
 

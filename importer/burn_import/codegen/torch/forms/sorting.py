@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from burn import ops
-from burn_import.codegen.torch.registry import form, refusal
+from burn_import.codegen.torch.registry import flag, form, refusal, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.identifiers import literal
@@ -15,8 +15,8 @@ def topk(r: TorchRenderer, call: Apply) -> Expression:
     """The helper: of equal elements the first counts, which PyTorch leaves open."""
     given = r.bound(call)
     keywords = {
-        "dim": None if given["axis"] == -1 else literal(given["axis"]),
-        "largest": None if given["largest"] else "False",
+        "dim": unless(given["axis"], -1),
+        "largest": unless(given["largest"], True),
     }
     k = given["k"]
     known = r.known(k)
@@ -29,12 +29,16 @@ def argsort(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     keywords = {
         "dim": literal(given["axis"]),
-        "descending": "True" if given["descending"] else None,
+        "descending": flag(given["descending"]),
         "stable": "True",
     }
     name = call.primitive.name
     result = r.call(f"torch.{name}", [r.tensor(given["x"])], keywords)
-    return Expression(f"{result.text}[0]", 20, result.symbols) if name == "sort" else result
+    return (
+        Expression(f"{result.text}[0]", 20, result.symbols)
+        if name == "sort"
+        else result
+    )
 
 
 @form(ops.unique)
@@ -42,7 +46,7 @@ def unique(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     if given["axis"] is not None:
         raise refusal(call, "expected unique elements, got rows along an axis")
-    keywords = {"sorted": None if given["sorted"] else "False"}
+    keywords = {"sorted": unless(given["sorted"], True)}
     return r.call("_unique", [r.tensor(given["x"])], keywords)
 
 
@@ -54,7 +58,7 @@ def non_max_suppression(r: TorchRenderer, call: Apply) -> Expression:
     args.append(r.number_or_tensor(given["iou_threshold"]))
     if given["score_threshold"] is not None:
         args.append(r.number_or_tensor(given["score_threshold"]))
-    keywords = {"center": "True" if given["center_point_box"] else None}
+    keywords = {"center": flag(given["center_point_box"])}
     return r.call("_non_max_suppression", args, keywords)
 
 
@@ -62,8 +66,8 @@ def non_max_suppression(r: TorchRenderer, call: Apply) -> Expression:
 def reverse_sequence(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     keywords = {
-        "batch_dim": None if given["batch_axis"] == 1 else literal(given["batch_axis"]),
-        "time_dim": None if given["time_axis"] == 0 else literal(given["time_axis"]),
+        "batch_dim": unless(given["batch_axis"], 1),
+        "time_dim": unless(given["time_axis"], 0),
     }
     args = [r.tensor(given["x"]), r.tensor(given["lengths"])]
     return r.call("_reverse_sequence", args, keywords)
