@@ -196,6 +196,16 @@ def _shrink(x: Tensor, *, bias: float, lambd: float) -> Tensor:
     return torch.where(x < -lambd, x + bias, torch.where(x > lambd, x - bias, x * 0))
 
 
+def _softmax(x: Tensor, dims: list[int] | tuple[int, ...]) -> Tensor:
+    """Return the softmax over several axes together."""
+    return _log_softmax(x, dims).exp()
+
+
+def _log_softmax(x: Tensor, dims: list[int] | tuple[int, ...]) -> Tensor:
+    """Return the logarithm of the softmax over several axes together."""
+    return x - torch.logsumexp(x, tuple(dims), keepdim=True)
+
+
 def _layer_norm(
     x: Tensor,
     axis: int,

@@ -1,4 +1,4 @@
-"""Helpers for Fourier transforms and recurrent operators."""
+"""Helpers for Fourier transforms."""
 
 from __future__ import annotations
 
@@ -45,45 +45,3 @@ def _stft(
     if window is not None:
         frames = frames * window.unsqueeze(1)
     return _dft(frames, onesided=onesided)
-
-
-def _lstm(
-    x: Tensor,
-    w: Tensor,
-    r: Tensor,
-    *,
-    b: Tensor | None = None,
-    h0: Tensor | None = None,
-    c0: Tensor | None = None,
-    seq_lens: Tensor | None = None,
-    peephole: Tensor | None = None,
-    direction: str = "forward",
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return all outputs, the last output and cell of an LSTM in ONNX's layout."""
-    count, hidden = r.shape[0], r.shape[-1]
-    time, batch = x.shape[:2]
-    lengths = x.new_full((batch,), time) if seq_lens is None else seq_lens.to(x.device)
-    outputs, lasts, cells = [], [], []
-    for number in range(count):
-        reverse = direction == "reverse" or number == 1
-        h = x.new_zeros(batch, hidden) if h0 is None else h0[number]
-        c = x.new_zeros(batch, hidden) if c0 is None else c0[number]
-        p = None if peephole is None else peephole[number].chunk(3)
-        steps: list[Tensor] = [x.new_zeros(batch, hidden)] * time
-        for t in reversed(range(time)) if reverse else range(time):
-            gates = x[t] @ w[number].mT + h @ r[number].mT
-            if b is not None:
-                gates = gates + b[number, : 4 * hidden] + b[number, 4 * hidden :]
-            i, o, f, g = gates.chunk(4, dim=-1)
-            if p is not None:
-                i, f = i + p[0] * c, f + p[2] * c
-            cell = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-            o = o if p is None else o + p[1] * cell
-            state = torch.sigmoid(o) * torch.tanh(cell)
-            alive = (t < lengths).unsqueeze(1)
-            h, c = torch.where(alive, state, h), torch.where(alive, cell, c)
-            steps[t] = torch.where(alive, state, torch.zeros_like(state))
-        outputs.append(torch.stack(steps))
-        lasts.append(h)
-        cells.append(c)
-    return torch.stack(outputs, 1), torch.stack(lasts), torch.stack(cells)

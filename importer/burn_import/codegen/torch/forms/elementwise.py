@@ -8,7 +8,7 @@ from typing import Any
 
 from burn import Tensor, ops
 from burn.methods import SPELLINGS
-from burn_import.codegen.torch.registry import form, refusal, unless
+from burn_import.codegen.torch.registry import form, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.identifiers import literal
@@ -230,6 +230,7 @@ def shrink(r: TorchRenderer, call: Apply) -> Expression:
 def softmax(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     if not isinstance(given["axis"], int):
-        raise refusal(call, f"expected one axis, got {given['axis']}")
+        args = [r.tensor(given["x"]), r.ints(given["axis"])]
+        return r.call(f"_{call.primitive.name}", args)
     axis = r.static(given["axis"])
     return r.call(f"F.{call.primitive.name}", [r.tensor(given["x"])], {"dim": axis})

@@ -169,7 +169,7 @@ def _is_plain(r: TorchRenderer, given: dict[str, Any]) -> bool:
     dtype = r.dtype(given["mask"])
     fits = dtype == bool_ or dtype == r.dtype(given["query"])
     covers = mask is not None and len(mask) > 0 and mask[-1] == key[-2]
-    return fits and covers and not given["causal"] and len(query) == 4
+    return fits and covers and given["causal"] is False and len(query) == 4
 
 
 def _has_groups(r: TorchRenderer, given: dict[str, Any]) -> bool | None:

@@ -39,17 +39,25 @@ def dft(r: TorchRenderer, call: Apply) -> Expression:
     return r.call("_dft", [r.tensor(given["x"])], keywords)
 
 
-@form(ops.lstm)
-def lstm(r: TorchRenderer, call: Apply) -> Expression:
+#: Options of recurrent operators that the helpers have.
+RECURRENT = frozenset(
+    {"activations", "clip", "direction", "input_forget", "layout"}
+    | {"linear_before_reset"}
+)
+
+
+@form(ops.lstm, ops.gru, ops.rnn)
+def recurrent(r: TorchRenderer, call: Apply) -> Expression:
     """The helper in ONNX's layout, for operators that no layer of PyTorch computes."""
     given = r.bound(call)
     keywords: dict[str, Any] = {
-        name: None if given[name] is None else r.tensor(given[name])
+        name: None if given.get(name) is None else r.tensor(given[name])
         for name in ("b", "h0", "c0", "seq_lens", "peephole")
     }
     for name, value in call.static.items():
-        if name not in ("direction", "activations"):
+        if name in RECURRENT:
+            keywords[name] = literal(value)
+        elif name != "hidden_size" and value:
             raise refusal(call, f"expected no option {name!r}, got {value!r}")
-        keywords[name] = literal(value)
     args = [r.tensor(given[name]) for name in ("x", "w", "r")]
-    return r.call("_lstm", args, keywords)
+    return r.call(f"_{call.primitive.name}", args, keywords)
