@@ -28,6 +28,7 @@ from burn_import.fingerprint import KEY, SOURCE, fingerprint, is_unchanged, same
 from burn_import.version import VERSION
 
 if TYPE_CHECKING:
+    from burn_import.codegen.gate.allowed import Rules
     from burn_ir.types import Array
 
 _HEADER = re.compile(
@@ -71,13 +72,15 @@ def write_module(
     text: str,
     weights: Sequence[tuple[str, Array]],
     origin: tuple[str, str],
+    rules: Rules,
     *,
     force: bool = False,
     dry_run: bool = False,
 ) -> Written:
     """Write the module and its weights; see :func:`burn_import.pipeline.write_model`.
 
-    ``origin`` is the model's name with its versions, and the SHA-256 of its file.
+    ``origin`` is the model's name with its versions, and the SHA-256 of its file,
+    ``rules`` are what the module may contain.
     """
     from burn.record import atomic_write, record_sha256, write_record
     from burn_import.codegen.gate.gate import check
@@ -87,7 +90,7 @@ def write_module(
     about = record_metadata(weights, origin[1])
     digest = record_sha256("safetensors", weights, about)
     data = (header(*origin, digest, text) + text).encode("ascii")
-    check(data)
+    check(data, rules)
     if not force:
         check_ours(module)
         if record.exists() and not same_record(record, weights):

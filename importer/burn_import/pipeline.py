@@ -15,6 +15,7 @@ from burn_import.output import Written, hides_module, write_module
 from burn_import.tracing.identifiers import symbol_name
 
 if TYPE_CHECKING:
+    from burn_import.codegen.gate.allowed import Rules
     from burn_import.compiler import Source
     from burn_import.frontends.checkpoints import Checkpoint
     from burn_ir import RawModel
@@ -26,7 +27,7 @@ class Compiled:
     """A module as text without its header, its weights by key, and its origin.
 
     ``notes`` are what its docstring says of what the file does not, ``stem`` is the
-    name of the module's file.
+    name of the module's file, ``target`` the library that it is written for.
     """
 
     text: str
@@ -36,6 +37,7 @@ class Compiled:
     source_sha256: str
     notes: tuple[str, ...] = ()
     stem: str = ""
+    target: str = "burn"
 
 
 def import_model(source: str | Path, options: Options | None = None) -> Compiled:
@@ -63,6 +65,7 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         file_sha256(path),
         module.notes,
         options.stem or "",
+        options.target,
     )
 
 
@@ -79,6 +82,7 @@ def _checked(path: Path, options: Options) -> Options:
 
 def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
     """The module of a file, the opset that this is written in, and who wrote it."""
+    from burn_import.codegen.gate.gate import check_body
     from burn_import.compiler import compile_graph
     from burn_import.instantiate import check_record
     from burn_import.internal import defects
@@ -96,9 +100,18 @@ def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
         module = emit()
         if module.skeleton:
             check_record(module.skeleton, module.class_name, module.skeleton_weights)
+            check_body(module.text.encode("ascii"), rules_of(options.target))
         else:
             check_record(module.text, module.class_name, module.weights)
     return module, (opset, raw.producer)
+
+
+def rules_of(target: str) -> Rules:
+    """Return what the gate allows in a module for ``target``."""
+    from burn_import.codegen.gate.allowed import BURN_RULES
+    from burn_import.codegen.torch.rules import TORCH_RULES
+
+    return TORCH_RULES if target == "torch" else BURN_RULES
 
 
 def _read(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
@@ -151,6 +164,7 @@ def write_model(
         _with_record(compiled, output.stem),
         compiled.weights,
         (compiled.origin, compiled.source_sha256),
+        rules_of(compiled.target),
         force=force,
         dry_run=dry_run,
     )
