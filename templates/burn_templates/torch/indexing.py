@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -56,9 +58,8 @@ def _scatter_nd(
     return flat.scatter_reduce(0, wide, rows, names[reduction]).reshape(x.shape)
 
 
-def _slice(x: Tensor, *parts: slice) -> Tensor:
+def _slice(x: Tensor, *parts: Any) -> Tensor:
     """Return x[parts], where steps may be negative."""
-    parts = parts[: x.ndim]
     if ... in parts:
         at = parts.index(...)
         missing = x.ndim - len(parts) + 1
@@ -80,9 +81,9 @@ def _slice_axes(
     steps: list[int] | tuple[int, ...] | None = None,
 ) -> Tensor:
     """Return x from starts to before ends by steps along dims, the first ones."""
-    dims = range(len(starts)) if dims is None else dims
+    axes = range(len(starts)) if dims is None else dims
     steps = [1] * len(starts) if steps is None else steps
-    for dim, start, end, step in zip(dims, starts, ends, steps, strict=True):
+    for dim, start, end, step in zip(axes, starts, ends, steps, strict=True):
         beyond = step < 0 and start < -x.shape[dim]
         places = range(x.shape[dim])[0 if beyond else start : end : step]
         index = torch.tensor(list(places), dtype=torch.int64, device=x.device)

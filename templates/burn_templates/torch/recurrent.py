@@ -62,12 +62,14 @@ def _scanned(
             if seq_lens is not None:
                 alive = (t < seq_lens).unsqueeze(1)
                 steps[t] = torch.where(alive, new[0], zero)
-                new = [torch.where(alive, *both) for both in zip(new, state)]
+                new = [
+                    torch.where(alive, *both) for both in zip(new, state, strict=True)
+                ]
             state = new
         outputs.append(torch.stack(steps))
         ends.append(state)
     every = torch.stack(outputs, dim=1)
-    last = [torch.stack(list(parts)) for parts in zip(*ends)]
+    last = [torch.stack(list(parts)) for parts in zip(*ends, strict=True)]
     if layout:
         return every.permute(2, 0, 1, 3), *(part.transpose(0, 1) for part in last)
     return every, *last

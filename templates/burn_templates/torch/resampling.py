@@ -34,9 +34,7 @@ def _resize(
         extent, factor, target = extents[number], factors[number], targets[number]
         if factor == 1.0 and target == extent and not crops:
             continue
-        bounds = (0.0, 1.0)
-        if crops and roi is not None:
-            bounds = roi[number], roi[number + len(dims)]
+        bounds = (0.0, 1.0) if roi is None else (roi[number], roi[number + len(dims)])
         length = extent * factor if sizes is None else target
         at = _coordinates(
             coordinate_transformation_mode, extent, target, factor, length, bounds

@@ -124,8 +124,8 @@ def _prod(
     dtype: torch.dtype | None = None,
 ) -> Tensor:
     """Return the product over several axes."""
-    dims = range(x.ndim) if dims is None else [dims] if isinstance(dims, int) else dims
-    for dim in sorted((dim % x.ndim for dim in dims), reverse=True):
+    axes = [dims] if isinstance(dims, int) else dims or range(x.ndim)
+    for dim in sorted((dim % x.ndim for dim in axes), reverse=True):
         x = x.prod(dim, keepdim=keepdim, dtype=dtype)
     return x
 
@@ -134,8 +134,7 @@ def _all(
     x: Tensor, dims: list[int] | tuple[int, ...] | None, *, keepdim: bool = False
 ) -> Tensor:
     """Return whether all elements are true over several axes."""
-    dims = range(x.ndim) if dims is None else dims
-    for dim in sorted((dim % x.ndim for dim in dims), reverse=True):
+    for dim in sorted((dim % x.ndim for dim in dims or range(x.ndim)), reverse=True):
         x = x.all(dim, keepdim=keepdim)
     return x
 
@@ -144,8 +143,7 @@ def _any(
     x: Tensor, dims: list[int] | tuple[int, ...] | None, *, keepdim: bool = False
 ) -> Tensor:
     """Return whether any element is true over several axes."""
-    dims = range(x.ndim) if dims is None else dims
-    for dim in sorted((dim % x.ndim for dim in dims), reverse=True):
+    for dim in sorted((dim % x.ndim for dim in dims or range(x.ndim)), reverse=True):
         x = x.any(dim, keepdim=keepdim)
     return x
 
@@ -238,4 +236,4 @@ def _gradient(
     with torch.enable_grad():
         leaves = [x if x.requires_grad else x.detach().requires_grad_() for x in inputs]
         total = function(*leaves, *others).sum()
-        return torch.autograd.grad(total, leaves, create_graph=True)
+        return tuple(torch.autograd.grad(total, leaves, create_graph=True))

@@ -11,6 +11,7 @@ from burn import Tensor, dtypes
 from burn.dtypes import DType, is_float
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
+from burn_import.codegen.printing.burn_source import BurnSource
 from burn_import.codegen.trace.primitive_parameters import (
     default,
     last_tensor,
@@ -65,7 +66,7 @@ SPREAD = frozenset({"reshape", "expand", "permute"})
 STRING_LIMIT = 4096
 
 
-class Renderer:
+class Renderer(BurnSource):
     """Writes operands and calls, given what the values are called by now.
 
     ``attribute`` gives the attribute of a stored array by its name, ``access`` the
@@ -78,6 +79,7 @@ class Renderer:
         attribute: Callable[[str], str],
         access: Callable[[tuple[str, ...]], str],
     ) -> None:
+        super().__init__()
         self.extents = extents
         self.attribute = attribute
         self.access = access
@@ -87,30 +89,8 @@ class Renderer:
         self.conditions: set[Symbol] = set()
         #: Those of them that were written as such.
         self.python: set[Symbol] = set()
-        self.modules: set[str] = set()  # what the source must import
         #: Modules that have a name of their own, as members of a list in a loop.
         self.members: dict[tuple[str, ...], str] = {}
-
-    @staticmethod
-    def stored_value(attribute: str) -> str:
-        """The source that reads a stored array as a tensor."""
-        return f"{attribute}.value"
-
-    @staticmethod
-    def replacement(attribute: str, value: str) -> str:
-        """The statement that gives a stored array another value."""
-        return f"{attribute}.set({value})"
-
-    @staticmethod
-    def one_number(shape: tuple[int, ...], value: int) -> str:
-        """The source of an int64 tensor of one element."""
-        return f"ops.full({shape}, value={value})"
-
-    def gradient(self, function: str, inputs: str, others: str) -> str:
-        """The source of the derivatives of a local function by its first inputs."""
-        self.modules.add("ops")
-        behind = f", [{others}]" if others else ""
-        return f"ops.gradient({function}, [{inputs}]{behind})"
 
     def statement(self, statement: Apply | ModuleCall) -> Expression:
         """The right-hand side of a statement."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from burn.dtypes import DType, bool_, float32, int64, name_of
 from burn_ir.errors import UnsupportedModel
 
@@ -34,8 +32,3 @@ def dtype_name(dtype: DType) -> str:
 def torch_dtype(dtype: DType) -> str:
     """Return the source of a dtype: ``torch.float32``."""
     return f"torch.{dtype_name(dtype)}"
-
-
-def is_natural(array: np.ndarray) -> bool:  # type: ignore[type-arg]
-    """Return whether ``torch.tensor`` gives the numbers of ``array`` its dtype."""
-    return array.size > 0 and array.dtype in NATURAL

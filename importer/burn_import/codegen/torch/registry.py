@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from burn.primitive import Primitive
 from burn_import.tracing.constructor_numbers import Given
@@ -12,10 +12,8 @@ from burn_import.tracing.identifiers import literal
 from burn_import.tracing.trace import Apply
 from burn_ir.errors import Problem, UnsupportedModel
 
-if TYPE_CHECKING:
-    from burn_import.codegen.torch.renderer import TorchRenderer
-
-Form = Callable[["TorchRenderer", Apply], Expression]
+#: A form is given the renderer, a ``TorchRenderer``, and the call.
+Form = Callable[[Any, Apply], Expression]
 
 #: The form of each primitive, by its name.
 FORMS: dict[str, Form] = {}

@@ -125,10 +125,10 @@ class TorchRenderer(Renderer):
         stored = bool(symbol.constant) and symbol.known is None
         return symbol in self.names or symbol in self.pending or stored
 
-    def ints(self, arg: Any) -> Expression:
+    def integers(self, arg: Any) -> Expression:
         """An operand as a list of Python integers: a shape, axes, sizes."""
         if isinstance(arg, list | tuple):
-            items = [self.int(item) for item in arg]
+            items = [self.integer(item) for item in arg]
             text = ", ".join(item.text for item in items)
             comma = "," if len(items) == 1 else ""
             return Expression(f"({text}{comma})", ATOM, merge(items))
@@ -139,7 +139,7 @@ class TorchRenderer(Renderer):
             )
         return expression
 
-    def int(self, arg: Any) -> Expression:
+    def integer(self, arg: Any) -> Expression:
         """An operand as a Python integer."""
         if not isinstance(arg, Tensor):
             return self.host(arg)

@@ -25,7 +25,7 @@ def _dtype(dtype: Any) -> str | None:
 @form(ops.full)
 def full(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
-    shape, dtype = r.ints(given["shape"]), given["dtype"]
+    shape, dtype = r.integers(given["shape"]), given["dtype"]
     value = r.number_or_tensor(given["value"])
     known = r.dtype(given["value"])
     if isinstance(given["value"], Tensor) and r.is_named(given["value"]):
@@ -33,9 +33,8 @@ def full(r: TorchRenderer, call: Apply) -> Expression:
         if dtype is not None:
             one = r.method_call(one, "to", [r.static(dtype)])
         return r.method_call(one, "expand", [shape])
-    dtype = dtype or known
-    natural = dtype is None or _is_natural(value.text, torch_dtype(dtype))
-    kind = None if natural else torch_dtype(dtype)
+    kind = _dtype(dtype or known)
+    kind = None if kind and _is_natural(value.text, kind) else kind
     return _made(r, r.call("torch.full", [shape, value], {"dtype": kind}))
 
 
@@ -79,10 +78,10 @@ def arange(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.eye)
 def eye(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
-    rows = r.int(given["rows"])
-    columns = rows if given["columns"] is None else r.int(given["columns"])
+    rows = r.integer(given["rows"])
+    columns = rows if given["columns"] is None else r.integer(given["columns"])
     keywords = {"dtype": torch_dtype(given["dtype"])}
-    return _made(r, r.call("_eye", [rows, columns, r.int(given["k"])], keywords))
+    return _made(r, r.call("_eye", [rows, columns, r.integer(given["k"])], keywords))
 
 
 @form(ops.array)
@@ -111,7 +110,7 @@ def size(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.one_hot)
 def one_hot(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
-    args = [r.tensor(given["indices"]), r.int(given["depth"])]
+    args = [r.tensor(given["indices"]), r.integer(given["depth"])]
     if given["values"] is not None:
         args.append(r.tensor(given["values"]))
     return r.call("_one_hot", args, {"dim": str(given["axis"])})

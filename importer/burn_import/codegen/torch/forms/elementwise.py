@@ -230,7 +230,7 @@ def shrink(r: TorchRenderer, call: Apply) -> Expression:
 def softmax(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     if not isinstance(given["axis"], int):
-        args = [r.tensor(given["x"]), r.ints(given["axis"])]
+        args = [r.tensor(given["x"]), r.integers(given["axis"])]
         return r.call(f"_{call.primitive.name}", args)
     axis = r.static(given["axis"])
     return r.call(f"F.{call.primitive.name}", [r.tensor(given["x"])], {"dim": axis})

@@ -52,7 +52,7 @@ def _sliced(r: TorchRenderer, call: Apply, parts: list[Any]) -> Expression:
             texts.append(Expression("..."))
             continue
         bounds = [
-            Expression("None") if b is None else r.int(b)
+            Expression("None") if b is None else r.integer(b)
             for b in (part.start, part.stop, part.step)
         ]
         text = ", ".join(b.text for b in bounds)
@@ -64,9 +64,9 @@ def _sliced(r: TorchRenderer, call: Apply, parts: list[Any]) -> Expression:
 def slice_(r: TorchRenderer, call: Apply) -> Expression:
     """The helper for slices whose bounds are known only when the model runs."""
     given = r.bound(call)
-    starts, ends = (r.ints(given[name]) for name in ("starts", "ends"))
+    starts, ends = (r.integers(given[name]) for name in ("starts", "ends"))
     keywords = {
-        theirs: None if given[ours] is None else r.ints(given[ours])
+        theirs: None if given[ours] is None else r.integers(given[ours])
         for ours, theirs in (("axes", "dims"), ("steps", "steps"))
     }
     return r.call("_slice_axes", [r.tensor(given["x"]), starts, ends], keywords)
@@ -110,7 +110,7 @@ def embedding(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.gather_elements)
 def gather_elements(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
-    args = [r.tensor(given["x"]), r.int(given["axis"]), r.tensor(given["indices"])]
+    args = [r.tensor(given["x"]), r.integer(given["axis"]), r.tensor(given["indices"])]
     return r.call("_gather", args)
 
 
@@ -127,7 +127,7 @@ def scatter_elements(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     args = [
         r.tensor(given["x"]),
-        r.int(given["axis"]),
+        r.integer(given["axis"]),
         r.tensor(given["indices"]),
         r.tensor(given["updates"]),
     ]
@@ -158,7 +158,7 @@ def compress(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.trilu)
 def trilu(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
-    k = r.int(given["k"])
+    k = r.integer(given["k"])
     keywords = {"diagonal": None if k.text == "0" else k}
     head = "torch.triu" if given["upper"] else "torch.tril"
     return r.call(head, [r.tensor(given["x"])], keywords)

@@ -116,7 +116,7 @@ def group_norm(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.layer_norm, ops.rms_norm)
 def layer_norm(r: TorchRenderer, call: Apply) -> Expression:
     given, name = r.bound(call), call.primitive.name
-    args = [r.tensor(given["x"]), r.int(given["axis"])]
+    args = [r.tensor(given["x"]), r.integer(given["axis"])]
     args += _optional(r, given["weight"], given.get("bias"))
     return r.call(f"_{name}", args, {"eps": literal(given["epsilon"])})
 

@@ -129,14 +129,14 @@ def resize(r: TorchRenderer, call: Apply) -> Expression:
         for name in Options.__dataclass_fields__
     }
     if chosen.axes is not None:
-        keywords["axes"] = r.ints(chosen.axes)
+        keywords["axes"] = r.integers(chosen.axes)
     return r.call("_resize", [r.tensor(given["x"])], keywords)
 
 
 def _numbers(r: TorchRenderer, value: Any) -> Expression:
     """Scales or sizes as a list."""
     known = r.known(value)
-    return r.ints(value) if known is None else r.host(tuple(known))
+    return r.integers(value) if known is None else r.host(tuple(known))
 
 
 def _interpolated(
@@ -159,7 +159,7 @@ def _interpolated(
         same = len(set(spatial)) == 1
         keywords["scale_factor"] = literal(spatial[0] if same else tuple(spatial))
     else:
-        keywords["size"] = r.ints(tuple(spatial))
+        keywords["size"] = r.integers(tuple(spatial))
     if mode == "nearest":
         del keywords["mode"]
     if chosen.coordinate_transformation_mode == "align_corners" and mode != "nearest":
@@ -215,6 +215,6 @@ def grid_sample(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.affine_grid)
 def affine_grid(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
-    args = [r.tensor(given["theta"]), r.ints(given["size"])]
+    args = [r.tensor(given["theta"]), r.integers(given["size"])]
     keywords = {"align_corners": literal(given["align_corners"])}
     return r.call("F.affine_grid", args, keywords)

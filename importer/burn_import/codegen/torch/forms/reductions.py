@@ -30,7 +30,7 @@ def _axes(r: TorchRenderer, call: Apply, axis: Any) -> Expression | None:
     """The axes of a reduction, None for all."""
     known = r.known(axis)
     if known is None:
-        return None if axis is None else r.ints(axis)
+        return None if axis is None else r.integers(axis)
     axes = list(known) if isinstance(known, list | tuple) else [known]
     return r.host(axes[0]) if len(axes) == 1 else r.host(tuple(axes))
 
@@ -102,7 +102,7 @@ def vector_norm(r: TorchRenderer, call: Apply) -> Expression:
 def argmax(r: TorchRenderer, call: Apply) -> Expression:
     given, name = r.bound(call), call.primitive.name
     x = r.tensor(given["x"])
-    axis = None if given["axis"] is None else r.int(given["axis"])
+    axis = None if given["axis"] is None else r.integer(given["axis"])
     if r.dtype(given["x"]) == bool_:  # of which PyTorch finds no largest one
         x = r.method_call(x, "int")
     keywords: dict[str, Any] = {"keepdim": flag(given["keepdims"])}
@@ -115,7 +115,7 @@ def argmax(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.cumsum, ops.cumprod)
 def cumulative(r: TorchRenderer, call: Apply) -> Expression:
     given, name = r.bound(call), call.primitive.name
-    x, axis = r.tensor(given["x"]), r.int(given["axis"])
+    x, axis = r.tensor(given["x"]), r.integer(given["axis"])
     dtype = {"dtype": _sum_dtype(r, call)}
     if not (given["exclusive"] or given["reverse"]):
         return r.method_call(x, name, [axis], dtype)

@@ -20,7 +20,7 @@ def sequence(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.sequence_at)
 def sequence_at(r: TorchRenderer, call: Apply) -> Expression:
     """``items[position]``."""
-    items, position = r.data(call.args[0]), r.int(call.args[1])
+    items, position = r.data(call.args[0]), r.integer(call.args[1])
     text = f"{items.inside(ATOM)}[{position.text}]"
     return Expression(text, ATOM, merge([items, position]))
 
@@ -34,13 +34,13 @@ def sequence_joined(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.sequence_insert)
 def sequence_insert(r: TorchRenderer, call: Apply) -> Expression:
     items, item, position = call.args
-    return r.call("_inserted", [r.data(items), r.value(item), r.int(position)])
+    return r.call("_inserted", [r.data(items), r.value(item), r.integer(position)])
 
 
 @form(ops.sequence_erase)
 def sequence_erase(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
-    return r.call("_erased", [r.data(given["sequence"]), r.int(given["position"])])
+    return r.call("_erased", [r.data(given["sequence"]), r.integer(given["position"])])
 
 
 @form(ops.sequence_length)
@@ -64,7 +64,7 @@ def stack_rows(r: TorchRenderer, call: Apply) -> Expression:
         "dtype": torch_dtype(given["dtype"]),
     }
     return r.call(
-        "_stack_rows", [r.data(given["rows"]), r.ints(given["shape"])], keywords
+        "_stack_rows", [r.data(given["rows"]), r.integers(given["shape"])], keywords
     )
 
 
@@ -77,7 +77,7 @@ def split_to_sequence(r: TorchRenderer, call: Apply) -> Expression:
         "dim": unless(given["axis"], 0),
         "keepdims": unless(given["keepdims"], True),
     }
-    args = [r.tensor(given["x"]), r.int(sizes) if one else r.ints(sizes)]
+    args = [r.tensor(given["x"]), r.integer(sizes) if one else r.integers(sizes)]
     return r.call("_split_to_sequence", args, keywords)
 
 
@@ -96,4 +96,4 @@ def has_element(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.fill_rows)
 def fill_rows(r: TorchRenderer, call: Apply) -> Expression:
     rows, length = call.args
-    return r.call("_fill_rows", [r.tensor(rows), r.int(length)])
+    return r.call("_fill_rows", [r.tensor(rows), r.integer(length)])

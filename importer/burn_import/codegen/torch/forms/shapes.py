@@ -26,8 +26,8 @@ def reshape(r: TorchRenderer, call: Apply) -> Expression:
     x, shape = r.tensor(given["x"]), given["shape"]
     known = r.known(shape)
     if given["keep_zeros"] and (known is None or 0 in known):
-        return r.call("_reshape", [x, r.ints(shape)])
-    return r.method_call(x, "reshape", [_spread(r.ints(shape))])
+        return r.call("_reshape", [x, r.integers(shape)])
+    return r.method_call(x, "reshape", [_spread(r.integers(shape))])
 
 
 @form(ops.expand)
@@ -36,12 +36,12 @@ def expand(r: TorchRenderer, call: Apply) -> Expression:
     x, shape = r.tensor(given["x"]), given["shape"]
     extents, target = r.shape(given["x"]), r.known(shape)
     if target is not None and extents is not None and len(target) >= len(extents):
-        kept = [-1] * len(target)
+        kept: list[Any] = [-1] * len(target)
         for axis, extent in enumerate(extents, len(target) - len(extents)):
             kept[axis] = extent
         if all(_reaches(a, b) for a, b in zip(kept, target, strict=True)):
-            return r.method_call(x, "expand", [_spread(r.ints(shape))])
-    return r.call("_expand", [x, r.ints(shape)])
+            return r.method_call(x, "expand", [_spread(r.integers(shape))])
+    return r.call("_expand", [x, r.integers(shape)])
 
 
 def _reaches(extent: Any, target: Any) -> bool:
@@ -62,20 +62,20 @@ def permute(r: TorchRenderer, call: Apply) -> Expression:
         return r.call("_reversed_axes", [r.tensor(given["x"])])
     order = range(rank or 0)[::-1] if axes is None else axes
     return r.method_call(
-        r.tensor(given["x"]), "permute", [_spread(r.ints(tuple(order)))]
+        r.tensor(given["x"]), "permute", [_spread(r.integers(tuple(order)))]
     )
 
 
 @form(ops.transpose)
 def transpose(r: TorchRenderer, call: Apply) -> Expression:
     x, *axes = call.args
-    return r.method_call(r.tensor(x), "transpose", [r.int(axis) for axis in axes])
+    return r.method_call(r.tensor(x), "transpose", [r.integer(axis) for axis in axes])
 
 
 @form(ops.flatten)
 def flatten(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
-    args = [r.int(given["start"]), r.int(given["end"])]
+    args = [r.integer(given["start"]), r.integer(given["end"])]
     while args and args[-1].text == ("0", "-1")[len(args) - 1]:
         args.pop()
     return r.method_call(r.tensor(given["x"]), "flatten", args)
@@ -88,7 +88,7 @@ def squeeze(r: TorchRenderer, call: Apply) -> Expression:
     if isinstance(axis, list | tuple) and len(axis) == 1:
         axis = axis[0]
     if axis is None and given["axis"] is not None:
-        args = [r.ints(given["axis"])]
+        args = [r.integers(given["axis"])]
     else:
         args = [] if axis is None else [r.host(_tuple(axis))]
     return r.method_call(r.tensor(given["x"]), "squeeze", args)
@@ -104,7 +104,7 @@ def unsqueeze(r: TorchRenderer, call: Apply) -> Expression:
     axes = r.known(given["axis"])
     x = r.tensor(given["x"])
     if axes is None:
-        return r.call("_unsqueeze", [x, r.ints(given["axis"])])
+        return r.call("_unsqueeze", [x, r.integers(given["axis"])])
     axes = list(axes) if isinstance(axes, list | tuple) else [axes]
     rank = r.rank(given["x"])
     if min(axes, default=0) < 0 <= max(axes, default=0):
@@ -137,7 +137,7 @@ def split(r: TorchRenderer, call: Apply) -> Expression:
     axis = given["axis"]
     keywords = {"dim": unless(axis, 0)}
     return r.method_call(
-        r.tensor(given["x"]), "split", [r.ints(given["sizes"])], keywords
+        r.tensor(given["x"]), "split", [r.integers(given["sizes"])], keywords
     )
 
 
@@ -147,14 +147,14 @@ def chunk(r: TorchRenderer, call: Apply) -> Expression:
     axis = given["axis"]
     keywords = {"dim": unless(axis, 0)}
     return r.method_call(
-        r.tensor(given["x"]), "chunk", [r.int(given["count"])], keywords
+        r.tensor(given["x"]), "chunk", [r.integer(given["count"])], keywords
     )
 
 
 @form(ops.tile)
 def tile(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
-    args = [_spread(r.ints(given["repeats"]))]
+    args = [_spread(r.integers(given["repeats"]))]
     return r.method_call(r.tensor(given["x"]), "tile", args)
 
 
@@ -168,14 +168,14 @@ def flip(r: TorchRenderer, call: Apply) -> Expression:
             raise refusal(call, "expected a known rank to flip all axes")
         axis = tuple(range(rank))
     axis = (axis,) if isinstance(axis, int) else axis
-    return r.method_call(r.tensor(given["x"]), "flip", [r.ints(axis)])
+    return r.method_call(r.tensor(given["x"]), "flip", [r.integers(axis)])
 
 
 @form(ops.roll)
 def roll(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     shifts, axes = (
-        r.int(v) if isinstance(v, int | Poly) else r.ints(v)
+        r.integer(v) if isinstance(v, int | Poly) else r.integers(v)
         for v in (given["shifts"], given["axes"])
     )
     return r.call("torch.roll", [r.tensor(given["x"]), shifts, axes])
@@ -197,13 +197,13 @@ def pad(r: TorchRenderer, call: Apply) -> Expression:
         if whole:
             zero = value.text in ("0", "0.0", "False")
             keywords = {"value": None if zero else value}
-            return r.call("F.pad", [x, r.ints(tuple(widths))], keywords)
-    args = [x, r.ints(given["pads"]), value]
-    keywords = {
-        "dims": None if given["axes"] is None else r.ints(given["axes"]),
+            return r.call("F.pad", [x, r.integers(tuple(widths))], keywords)
+    args = [x, r.integers(given["pads"]), value]
+    options: dict[str, Any] = {
+        "dims": None if given["axes"] is None else r.integers(given["axes"]),
         "mode": None if mode == "constant" else literal(mode),
     }
-    return r.call("_pad", args, keywords)
+    return r.call("_pad", args, options)
 
 
 def _widths(r: TorchRenderer, rank: int, pads: list[Any], axes: Any) -> list[Any]:
@@ -230,7 +230,7 @@ def depth_to_space(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.split_heads)
 def split_heads(r: TorchRenderer, call: Apply) -> Expression:
     x, heads = call.args
-    args = [r.static(2), Expression(f"({r.int(heads).text}, -1)")]
+    args = [r.static(2), Expression(f"({r.integer(heads).text}, -1)")]
     wide = r.method_call(r.tensor(x), "unflatten", args)
     return r.method_call(wide, "transpose", [r.static(1), r.static(2)])
 

@@ -19,11 +19,11 @@ def stft(r: TorchRenderer, call: Apply) -> Expression:
     keywords: dict[str, Any] = {
         "window": None if window is None else r.tensor(window),
         "length": (
-            None if given["frame_length"] is None else r.int(given["frame_length"])
+            None if given["frame_length"] is None else r.integer(given["frame_length"])
         ),
         "onesided": unless(given["onesided"], True),
     }
-    args = [r.tensor(given["signal"]), r.int(given["frame_step"])]
+    args = [r.tensor(given["signal"]), r.integer(given["frame_step"])]
     return r.call("_stft", args, keywords)
 
 
@@ -31,8 +31,8 @@ def stft(r: TorchRenderer, call: Apply) -> Expression:
 def dft(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     keywords: dict[str, Any] = {
-        "length": None if given["length"] is None else r.int(given["length"]),
-        "dim": None if given["axis"] == -2 else r.int(given["axis"]),
+        "length": None if given["length"] is None else r.integer(given["length"]),
+        "dim": None if given["axis"] == -2 else r.integer(given["axis"]),
         "inverse": flag(given["inverse"]),
         "onesided": flag(given["onesided"]),
     }

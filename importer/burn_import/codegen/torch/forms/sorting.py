@@ -20,7 +20,7 @@ def topk(r: TorchRenderer, call: Apply) -> Expression:
     }
     k = given["k"]
     known = r.known(k)
-    count = r.int(known[0] if isinstance(known, list) else k)
+    count = r.integer(known[0] if isinstance(known, list) else k)
     return r.call("_topk", [r.tensor(given["x"]), count], keywords)
 
 
@@ -54,7 +54,7 @@ def unique(r: TorchRenderer, call: Apply) -> Expression:
 def non_max_suppression(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     args = [r.tensor(given["boxes"]), r.tensor(given["scores"])]
-    args.append(r.int(given["max_output_boxes"]))
+    args.append(r.integer(given["max_output_boxes"]))
     args.append(r.number_or_tensor(given["iou_threshold"]))
     if given["score_threshold"] is not None:
         args.append(r.number_or_tensor(given["score_threshold"]))
