@@ -88,12 +88,17 @@ def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
     from burn_import.internal import defects
     from burn_import.skeleton import skeleton_of
     from burn_import.transform import prepared
-    from burn_ir import RawModel
+    from burn_ir import RawModel, UnsupportedModel
 
     raw, opset = _read(path, options)
     if isinstance(raw, RawModel):
         graph, notes = prepared(raw, options), (raw.notes, raw.inside)
         emit = partial(compile_graph, graph, options, options.weights, *notes)
+    elif options.target != "burn":
+        raise UnsupportedModel(
+            f"expected a model with a program for the target {options.target}, got "
+            "weights alone"
+        )
     else:
         emit = partial(skeleton_of, raw, options)
     with defects("" if options.flat else "try --flat, which writes one class"):

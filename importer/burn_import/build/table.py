@@ -10,6 +10,7 @@
     inputs = ["x"]
     outputs = ["logits"]
     operators = ["app.operators"]
+    target = "torch"
 
 and for weights alone::
 
@@ -30,6 +31,7 @@ from burn_import.options import (
     DTYPES,
     PADDINGS,
     POOLS,
+    TARGETS,
     Extents,
     Hints,
     Options,
@@ -119,4 +121,5 @@ _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "outputs": ("outputs", _names),
     "shapes": ("shapes", _shapes),
     "simplify": ("passes", _passes),
+    "target": ("target", _one_of(TARGETS)),
 }

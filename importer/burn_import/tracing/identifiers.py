@@ -20,7 +20,7 @@ from burn_ir.names import UniqueNames
 #: Names that generated source uses itself.
 RESERVED = frozenset(
     {"burn", "nn", "ops", "self", "cls", "Tensor", "Path", "Self", "NamedTuple"}
-    | {"WEIGHTS", "Backend", "math"}
+    | {"WEIGHTS", "Backend", "math", "torch", "F", "load_model"}
 )
 #: Attributes that a module has already, and those that a tuple has.
 MEMBERS = frozenset(

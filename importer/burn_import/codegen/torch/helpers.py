@@ -38,7 +38,7 @@ def _definitions(text: str) -> Iterator[Helper]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             source = ast.get_source_segment(text, node) or ""
             names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-            calls = sorted(n for n in names if n.startswith("_") and n != node.name)
+            calls = sorted(n for n in names if n[0] == "_" != n and n != node.name)
             yield Helper(node.name, source, tuple(calls))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from burn import Tensor, ops
 from burn_import.codegen.torch.registry import form, refusal, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
-from burn_import.tracing.expression import Expression
+from burn_import.tracing.expression import ATOM, Expression
 from burn_import.tracing.identifiers import literal
 from burn_import.tracing.trace import Apply
 from burn_ir.dim import Poly
@@ -111,8 +111,11 @@ def unsqueeze(r: TorchRenderer, call: Apply) -> Expression:
         if rank is None:
             return r.call("_unsqueeze", [x, r.static(tuple(axes))])
         axes = [axis % (rank + len(axes)) for axis in axes]
+    if len(axes) > 1 and min(axes) >= 0:
+        places = ("None" if n in axes else ":" for n in range(max(axes) + 1))
+        return Expression(f"{x.inside(ATOM)}[{', '.join(places)}]", ATOM, x.symbols)
     # Axes that count from the end are inserted from the end.
-    for axis in sorted(axes, reverse=min(axes, default=0) < 0):
+    for axis in sorted(axes, reverse=True):
         x = r.method_call(x, "unsqueeze", [r.static(axis)])
     return x
 
@@ -193,10 +196,12 @@ def pad(r: TorchRenderer, call: Apply) -> Expression:
     axes_known = axes is not None or (given["axes"] is None and pads is not None)
     if pads is not None and rank is not None and axes_known and is_number:
         widths = _widths(r, rank, list(pads), axes)
-        whole = len(widths) <= (2 * rank if mode == "constant" else 0)
-        if whole:
-            zero = value.text in ("0", "0.0", "False")
-            keywords = {"value": None if zero else value}
+        zero = mode != "constant" or value.text in ("0", "0.0", "False")
+        if mode == "constant" or _has_mode(mode, widths, rank):
+            keywords: dict[str, Any] = {
+                "mode": None if mode == "constant" else literal(MODES[mode]),
+                "value": None if zero else value,
+            }
             return r.call("F.pad", [x, r.integers(tuple(widths))], keywords)
     args = [x, r.integers(given["pads"]), value]
     options: dict[str, Any] = {
@@ -204,6 +209,17 @@ def pad(r: TorchRenderer, call: Apply) -> Expression:
         "mode": None if mode == "constant" else literal(mode),
     }
     return r.call("_pad", args, options)
+
+
+#: ``F.pad``'s names of ONNX's modes.
+MODES = {"reflect": "reflect", "edge": "replicate"}
+
+
+def _has_mode(mode: str, widths: list[Any], rank: int) -> bool:
+    """Return whether ``F.pad`` repeats elements of as many axes of such a tensor."""
+    axes = len(widths) // 2
+    counts = all(isinstance(n, int) and n >= 0 for n in widths)
+    return mode in MODES and counts and axes <= 3 and rank in (axes + 1, axes + 2)
 
 
 def _widths(r: TorchRenderer, rank: int, pads: list[Any], axes: Any) -> list[Any]:

@@ -1,0 +1,61 @@
+"""Small models for the PyTorch target."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from burn_import.options import Options
+from burn_import.pipeline import Compiled, import_model
+
+FLOAT = onnx.TensorProto.FLOAT
+INT64 = onnx.TensorProto.INT64
+STRING = onnx.TensorProto.STRING
+
+
+def value(name: str, shape: list[Any], kind: int = FLOAT) -> onnx.ValueInfoProto:
+    """Return the declaration of an input or output."""
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def saved(
+    folder: Path,
+    nodes: list[onnx.NodeProto],
+    inputs: list[onnx.ValueInfoProto],
+    outputs: list[onnx.ValueInfoProto],
+    **weights: Any,
+) -> Path:
+    """Return the path of a model; ``__`` in the name of a weight is a dot."""
+    tensors = [
+        numpy_helper.from_array(np.asarray(array), name.replace("__", "."))
+        for name, array in weights.items()
+    ]
+    graph = helper.make_graph(nodes, "net", inputs, outputs, tensors)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    model.ir_version = 9
+    path = folder / "net.onnx"
+    onnx.save(model, path)
+    return path
+
+
+def one_node(folder: Path, op: str, *shapes: list[Any], **attributes: Any) -> Path:
+    """Return a model of one node with a float input of each shape."""
+    names = [f"in{number}" for number in range(len(shapes))]
+    node = helper.make_node(op, names, ["out"], name="the_node", **attributes)
+    inputs = [value(n, shape) for n, shape in zip(names, shapes, strict=True)]
+    return saved(folder, [node], inputs, [value("out", [None] * len(shapes[0]))])
+
+
+def compiled(path: Path, **options: Any) -> Compiled:
+    """Return the PyTorch module of a model."""
+    return import_model(path, Options(class_name="Net", target="torch", **options))
+
+
+def body(path: Path) -> str:
+    """Return the lines of the only ``forward`` of a model, without indentation."""
+    text = compiled(path).text
+    start = text.index("def forward(")
+    lines = text[start:].split("\n\n")[0].splitlines()[1:]
+    return "\n".join(line.strip() for line in lines)
