@@ -98,6 +98,13 @@ class _RandomUniformLike(nn.Module):
         return torch.rand_like(x) * (self.high - self.low) + self.low
 
 
+def _device(module: nn.Module) -> torch.device:
+    """Return where the parameters and buffers of a module are."""
+    for tensor in (*module.parameters(), *module.buffers()):
+        return tensor.device
+    return torch.get_default_device()
+
+
 def _load(model: nn.Module, weights: str | Path) -> None:
     """Load all parameters and buffers, those outside of the state dict too."""
     tensors, state = load_file(weights), model.state_dict()

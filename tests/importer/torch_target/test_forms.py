@@ -96,12 +96,16 @@ def test_extents_are_read_and_tensors_are_made_where_the_input_is(
 
 
 def test_what_has_no_form_is_refused_by_node_and_operator(tmp_path: Path) -> None:
-    node = helper.make_node("StringConcat", ["a", "b"], ["out"], name="the_node")
+    nodes = [
+        helper.make_node("StringConcat", ["a", "b"], ["c"], name="the_node"),
+        helper.make_node("StringConcat", ["c", "b"], ["out"], name="another_node"),
+    ]
     kinds = {name: value(name, ["n"], STRING) for name in ("a", "b", "out")}
-    path = saved(tmp_path, [node], [kinds["a"], kinds["b"]], [kinds["out"]])
+    path = saved(tmp_path, nodes, [kinds["a"], kinds["b"]], [kinds["out"]])
     with pytest.raises(UnsupportedModel) as refused:
         compiled(path)
-    (problem,) = refused.value.problems
+    problem, other = refused.value.problems
+    assert other.node == "another_node"
     assert (problem.node, problem.operator) == ("the_node", "StringConcat")
     assert problem.opset == 20
     assert "'string_concat' cannot be written in PyTorch" in problem.message
@@ -117,7 +121,12 @@ def apply(primitive: Any, *args: Any, **static: Any) -> str:
     call = Apply(
         primitive, (Tensor(x, Tracer()), *args), static, [Symbol()], Origin("node")
     )
-    return render.apply(call).text
+    text = render.apply(call).text
+    if render.problems:
+        problems = list(render.problems)
+        render.problems.clear()
+        raise UnsupportedModel(problems)
+    return text
 
 
 def test_what_a_constructor_is_given_is_written_whatever_it_is_here() -> None:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.module.classes import describe
@@ -32,7 +33,6 @@ from burn_ir.errors import Problem, UnsupportedModel
 from burn_ir.graph import Graph
 from burn_ir.types import Array
 
-TORCH = Target(TorchRenderer, has_record_names=False)
 _FIELD = re.compile(r"self\.(\w+)\b")
 #: The import statement of each name that a module may read, in order.
 IMPORTS = {
@@ -57,7 +57,13 @@ def emit_torch(
     Raises:
         UnsupportedModel: it uses what PyTorch does not have; nothing was written.
     """
-    parts = assemble(tree, graph, inside, TORCH)
+
+    class Listing(TorchRenderer):
+        problems: ClassVar[dict[Problem, None]] = {}
+
+    parts = assemble(tree, graph, inside, Target(Listing, has_record_names=False))
+    if Listing.problems:
+        raise UnsupportedModel([*Listing.problems])
     skeleton = replace(parts, texts=[_without_body(text) for text in parts.texts])
     fields = formatted(module_text(skeleton, record, notes))
     texts = [_translated(text) for text in parts.texts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from burn.primitive import Primitive
@@ -52,6 +53,14 @@ def flag(value: Any) -> str | None:
 
 def _holds_given(value: Any) -> bool:
     return isinstance(value, tuple) and any(isinstance(v, Given) for v in value)
+
+
+def located_at(call: Apply, problem: Problem) -> Problem:
+    """Return ``problem`` with the node of a call, unless it has one."""
+    if problem.node:
+        return problem
+    node, operator, opset = call.origin
+    return replace(problem, node=node, operator=operator, opset=opset)
 
 
 def refusal(call: Apply, message: str) -> UnsupportedModel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from burn.dtypes import DType
 from burn_import.codegen.printing.expressions import Renderer
 from burn_import.codegen.torch.dtypes import NATURAL, torch_dtype
 from burn_import.codegen.torch.given import holds_given, with_given
-from burn_import.codegen.torch.registry import FORMS, refusal
+from burn_import.codegen.torch.registry import FORMS, located_at, refusal
 from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.tracing.expression import ATOM, Expression, atom, merge
 from burn_import.tracing.identifiers import literal
@@ -21,7 +21,7 @@ from burn_import.tracing.scalar_operands import number_in
 from burn_import.tracing.trace import Apply, Symbol
 from burn_ir.containers import python_type
 from burn_ir.dim import Dim
-from burn_ir.errors import UnsupportedModel
+from burn_ir.errors import Problem, UnsupportedModel
 
 #: Kinds of parameters of primitives that are no single value.
 _POSITIONAL = "VAR_POSITIONAL"
@@ -33,7 +33,12 @@ VARIED = (0, 1, 3)
 
 
 class TorchRenderer(Renderer):
-    """Writes operands and calls by the forms that primitives have in PyTorch."""
+    """Writes operands and calls by the forms that primitives have in PyTorch.
+
+    ``problems`` collects what cannot be written; a subclass has a dict of its own.
+    """
+
+    problems: ClassVar[dict[Problem, None]] = {}
 
     @staticmethod
     def stored_value(attribute: str) -> str:
@@ -52,18 +57,23 @@ class TorchRenderer(Renderer):
         return f"_gradient({function}, [{inputs}], [{others}])"
 
     def apply(self, call: Apply) -> Expression:
-        """The expression of a call.
-
-        Raises:
-            UnsupportedModel: PyTorch has nothing for it, and there is no helper.
-        """
+        """The expression of a call; what PyTorch has nothing for is a problem."""
         name = call.primitive.name
         special = self.special(call, name)
         if special is not None:
             return special
-        if name not in FORMS:
-            raise refusal(call, f"operation {name!r} cannot be written in PyTorch")
-        result = FORMS[name](self, call)
+        try:
+            if name not in FORMS:
+                raise refusal(call, f"operation {name!r} cannot be written in PyTorch")
+            return self.checked(call, FORMS[name](self, call))
+        except UnsupportedModel as error:
+            located = (located_at(call, problem) for problem in error.problems)
+            self.problems.update(dict.fromkeys(located))
+            return atom("None")
+
+    def checked(self, call: Apply, result: Expression) -> Expression:
+        """``result``, the expression of a call, if no form decided wrongly for it."""
+        name = call.primitive.name
         for number in (
             VARIED if holds_given([*call.args, *call.static.values()]) else ()
         ):
@@ -212,7 +222,8 @@ class TorchRenderer(Renderer):
             if python_type(symbol.type) == "Tensor":
                 return f", device={name}.device"
             break
-        return ""
+        self.modules.add("_device")
+        return ", device=_device(self)"
 
     def filled(
         self, array: np.ndarray[Any, Any], values: Expression, dtype: DType
