@@ -27,8 +27,8 @@ COUNTS = {"arch": 159, "real": 11}
 GRADIENTS = (
     *("arch/bert.ts-op17", "arch/bilstm_tagger.ts-op17", "arch/conv3d.ts-op9"),
     *("arch/gpt2.ts-op17", "arch/gru_lm.ts-op17", "arch/llama_gqa_kv.ts-op17"),
-    *("arch/mamba.dynamo-op20", "arch/mobilenet_v2.dynamo-op20", "arch/swin.ts-op14"),
-    *("arch/t5_encoder.ts-op17", "arch/tcn_1d.dynamo-op20", "real/mnist/mnist"),
+    *("arch/mamba.dynamo-op20", "arch/mobilenet_v2.dynamo-op20", "arch/swin.ts-op13"),
+    *("arch/t5_encoder.ts-op17", "arch/tcn_1d.dynamo-op20", "real/dtln/dtln_2"),
 )
 
 

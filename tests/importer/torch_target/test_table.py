@@ -24,7 +24,9 @@ ELSEWHERE |= {"_RandomNormalLike", "_RandomUniformLike"}
 MADE = {"_all", "_any", "_prod", "_cumsum", "_cumprod", "_softmax", "_log_softmax"}
 MADE |= {"_layer_norm", "_rms_norm", "_attention_weights", "_attention_scores"}
 MADE |= {"_depth_to_space", "_space_to_depth", "_last_argmax", "_last_argmin"}
-MADE |= {"_lstm", "_gru", "_rnn"}
+MADE |= {"_lstm", "_gru", "_rnn", "_quantize", "_dequantize", "_integer_matmul"}
+MADE |= {"_quantization_range", "_integer_conv", "_quantized_conv"}
+MADE |= {"_quantized_matmul"}
 
 
 def named() -> set[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from burn import nn
+from burn import dtypes, nn
 from burn_import.codegen.torch.dtypes import dtype_name
 from burn_import.codegen.torch.windows import is_symmetric, symmetric
 from burn_import.tracing.identifiers import literal
@@ -221,7 +221,7 @@ class Translator(ast.NodeTransformer):
             return _expression(STEPS[step])
         kind = _member(node, "burn")
         if kind:
-            return _expression(f"torch.{dtype_name(np.dtype(kind))}")
+            return _expression(f"torch.{dtype_name(getattr(dtypes, kind))}")
         if _member(node, "nn") == "ModuleTuple":
             return _expression("nn.ModuleList")
         return node

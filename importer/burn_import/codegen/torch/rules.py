@@ -41,6 +41,7 @@ _LAYERS = frozenset({"Buffer", "Module", "Parameter", "ParameterList"})
 #: Methods and properties of tensors that forms use.
 METHODS = frozenset(
     {"all", "amax", "amin", "any", "append", "argmax", "argmin", "chunk", "clamp"}
+    | {"det", "inv", "solve"}
     | {"cumprod", "cumsum", "detach", "device", "expand", "flatten", "flip", "int"}
     | {"item", "logsumexp", "max", "mean", "min", "numel", "permute", "prod"}
     | {"reshape", "shape", "split", "squeeze", "sum", "tile", "to", "tolist"}

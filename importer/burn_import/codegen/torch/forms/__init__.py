@@ -6,6 +6,7 @@ from burn_import.codegen.torch.forms import (
     indexing as indexing,
     layers as layers,
     pooling as pooling,
+    quantization as quantization,
     reductions as reductions,
     sequences as sequences,
     shapes as shapes,

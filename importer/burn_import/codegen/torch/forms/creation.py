@@ -67,12 +67,19 @@ def arange(r: TorchRenderer, call: Apply) -> Expression:
         args.append(given["step"])
     target = call.targets[0].type
     dtype = given["dtype"] or (None if target is None else target.dtype)
-    texts = [r.number_or_tensor(arg) for arg in args]
+    texts = [_number(r, arg) for arg in args]
     kind = _dtype(dtype)
     whole = all("." not in text.text and "(" not in text.text for text in texts)
     if kind == "torch.int64" and whole:
         kind = None
     return _made(r, r.call("torch.arange", texts, {"dtype": kind}))
+
+
+def _number(r: TorchRenderer, arg: Any) -> Expression:
+    """An operand as a Python number, read of a tensor if need be."""
+    if isinstance(arg, Tensor) and r.is_named(arg):
+        return r.method_call(r.data(arg), "item")
+    return r.number_or_tensor(arg)
 
 
 @form(ops.eye)
