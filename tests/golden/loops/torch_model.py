@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, options 898dae2e, golden).
 # source sha256 155b86a533210b3f43654f3cec25623ec85dcc194b1eb57e2e70ba61c319775b
 # record sha256 fec7a932ecd9d4d9670fdd2b6d1623c1001e8e51e07f5fb0baceea6c89a83b6e
-# body   sha256 c61ffce39e93373f6e74f1427762b30eaeb339b6b6d71701b48221f234621aa5
+# body   sha256 d33489f95c40fb9571fe1d25b16c7d1721002fd2be0e3011e88697577ebf3ed0
 """Net: x, state, rounds, limit -> last, walk, scanned, listed.
 
 Inputs:
@@ -65,7 +65,8 @@ class Net(nn.Module):
         last = state
         walk: list[Tensor] = []
         for i in range(rounds):
-            last = torch.tanh(self.linear(last) + torch.tensor(i, device=x.device))
+            number = torch.tensor(i, dtype=torch.float32, device=x.device)
+            last = torch.tanh(self.linear(last) + number)
             walk.append(last)
         walk2 = _stack_rows(walk, (0, 4), dtype=torch.float32)
         scanned: list[Tensor] = []

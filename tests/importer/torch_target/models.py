@@ -12,6 +12,7 @@ from burn_import.pipeline import Compiled, import_model
 
 FLOAT = onnx.TensorProto.FLOAT
 INT64 = onnx.TensorProto.INT64
+UINT16 = onnx.TensorProto.UINT16
 STRING = onnx.TensorProto.STRING
 
 

@@ -24,8 +24,10 @@ from burn_import.transform import WrongOptions
 from burn_ir import Type, UnsupportedModel
 from burn_ir.dim import symbol
 from tests.importer.torch_target.models import (
+    FLOAT,
     INT64,
     STRING,
+    UINT16,
     body,
     compiled,
     one_node,
@@ -146,6 +148,34 @@ def test_a_step_backwards_is_a_helper() -> None:
     assert apply(ops.getitem, (slice(None), slice(None, None, -1))) == (
         "_slice(x, slice(None, None, None), slice(None, None, -1))"
     )
+
+
+def test_a_number_of_the_round_has_the_dtype_of_the_model(tmp_path: Path) -> None:
+    """``torch.tensor(i)`` would be an integer."""
+    loop = helper.make_graph(
+        [
+            helper.make_node("Cast", ["i"], ["step"], to=FLOAT),
+            helper.make_node("Identity", ["going"], ["still"]),
+            helper.make_node("Add", ["x", "step"], ["y"]),
+        ],
+        "body",
+        [value("i", [], INT64), value("going", [], 9), value("x", ["n"])],
+        [value("still", [], 9), value("y", ["n"])],
+    )
+    node = helper.make_node("Loop", ["times", "", "x0"], ["out"], body=loop)
+    inputs = [value("times", [], INT64), value("x0", ["n"])]
+    text = compiled(saved(tmp_path, [node], inputs, [value("out", ["n"])])).text
+    assert "torch.tensor(i, dtype=torch.float32, device=times.device)" in text
+
+
+def test_numbers_that_pytorch_does_not_compute_with_are_refused(
+    tmp_path: Path,
+) -> None:
+    node = helper.make_node("Add", ["a", "b"], ["out"], name="sum")
+    kinds = {name: value(name, ["n"], UINT16) for name in ("a", "b", "out")}
+    path = saved(tmp_path, [node], [kinds["a"], kinds["b"]], [kinds["out"]])
+    with pytest.raises(UnsupportedModel, match="'sum'.*does not compute in uint16"):
+        compiled(path)
 
 
 def test_a_changed_helper_does_not_pass_the_gate(tmp_path: Path) -> None:

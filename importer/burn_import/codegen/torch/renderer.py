@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from burn import Tensor
-from burn.dtypes import DType
-from burn_import.codegen.printing.expressions import Renderer
+from burn.dtypes import DType, int64, uint16, uint32, uint64
+from burn_import.codegen.printing.expressions import WEAK, Renderer
 from burn_import.codegen.torch.dtypes import NATURAL, torch_dtype
 from burn_import.codegen.torch.given import holds_given, with_given
 from burn_import.codegen.torch.registry import FORMS, located_at, refusal
@@ -65,11 +65,19 @@ class TorchRenderer(Renderer):
         try:
             if name not in FORMS:
                 raise refusal(call, f"operation {name!r} cannot be written in PyTorch")
+            self.check_dtypes(call)
             return self.checked(call, FORMS[name](self, call))
         except UnsupportedModel as error:
             located = (located_at(call, problem) for problem in error.problems)
             self.problems.update(dict.fromkeys(located))
             return atom("None")
+
+    def check_dtypes(self, call: Apply) -> None:
+        """Raise ``UnsupportedModel`` for a dtype that PyTorch does not compute in."""
+        for arg in call.args if call.primitive.name in WEAK else ():
+            if self.dtype(arg) in (uint16, uint32, uint64):
+                message = f"PyTorch does not compute in {self.dtype(arg)}"
+                raise refusal(call, f"operation {call.primitive.name!r}: {message}")
 
     def checked(self, call: Apply, result: Expression) -> Expression:
         """``result``, the expression of a call, if no form decided wrongly for it."""
@@ -143,11 +151,11 @@ class TorchRenderer(Renderer):
             comma = "," if len(items) == 1 else ""
             return Expression(f"({text}{comma})", ATOM, merge(items))
         expression = self.host(arg)
-        if isinstance(arg, Tensor) and not expression.text.startswith("["):
-            return Expression(
-                f"{expression.inside(ATOM)}.tolist()", ATOM, expression.symbols
-            )
-        return expression
+        if not isinstance(arg, Tensor) or expression.text.startswith("["):
+            return expression
+        flat = "" if self.rank(arg) == 1 else ".reshape(-1)"
+        text = f"{expression.inside(ATOM)}{flat}.tolist()"
+        return Expression(text, ATOM, expression.symbols)
 
     def integer(self, arg: Any) -> Expression:
         """An operand as a Python integer."""
@@ -234,7 +242,9 @@ class TorchRenderer(Renderer):
         if array.ndim > 1 and not array.size:
             shape = literal(array.shape)
             return Expression(f"torch.zeros({shape}{kind}{self.device()})")
-        kind = "" if dtype in NATURAL and array.size else kind
+        whole = array.dtype == object  # extents, which Python has as integers
+        natural = dtype in NATURAL and whole <= (dtype == int64)
+        kind = "" if natural and array.size else kind
         text = f"torch.tensor({values.text}{kind}{self.device()})"
         return Expression(text, ATOM, values.symbols)
 
