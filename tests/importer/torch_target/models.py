@@ -35,7 +35,7 @@ def saved(
     ]
     graph = helper.make_graph(nodes, "net", inputs, outputs, tensors)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
-    model.ir_version = 9
+    model.ir_version, model.producer_name = 9, "pytorch"
     path = folder / "net.onnx"
     onnx.save(model, path)
     return path

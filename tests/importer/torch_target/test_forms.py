@@ -202,3 +202,30 @@ def test_names_of_modules_are_no_names_of_values(tmp_path: Path) -> None:
     inputs = [value("torch", ["n"]), value("F", ["n"])]
     path = saved(tmp_path, [node], inputs, [value("out", ["n"])])
     assert body(path) == "return torch_ * f"
+
+
+def test_attributes_are_called_as_keys_are(tmp_path: Path) -> None:
+    """The module of Burn has ``fc``, with a key that begins with an underscore."""
+    node = helper.make_node("Gemm", ["x", "_fc.weight", "_fc.bias"], ["y"], transB=1)
+    weights = {
+        "_fc.weight": np.ones((2, 3), np.float32),
+        "_fc.bias": np.ones(2, np.float32),
+    }
+    sides = [value("x", ["n", 3])], [value("y", ["n", 2])]
+    result = compiled(saved(tmp_path, [node], *sides, **weights))
+    assert "self._fc = nn.Linear(3, 2)" in result.text
+    assert "return self._fc(x)" in result.text
+    assert [key for key, _ in result.weights] == ["_fc.weight", "_fc.bias"]
+
+
+def test_attributes_that_modules_of_pytorch_have_are_refused(tmp_path: Path) -> None:
+    node = helper.make_node(
+        "Gemm", ["x", "train.weight", "train.bias"], ["y"], transB=1
+    )
+    weights = {
+        "train.weight": np.ones((2, 3), np.float32),
+        "train.bias": np.ones(2, np.float32),
+    }
+    sides = [value("x", ["n", 3])], [value("y", ["n", 2])]
+    with pytest.raises(UnsupportedModel, match="have an attribute 'train'"):
+        compiled(saved(tmp_path, [node], *sides, **weights))

@@ -106,7 +106,8 @@ class Rules:
     ``public`` returns the names that may be read of each module. ``verbatim`` are
     definitions that a module may have as they stand here, by name. ``texts`` are
     functions to which every string is data, ``strings`` says which strings the first
-    argument of a call may be. ``called`` are functions whose result nobody needs.
+    argument of a call may be. ``called`` are functions whose result nobody needs, and
+    ``attribute`` matches the names that attributes of modules may have.
     """
 
     imports: frozenset[tuple[str, str]]
@@ -117,6 +118,7 @@ class Rules:
     texts: frozenset[str] = frozenset()
     given: frozenset[str] = GIVEN
     call: str = "__call__"
+    attribute: re.Pattern[str] = re.compile(r"[^_].*")
     called: frozenset[str] = frozenset()
     verbatim: Callable[[], Mapping[str, str]] = dict
 

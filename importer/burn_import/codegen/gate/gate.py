@@ -249,7 +249,8 @@ class _Gate:
         if isinstance(node.value, ast.Name) and node.value.id in public:
             allowed = node.attr in public[node.value.id]
         elif root(node) == "self" or id(node) in self.members:
-            allowed = node.attr not in MEMBERS - METHODS and node.attr[0] != "_"
+            hidden = node.attr in MEMBERS - METHODS
+            allowed = not hidden and bool(self.rules.attribute.fullmatch(node.attr))
         else:
             allowed = node.attr in self.rules.methods
         return "" if allowed else f"{node.attr!r}"

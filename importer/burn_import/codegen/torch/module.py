@@ -20,6 +20,7 @@ from burn_import.codegen.module.module import (
 from burn_import.codegen.naming.function_names import parameter_names
 from burn_import.codegen.printing.target import Target
 from burn_import.codegen.torch import forms  # noqa: F401  fills the table
+from burn_import.codegen.torch.authored_names import authored
 from burn_import.codegen.torch.helpers import helpers, with_calls
 from burn_import.codegen.torch.layers import (
     MODULE_ATTRIBUTES,
@@ -66,7 +67,7 @@ def emit_torch(
         raise UnsupportedModel([*Listing.problems])
     skeleton = replace(parts, texts=[_without_body(text) for text in parts.texts])
     fields = formatted(module_text(skeleton, record, notes))
-    texts = [_translated(text) for text in parts.texts]
+    texts = [_translated(text) for text in authored(parts.texts)]
     used = set().union(*(text.modules for text in parts.texts))
     used |= {name for text in texts for name in _names(text)}
     transient = any("persistent=False" in line for t in texts for line in t.fields)
@@ -102,19 +103,8 @@ def _translated(text: ClassText) -> ClassText:
     for line in text.fields:
         match = _FIELD.match(line)
         if match and match[1] in MODULE_ATTRIBUTES:
-            raise UnsupportedModel(
-                [
-                    Problem(
-                        f"{text.name}: PyTorch's modules have an attribute {match[1]!r}"
-                    )
-                ]
-            )
-    if text.record_names:
-        names = ", ".join(map(repr, text.record_names.values()))
-        raise UnsupportedModel(
-            f"{text.name}: expected keys that are attributes in Python, got {names}",
-            "the target burn has them",
-        )
+            message = f"{text.name}: PyTorch's modules have an attribute {match[1]!r}"
+            raise UnsupportedModel(message, "the target burn has it")
     body = [line.replace("super().__call__(", "super().forward(") for line in text.body]
     steps = _expression(f"f({text.steps})")[2:-1] if text.steps else ""
     head = _statement(f"def f(self{text.constructor}) -> None: pass")

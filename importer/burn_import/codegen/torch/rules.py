@@ -14,6 +14,7 @@ from burn_import.codegen.torch.dtypes import NAMES as DTYPES
 from burn_import.codegen.torch.forms.elementwise import SIMPLE
 from burn_import.codegen.torch.helpers import helpers
 from burn_import.codegen.torch.layers import ROWS, SAME, STEPS
+from burn_import.codegen.torch.tensor_methods import TENSOR_METHODS
 
 IMPORTS = frozenset(
     {("", "math"), ("", "torch"), ("", "torch.nn.functional as F")}
@@ -38,15 +39,6 @@ _FUNCTIONAL = frozenset(
     | {"selu", "softmax", "threshold"}
 )
 _LAYERS = frozenset({"Buffer", "Module", "Parameter", "ParameterList"})
-#: Methods and properties of tensors that forms use.
-METHODS = frozenset(
-    {"all", "amax", "amin", "any", "append", "argmax", "argmin", "chunk", "clamp"}
-    | {"det", "inv", "solve"}
-    | {"cumprod", "cumsum", "detach", "device", "expand", "flatten", "flip", "int"}
-    | {"item", "logsumexp", "max", "mean", "min", "numel", "permute", "prod"}
-    | {"reshape", "shape", "split", "squeeze", "sum", "tile", "to", "tolist"}
-    | {"transpose", "unflatten", "unsqueeze", "var", "vector_norm", "view"}
-)
 PHRASES = frozenset(
     {"super().__init__", "super().forward", "model.eval", "Path(__file__).with_name"}
 )
@@ -78,7 +70,7 @@ def verbatim() -> Mapping[str, str]:
 TORCH_RULES = Rules(
     IMPORTS,
     public,
-    METHODS,
+    TENSOR_METHODS,
     PHRASES,
     {
         "float": STRINGS["float"],
@@ -87,6 +79,7 @@ TORCH_RULES = Rules(
     },
     given=GIVEN | {"load_model", "slice"},
     call="forward",
+    attribute=re.compile(r"_?[^_].*"),
     called=frozenset({"load_model", "_load"}),
     verbatim=verbatim,
 )
