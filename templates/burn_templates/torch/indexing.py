@@ -135,6 +135,16 @@ def _tensor_scatter(
     return rows.index_put((batch, place), update.movedim(dim, 1)).movedim(1, dim)
 
 
+def _extend_cache(cache: Tensor, update: Tensor, starts: Tensor, length: int) -> Tensor:
+    """Return cache [batch, heads, sequence, size] with update from starts on."""
+    place = torch.arange(cache.shape[2], device=cache.device).reshape(-1, 1)
+    cache = torch.where(place < starts.reshape(-1, 1, 1, 1), cache, 0)
+    missing = cache.new_zeros(
+        *cache.shape[:2], max(length - cache.shape[2], 0), cache.shape[3]
+    )
+    return _tensor_scatter(torch.cat([cache, missing], dim=2), update, starts)
+
+
 def _topk(
     x: Tensor, k: int, *, dim: int = -1, largest: bool = True
 ) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from burn import Tensor
 from burn.primitive import Primitive
 from burn_import.tracing.constructor_numbers import Given
 from burn_import.tracing.expression import Expression
@@ -42,6 +43,8 @@ def unless(value: Any, default: Any) -> str | None:
 
     What a constructor is given differs from call to call, whatever it is here.
     """
+    if isinstance(value, Tensor):
+        raise TypeError("expected an option, got a tensor")
     is_default = not isinstance(value, Given) and value == default
     return None if is_default and not _holds_given(value) else literal(value)
 

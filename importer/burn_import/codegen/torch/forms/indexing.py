@@ -164,6 +164,13 @@ def trilu(r: TorchRenderer, call: Apply) -> Expression:
     return r.call(head, [r.tensor(given["x"])], keywords)
 
 
+@form(ops.extend_cache)
+def extend_cache(r: TorchRenderer, call: Apply) -> Expression:
+    *tensors, length = call.args
+    args = [*(r.tensor(arg) for arg in tensors), r.integer(length)]
+    return r.call("_extend_cache", args)
+
+
 @form(ops.tensor_scatter)
 def tensor_scatter(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from burn import ops
+from burn import Tensor, ops
 from burn.dtypes import bool_
 from burn_import.codegen.torch.registry import flag, form, refusal, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
@@ -152,7 +152,7 @@ def attention(r: TorchRenderer, call: Apply) -> Expression:
 def _is_plain(r: TorchRenderer, given: dict[str, Any]) -> bool:
     """Return whether PyTorch's function computes the same."""
     ordinary = (
-        given["offset"] == 0
+        _is_zero(given["offset"])
         and given["lengths"] is None
         and given["sink"] is None
         and given["softcap"] == 0.0
@@ -170,6 +170,10 @@ def _is_plain(r: TorchRenderer, given: dict[str, Any]) -> bool:
     fits = dtype == bool_ or dtype == r.dtype(given["query"])
     covers = mask is not None and len(mask) > 0 and mask[-1] == key[-2]
     return fits and covers and given["causal"] is False and len(query) == 4
+
+
+def _is_zero(offset: Any) -> bool:
+    return not isinstance(offset, Tensor) and offset == 0
 
 
 def _has_groups(r: TorchRenderer, given: dict[str, Any]) -> bool | None:
@@ -195,7 +199,7 @@ def _scored(
         for name in ("mask", "lengths", "sink")
     }
     offset = given["offset"]
-    keywords["offset"] = None if offset == 0 else r.number_or_tensor(offset)
+    keywords["offset"] = None if _is_zero(offset) else r.number_or_tensor(offset)
     for name, default in (
         ("scale", None),
         ("softcap", 0.0),
