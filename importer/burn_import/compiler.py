@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from burn_import.codegen.module.module import Source, emit
-from burn_import.codegen.torch.module import emit_torch
 from burn_import.passes import simplify
 from burn_import.passes.cleanup.dead_code import dead_code
 from burn_import.passes.cleanup.repeated_constants import repeated
@@ -56,5 +55,9 @@ def compile_graph(
     notes = (*notes, *folding_notes(graph), *unread_notes(graph), *extra_notes(graph))
     shaped = flatten if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)
-    write = emit_torch if options.target == "torch" else emit
-    return write(tree, graph, record, notes, inside or ROOT * is_list(graph))
+    inside = inside or ROOT * is_list(graph)
+    if options.target == "torch":
+        from burn_import.codegen.torch.module import emit_torch
+
+        return emit_torch(tree, graph, record, notes, inside)
+    return emit(tree, graph, record, notes, inside)

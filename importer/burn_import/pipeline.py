@@ -114,9 +114,12 @@ def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
 def rules_of(target: str) -> Rules:
     """Return what the gate allows in a module for ``target``."""
     from burn_import.codegen.gate.allowed import BURN_RULES
+
+    if target != "torch":
+        return BURN_RULES
     from burn_import.codegen.torch.rules import TORCH_RULES
 
-    return TORCH_RULES if target == "torch" else BURN_RULES
+    return TORCH_RULES
 
 
 def _read(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
