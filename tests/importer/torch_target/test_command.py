@@ -77,6 +77,20 @@ TFIDF = {
 }
 
 
+def test_modules_of_pytorch_are_none_that_burn_runs(tmp_path: Path) -> None:
+    path = one_node(tmp_path, "Relu", ["n", 3])
+    module = tmp_path / "other.py"
+    text = "class Net:\n    @classmethod\n    def load(cls): return cls()\n"
+    module.write_text(text, "ascii")
+    answer = run("verify", path, "--module", module)
+    assert answer.exit_code == 2
+    assert "expected a module of burn, got Net" in answer.stderr
+    module.write_text(f"import no_such_package\n{text}", "ascii")
+    answer = run("verify", path, "--module", module)
+    assert answer.exit_code == 2
+    assert "needs 'no_such_package', not installed" in answer.stderr
+
+
 def test_weights_without_a_program_are_refused(tmp_path: Path) -> None:
     weights = tmp_path / "weights.safetensors"
     write_record(weights, [("odd.thing", np.ones(3, np.float32))], {})

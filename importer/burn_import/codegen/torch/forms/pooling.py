@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from burn import ops
@@ -215,6 +216,9 @@ def grid_sample(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.affine_grid)
 def affine_grid(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
-    args = [r.tensor(given["theta"]), r.integers(given["size"])]
+    size = r.integers(given["size"])
+    if size.text.startswith("("):  # PyTorch's type is a list
+        size = replace(size, text=f"[{size.text[1:-1]}]")
+    args = [r.tensor(given["theta"]), size]
     keywords = {"align_corners": literal(given["align_corners"])}
     return r.call("F.affine_grid", args, keywords)
