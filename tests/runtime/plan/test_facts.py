@@ -8,8 +8,10 @@ import pytest
 
 import burn
 from burn import Autodiff, Cpu, ops
+from burn.plan.plan_ir import Step
 from burn.primitive import primitive
 from tests.runtime.onednn import normal
+from tests.runtime.programs import optimized
 
 
 @primitive(removable=True)
@@ -92,3 +94,19 @@ def counting(
         return kernel(*args)
 
     return counted
+
+
+def test_dead_elementwise_calls_of_floats_go() -> None:
+    """Those of integers stay: a division by zero is an error of the function."""
+
+    def function(x: Any, n: Any) -> Any:
+        ops.exp(x * 2.0)
+        ops.floor_div(n, n - 1)
+        return x + 1.0
+
+    plan, n = burn.compile(function), burn.from_numpy(np.array([2, 3]))
+    plan(burn.from_numpy(normal(3)), n)
+    names = [s.primitive.name for s in optimized(plan).steps if isinstance(s, Step)]
+    assert "exp" not in names
+    assert "mul" not in names
+    assert "floor_div" in names
