@@ -3,6 +3,9 @@
 Only the tests marked ``torch`` need PyTorch.
 """
 
+import importlib.util
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,6 +44,20 @@ def test_the_source_is_the_committed_one(
 def test_black_has_nothing_to_change(name: str) -> None:
     text = (HERE / name / "torch_model.py").read_text("ascii")
     assert black.format_str(text, mode=black.Mode(line_length=88)) == text
+
+
+@pytest.mark.torch
+def test_mypy_has_nothing_to_report(tmp_path: Path) -> None:
+    """Not strictly: a call of any module of PyTorch returns ``Any``."""
+    pytest.importorskip("torch")
+    if importlib.util.find_spec("mypy") is None:
+        pytest.skip("mypy is of the extra dev and not installed")
+    sources = [str(HERE / name / "torch_model.py") for name in NAMES]
+    for source_path in sources:
+        command = [sys.executable, "-m", "mypy", "--config-file", "", source_path]
+        command += ["--cache-dir", str(tmp_path), "--follow-imports", "silent"]
+        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert run.returncode == 0, run.stdout + run.stderr
 
 
 @pytest.mark.torch

@@ -1,5 +1,6 @@
 """Small models for the PyTorch target."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ UINT16 = onnx.TensorProto.UINT16
 STRING = onnx.TensorProto.STRING
 
 
-def value(name: str, shape: list[Any], kind: int = FLOAT) -> onnx.ValueInfoProto:
+def value(name: str, shape: list[Any] | None, kind: int = FLOAT) -> onnx.ValueInfoProto:
     """Return the declaration of an input or output."""
     return helper.make_tensor_value_info(name, kind, shape)
 
@@ -26,12 +27,12 @@ def saved(
     nodes: list[onnx.NodeProto],
     inputs: list[onnx.ValueInfoProto],
     outputs: list[onnx.ValueInfoProto],
-    **weights: Any,
+    weights: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Return the path of a model; ``__`` in the name of a weight is a dot."""
+    """Return the path of a model with these weights, by name."""
     tensors = [
-        numpy_helper.from_array(np.asarray(array), name.replace("__", "."))
-        for name, array in weights.items()
+        numpy_helper.from_array(np.asarray(array), name)
+        for name, array in (weights or {}).items()
     ]
     graph = helper.make_graph(nodes, "net", inputs, outputs, tensors)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])

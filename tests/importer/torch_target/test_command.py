@@ -36,7 +36,7 @@ def net(tmp_path: Path) -> Path:
     ones |= {f"norm.{name}": np.ones(4, np.float32) for name in STATISTICS}
     ones["conv.weight"] = np.ones((4, 3, 3, 3), np.float32)
     sides = [value("x", ["n", 3, 8, 8])], [value("y", ["n", 4, 6, 6])]
-    return saved(tmp_path, nodes, *sides, **ones)
+    return saved(tmp_path, nodes, *sides, ones)
 
 
 STATISTICS = ("running_mean", "running_var")

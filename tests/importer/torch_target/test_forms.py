@@ -90,7 +90,7 @@ def test_extents_are_read_and_tensors_are_made_where_the_input_is(
     ]
     sides = [value("ids", ["batch", "seq"], INT64)], [value("out", None, INT64)]
     numbers = {"zero": np.array(0), "one": np.array(1)}
-    lines = body(saved(tmp_path, nodes, *sides, **numbers)).splitlines()
+    lines = body(saved(tmp_path, nodes, *sides, numbers)).splitlines()
     assert lines == [
         "seq = ids.shape[1]",
         "return ids + torch.arange(seq, device=ids.device)",
@@ -212,7 +212,7 @@ def test_attributes_are_called_as_keys_are(tmp_path: Path) -> None:
         "_fc.bias": np.ones(2, np.float32),
     }
     sides = [value("x", ["n", 3])], [value("y", ["n", 2])]
-    result = compiled(saved(tmp_path, [node], *sides, **weights))
+    result = compiled(saved(tmp_path, [node], *sides, weights))
     assert "self._fc = nn.Linear(3, 2)" in result.text
     assert "return self._fc(x)" in result.text
     assert [key for key, _ in result.weights] == ["_fc.weight", "_fc.bias"]
@@ -228,4 +228,4 @@ def test_attributes_that_modules_of_pytorch_have_are_refused(tmp_path: Path) -> 
     }
     sides = [value("x", ["n", 3])], [value("y", ["n", 2])]
     with pytest.raises(UnsupportedModel, match="have an attribute 'train'"):
-        compiled(saved(tmp_path, [node], *sides, **weights))
+        compiled(saved(tmp_path, [node], *sides, weights))
