@@ -103,11 +103,11 @@ def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
         emit = partial(skeleton_of, raw, options)
     with defects("" if options.flat else "try --flat, which writes one class"):
         module = emit()
-        if module.skeleton:
+        if options.target == "burn":
+            check_record(module.text, module.class_name, module.weights)
+        else:  # its classes with their fields in Burn stand for it
             check_record(module.skeleton, module.class_name, module.skeleton_weights)
             check_body(module.text.encode("ascii"), rules_of(options.target))
-        else:
-            check_record(module.text, module.class_name, module.weights)
     return module, (opset, raw.producer)
 
 
