@@ -20,7 +20,9 @@ from burn_ir.names import UniqueNames
 #: Names that generated source uses itself.
 RESERVED = frozenset(
     {"burn", "nn", "ops", "self", "cls", "Tensor", "Path", "Self", "NamedTuple"}
-    | {"WEIGHTS", "Backend", "math", "torch", "F", "load_model"}
+    | {"WEIGHTS", "Backend", "math"}
+    # Names of modules for PyTorch.
+    | {"torch", "F", "load_model", "Any", "Callable"}
 )
 #: Attributes that a module has already, and those that a tuple has.
 MEMBERS = frozenset(
