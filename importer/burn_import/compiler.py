@@ -55,4 +55,9 @@ def compile_graph(
     notes = (*notes, *folding_notes(graph), *unread_notes(graph), *extra_notes(graph))
     shaped = flatten if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)
-    return emit(tree, graph, record, notes, inside or ROOT * is_list(graph))
+    inside = inside or ROOT * is_list(graph)
+    if options.target == "torch":
+        from burn_import.codegen.torch.module import emit_torch
+
+        return emit_torch(tree, graph, record, notes, inside)
+    return emit(tree, graph, record, notes, inside)

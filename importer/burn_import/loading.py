@@ -47,9 +47,14 @@ def load(
         InternalError: a defect of the importer, with what may help.
     """
     from burn_import.pipeline import import_model
+    from burn_import.transform import WrongOptions
 
     options = options or Options()
     options = replace(options, operators=(*options.operators, *operators))
+    if options.target != "burn":
+        raise WrongOptions(
+            f"expected the target burn to load a model here, got {options.target!r}"
+        )
     return _executed(import_model(path, options))
 
 

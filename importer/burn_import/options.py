@@ -19,6 +19,8 @@ ACTIVATIONS = ("relu", "gelu", "tanh", "silu", "sigmoid", "none")
 #: What its convolutions can do at borders, and what can stand behind them.
 PADDINGS = ("same", "valid")
 POOLS = ("max", "average", "none")
+#: The libraries that a module can be written for.
+TARGETS = ("burn", "torch")
 #: What a module can be asked to compute in.
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 
@@ -57,8 +59,9 @@ class Options:
     computes in instead of the file's floating dtypes. ``shapes`` fixes and names the
     extents of inputs. ``inputs`` and ``outputs`` are names of values in the file
     between which a part of the model is cut out; empty leaves those of the model.
-    ``hints`` are for files that hold weights alone. ``standalone`` puts the parts of
-    the runtime that the module uses into its file, which then needs NumPy alone.
+    ``hints`` are for files that hold weights alone. ``target`` (of ``TARGETS``) is the
+    library that the module is written for. ``standalone`` puts the parts of the runtime
+    that the module uses into its file, which then needs NumPy alone.
     """
 
     class_name: str | None = None
@@ -72,6 +75,7 @@ class Options:
     outputs: tuple[str, ...] = ()
     hints: Hints = Hints()
     standalone: bool = False
+    target: str = "burn"
 
     @property
     def weights(self) -> str:
@@ -94,6 +98,8 @@ class Options:
             wanted += hint_values
         if self.standalone:
             wanted += ("standalone",)
+        if self.target != "burn":
+            wanted += (self.target,)
         if wanted == (None, False, None, [], (), ()):
             return ""
         return hashlib.sha256(ascii(wanted).encode("ascii")).hexdigest()[:8]

@@ -28,6 +28,7 @@ from burn_import.fingerprint import KEY, SOURCE, fingerprint, is_unchanged, same
 from burn_import.version import VERSION
 
 if TYPE_CHECKING:
+    from burn_import.codegen.gate.allowed import Rules
     from burn_ir.types import Array
 
 _HEADER = re.compile(
@@ -71,6 +72,7 @@ def write_module(
     text: str,
     weights: Sequence[tuple[str, Array]],
     origin: tuple[str, str],
+    rules: Rules,
     *,
     body: str | None = None,
     force: bool = False,
@@ -78,9 +80,9 @@ def write_module(
 ) -> Written:
     """Write the module and its weights; see :func:`burn_import.pipeline.write_model`.
 
-    ``origin`` is the model's name with its versions, and the SHA-256 of its file.
-    ``body`` is written in place of ``text``, with more than is checked there: parts of
-    the runtime.
+    ``origin`` is the model's name with its versions, and the SHA-256 of its file,
+    ``rules`` are what the module may contain. ``body`` is written in place of ``text``,
+    with more than is checked there: parts of the runtime.
     """
     from burn.record import atomic_write, record_sha256, write_record
     from burn_import.codegen.gate.gate import check
@@ -89,7 +91,7 @@ def write_module(
     record = module.with_suffix(".safetensors")
     about = record_metadata(weights, origin[1])
     digest = record_sha256("safetensors", weights, about)
-    check((header(*origin, digest, text) + text).encode("ascii"))
+    check((header(*origin, digest, text) + text).encode("ascii"), rules)
     body = text if body is None else body
     data = (header(*origin, digest, body) + body).encode("ascii")
     if not force:

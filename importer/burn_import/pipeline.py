@@ -15,6 +15,7 @@ from burn_import.output import Written, hides_module, write_module
 from burn_import.tracing.identifiers import symbol_name
 
 if TYPE_CHECKING:
+    from burn_import.codegen.gate.allowed import Rules
     from burn_import.compiler import Source
     from burn_import.frontends.checkpoints import Checkpoint
     from burn_ir import RawModel
@@ -26,8 +27,9 @@ class Compiled:
     """A module as text without its header, its weights by key, and its origin.
 
     ``notes`` are what its docstring says of what the file does not, ``stem`` is the
-    name of the module's file. ``standalone`` is whether the parts of the runtime that
-    the module uses are written into its file.
+    name of the module's file, ``target`` the library that it is written for.
+    ``standalone`` is whether the parts of the runtime that the module uses are written
+    into its file.
     """
 
     text: str
@@ -37,6 +39,7 @@ class Compiled:
     source_sha256: str
     notes: tuple[str, ...] = ()
     stem: str = ""
+    target: str = "burn"
     standalone: bool = False
 
 
@@ -65,6 +68,7 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         file_sha256(path),
         module.notes,
         options.stem or "",
+        options.target,
         standalone=options.standalone,
     )
 
@@ -82,23 +86,44 @@ def _checked(path: Path, options: Options) -> Options:
 
 def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
     """The module of a file, the opset that this is written in, and who wrote it."""
+    from burn_import.codegen.gate.gate import check_body
     from burn_import.compiler import compile_graph
     from burn_import.instantiate import check_record
     from burn_import.internal import defects
     from burn_import.skeleton import skeleton_of
     from burn_import.transform import prepared
-    from burn_ir import RawModel
+    from burn_ir import RawModel, UnsupportedModel
 
     raw, opset = _read(path, options)
     if isinstance(raw, RawModel):
         graph, notes = prepared(raw, options), (raw.notes, raw.inside)
         emit = partial(compile_graph, graph, options, options.weights, *notes)
+    elif options.target != "burn":
+        raise UnsupportedModel(
+            f"expected a model with a program for the target {options.target}, got "
+            "weights alone"
+        )
     else:
         emit = partial(skeleton_of, raw, options)
     with defects("" if options.flat else "try --flat, which writes one class"):
         module = emit()
-        check_record(module.text, module.class_name, module.weights)
+        if options.target == "burn":
+            check_record(module.text, module.class_name, module.weights)
+        else:  # its classes with their fields in Burn stand for it
+            check_record(module.skeleton, module.class_name, module.skeleton_weights)
+            check_body(module.text.encode("ascii"), rules_of(options.target))
     return module, (opset, raw.producer)
+
+
+def rules_of(target: str) -> Rules:
+    """Return what the gate allows in a module for ``target``."""
+    from burn_import.codegen.gate.allowed import BURN_RULES
+
+    if target != "torch":
+        return BURN_RULES
+    from burn_import.codegen.torch.rules import TORCH_RULES
+
+    return TORCH_RULES
 
 
 def _read(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
@@ -153,6 +178,7 @@ def write_model(
         text,
         compiled.weights,
         (compiled.origin, compiled.source_sha256),
+        rules_of(compiled.target),
         body=_standalone(text) if compiled.standalone else text,
         force=force,
         dry_run=dry_run,

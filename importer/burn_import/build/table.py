@@ -11,6 +11,7 @@
     outputs = ["logits"]
     operators = ["app.operators"]
     standalone = true
+    target = "torch"
 
 and for weights alone::
 
@@ -31,6 +32,7 @@ from burn_import.options import (
     DTYPES,
     PADDINGS,
     POOLS,
+    TARGETS,
     Extents,
     Hints,
     Options,
@@ -121,4 +123,5 @@ _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "shapes": ("shapes", _shapes),
     "simplify": ("passes", _passes),
     "standalone": ("standalone", _flag),
+    "target": ("target", _one_of(TARGETS)),
 }

@@ -13,6 +13,7 @@ from burn_import.options import (
     DTYPES,
     PADDINGS,
     POOLS,
+    TARGETS,
     Extents,
     Hints,
     Options,
@@ -68,6 +69,12 @@ _CHOICES = (
         "--dtype",
         type=click.Choice(DTYPES),
         help="Compute in this dtype; weights, inputs and outputs have it too.",
+    ),
+    click.option(
+        "--target",
+        type=click.Choice(TARGETS),
+        default="burn",
+        help="The library that the module is written for; `torch` is PyTorch.",
     ),
     click.option(
         "--shape",

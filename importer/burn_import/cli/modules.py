@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from burn.nn import Module
 from burn_import.output import OutputRefused
 
 
@@ -17,7 +18,7 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
     is executed.
 
     Raises:
-        OutputRefused: there is no such file or class.
+        OutputRefused: there is no such file or class, or it is none of Burn.
     """
     if not path.is_file():
         raise OutputRefused(f"expected a Python file, got {str(path)!r}")
@@ -26,7 +27,10 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
         raise OutputRefused(f"expected a Python file, got {str(path)!r}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as error:
+        raise OutputRefused(f"{path}: needs {error.name!r}, not installed") from error
     classes = [
         value
         for key, value in vars(module).items()
@@ -38,4 +42,6 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
         wanted = f"a class {name!r}" if name else "a class with a method load"
         raise OutputRefused(f"{path}: expected {wanted}")
     chosen: Any = classes[-1]
+    if not issubclass(chosen, Module):
+        raise OutputRefused(f"{path}: expected a module of burn, got {chosen.__name__}")
     return chosen.load() if weights is None else chosen.load(weights)

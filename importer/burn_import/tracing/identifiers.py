@@ -21,6 +21,8 @@ from burn_ir.names import UniqueNames
 RESERVED = frozenset(
     {"burn", "nn", "ops", "self", "cls", "Tensor", "Path", "Self", "NamedTuple"}
     | {"WEIGHTS", "Backend", "math"}
+    # Names of modules for PyTorch.
+    | {"torch", "F", "load_model", "Any", "Callable"}
 )
 #: Attributes that a module has already, and those that a tuple has.
 MEMBERS = frozenset(

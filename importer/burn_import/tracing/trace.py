@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,14 +57,26 @@ class Symbol:
         return None if self.type is None else self.type.known
 
 
+class Origin(NamedTuple):
+    """The node of the model that a statement is for, as messages name it."""
+
+    node: str = ""
+    operator: str = ""
+    opset: int | None = None
+
+
 @dataclass
 class Apply:
-    """``targets = primitive(*args, **static)``."""
+    """``targets = primitive(*args, **static)``.
+
+    ``origin`` is the node whose ``lower`` made the call.
+    """
 
     primitive: Primitive[..., Any]
     args: tuple[Any, ...]
     static: dict[str, Any]
     targets: list[Symbol]
+    origin: Origin = field(default=Origin(), compare=False)
 
 
 @dataclass
@@ -182,6 +194,8 @@ class Tracer(Backend):
         self.blocks: list[Block] = []
         #: How many results the operator being lowered has.
         self.wanted = 1
+        #: What node is being lowered, for messages.
+        self.origin = Origin()
 
     def call(
         self,
@@ -196,10 +210,10 @@ class Tracer(Backend):
             )
         if primitive.outputs == 1:
             target = Symbol()
-            self.append(Apply(primitive, args, static, [target]))
+            self.append(Apply(primitive, args, static, [target], self.origin))
             return Tensor(target, self)
         targets = [Symbol() for _ in range(primitive.outputs or self._pieces(args))]
-        self.append(Apply(primitive, args, static, targets))
+        self.append(Apply(primitive, args, static, targets, self.origin))
         return tuple(Tensor(target, self) for target in targets)
 
     def append(self, statement: Statement) -> None:

@@ -11,6 +11,7 @@ from burn_import.options import (
     DTYPES,
     PADDINGS,
     POOLS,
+    TARGETS,
     Extents,
     Options,
 )
@@ -107,6 +108,7 @@ def check_options(options: Options) -> None:
         ("an activation", hints.activation, ACTIVATIONS),
         ("a padding", hints.padding, PADDINGS),
         ("a pool", hints.pool, POOLS),
+        ("a target", options.target, TARGETS),
     ):
         if value is not None and value not in words:
             message = f"expected {kind} among {', '.join(words)}, got {value!r}"

@@ -6,6 +6,8 @@ import ast
 import builtins
 import inspect
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 
@@ -86,13 +88,39 @@ TEXTS = frozenset(
     {"ops.dict_vectorize", "ops.lookup", "ops.regex_full_match", "ops.string_normalize"}
     | {"ops.string_split", "ops.tokenize", "ops.zip_map"}
 )
+#: Any string: data to the function that is given it.
+ANY_TEXT = re.compile(r"(?s).*")
 #: Which strings the first argument of a call may hold.
 STRINGS = {
     "float": re.compile("nan"),
-    "ops.array": re.compile(r"(?s).*"),  # a tensor of strings
+    "ops.array": ANY_TEXT,  # a tensor of strings
     "ops.einsum": re.compile(r"[A-Za-z.,> -]*"),
     "Path(__file__).with_name": WORD,
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """What a module for one library may contain beside the syntax of ``NODES``.
+
+    ``public`` returns the names that may be read of each module. ``verbatim`` are
+    definitions that a module may have as they stand here, by name. ``texts`` are
+    functions to which every string is data, ``strings`` says which strings the first
+    argument of a call may be. ``called`` are functions whose result nobody needs, and
+    ``attribute`` matches the names that attributes of modules may have.
+    """
+
+    imports: frozenset[tuple[str, str]]
+    public: Callable[[], Mapping[str, frozenset[str]]]
+    methods: frozenset[str]
+    phrases: frozenset[str]
+    strings: Mapping[str, re.Pattern[str]]
+    texts: frozenset[str] = frozenset()
+    given: frozenset[str] = GIVEN
+    call: str = "__call__"
+    attribute: re.Pattern[str] = re.compile(r"[^_].*")
+    called: frozenset[str] = frozenset()
+    verbatim: Callable[[], Mapping[str, str]] = dict
 
 
 @cache
@@ -109,3 +137,6 @@ def public() -> dict[str, frozenset[str]]:
         members = inspect.getmembers(module, callable)
         allowed[name] = {n for n, m in members if not isinstance(m, ModuleType)}
     return {name: frozenset(names) for name, names in allowed.items()}
+
+
+BURN_RULES = Rules(IMPORTS, public, METHODS, PHRASES, STRINGS, TEXTS)

@@ -9,32 +9,29 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 
 from burn_import.codegen.gate.allowed import (
+    ANY_TEXT,
     BASES,
+    BURN_RULES,
     CHECK,
     CONSTANTS,
     COOKIE,
-    GIVEN,
     HEADER,
-    IMPORTS,
     IN_CLASSES,
     INPUT,
     METHODS,
     NODES,
-    PHRASES,
     PROSE,
     RECORD_NAMES,
     SEGMENT,
-    STRINGS,
     TAKEN,
-    TEXTS,
     TOP,
     WORD,
-    public,
+    Rules,
 )
 from burn_import.codegen.gate.member_names import member_attributes, root
 from burn_import.tracing.identifiers import MEMBERS
@@ -59,7 +56,7 @@ class UnsafeSource(RuntimeError):  # noqa: N818  a defect of ours, not of the mo
         self.construct = construct
 
 
-def check(source: bytes) -> None:
+def check(source: bytes, rules: Rules = BURN_RULES) -> None:
     """Return if a whole module, header included, is what this compiler means to write.
 
     Raises:
@@ -70,14 +67,14 @@ def check(source: bytes) -> None:
         raise UnsafeSource(1, "expected the four lines of the header")
     _check_bytes(header[0])
     try:
-        check_body(source[header.end() :])
+        check_body(source[header.end() :], rules)
     except UnsafeSource as error:
         line = error.line + header[0].count(b"\n")
         raise UnsafeSource(line, error.construct) from None
 
 
 @lru_cache(maxsize=2)  # before the module is tried, and before it is written
-def check_body(source: bytes) -> None:
+def check_body(source: bytes, rules: Rules = BURN_RULES) -> None:
     """Return if the text of a module is what this compiler means to write.
 
     Raises:
@@ -89,7 +86,26 @@ def check_body(source: bytes) -> None:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line_number = getattr(error, "lineno", None) or 1
         raise UnsafeSource(line_number, f"{type(error).__name__}: {error}") from error
-    _Gate(list(ast.walk(tree))).run()
+    copied = _copied(tree, rules)
+    tree.body = [node for node in tree.body if node not in copied]
+    _Gate(list(ast.walk(tree)), rules, {node.name for node in copied}).run()
+
+
+def _copied(tree: ast.Module, rules: Rules) -> list[ast.FunctionDef | ast.ClassDef]:
+    """Return the definitions of a module that are among those of ``rules``."""
+    known = rules.verbatim()
+    return [
+        node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and node.name in known
+        and ast.dump(node) == _dumped(known[node.name])
+    ]
+
+
+@lru_cache(maxsize=256)
+def _dumped(source: str) -> str:
+    return ast.dump(ast.parse(source).body[0])
 
 
 def _check_bytes(source: bytes) -> None:
@@ -99,13 +115,17 @@ def _check_bytes(source: bytes) -> None:
 
 
 class _Gate:
-    def __init__(self, nodes: list[ast.AST]) -> None:
+    def __init__(
+        self, nodes: list[ast.AST], rules: Rules, copied: Collection[str]
+    ) -> None:
+        """``copied`` are names of definitions that need no check."""
         self.nodes = nodes
+        self.rules = rules
         inside = [list(ast.walk(n)) for n in nodes if isinstance(n, ast.FunctionDef)]
         binders = (node for node in nodes if isinstance(node, _BINDERS))
-        self.bound_names = GIVEN.union(*map(_binds, binders))
+        self.bound_names = rules.given.union(copied, *map(_binds, binders))
         self.bound_names |= set(_functions(nodes[:1], inside))
-        self.imported = {n.name for n in nodes if isinstance(n, ast.alias)}
+        self.imported = {n.asname or n.name for n in nodes if isinstance(n, ast.alias)}
         #: The strings and names that stand where they may, by identity.
         self.placed: set[int] = set()
         self.members = member_attributes(inside)
@@ -145,11 +165,11 @@ class _Gate:
 
     def note_call(self, node: ast.Call) -> None:
         text = _spelt(node.func)
-        if text in STRINGS:
-            self.strings(node.args[:1], STRINGS[text])
-        if text in TEXTS:
+        if text in self.rules.strings:
+            self.strings(node.args[:1], self.rules.strings[text])
+        if text in self.rules.texts:
             given = [*node.args, *(k.value for k in node.keywords)]
-            self.strings(given, STRINGS["ops.array"])
+            self.strings(given, ANY_TEXT)
         if text == CHECK:
             self.strings([k.value for k in node.keywords], INPUT)
         if text == "Path" and [_spelt(arg) for arg in node.args] == ["__file__"]:
@@ -180,7 +200,7 @@ class _Gate:
         return "" if inside else f"{node.name} with other statements"
 
     def on_functiondef(self, node: ast.FunctionDef) -> str:
-        special = node.name in ("__init__", "__call__")
+        special = node.name in ("__init__", self.rules.call)
         decorators = [_spelt(d) for d in node.decorator_list]
         fine = decorators in ([], ["classmethod"]) or (
             node.name == "__call__" and len(decorators) == 1 and _is_check(node)
@@ -190,7 +210,8 @@ class _Gate:
 
     def on_import(self, node: ast.Import | ast.ImportFrom) -> str:
         origin = getattr(node, "module", "") or ""
-        wrong = [a for a in node.names if a.asname or (origin, a.name) not in IMPORTS]
+        imports = self.rules.imports
+        wrong = [a for a in node.names if _imported(origin, a) not in imports]
         return f"of {wrong[0].name!r}" if wrong else ""
 
     on_importfrom = on_import
@@ -199,7 +220,7 @@ class _Gate:
         documented = id(node.value) in self.placed
         call = node.value
         is_check = isinstance(call, ast.Call) and (
-            _spelt(call.func) == "super().__init__"
+            _spelt(call.func) in ("super().__init__", *self.rules.called)
             or isinstance(call.func, ast.Attribute)
             and (call.func.attr == "append" or _sets_state(call.func))
         )
@@ -212,7 +233,7 @@ class _Gate:
         return "a string in no place for strings" if stray else ""
 
     def on_name(self, node: ast.Name) -> str:
-        modules = public().keys()
+        modules = self.rules.public().keys()
         if isinstance(node.ctx, ast.Store) or node.id in self.bound_names:
             return ""
         imported = node.id in modules and node.id in self.imported
@@ -220,16 +241,18 @@ class _Gate:
         return "" if fine else f"{node.id!r}, which nothing binds"
 
     def on_attribute(self, node: ast.Attribute) -> str:
-        if _spelt(node) in PHRASES:
+        if _spelt(node) in self.rules.phrases:
             return ""
         if isinstance(node.ctx, ast.Store) and root(node) != "self":
             return f"an assignment to {node.attr!r}"
-        if isinstance(node.value, ast.Name) and node.value.id in public():
-            allowed = node.attr in public()[node.value.id]
+        public = self.rules.public()
+        if isinstance(node.value, ast.Name) and node.value.id in public:
+            allowed = node.attr in public[node.value.id]
         elif root(node) == "self" or id(node) in self.members:
-            allowed = node.attr not in MEMBERS - METHODS and node.attr[0] != "_"
+            hidden = node.attr in MEMBERS - METHODS
+            allowed = not hidden and bool(self.rules.attribute.fullmatch(node.attr))
         else:
-            allowed = node.attr in METHODS
+            allowed = node.attr in self.rules.methods
         return "" if allowed else f"{node.attr!r}"
 
     def on_call(self, node: ast.Call) -> str:
@@ -248,6 +271,12 @@ class _Gate:
 
     def on_keyword(self, node: ast.keyword) -> str:
         return "" if node.arg else "**"
+
+
+def _imported(origin: str, name: ast.alias) -> tuple[str, str]:
+    """Return module and name of an import; one under another name is spelt so."""
+    behind = f" as {name.asname}" if name.asname else ""
+    return origin, f"{name.name}{behind}"
 
 
 def _is_check(function: ast.FunctionDef) -> bool:

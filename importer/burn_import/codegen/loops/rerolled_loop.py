@@ -336,7 +336,7 @@ class _Rolling:
             plain = isinstance(arg, list) and all(isinstance(a, Tensor) for a in arg)
             source = whole.get(tuple(a.data for a in arg)) if plain else None
             args.append(arg if source is None else Tensor(source, self.tracer))
-        return Apply(of.primitive, tuple(args), of.static, of.targets)
+        return Apply(of.primitive, tuple(args), of.static, of.targets, of.origin)
 
 
 def _common(symbols: Sequence[Symbol]) -> Type | None:

@@ -20,6 +20,7 @@ from burn_import.codegen.merge.merge_fields import share
 from burn_import.codegen.module.classes import ClassWriter, part_doc
 from burn_import.codegen.module.local_functions import as_functions
 from burn_import.codegen.naming.function_names import Nouns, named, parameter_names
+from burn_import.codegen.printing.target import BURN, Target
 from burn_import.internal import located
 from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.shared_classes import tuple_name
@@ -28,12 +29,12 @@ from burn_import.tracing.identifiers import Namespace
 _MADE = re.compile(r"(?<![\w.])([A-Z]\w*)\(")
 
 
-def class_texts(tree: Tree, nouns: Nouns) -> list[ClassText]:
+def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassText]:
     """Return the text of each class, with its constructor's parameters.
 
     Afterwards the parts of ``tree`` are called after the classes that stand for them.
     """
-    run = _Assembly(tree, nouns)
+    run = _Assembly(tree, nouns, target)
     for level in levels(tree):
         run.settle(level)
     texts = list(run.ordered())
@@ -44,8 +45,9 @@ def class_texts(tree: Tree, nouns: Nouns) -> list[ClassText]:
 
 
 class _Assembly:
-    def __init__(self, tree: Tree, nouns: Nouns) -> None:
+    def __init__(self, tree: Tree, nouns: Nouns, target: Target) -> None:
         self.tree = tree
+        self.target = target
         self.nouns = nouns
         self.families = Families()
         self.holders = Holders(Namespace(tree.names.names))
@@ -70,7 +72,9 @@ class _Assembly:
     def write_draft(self, part: ModuleNode) -> Draft:
         """See :meth:`draft`."""
         local = self.nouns.inside(part)
-        writer = ClassWriter(part, self.holders, self.families, local)
+        writer = ClassWriter(
+            part, self.holders, self.families, local, target=self.target
+        )
         root = part is self.tree.root
         wrap = tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
         doc = part_doc(part, self.tree.instances([part.class_name]))
@@ -90,7 +94,9 @@ class _Assembly:
             name = self.holders.names.unique(free[0])
         given = self.nouns.shared(parts, family.union.parameters)
         local = self.nouns.within(parts[0], given)
-        writer = ClassWriter(parts[0], self.holders, self.families, local, family)
+        writer = ClassWriter(
+            parts[0], self.holders, self.families, local, family, self.target
+        )
         family.register(name, self.families)
         doc = part_doc(parts[0], self.tree.instances(own), not family.open_shapes)
         text = writer.write(named(given), [], "", doc)

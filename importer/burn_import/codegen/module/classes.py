@@ -26,6 +26,7 @@ from burn_import.codegen.merge.patching import Arrangement, patch, reorder_argum
 from burn_import.codegen.module.methods import Method, cut
 from burn_import.codegen.naming.function_names import constant_roles, named
 from burn_import.codegen.printing.stored_numbers import read_alike
+from burn_import.codegen.printing.target import BURN, Target
 from burn_import.codegen.printing.writer import FunctionWriter
 from burn_import.codegen.trace.function import FunctionTrace, trace_part
 from burn_import.provenance.path_segments import Path
@@ -58,9 +59,11 @@ class ClassWriter:
         families: Families,
         nouns: Mapping[str, str],
         family: Family | None = None,
+        target: Target = BURN,
     ) -> None:
         """``family`` is what the class is written for, if not for ``part`` alone."""
         self.part = part
+        self.target = target
         self.families = families
         self.family = family
         self.graph = part.graph
@@ -86,7 +89,8 @@ class ClassWriter:
         """Return the numbered modules that a loop calls, which become lists."""
         if self.family is not None:
             return siblings_in(self.family.members[0].text.record_names)
-        siblings = numbered_siblings(self.part, modules)
+        lists = self.target.has_record_names
+        siblings = numbered_siblings(self.part, modules) if lists else []
         if not siblings:
             return []
         trace = self.traced()
@@ -191,10 +195,9 @@ class ClassWriter:
         wrap: str = "",
     ) -> FunctionWriter:
         """Who writes the body of ``trace``, a function of this class."""
-        access = self.containers.access
-        return FunctionWriter(
-            trace, parameters, self.attribute, access, self.nouns, outputs, wrap
-        )
+        access, renderer = self.containers.access, self.target.renderer
+        read = (self.attribute, access, self.nouns)
+        return FunctionWriter(trace, parameters, *read, outputs, wrap, renderer)
 
     def method(self, method: Method) -> MethodText:
         """A piece of the body as a function of its own."""
@@ -212,9 +215,10 @@ class ClassWriter:
         """The body as it would be if the file had no names for values."""
         kinds = [python_type(each.type) for each in self.trace.parameters]
         parameters = [f"p{number}" for number in range(len(kinds))]
-        access = self.containers.access
-        body = FunctionWriter(self.trace, parameters, self.attribute, access).write()
-        return [", ".join(kinds), *body]
+        read = (self.attribute, self.containers.access)
+        renderer = self.target.renderer
+        writer = FunctionWriter(self.trace, parameters, *read, renderer=renderer)
+        return [", ".join(kinds), *writer.write()]
 
     def imported(self) -> set[str]:
         """The modules that the source of the fields reads."""
@@ -268,9 +272,9 @@ class ClassWriter:
     def default(self, constant: str) -> str:
         """Return the default of an optional input: a stored array, or one integer."""
         if self.is_stored(constant):
-            return f"self.{self.attribute(constant)}.value"
+            return self.target.renderer.stored_value(f"self.{self.attribute(constant)}")
         array = self.graph.constants[constant]
-        return f"ops.full({array.shape}, value={array.item()})"
+        return self.target.renderer.one_number(array.shape, array.item())
 
     def is_stored(self, constant: str) -> bool:
         """Whether a default is an attribute, not one integer in the source."""

@@ -23,6 +23,7 @@ def as_functions(
         name = snake(text.name, "function")
         bare = not (text.fields or text.constructor or text.methods or text.root)
         fits = text.name in functions and bare and text.body and name not in taken
+        fits = fits and not any("(self)" in line for line in text.body)
         if fits and _is_called_by_owners(texts, text.name):
             texts = [_calling(other, text.name, name) for other in texts]
             taken.add(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,9 @@ from burn_import.codegen.naming.record_names import (
     key_of,
     with_record_names,
 )
+from burn_import.codegen.printing.target import BURN, Target
 from burn_import.structure import Tree
+from burn_import.structure.module_tree import Entry
 from burn_import.structure.shared_classes import tuple_name
 from burn_import.tracing.identifiers import comment, literal
 from burn_ir.containers import python_type
@@ -47,13 +50,32 @@ _NOTE = 400
 class Source:
     """A generated module without its header, and what goes into its record.
 
-    ``notes`` are sentences that stand in its docstring too.
+    ``notes`` are sentences that stand in its docstring too. A module of another library
+    than Burn has a ``skeleton``: Burn's classes with the same fields, to which the
+    record ``skeleton_weights`` belongs.
     """
 
     text: str
     weights: list[tuple[str, Array]]
     class_name: str
     notes: tuple[str, ...] = ()
+    skeleton: str = ""
+    skeleton_weights: Sequence[tuple[str, Array]] = ()
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """The classes of a module and its stored arrays, before they are put together.
+
+    ``entries`` says whose each array of ``weights`` is, in the same order, with its key
+    inside of ``weights`` where ``inside`` is no part of keys.
+    """
+
+    tree: Tree
+    nouns: Nouns
+    texts: list[ClassText]
+    weights: list[tuple[str, Array]]
+    entries: list[Entry]
 
 
 def emit(
@@ -68,9 +90,18 @@ def emit(
     ``notes`` are sentences that stand in the docstring of the module. ``inside`` is the
     attribute of a list that becomes the model itself, so that keys begin with numbers.
     """
+    parts = assemble(tree, graph, inside)
+    text = module_text(parts, record, notes)
+    return Source(formatted(text), parts.weights, tree.root.class_name, tuple(notes))
+
+
+def assemble(
+    tree: Tree, graph: Graph, inside: str = "", target: Target = BURN
+) -> Assembly:
+    """Return the classes of ``tree`` for ``target``; the fields are those of Burn."""
     nouns = Nouns(tree)
     order_boundaries(tree, nouns)
-    texts = class_texts(tree, nouns)
+    texts = class_texts(tree, nouns, target)
     inputs = parameter_names(tree.root, nouns.values)
     texts[0].checks = input_checks(tree.root.graph, inputs)
     entries = without_repetitions(tree.entries(), graph)
@@ -81,14 +112,11 @@ def emit(
     names = find_record_names(texts, entries, graph)
     texts = with_record_names(texts, names)
     texts = with_root_parameters(with_sequence_classes(texts), tree)
-    weights = [
-        (key_of(entry, names), graph.constants[entry.constant])
-        for entry in untied(entries, ties)
-    ]
+    owned = untied(entries, ties)
+    weights = [(key_of(e, names), graph.constants[e.constant]) for e in owned]
     if inside:
         texts, weights = opened(texts, weights, inside)
-    text = _module(tree, nouns, texts, weights, record, notes)
-    return Source(formatted(text), weights, tree.root.class_name, tuple(notes))
+    return Assembly(tree, nouns, texts, weights, owned)
 
 
 def _check_sizes(weights: list[tuple[str, Array]]) -> None:
@@ -105,35 +133,36 @@ def _check_sizes(weights: list[tuple[str, Array]]) -> None:
             )
 
 
-def _module(
-    tree: Tree,
-    nouns: Nouns,
-    texts: list[ClassText],
-    weights: list[tuple[str, Array]],
+def module_text(
+    parts: Assembly,
     record: str,
     notes: Sequence[str],
+    template: str = "module.py.j2",
+    **more: Any,
 ) -> str:
+    """Return the text of a module; ``more`` are further values for ``template``."""
+    tree, texts, outputs = parts.tree, parts.texts, parts.nouns.outputs
     graph = tree.root.graph
     several = len(graph.results) > 1
-    inputs = parameter_names(tree.root, nouns.values)
-    outputs = nouns.outputs
-    count = sum(int(np.prod(array.shape, dtype=np.int64)) for _, array in weights)
-    return render(
-        "module.py.j2",
-        title=_title(tree.root.class_name, inputs, outputs),
-        outputs=describe(graph, outputs, graph.results),
-        notes=wrapped(notes),
-        weights=counted(count),
-        record=comment(record),
-        record_literal=literal(record),
-        imports=imports(texts, several),
-        output_tuple=tuple_name(tree.root.class_name) if several else "",
-        output_fields=[
+    inputs = parameter_names(tree.root, parts.nouns.values)
+    arrays = [array for _, array in parts.weights]
+    count = sum(int(np.prod(array.shape, dtype=np.int64)) for array in arrays)
+    values = {
+        "title": _title(tree.root.class_name, inputs, outputs),
+        "outputs": describe(graph, outputs, graph.results),
+        "notes": wrapped(notes),
+        "weights": counted(count),
+        "record": comment(record),
+        "record_literal": literal(record),
+        "imports": imports(texts, several),
+        "output_tuple": tuple_name(tree.root.class_name) if several else "",
+        "output_fields": [
             (name, python_type(graph.type(value)))
             for name, value in zip(outputs, graph.results, strict=True)
         ],
-        classes=texts,
-    )
+        "classes": texts,
+    }
+    return render(template, **values | more)
 
 
 def counted(count: int) -> str:

@@ -11,6 +11,7 @@ from burn import Tensor, dtypes
 from burn.dtypes import DType, is_float
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
+from burn_import.codegen.printing.burn_source import BurnSource
 from burn_import.codegen.trace.primitive_parameters import (
     default,
     last_tensor,
@@ -64,7 +65,7 @@ SPREAD = frozenset({"reshape", "expand", "permute"})
 STRING_LIMIT = 4096
 
 
-class Renderer:
+class Renderer(BurnSource):
     """Writes operands and calls, given what the values are called by now.
 
     ``attribute`` gives the attribute of a stored array by its name, ``access`` the
@@ -77,6 +78,7 @@ class Renderer:
         attribute: Callable[[str], str],
         access: Callable[[tuple[str, ...]], str],
     ) -> None:
+        super().__init__()
         self.extents = extents
         self.attribute = attribute
         self.access = access
@@ -86,7 +88,6 @@ class Renderer:
         self.conditions: set[Symbol] = set()
         #: Those of them that were written as such.
         self.python: set[Symbol] = set()
-        self.modules: set[str] = set()  # what the source must import
         #: Modules that have a name of their own, as members of a list in a loop.
         self.members: dict[tuple[str, ...], str] = {}
 
@@ -319,7 +320,7 @@ class Renderer:
         expression = self.data(arg)
         stored = arg.data.constant and arg.data not in self.names
         if stored and expression.text.startswith("self."):
-            return Expression(f"{expression.text}.value")
+            return Expression(self.stored_value(expression.text))
         return expression
 
     def items(self, values: Any) -> Expression:

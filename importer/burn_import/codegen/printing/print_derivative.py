@@ -54,15 +54,12 @@ def _call(
     args: list[Expression],
     indent: int,
 ) -> None:
-    writer.render.modules.add("ops")
     for arg in args:
         writer.spend(arg)
     texts = [arg.text for arg in args]
     count = len(statement.targets)
-    call = f"ops.gradient({name}, [{', '.join(texts[:count])}]"
-    if texts[count:]:
-        call += f", [{', '.join(texts[count:])}]"
-    expression = Expression(f"{call})")
+    inputs, others = ", ".join(texts[:count]), ", ".join(texts[count:])
+    expression = Expression(writer.render.gradient(name, inputs, others))
     targets = [writer.target(t, statement, expression) for t in statement.targets]
     comma = "," if count == 1 else ""
     writer.line(f"{', '.join(targets)}{comma} = {expression.text}", indent)

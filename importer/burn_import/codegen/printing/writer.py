@@ -63,10 +63,12 @@ class FunctionWriter:
         nouns: Mapping[str, str] | None = None,
         outputs: Sequence[str] = (),
         wrap: str = "",
+        renderer: type[Renderer] = Renderer,
     ) -> None:
         """``nouns`` are of values by their names in the model, ``outputs`` of results.
 
-        ``wrap`` is the class that several results are returned as.
+        ``wrap`` is the class that several results are returned as, ``renderer`` writes
+        the expressions.
         """
         self.nouns = nouns or {}
         self.outputs = _named_results(trace, outputs, bool(wrap))
@@ -77,7 +79,7 @@ class FunctionWriter:
         self.uses = uses(trace.body)
         self.locals = Namespace([*parameters, wrap])
         self.extents = Extents(self.locals)
-        self.render = Renderer(self.extents, attribute, access)
+        self.render = renderer(self.extents, attribute, access)
         self.render.conditions = conditions(trace.body, self.remaining)
         #: What layers that other modules keep are called with: their names are long.
         self.far = set(symbols_in(list(map(_far_args, trace.body.statements))))
@@ -130,7 +132,8 @@ class FunctionWriter:
             self.trace.states, self.trace.replacements, strict=True
         ):
             attribute = self.render.attribute(state.constant)
-            self.line(f"self.{attribute}.set({self.result(value).text})", indent)
+            new = self.result(value).text
+            self.line(self.render.replacement(f"self.{attribute}", new), indent)
 
     def results_first(self) -> list[Tensor]:
         """The results that must be known before the first state is replaced."""

@@ -39,6 +39,7 @@ from burn_import.tracing.trace import (
     Block,
     Choice,
     ModuleCall,
+    Origin,
     Symbol,
     Tracer,
 )
@@ -198,6 +199,8 @@ class Run:
     def node(self, node: Node, graph: Graph) -> None:
         """Trace one node, unless its results are known and written where used."""
         name = node.name or next(filter(None, node.outputs), "")
+        opset = self.graph.opsets.get(node.op.domain)
+        self.tracer.origin = Origin(name, node.op.onnx, opset)
         with located(f"node of {node.op.onnx}", name):
             self.trace_node(node, graph)
 

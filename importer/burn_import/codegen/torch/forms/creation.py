@@ -1,0 +1,123 @@
+"""Forms of primitives that make tensors of a shape and a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn import Tensor, ops
+from burn_import.codegen.torch.dtypes import torch_dtype
+from burn_import.codegen.torch.registry import form
+from burn_import.codegen.torch.renderer import TorchRenderer
+from burn_import.tracing.expression import ATOM, Expression
+from burn_import.tracing.trace import Apply
+
+
+def _made(r: TorchRenderer, call: Expression) -> Expression:
+    """``call`` with the device of the inputs."""
+    text = call.text.removesuffix(")") + r.device() + ")"
+    return Expression(text, ATOM, call.symbols)
+
+
+def _dtype(dtype: Any) -> str | None:
+    return None if dtype is None else torch_dtype(dtype)
+
+
+@form(ops.full)
+def full(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    shape, dtype = r.integers(given["shape"]), given["dtype"]
+    value = r.number_or_tensor(given["value"])
+    known = r.dtype(given["value"])
+    if isinstance(given["value"], Tensor) and r.is_named(given["value"]):
+        one = r.method_call(value, "reshape", [Expression("()")])
+        if dtype is not None:
+            one = r.method_call(one, "to", [r.static(dtype)])
+        return r.method_call(one, "expand", [shape])
+    kind = _dtype(dtype or known)
+    kind = None if kind and _is_natural(value.text, kind) else kind
+    return _made(r, r.call("torch.full", [shape, value], {"dtype": kind}))
+
+
+def _is_natural(number: str, dtype: str) -> bool:
+    """Return whether ``torch.full`` gives a number written like this ``dtype``."""
+    if number in ("True", "False"):
+        return dtype == "torch.bool"
+    is_float = any(c in number for c in ".en")
+    return dtype == ("torch.float32" if is_float else "torch.int64")
+
+
+@form(ops.full_like)
+def full_like(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    value = r.number_or_tensor(given["value"])
+    if isinstance(given["value"], Tensor) and r.is_named(given["value"]):
+        value = r.method_call(value, "item")
+    keywords = {"dtype": _dtype(given["dtype"])}
+    return r.call("torch.full_like", [r.data(given["x"]), value], keywords)
+
+
+@form(ops.arange)
+def arange(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    args = [given["start"]]
+    if given["stop"] is not None:
+        args.append(given["stop"])
+    is_one = not isinstance(given["step"], Tensor) and given["step"] == 1
+    if not is_one:
+        args.append(given["step"])
+    target = call.targets[0].type
+    dtype = given["dtype"] or (None if target is None else target.dtype)
+    texts = [_number(r, arg) for arg in args]
+    kind = _dtype(dtype)
+    whole = all("." not in text.text and "(" not in text.text for text in texts)
+    if kind == "torch.int64" and whole:
+        kind = None
+    return _made(r, r.call("torch.arange", texts, {"dtype": kind}))
+
+
+def _number(r: TorchRenderer, arg: Any) -> Expression:
+    """An operand as a Python number, read of a tensor if need be."""
+    if isinstance(arg, Tensor) and r.is_named(arg):
+        return r.method_call(r.data(arg), "item")
+    return r.number_or_tensor(arg)
+
+
+@form(ops.eye)
+def eye(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    rows = r.integer(given["rows"])
+    columns = rows if given["columns"] is None else r.integer(given["columns"])
+    keywords = {"dtype": torch_dtype(given["dtype"])}
+    return _made(r, r.call("_eye", [rows, columns, r.integer(given["k"])], keywords))
+
+
+@form(ops.array)
+def array(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    keywords = {"dtype": torch_dtype(given["dtype"])}
+    return _made(r, r.call("torch.tensor", [r.host(given["values"])], keywords))
+
+
+@form(ops.shape)
+def shape(r: TorchRenderer, call: Apply) -> Expression:
+    x = r.data(call.args[0])
+    text = f"torch.tensor({x.inside(ATOM)}.shape)"
+    r.modules.add("torch")
+    return _made(r, Expression(text, ATOM, x.symbols))
+
+
+@form(ops.size)
+def size(r: TorchRenderer, call: Apply) -> Expression:
+    x = r.data(call.args[0])
+    text = f"torch.tensor({x.inside(ATOM)}.numel())"
+    r.modules.add("torch")
+    return _made(r, Expression(text, ATOM, x.symbols))
+
+
+@form(ops.one_hot)
+def one_hot(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    args = [r.tensor(given["indices"]), r.integer(given["depth"])]
+    if given["values"] is not None:
+        args.append(r.tensor(given["values"]))
+    return r.call("_one_hot", args, {"dim": str(given["axis"])})

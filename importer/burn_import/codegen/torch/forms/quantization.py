@@ -1,0 +1,54 @@
+"""Forms of primitives of quantised numbers: helpers with the same parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn import ops
+from burn.dtypes import float32, uint8
+from burn_import.codegen.torch.dtypes import torch_dtype
+from burn_import.codegen.torch.registry import form, refusal, unless
+from burn_import.codegen.torch.renderer import TorchRenderer
+from burn_import.tracing.expression import Expression
+from burn_import.tracing.identifiers import literal
+from burn_import.tracing.trace import Apply
+
+
+def _tensors(r: TorchRenderer, call: Apply) -> list[Expression]:
+    """The operands of a call, None where there is none."""
+    return [Expression("None") if arg is None else r.tensor(arg) for arg in call.args]
+
+
+@form(ops.quantize, ops.dequantize)
+def quantize(r: TorchRenderer, call: Apply) -> Expression:
+    given, name = r.bound(call), call.primitive.name
+    if given.get("precision", float32) != float32 or not given.get("saturate", True):
+        raise refusal(call, "expected quotients of float32, in range")
+    keywords: dict[str, Any] = {
+        "dtype": torch_dtype(given["dtype"]),
+        "axis": unless(given["axis"], 1),
+        "block_size": unless(given["block_size"], 0),
+    }
+    if given["dtype"] == (uint8 if name == "quantize" else float32):
+        del keywords["dtype"]
+    return r.call(f"_{name}", _tensors(r, call), keywords)
+
+
+@form(ops.quantization_range, ops.integer_matmul)
+def plain(r: TorchRenderer, call: Apply) -> Expression:
+    return r.call(f"_{call.primitive.name}", _tensors(r, call))
+
+
+@form(ops.integer_conv, ops.quantized_conv, ops.quantized_matmul)
+def integer_conv(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    if isinstance(given.get("padding"), str):
+        raise refusal(call, f"expected padding in numbers, got {given['padding']!r}")
+    keywords: dict[str, Any] = {
+        name: literal(call.static[name])
+        for name in ("stride", "padding", "dilation", "groups")
+        if name in call.static
+    }
+    if "dtype" in given and given["dtype"] != uint8:
+        keywords["dtype"] = torch_dtype(given["dtype"])
+    return r.call(f"_{call.primitive.name}", _tensors(r, call), keywords)

@@ -1,0 +1,123 @@
+"""Forms of reductions and cumulative primitives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn import ops
+from burn.dtypes import bool_, is_float, is_integer
+from burn_import.codegen.torch.dtypes import torch_dtype
+from burn_import.codegen.torch.registry import flag, form, refusal
+from burn_import.codegen.torch.renderer import TorchRenderer
+from burn_import.tracing.expression import Expression
+from burn_import.tracing.identifiers import literal
+from burn_import.tracing.trace import Apply
+
+#: The method for each reduction.
+METHODS = {
+    "sum": "sum",
+    "mean": "mean",
+    "max": "amax",
+    "min": "amin",
+    "prod": "prod",
+    "all": "all",
+    "any": "any",
+    "logsumexp": "logsumexp",
+}
+
+
+def _axes(r: TorchRenderer, call: Apply, axis: Any) -> Expression | None:
+    """The axes of a reduction, None for all."""
+    known = r.known(axis)
+    if known is None:
+        return None if axis is None else r.integers(axis)
+    axes = list(known) if isinstance(known, list | tuple) else [known]
+    return r.host(axes[0]) if len(axes) == 1 else r.host(tuple(axes))
+
+
+def _sum_dtype(r: TorchRenderer, call: Apply) -> str | None:
+    """The dtype of a sum of integers, which PyTorch would widen."""
+    target = call.targets[0].type
+    dtype = r.dtype(call.args[0]) if target is None else target.dtype
+    if dtype is None or is_float(dtype):
+        return None
+    name = torch_dtype(dtype)
+    return None if name == "torch.int64" or not is_integer(dtype) else name
+
+
+@form(ops.sum, ops.mean, ops.max, ops.min, ops.prod, ops.all, ops.any, ops.logsumexp)
+def reduction(r: TorchRenderer, call: Apply) -> Expression:
+    given, name = r.bound(call), call.primitive.name
+    x, axes = r.tensor(given["x"]), _axes(r, call, given["axis"])
+    if axes is not None and axes.text == "()":  # no axis is reduced
+        return x
+    keywords: dict[str, Any] = {"keepdim": flag(given["keepdims"])}
+    if name in ("sum", "prod"):
+        keywords["dtype"] = _sum_dtype(r, call)
+    several = (
+        axes is None or axes.text[:1] in "([" or not axes.text.lstrip("-").isdigit()
+    )
+    if name in ("prod", "all", "any") and several and (axes or given["keepdims"]):
+        given_axes = Expression("None") if axes is None else axes
+        return r.call(f"_{name}", [x, given_axes], keywords)
+    if name == "logsumexp" and axes is None or axes is None and given["keepdims"]:
+        rank = r.rank(given["x"])
+        if rank is None:
+            raise refusal(call, "expected a known rank to reduce all axes")
+        axes = r.static(tuple(range(rank)))
+    args = [] if axes is None else [axes]
+    return r.method_call(x, METHODS[name], args, keywords)
+
+
+@form(ops.var)
+def var(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    axes = _axes(r, call, given["axis"])
+    correction = given["correction"]
+    keywords: dict[str, Any] = {
+        "correction": None if correction == 1 else literal(correction),
+        "keepdim": flag(given["keepdims"]),
+    }
+    args = [Expression("None")] if axes is None and given["keepdims"] else []
+    args = [axes] if axes is not None else args
+    return r.method_call(r.tensor(given["x"]), "var", args, keywords)
+
+
+@form(ops.reduce_l1, ops.reduce_l2)
+def vector_norm(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    axes = _axes(r, call, given["axis"])
+    dtype = r.dtype(given["x"])
+    if dtype is not None and not is_float(dtype):
+        raise refusal(call, f"expected a norm of floats, got {dtype}")
+    keywords: dict[str, Any] = {
+        "ord": "1" if call.primitive.name == "reduce_l1" else None,
+        "dim": axes,
+        "keepdim": flag(given["keepdims"]),
+    }
+    return r.call("torch.linalg.vector_norm", [r.tensor(given["x"])], keywords)
+
+
+@form(ops.argmax, ops.argmin)
+def argmax(r: TorchRenderer, call: Apply) -> Expression:
+    given, name = r.bound(call), call.primitive.name
+    x = r.tensor(given["x"])
+    axis = None if given["axis"] is None else r.integer(given["axis"])
+    if r.dtype(given["x"]) == bool_:  # of which PyTorch finds no largest one
+        x = r.method_call(x, "int")
+    keywords: dict[str, Any] = {"keepdim": flag(given["keepdims"])}
+    if given["select_last"]:
+        args = [x, axis or Expression("None")]
+        return r.call(f"_last_{name}", args, keywords)
+    return r.method_call(x, name, [axis] if axis else [], keywords)
+
+
+@form(ops.cumsum, ops.cumprod)
+def cumulative(r: TorchRenderer, call: Apply) -> Expression:
+    given, name = r.bound(call), call.primitive.name
+    x, axis = r.tensor(given["x"]), r.integer(given["axis"])
+    dtype = {"dtype": _sum_dtype(r, call)}
+    if not (given["exclusive"] or given["reverse"]):
+        return r.method_call(x, name, [axis], dtype)
+    flags = {name: flag(given[name]) for name in ("exclusive", "reverse")}
+    return r.call(f"_{call.primitive.name}", [x, axis], {**flags, **dtype})

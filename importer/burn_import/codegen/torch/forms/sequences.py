@@ -1,0 +1,99 @@
+"""Forms of sequences, which are Python lists of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn import ops
+from burn_import.codegen.torch.dtypes import torch_dtype
+from burn_import.codegen.torch.registry import form, unless
+from burn_import.codegen.torch.renderer import TorchRenderer
+from burn_import.tracing.expression import ATOM, Expression, merge
+from burn_import.tracing.trace import Apply
+
+
+@form(ops.sequence)
+def sequence(r: TorchRenderer, call: Apply) -> Expression:
+    return r.items(call.args[0])
+
+
+@form(ops.sequence_at)
+def sequence_at(r: TorchRenderer, call: Apply) -> Expression:
+    """``items[position]``."""
+    items, position = r.data(call.args[0]), r.integer(call.args[1])
+    text = f"{items.inside(ATOM)}[{position.text}]"
+    return Expression(text, ATOM, merge([items, position]))
+
+
+@form(ops.sequence_joined)
+def sequence_joined(r: TorchRenderer, call: Apply) -> Expression:
+    left, right = (r.value(arg) for arg in call.args)
+    return left.infix("+", right, 12)
+
+
+@form(ops.sequence_insert)
+def sequence_insert(r: TorchRenderer, call: Apply) -> Expression:
+    items, item, position = call.args
+    return r.call("_inserted", [r.data(items), r.value(item), r.integer(position)])
+
+
+@form(ops.sequence_erase)
+def sequence_erase(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    return r.call("_erased", [r.data(given["sequence"]), r.integer(given["position"])])
+
+
+@form(ops.sequence_length)
+def sequence_length(r: TorchRenderer, call: Apply) -> Expression:
+    items = r.data(call.args[0])
+    count = Expression(f"len({items.text})", ATOM, items.symbols)
+    return r.call("torch.tensor", [count])
+
+
+@form(ops.sequence_reversed)
+def sequence_reversed(r: TorchRenderer, call: Apply) -> Expression:
+    items = r.data(call.args[0])
+    return Expression(f"{items.inside(ATOM)}[::-1]", ATOM, items.symbols)
+
+
+@form(ops.stack_rows)
+def stack_rows(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    keywords: dict[str, Any] = {
+        "dim": unless(given["axis"], 0),
+        "dtype": torch_dtype(given["dtype"]),
+    }
+    return r.call(
+        "_stack_rows", [r.data(given["rows"]), r.integers(given["shape"])], keywords
+    )
+
+
+@form(ops.split_to_sequence)
+def split_to_sequence(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    sizes = given["sizes"]
+    one = isinstance(sizes, int) or r.rank(sizes) == 0
+    keywords: dict[str, Any] = {
+        "dim": unless(given["axis"], 0),
+        "keepdims": unless(given["keepdims"], True),
+    }
+    args = [r.tensor(given["x"]), r.integer(sizes) if one else r.integers(sizes)]
+    return r.call("_split_to_sequence", args, keywords)
+
+
+@form(ops.element)
+def element(r: TorchRenderer, call: Apply) -> Expression:
+    return r.call("_element", [r.data(call.args[0])])
+
+
+@form(ops.has_element)
+def has_element(r: TorchRenderer, call: Apply) -> Expression:
+    value = r.data(call.args[0])
+    there = Expression(f"{value.text} is not None", 6, value.symbols)
+    return r.call("torch.tensor", [there])
+
+
+@form(ops.fill_rows)
+def fill_rows(r: TorchRenderer, call: Apply) -> Expression:
+    rows, length = call.args
+    return r.call("_fill_rows", [r.tensor(rows), r.integer(length)])

@@ -1,0 +1,259 @@
+"""Forms of primitives that rearrange elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn import Tensor, ops
+from burn_import.codegen.torch.registry import form, refusal, unless
+from burn_import.codegen.torch.renderer import TorchRenderer
+from burn_import.tracing.expression import ATOM, Expression
+from burn_import.tracing.identifiers import literal
+from burn_import.tracing.trace import Apply
+from burn_ir.dim import Poly
+
+
+def _spread(shape: Expression) -> Expression:
+    """The items of a tuple as separate arguments."""
+    if shape.text[:1] in "([" and shape.text not in ("()", "[]"):
+        return Expression(shape.text[1:-1].rstrip(","), 0, shape.symbols)
+    return shape
+
+
+@form(ops.reshape)
+def reshape(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    x, shape = r.tensor(given["x"]), given["shape"]
+    known = r.known(shape)
+    if given["keep_zeros"] and (known is None or 0 in known):
+        return r.call("_reshape", [x, r.integers(shape)])
+    return r.method_call(x, "reshape", [_spread(r.integers(shape))])
+
+
+@form(ops.expand)
+def expand(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    x, shape = r.tensor(given["x"]), given["shape"]
+    extents, target = r.shape(given["x"]), r.known(shape)
+    if target is not None and extents is not None and len(target) >= len(extents):
+        kept: list[Any] = [-1] * len(target)
+        for axis, extent in enumerate(extents, len(target) - len(extents)):
+            kept[axis] = extent
+        if all(_reaches(a, b) for a, b in zip(kept, target, strict=True)):
+            return r.method_call(x, "expand", [_spread(r.integers(shape))])
+    return r.call("_expand", [x, r.integers(shape)])
+
+
+def _reaches(extent: Any, target: Any) -> bool:
+    """Return whether expanding an axis to ``target`` gives ``target``."""
+    return (
+        target == -1
+        or target == extent
+        or extent in (-1, 1)
+        or not (isinstance(target, Poly) or target == 1)
+    )
+
+
+@form(ops.permute)
+def permute(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    axes, rank = given["axes"], r.rank(given["x"])
+    if axes is None and rank is None:
+        return r.call("_reversed_axes", [r.tensor(given["x"])])
+    order = range(rank or 0)[::-1] if axes is None else axes
+    return r.method_call(
+        r.tensor(given["x"]), "permute", [_spread(r.integers(tuple(order)))]
+    )
+
+
+@form(ops.transpose)
+def transpose(r: TorchRenderer, call: Apply) -> Expression:
+    x, *axes = call.args
+    return r.method_call(r.tensor(x), "transpose", [r.integer(axis) for axis in axes])
+
+
+@form(ops.flatten)
+def flatten(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    args = [r.integer(given["start"]), r.integer(given["end"])]
+    while args and args[-1].text == ("0", "-1")[len(args) - 1]:
+        args.pop()
+    return r.method_call(r.tensor(given["x"]), "flatten", args)
+
+
+@form(ops.squeeze)
+def squeeze(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    axis = r.known(given["axis"])
+    if isinstance(axis, list | tuple) and len(axis) == 1:
+        axis = axis[0]
+    if axis is None and given["axis"] is not None:
+        args = [r.integers(given["axis"])]
+    else:
+        args = [] if axis is None else [r.host(_tuple(axis))]
+    return r.method_call(r.tensor(given["x"]), "squeeze", args)
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+@form(ops.unsqueeze)
+def unsqueeze(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    axes = r.known(given["axis"])
+    x = r.tensor(given["x"])
+    if axes is None:
+        return r.call("_unsqueeze", [x, r.integers(given["axis"])])
+    axes = list(axes) if isinstance(axes, list | tuple) else [axes]
+    rank = r.rank(given["x"])
+    if min(axes, default=0) < 0 <= max(axes, default=0):
+        if rank is None:
+            return r.call("_unsqueeze", [x, r.static(tuple(axes))])
+        axes = [axis % (rank + len(axes)) for axis in axes]
+    if len(axes) > 1 and min(axes) >= 0:
+        places = ("None" if n in axes else ":" for n in range(max(axes) + 1))
+        return Expression(f"{x.inside(ATOM)}[{', '.join(places)}]", ATOM, x.symbols)
+    # Axes that count from the end are inserted from the end.
+    for axis in sorted(axes, reverse=True):
+        x = r.method_call(x, "unsqueeze", [r.static(axis)])
+    return x
+
+
+@form(ops.concat, ops.stack)
+def concat(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    head = "torch.cat" if call.primitive.name == "concat" else "torch.stack"
+    axis = given["axis"]
+    keywords = {"dim": unless(axis, 0)}
+    return r.call(head, [_tensors(r, given["xs"])], keywords)
+
+
+def _tensors(r: TorchRenderer, xs: Any) -> Expression:
+    """A list of tensors, which a sequence is already."""
+    return r.data(xs)
+
+
+@form(ops.split)
+def split(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    axis = given["axis"]
+    keywords = {"dim": unless(axis, 0)}
+    return r.method_call(
+        r.tensor(given["x"]), "split", [r.integers(given["sizes"])], keywords
+    )
+
+
+@form(ops.chunk)
+def chunk(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    axis = given["axis"]
+    keywords = {"dim": unless(axis, 0)}
+    return r.method_call(
+        r.tensor(given["x"]), "chunk", [r.integer(given["count"])], keywords
+    )
+
+
+@form(ops.tile)
+def tile(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    args = [_spread(r.integers(given["repeats"]))]
+    return r.method_call(r.tensor(given["x"]), "tile", args)
+
+
+@form(ops.flip)
+def flip(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    axis = given["axis"]
+    if axis is None:
+        rank = r.rank(given["x"])
+        if rank is None:
+            raise refusal(call, "expected a known rank to flip all axes")
+        axis = tuple(range(rank))
+    axis = (axis,) if isinstance(axis, int) else axis
+    return r.method_call(r.tensor(given["x"]), "flip", [r.integers(axis)])
+
+
+@form(ops.roll)
+def roll(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    shifts, axes = (
+        r.integer(v) if isinstance(v, int | Poly) else r.integers(v)
+        for v in (given["shifts"], given["axes"])
+    )
+    return r.call("torch.roll", [r.tensor(given["x"]), shifts, axes])
+
+
+@form(ops.pad)
+def pad(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    x = r.tensor(given["x"])
+    rank, axes, pads = r.rank(given["x"]), r.known(given["axes"]), given["pads"]
+    pads = r.known(pads) if isinstance(pads, Tensor) else pads
+    mode = given["mode"]
+    value = r.number_or_tensor(given["value"])
+    is_number = not (isinstance(given["value"], Tensor) and r.is_named(given["value"]))
+    axes_known = axes is not None or (given["axes"] is None and pads is not None)
+    if pads is not None and rank is not None and axes_known and is_number:
+        widths = _widths(r, rank, list(pads), axes)
+        zero = mode != "constant" or value.text in ("0", "0.0", "False")
+        if mode == "constant" or _has_mode(mode, widths, rank):
+            keywords: dict[str, Any] = {
+                "mode": None if mode == "constant" else literal(MODES[mode]),
+                "value": None if zero else value,
+            }
+            return r.call("F.pad", [x, r.integers(tuple(widths))], keywords)
+    args = [x, r.integers(given["pads"]), value]
+    options: dict[str, Any] = {
+        "dims": None if given["axes"] is None else r.integers(given["axes"]),
+        "mode": None if mode == "constant" else literal(mode),
+    }
+    return r.call("_pad", args, options)
+
+
+#: ``F.pad``'s names of ONNX's modes.
+MODES = {"reflect": "reflect", "edge": "replicate"}
+
+
+def _has_mode(mode: str, widths: list[Any], rank: int) -> bool:
+    """Return whether ``F.pad`` repeats elements of as many axes of such a tensor."""
+    axes = len(widths) // 2
+    counts = all(isinstance(n, int) and n >= 0 for n in widths)
+    return mode in MODES and counts and axes <= 3 and rank in (axes + 1, axes + 2)
+
+
+def _widths(r: TorchRenderer, rank: int, pads: list[Any], axes: Any) -> list[Any]:
+    """Pads as ``F.pad`` takes them: pairs from the last axis on, zeros left out."""
+    count = len(pads) // 2
+    pairs: list[tuple[Any, Any]] = [(0, 0)] * rank
+    for number, axis in enumerate(range(rank) if axes is None else axes):
+        pairs[axis % rank] = pads[number], pads[number + count]
+    while len(pairs) > 1 and pairs[0] == (0, 0):
+        pairs.pop(0)
+    return [side for pair in reversed(pairs) for side in pair]
+
+
+@form(ops.depth_to_space, ops.space_to_depth)
+def depth_to_space(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    x, size = r.tensor(given["x"]), r.static(given["blocksize"])
+    deep = call.primitive.name == "depth_to_space"
+    if given["mode"] == "CRD":
+        return r.call("F.pixel_shuffle" if deep else "F.pixel_unshuffle", [x, size])
+    return r.call(f"_{call.primitive.name}", [x, size])
+
+
+@form(ops.split_heads)
+def split_heads(r: TorchRenderer, call: Apply) -> Expression:
+    x, heads = call.args
+    args = [r.static(2), Expression(f"({r.integer(heads).text}, -1)")]
+    wide = r.method_call(r.tensor(x), "unflatten", args)
+    return r.method_call(wide, "transpose", [r.static(1), r.static(2)])
+
+
+@form(ops.merge_heads)
+def merge_heads(r: TorchRenderer, call: Apply) -> Expression:
+    turned = r.method_call(
+        r.tensor(call.args[0]), "transpose", [r.static(1), r.static(2)]
+    )
+    return r.method_call(turned, "flatten", [r.static(2)])

@@ -1,0 +1,63 @@
+"""Forms of transforms of signals, and of recurrent operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn import ops
+from burn_import.codegen.torch.registry import flag, form, refusal, unless
+from burn_import.codegen.torch.renderer import TorchRenderer
+from burn_import.tracing.expression import Expression
+from burn_import.tracing.identifiers import literal
+from burn_import.tracing.trace import Apply
+
+
+@form(ops.stft)
+def stft(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    window = given["window"]
+    keywords: dict[str, Any] = {
+        "window": None if window is None else r.tensor(window),
+        "length": (
+            None if given["frame_length"] is None else r.integer(given["frame_length"])
+        ),
+        "onesided": unless(given["onesided"], True),
+    }
+    args = [r.tensor(given["signal"]), r.integer(given["frame_step"])]
+    return r.call("_stft", args, keywords)
+
+
+@form(ops.dft)
+def dft(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    keywords: dict[str, Any] = {
+        "length": None if given["length"] is None else r.integer(given["length"]),
+        "dim": None if given["axis"] == -2 else r.integer(given["axis"]),
+        "inverse": flag(given["inverse"]),
+        "onesided": flag(given["onesided"]),
+    }
+    return r.call("_dft", [r.tensor(given["x"])], keywords)
+
+
+#: Options of recurrent operators that the helpers have.
+RECURRENT = frozenset(
+    {"activations", "clip", "direction", "input_forget", "layout"}
+    | {"linear_before_reset"}
+)
+
+
+@form(ops.lstm, ops.gru, ops.rnn)
+def recurrent(r: TorchRenderer, call: Apply) -> Expression:
+    """The helper in ONNX's layout, for operators that no layer of PyTorch computes."""
+    given = r.bound(call)
+    keywords: dict[str, Any] = {
+        name: None if given.get(name) is None else r.tensor(given[name])
+        for name in ("b", "h0", "c0", "seq_lens", "peephole")
+    }
+    for name, value in call.static.items():
+        if name in RECURRENT:
+            keywords[name] = literal(value)
+        elif name != "hidden_size" and value:
+            raise refusal(call, f"expected no option {name!r}, got {value!r}")
+    args = [r.tensor(given[name]) for name in ("x", "w", "r")]
+    return r.call(f"_{call.primitive.name}", args, keywords)

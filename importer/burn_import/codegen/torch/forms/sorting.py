@@ -1,0 +1,73 @@
+"""Forms of primitives that order elements."""
+
+from __future__ import annotations
+
+from burn import ops
+from burn_import.codegen.torch.registry import flag, form, refusal, unless
+from burn_import.codegen.torch.renderer import TorchRenderer
+from burn_import.tracing.expression import Expression
+from burn_import.tracing.identifiers import literal
+from burn_import.tracing.trace import Apply
+
+
+@form(ops.topk)
+def topk(r: TorchRenderer, call: Apply) -> Expression:
+    """The helper: of equal elements the first counts, which PyTorch leaves open."""
+    given = r.bound(call)
+    keywords = {
+        "dim": unless(given["axis"], -1),
+        "largest": unless(given["largest"], True),
+    }
+    k = given["k"]
+    known = r.known(k)
+    count = r.integer(known[0] if isinstance(known, list) else k)
+    return r.call("_topk", [r.tensor(given["x"]), count], keywords)
+
+
+@form(ops.argsort, ops.sort)
+def argsort(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    keywords = {
+        "dim": literal(given["axis"]),
+        "descending": flag(given["descending"]),
+        "stable": "True",
+    }
+    name = call.primitive.name
+    result = r.call(f"torch.{name}", [r.tensor(given["x"])], keywords)
+    return (
+        Expression(f"{result.text}[0]", 20, result.symbols)
+        if name == "sort"
+        else result
+    )
+
+
+@form(ops.unique)
+def unique(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    if given["axis"] is not None:
+        raise refusal(call, "expected unique elements, got rows along an axis")
+    keywords = {"sorted": unless(given["sorted"], True)}
+    return r.call("_unique", [r.tensor(given["x"])], keywords)
+
+
+@form(ops.non_max_suppression)
+def non_max_suppression(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    args = [r.tensor(given["boxes"]), r.tensor(given["scores"])]
+    args.append(r.integer(given["max_output_boxes"]))
+    args.append(r.number_or_tensor(given["iou_threshold"]))
+    if given["score_threshold"] is not None:
+        args.append(r.number_or_tensor(given["score_threshold"]))
+    keywords = {"center": flag(given["center_point_box"])}
+    return r.call("_non_max_suppression", args, keywords)
+
+
+@form(ops.reverse_sequence)
+def reverse_sequence(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    keywords = {
+        "batch_dim": unless(given["batch_axis"], 1),
+        "time_dim": unless(given["time_axis"], 0),
+    }
+    args = [r.tensor(given["x"]), r.tensor(given["lengths"])]
+    return r.call("_reverse_sequence", args, keywords)

@@ -1,0 +1,73 @@
+"""The table of forms: how each primitive is written in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from burn import Tensor
+from burn.primitive import Primitive
+from burn_import.tracing.constructor_numbers import Given
+from burn_import.tracing.expression import Expression
+from burn_import.tracing.identifiers import literal
+from burn_import.tracing.trace import Apply
+from burn_ir.errors import Problem, UnsupportedModel
+
+#: A form is given the renderer, a ``TorchRenderer``, and the call.
+Form = Callable[[Any, Apply], Expression]
+
+#: The form of each primitive, by its name.
+FORMS: dict[str, Form] = {}
+
+
+def form(*primitives: Any) -> Callable[[Form], Form]:
+    """Declare the decorated function as the form of ``primitives``.
+
+    It returns the expression of a call of one of them.
+    """
+
+    def declare(function: Form) -> Form:
+        for primitive in primitives:
+            assert isinstance(primitive, Primitive), primitive
+            if primitive.name in FORMS:
+                raise ValueError(f"primitive {primitive.name!r} has two forms")
+            FORMS[primitive.name] = function
+        return function
+
+    return declare
+
+
+def unless(value: Any, default: Any) -> str | None:
+    """Return the source of an option; None if it is PyTorch's default anyway.
+
+    What a constructor is given differs from call to call, whatever it is here.
+    """
+    if isinstance(value, Tensor):
+        raise TypeError("expected an option, got a tensor")
+    is_default = not isinstance(value, Given) and value == default
+    return None if is_default and not _holds_given(value) else literal(value)
+
+
+def flag(value: Any) -> str | None:
+    """Return the source of an option that is off by default; None if it is off."""
+    return unless(value, False)
+
+
+def _holds_given(value: Any) -> bool:
+    return isinstance(value, tuple) and any(isinstance(v, Given) for v in value)
+
+
+def located_at(call: Apply, problem: Problem) -> Problem:
+    """Return ``problem`` with the node of a call, unless it has one."""
+    if problem.node:
+        return problem
+    node, operator, opset = call.origin
+    return replace(problem, node=node, operator=operator, opset=opset)
+
+
+def refusal(call: Apply, message: str) -> UnsupportedModel:
+    """Return the error that a call cannot be written in PyTorch."""
+    node, operator, opset = call.origin
+    hint = "the target burn has it"
+    return UnsupportedModel([Problem(message, node, operator, opset, hint)])

@@ -1,0 +1,60 @@
+"""Padding of convolutions and pools as PyTorch takes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn_import.codegen.torch.registry import refusal
+from burn_import.codegen.torch.renderer import TorchRenderer
+from burn_import.tracing.expression import Expression
+from burn_import.tracing.identifiers import literal
+from burn_import.tracing.trace import Apply
+
+
+def spatial_rank(r: TorchRenderer, call: Apply, *tensors: Any) -> int:
+    """Return the number of spatial axes of tensors ``[N, C, *size]``.
+
+    Raises:
+        UnsupportedModel: it is not known.
+    """
+    kernel = call.static.get("kernel_size")
+    if isinstance(kernel, tuple):
+        return len(kernel)
+    for tensor in tensors:
+        rank = r.rank(tensor)
+        if rank is not None:
+            return rank - 2
+    raise refusal(call, "expected a known rank of the input")
+
+
+def is_symmetric(padding: Any) -> bool:
+    """Return whether padding is equal on both sides of every axis."""
+    if isinstance(padding, int):
+        return padding >= 0
+    pairs = [(side, side) if isinstance(side, int) else side for side in padding]
+    return all(before == after >= 0 for before, after in pairs)
+
+
+def symmetric(padding: Any) -> int | tuple[int, ...]:
+    """Return padding that :func:`is_symmetric` as one integer for each axis."""
+    if isinstance(padding, int):
+        return padding
+    sides = tuple(side if isinstance(side, int) else side[0] for side in padding)
+    return sides[0] if len(set(sides)) == 1 else sides
+
+
+def padding_pairs(padding: Any, rank: int) -> list[int]:
+    """Return padding as ``F.pad`` takes it, from the last axis on."""
+    sides = (padding,) * rank if isinstance(padding, int) else padding
+    pairs = [(side, side) if isinstance(side, int) else side for side in sides]
+    return [side for pair in reversed(pairs) for side in pair]
+
+
+def explicit_padding(
+    r: TorchRenderer, x: Expression, padding: Any, rank: int, value: str | None = None
+) -> Expression:
+    """``F.pad(x, ...)`` for padding that convolutions and pools do not take."""
+    pads = literal(tuple(padding_pairs(padding, rank)))
+    if value is not None and "math" in value:
+        r.modules.add("math")
+    return r.call("F.pad", [x, Expression(pads)], {"value": value})

@@ -1,0 +1,55 @@
+# Imported by burn-import 0 from model.onnx (opset 18, options 898dae2e, golden).
+# source sha256 7dedd1980823696f035290b0d4180d4e71191ddde6d5bd790df4667676f783d3
+# record sha256 f97a07ac90e925892699665fcf0303c60dbb3d383c2ab08dd78b334daa933144
+# body   sha256 90a6659e9f16c25c2ccacdcfbca72385933a9d34628c29cb86cb80fc84868335
+"""Net: x, h0, c0 -> sequence, hn, cn.
+
+Inputs:
+    x   float32[batch, time, 3]
+    h0  float32[2, batch, 5]
+    c0  float32[2, batch, 5]
+
+Outputs:
+    sequence  float32[batch, time, 10]
+    hn        float32[2, batch, 5]
+    cn        float32[2, batch, 5]
+
+Weights (400 numbers) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
+"""
+
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from safetensors.torch import load_model
+from torch import Tensor, nn
+
+WEIGHTS = Path(__file__).with_name("model.safetensors")
+
+
+class NetOutput(NamedTuple):
+    """What the model returns."""
+
+    sequence: Tensor
+    hn: Tensor
+    cn: Tensor
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = nn.LSTM(3, 5, batch_first=True, bidirectional=True)
+
+    @classmethod
+    def load(cls, weights: str | Path = WEIGHTS) -> Self:
+        """Return the model with its trained weights, on the CPU and in eval mode."""
+        model = cls()
+        load_model(model, weights)
+        return model.eval()
+
+    def forward(self, x: Tensor, h0: Tensor, c0: Tensor) -> NetOutput:
+        sequence, (hn, cn) = self.rnn(x, (h0, c0))  # [batch, time, 10]
+        return NetOutput(sequence, hn, cn)
