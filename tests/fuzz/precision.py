@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,37 @@ def _spread(other: Any, wide: Any) -> float:
     return float(abs(moved - wide)[np.isfinite(moved)].max(initial=0.0))
 
 
+@dataclass
+class _Errors:
+    """What makes the errors of :func:`perturbed`, and the largest number so far."""
+
+    step: float
+    rng: np.random.Generator
+    at_scale: bool
+    keeps_exact: bool
+    largest: float = 0.0
+
+    def moved(self, value: Any, is_stored: bool = False) -> Any:
+        """``value`` with errors, if it is floating."""
+        if not isinstance(value, Tensor) or not dtypes.is_float(value.dtype):
+            return value
+        array = value.numpy()
+        finite = abs(array[np.isfinite(array)].astype(np.float64))
+        scale = float(finite.max(initial=0.0))
+        self.largest = max(self.largest, scale)
+        if not self.step:
+            return value
+        error = max(self.step, OWN.get(value.dtype, 0.0)) * self.rng.uniform(
+            -1, 1, array.shape
+        )
+        error *= np.where(array == 0, 0, scale) if self.at_scale else array
+        is_exact = array.astype(dtypes.bfloat16) == array
+        if not is_stored:  # what is left of a difference is small, and has few digits
+            is_exact &= self.keeps_exact & (abs(array) > LEFT * scale)
+        error = np.where(is_exact, 0, error)
+        return Tensor(within(array + error, array), HOST)
+
+
 def perturbed(
     graph: Graph,
     inputs: Sequence[Any],
@@ -199,25 +231,8 @@ def perturbed(
     numbers that every dtype holds, such as the exponent of a square; nor in any such
     number if ``keeps_exact``.
     """
-    largest = [0.0]
-
-    def moved(value: Any, is_stored: bool = False) -> Any:
-        if not isinstance(value, Tensor) or not dtypes.is_float(value.dtype):
-            return value
-        array = value.numpy()
-        finite = abs(array[np.isfinite(array)].astype(np.float64))
-        largest[0] = max(largest[0], float(finite.max(initial=0.0)))
-        if not step:
-            return value
-        size = max(step, OWN.get(value.dtype, 0.0))
-        error = size * rng.uniform(-1, 1, array.shape)
-        error *= np.where(array == 0, 0, finite.max(initial=0.0)) if at_scale else array
-        is_exact = array.astype(dtypes.bfloat16) == array
-        if not is_stored:  # what is left of a difference is small, and has few digits
-            is_exact &= keeps_exact & (abs(array) > LEFT * finite.max(initial=0.0))
-        error = np.where(is_exact, 0, error)
-        return Tensor(within(array + error, array), HOST)
-
+    errors = _Errors(step, rng, at_scale, keeps_exact)
+    moved = errors.moved
     stored = {name: Tensor(array, HOST) for name, array in graph.constants.items()}
     values: dict[str | None, Any] = {None: None}
     values |= {name: moved(value, True) for name, value in stored.items()}
@@ -232,4 +247,4 @@ def perturbed(
                 values[output] = mapped(moved, result) if output else None
     outputs = [values[name] for name in graph.outputs]
     arrays = [[leaf.numpy() for leaf in leaves_of(output)] for output in outputs]
-    return arrays, largest[0]
+    return arrays, errors.largest
