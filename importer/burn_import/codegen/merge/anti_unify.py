@@ -3,7 +3,7 @@
 Bodies are compared from their results backwards, by what is computed and not by the
 order in which it is. They may differ in numbers, which a constructor can be given; in
 what they are called with, where one is given a value twice or not at all; and in
-modules that some have and others do without.
+modules and final operators that some have and others do without.
 """
 
 from __future__ import annotations
