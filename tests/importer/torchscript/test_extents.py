@@ -8,6 +8,7 @@ import pytest
 
 import burn
 from burn_import import load
+from burn_import.options import Options
 from tests.importer.pytorch_files import tensor
 from tests.importer.script_files import example, net
 from tests.importer.torchscript.test_programs import drawn
@@ -88,3 +89,24 @@ def test_an_extent_joined_with_the_batch_is_fixed(tmp_path: Path) -> None:
     assert model(burn.tensor(drawn(5, 12))).shape == (5, 12)
     with pytest.raises(ValueError, match="axis 1 is fixed to 12"):
         model(burn.tensor(drawn(2, 18)))
+
+
+@pytest.mark.parametrize(
+    ("code", "dtype", "result"),
+    [
+        ("torch.index(x, [None, y])", np.int64, lambda x, y: x[:, y]),
+        ("torch.where(y, x, torch.neg(x))", np.bool_, lambda x, y: np.where(y, x, -x)),
+        ("torch.cross_entropy_loss(x, y, None, 2, -100, 0.)", np.int64, None),
+    ],
+    ids=["index", "where", "classes"],
+)
+def test_the_dtype_of_an_input_without_example_is_what_the_program_can_take(
+    code: str, dtype: Any, result: Any, tmp_path: Path
+) -> None:
+    script = net(f"return {code}", parameters="x: Tensor,\n    y: Tensor")
+    shapes = {"x": ("n", 3), "y": (3,) if dtype is np.bool_ else ("n",)}
+    model: Any = load(script.saved(tmp_path), Options(shapes=shapes))
+    x, y = drawn(3, 3), np.array([1, 0, 2]).astype(dtype)
+    actual = model(burn.tensor(x), burn.tensor(y)).numpy()
+    if result is not None:
+        np.testing.assert_array_equal(actual, result(x, y))

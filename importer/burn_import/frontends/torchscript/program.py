@@ -30,9 +30,9 @@ from burn_ir.types import Type
 class Program:
     """The program of an archive.
 
-    ``parameters`` are those of ``forward`` without the module. ``written`` is how many
-    nodes the last graph had, or would have had but for what was wrong; ``contradicts``
-    says whether operands did not fit their operators.
+    ``parameters`` are those of ``forward`` without the module. ``reached`` is how many
+    statements were followed the last time, before the first that is wrong;
+    ``contradicts`` says whether operands did not fit their operators.
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -41,7 +41,7 @@ class Program:
         self.forward: Function = self.code.method(archive.root.kind.path, "forward")
         self.parameters = self.forward.node.args.args[1:]
         self.pool = Pool()
-        self.written = 0
+        self.reached = 0
         self.contradicts = False
 
     def graph(self, given: Mapping[str, Any]) -> RawGraph:
@@ -106,7 +106,7 @@ class Program:
         except FAULTS as error:  # of defaults, which are no statement's
             raise InvalidModel(error_text(error)) from error
         finally:
-            self.written = len(machine.writer.nodes.nodes)
+            self.reached = machine.count if machine.sound is None else machine.sound
             self.contradicts = InvalidModel in machine.problems
         for kind in (UnsupportedModel, InvalidModel):
             if machine.problems.get(kind):

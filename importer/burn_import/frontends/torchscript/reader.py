@@ -76,15 +76,15 @@ def _first(program: Program, inputs: Inputs) -> RawGraph:
     # What is not supported is so whatever the dtypes are.
     for name, kind in list(inputs.dtypes.items()) if program.contradicts else ():
         for dtype in (INT64, BOOL):
-            reached = program.written
+            reached = program.reached
             inputs.dtypes[name] = dtype
             try:
                 return program.graph(inputs.types({}))
             except ModelError as error:
-                if program.written > reached:
+                if program.reached > reached:
                     failed = error
                     break
-                inputs.dtypes[name], program.written = kind, reached
+                inputs.dtypes[name], program.reached = kind, reached
     raise failed
 
 

@@ -43,6 +43,9 @@ class Statements(Expressions):
         super().__init__(archive, code)
         self.problems: dict[type[ModelError], dict[Problem, None]] = {}
         self.depth = 0
+        #: How many statements were followed, and how many before the first problem.
+        self.count = 0
+        self.sound: int | None = None
 
     def enter(
         self,
@@ -95,6 +98,7 @@ class Statements(Expressions):
         try:
             for index, node in enumerate(body, 1):
                 self.budget.step()
+                self.count += 1
                 if outer is not None and isinstance(node, ast.If):
                     frame.rest = Rest(body, index, outer)
                 else:
@@ -142,6 +146,8 @@ class Statements(Expressions):
         """Note a problem, and where it is."""
         kind = kind if kind is UnsupportedModel else InvalidModel
         where = f"code/{frame.file}, line {node.lineno}"
+        if self.sound is None:
+            self.sound = self.count
         problems = self.problems.setdefault(kind, {})
         problems[Problem(f"{where}: {message}")] = None
         if sum(map(len, self.problems.values())) >= _MOST_PROBLEMS:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from burn.dtypes import name_of
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     FLOAT32,
@@ -15,6 +16,7 @@ from burn_import.frontends.torch_export.builder import (
     kind_of,
 )
 from burn_import.frontends.torch_export.registry import Rule, rule
+from burn_ir import InvalidModel
 
 INT8 = np.dtype("int8")
 
@@ -164,6 +166,10 @@ def signbit(g: Builder, self: Value) -> Value:
     "torch.sym_ite",
 )
 def where(g: Builder, condition: Value, self: Operand, other: Operand) -> Value:
+    """By a condition of bools; bytes are those of old programs."""
+    if isinstance(condition, Value) and condition.dtype.name not in ("bool", "uint8"):
+        name = name_of(condition.dtype)
+        raise InvalidModel(f"expected a condition of bool, got {name}")
     return g.op("Where", truth(g, condition), g.cast(self), g.cast(other))
 
 

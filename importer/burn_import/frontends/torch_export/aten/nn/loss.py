@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from burn.dtypes import name_of
 from burn_import.frontends.torch_export.aten.linalg.vector_norms import (
     pairwise_distance,
 )
 from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
-from burn_ir import UnsupportedModel
+from burn_ir import InvalidModel, UnsupportedModel
 
 #: How losses of elements become one number, by the number that ATen has for it.
 REDUCTIONS = ("none", "mean", "sum")
@@ -311,6 +312,9 @@ def cross_entropy_loss(
     if isinstance(ignore_index, Value):
         raise UnsupportedModel("expected a known index to ignore")
     if target.dtype.kind not in "iu":
+        if target.rank != self.rank:
+            name = name_of(target.dtype)
+            raise InvalidModel(f"expected classes of int64, got {name}")
         return _by_shares(g, self, target, weight, reduction, label_smoothing)
     rest = (weight, reduction, ignore_index)
     loss = by_class(g, "SoftmaxCrossEntropyLoss", self, target, *rest)

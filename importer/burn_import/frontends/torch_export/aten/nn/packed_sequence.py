@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from burn.dtypes import name_of
 from burn_import.frontends.torch_export.aten.nn.rnn import (
     GRU,
     LSTM,
@@ -27,7 +28,7 @@ from burn_import.frontends.torch_export.builder import (
     Value,
 )
 from burn_import.frontends.torch_export.registry import rule
-from burn_ir import UnsupportedModel
+from burn_ir import InvalidModel, UnsupportedModel
 
 
 def turned(g: Builder, x: Value) -> Value:
@@ -61,7 +62,10 @@ def pack_padded_sequence(
     g: Builder, input: Value, lengths: Value, batch_first: bool
 ) -> tuple[Value, Value]:
     """The packed steps, and of how many sequences each point in time has one."""
-    count = g.at(INT64).cast(lengths)
+    if lengths.dtype != INT64:
+        name = name_of(lengths.dtype)
+        raise InvalidModel(f"expected lengths of int64, got {name}")
+    count = lengths
     of = Packed(turned(g, input) if batch_first else input, count)
     whole = g.at(INT64)
     sizes = whole.op("ReduceSum", whole.cast(inside(g, of)), [1], keepdims=0)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from burn.dtypes import name_of
 from burn_import.frontends.torch_export.aten.shape.views import turned
 from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
-from burn_ir import UnsupportedModel
+from burn_ir import InvalidModel, UnsupportedModel
 
 
 @rule("aten.embedding.default")
@@ -150,6 +151,9 @@ def chosen(g: Builder, x: Value, indices: Sequence[Value | None]) -> Places:
                 parts.append(replace(line, dims=(-1,)))
                 axes.append(axis)
                 axis += 1
+        elif index.dtype.kind not in "iu":
+            name = name_of(index.dtype)
+            raise InvalidModel(f"expected indices of int64 or bool, got {name}")
         else:
             parts.append(g.cast(index, INT64))
             axes.append(axis)
