@@ -136,6 +136,12 @@ def layouts() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder in which mypy keeps what it knows of the runtime."""
+    return tmp_path_factory.mktemp("mypy")
+
+
+@pytest.fixture(scope="session")
 def modules(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Modules:

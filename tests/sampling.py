@@ -19,8 +19,8 @@ def is_thorough(item: pytest.Item) -> bool:
 def left_out(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
     """Return the tests that a plain run leaves out.
 
-    Of whole models that several exporters wrote, it runs one, another one for each
-    architecture.
+    Of whole models, a file of tests has one test of each architecture: of several
+    exporters, options or tests another one for each.
     """
     exports = []
     for item in items:
@@ -35,5 +35,6 @@ def left_out(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 def family(item: pytest.Item) -> str:
-    """Return the name of a test without the exporter of its model."""
-    return EXPORT.sub(r"\1", item.nodeid)
+    """Return the file of a test, and the architecture of its model."""
+    architecture = EXPORT.search(item.name)
+    return f"{item.nodeid.partition('::')[0]} {architecture and architecture[1]}"

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, cast
 
-import pytest
-
 from tests.sampling import left_out
 
 
@@ -14,10 +12,11 @@ class Item:
 
     name: str
     mark: str = "models"
+    file: str = "tests/test_zoo.py"
 
     @property
     def nodeid(self) -> str:
-        return f"tests/test_zoo.py::{self.name}"
+        return f"{self.file}::{self.name}"
 
     def get_closest_marker(self, name: str) -> object:
         return name if name == self.mark else None
@@ -37,17 +36,13 @@ def test_one_exporter_of_each_architecture_is_left() -> None:
     assert set(dropped) < {item.name for item in bert}
 
 
-@pytest.mark.parametrize("suffix", ["", "-False", "-int8"])
-def test_each_test_and_parameter_keeps_one(suffix: str) -> None:
-    first = Item(f"test_values[arch/bert.ts-op11{suffix}]")
-    second = Item(f"test_values[arch/bert.dynamo-op20{suffix}]")
-    others = [
-        Item("test_values[arch/bert.ts-op11-other]"),
-        Item("test_keys[bert.ts-op11]"),
-    ]
-    dropped = names(first, second, *others)
+def test_each_file_and_architecture_keeps_one() -> None:
+    first = [Item(f"test_a[arch/bert.ts-op11-{option}]") for option in (True, False)]
+    other = Item("test_a[arch/bert_large.ts-op11-True]")
+    elsewhere = Item("test_b[arch/bert.ts-op11]", file="tests/test_export.py")
+    dropped = names(*first, other, elsewhere)
     assert len(dropped) == 1
-    assert dropped[0] in {first.name, second.name}
+    assert dropped[0] in {item.name for item in first}
 
 
 def test_thorough_tests_and_no_others_are_left_out() -> None:

@@ -105,5 +105,5 @@ def test_ruff_has_nothing_to_report() -> None:
     checked("ruff", "check", "--no-cache")
 
 
-def test_mypy_has_nothing_to_report(tmp_path: Path) -> None:
-    checked("mypy", "--strict", "--cache-dir", str(tmp_path))
+def test_mypy_has_nothing_to_report(mypy_cache: Path) -> None:
+    checked("mypy", "--strict", "--cache-dir", str(mypy_cache))

@@ -36,7 +36,7 @@ KEYS = [
 
 
 @pytest.mark.parametrize("key", KEYS)
-@settings(max_examples=6)
+@settings(max_examples=settings().max_examples // 5)
 @given(data=st.data())
 def test_onednn_agrees_with_numpy(key: Key, data: st.DataObject) -> None:
     example = data.draw(examples(key, operators()[key].versions[-1]))

@@ -70,7 +70,7 @@ def arrays(values: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("key", "version"), NEWEST)
-@settings(max_examples=max(5, settings().max_examples // 6), deadline=None)
+@settings(max_examples=settings().max_examples // 6, deadline=None)
 @given(data=st.data())
 def test_any_operands_are_stored(key: Key, version: int, data: st.DataObject) -> None:
     example = data.draw(examples(key, version))

@@ -116,6 +116,7 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_random_weights_agree_with_onnxruntime(name: str, folder: Path) -> None:
     path = folder / "random.onnx"

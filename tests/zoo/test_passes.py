@@ -16,7 +16,7 @@ from burn_ir import Graph, build
 from burn_ir.evaluate import evaluate
 from tests.zoo.known import REFUSED
 from tests.zoo.recorded import Case, Value, given, zoo_cases
-from tests.zoo.test_recorded import SMALL, ZOO
+from tests.zoo.test_recorded import ZOO
 
 #: What the manifest says for a whole import holds for a graph as well.
 CHOICES: tuple[tuple[str, list[str] | None], ...] = (
@@ -32,9 +32,7 @@ def models(zoo: Path) -> list[object]:
         skip = pytest.mark.skip(reason=f"no models in {zoo.name}/ (see --zoo)")
         return [pytest.param(None, id="--zoo", marks=skip)]
     return [
-        pytest.param(
-            case, id=case.name, marks=[pytest.mark.models] * (case.nodes > SMALL)
-        )
+        pytest.param(case, id=case.name, marks=pytest.mark.models)
         for case in zoo_cases(zoo)
         if case.goldens and case.name.split("/")[0] in ZOO and case.name not in REFUSED
     ]

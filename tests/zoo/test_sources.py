@@ -84,8 +84,8 @@ def test_ruff_has_nothing_to_report(sources: Path, rules: str) -> None:
     checked(sources, *command, "--select", rules)
 
 
-def test_mypy_has_nothing_to_report(sources: Path, tmp_path: Path) -> None:
-    checked(sources, "mypy", "--strict", "--cache-dir", str(tmp_path))
+def test_mypy_has_nothing_to_report(sources: Path, mypy_cache: Path) -> None:
+    checked(sources, "mypy", "--strict", "--cache-dir", str(mypy_cache))
 
 
 def test_no_long_constants_are_written_out(sources: Path) -> None:

@@ -22,11 +22,10 @@ from tests.importer.aten.torch_programs import (
     tensor,
 )
 
-pytestmark = [
-    pytest.mark.torch,
-    pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch"),
-]
+pytestmark = pytest.mark.torch
 CASES = [case for case in families.CASES if case.target.startswith("aten.")]
+if find_spec("torch") is None:
+    pytest.skip(f"{3 * len(CASES)} cases: needs PyTorch", allow_module_level=True)
 #: What PyTorch takes apart into something else than it computes itself, and how.
 WRONG = {
     "aten.multilabel_margin_loss.default": "what stands behind a -1 counts as class 0"

@@ -65,11 +65,12 @@ def test_black_has_nothing_to_change(sources: Path) -> None:
 
 @pytest.mark.parametrize("command", [("ruff", "check", "--no-cache"), ("mypy",)])
 def test_checkers_have_nothing_to_report(
-    command: tuple[str, ...], sources: Path, tmp_path: Path
+    command: tuple[str, ...], sources: Path, mypy_cache: Path
 ) -> None:
     if importlib.util.find_spec(command[0]) is None:
         pytest.skip(f"{command[0]} is of the extra dev and not installed")
-    strict = ("--strict", "--cache-dir", str(tmp_path)) if command == ("mypy",) else ()
+    cache = ("--strict", "--cache-dir", str(mypy_cache))
+    strict = cache if command == ("mypy",) else ()
     config = ("--config", "pyproject.toml") if command[0] == "ruff" else ()
     done = subprocess.run(
         [sys.executable, "-m", *command, *config, *strict, str(sources)],

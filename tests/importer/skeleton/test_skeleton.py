@@ -353,7 +353,7 @@ def test_dtype_is_that_of_all_floats(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [("ruff", "check", "--no-cache"), ("mypy",)])
 def test_linters_have_nothing_to_report(
-    command: tuple[str, ...], tmp_path: Path
+    command: tuple[str, ...], tmp_path: Path, mypy_cache: Path
 ) -> None:
     modules = {name: make() for name, (make, _) in LAYERS.items()}
     state = state_of(**modules) | {
@@ -361,7 +361,8 @@ def test_linters_have_nothing_to_report(
     }
     compiled = import_model(saved(tmp_path, state), Options(stem="skeleton"))
     module = write_model(compiled, tmp_path / "skeleton.py").module
-    strict = ("--strict", "--cache-dir", str(tmp_path)) if command == ("mypy",) else ()
+    cache = ("--strict", "--cache-dir", str(mypy_cache))
+    strict = cache if command == ("mypy",) else ()
     config = ("--config", "pyproject.toml") if command[0] == "ruff" else ()
     pytest.importorskip(command[0])
     done = subprocess.run(

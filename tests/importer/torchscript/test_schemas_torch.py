@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 from burn_import.frontends.torch_export.aten import RULES
 from burn_import.frontends.torchscript.signatures import parameter_names
 
 pytestmark = pytest.mark.torch
+if find_spec("torch") is None:
+    pytest.skip(f"{len(RULES)} rules: needs PyTorch", allow_module_level=True)
 
 #: Calls that no archive has, or whose rules read no arguments by position.
 UNWRITTEN = (

@@ -20,10 +20,7 @@ from tests.importer.aten.case import SIZES, Case
 from tests.importer.aten.test_aten import compare
 from tests.importer.aten.torch_programs import called, module, operator_of, tensor
 
-pytestmark = [
-    pytest.mark.torch,
-    pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch"),
-]
+pytestmark = pytest.mark.torch
 #: What PyTorch cannot trace, or computes otherwise than NumPy, and why.
 UNTRACED = {
     "aten.fill.Scalar": "there is no aten::fill in TorchScript",
@@ -34,6 +31,8 @@ UNTRACED = {
     "aten.vander.default": "NumPy gives float64 for float32, PyTorch float32",
 }
 CASES = [case for case in families.CASES if case.target.startswith("aten.")]
+if find_spec("torch") is None:
+    pytest.skip(f"{len(CASES)} cases: needs PyTorch", allow_module_level=True)
 #: What begins the names of operators that PyTorch's tracer fails on.
 UNTRACEABLE = (
     *("aten.convolution_backward", "aten.native_layer_norm_backward"),

@@ -15,14 +15,14 @@ from burn_import.frontends.torchscript.carried import (
     is_same,
     plain_parts,
 )
-from burn_import.frontends.torchscript.control import (
+from burn_import.frontends.torchscript.control import side_of
+from burn_import.frontends.torchscript.expressions import Expressions, Frame
+from burn_import.frontends.torchscript.joining import (
     Side,
     are_numbers,
     as_py_value,
     given,
-    side_of,
 )
-from burn_import.frontends.torchscript.expressions import Expressions, Frame
 from burn_import.frontends.torchscript.node_writer import NodeWriter
 from burn_import.frontends.torchscript.scopes import (
     appended_names,
