@@ -2,10 +2,11 @@
 
     python -m benchmarks.gpu_training [--networks resnet50 bert] [--rounds 5]
                                       [--engines compiled torch default]
-                                      [--traces FOLDER]
+                                      [--precision tf32] [--traces FOLDER]
 
-ResNet-50 at batch 32, and BERT-base at batch 8 and 128 tokens, in TensorFloat-32: the
-cross entropy, its gradients and AdamW. Weights are random, and engines take turns as
+ResNet-50 at batch 32, and BERT-base at batch 8 and 128 tokens, in TensorFloat-32 or in
+mixed precision (``bf16``, with float32 weights): the cross entropy, its gradients and
+AdamW. Weights are random, and engines take turns as
 in :mod:`benchmarks.gpu`. ``default`` is ``torch.compile`` of the network without a
 mode, whose optimiser runs by itself. Losses are those after the same number of steps.
 """
@@ -88,7 +89,7 @@ def batch(name: str) -> tuple[Any, Any, int]:
     return x, generator.integers(0, 1000, 32), 1000
 
 
-def ours(name: str, engine: str) -> tuple[Callable[[], Any], Any]:
+def ours(name: str, engine: str, precision: str) -> tuple[Callable[[], Any], Any]:
     """A step of burn, and the step with its notes."""
     device = burn.Cuda(0)
     device.tf32 = True
@@ -98,14 +99,19 @@ def ours(name: str, engine: str) -> tuple[Callable[[], Any], Any]:
     x = burn.from_numpy(numbers, device)
     target = burn.from_numpy(np.eye(classes, dtype=np.float32)[chosen], device)
 
-    @train.step(net, optim.AdamW(net, lr=RATE), compiled=engine == "compiled")
+    @train.step(
+        net,
+        optim.AdamW(net, lr=RATE),
+        compiled=engine == "compiled",
+        precision="bf16" if precision == "bf16" else "float32",
+    )
     def step(x: Any, target: Any) -> Any:
         return training_ours.loss_of(net, x, target)
 
     return lambda: step(x, target), step
 
 
-def theirs(name: str, engine: str) -> Callable[[], Any]:
+def theirs(name: str, engine: str, precision: str) -> Callable[[], Any]:
     """A step of PyTorch."""
     import torch
     import torchvision
@@ -127,7 +133,8 @@ def theirs(name: str, engine: str) -> Callable[[], Any]:
 
     def step() -> Any:
         optimizer.zero_grad()
-        loss = torch.nn.functional.cross_entropy(forward(x), target)
+        with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bf16"):
+            loss = torch.nn.functional.cross_entropy(forward(x), target)
         loss.backward()
         optimizer.step()
         return loss.detach()
@@ -135,14 +142,16 @@ def theirs(name: str, engine: str) -> Callable[[], Any]:
     return step
 
 
-def engine_of(name: str, engine: str) -> tuple[Engine, float, list[str]]:
+def engine_of(
+    name: str, engine: str, precision: str
+) -> tuple[Engine, float, list[str]]:
     """An engine after its first steps, its first loss, and what it notes."""
     step: Any = None
     if engine in ("eager", "compiled"):
-        call, step = ours(name, engine)
+        call, step = ours(name, engine, precision)
         losses = [float(call().numpy()) for _ in range(WARM_UP)]
     else:
-        call = theirs(name, engine)
+        call = theirs(name, engine, precision)
         losses = [float(call().item()) for _ in range(WARM_UP)]
     result = Engine(engine, call, losses)
     if engine == "compiled":
@@ -156,7 +165,7 @@ def measured(name: str, options: Any) -> list[list[str]]:
     engines, losses = [], []
     for each in options.engines:
         try:
-            engine, loss, notes = engine_of(name, each)
+            engine, loss, notes = engine_of(name, each, options.precision)
         except ERRORS as error:
             print(f"{name} {each}: {error!r}"[:600], flush=True)
             continue
@@ -183,6 +192,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measures training on a GPU.")
     parser.add_argument("--networks", nargs="*", default=["resnet50", "bert"])
     parser.add_argument("--engines", nargs="*", default=ENGINES[1:4], choices=ENGINES)
+    parser.add_argument("--precision", default="tf32", choices=["tf32", "bf16"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--traces", type=Path, help="folder of lists of kernels")
     options = parser.parse_args()

@@ -43,8 +43,9 @@ ROWS = (
     Row(
         "a tool is missing",
         r"of the extra dev and not installed|"
-        r"could not import '(ruff|mypy|black|llvm|pyarrow|tomli_w|mpi4py)",
-        "`.ci/run`, which installs the extra `dev`",
+        r"could not import '(ruff|mypy|black|llvm|pyarrow|tomli_w|mpi4py|PIL)|"
+        r"no browser: Chromium|could not import 'selenium",
+        "`.ci/run`, which installs the extra `dev`, but no Chromium and `selenium`",
     ),
     Row(
         "another platform, processor or onnx",

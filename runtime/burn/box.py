@@ -262,6 +262,21 @@ class Parameter(Box):
         return bare.leaf(self).with_inner_leaves()
 
 
+class PassingReader:
+    """A reader that asks the one outside of its context, if there is one."""
+
+    def __init__(self, outer: Reader | None) -> None:
+        self._outer = outer
+
+    def read(self, box: Box) -> "Tensor":
+        return box.held() if self._outer is None else self._outer.read(box)
+
+    def write(self, box: Box, value: "Tensor") -> "Tensor":
+        if self._outer is not None:
+            return self._outer.write(box, value)
+        return value.detach().to(box.held().backend)
+
+
 class Buffer(Box):
     """A box that is part of the record but not trained.
 

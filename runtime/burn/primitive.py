@@ -49,6 +49,7 @@ class Primitive(Generic[P, R]):
         *,
         traceable: bool = False,
         removable: bool = False,
+        shaped_by: int | None = None,
         infallible: bool = False,
         bound: Callable[[Any, Any], float] | None = None,
         autocast: CastPolicy = "float32",
@@ -64,6 +65,9 @@ class Primitive(Generic[P, R]):
         #: Whether the shapes of results follow from those of the operands, so that a
         #: plan may leave out a call that nobody reads.
         self.removable = removable
+        #: The position of an operand whose numbers decide on the shapes of results, as
+        #: that of ``reshape``. If it is a tensor, no call is left out.
+        self.shaped_by = shaped_by
         #: Whether there is a result for all floats of the recorded shapes: a call that
         #: cannot fail may run after the results of a plan are there.
         self.infallible = infallible
@@ -195,7 +199,7 @@ def primitive(
     Positional arguments are tensors, or values that may come from tensors; keyword-only
     arguments are static. ``outputs=0`` declares a variable number of results (a tuple).
     ``facts`` are those of :class:`Primitive`: ``traceable``, ``removable``,
-    ``infallible``, ``bound`` and ``autocast``.
+    ``shaped_by``, ``infallible``, ``bound`` and ``autocast``.
     """
 
     def declare(function: Callable[..., Any]) -> Primitive[..., Any]:

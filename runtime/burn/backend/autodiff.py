@@ -1,6 +1,6 @@
 """Automatic differentiation over any backend: a tape of calls, read backwards."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -136,6 +136,10 @@ class Node:
     def __init__(self) -> None:
         self.order = next(_order)
 
+    def parents(self) -> "Iterator[Node]":
+        """Yield the nodes that this one was computed from."""
+        yield from ()
+
     def backward(self, grad: Any) -> "Iterator[tuple[Node, Any]]":
         """The nodes this one was made of, each with its share of ``grad``."""
         yield from ()
@@ -178,6 +182,9 @@ class Call(Node):
         self.static = static
         self.result = result
 
+    def parents(self) -> Iterator[Node]:
+        yield from _nodes(self.sources)
+
     def backward(self, grad: Any) -> Iterator[tuple[Node, Any]]:
         if type(self.result) is not Tensor and not self.primitive.partial:
             grad = tuple(
@@ -194,14 +201,17 @@ class Call(Node):
 
 
 class Output(Node):
-    """One result of a call that has several."""
+    """One result of a node that has several."""
 
     __slots__ = ("call", "position")
 
-    def __init__(self, call: Call, position: int) -> None:
+    def __init__(self, call: Any, position: int) -> None:
         super().__init__()
         self.call = call
         self.position = position
+
+    def parents(self) -> Iterator[Node]:
+        yield self.call
 
 
 def _shares(source: Any, share: Any) -> Iterator[tuple[Node, Any]]:
@@ -314,15 +324,28 @@ def _seed(tensor: Tensor, inner: Backend, gradient: Tensor | None) -> Tensor:
 
 
 def _sweep(root: Node, seed: Tensor) -> dict[Any, Tensor]:
+    """Return the gradients of the leaves below ``root``, by their keys."""
     gradients: dict[Any, Tensor] = {}
-    pending: dict[Node, Any] = {root: seed}
-    for node in _reachable(root):
-        grad = pending.pop(node, None)
-        if grad is None:
-            continue
+    for node, grad in swept({root: seed}).items():
         if isinstance(node, Leaf):
             earlier = gradients.get(node.key)
             gradients[node.key] = grad if earlier is None else earlier + grad
+    return gradients
+
+
+def swept(seeds: dict[Node, Any], ends: Collection[Node] = ()) -> dict[Node, Any]:
+    """Return the gradients of leaves and ``ends``, at which the tape is not followed.
+
+    ``seeds`` are the gradients of the nodes from which the tape is read backwards.
+    """
+    gradients: dict[Node, Any] = {}
+    pending = dict(seeds)
+    for node in _reachable(seeds, ends):
+        grad = pending.pop(node, None)
+        if grad is None:
+            continue
+        if isinstance(node, Leaf) or node in ends:
+            gradients[node] = grad
         elif isinstance(node, Output):
             parts = pending.setdefault(node.call, [None] * len(node.call.result))
             parts[node.position] = grad
@@ -333,20 +356,14 @@ def _sweep(root: Node, seed: Tensor) -> dict[Any, Tensor]:
     return gradients
 
 
-def _reachable(root: Node) -> list[Node]:
-    """Every node below ``root``, the newest first."""
-    seen = {root}
-    stack = [root]
+def _reachable(roots: Iterable[Node], ends: Collection[Node]) -> list[Node]:
+    """Every node from ``roots`` to ``ends`` and leaves, the newest first."""
+    seen = set(roots)
+    stack = [node for node in seen if node not in ends]
     while stack:
-        for source in _sources(stack.pop()):
+        for source in stack.pop().parents():
             if source not in seen:
                 seen.add(source)
-                stack.append(source)
+                if source not in ends:
+                    stack.append(source)
     return sorted(seen, key=lambda node: node.order, reverse=True)
-
-
-def _sources(node: Node) -> Iterator[Node]:
-    if isinstance(node, Output):
-        yield node.call
-    elif isinstance(node, Call):
-        yield from _nodes(node.sources)

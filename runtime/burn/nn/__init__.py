@@ -16,6 +16,10 @@ from burn.nn.activation import (
 )
 from burn.nn.autocast import Precision as Precision, autocast as autocast
 from burn.nn.cells import GRUCell as GRUCell, LSTMCell as LSTMCell, RNNCell as RNNCell
+from burn.nn.checkpointing import (
+    checkpoint as checkpoint,
+    checkpointed as checkpointed,
+)
 from burn.nn.conv import (
     Conv1d as Conv1d,
     Conv2d as Conv2d,
@@ -75,4 +79,14 @@ from burn.nn.random import (
 )
 from burn.nn.rnn import GRU as GRU, LSTM as LSTM, RNN as RNN, Recurrent as Recurrent
 from burn.nn.summary import Summary as Summary, summary as summary
+from burn.nn.transformer import (
+    MultiheadAttention as MultiheadAttention,
+    PositionalEncoding as PositionalEncoding,
+    RotaryEmbedding as RotaryEmbedding,
+    Transformer as Transformer,
+    TransformerDecoder as TransformerDecoder,
+    TransformerDecoderLayer as TransformerDecoderLayer,
+    TransformerEncoder as TransformerEncoder,
+    TransformerEncoderLayer as TransformerEncoderLayer,
+)
 from burn.nn.trees import TreeEnsemble as TreeEnsemble

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from burn.nn.calls import is_callable
 from burn.nn.dropout import Dropout
+from burn.nn.mixins import Mixin, mix_in, take_out
 from burn.nn.module import Module
 from burn.nn.patterns import selected
 from burn.tensor import Tensor
@@ -41,32 +42,21 @@ def dropout(model: M, pattern: str, p: float = 0.5, *, seed: int | None = None) 
 def _set(module: Module, p: float, seed: int | None) -> None:
     layer = Dropout(p, seed=seed)
     if isinstance(module, _WithDropout):
-        _remove(module)
+        del module.output_dropout
+        take_out(module, _WithDropout)
     if p == 0.0:
         return
     backends = [box.backend for _, box in module.boxes()]
     if backends:
         layer.to(backends[0])
-    module.__class__ = _with_dropout(type(module))
+    mix_in(module, _WithDropout)
     module.output_dropout = layer  # type: ignore[attr-defined]
 
 
-def _remove(module: _WithDropout) -> None:
-    original = module.original()
-    del module.output_dropout
-    object.__setattr__(module, "__class__", original)
-
-
-class _WithDropout(Module):
-    """Mixin of the classes created at run time: applies dropout to the output."""
+class _WithDropout(Mixin):
+    """Mixin of modules with dropout on their outputs."""
 
     output_dropout: Dropout
-
-    @classmethod
-    def original(cls) -> type[Module]:
-        """Return the class of the module before dropout was added."""
-        base: type[Module] = cls.__mro__[2]
-        return base
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call: Any = super().__call__  # type: ignore[misc]
@@ -79,23 +69,3 @@ class _WithDropout(Module):
                 f"got {type(result).__name__}"
             )
         return self.output_dropout(result)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # pickle cannot import a class created at run time; recreate it.
-        return _empty, (self.original(),), vars(self)
-
-
-#: Classes created by ``_with_dropout``, by original class.
-_CLASSES: dict[Any, type[_WithDropout]] = {}
-
-
-def _with_dropout(cls: Any) -> type[_WithDropout]:
-    if cls not in _CLASSES:
-        names = {"__module__": cls.__module__}
-        _CLASSES[cls] = type(cls.__name__, (_WithDropout, cls), names)
-    return _CLASSES[cls]
-
-
-def _empty(original: Any) -> Module:
-    cls = _with_dropout(original)
-    return cls.__new__(cls)

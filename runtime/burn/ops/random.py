@@ -123,7 +123,7 @@ def bernoulli(state: Any, p: Array, *, dtype: DType | None = None) -> Any:
     return cast(u < p, dtype=dtype or p.dtype), after
 
 
-@primitive(outputs=2)
+@primitive(outputs=2, removable=True)
 def dropout(x: Array, state: Array, *, p: float = 0.5) -> tuple[Array, Array]:
     """``x`` with each element made 0 with probability ``p``; and the next state.
 

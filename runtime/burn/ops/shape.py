@@ -11,7 +11,13 @@ from burn.ops.support import Array, Axes, axes_of, integers
 from burn.primitive import composite, primitive
 
 
-@primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
+@primitive(
+    traceable=True,
+    removable=True,
+    shaped_by=1,
+    bound=bounds.of_first,
+    autocast="keep",
+)
 def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
     """The elements of ``x``, in row-major order, in ``shape``; one extent may be -1.
 
@@ -87,7 +93,13 @@ def _(grad: Any, out: Any, x: Any, start: int = 0, end: int = -1) -> Any:
     return reshape(grad, x.shape)
 
 
-@primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
+@primitive(
+    traceable=True,
+    removable=True,
+    shaped_by=1,
+    bound=bounds.of_first,
+    autocast="keep",
+)
 def squeeze(x: Array, axis: Axes = None) -> Array:
     """``x`` without the axes of extent 1 named by ``axis`` (all of them if None).
 
@@ -109,7 +121,13 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
     return reshape(grad, x.shape), None
 
 
-@primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
+@primitive(
+    traceable=True,
+    removable=True,
+    shaped_by=1,
+    bound=bounds.of_first,
+    autocast="keep",
+)
 def unsqueeze(x: Array, axis: Axes) -> Array:
     """``x`` with axes of extent 1 inserted, so that they stand at ``axis``."""
     return np.expand_dims(x, integers(axis))
@@ -133,7 +151,12 @@ def _(grad: Any, out: Any, xs: Any, axis: int = 0) -> Any:
 
 
 @primitive(
-    outputs=0, traceable=True, removable=True, bound=bounds.of_first, autocast="keep"
+    outputs=0,
+    traceable=True,
+    removable=True,
+    shaped_by=1,
+    bound=bounds.of_first,
+    autocast="keep",
 )
 def split(x: Array, sizes: Any, axis: int = 0) -> tuple[Array, ...]:
     """``x`` cut along ``axis`` into pieces of the given sizes."""
@@ -161,7 +184,7 @@ def _(grad: Any, out: Any, x: Any, sizes: Any, axis: int = 0) -> Any:
     return concat(list(grad), axis), None
 
 
-@primitive(outputs=0, traceable=True, removable=True, autocast="keep")
+@primitive(outputs=0, traceable=True, removable=True, shaped_by=1, autocast="keep")
 def chunk(x: Array, count: int, axis: int = 0) -> tuple[Array, ...]:
     """``x`` cut along ``axis`` into ``count`` equal pieces; the last may be smaller."""
     extent = x.shape[axis]

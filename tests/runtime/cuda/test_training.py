@@ -32,11 +32,11 @@ def device() -> Any:
     return burn.Cuda(0)
 
 
-def stepping(device: Any, net: Any, compiled: bool) -> Any:
+def stepping(device: Any, net: Any, compiled: bool, precision: Any = "float32") -> Any:
     net.to(burn.Autodiff(device))
     opt = optim.AdamW(net, lr=0.01)
 
-    @train.step(net, opt, compiled=compiled)
+    @train.step(net, opt, compiled=compiled, precision=precision)
     def step(x: Any) -> Any:
         return ops.mean((net(x) - 1.0) ** 2)
 
@@ -93,6 +93,41 @@ def test_steps_in_turns_with_evaluation(device: Any) -> None:
         np.testing.assert_allclose(
             step.evaluate(x).numpy(), expected.numpy(), rtol=1e-3
         )
+
+
+@pytest.mark.parametrize("precision", ("bf16", "fp16"))
+def test_mixed_precision_is_that_of_the_host(device: Any, precision: str) -> None:
+    nets = [Network() for _ in range(3)]
+    for net in nets[1:]:
+        net.load_state_dict(nets[0].state_dict())
+    places = ((device, True), (device, False), (burn.Cpu(), False))
+    steps = [
+        stepping(place, net, compiled, precision)
+        for (place, compiled), net in zip(places, nets, strict=True)
+    ]
+    for call in range(6):
+        x = normal(4, 3, 8, 8, seed=call)
+        here = [burn.from_numpy(x, place) for place, _ in places]
+        losses = [step(x).numpy() for step, x in zip(steps, here, strict=True)]
+        np.testing.assert_allclose(losses[0], losses[1], rtol=2e-2)
+        np.testing.assert_allclose(losses[0], losses[2], rtol=2e-2)
+    assert steps[0].notes == []
+    for net in nets[:2]:
+        assert all(box.dtype == np.float32 for _, box in net.parameters())
+
+
+@pytest.mark.parametrize("compiled", (False, True))
+def test_checkpointed_steps(device: Any, compiled: bool) -> None:
+    ours, other = Network(), Network()
+    other.load_state_dict(ours.state_dict())
+    nn.checkpoint(ours, "conv")
+    nn.checkpoint(ours, "norm")
+    steps = [stepping(device, net, compiled) for net in (ours, other)]
+    for call in range(5):
+        x = burn.from_numpy(normal(4, 3, 8, 8, seed=call), device)
+        losses = [step(x).numpy() for step in steps]
+        np.testing.assert_allclose(losses[0], losses[1], rtol=1e-3)
+    close(ours, other)
 
 
 @pytest.mark.parametrize("channels", (8, 40, 64))

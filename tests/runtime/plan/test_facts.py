@@ -8,8 +8,10 @@ import pytest
 
 import burn
 from burn import Autodiff, Cpu, ops
+from burn.plan.plan_ir import Step
 from burn.primitive import primitive
 from tests.runtime.onednn import normal
+from tests.runtime.programs import optimized
 
 
 @primitive(removable=True)
@@ -92,3 +94,42 @@ def counting(
         return kernel(*args)
 
     return counted
+
+
+def test_dead_elementwise_calls_of_floats_go() -> None:
+    """Those of integers stay: a division by zero is an error of the function."""
+
+    def function(x: Any, n: Any) -> Any:
+        ops.exp(x * 2.0)
+        ops.floor_div(n, n - 1)
+        return x + 1.0
+
+    plan, n = burn.compile(function), burn.from_numpy(np.array([2, 3]))
+    plan(burn.from_numpy(normal(3)), n)
+    names = [s.primitive.name for s in optimized(plan).steps if isinstance(s, Step)]
+    assert "exp" not in names
+    assert "mul" not in names
+    assert "floor_div" in names
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+@pytest.mark.parametrize("name", ["expand", "reshape", "split"])
+def test_shapes_that_tensors_tell_are_read_in_every_call(name: str, depth: int) -> None:
+    """Also where nothing but the shape is used of a result, or of what reads it."""
+    shapes = [[2, 4, 6], [2, 4, 6], [4, 2, 6], [4, 2, 6], [2, 4, 6]]
+    x = burn.from_numpy(normal(*((6,) if name == "expand" else (8, 6))))
+
+    def function(x: Any, shape: Any) -> Any:
+        if name == "split":
+            y = ops.split(x, ops.concat([shape[:1], 8 - shape[:1]]), 0)[0]
+        else:
+            y = getattr(ops, name)(x, shape)
+        for _ in range(depth):
+            y = ops.linear(ops.exp(y), np.ones((5, 6), np.float32))
+        return ops.array(y.shape)
+
+    plan = burn.compile(function)
+    for shape in shapes:
+        given = burn.from_numpy(np.array(shape))
+        expected = function(x, given).numpy()
+        np.testing.assert_array_equal(plan(x, given).numpy(), expected)

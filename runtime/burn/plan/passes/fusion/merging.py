@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, TypeGuard
 
 from burn.ops.matmul import linear
 from burn.ops.shape import concat, split
 from burn.plan.passes.fusion.epilogue_fusion import is_ending
 from burn.plan.passes.graph import Graph, Steps
-from burn.plan.plan_ir import Slot, Step
+from burn.plan.plan_ir import Read, Slot, Step
 
 #: How many multiplications a layer has at most that is merged. Beside more of them a
 #: call is nothing, and attention is quicker on matrices that lie apart.
@@ -20,12 +20,8 @@ def merged(steps: Steps, graph: Graph, most: float = MOST) -> Steps:
 
     Layers of more than ``most`` multiplications stay as they are.
     """
-    groups: dict[Any, list[Step]] = {}
-    for step in steps:
-        if isinstance(step, Step) and _may_be_merged(step, graph, most):
-            has_bias = len(step.args) > 2 and step.args[2] is not None
-            groups.setdefault((step.args[0].place, has_bias), []).append(step)
-    first = {id(group[0]): group for group in groups.values() if len(group) > 1}
+    groups = _groups([s for s in steps if _may_be_merged(s, graph, most)])
+    first = {id(group[0]): group for group in groups if len(group) > 1}
     others = {id(step) for group in first.values() for step in group}
     outputs = _places(steps)
     new_steps: Steps = []
@@ -41,8 +37,26 @@ def merged(steps: Steps, graph: Graph, most: float = MOST) -> Steps:
     return new_steps
 
 
-def _may_be_merged(step: Step, graph: Graph, most: float) -> bool:
-    if step.primitive is not linear or step.dtypes != (graph.dtype,):
+def _groups(layers: list[Step]) -> list[list[Step]]:
+    """Return the layers of one input each, with other weights.
+
+    A layer that is computed again (activation checkpointing) is in a group of its own:
+    in that of the first time its result would be kept until then.
+    """
+    groups: dict[Any, list[list[Step]]] = {}
+    for step in layers:
+        has_bias = len(step.args) > 2 and step.args[2] is not None
+        of_input = groups.setdefault((step.args[0].place, has_bias), [[]])
+        if any(step.args[1] == other.args[1] for other in of_input[-1]):
+            of_input.append([])
+        of_input[-1].append(step)
+    return [group for of_input in groups.values() for group in of_input]
+
+
+def _may_be_merged(step: Step | Read, graph: Graph, most: float) -> TypeGuard[Step]:
+    if not isinstance(step, Step) or step.primitive is not linear:
+        return False
+    if step.dtypes != (graph.dtype,):
         return False
     x, *constants = step.args
     width = (graph.known(x)[0] or (0,))[-1]

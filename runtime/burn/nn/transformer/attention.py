@@ -1,0 +1,147 @@
+"""Attention of several heads."""
+
+from burn import ops
+from burn.box import Parameter
+from burn.nn import init
+from burn.nn.dropout import Dropout
+from burn.nn.linear import Linear
+from burn.nn.module import Module
+from burn.nn.transformer.masks import attention_mask
+from burn.tensor import Tensor
+
+
+class MultiheadAttention(Module):
+    """Attention of ``num_heads`` heads (A. Vaswani et al., 2017).
+
+    ``in_proj_weight`` is [3 embed, embed]: the weights of queries, keys and values.
+    Where keys have ``kdim`` features or values ``vdim``, and not ``embed_dim``, there
+    are ``q_proj_weight`` [embed, embed], ``k_proj_weight`` [embed, kdim] and
+    ``v_proj_weight`` [embed, vdim] instead. ``in_proj_bias`` is [3 embed]; ``out_proj``
+    is a :class:`Linear`. ``dropout`` is the probability with which weights of attention
+    become 0 in training.
+
+    Called with queries [rows, batch, embed], keys [columns, batch, kdim] and values
+    [columns, batch, vdim]; with the batch before rows and columns if it is
+    ``batch_first``; without an axis for it there is one element. ``attn_mask`` is
+    [rows, columns] or [batch heads, rows, columns], ``key_padding_mask`` [batch,
+    columns]. Where a mask of bool is true, it hides columns; floats are added to the
+    scores. With ``is_causal`` no row sees columns behind it, with or without a mask.
+    A row that sees nothing gives 0 before ``out_proj`` if masks are of bool, NaN
+    otherwise. Without ``need_weights`` attention is one kernel where a device has one.
+
+    Raises:
+        ValueError: ``embed_dim`` is not a multiple of ``num_heads``.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+    ) -> None:
+        super().__init__()
+        if embed_dim % num_heads:
+            raise ValueError(
+                f"expected an embed_dim that is a multiple of {num_heads} heads, "
+                f"got {embed_dim}"
+            )
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.batch_first = batch_first
+        self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
+        widths = {"q": embed_dim, "k": self.kdim, "v": self.vdim}
+        if set(widths.values()) == {embed_dim}:
+            stacked = init.xavier_uniform((3 * embed_dim, embed_dim))
+            self.in_proj_weight = Parameter(stacked)
+        else:
+            for name, width in widths.items():
+                value = init.xavier_uniform((embed_dim, width))
+                setattr(self, f"{name}_proj_weight", Parameter(value))
+        zeros = init.constant((3 * embed_dim,), 0.0)
+        self.in_proj_bias = Parameter(zeros) if bias else None
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias)
+        if self.out_proj.bias is not None:
+            self.out_proj.bias = Parameter(init.constant((embed_dim,), 0.0))
+        self.dropout = Dropout(dropout)
+
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return the output, of the shape of ``query``, and the weights of attention.
+
+        There are no weights, but None, without ``need_weights``. They are means over
+        heads, [batch, rows, columns], with ``average_attn_weights``.
+
+        Raises:
+            ValueError: a mask has another shape.
+        """
+        has_batch = query.ndim == 3
+        if not has_batch:
+            query, key, value = (t.unsqueeze(0) for t in (query, key, value))
+            if key_padding_mask is not None:
+                key_padding_mask = key_padding_mask.unsqueeze(0)
+        is_first = self.batch_first or not has_batch
+        q, k, v = (self._heads(t, is_first) for t in self._projected(query, key, value))
+        shape = (q.shape[0], self.num_heads, q.shape[2], k.shape[2])
+        mask = attention_mask(attn_mask, key_padding_mask, shape)
+        attended, weights = self._attend((q, k, v), mask, is_causal, need_weights)
+        order = (0, 2, 1, 3) if is_first else (2, 0, 1, 3)
+        out = self.out_proj(attended.permute(*order).reshape(*query.shape))
+        if weights is not None and average_attn_weights:
+            weights = ops.mean(weights, axis=1)
+        if has_batch:
+            return out, weights
+        return out.squeeze(0), None if weights is None else weights.squeeze(0)
+
+    def _projected(
+        self, query: Tensor, key: Tensor, value: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Return queries, keys and values of all heads together."""
+        bias = self.in_proj_bias
+        parts: tuple[Tensor | None, ...] = (None, None, None)
+        if hasattr(self, "in_proj_weight"):
+            if query is key is value:
+                return ops.chunk(ops.linear(query, self.in_proj_weight, bias), 3, -1)
+            weights = ops.chunk(self.in_proj_weight, 3, 0)
+        else:
+            weights = tuple(getattr(self, f"{name}_proj_weight") for name in "qkv")
+        if bias is not None:
+            parts = ops.chunk(bias, 3, 0)
+        operands = zip((query, key, value), weights, parts, strict=True)
+        return tuple(ops.linear(*each) for each in operands)
+
+    def _heads(self, x: Tensor, is_first: bool) -> Tensor:
+        """Return [batch, heads, length, size] of a projection."""
+        size = self.embed_dim // self.num_heads
+        split = x.reshape(*x.shape[:2], self.num_heads, size)
+        return split.permute(*((0, 2, 1, 3) if is_first else (1, 2, 0, 3)))
+
+    def _attend(
+        self,
+        operands: tuple[Tensor, Tensor, Tensor],
+        mask: Tensor | None,
+        is_causal: bool,
+        need_weights: bool,
+    ) -> tuple[Tensor, Tensor | None]:
+        query, key, value = operands
+        drops = self.dropout.p > 0 and self.out_proj.weight.backend.tracks_gradients
+        if not need_weights and not drops:
+            return ops.attention(query, key, value, mask, causal=is_causal), None
+        weights = ops.attention_weights(query, key, mask, causal=is_causal)
+        weights = self.dropout(weights)
+        out = ops.weighted_values(weights, value)
+        return out, weights if need_weights else None
+
+    def describe(self) -> str:
+        return f"{self.embed_dim}, {self.num_heads}, batch_first={self.batch_first}"
