@@ -12,7 +12,8 @@ from tests.modules import import_file
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 pytestmark = pytest.mark.torch
-nn = torch.nn
+
+from torch import nn  # noqa: E402  once it is known to be there
 
 
 class Block(nn.Module):
@@ -67,7 +68,7 @@ def cnn() -> Any:
     )
 
 
-MODELS = {
+MODELS: dict[str, tuple[Any, Any]] = {
     "mlp": (mlp, lambda n: torch.randn(n, 6)),
     "cnn": (cnn, lambda n: torch.randn(n, 3, 8, 8)),
     "transformer": (Transformer, lambda n: torch.randint(20, (n, 7))),
