@@ -42,6 +42,9 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
         wanted = f"a class {name!r}" if name else "a class with a method load"
         raise OutputRefused(f"{path}: expected {wanted}")
     chosen: Any = classes[-1]
-    if not issubclass(chosen, Module):
+    # A standalone file has a class Module of its own.
+    own = vars(module).get("Module", Module)
+    known = (Module, own) if own.__module__ == module.__name__ else Module
+    if not issubclass(chosen, known):
         raise OutputRefused(f"{path}: expected a module of burn, got {chosen.__name__}")
     return chosen.load() if weights is None else chosen.load(weights)

@@ -91,7 +91,7 @@ def check_options(options: Options) -> None:
     """Return if the options make sense by themselves, whatever the model is.
 
     Raises:
-        WrongOptions: there is no such pass or dtype; all that is wrong is listed.
+        WrongOptions: a value is unknown or two contradict; everything is listed.
     """
     from burn_import.passes import pass_names
 
@@ -113,5 +113,10 @@ def check_options(options: Options) -> None:
         if value is not None and value not in words:
             message = f"expected {kind} among {', '.join(words)}, got {value!r}"
             problems.append(Problem(message))
+    if options.standalone and options.target != "burn":
+        message = (
+            f"expected the target burn of a standalone module, got {options.target!r}"
+        )
+        problems.append(Problem(message))
     if problems:
         raise WrongOptions(problems)

@@ -13,6 +13,11 @@ from tests.importer.aten.inputs import F32, WHOLE, X, single
 
 #: What bounds neither hold nor hide.
 ENDS = of("float32", [np.nan, -np.inf, np.inf, 1.0, -2.0])
+PASSING_NAN: list[tuple[str, dict[str, Any]]] = [
+    ("hardshrink", {"lambd": 0.7}),
+    ("softshrink", {"lambd": 0.0}),
+    ("threshold", {"threshold": -np.inf, "value": -np.inf}),
+]
 
 
 def sigmoid(x: Array) -> Any:
@@ -147,11 +152,7 @@ CASES: tuple[Case, ...] = (
     ),
     *(
         case(f"{name}.default", lambda x: x, label="nan", self=ENDS, **options)
-        for name, options in (
-            ("hardshrink", {"lambd": 0.7}),
-            ("softshrink", {"lambd": 0.0}),
-            ("threshold", {"threshold": -np.inf, "value": -np.inf}),
-        )
+        for name, options in PASSING_NAN
     ),
     case("softplus.default", lambda x: np.log1p(np.exp(x)), self=X),
     case(

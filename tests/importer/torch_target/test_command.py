@@ -109,3 +109,12 @@ def test_scripts_and_build_hooks_have_the_option(net: Path, tmp_path: Path) -> N
     ModelGen().input(net).out_dir(tmp_path).options(options).run_from_script()
     text = (tmp_path / "net.py").read_text("ascii")
     assert "from torch import" in text
+
+
+def test_standalone_modules_have_one_target(net: Path, tmp_path: Path) -> None:
+    module = tmp_path / "net.py"
+    answer = run(net, "--target", "torch", "--standalone", "-o", module)
+    assert answer.exit_code == 2, answer.output
+    message = "expected the target burn of a standalone module, got 'torch'"
+    assert message in answer.stderr
+    assert not module.exists()
