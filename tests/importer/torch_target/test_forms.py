@@ -213,7 +213,7 @@ def test_attributes_are_called_as_keys_are(tmp_path: Path) -> None:
     }
     sides = [value("x", ["n", 3])], [value("y", ["n", 2])]
     result = compiled(saved(tmp_path, [node], *sides, weights))
-    assert "self._fc = nn.Linear(3, 2)" in result.text
+    assert "self._fc = nn.Linear(3, classes)" in result.text
     assert "return self._fc(x)" in result.text
     assert [key for key, _ in result.weights] == ["_fc.weight", "_fc.bias"]
 
