@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, options 898dae2e, golden).
 # source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
 # record sha256 0ee4f7c26fdf1ef4a2515dad3f463332da5aaf7a782e61d1a35ff3cd46cb09c6
-# body   sha256 2873140a8dec4db99bf1263c3de36c6d8215bf1a2d39bc63436ca8963badad12
+# body   sha256 4f77eadfeae1b59d84c58901c1061635a198b1b040cdd432399c3d22e84fa77d
 """Net: ids -> scores.
 
 Inputs:
@@ -28,11 +28,11 @@ WEIGHTS = Path(__file__).with_name("model.safetensors")
 
 
 class Net(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, classes: int = 4) -> None:
         super().__init__()
         self.tokens = nn.Embedding(11, 6)
         self.norm = nn.LayerNorm(6, eps=1e-12)
-        self.head = nn.Linear(6, 4, bias=False)
+        self.head = nn.Linear(6, classes, bias=False)
         self.positions = Positions()
 
     @classmethod

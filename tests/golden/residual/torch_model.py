@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, options 898dae2e, golden).
 # source sha256 cdfeb9580d68e81f0b1c9bab4240d27804e6d93c634eb121ecd935c4d82e2579
 # record sha256 c9d0131a951c081b837b709e8269990f3a5da604c37db6ebcce7c01ed5112aa7
-# body   sha256 6e7ecace751142d5418246226302ac56140a6f5683b2df2ab32b4a4b8e64ddb0
+# body   sha256 9798f0702a2c60d4f0a5b229b53c051703c701611bbedcfb3f13bba5abd7181f
 """Net: image -> logits.
 
 Inputs:
@@ -28,11 +28,11 @@ WEIGHTS = Path(__file__).with_name("model.safetensors")
 
 
 class Net(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, layers: int = 2, classes: int = 5) -> None:
         super().__init__()
         self.stem = Stem()
-        self.layers = nn.ModuleList(Layer() for _ in range(2))
-        self.head = nn.Linear(8, 5)
+        self.layers = nn.ModuleList(Layer() for _ in range(layers))
+        self.head = nn.Linear(8, classes)
 
     @classmethod
     def load(cls, weights: str | Path = WEIGHTS) -> Self:

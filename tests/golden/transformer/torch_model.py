@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, options 898dae2e, golden).
 # source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
 # record sha256 86abb5c1d55020ba8e635403041b5e8933a67ad4250574fc7fd0cd825997dd11
-# body   sha256 74700ebeaeb6a18d3611b2b5d2649b6b39efb466962f42320f4d97698c261a64
+# body   sha256 aae7c846eb4e368434ee01e663090d91f3b9a91c9d732a8b8a1449cd18c8a748
 """Net: x -> encoded.
 
 Inputs:
@@ -29,9 +29,9 @@ WEIGHTS = Path(__file__).with_name("model.safetensors")
 
 
 class Net(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, layers: int = 2) -> None:
         super().__init__()
-        self.encoder = Encoder()
+        self.encoder = Encoder(layers)
 
     @classmethod
     def load(cls, weights: str | Path = WEIGHTS) -> Self:
@@ -47,9 +47,9 @@ class Net(nn.Module):
 class Encoder(nn.Module):
     """``encoder``: [batch, length, 8] -> same."""
 
-    def __init__(self) -> None:
+    def __init__(self, layers: int) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Layer() for _ in range(2))
+        self.layers = nn.ModuleList(Layer() for _ in range(layers))
         self.norm = nn.LayerNorm(8)
 
     def forward(self, x: Tensor) -> Tensor:
