@@ -168,9 +168,9 @@ class Call(Pattern):
     """The result of an operator on values that match ``operands``."""
 
     op: str
-    operands: tuple[Pattern, ...]
+    operands: tuple[Pattern | None, ...]
 
-    def __init__(self, op: str, *operands: Pattern) -> None:
+    def __init__(self, op: str, *operands: Pattern | None) -> None:
         object.__setattr__(self, "op", op)
         object.__setattr__(self, "operands", operands)
 
@@ -258,20 +258,23 @@ def _splits(
 
 
 def match_all(
-    patterns: Sequence[Pattern],
+    patterns: Sequence[Pattern | None],
     names: Sequence[str | None],
     search: Search,
     match: Match,
 ) -> Iterator[Match]:
-    """Every way in which values match one pattern each."""
-    given = [name for name in names if name is not None]
-    if len(given) != len(names) or len(given) != len(patterns):
+    """Every way in which values match one pattern each; None is an input left out."""
+    if len(names) != len(patterns):
         return
     if not patterns:
         yield match
         return
-    for first in patterns[0].match(given[0], search, match):
-        yield from match_all(patterns[1:], given[1:], search, first)
+    pattern, name = patterns[0], names[0]
+    if pattern is not None and name is not None:
+        for first in pattern.match(name, search, match):
+            yield from match_all(patterns[1:], names[1:], search, first)
+    elif pattern is None and name is None:
+        yield from match_all(patterns[1:], names[1:], search, match)
 
 
 def stands_for(array: Array, value: float) -> bool:

@@ -62,11 +62,14 @@ def _scalar(graph: Graph, name: str, array: Array) -> str:
     return derive(graph, name, array.reshape(()), ".scalar") if array.ndim else name
 
 
+_RAISED = either(Call("Clip", X, LOW), Call("Clip", X, LOW, None))
+
 RULES: tuple[Rule, ...] = (
     (_extreme("Min", Call("Relu", X), HIGH), _between(None, "high")),
     (_extreme("Min", _extreme("Max", X, LOW), HIGH), _between("low", "high")),
     (_extreme("Max", _extreme("Min", X, HIGH), LOW), _between("low", "high")),
     (Call("Clip", Call("Relu", X), Number(0), HIGH), _between(None, "high")),
+    (Call("Clip", _RAISED, None, HIGH), _between("low", "high")),
 )
 
 
