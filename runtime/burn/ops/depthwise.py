@@ -20,9 +20,10 @@ ALONG = 1200
 
 def depthwise(padded: Array, weight: Array, wins: Windows, groups: int) -> Array:
     """The convolution [N, *count, O] of ``padded`` [N, *size, G], weight [O, 1, *K]."""
-    if weight.shape[0] == groups:
+    # CuPy's einsum has no ``out``.
+    if weight.shape[0] == groups and isinstance(padded, np.ndarray):
         shape = (padded.shape[0], *wins.count, groups)
-        single = namespace(padded).empty(shape, padded.dtype)
+        single = np.empty(shape, padded.dtype)
         depthwise_into(padded, channel_taps(weight, wins), wins, single, ...)()
         return single
     taps = _taps(weight, groups)
