@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from burn.backend.cuda.device import Cuda
-from burn.ops import activation, elementwise
+from burn.ops import activation, casting, elementwise
 from burn.ops.norm import batch_norm as batch_norm_op
 from burn.ops.support import Array
 from burn.primitive import Primitive
@@ -20,7 +20,7 @@ _PRESERVING: tuple[Primitive[..., Any], ...] = (
     *(elementwise.add, elementwise.sub, elementwise.mul, elementwise.div),
     *(elementwise.maximum, elementwise.minimum, activation.clip),
     *(activation.relu, activation.relu_grad, activation.leaky_relu),
-    *(activation.tanh, activation.elu),
+    *(activation.tanh, activation.elu, casting.cast),
 )
 
 
