@@ -57,17 +57,22 @@ def check_pair(scale: Type, zero_point: Type | None, apart: bool = False) -> Non
     shapes = [() if t.shape == (1,) else t.shape for t in (scale, zero_point)]
     if apart and () in shapes:
         return
-    numbers = [tuple(d for d in s or () if isinstance(d, int)) for s in shapes]
-    ranks = {t.rank for t in (scale, zero_point)}
-    if (
-        len(shapes[0] or ()) != len(shapes[1] or ())
-        and ranks != {0, 1}
-        or (numbers[0] != numbers[1] and shapes == numbers)
-    ):
+    if not _may_agree(*shapes):
         raise InvalidOperand(
             f"expected a zero point of the shape of the scale, got {zero_point.name} "
             f"and {scale.name}"
         )
+
+
+def _may_agree(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
+    """Return whether shapes can be equal, or a vector's one number be the other."""
+    if () in (first, second):
+        rest = first + second
+        return not rest or (len(rest) == 1 and not isinstance(rest[0], int))
+    return len(first) == len(second) and all(
+        a == b or not (isinstance(a, int) and isinstance(b, int))
+        for a, b in zip(first, second, strict=True)
+    )
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ def _(
 
     def of_x() -> Any:
         shares = [] if of_y is None else [joint[0]()]
-        count = max(x.size // max(x.shape[1], 1), 1)
+        count = max(x.size // max(out[1].size, 1), 1)
         if of_mean is not None:
             shares.append(_beside(of_mean, x) / count)
         if of_var is not None:
@@ -157,7 +157,7 @@ def batch_norm_grad(
     out = accumulate(x) - _beside(mean, x)
     out *= _beside(inverse, x)
     slope, shift = average_product(work, out, axes), average(work, axes)
-    count = max(x.size // max(x.shape[1], 1), 1)
+    count = max(x.size // max(mean.size, 1), 1)
     out *= -slope
     out += work
     out -= shift

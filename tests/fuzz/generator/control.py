@@ -187,7 +187,7 @@ def add_scan(builder: Builder, grow: Grow) -> None:
 
 
 def _has_rows(value: Value) -> bool:
-    return all(shape[0] > 0 for shape in value.shapes)
+    return all(shape[:1] > (0,) for shape in value.shapes)
 
 
 def _directions(builder: Builder, rows: int) -> dict[str, Any]:

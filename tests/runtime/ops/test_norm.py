@@ -164,3 +164,10 @@ def test_halves_keep_their_dtype_and_take_statistics_in_float32(dtype: Any) -> N
         assert actual.dtype == dtype
         expected = kind(burn.from_numpy(wide)).numpy()
         np.testing.assert_allclose(actual.numpy().astype(np.float32), expected, 1e-2)
+
+
+def test_gradients_of_one_axis_are_those_of_one_channel() -> None:
+    x, one = normal(5), np.ones(1)
+    check_gradient(lambda *a: ops.batch_norm_train(*a, epsilon=0.1), x, one, one)
+    check_gradient(lambda *a: ops.batch_norm_train(*a)[1:], x)
+    check_gradient(lambda *a: ops.batch_norm(*a, epsilon=0.1), x, one, one, one, one)
