@@ -54,10 +54,10 @@ def check_pair(scale: Type, zero_point: Type | None, apart: bool = False) -> Non
     """
     if zero_point is None or scale.shape is None or zero_point.shape is None:
         return
-    shapes = [() if t.shape == (1,) else t.shape for t in (scale, zero_point)]
-    if apart and () in shapes:
+    first, second = (() if s == (1,) else s for s in (scale.shape, zero_point.shape))
+    if apart and () in (first, second):
         return
-    if not _may_agree(*shapes):
+    if not _may_agree(first, second):
         raise InvalidOperand(
             f"expected a zero point of the shape of the scale, got {zero_point.name} "
             f"and {scale.name}"

@@ -14,6 +14,7 @@ from burn.backend.cuda import (
     fused_convolution as fused_convolution,
     fused_products as fused_products,
     pooling as pooling,
+    pooling_grad as pooling_grad,
     positions as positions,
     products as products,
     rows as rows,
