@@ -8,6 +8,8 @@ import pytest
 from burn import dtypes, ops
 from burn_ir import RawGraph, RawModel, RawNode, Type, build
 from burn_ir.dim import Poly, bind, joint, symbol, symbols as symbols_of
+from burn_ir.errors import InvalidOperand
+from burn_ir.ops.quantize import check_pair
 from burn_ir.types import broadcast
 
 N = symbol("n")
@@ -124,3 +126,33 @@ def test_an_extent_that_depends_on_data_gives_way_to_an_input() -> None:
     assert shape is not None
     assert shape[0] not in (n, m)
     assert broadcast(Type(dtypes.float32, shape), left) == shape
+
+
+@pytest.mark.parametrize(
+    ("scale", "zero_point", "agree"),
+    [
+        ((), (1,), True),
+        ((N,), (1,), True),
+        ((1,), (N,), True),
+        ((N,), (), True),
+        ((N,), (4,), True),
+        ((4,), (4,), True),
+        ((4,), (5,), False),
+        ((4,), (1,), False),
+        ((4,), (), False),
+        ((N, 3), (2, 3), True),
+        ((N, 3), (2, 4), False),
+        ((N, 3), (3,), False),
+        ((N, 3), (), False),
+    ],
+)
+def test_zero_points_have_the_shape_of_the_scale(
+    scale: tuple[Any, ...], zero_point: tuple[Any, ...], agree: bool
+) -> None:
+    """A vector of one number is as good as the number, and unknown extents fit all."""
+    types = Type(dtypes.float32, scale), Type(dtypes.uint8, zero_point)
+    if agree:
+        check_pair(*types)
+    else:
+        with pytest.raises(InvalidOperand, match="zero point of the shape"):
+            check_pair(*types)
