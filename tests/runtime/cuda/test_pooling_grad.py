@@ -37,7 +37,7 @@ def images(kind: str, shape: tuple[int, ...], dtype: Any) -> Any:
 @pytest.mark.parametrize("order", ((0, 1, 2, 3), (0, 3, 1, 2)))
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_choices_and_gradients_are_those_of_the_host(
-    device: Any, case: dict[str, Any], order: Any, kind: str, dtype: Any
+    case: dict[str, Any], order: Any, kind: str, dtype: Any
 ) -> None:
     import cupy
 
