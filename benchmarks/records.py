@@ -56,7 +56,6 @@ print(word, time.perf_counter() - start, peak.split()[1])
 """
 KINDS = ("safetensors", "bpk", "mpk", "bin")
 SAMPLE_SECONDS = 0.005
-MEBIBYTE = 2**20
 SUFFIXES = (".pt", ".pth", ".bin", ".ckpt", ".tar", ".safetensors", ".index.json")
 
 

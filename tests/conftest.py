@@ -22,7 +22,7 @@ settings.register_profile("sample", settings.get_profile("default"), max_example
 settings.register_profile("nightly", deadline=None, max_examples=200)
 settings.load_profile("default")
 #: How many random graphs a plain run compares, and one with ``--all-cases``.
-FEW_GRAPHS, GRAPHS = 20, 60
+FEW_GRAPHS, GRAPHS = 10, 60
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

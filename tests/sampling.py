@@ -1,6 +1,7 @@
 """What a plain run leaves to ``--all-cases``: much of the same kind."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from zlib import crc32
@@ -20,8 +21,32 @@ def left_out(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
     """Return the tests that a plain run leaves out.
 
     Of whole models, a file of tests has one test of each architecture: of several
-    exporters, options or tests another one for each.
+    exporters, options or tests another one for each. A test with the marker
+    ``sampled(n)`` keeps one in ``n`` of its remaining cases.
     """
+    dropped = set(alike_or_thorough(items))
+    yield from dropped
+    yield from unsampled([item for item in items if item not in dropped])
+
+
+def unsampled(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+    """Return the cases that the marker ``sampled(n)`` leaves out: all but one in n.
+
+    The hash of its name decides, so that few cases change when one is added.
+    """
+    tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sampled") is not None:
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        marker = cases[0].get_closest_marker("sampled")
+        assert marker is not None
+        cases.sort(key=lambda item: (crc32(item.nodeid.encode()), item.nodeid))
+        yield from cases[-(-len(cases) // marker.args[0]) :]
+
+
+def alike_or_thorough(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+    """Return tests for ``--all-cases`` alone, and whole models alike another one."""
     exports = []
     for item in items:
         if is_thorough(item):

@@ -9,8 +9,6 @@ import pytest
 from tests.test_house import PACKAGES, ROOT, tracked
 
 PAGES = sorted(tracked("*.md"))
-#: Where the paths of code that a page mentions may start.
-ROOTS = (ROOT, ROOT / "docs", *(path for path in PACKAGES.values()))
 #: Pages about one package name its files without the folders around them.
 PATH = re.compile(r"`((?:[\w.-]+/)+(?:[\w-]+\.(?:py|md|json|toml|txt))?|[\w-]+\.py)`")
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(#[^)\s]*)?\)")

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, cast
 
+import pytest
+
 from tests.sampling import left_out
 
 
@@ -18,8 +20,11 @@ class Item:
     def nodeid(self) -> str:
         return f"{self.file}::{self.name}"
 
-    def get_closest_marker(self, name: str) -> object:
-        return name if name == self.mark else None
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        if name not in self.mark.split():
+            return None
+        mark: pytest.Mark = getattr(pytest.mark, name)(3).mark
+        return mark
 
 
 def names(*items: Item) -> list[str]:
@@ -48,3 +53,18 @@ def test_each_file_and_architecture_keeps_one() -> None:
 def test_thorough_tests_and_no_others_are_left_out() -> None:
     small = [Item(f"test_values[bert.ts-op{n}]", mark="") for n in (11, 13)]
     assert names(*small, Item("test_wheel", mark="thorough")) == ["test_wheel"]
+
+
+def test_one_in_three_sampled_cases_is_left_of_each_test() -> None:
+    first = [Item(f"test_a[{n}]", mark="sampled") for n in range(7)]
+    other = [Item("test_b[0]", mark="sampled")]
+    dropped = names(*first, *other, Item("test_c[0]", mark=""))
+    assert len(dropped) == 4
+    assert set(dropped) < {item.name for item in first}
+    assert set(names(*first[::-1])) == set(dropped)
+
+
+def test_models_that_are_left_are_sampled() -> None:
+    bert = [Item(f"test_a[bert.ts-op{n}]", mark="models sampled") for n in (11, 13)]
+    other = Item("test_a[gpt2.ts-op17]", mark="models sampled")
+    assert len(names(*bert, other)) == 2

@@ -168,7 +168,7 @@ def _with_contents(
 
 def _holding(result: Type, contents: Array) -> Type:
     """``result`` with its contents, whose extents an ``infer`` may not know."""
-    known = normalise(contents, result.dtype)
+    items = normalise(contents, result.dtype)
     if kind_of(result) == "tensor":
         result = result.with_shape(contents.shape)
-    return result.with_known(known)
+    return result.with_known(items)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from burn import ops
+    # ``burn`` assigns the module, whose primitives take tensors with these methods.
+    from burn import ops as ops
     from burn.box import Box
     from burn.dtypes import DType
     from burn.tensor import Tensor
@@ -23,14 +23,6 @@ if TYPE_CHECKING:
     Operand: TypeAlias = Tensor | Box | np.ndarray[Any, Any] | float
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def register_operations(module: ModuleType) -> None:
-    """Set the module whose functions the methods call: ``burn.ops``.
-
-    It is made of primitives, whose operands are tensors, and so imports this module.
-    """
-    globals()["ops"] = module
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,6 @@ import onnx
 
 from tests.conformance.archive import INDEX, archive, decoded
 
-#: Stored when the graph is built: there is nothing to declare.
-CONSTANT = "Constant"
-
 
 @dataclass(frozen=True)
 class DataSet:

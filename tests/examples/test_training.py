@@ -27,6 +27,7 @@ def test_the_learner_goes_on(example: Any, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("example", ["lora"], indirect=True)
+@pytest.mark.thorough
 def test_adapters_lower_the_loss_of_held_out_text(
     example: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,6 +32,7 @@ def images(count: int = 2) -> Array:
 
 @pytest.mark.parametrize("opset", [17, 20, 23])
 @pytest.mark.parametrize("name", sorted(BUILDERS.keys() - BRANCHED))
+@pytest.mark.sampled(3)
 def test_golden_models_survive_the_round_trip(
     name: str, opset: int, tmp_path: Path
 ) -> None:

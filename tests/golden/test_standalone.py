@@ -16,6 +16,7 @@ from tests.standalone import run_alone
 
 
 @pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.sampled(3)
 def test_numpy_alone_gives_the_recorded_outputs(name: str, tmp_path: Path) -> None:
     options = replace(OPTIONS, standalone=True)
     compiled = import_model(HERE / name / "model.onnx", options)

@@ -60,6 +60,7 @@ def test_compiled_is_eager(
 @pytest.mark.parametrize("key", KEYS)
 @settings(max_examples=2)
 @given(data=st.data())
+@pytest.mark.sampled(2)
 def test_fewer_bits_are_no_error(key: Key, precision: str, data: st.DataObject) -> None:
     version = operators()[key].versions[-1]
     example = data.draw(examples(key, version))

@@ -139,6 +139,7 @@ def cases(zoo: Path) -> list[Case]:
         for name in WRITTEN
     ],
 )
+@pytest.mark.sampled(3)
 def test_written(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     zoo: Path = request.config.getoption("--zoo")
     if not (zoo / "manifest.json").is_file():

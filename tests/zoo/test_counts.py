@@ -72,6 +72,7 @@ def nodes(graph: Graph) -> Iterator[str]:
             yield from nodes(body)
 
 
+@pytest.mark.thorough
 def test_counts(request: pytest.FixtureRequest) -> None:
     actual = {name: counted(path) for name, path in models(zoo_of(request))}
     record: dict[str, Any] = json.loads(RECORD.read_text("utf-8"))

@@ -49,6 +49,7 @@ def shape_of_input(proto: onnx.ModelProto) -> tuple[str, tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.sampled(3)
 def test_constant_weights_give_the_expected_output(name: str) -> None:
     path = LIGHT / f"light_{name}.onnx"
     _, shape = shape_of_input(onnx.load(path))

@@ -70,6 +70,7 @@ def networks(zoo: Path) -> Iterator[Path]:
                 yield case.path
 
 
+@pytest.mark.thorough
 def test_names_say_something(request: pytest.FixtureRequest, modules: Modules) -> None:
     results = list(networks(request.config.getoption("--zoo")))
     if not results:

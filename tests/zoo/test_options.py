@@ -79,6 +79,7 @@ def network(request: pytest.FixtureRequest) -> Network:
 
 
 @pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.sampled(3)
 def test_the_recorded_values_stay(network: Network, name: str) -> None:
     options, tolerance = CHOICES[name]
     result = network.run(options)

@@ -57,6 +57,7 @@ def files(request: pytest.FixtureRequest, name: str) -> list[Path]:
 
 
 @pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.sampled(3)
 def test_files_become_source_or_a_reason(
     name: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

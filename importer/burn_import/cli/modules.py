@@ -44,7 +44,7 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
     chosen: Any = classes[-1]
     # A standalone file has a class Module of its own.
     own = vars(module).get("Module", Module)
-    known = (Module, own) if own.__module__ == module.__name__ else Module
-    if not issubclass(chosen, known):
+    bases = (Module, own) if own.__module__ == module.__name__ else Module
+    if not issubclass(chosen, bases):
         raise OutputRefused(f"{path}: expected a module of burn, got {chosen.__name__}")
     return chosen.load() if weights is None else chosen.load(weights)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
 from burn_import.cli.report import SCHEMA, clean
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 #: The option of commands that print a table.
 format_option = click.option(

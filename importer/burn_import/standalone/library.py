@@ -120,11 +120,11 @@ class SourceFile:
             names = tuple(bound_names(statement))
             if names and not _registers(statement):
                 members = tuple(self._members(statement))
-                found = Definition(
+                definition = Definition(
                     self.module, names, statement, self, members, is_type
                 )
-                self.definitions.append(found)
-                self.by_name.update(dict.fromkeys(names, found))
+                self.definitions.append(definition)
+                self.by_name.update(dict.fromkeys(names, definition))
 
     def _members(self, statement: ast.stmt) -> Iterator[Member]:
         if not isinstance(statement, ast.ClassDef):
@@ -196,21 +196,21 @@ class Library:
             return External(f"from {module} import {item}{suffix}", name)
         if item is None or is_module(f"{module}.{item}"):
             return ModuleName(f"{module}.{item}" if item else module)
-        found = self.meaning(module, item)
-        if found is None:
+        meaning = self.meaning(module, item)
+        if meaning is None:
             raise InternalError(f"expected {item!r} in the source of {module}")
-        return found
+        return meaning
 
-    def _definition(self, found: Definition, own: SourceFile) -> Definition:
+    def _definition(self, definition: Definition, own: SourceFile) -> Definition:
         """A definition of a module, or the one that stands for it."""
-        key = (own.module, found.names[0])
+        key = (own.module, definition.names[0])
         if key not in self._merged:
-            members = found.members
+            members = definition.members
             if key in TAKEN:
-                original = own.by_name[found.names[0]].members
+                original = own.by_name[definition.names[0]].members
                 taken = [m for m in original if m.name in TAKEN[key]]
                 members = (*taken, *members)
-            self._merged[key] = replace(found, module=own.module, members=members)
+            self._merged[key] = replace(definition, module=own.module, members=members)
         return self._merged[key]
 
 

@@ -202,9 +202,9 @@ class _Pruner(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
         if isinstance(node.func, ast.Name) and node.func.id == "namespace":
-            found = self.library.meaning(self.module, "namespace")
-            if isinstance(found, Definition):
-                assert (found.module, found.names[0]) == _NAMESPACE
+            meaning = self.library.meaning(self.module, "namespace")
+            if isinstance(meaning, Definition):
+                assert (meaning.module, meaning.names[0]) == _NAMESPACE
                 self.edits.append(Edit(_start(node), _end(node), "np"))
                 return ast.copy_location(ast.Name("np", ast.Load()), node)
         return super().generic_visit(node)

@@ -163,10 +163,10 @@ class _Walk(ast.NodeVisitor):
             if not path:
                 raise InternalError(f"expected an attribute of the module {name}")
             name = path.pop(0)
-            found = self.library.meaning(meaning.name, name)
-            if found is None:
+            attribute = self.library.meaning(meaning.name, name)
+            if attribute is None:
                 raise InternalError(f"expected {name!r} in {meaning.name}")
-            meaning = found
+            meaning = attribute
             expression = _outer(node, len(path))
         if isinstance(meaning, Definition):
             self.attributes.update(path)

@@ -13,8 +13,6 @@ from burn_ir.ops.shape import Concat, Reshape, Shape
 from burn_ir.ops.support import ELEMENT_NUMBERS
 from burn_ir.types import Type
 
-_INT64 = ELEMENT_NUMBERS[np.dtype("int64")]
-
 
 class Sizes:
     """Makes nodes that read extents from ``inputs``, for values of ``graph``."""

@@ -73,12 +73,12 @@ class Binding:
                     f"{name}: expected tokens, a mask, positions and past keys and "
                     f"values, got the input {label!r} of {text}"
                 )
-        for role, found in (
+        for role, value in (
             ("tokens, int64[batch, length]", tokens),
             ("an attention mask, [batch, length]", mask),
             ("past keys and values, [batch, heads, past, size]", caches),
         ):
-            if not found:
+            if not value:
                 inputs = ", ".join(f"{label}: {text}" for label, text in types.items())
                 raise BindingError(f"{name}: expected an input of {role}, got {inputs}")
         assert tokens is not None and mask is not None

@@ -74,9 +74,9 @@ class _Autocast(Backend):
     def _cast(self, primitive: Primitive[..., Any], args: Any) -> Any:
         policy = primitive.autocast
         if policy == "keep":
-            found: set[DType] = set()
-            map_structure(lambda leaf: found.add(_dtype_of(leaf)), args)
-            if not {self._dtype, dtypes.float32} <= found:
+            present: set[DType] = set()
+            map_structure(lambda leaf: present.add(_dtype_of(leaf)), args)
+            if not {self._dtype, dtypes.float32} <= present:
                 return args
         before, after = self._dtype, dtypes.float32
         if policy == "lower":

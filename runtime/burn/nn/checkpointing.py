@@ -121,15 +121,15 @@ class _Forward:
 
     def outputs(self, result: Any) -> list[Tensor]:
         """Return the tensors of a result that the call added to the outermost tape."""
-        found: dict[int, Tensor] = {}
+        tensors: dict[int, Tensor] = {}
 
         def note(leaf: Any) -> None:
             if isinstance(leaf, Tensor) and self.is_new(leaf.node):
-                found[id(leaf)] = leaf
+                tensors[id(leaf)] = leaf
 
         mapped(note, result)
-        level = max((t.backend.level for t in found.values()), default=0)
-        return [t for t in found.values() if t.backend.level == level]
+        level = max((t.backend.level for t in tensors.values()), default=0)
+        return [t for t in tensors.values() if t.backend.level == level]
 
     def is_new(self, node: Any) -> bool:
         """Whether the call added a node to a tape. Leaves are of boxes."""

@@ -150,7 +150,7 @@ def _weights(
         column = _as(reshape(sink, (1, -1, 1, 1)), query.dtype)
         scores = concat([scores, expand(column, (*scores.shape[:3], 1))], -1)
     scores = _as(scores, options.softmax_dtype or query.dtype)
-    hides = options.hides or any(place is not None for place in (mask, lengths))
+    hides = options.hides or any(operand is not None for operand in (mask, lengths))
     weights = _as(masked_softmax(scores) if hides else softmax(scores), query.dtype)
     return weights if sink is None else getitem(weights, (..., slice(None, -1)))
 

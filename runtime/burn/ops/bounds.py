@@ -132,9 +132,9 @@ def normalised(call: PrimitiveCall, operands: Operands) -> float:
 def shifted(call: PrimitiveCall, operands: Operands) -> float:
     """For a scale and a shift of each channel by statistics that are the same."""
     x, mean, var, weight, bias = (*call.args, None, None)[:5]
-    known = operands.constant(var)
-    least = 0.0 if known is None else float(np.min(known, initial=np.inf))
-    if not least + call.static.get("epsilon", 1e-5) > 0 or known is None:
+    variances = operands.constant(var)
+    least = 0.0 if variances is None else float(np.min(variances, initial=np.inf))
+    if not least + call.static.get("epsilon", 1e-5) > 0 or variances is None:
         return inf
     scale = 1.0 if weight is None else operands.bound(weight)
     scale /= sqrt(least + call.static.get("epsilon", 1e-5))

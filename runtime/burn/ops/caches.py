@@ -28,6 +28,6 @@ def write_slice(x: Array, update: Array, start: Array, axis: int) -> None:
     axis %= x.ndim
     count = update.shape[axis]
     first = min(max(int(start.reshape(())), 0), x.shape[axis] - count)
-    place: list[Any] = [slice(None)] * x.ndim
-    place[axis] = slice(first, first + count)
-    x[tuple(place)] = update
+    index: list[Any] = [slice(None)] * x.ndim
+    index[axis] = slice(first, first + count)
+    x[tuple(index)] = update

@@ -333,16 +333,16 @@ class Kind(NamedTuple):
 
 
 def gradients_at_once(
-    gradient: Any, kind: Kind, known: tuple[Any, Any], args: Any, options: Any
+    gradient: Any, kind: Kind, results: tuple[Any, Any], args: Any, options: Any
 ) -> Any:
     """A function for the gradient of each argument, by one call of ``gradient``.
 
-    ``known`` are the gradients of the results, None for zeros, and the results.
+    ``results`` are the gradients of the results, None for zeros, and the results.
     """
     if not kind.is_usual(Options(**options)):
-        return kind.gradients(known[0], args, options)
+        return kind.gradients(results[0], args, options)
     there = [i for i, a in enumerate(args) if a is not None and i != kind.lengths]
-    joint = Joint(lambda: gradient(*known[0], *known[1], *args, **options))
+    joint = Joint(lambda: gradient(*results[0], *results[1], *args, **options))
     return tuple(
         joint[there.index(i)] if i in there else None for i in range(len(args))
     )
@@ -367,5 +367,5 @@ def second_gradients(kind: Kind, grads: Any, args: Any, options: Any) -> Any:
             m.zeros(a.shape, a.dtype) if part is None else part for a, part in each
         )
 
-    found = body_gradients(body, grads, (*args[:count], *args[2 * count :]))
-    return (*found[:count], *(count * (None,)), *found[count:])
+    gradients = body_gradients(body, grads, (*args[:count], *args[2 * count :]))
+    return (*gradients[:count], *(count * (None,)), *gradients[count:])

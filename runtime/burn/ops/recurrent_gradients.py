@@ -83,13 +83,15 @@ def layer_gradients(
         of_x = m.turned(of_x, given.lengths) if reverse else of_x
         x_total = x_total + of_x
         ways.append(_of_weights(xp, one, back))
-    found = [xp.stack(list(parts)) for parts in zip(*ways, strict=True)]
+    gradients = [xp.stack(list(parts)) for parts in zip(*ways, strict=True)]
     if options.layout:
         x_total = xp.transpose(x_total, (1, 0, 2))
         first = 4 if given.b is not None else 3
         states = slice(first - 1, first - 1 + len(given.states))
-        found[states] = [xp.transpose(part, (1, 0, 2)) for part in found[states]]
-    return _those_asked_for(given, [x_total, *found])
+        gradients[states] = [
+            xp.transpose(part, (1, 0, 2)) for part in gradients[states]
+        ]
+    return _those_asked_for(given, [x_total, *gradients])
 
 
 def _direction(
@@ -136,22 +138,22 @@ def _of_weights(xp: Any, one: Direction, back: Back) -> list[Array]:
     """The gradients of w, r, biases, states and peephole."""
     inward, recurrent = map(_rows, (back.inward, back.recurrent))
     of_r = recurrent.T @ _rows(one.before) if back.r is None else back.r
-    found = [inward.T @ _rows(one.x), of_r]
+    gradients = [inward.T @ _rows(one.x), of_r]
     if one.b is not None:
-        found.append(xp.concatenate([inward.sum(0), recurrent.sum(0)]))
-    found += back.starts
-    return found if back.peephole is None else [*found, back.peephole]
+        gradients.append(xp.concatenate([inward.sum(0), recurrent.sum(0)]))
+    gradients += back.starts
+    return gradients if back.peephole is None else [*gradients, back.peephole]
 
 
 def _rows(x: Array) -> Array:
     return x.reshape(-1, x.shape[-1])
 
 
-def _those_asked_for(given: Operands, found: list[Array]) -> tuple[Array, ...]:
+def _those_asked_for(given: Operands, gradients: list[Array]) -> tuple[Array, ...]:
     """Without those of states that were not given, in the dtypes of the operands."""
     parts = [given.x, given.w, given.r, *([] if given.b is None else [given.b])]
     parts += [*given.states, *([] if given.peephole is None else [given.peephole])]
-    pairs = zip(parts, found, strict=True)
+    pairs = zip(parts, gradients, strict=True)
     return tuple(
         grad.astype(part.dtype, copy=False) for part, grad in pairs if part is not None
     )

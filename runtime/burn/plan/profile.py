@@ -161,8 +161,8 @@ class Profiler:
                 origins.update(dict.fromkeys(step.outputs, step.origin))
         for step in reversed(list(_steps(lowered))):
             if isinstance(step, Step):
-                known = (origins[p] for p in step.outputs if p in origins)
-                origin = next(known, Origin())
+                origins_of_outputs = (origins[p] for p in step.outputs if p in origins)
+                origin = next(origins_of_outputs, Origin())
                 self._origins[id(step)] = origin
                 for slot in slots_in(step.args):
                     origins.setdefault(slot, origin)

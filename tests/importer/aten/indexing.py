@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tests.importer.aten.case import Case, bools, case, f32, i64, of
+from tests.importer.aten.case import Case, case, f32, i64, of
 from tests.importer.aten.inputs import X
 
 ROWS = of("int64", [[2, 0], [-1, 1]])
 COLUMNS = of("int64", [3, -2])
 ALONG = of("int64", [[[2, 0, 1, 1], [0, 1, 2, 0]]] * 2)
 SIX = f32(2, 3, 4)
-MASK = bools("n", 3, 4)
-TWICE = of("int64", [0, 2, 0])
 
 
 def along(axis: int) -> Any:

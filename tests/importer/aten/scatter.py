@@ -13,7 +13,6 @@ ROWS = of("int64", [[2, 0], [-1, 1]])
 COLUMNS = of("int64", [3, -2])
 ALONG = of("int64", [[[2, 0, 1, 1], [0, 1, 2, 0]]] * 2)
 SIX = f32(2, 3, 4)
-MASK = bools("n", 3, 4)
 TWICE = of("int64", [0, 2, 0])
 
 

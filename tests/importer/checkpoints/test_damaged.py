@@ -36,7 +36,6 @@ from tests.importer.pytorch_files import (
 )
 
 MANY = 10**12
-ENTRY = Entry("net/data/1", b"1234")
 
 
 def changed(which: int, **fields: Any) -> bytes:

@@ -209,6 +209,7 @@ BOMBS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.sampled(3)
 def test_bombs_end_soon(bomb: str, directory: Path) -> None:
     root, message = BOMBS[bomb]
     refused = pytest.raises((UnsupportedModel, UnreadableFile), match=message)

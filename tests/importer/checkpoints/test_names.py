@@ -319,6 +319,7 @@ def test_a_safetensors_file(tmp_path: Path) -> None:
         read(tmp_path / "r.pt", "w")
 
 
+@pytest.mark.thorough
 def test_ten_thousand_tensors_are_listed_in_a_second(tmp_path: Path) -> None:
     array = np.arange(6, dtype=np.float32).reshape(1, 2, 3)
     stored = [view(storage(str(n), array + n), array.shape) for n in range(10_000)]

@@ -126,6 +126,7 @@ def test_names_of_values_nodes_and_dims_do_not_matter(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", PAYLOADS + AWKWARD + LONG, ids=short)
+@pytest.mark.sampled(4)
 def test_one_name_in_every_slot(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,6 +79,7 @@ def check(
 
 
 @pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.sampled(3)
 def test_other_classes(name: str, tmp_path: Path) -> None:
     model_class = check(name, CLASSES, tmp_path, classes=7)
     weights = tmp_path / "original" / "net.safetensors"
@@ -87,11 +88,13 @@ def test_other_classes(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.sampled(3)
 def test_half_the_layers(name: str, tmp_path: Path) -> None:
     check(name, HALF, tmp_path, layers=2)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.sampled(3)
 def test_larger_images(name: str, tmp_path: Path) -> None:
     check(name, LARGER, tmp_path, [IMAGE, *IMAGE_EDITS.get(name, [])])
 

@@ -22,7 +22,6 @@ from burn_ir.evaluate import evaluate
 from tests.modules import Array
 
 ROWS = Type(float32, (symbol("n"), 3))
-ROW = Type(float32, (3,))
 ONE = np.array(1.0, np.float32)
 
 

@@ -140,6 +140,7 @@ FILES: dict[str, Callable[[], onnx.ModelProto]] = {
 }
 
 
+@pytest.mark.thorough
 def test_small_files_take_little(tmp_path: Path) -> None:
     paths = []
     for name, result in FILES.items():

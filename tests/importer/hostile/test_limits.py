@@ -15,6 +15,7 @@ from tests.runtime.record.test_limits import HEADERS
 from tests.runtime.record.test_of_burn import HOSTILE
 
 
+@pytest.mark.thorough
 def test_every_hostile_file(tmp_path: Path) -> None:
     roots = {
         **PAYLOADS,
@@ -31,6 +32,7 @@ def test_every_hostile_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["safetensors", "mpk.gz"])
+@pytest.mark.thorough
 def test_a_large_checkpoint_goes_through_little_memory(
     kind: str, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from tests.importer.onnx_files import saved
 
 
 @pytest.mark.parametrize("seed", [0])
+@pytest.mark.thorough
 def test_operators_on_large_constants(seed: int, tmp_path: Path) -> None:
     paths = [
         saved(tmp_path / f"{name}.onnx", proto) for name, proto in sample(60, seed)

@@ -55,6 +55,7 @@ def write(folder: Path, name: str, state: dict[str, Array], hints: Hints) -> Non
     )
 
 
+@pytest.mark.thorough
 def test_black_has_nothing_to_change(sources: Path) -> None:
     paths = list(sources.glob("*.py"))
     assert len(paths) == len(TWINS) + len(LAYERS) + len(NETS)

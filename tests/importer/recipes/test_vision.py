@@ -39,6 +39,7 @@ def test_outputs_are_those_of_the_twin(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TWINS)
+@pytest.mark.sampled(3)
 def test_wider_weights_keep_their_keys(name: str, tmp_path: Path) -> None:
     """What is not float32 is held by no layer: arrays stand where layers did."""
     twin, sizes = TWINS[name]

@@ -41,8 +41,3 @@ def wrong_keys(ours: State, author: State) -> list[str]:
         if (key in ours.parameters) != (key in author.parameters):
             results.append(f"{key} is of another kind than the author's")
     return results
-
-
-def unknown_parameters(ours: State, author: State) -> set[str]:
-    """Return the parameters that the author has not."""
-    return {key for key in ours.parameters if key not in author.arrays}

@@ -202,7 +202,6 @@ def test_sums_begin_with_zeros_that_are_not_trained(tmp_path: Path) -> None:
     assert state.parameters == {"conv.scale"}
 
 
-ANGLES = np.outer(np.arange(2.0), 100.0 ** -(np.arange(6) / 6)).astype(np.float32)
 ROWS = np.outer(np.arange(5.0), 100.0 ** -(np.arange(6) / 6)).astype(np.float32)
 PE = np.where(np.arange(6) % 2 == 0, np.sin(ROWS), np.cos(ROWS)).astype(np.float32)
 

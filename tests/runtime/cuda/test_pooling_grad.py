@@ -32,6 +32,12 @@ def images(kind: str, shape: tuple[int, ...], dtype: Any) -> Any:
     return x
 
 
+@pytest.fixture(autouse=True)
+def require_cupy() -> None:
+    """Skip without CuPy."""
+    pytest.importorskip("cupy")
+
+
 @pytest.mark.parametrize("dtype", (np.float32, np.float16, np.float64))
 @pytest.mark.parametrize("kind", ("ties", "not finite"))
 @pytest.mark.parametrize("order", ((0, 1, 2, 3), (0, 3, 1, 2)))

@@ -137,14 +137,14 @@ class Inputs:
         opened = {key for group in groups for key in group}
         # Others that vary as well, or an extent could be joined with the batch.
         odd = {key: 2 * key[1] + 1 for key in opened}
-        found = []
+        divisible = []
         for (axis, _), keys in self._undecided().items():
             rest = [key for key in keys if key not in opened]
             unit = _unit(rest, odd, allows) if axis and rest else 0
             if unit:
                 self.units.update(dict.fromkeys(rest, unit))
-                found.append(rest)
-        return found
+                divisible.append(rest)
+        return divisible
 
     def _undecided(self) -> dict[tuple[int, int], list[Key]]:
         """Return the keys that may vary, by axis and extent, for tensors of each rank.

@@ -17,8 +17,6 @@ from keyword import iskeyword
 from burn.record.errors import shown
 from burn_ir import InvalidModel, UnreadableFile
 
-_MANGLED = "___torch_mangle_"
-
 
 @dataclass(frozen=True)
 class Rest:

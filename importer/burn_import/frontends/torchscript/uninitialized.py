@@ -40,7 +40,7 @@ def like(thing: PyValue, writer: NodeWriter, others: Iterable[PyValue]) -> PyVal
             and not other.stale
             and writer.has(other.current)
         ):
-            found = other.current
-            if (found.dtype, found.dims) == wanted:
-                return replace(found, is_number=False)
+            candidate = other.current
+            if (candidate.dtype, candidate.dims) == wanted:
+                return replace(candidate, is_number=False)
     return UNINITIALIZED

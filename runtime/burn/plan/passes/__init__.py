@@ -96,9 +96,9 @@ def run_passes(
     plan = with_own_places(root)
     graph = Graph(plan, inputs, dtype)
     for each in (*PASSES, *LAST) if passes is None else passes:
-        before, made = plan, graph.made_steps
+        before, steps_before = plan, graph.made_steps
         plan = _passed(each, before, graph)
-        if graph.made_steps != made or not _has_same_steps(before, plan):
+        if graph.made_steps != steps_before or not _has_same_steps(before, plan):
             graph = Graph(plan, inputs, dtype)
     plan = with_updates_last(plan)
     find_drops(plan)

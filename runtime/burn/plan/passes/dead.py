@@ -29,7 +29,7 @@ def _may_go(step: Step, graph: Graph) -> bool:
         return False
     if step.primitive.removable:
         return True
-    operands = [graph.known(Slot(place))[1] for place in slots_in(step.args)]
+    operands = [graph.known(Slot(slot))[1] for slot in slots_in(step.args)]
     return step.primitive.infallible and all(
         dtype is not None and is_float(dtype) for dtype in (*operands, *step.dtypes)
     )

@@ -49,6 +49,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.mark.parametrize("command", [("ruff", "check", "--no-cache"), ("mypy",)])
+@pytest.mark.thorough
 def test_checkers_have_nothing_to_report(
     command: tuple[str, ...], sources: list[str], mypy_cache: Path
 ) -> None:

@@ -28,8 +28,8 @@ def measure_calls(sequence: Sequence, profiler: Profiler, *, generated: bool) ->
         name = _name(entry)
         if type(entry.call) is partial and entry.call.func in CHECKS:
             return profiler.measured(entry.call, steps, "check", name)
-        known = (sequence.reasons.get(id(step)) for step in steps)
-        reasons = [reason for reason in known if reason]
+        recorded = (sequence.reasons.get(id(step)) for step in steps)
+        reasons = [reason for reason in recorded if reason]
         if current() is None:
             reasons = ["oneDNN is not loaded"]
         if is_whole_kernel(entry.call):

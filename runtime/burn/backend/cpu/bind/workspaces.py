@@ -49,8 +49,8 @@ class Workspaces:
 
     def left(self, key: Hashable) -> Any:
         """The memory that was left to the current step in the form ``key``, or None."""
-        known = self._left.get(_results(self._step)) if self._step else None
-        return known[1] if known is not None and known[0] == key else None
+        entry = self._left.get(_results(self._step)) if self._step else None
+        return entry[1] if entry is not None and entry[0] == key else None
 
     def shared(
         self, key: Hashable, shape: tuple[int, ...], *, zeros: bool = False
@@ -60,11 +60,11 @@ class Workspaces:
         With ``zeros`` it is zeros at first, and ``shape`` is the same for all of a key;
         otherwise it has one axis, and is as long as the longest.
         """
-        known = self._shared.get(key)
-        if known is None or known.size < prod(shape):
+        memory = self._shared.get(key)
+        if memory is None or memory.size < prod(shape):
             make = np.zeros if zeros else np.empty
-            known = self._shared[key] = make(shape, np.float32)
-        return known
+            memory = self._shared[key] = make(shape, np.float32)
+        return memory
 
 
 def _gradients(segment: Segment) -> Iterator[tuple[int, ...]]:

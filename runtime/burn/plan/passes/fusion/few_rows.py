@@ -35,10 +35,10 @@ def with_few_rows(steps: Steps, graph: Graph) -> Steps:
         whole = None
         if isinstance(step, Step):
             whole, gone = _fused(step, graph)
-            for place in gone:
-                new_steps[places[place]] = None
-        for place in step.outputs:
-            places[place] = len(new_steps)
+            for slot in gone:
+                new_steps[places[slot]] = None
+        for slot in step.outputs:
+            places[slot] = len(new_steps)
         new_steps.append(whole or step)
     return [step for step in new_steps if step is not None]
 

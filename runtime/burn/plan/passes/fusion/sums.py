@@ -109,7 +109,7 @@ def _steps(
     kept = (*batch, *left, *right)
     long = tuple(max(first[a], second[a]) for a in kept)
     value = viewed(value, reshape, long, long)
-    back = tuple(sorted(range(len(kept)), key=lambda place: kept[place]))
+    back = tuple(sorted(range(len(kept)), key=lambda axis: kept[axis]))
     if back != tuple(range(len(kept))):
         value = viewed(value, permute, back, tuple(long[axis] for axis in back))
     (result,) = step.shapes

@@ -133,11 +133,11 @@ def lstm_grad(
     """:func:`burn.ops.lstm_grad` by oneDNN where it has it, by NumPy elsewhere."""
     cell = None if options.get("input_forget") else LSTM
     given = Given(x, w, r, b, (h0, c0), peephole)
-    found = _layer_grad(cell, (dy, dh, dc), (y, h, c), given, seq_lens, options)
-    if found is None:
+    gradients = _layer_grad(cell, (dy, dh, dc), (y, h, c), given, seq_lens, options)
+    if gradients is None:
         inputs = (x, w, r, b, h0, c0, seq_lens, peephole)
-        found = lstm_grad_op.kernel(dy, dh, dc, y, h, c, *inputs, **options)
-    return found
+        gradients = lstm_grad_op.kernel(dy, dh, dc, y, h, c, *inputs, **options)
+    return gradients
 
 
 @gru_grad_op.on(Cpu)
@@ -157,11 +157,11 @@ def gru_grad(
     """:func:`burn.ops.gru_grad` by oneDNN where it has it, by NumPy elsewhere."""
     cell = RESET_AFTER if options.get("linear_before_reset") else GRU
     given = Given(x, w, r, b, (h0,))
-    found = _layer_grad(cell, (dy, dh), (y, h), given, seq_lens, options)
-    if found is None:
+    gradients = _layer_grad(cell, (dy, dh), (y, h), given, seq_lens, options)
+    if gradients is None:
         inputs = (x, w, r, b, h0, seq_lens)
-        found = gru_grad_op.kernel(dy, dh, y, h, *inputs, **options)
-    return found
+        gradients = gru_grad_op.kernel(dy, dh, y, h, *inputs, **options)
+    return gradients
 
 
 @rnn_grad_op.on(Cpu)
@@ -181,11 +181,11 @@ def rnn_grad(
     """:func:`burn.ops.rnn_grad` by oneDNN where it has it, by NumPy elsewhere."""
     name = (options.get("activations") or ("tanh",))[0].lower()
     given = Given(x, w, r, b, (h0,))
-    found = _layer_grad(PLAIN.get(name), (dy, dh), (y, h), given, seq_lens, options)
-    if found is None:
+    gradients = _layer_grad(PLAIN.get(name), (dy, dh), (y, h), given, seq_lens, options)
+    if gradients is None:
         inputs = (x, w, r, b, h0, seq_lens)
-        found = rnn_grad_op.kernel(dy, dh, y, h, *inputs, **options)
-    return found
+        gradients = rnn_grad_op.kernel(dy, dh, y, h, *inputs, **options)
+    return gradients
 
 
 def _layer(
@@ -193,10 +193,10 @@ def _layer(
 ) -> tuple[Array, ...] | None:
     """All outputs and the last states; None where NumPy should compute them."""
     chosen, notes = Options(**options), noting()
-    found = _prepared_form(cell, given, lengths, chosen)
-    if found is None:
+    prepared = _prepared_form(cell, given, lengths, chosen)
+    if prepared is None:
         return _with_ends(cell, given, lengths, chosen)
-    session, form, given = found
+    session, form, given = prepared
     if notes is not None and notes.workspaces.is_wanted() and _is_smooth(form):
         training = _training(session, form)
         if training is not None:
@@ -229,15 +229,15 @@ def _with_ends(
     reverse = _REVERSE.get(options.direction, ())
     if not are_float32(given.x) or _form(cell, given, options) is None:
         return None
-    found = marked(cell, given, lengths, reverse, notes)
-    form = None if found is None else _form(cell, found[0], options)
+    prepared = marked(cell, given, lengths, reverse, notes)
+    form = None if prepared is None else _form(cell, prepared[0], options)
     session = None if form is None else current(form.work)
-    if found is None or form is None or session is None:
+    if prepared is None or form is None or session is None:
         return None
-    results = _inferred(session, form, found[0])
+    results = _inferred(session, form, prepared[0])
     if results is None:
         return None
-    results = finished(cell, given, results, reverse, found[1])
+    results = finished(cell, given, results, reverse, prepared[1])
     return _laid_out(results, options)
 
 
@@ -254,10 +254,14 @@ def _layer_grad(
     Where a plan did not keep what the layer left, the layer is computed again.
     """
     chosen, notes = Options(**options), noting()
-    found = _prepared_form(cell, given, lengths, chosen)
-    if found is None or not are_float32(*grads, *outs) or not _is_smooth(found[1]):
+    prepared = _prepared_form(cell, given, lengths, chosen)
+    if (
+        prepared is None
+        or not are_float32(*grads, *outs)
+        or not _is_smooth(prepared[1])
+    ):
         return None
-    session, form, turned = found
+    session, form, turned = prepared
     training = _training(session, form)
     if training is None:
         return None

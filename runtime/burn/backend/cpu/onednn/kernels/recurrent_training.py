@@ -162,7 +162,7 @@ class Training:
 
     def _of_weights(self, slopes: list[Array]) -> list[Array]:
         """The gradients of weights and biases in ONNX's layout and order of gates."""
-        form, found = self._form, []
+        form, gradients = self._form, []
         count, width, cell = form.directions, form.hidden, form.cell
         widths, sums = (form.inputs, width, 1), (cell.gates, cell.gates, cell.biases)
         for k, (slope, reorder) in enumerate(zip(slopes, self._reorders, strict=True)):
@@ -179,8 +179,8 @@ class Training:
                 for part in each:
                     do(partial(np.copyto, target[:, part], plain[:, gate]))
             flat = target.reshape(count, parts * width, widths[k])
-            found.append(flat if k < 2 else flat[..., 0])
-        return found
+            gradients.append(flat if k < 2 else flat[..., 0])
+        return gradients
 
 
 def _kinds(form: Form) -> tuple[list[int], list[int]]:

@@ -50,7 +50,6 @@ from burn.backend.cpu.onednn.kernels.convolution.space_to_depth import Folded, f
 from burn.backend.cpu.onednn.kernels.post_ops import After, added, post_ops
 from burn.ops.window import Windows
 
-_BYTE = np.dtype(np.uint8)
 #: What brings an operand into the layout that is wanted.
 Arrange: TypeAlias = Callable[[Array], Array]
 

@@ -1,3 +1,0 @@
-"""Operators of ONNX that are not declared yet."""
-
-PENDING: tuple[str, ...] = ()
