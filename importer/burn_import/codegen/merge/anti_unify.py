@@ -43,6 +43,10 @@ from burn_ir.dim import Poly
 EXTENTS = frozenset(
     {("reshape", 1), ("expand", 1), ("tile", 1), ("split", 1), ("resize", "sizes")}
 )
+#: The options of windows, which layers are given as well: they may differ.
+WINDOWS = frozenset(
+    {"kernel_size", "stride", "padding", "dilation", "groups", "output_padding"}
+)
 
 
 @dataclass(frozen=True)
@@ -350,6 +354,8 @@ class _Union:
             return True
         if kinds != {int} or not isinstance(operand_path[0], int):
             return False
+        if operand_path[1] in WINDOWS:
+            return True
         statement = self.bodies[0].trace.body.statements[operand_path[0]]
         assert isinstance(statement, Apply)
         return (statement.primitive.name, operand_path[1]) in EXTENTS

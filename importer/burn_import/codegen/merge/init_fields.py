@@ -145,7 +145,7 @@ class _Fields:
             raise DifferError
         if len({len(n.args) for n in nodes}) > 1:
             raise DifferError
-        labels = self.labels_of(function)
+        labels = self.labels_of(function, len(nodes[0].args))
         args = []
         for index, given in enumerate(zip(*(n.args for n in nodes), strict=True)):
             label = labels[min(index, len(labels) - 1)] if labels else None
@@ -168,16 +168,22 @@ class _Fields:
             united.append(ast.keyword(name, self.same(values, name)))  # type: ignore
         return united
 
-    def labels_of(self, function: ast.expr) -> Sequence[str]:
-        """Return the names of a module constructor's positional arguments."""
+    def labels_of(self, function: ast.expr, count: int) -> Sequence[str]:
+        """Return the names of a constructor's ``count`` positional arguments."""
         if isinstance(function, ast.Name):
             return self.labels.get(function.id, ())
         if not isinstance(function, ast.Attribute) or function.attr in HOLDERS:
             return ()
         layer_class = getattr(nn, function.attr, None)
         if not inspect.isclass(layer_class):
-            return ["size"]  # nn.parameter, nn.buffer
+            return self.extents(count)  # nn.parameter, nn.buffer
         return list(inspect.signature(layer_class).parameters)
+
+
+    def extents(self, count: int) -> Sequence[str]:
+        """Return what the extents of a stored array are called: those of a kernel."""
+        is_kernel = count > 2 and "weight" in self.field
+        return ("out_channels", "in_channels", "kernel_size") if is_kernel else ["size"]
 
 
 def _count(node: ast.GeneratorExp) -> ast.expr:
