@@ -135,6 +135,12 @@ class Family:
                 continue
             kind = source.partition("(")[0]
             condition = self.constructor.conditions[one.name]
+            if kind == "nn.ModuleList":
+                items = source.removeprefix("nn.ModuleList(").removesuffix(")")
+                lines.append(
+                    f"self.{one.name} = nn.ModuleList({items} if {condition} else [])"
+                )
+                continue
             lines.append(
                 f"self.{one.name}: {kind} | nn.Identity = "
                 f"({source} if {condition} else nn.Identity())"
