@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 from burn import Tensor
 from burn_import.tracing.trace import (
+    CHANGING,
     Apply,
     Block,
     Choice,
@@ -18,6 +20,7 @@ from burn_import.tracing.trace import (
     blocks_of,
 )
 from burn_ir.dim import Poly, symbols as symbols_of
+from burn_ir.types import Type
 
 Sources = Callable[[Any], Iterable[Symbol]]
 
@@ -233,3 +236,20 @@ def dims_in(value: Any) -> Iterator[Poly]:
             and not value.data.constant
         ):
             yield from dims_in(contents.ravel().tolist())
+
+
+def common_type(symbols: Sequence[Symbol]) -> Type | None:
+    """Return the type that holds for each of ``symbols``."""
+    types = [one.type for one in symbols]
+    if any(one is None for one in types):
+        return None
+    return reduce(_merged, (one.forget() for one in types if one is not None))
+
+
+def _merged(one: Type, other: Type) -> Type:
+    if one == other or type(one) is not Type:
+        return one
+    if one.shape is None or other.shape is None or len(one.shape) != len(other.shape):
+        return Type(one.dtype, None)
+    dims = zip(one.shape, other.shape, strict=True)
+    return Type(one.dtype, tuple(a if a == b else CHANGING for a, b in dims))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
 from burn import Tensor, ops
@@ -16,9 +15,8 @@ from burn_import.codegen.loops.equal_steps import Run, members_of
 from burn_import.codegen.naming.function_names import common_noun
 from burn_import.tracing.identifiers import plural
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
-from burn_import.tracing.statements import reads, symbols_in
+from burn_import.tracing.statements import common_type, reads, symbols_in
 from burn_import.tracing.trace import (
-    CHANGING,
     Apply,
     Block,
     Members,
@@ -30,7 +28,6 @@ from burn_import.tracing.trace import (
 )
 from burn_ir.containers import sequence_of
 from burn_ir.dim import symbol
-from burn_ir.types import Type
 
 #: What is collected if it has no name.
 UNNAMED = "state"
@@ -231,7 +228,7 @@ class _Rolling:
         targets = [Symbol() for _ in first.targets]
         for index, target in enumerate(targets):
             results = self.symbols_at((offset, index))
-            target.type = _common(results)
+            target.type = common_type(results)
             target.name = self.common.name(results)
             self.inside[offset, index] = target
         return rebuilt(first, leaves, targets)
@@ -254,7 +251,7 @@ class _Rolling:
                 results = [symbols[0], *self.symbols_at((at, index))]
                 # The first one is the stream through the modules.
                 name = self.common.name(results[1:]) if self.state else ""
-                self.state[key] = (Symbol(_common(results), name), values[0])
+                self.state[key] = (Symbol(common_type(results), name), values[0])
             return Tensor(self.state[key][0], self.tracer)
         if any(one in self.maker for one in symbols):
             return None
@@ -263,7 +260,7 @@ class _Rolling:
         if any(one.constant and not _is_weight(one) for one in symbols):
             return None
         if symbols not in self.items:
-            item = Symbol(_common(symbols), self.common.name(symbols))
+            item = Symbol(common_type(symbols), self.common.name(symbols))
             self.items[symbols] = (item, values)
         return Tensor(self.items[symbols][0], self.tracer)
 
@@ -275,7 +272,7 @@ class _Rolling:
             if slot in self.carried and steps == [last]:
                 continue
             results = self.symbols_at(slot)
-            value_type = _common(results)
+            value_type = common_type(results)
             word = self.common.noun(results)
             if not word and slot not in self.carried:
                 word = UNNAMED
@@ -337,23 +334,6 @@ class _Rolling:
             source = whole.get(tuple(a.data for a in arg)) if plain else None
             args.append(arg if source is None else Tensor(source, self.tracer))
         return Apply(of.primitive, tuple(args), of.static, of.targets, of.origin)
-
-
-def _common(symbols: Sequence[Symbol]) -> Type | None:
-    """Return the type that holds for each of ``symbols``."""
-    types = [one.type for one in symbols]
-    if any(one is None for one in types):
-        return None
-    return reduce(_merged, (one.forget() for one in types if one is not None))
-
-
-def _merged(one: Type, other: Type) -> Type:
-    if one == other or type(one) is not Type:
-        return one
-    if one.shape is None or other.shape is None or len(one.shape) != len(other.shape):
-        return Type(one.dtype, None)
-    dims = zip(one.shape, other.shape, strict=True)
-    return Type(one.dtype, tuple(a if a == b else CHANGING for a, b in dims))
 
 
 def _is_weight(value: Symbol) -> bool:

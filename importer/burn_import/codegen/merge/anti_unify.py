@@ -21,8 +21,10 @@ from burn_import.codegen.merge.expression_slots import (
     is_inside,
     items_of,
     makers,
+    may_be_given,
     padded,
 )
+from burn_import.codegen.merge.list_calls import ONLY, alike
 from burn_import.codegen.merge.optional_operators import (
     OptionalOperator,
     optional_operator,
@@ -38,11 +40,6 @@ from burn_import.tracing.trace import (
     Symbol,
 )
 from burn_ir.dim import Poly
-
-#: The operands that are extents, by primitive and position: they may differ.
-EXTENTS = frozenset(
-    {("reshape", 1), ("expand", 1), ("tile", 1), ("split", 1), ("resize", "sizes")}
-)
 
 
 @dataclass(frozen=True)
@@ -72,6 +69,9 @@ class Union:
     optional: set[str] = field(default_factory=set)
     #: Statements of the first body that some do without, and which bodies have them.
     operators: dict[int, OptionalOperator] = field(default_factory=dict)
+    #: Statements of the first body that call the only member of a list which others
+    #: have with more members, or with none.
+    lists: set[int] = field(default_factory=set)
 
 
 def unite(bodies: Sequence[Body]) -> Union:
@@ -142,7 +142,9 @@ class _Union:
             if names or having != [call is not None for call in calls] or not having[0]:
                 raise DifferError
             self.union.optional.add(name)
-            first = self.makers[0][values[0].data][0]
+            first, maker = self.makers[0][values[0].data]
+            if isinstance(maker, ModuleCall) and len(maker.path) > 1:
+                self.union.lists.add(int(first))
             values = [
                 value if call is None else call.args[0]
                 for value, call in zip(values, calls, strict=True)
@@ -174,8 +176,9 @@ class _Union:
         _, maker = self.makers[number].get(value.data, (0, None))
         if not isinstance(maker, ModuleCall) or maker.path[0] not in self.optional:
             return None
-        single = len(maker.args) == len(maker.targets) == len(maker.path) == 1
-        if not single or maker.results is not None:
+        single = len(maker.args) == len(maker.targets) == 1
+        is_field = maker.path[1:] in ((), (ONLY,))
+        if not single or not is_field or maker.results is not None:
             raise DifferError
         return maker
 
@@ -261,7 +264,9 @@ class _Union:
         """Compare the statements that make values, and what they read."""
         producers = [self.makers[i][s] for i, s in enumerate(symbols)]
         number, first = producers[0]
-        others = [statement for _, statement in producers]
+        others, is_list = alike([statement for _, statement in producers])
+        if is_list and isinstance(number, int):
+            self.union.lists.add(number)
         outs = {s.targets.index(t) for s, t in zip(others, symbols, strict=True)}
         if len({type(s) for s in others}) > 1 or len(outs) > 1:
             raise DifferError
@@ -348,11 +353,7 @@ class _Union:
         kinds = {type(value) for value in values}
         if kinds == {float} or (kinds == {bool} and isinstance(operand_path[-1], str)):
             return True
-        if kinds != {int} or not isinstance(operand_path[0], int):
-            return False
-        statement = self.bodies[0].trace.body.statements[operand_path[0]]
-        assert isinstance(statement, Apply)
-        return (statement.primitive.name, operand_path[1]) in EXTENTS
+        return kinds == {int} and may_be_given(self.bodies[0].trace, operand_path)
 
     def check_extents(self) -> None:
         """Of extents: the same of the same parameter, or one that can be inferred."""

@@ -18,6 +18,8 @@ FACTORS = (2, 3, 4, 6, 8)
 FEW = 3
 #: Words in the names of numbers that say how wide something is.
 WIDTHS = ("features", "channels", "hidden", "width")
+#: The number of modules in a list.
+DEPTH = "depth"
 #: Names of parameters that say little, and what is said where nothing else is known.
 VAGUE = {"normalized_shape": "features", "num_features": "channels", "size": "size"}
 
@@ -86,17 +88,22 @@ class _Plan:
 
     def add(self, column: Column, columns: Sequence[Column]) -> None:
         values = _known(column.values)
-        if len({(type(v), v) for v in values}) == 1:
+        is_derived_width = column.derived and _is_width(column.label)
+        if not is_derived_width and len({(type(v), v) for v in values}) == 1:
             self.constructor.texts.append(literal(values[0]))
             return
         twins = [other for other in columns if _alike(other.values, column.values)]
         labels = [twin.label for twin in twins]
         text = self.equal(column) or self.related(column, labels)
+        if column.derived and not text:
+            raise DifferError
         self.constructor.texts.append(text or self.new(column, labels))
 
     def equal(self, column: Column) -> str:
         """A parameter that is the same wherever the column has a number."""
         for parameter in self.constructor.parameters:
+            if DEPTH in {parameter.name, column.label} != {DEPTH}:
+                continue  # that two counts are equal says little
             pairs = zip(parameter.values, column.values, strict=True)
             if all(b is MISSING or _same(a, b) for a, b in pairs):
                 return parameter.name

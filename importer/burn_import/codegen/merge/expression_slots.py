@@ -15,6 +15,14 @@ from burn_import.tracing.trace import Apply, Block, Statement, Symbol
 
 #: A position in the first body: a statement, and the way to one of its operands.
 Place = tuple[int | str, ...]
+#: The operands that are extents, by primitive and position: they may differ.
+EXTENTS = frozenset(
+    {("reshape", 1), ("expand", 1), ("tile", 1), ("split", 1), ("resize", "sizes")}
+)
+#: The options of windows, which layers are given as well: they may differ.
+WINDOWS = frozenset(
+    {"kernel_size", "stride", "padding", "dilation", "groups", "output_padding"}
+)
 
 
 class DifferError(Exception):
@@ -30,6 +38,16 @@ def can_infer(trace: FunctionTrace, operand_path: Place) -> bool:
         return False
     shape = statement.args[1]
     return isinstance(shape, tuple | list) and -1 not in shape
+
+
+def may_be_given(trace: FunctionTrace, operand_path: Place) -> bool:
+    """Whether an integer may be given by a constructor: an extent, a stride."""
+    if not isinstance(operand_path[0], int):
+        return False
+    statement = trace.body.statements[operand_path[0]]
+    assert isinstance(statement, Apply)
+    name = operand_path[1]
+    return name in WINDOWS or (statement.primitive.name, name) in EXTENTS
 
 
 def is_inside(operand_path: Place) -> bool:

@@ -16,6 +16,8 @@ from burn_import.tracing.unparse import unparsed
 HOLDERS = frozenset(
     {"ModuleList", "ModuleTuple", "Sequential", "Identity"} | {"ParameterList"}
 )
+#: Lists of modules that may be called one after another.
+LISTS = frozenset({"nn.ModuleList", "nn.Sequential"})
 #: What a column holds for a class that has not got the field.
 MISSING: Any = object()
 #: By the name of a class of ours: what its constructor's parameters are called.
@@ -29,6 +31,8 @@ class Column:
     values: tuple[Any, ...]
     label: str
     field: str
+    #: Whether it follows from other columns, or the classes are not one.
+    derived: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,7 @@ class _Fields:
         self.columns = columns
         self.field = ""
         self.having: tuple[bool, ...] = ()
+        self.derived = False
 
     def same(self, nodes: Sequence[ast.expr], label: str | None = None) -> ast.expr:
         """One expression for all; literals given as ``label`` may differ."""
@@ -121,7 +126,7 @@ class _Fields:
     def column(self, values: Sequence[Any], label: str) -> ast.expr:
         own = iter(values)
         row = tuple(next(own) if has else MISSING for has in self.having)
-        self.columns.append(Column(row, label, self.field))
+        self.columns.append(Column(row, label, self.field, self.derived))
         return ast.Name(slot(len(self.columns) - 1))
 
     def items(self, nodes: Sequence[ast.List]) -> ast.expr:
@@ -141,17 +146,55 @@ class _Fields:
 
     def call(self, nodes: Sequence[ast.Call]) -> ast.expr:
         function = nodes[0].func
+        if LISTS.issuperset(ast.unparse(node.func) for node in nodes):
+            lists = [_elements(node) for node in nodes]
+            if len({len(one) for one in lists}) > 1:
+                return self.lists(function, lists)
         if len({ast.dump(n.func) for n in nodes}) > 1:
             raise DifferError
         if len({len(n.args) for n in nodes}) > 1:
             raise DifferError
-        labels = self.labels_of(function)
+        labels = self.labels_of(function, len(nodes[0].args))
         args = []
         for index, given in enumerate(zip(*(n.args for n in nodes), strict=True)):
             label = labels[min(index, len(labels) - 1)] if labels else None
             args.append(self.same(given, label))
         keywords = self.keywords(nodes)
         return ast.Call(function, args, keywords)
+
+    def lists(
+        self, function: ast.expr, lists: Sequence[Sequence[ast.expr]]
+    ) -> ast.expr:
+        """Lists of equal modules, or of such behind a first one, of any lengths."""
+        if not all(lists):
+            raise DifferError
+        firsts = [one[0] for one in lists]
+        uniform = all(len(set(map(ast.dump, one))) == 1 for one in lists)
+        element = self.same(firsts)
+        if uniform:
+            times = self.column([len(one) for one in lists], "depth")
+            each = _generator(element, times)
+            is_list = ast.unparse(function) == "nn.ModuleList"
+            return ast.Call(function, [each if is_list else ast.Starred(each)], [])
+        others = self.others([one[1:] for one in lists])
+        times = self.column([len(one) for one in lists], "depth")
+        count = ast.BinOp(times, ast.Sub(), ast.Constant(1))
+        items: list[ast.expr] = [element, ast.Starred(_generator(others, count))]
+        if ast.unparse(function) == "nn.ModuleList":
+            items = [ast.List(items, ast.Load())]
+        return ast.Call(function, items, [])
+
+    def others(self, lists: Sequence[Sequence[ast.expr]]) -> ast.expr:
+        """What is behind the first modules of lists, if it is the same throughout."""
+        if any(len(set(map(ast.dump, one))) > 1 for one in lists):
+            raise DifferError
+        before = self.having
+        has = iter(bool(one) for one in lists)
+        self.having = tuple(own and next(has) for own in before)
+        self.derived = True
+        element = self.same([one[0] for one in lists if one])
+        self.having, self.derived = before, False
+        return element
 
     def keywords(self, nodes: Sequence[ast.Call]) -> list[ast.keyword]:
         """The keywords of all, with the defaults of a layer where one has none."""
@@ -168,16 +211,47 @@ class _Fields:
             united.append(ast.keyword(name, self.same(values, name)))  # type: ignore
         return united
 
-    def labels_of(self, function: ast.expr) -> Sequence[str]:
-        """Return the names of a module constructor's positional arguments."""
+    def labels_of(self, function: ast.expr, count: int) -> Sequence[str]:
+        """Return the names of a constructor's ``count`` positional arguments."""
         if isinstance(function, ast.Name):
             return self.labels.get(function.id, ())
         if not isinstance(function, ast.Attribute) or function.attr in HOLDERS:
             return ()
         layer_class = getattr(nn, function.attr, None)
         if not inspect.isclass(layer_class):
-            return ["size"]  # nn.parameter, nn.buffer
+            return self.extents(count)  # nn.parameter, nn.buffer
         return list(inspect.signature(layer_class).parameters)
+
+    def extents(self, count: int) -> Sequence[str]:
+        """Return what the extents of a stored array are called: those of a kernel."""
+        is_kernel = count > 2 and "weight" in self.field
+        return ("out_channels", "in_channels", "kernel_size") if is_kernel else ["size"]
+
+
+def _elements(call: ast.Call) -> list[ast.expr]:
+    """The modules that a list is made of; none where they differ by their number."""
+    elements: list[ast.expr] = []
+    items = call.args
+    if len(items) == 1 and isinstance(items[0], ast.List):
+        items = items[0].elts
+    for item in items:
+        each = item.value if isinstance(item, ast.Starred) else item
+        if not isinstance(each, ast.GeneratorExp):
+            elements.append(each)
+            continue
+        times, target = _count(each), each.generators[0].target
+        if ast.unparse(target) != "_" or not isinstance(times, ast.Constant):
+            return []
+        elements += [each.elt] * int(str(times.value))
+    return elements
+
+
+def _generator(element: ast.expr, times: ast.expr) -> ast.GeneratorExp:
+    """Return ``element for _ in range(times)``."""
+    rounds = ast.Call(ast.Name("range"), [times], [])
+    return ast.GeneratorExp(
+        element, [ast.comprehension(ast.Name("_", ast.Store()), rounds, [], 0)]
+    )
 
 
 def _count(node: ast.GeneratorExp) -> ast.expr:

@@ -22,7 +22,7 @@ from burn_import.codegen.merge.init_fields import Column, Field, slot, unite_fie
 from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.module_tree import calls_of
 from burn_import.tracing.identifiers import singular
-from burn_import.tracing.trace import ModuleCall
+from burn_import.tracing.trace import Apply, ModuleCall
 
 #: A class is compared with this many families that it might be of.
 MOST_COMPARED = 8
@@ -135,6 +135,12 @@ class Family:
                 continue
             kind = source.partition("(")[0]
             condition = self.constructor.conditions[one.name]
+            if kind == "nn.ModuleList":
+                items = source.removeprefix("nn.ModuleList(").removesuffix(")")
+                lines.append(
+                    f"self.{one.name} = nn.ModuleList({items} if {condition} else [])"
+                )
+                continue
             lines.append(
                 f"self.{one.name}: {kind} | nn.Identity = "
                 f"({source} if {condition} else nn.Identity())"
@@ -253,6 +259,15 @@ def common_names(names: Sequence[str]) -> Iterator[str]:
     word, times = next(iter(ends.most_common(1)), ("", 0))
     if times > 1 and len(word) > SHORT and word.isalpha():
         yield word
+
+
+def word_of(family: Family, stem: str) -> str:
+    """Return ``stem``; instead of a letter, what the class does."""
+    if len(stem) > 1:
+        return stem
+    statements = family.members[0].body.trace.body.statements
+    applied = [one.primitive.name for one in statements if isinstance(one, Apply)]
+    return "Conv" if any("conv" in name for name in applied) else "Block"
 
 
 def stem(name: str) -> str:

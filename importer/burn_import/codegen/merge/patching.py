@@ -10,6 +10,7 @@ import numpy as np
 from burn import Tensor
 from burn_import.codegen.merge.anti_unify import Body, Union
 from burn_import.codegen.merge.expression_slots import Place
+from burn_import.codegen.merge.list_calls import make_loops
 from burn_import.codegen.merge.optional_operators import make_optional
 from burn_import.codegen.trace.function import FunctionTrace
 from burn_import.codegen.trace.primitive_parameters import parameters
@@ -46,6 +47,7 @@ def patch(
             _change(
                 trace.body.statements[int(operand_path[0])], operand_path[1:], value
             )
+    make_loops(trace.body.statements, union.lists)
     make_optional(trace.body.statements, union.operators, flags)
 
 

@@ -15,6 +15,7 @@ from burn_import.codegen.merge.merge_classes import (
     common_names,
     find_families,
     levels,
+    word_of,
 )
 from burn_import.codegen.merge.merge_fields import share
 from burn_import.codegen.module.classes import ClassWriter, part_doc
@@ -88,7 +89,7 @@ class _Assembly:
         own = [part.class_name for part in parts]
         name = next(d.part.class_name for d in drafts if d.part.class_name in own)
         stems = {draft.stem for draft in family.members}
-        names = common_names(own) if len(stems) > 1 else [*stems]
+        names = common_names(own) if len(stems) > 1 else [word_of(family, *stems)]
         free = [one for one in names if one not in self.holders.names]
         if free:
             name = self.holders.names.unique(free[0])
