@@ -73,6 +73,7 @@ class Step(Generic[P, R]):
         self.reducer: Reducer | None = None
         if communicator is not None:
             share_weights(communicator, dict(model.boxes()))
+            share_weights(communicator, {} if ema is None else ema.averages)
             self.reducer = Reducer(communicator, device, bucket_mb)
         if isinstance(optimizer, ZeroRedundancyOptimizer):
             optimizer.check_communicator(communicator)
@@ -307,8 +308,7 @@ def step(
     With a ``communicator`` each process calls the step with its share of every batch.
     Weights start as those of rank 0 and change by the mean over all items, which are
     counted by the first axis of the first tensor; the loss is to be a mean over them.
-    The output is that of the share. Gradients are summed in buckets of ``bucket_mb``
-    megabytes, as the backward pass completes them.
+    The output is that of the share. Gradients are summed in buckets of ``bucket_mb`` MB.
 
     With ``precision`` ``"bf16"`` or ``"fp16"`` the function runs under
     :func:`burn.nn.autocast`; weights, their gradients and the output are float32. The
