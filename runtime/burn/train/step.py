@@ -308,7 +308,7 @@ def step(
     With a ``communicator`` each process calls the step with its share of every batch.
     Weights start as those of rank 0 and change by the mean over all items, which are
     counted by the first axis of the first tensor; the loss is to be a mean over them.
-    The output is that of the share. Gradients are summed in buckets of ``bucket_mb`` MB.
+    The output is that of the share. Gradients are summed in ``bucket_mb`` MB at a time.
 
     With ``precision`` ``"bf16"`` or ``"fp16"`` the function runs under
     :func:`burn.nn.autocast`; weights, their gradients and the output are float32. The

@@ -21,6 +21,7 @@ from tests.runtime.distributed import job
 
 JOB = Path(job.__file__)
 ROOT = JOB.parents[3]
+PACKAGES = ("runtime", "ir", "importer", "templates")
 
 
 class Alone(Communicator):
@@ -45,16 +46,16 @@ def _is_mpich(mpiexec: str) -> bool:
     return "HYDRA" in version.stdout
 
 
-def start(ranks: int, mode: str, folder: Path) -> subprocess.Popen[str]:
-    """Start the job, or skip the test without MPI."""
+def start(ranks: int, *command: str) -> subprocess.Popen[str]:
+    """Start a program with its arguments, or skip the test without MPI."""
     pytest.importorskip("mpi4py")
     beside = Path(sys.executable).parent / "mpiexec"
     mpiexec = str(beside) if beside.is_file() else shutil.which("mpiexec")
     if mpiexec is None or not _is_mpich(mpiexec):
         pytest.skip("could not import 'mpi4py' with MPICH's mpiexec")
-    path = [str(ROOT), *(str(ROOT / name) for name in ("runtime", "ir", "importer"))]
+    path = [str(ROOT), *(str(ROOT / name) for name in PACKAGES)]
     return subprocess.Popen(
-        [mpiexec, "-n", str(ranks), sys.executable, str(JOB), mode, str(folder)],
+        [mpiexec, "-n", str(ranks), sys.executable, *command],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -99,7 +100,7 @@ def copy(path: Path, folder: Path) -> Path:
 
 def run(ranks: int, mode: str, folder: Path) -> None:
     """Run the job to its end."""
-    process = start(ranks, mode, folder)
+    process = start(ranks, str(JOB), mode, str(folder))
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
 
@@ -116,7 +117,7 @@ def check(ranks: int, folder: Path, expected: dict[str, Any]) -> None:
 
 
 def test_an_error_of_one_rank_ends_the_job(tmp_path: Path) -> None:
-    process = start(2, "error", tmp_path)
+    process = start(2, str(JOB), "error", str(tmp_path))
     output, _ = process.communicate(timeout=30)
     assert process.returncode != 0
     assert "rank 1 of 2 failed:" in output
@@ -124,7 +125,7 @@ def test_an_error_of_one_rank_ends_the_job(tmp_path: Path) -> None:
 
 
 def test_a_killed_rank_ends_the_job(tmp_path: Path) -> None:
-    process = start(2, "wait", tmp_path)
+    process = start(2, str(JOB), "wait", str(tmp_path))
     try:
         deadline = time.monotonic() + 60
         while len(list(tmp_path.glob("*.started"))) < 2 and time.monotonic() < deadline:
