@@ -30,7 +30,7 @@ ORDER = {
         "methods",
         "box",
         "tensor",
-        "backend/base",
+        "backend/base backend/tape",
         "backend/arrays",
         "backend/autodiff backend/cpu/device",
         "primitive",
@@ -141,6 +141,7 @@ TYPE_ONLY: dict[str, dict[tuple[str, str], str]] = {
         ("backend/arrays", "plan/executable"): "Backend.bind returns an Executable",
         ("backend/arrays", "primitive"): "backends are called with primitives",
         ("backend/autodiff", "primitive"): "backends are called with primitives",
+        ("backend/tape", "primitive"): "backends are called with primitives",
         ("backend/base", "primitive"): "backends are called with primitives",
         (
             "backend/cpu/onednn/binding/capture",

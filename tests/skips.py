@@ -21,7 +21,7 @@ class Row(NamedTuple):
 ROWS = (
     Row(
         "no CUDA device",
-        r"could not import 'cupy'",
+        r"could not import '(cupy|nccl\.core)'",
         "by hand with a GPU; `tests/conformance/cuda.json` has the results of law 5",
     ),
     Row(

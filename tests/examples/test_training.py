@@ -1,8 +1,13 @@
 """The examples that train reach their accuracies."""
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.runtime.distributed.test_distributed import start
+from tests.test_house import ROOT
 
 
 @pytest.mark.parametrize(
@@ -36,3 +41,35 @@ def test_adapters_lower_the_loss_of_held_out_text(
     assert values["after"] < values["before"] - 0.1
     assert values["accuracy after"] > values["accuracy before"]
     assert "accuracy" in capsys.readouterr().out.splitlines()[-1]
+
+
+@pytest.mark.parametrize("example", ["distil"], indirect=True)
+def test_a_distilled_network_is_better_than_one_of_few_labels(
+    example: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shares = example.main()
+    assert shares["distilled"] >= 0.96
+    assert shares["labels"] < shares["distilled"] < shares["large"] + 0.005
+    assert "distilled" in capsys.readouterr().out.splitlines()[-1]
+
+
+@pytest.mark.parametrize("example", ["data_parallel"], indirect=True)
+def test_one_process_trains_in_data_parallel(
+    example: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("mpi4py")
+    assert example.main() >= 0.97
+    assert "1 processes" in capsys.readouterr().out
+
+
+def test_two_processes_share_the_digits(tmp_path: Path) -> None:
+    path = tmp_path / "examples" / "data_parallel" / "run.py"
+    path.parent.mkdir(parents=True)
+    shutil.copy(ROOT / "examples" / "data_parallel" / "run.py", path)
+    shutil.copytree(ROOT / "models" / "digits", tmp_path / "models" / "digits")
+    process = start(2, str(path))
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    last = output.splitlines()[-1]
+    assert last.startswith("epoch 2, 2 processes:")
+    assert float(last.split()[-1].rstrip("%")) >= 97

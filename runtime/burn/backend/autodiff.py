@@ -1,26 +1,41 @@
 """Automatic differentiation over any backend: a tape of calls, read backwards."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from burn.backend.base import Backend, map_structure
+from burn.backend.tape import CallNode, Leaf, Node, Output, Receiver, nodes_in, swept
 from burn.box import Box
 from burn.tensor import Tensor
 
 if TYPE_CHECKING:
     from burn.primitive import Primitive
 
-_order = count()
 _IN_BACKWARD: ContextVar[bool] = ContextVar("burn.in_backward", default=False)
+_RECEIVER: ContextVar[Receiver | None] = ContextVar("burn.receiver", default=None)
 
 
 def is_in_backward() -> bool:
     """Whether the calls of this context compute gradients."""
     return _IN_BACKWARD.get()
+
+
+@contextmanager
+def receiving_gradients(receiver: Receiver) -> Iterator[None]:
+    """Give gradients to ``receiver`` as soon as nothing is added to them any more.
+
+    That is before the backward pass ends. Leaves that have several places on the tape
+    are left out; all are in what ``backward`` returns.
+    """
+    token = _RECEIVER.set(receiver)
+    try:
+        yield
+    finally:
+        _RECEIVER.reset(token)
 
 
 class Autodiff(Backend):
@@ -116,120 +131,7 @@ class Autodiff(Backend):
 
 
 def _tracked(source: Any) -> bool:
-    return next(_nodes(source), None) is not None
-
-
-def _nodes(source: Any) -> "Iterator[Node]":
-    if isinstance(source, Node):
-        yield source
-    elif source is not None:
-        for item in source:
-            if item is not None:
-                yield from _nodes(item)
-
-
-class Node:
-    """A place on the tape. ``order`` grows with time, so it is a topological order."""
-
-    __slots__ = ("order",)
-
-    def __init__(self) -> None:
-        self.order = next(_order)
-
-    def parents(self) -> "Iterator[Node]":
-        """Yield the nodes that this one was computed from."""
-        yield from ()
-
-    def backward(self, grad: Any) -> "Iterator[tuple[Node, Any]]":
-        """The nodes this one was made of, each with its share of ``grad``."""
-        yield from ()
-
-
-class Leaf(Node):
-    """Where a gradient is wanted: ``key`` is the box, or the node itself."""
-
-    __slots__ = ("key",)
-
-    def __init__(self, key: Any) -> None:
-        super().__init__()
-        self.key: Any = self if key is None else key
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"key": self.key}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__init__()  # its order is that of the process which reads it
-        self.key = state["key"]
-
-
-class CallNode(Node):
-    """A recorded call of a primitive."""
-
-    __slots__ = ("inner", "primitive", "result", "sources", "static")
-
-    def __init__(
-        self,
-        primitive: "Primitive[..., Any]",
-        sources: tuple[Any, ...],
-        inner: tuple[Any, ...],
-        static: dict[str, Any],
-        result: Any,
-    ) -> None:
-        super().__init__()
-        self.primitive = primitive
-        self.sources = sources
-        self.inner = inner
-        self.static = static
-        self.result = result
-
-    def parents(self) -> Iterator[Node]:
-        yield from _nodes(self.sources)
-
-    def backward(self, grad: Any) -> Iterator[tuple[Node, Any]]:
-        if type(self.result) is not Tensor and not self.primitive.partial:
-            grad = tuple(
-                _zeros_like(item) if part is None else part
-                for part, item in zip(grad, self.result, strict=True)
-            )
-        rule = self.primitive.rule
-        assert rule is not None
-        shares = rule(grad, self.result, *self.inner, **self.static)
-        if not isinstance(shares, tuple):
-            shares = (shares,)
-        for source, share in zip(self.sources, shares, strict=False):
-            yield from _shares(source, share)
-
-
-class Output(Node):
-    """One result of a node that has several."""
-
-    __slots__ = ("call", "position")
-
-    def __init__(self, call: Any, position: int) -> None:
-        super().__init__()
-        self.call = call
-        self.position = position
-
-    def parents(self) -> Iterator[Node]:
-        yield self.call
-
-
-def _shares(source: Any, share: Any) -> Iterator[tuple[Node, Any]]:
-    """Pairs of a node and its gradient, computed only where there is a node."""
-    if source is None or share is None:
-        return
-    value = share() if callable(share) else share
-    if isinstance(source, Node):
-        yield source, value
-        return
-    for item, part in zip(source, value, strict=True):
-        yield from _shares(item, part)
-
-
-def _zeros_like(tensor: Tensor) -> Tensor:
-    return Tensor(
-        tensor.backend.from_numpy(np.zeros(tensor.shape, tensor.dtype)), tensor.backend
-    )
+    return next(nodes_in(source), None) is not None
 
 
 class Gradients(Mapping[Any, Tensor]):
@@ -326,44 +228,8 @@ def _seed(tensor: Tensor, inner: Backend, gradient: Tensor | None) -> Tensor:
 def _sweep(root: Node, seed: Tensor) -> dict[Any, Tensor]:
     """Return the gradients of the leaves below ``root``, by their keys."""
     gradients: dict[Any, Tensor] = {}
-    for node, grad in swept({root: seed}).items():
+    for node, grad in swept({root: seed}, receiver=_RECEIVER.get()).items():
         if isinstance(node, Leaf):
             earlier = gradients.get(node.key)
             gradients[node.key] = grad if earlier is None else earlier + grad
     return gradients
-
-
-def swept(seeds: dict[Node, Any], ends: Collection[Node] = ()) -> dict[Node, Any]:
-    """Return the gradients of leaves and ``ends``, at which the tape is not followed.
-
-    ``seeds`` are the gradients of the nodes from which the tape is read backwards.
-    """
-    gradients: dict[Node, Any] = {}
-    pending = dict(seeds)
-    for node in _reachable(seeds, ends):
-        grad = pending.pop(node, None)
-        if grad is None:
-            continue
-        if isinstance(node, Leaf) or node in ends:
-            gradients[node] = grad
-        elif isinstance(node, Output):
-            parts = pending.setdefault(node.call, [None] * len(node.call.result))
-            parts[node.position] = grad
-        else:
-            for source, share in node.backward(grad):
-                earlier = pending.get(source)
-                pending[source] = share if earlier is None else earlier + share
-    return gradients
-
-
-def _reachable(roots: Iterable[Node], ends: Collection[Node]) -> list[Node]:
-    """Every node from ``roots`` to ``ends`` and leaves, the newest first."""
-    seen = set(roots)
-    stack = [node for node in seen if node not in ends]
-    while stack:
-        for source in stack.pop().parents():
-            if source not in seen:
-                seen.add(source)
-                if source not in ends:
-                    stack.append(source)
-    return sorted(seen, key=lambda node: node.order, reverse=True)

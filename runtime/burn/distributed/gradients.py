@@ -14,6 +14,30 @@ from burn.dtypes import DType, float32, float64
 from burn.tensor import Tensor, from_numpy
 
 Boxes = Mapping[str, Box]
+#: The paths of parameters whose gradients are summed together, for each sum.
+Layout = list[list[str]]
+
+
+def layout_of(values: Mapping[str, Any], limit: float = float("inf")) -> Layout:
+    """Return groups of the paths of ``values`` with up to ``limit`` bytes of sums.
+
+    The last parameters come first, whose gradients are computed first. The elements of
+    a group are summed in the same dtype. A parameter that is larger than ``limit`` has
+    a group of its own.
+    """
+    layout: Layout = []
+    filled: dict[DType, int] = {}  # bytes in the last group of each dtype
+    last: dict[DType, list[str]] = {}
+    for path in reversed(list(values)):
+        value = values[path]
+        dtype = sum_dtype(value.dtype)
+        size = int(np.prod(value.shape, dtype=np.int64)) * dtype.itemsize
+        if dtype not in last or filled[dtype] + size > limit:
+            last[dtype], filled[dtype] = [], 0
+            layout.append(last[dtype])
+        last[dtype].append(path)
+        filled[dtype] += size
+    return layout
 
 
 def flatten(gradients: Mapping[str, Tensor], items: int) -> list[Tensor]:
@@ -22,45 +46,52 @@ def flatten(gradients: Mapping[str, Tensor], items: int) -> list[Tensor]:
     Vectors are float32, or float64 for gradients of that dtype. Summed over processes
     they are what :func:`average` takes.
     """
-    parts: dict[DType, list[Tensor]] = {}
-    for gradient in gradients.values():
-        dtype = _sum_dtype(gradient.dtype)
-        flat = ops.reshape(ops.cast(gradient, dtype=dtype), (-1,))
-        parts.setdefault(dtype, []).append(flat * float(items))
     return [
-        ops.concat([*vectors, _count(vectors[0], items)], axis=0)
-        for vectors in parts.values()
+        flatten_group([gradients[path] for path in paths], items)
+        for paths in layout_of(gradients)
     ]
 
 
-def _count(vector: Tensor, items: int) -> Tensor:
-    return from_numpy(np.array([items], vector.dtype), vector.backend)
+def flatten_group(gradients: Sequence[Tensor], items: int) -> Tensor:
+    """``items`` times the gradients of one group, and ``items``, as one vector."""
+    dtype = sum_dtype(gradients[0].dtype)
+    vectors = [
+        ops.reshape(ops.cast(gradient, dtype=dtype), (-1,)) for gradient in gradients
+    ]
+    flat = ops.concat(vectors, axis=0) if len(vectors) > 1 else vectors[0]
+    count = from_numpy(np.array([items], dtype), flat.backend)
+    return ops.concat([flat * float(items), count], axis=0)
 
 
-def average(sums: Sequence[Tensor], boxes: Boxes) -> dict[str, Tensor]:
+def average(
+    sums: Sequence[Tensor], boxes: Boxes, layout: Layout | None = None
+) -> dict[str, Tensor]:
     """The means of gradients by path, from sums of what :func:`flatten` returns.
 
     ``boxes`` are the parameters that gradients were flattened of, in the same order.
     """
-    means, offsets = {}, dict[DType, int]()
-    by_dtype = {vector.dtype: vector for vector in sums}
-    for path, box in boxes.items():
-        dtype = _sum_dtype(box.dtype)
-        vector, start = by_dtype[dtype], offsets.get(dtype, 0)
-        end = offsets[dtype] = start + int(np.prod(box.shape, dtype=np.int64))
-        mean = ops.reshape(vector[start:end] / vector[-1], box.shape)
-        means[path] = ops.cast(mean, dtype=box.dtype)
-    return means
+    means: dict[str, Tensor] = {}
+    for vector, paths in zip(sums, layout or layout_of(boxes), strict=True):
+        start = 0
+        for path in paths:
+            box = boxes[path]
+            end = start + int(np.prod(box.shape, dtype=np.int64))
+            mean = ops.reshape(vector[start:end] / vector[-1], box.shape)
+            means[path], start = ops.cast(mean, dtype=box.dtype), end
+    return {path: means[path] for path in boxes}
 
 
-def _sum_dtype(dtype: DType) -> DType:
+def sum_dtype(dtype: DType) -> DType:
+    """The dtype in which gradients of ``dtype`` are summed."""
     return float64 if dtype == float64 else float32
 
 
 def sum_vectors(communicator: Communicator, vectors: Sequence[Tensor]) -> list[Tensor]:
     """Each vector summed over all processes."""
     return [
-        from_numpy(communicator.all_reduce(vector.numpy()), vector.backend)
+        communicator.to_tensor(
+            communicator.all_reduce(communicator.to_array(vector)), vector.backend
+        )
         for vector in vectors
     ]
 

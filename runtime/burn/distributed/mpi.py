@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-import traceback
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from burn.distributed.communicator import Array, Communicator
+from burn.distributed.communicator import Array, Communicator, report_failure
+from burn.distributed.launch import find_launch
 
 
 class Mpi(Communicator):
@@ -21,6 +23,8 @@ class Mpi(Communicator):
 
     Raises:
         ImportError: mpi4py is not installed.
+        RuntimeError: a launcher that MPI does not know has started several processes,
+            each of which would train alone.
     """
 
     def __init__(self) -> None:
@@ -32,6 +36,15 @@ class Mpi(Communicator):
                 "pip install 'burn-runtime[mpi]'"
             ) from error
         self._world: Any = MPI.COMM_WORLD
+        self._in_place: Any = MPI.IN_PLACE
+        #: Sums that were begun and have not been waited for.
+        self._pending: list[Any] = []
+        launch = find_launch()
+        if self.size == 1 and launch.size > 1:
+            raise RuntimeError(
+                f"{launch.source} started {launch.size} processes, of which MPI sees "
+                "one: start them with mpiexec of the MPI that mpi4py uses"
+            )
         if self.size > 1:
             sys.excepthook = self._end_job
 
@@ -49,6 +62,25 @@ class Mpi(Communicator):
         self._world.Allreduce(source, total)
         return total
 
+    def start_all_reduce(self, array: Array) -> Callable[[], Array]:
+        total = np.ascontiguousarray(array)
+        # MPI goes on with what was begun whenever it is called.
+        self._pending = [each for each in self._pending if not each.Test()]
+        request = self._world.Iallreduce(self._in_place, total)
+        self._pending.append(request)
+
+        def end() -> Array:
+            request.Wait()
+            return total
+
+        return end
+
+    def all_gather(self, array: Array) -> Array:
+        source = np.ascontiguousarray(array)
+        gathered = np.empty((self.size, *source.shape), source.dtype)
+        self._world.Allgather(source, gathered)
+        return gathered
+
     def broadcast(self, array: Array, root: int = 0) -> Array:
         shared = np.array(array, order="C")
         self._world.Bcast(shared, root)
@@ -63,7 +95,6 @@ class Mpi(Communicator):
         error: BaseException,
         stack: TracebackType | None,
     ) -> None:
-        text = "".join(traceback.format_exception(kind, error, stack))
-        print(f"rank {self.rank} of {self.size} failed:\n{text}", file=sys.stderr)
-        sys.stderr.flush()
+        report_failure(self, kind, error, stack)
+        time.sleep(0.5)  # until mpiexec, which drops what comes later, has read it
         self._world.Abort(1)

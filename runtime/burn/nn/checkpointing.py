@@ -8,7 +8,7 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
-from burn.backend.autodiff import Leaf, Node, Output, swept
+from burn.backend.tape import Leaf, Node, Output, swept
 from burn.box import Box, PassingReader, Reader, current_reader, reading
 from burn.nn.calls import is_callable
 from burn.nn.mixins import Mixin, mix_in

@@ -34,3 +34,4 @@ from burn.optim.schedule import (
     warmup as warmup,
 )
 from burn.optim.sgd import SGD as SGD, Lion as Lion
+from burn.optim.zero import ZeroRedundancyOptimizer as ZeroRedundancyOptimizer

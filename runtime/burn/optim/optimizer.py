@@ -136,7 +136,13 @@ class Optimizer(ABC):
             ValueError: there is no gradient for any parameter, or a parameter was moved
                 to a backend that tracks no gradients.
         """
-        grads = self._gradients(gradients)
+        self.update_parameters(self.prepared(gradients))
+
+    def update_parameters(self, grads: Mapping[str, Tensor]) -> None:
+        """Count a step, and change the parameters that ``grads`` has by path.
+
+        ``grads`` are on the device, and what :meth:`prepared` returns or a part of it.
+        """
         count = innermost(self.count.value) + 1.0
         self.count.set(count)
         for group in self.groups:
@@ -151,7 +157,12 @@ class Optimizer(ABC):
                 for slot, value in state.items():
                     boxes[slot].set(value)
 
-    def _gradients(self, gradients: Mapping[Any, Tensor]) -> dict[str, Tensor]:
+    def prepared(self, gradients: Mapping[Any, Tensor]) -> dict[str, Tensor]:
+        """The gradients of the optimiser's parameters by path, clipped.
+
+        Raises:
+            ValueError: as :meth:`step`.
+        """
         boxes = dict(self.parameters())
         grads = {}
         for path, box in boxes.items():

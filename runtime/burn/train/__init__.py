@@ -11,7 +11,7 @@ from burn.train.outputs import (
     Regressed as Regressed,
     loss_of as loss_of,
 )
-from burn.train.step import Step as Step, step as step
+from burn.train.step import AnyOptimizer as AnyOptimizer, Step as Step, step as step
 from burn.train.strategy import (
     KeepAny as KeepAny,
     KeepBest as KeepBest,

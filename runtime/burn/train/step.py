@@ -9,16 +9,11 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from burn import ops
-from burn.backend.autodiff import Gradients
+from burn.backend.autodiff import Gradients, receiving_gradients
 from burn.box import Box, Deferred
 from burn.distributed.communicator import Communicator
-from burn.distributed.gradients import (
-    average,
-    count_items,
-    flatten,
-    share_weights,
-    sum_vectors,
-)
+from burn.distributed.gradients import count_items, share_weights
+from burn.distributed.reducer import Collector, Reducer
 from burn.nn.autocast import Precision, autocast, check_precision, widened
 from burn.nn.modes import inference
 from burn.nn.module import Module
@@ -28,14 +23,19 @@ from burn.optim.optimizer import Optimizer
 from burn.optim.scaler import GradScaler
 from burn.optim.schedule import Schedule
 from burn.optim.state import device_of, innermost
+from burn.optim.zero import ZeroRedundancyOptimizer
 from burn.plan.compiled import Compiled
 from burn.plan.pytree import mapped
+from burn.plan.recorder import UnplannableError
+from burn.primitive import RECORDER
 from burn.tensor import Tensor, from_numpy
 from burn.train.checkpoint import load_checkpoint, save_checkpoint
 from burn.train.outputs import loss_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
+#: What a step updates weights with.
+AnyOptimizer = Optimizer | Combined | ZeroRedundancyOptimizer
 
 
 class Step(Generic[P, R]):
@@ -48,13 +48,14 @@ class Step(Generic[P, R]):
         self,
         function: Callable[P, R],
         model: Module,
-        optimizer: Optimizer | Combined,
+        optimizer: AnyOptimizer,
         schedule: Schedule | None = None,
         *,
         accumulate: int = 1,
         ema: EMA | None = None,
         compiled: bool = True,
         communicator: Communicator | None = None,
+        bucket_mb: float = 25.0,
         precision: Precision = "float32",
         scaler: GradScaler | None = None,
     ) -> None:
@@ -68,8 +69,14 @@ class Step(Generic[P, R]):
         if scaler is None and precision == "fp16":
             scaler = GradScaler(model)
         self.scaler = scaler
+        device = device_of(next(box for _, box in model.parameters()))
+        self.reducer: Reducer | None = None
         if communicator is not None:
             share_weights(communicator, dict(model.boxes()))
+            share_weights(communicator, {} if ema is None else ema.averages)
+            self.reducer = Reducer(communicator, device, bucket_mb)
+        if isinstance(optimizer, ZeroRedundancyOptimizer):
+            optimizer.check_communicator(communicator)
         #: How many batches were accumulated since the last change of weights.
         self.position = 0
         self.sums = {
@@ -77,7 +84,6 @@ class Step(Generic[P, R]):
         }
         #: The paths of the parameters whose gradients were accumulated.
         self.accumulated: set[str] = set()
-        device = device_of(next(box for _, box in model.parameters()))
         self._is_first = [from_numpy(np.array(flag), device) for flag in (False, True)]
         self.reset_plans()
 
@@ -89,6 +95,7 @@ class Step(Generic[P, R]):
         self._change_by_means = self._planned(self._changed_by_means)
         self._add_means = self._planned(self._added_means)
         self._apply = self._planned(self._applied)
+        self._set_weights = self._planned(self._set_others)
         self._valid = self._planned(self._validated)
 
     def _planned(self, function: Callable[..., Any]) -> Any:
@@ -110,19 +117,40 @@ class Step(Generic[P, R]):
                 return self._train(args, kwargs), ()
             output, paths = self._accumulate(is_first, args, kwargs)
             return output, paths
+        assert self.reducer is not None
+        if RECORDER.get() is not None:
+            raise UnplannableError("a step of several processes is in no other plan")
+        self.reducer.begin(self._trainable())
         output, vectors = self._compute(args, kwargs)
-        sums = sum_vectors(self.communicator, vectors)
+        sums = self.reducer.sums(vectors)
         if self.accumulate == 1:
-            self._change_by_means(sums)
+            self._share(*self._change_by_means(sums))
             return output, ()
         return output, self._add_means(is_first, sums)
+
+    def _share(self, is_changed: bool, shards: list[Tensor]) -> None:
+        """Exchange the weights that each process has changed, if they are divided."""
+        if not shards or not is_changed:
+            return
+        assert self.communicator is not None
+        gather, to_array = self.communicator.all_gather, self.communicator.to_array
+        tables = [gather(to_array(shard)) for shard in shards]
+        to_tensor, device = self.communicator.to_tensor, shards[0].backend
+        self._set_weights([to_tensor(table, device) for table in tables])
+
+    def _set_others(self, tables: list[Tensor]) -> None:
+        """Set the weights of other processes; averages follow."""
+        assert isinstance(self.optimizer, ZeroRedundancyOptimizer)
+        self.optimizer.set_weights(tables)
+        if self.ema is not None:
+            self.ema.update()
 
     def _count(self, paths: tuple[str, ...]) -> None:
         """Note the paths of a batch; change the weights after the last of a window."""
         self.accumulated.update(paths)
         self.position += 1
         if self.position == self.accumulate:
-            self._apply(*self._trained_paths())
+            self._share(*self._apply(*self._trained_paths()))
             self.position = 0
             self.accumulated.clear()
 
@@ -138,6 +166,7 @@ class Step(Generic[P, R]):
             return []
         plans = [self._train, self._accumulate, self._compute]
         plans += [self._change_by_means, self._add_means, self._apply]
+        plans.append(self._set_weights)
         return [note for each in plans for note in each.notes]
 
     def _trained(self, args: Any, kwargs: Any) -> Any:
@@ -158,15 +187,21 @@ class Step(Generic[P, R]):
             return value.backward()
         return self.scaler.unscale(self.scaler.scale(value).backward())
 
-    def _change(self, gradients: Any) -> None:
-        """Update weights, unless a scaler finds an overflow."""
+    def _change(self, gradients: Any) -> tuple[bool, list[Tensor]]:
+        """Update weights, unless a scaler finds an overflow; then return False.
+
+        The tensors are what other processes have to know of it.
+        """
         if self.scaler is not None and not self.scaler.update(gradients):
-            return
+            return False, []
         self.optimizer.step(gradients)
         if self.schedule is not None:
             self.schedule.step()
+        if isinstance(self.optimizer, ZeroRedundancyOptimizer):
+            return True, self.optimizer.shards()
         if self.ema is not None:
             self.ema.update()
+        return True, []
 
     def _summed(self, is_first: Tensor, args: Any, kwargs: Any) -> Any:
         """The output, and the paths whose gradients were added to the means."""
@@ -184,29 +219,35 @@ class Step(Generic[P, R]):
     def _computed(self, args: Any, kwargs: Any) -> tuple[Any, list[Tensor]]:
         """The output, and the gradients of this process to be summed over all.
 
-        Communication is between two plans, so that a plan that is recorded anew by one
-        process does not repeat it.
+        The update is a plan of its own, so that a plan that is recorded anew by one
+        process does not repeat the communication.
         """
+        assert self.reducer is not None
         output = self._forward(args, kwargs)
-        gradients = self._backward(output).by_name(self.model)
-        unused = sorted(self._trainable().keys() - gradients.keys())
-        if unused:
-            raise ValueError(
-                f"the loss does not depend on the parameters {unused}; with a "
-                "communicator, freeze them"
-            )
-        inner = {path: innermost(grad) for path, grad in gradients.items()}
-        vectors = flatten(inner, count_items([args, kwargs]))
-        return _detached(output), vectors
+        items = count_items([args, kwargs])
+        collector = self.reducer.collector(self._trainable(), items)
+        gradients = self._collected(collector, output).by_name(self.model)
+        return _detached(output), collector.finish(gradients)
+
+    def _collected(self, collector: Collector, output: Any) -> Gradients:
+        """As :meth:`_backward`, and give them to ``collector`` on the way."""
+        if self.scaler is not None:  # they are to be divided by its scale
+            return self._backward(output)
+        with receiving_gradients(collector.add):
+            return self._backward(output)
 
     def _trainable(self) -> dict[str, Box]:
         return {path: box for path, box in self.model.parameters() if box.requires_grad}
 
-    def _changed_by_means(self, vectors: list[Tensor]) -> None:
-        self._change(average(vectors, self._trainable()))
+    def _changed_by_means(self, sums: list[Tensor]) -> tuple[bool, list[Tensor]]:
+        return self._change(self._means(sums))
 
-    def _added_means(self, is_first: Tensor, vectors: list[Tensor]) -> tuple[str, ...]:
-        return self._add(average(vectors, self._trainable()), is_first)
+    def _added_means(self, is_first: Tensor, sums: list[Tensor]) -> tuple[str, ...]:
+        return self._add(self._means(sums), is_first)
+
+    def _means(self, sums: list[Tensor]) -> dict[str, Tensor]:
+        assert self.reducer is not None
+        return self.reducer.average(sums, self._trainable())
 
     def _trained_paths(self) -> list[str]:
         """The paths with accumulated gradients that were not frozen since."""
@@ -216,8 +257,8 @@ class Step(Generic[P, R]):
             if path in self.accumulated and box.requires_grad
         ]
 
-    def _applied(self, *paths: str) -> None:
-        self._change({path: self.sums[path].value for path in paths})
+    def _applied(self, *paths: str) -> tuple[bool, list[Tensor]]:
+        return self._change({path: self.sums[path].value for path in paths})
 
     def _validated(self, args: Any, kwargs: Any) -> Any:
         with inference():
@@ -245,13 +286,14 @@ class Step(Generic[P, R]):
 
 def step(
     model: Module,
-    optimizer: Optimizer | Combined,
+    optimizer: AnyOptimizer,
     schedule: Schedule | None = None,
     *,
     accumulate: int = 1,
     ema: EMA | None = None,
     compiled: bool = True,
     communicator: Communicator | None = None,
+    bucket_mb: float = 25.0,
     precision: Precision = "float32",
     scaler: GradScaler | None = None,
 ) -> Callable[[Callable[P, R]], Step[P, R]]:
@@ -266,7 +308,7 @@ def step(
     With a ``communicator`` each process calls the step with its share of every batch.
     Weights start as those of rank 0 and change by the mean over all items, which are
     counted by the first axis of the first tensor; the loss is to be a mean over them.
-    The output is that of the share.
+    The output is that of the share. Gradients are summed in ``bucket_mb`` MB at a time.
 
     With ``precision`` ``"bf16"`` or ``"fp16"`` the function runs under
     :func:`burn.nn.autocast`; weights, their gradients and the output are float32. The
@@ -281,6 +323,7 @@ def step(
             ema=ema,
             compiled=compiled,
             communicator=communicator,
+            bucket_mb=bucket_mb,
             precision=precision,
             scaler=scaler,
         )

@@ -12,9 +12,23 @@ from typing import Any
 import numpy as np
 
 from burn import Autodiff, Cpu, Tensor, data, loss, nn, ops, optim, train
-from burn.distributed import Communicator, Mpi
+from burn.distributed import Communicator, Launch, Mpi
 
 ITEMS, BATCH, EPOCHS = 42, 16, 3
+SELF = Launch()  # one process
+#: What is asked of ``fit`` by the modes that train.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "compiled": {},
+    "eager": {"compiled": False},
+    "accumulate": {"accumulate": 3},
+    "buckets": {"bucket_mb": 0.0001},
+    "sharded": {"sharded": True},
+    "sharded eager": {"sharded": True, "compiled": False},
+    "sharded accumulate": {"sharded": True, "accumulate": 3},
+    "first half": {"sharded": True, "epochs": 1},
+    "second half": {"sharded": True, "epochs": 2, "resumed": True},
+    "wait": {},
+}
 
 
 class Net(nn.Module):
@@ -42,29 +56,60 @@ def fit(
     seed: int = 0,
     compiled: bool = True,
     accumulate: int = 1,
+    bucket_mb: float = 25.0,
+    sharded: bool = False,
+    epochs: int = EPOCHS,
+    resumed: bool = False,
+    checkpoint: Path | None = None,
 ) -> dict[str, Any]:
-    """Return the weights after some epochs, of which the last batch is uneven."""
+    """Return the weights after some epochs, of which the last batch is uneven.
+
+    With ``sharded`` the state is divided, and written to ``checkpoint``.
+    """
     nn.init.seed(seed)
     model = Net().to(Autodiff(Cpu()))
-    opt = optim.AdamW(model, lr=0.02, clip_norm=0.5)
+    opt = optimizer(model, communicator if sharded else None)
+    ema = optim.EMA(model, decay=0.9)
 
     @train.step(
         *(model, opt),
         accumulate=accumulate,
         compiled=compiled,
         communicator=communicator,
+        bucket_mb=bucket_mb,
+        ema=ema,
     )
     def step(x: Tensor, y: Tensor) -> Tensor:
         return loss.cross_entropy(model(x), y)
 
-    rank, ranks = 0, 1
-    if communicator is not None:
-        rank, ranks = communicator.rank, communicator.size
+    rank, ranks = (communicator or SELF).rank, (communicator or SELF).size
     loader = data.Loader(items(), batch=BATCH, shuffle=1, rank=rank, ranks=ranks)
-    for _ in range(EPOCHS):
+    if resumed and checkpoint is not None:
+        step.load(checkpoint)
+        loader.load_state_dict({**loader.state_dict(), "epoch": 1})
+    for _ in range(epochs):
         for batch in loader:
             step(*batch)
-    return {name: value.numpy() for name, value in model.state_dict().items()}
+    if isinstance(opt, optim.ZeroRedundancyOptimizer):
+        opt.consolidate_state_dict()
+    if checkpoint is not None and rank == 0:
+        step.save(checkpoint)
+    return arrays(model, ema)
+
+
+def optimizer(model: Net, communicator: Communicator | None) -> train.AnyOptimizer:
+    """Return AdamW, with its state divided if there is a communicator."""
+    opt = optim.AdamW(model, lr=0.02, clip_norm=0.5)
+    if communicator is None:
+        return opt
+    return optim.ZeroRedundancyOptimizer(opt, communicator)
+
+
+def arrays(model: Net, ema: optim.EMA) -> dict[str, Any]:
+    """Return weights and averages by name."""
+    averages = {f"{name} mean": value for name, value in ema.state_dict().items()}
+    values = {**model.state_dict(), **averages}
+    return {name: value.numpy() for name, value in values.items()}
 
 
 def main(mode: str, folder: str) -> None:
@@ -80,12 +125,8 @@ def main(mode: str, folder: str) -> None:
         time.sleep(600)
     communicator.barrier()
     # Weights start as those of rank 0, whatever the seed.
-    weights = fit(
-        communicator,
-        seed=rank,
-        compiled=mode != "eager",
-        accumulate=3 if mode == "accumulate" else 1,
-    )
+    path = Path(folder) / "run.safetensors"
+    weights = fit(communicator, seed=rank, checkpoint=path, **OPTIONS[mode])
     np.savez(Path(folder) / f"{rank}.npz", **weights)
 
 

@@ -14,11 +14,14 @@ import pytest
 
 import burn
 from burn import Autodiff, Cpu, loss, nn, ops, optim, train
-from burn.distributed import Communicator, Mpi, average, flatten
+from burn.backend.autodiff import is_in_backward, receiving_gradients
+from burn.distributed import Communicator, Mpi, Reducer, average, flatten
+from burn.optim.zero import divide
 from tests.runtime.distributed import job
 
 JOB = Path(job.__file__)
 ROOT = JOB.parents[3]
+PACKAGES = ("runtime", "ir", "importer", "templates")
 
 
 class Alone(Communicator):
@@ -43,16 +46,16 @@ def _is_mpich(mpiexec: str) -> bool:
     return "HYDRA" in version.stdout
 
 
-def start(ranks: int, mode: str, folder: Path) -> subprocess.Popen[str]:
-    """Start the job, or skip the test without MPI."""
+def start(ranks: int, *command: str) -> subprocess.Popen[str]:
+    """Start a program with its arguments, or skip the test without MPI."""
     pytest.importorskip("mpi4py")
     beside = Path(sys.executable).parent / "mpiexec"
     mpiexec = str(beside) if beside.is_file() else shutil.which("mpiexec")
     if mpiexec is None or not _is_mpich(mpiexec):
         pytest.skip("could not import 'mpi4py' with MPICH's mpiexec")
-    path = [str(ROOT), *(str(ROOT / name) for name in ("runtime", "ir", "importer"))]
+    path = [str(ROOT), *(str(ROOT / name) for name in PACKAGES)]
     return subprocess.Popen(
-        [mpiexec, "-n", str(ranks), sys.executable, str(JOB), mode, str(folder)],
+        [mpiexec, "-n", str(ranks), sys.executable, *command],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -62,17 +65,51 @@ def start(ranks: int, mode: str, folder: Path) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize(
     ("ranks", "mode"),
-    [(2, "compiled"), (4, "compiled"), (2, "eager"), (2, "accumulate")],
+    [
+        (2, "compiled"),
+        (4, "compiled"),
+        (2, "eager"),
+        (2, "accumulate"),
+        (2, "buckets"),
+        (4, "sharded"),
+        (2, "sharded eager"),
+        (2, "sharded accumulate"),
+    ],
 )
 def test_ranks_train_as_one_process(ranks: int, mode: str, tmp_path: Path) -> None:
-    accumulate = 3 if mode == "accumulate" else 1
-    expected = job.fit(None, compiled=mode != "eager", accumulate=accumulate)
-    process = start(ranks, mode, tmp_path)
+    expected = job.fit(None, **job.OPTIONS[mode])
+    run(ranks, mode, tmp_path)
+    check(ranks, tmp_path, expected)
+
+
+def test_divided_state_goes_on_with_another_number_of_ranks(tmp_path: Path) -> None:
+    whole = job.fit(None)
+    run(2, "first half", tmp_path)
+    path = tmp_path / "run.safetensors"
+    alone = job.fit(None, epochs=2, resumed=True, checkpoint=copy(path, tmp_path))
+    run(3, "second half", tmp_path)
+    check(3, tmp_path, whole)
+    for name, value in alone.items():
+        np.testing.assert_allclose(value, whole[name], rtol=0, atol=1e-6)
+
+
+def copy(path: Path, folder: Path) -> Path:
+    """Return the path of a copy of a file."""
+    return Path(shutil.copy(path, folder / f"copy of {path.name}"))
+
+
+def run(ranks: int, mode: str, folder: Path) -> None:
+    """Run the job to its end."""
+    process = start(ranks, str(JOB), mode, str(folder))
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
+
+
+def check(ranks: int, folder: Path, expected: dict[str, Any]) -> None:
+    """Compare the weights of all ranks, and with those of one process."""
+    first = dict(np.load(folder / "0.npz"))
     for rank in range(ranks):
-        weights = dict(np.load(tmp_path / f"{rank}.npz"))
-        first = dict(np.load(tmp_path / "0.npz"))
+        weights = dict(np.load(folder / f"{rank}.npz"))
         assert weights.keys() == expected.keys()
         for name, value in weights.items():
             np.testing.assert_allclose(value, expected[name], rtol=0, atol=1e-6)
@@ -80,7 +117,7 @@ def test_ranks_train_as_one_process(ranks: int, mode: str, tmp_path: Path) -> No
 
 
 def test_an_error_of_one_rank_ends_the_job(tmp_path: Path) -> None:
-    process = start(2, "error", tmp_path)
+    process = start(2, str(JOB), "error", str(tmp_path))
     output, _ = process.communicate(timeout=30)
     assert process.returncode != 0
     assert "rank 1 of 2 failed:" in output
@@ -88,7 +125,7 @@ def test_an_error_of_one_rank_ends_the_job(tmp_path: Path) -> None:
 
 
 def test_a_killed_rank_ends_the_job(tmp_path: Path) -> None:
-    process = start(2, "wait", tmp_path)
+    process = start(2, str(JOB), "wait", str(tmp_path))
     try:
         deadline = time.monotonic() + 60
         while len(list(tmp_path.glob("*.started"))) < 2 and time.monotonic() < deadline:
@@ -133,6 +170,87 @@ def test_batches_without_items_and_unused_parameters_are_refused() -> None:
         make(lambda: loss.mse_loss(model(x), x))()
     with pytest.raises(ValueError, match=r"not depend on the parameters \['bias'\]"):
         make(lambda x: loss.mse_loss(ops.matmul(x, model.weight), x))(x)
+
+
+def test_divided_state_is_collected_before_it_is_saved(tmp_path: Path) -> None:
+    model = nn.Linear(2, 2).to(Autodiff(Cpu()))
+    comm = Alone()
+    opt = optim.ZeroRedundancyOptimizer(optim.Adam(model), comm)
+    x = burn.tensor(np.ones((3, 2), np.float32))
+
+    def function(x: burn.Tensor) -> burn.Tensor:
+        return loss.mse_loss(model(x), x)
+
+    with pytest.raises(ValueError, match="communicator of the ZeroRedundancyOptimizer"):
+        train.step(model, opt)(function)
+    step = train.step(model, opt, communicator=comm)(function)
+    step(x)
+    with pytest.raises(RuntimeError, match="consolidate_state_dict"):
+        step.save(tmp_path / "run.safetensors")
+    opt.consolidate_state_dict()
+    assert opt.state_dict().keys() == opt.optimizer.state_dict().keys()
+    step.save(tmp_path / "run.safetensors")
+    step(x)
+    with pytest.raises(RuntimeError, match="consolidate_state_dict"):
+        opt.state_dict()
+
+
+def test_state_is_divided_evenly() -> None:
+    names, sizes = "abcdef", (5, 1, 4, 3, 3, 2)
+    boxes = {
+        name: burn.Parameter(burn.tensor(np.zeros(size, np.float32)))
+        for name, size in zip(names, sizes, strict=True)
+    }
+    owners = divide(boxes, 2)
+    loads = [
+        sum(s for n, s in zip(names, sizes, strict=True) if owners[n] == r)
+        for r in (0, 1)
+    ]
+    assert sorted(loads) == [9, 9]
+
+
+def test_sums_begin_before_the_backward_pass_ends() -> None:
+    during: list[bool] = []
+
+    class Watched(Alone):
+        def all_reduce(self, array: Any) -> Any:
+            during.append(is_in_backward())
+            return array.copy()
+
+    model = job.Net().to(Autodiff(Cpu()))
+    x = burn.tensor(np.ones((3, 6), np.float32))
+    step = train.step(
+        *(model, optim.SGD(model, lr=0.1)),
+        compiled=False,
+        communicator=Watched(),
+        bucket_mb=1e-5,
+    )(lambda x: ops.mean(model(x)))
+    step(x)
+    assert during == [True] * 4
+    with pytest.raises(ValueError, match="bucket_mb > 0"):
+        Reducer(Alone(), Cpu(), 0.0)
+
+
+def test_gradients_are_received_when_nothing_is_added_any_more() -> None:
+    model = nn.Linear(2, 2).to(Autodiff(Cpu()))
+    x = burn.tensor(np.ones((3, 2), np.float32))
+    value = ops.mean(model(model(x)))  # the parameters are used twice
+    received: dict[Any, Any] = {}
+    with receiving_gradients(received.__setitem__):
+        gradients = value.backward()
+    assert received.keys() == {model.weight, model.bias}
+    for key, gradient in received.items():
+        np.testing.assert_array_equal(gradient.numpy(), gradients[key].numpy())
+
+
+def test_a_step_in_another_plan_runs_as_it_is() -> None:
+    model = nn.Linear(2, 2).to(Autodiff(Cpu()))
+    x = burn.tensor(np.ones((3, 2), np.float32))
+    opt = optim.SGD(model, lr=0.1)
+    step = train.step(model, opt, communicator=Alone())(lambda x: ops.mean(model(x)))
+    outer = burn.compile(lambda x: step(x) * 1.0)
+    assert float(outer(x)) > float(outer(x))
+    assert any("in no other plan" in note for note in outer.notes)
 
 
 def test_mpi_needs_mpi4py(monkeypatch: pytest.MonkeyPatch) -> None:

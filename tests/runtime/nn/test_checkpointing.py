@@ -10,7 +10,7 @@ import pytest
 
 import burn
 from burn import Autodiff, Cpu, Tensor, nn, ops, optim, train
-from burn.backend.autodiff import Leaf
+from burn.backend.tape import Leaf
 from burn.plan.compiled import Compiled
 from burn.plan.lifetimes import peak_bytes
 from tests.runtime.programs import optimized

@@ -1,0 +1,190 @@
+"""The tape: what was computed from what, read backwards for gradients."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from burn.tensor import Tensor
+
+if TYPE_CHECKING:
+    from burn.primitive import Primitive
+
+#: Gets the key and the gradient of a leaf.
+Receiver = Callable[[Any, Tensor], None]
+
+_order = count()
+
+
+def nodes_in(source: Any) -> "Iterator[Node]":
+    if isinstance(source, Node):
+        yield source
+    elif source is not None:
+        for item in source:
+            if item is not None:
+                yield from nodes_in(item)
+
+
+class Node:
+    """A place on the tape. ``order`` grows with time, so it is a topological order."""
+
+    __slots__ = ("order",)
+
+    def __init__(self) -> None:
+        self.order = next(_order)
+
+    def parents(self) -> "Iterator[Node]":
+        """Yield the nodes that this one was computed from."""
+        yield from ()
+
+    def backward(self, grad: Any) -> "Iterator[tuple[Node, Any]]":
+        """The nodes this one was made of, each with its share of ``grad``."""
+        yield from ()
+
+
+class Leaf(Node):
+    """Where a gradient is wanted: ``key`` is the box, or the node itself."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Any) -> None:
+        super().__init__()
+        self.key: Any = self if key is None else key
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"key": self.key}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__init__()  # its order is that of the process which reads it
+        self.key = state["key"]
+
+
+class CallNode(Node):
+    """A recorded call of a primitive."""
+
+    __slots__ = ("inner", "primitive", "result", "sources", "static")
+
+    def __init__(
+        self,
+        primitive: "Primitive[..., Any]",
+        sources: tuple[Any, ...],
+        inner: tuple[Any, ...],
+        static: dict[str, Any],
+        result: Any,
+    ) -> None:
+        super().__init__()
+        self.primitive = primitive
+        self.sources = sources
+        self.inner = inner
+        self.static = static
+        self.result = result
+
+    def parents(self) -> Iterator[Node]:
+        yield from nodes_in(self.sources)
+
+    def backward(self, grad: Any) -> Iterator[tuple[Node, Any]]:
+        if type(self.result) is not Tensor and not self.primitive.partial:
+            grad = tuple(
+                _zeros_like(item) if part is None else part
+                for part, item in zip(grad, self.result, strict=True)
+            )
+        rule = self.primitive.rule
+        assert rule is not None
+        shares = rule(grad, self.result, *self.inner, **self.static)
+        if not isinstance(shares, tuple):
+            shares = (shares,)
+        for source, share in zip(self.sources, shares, strict=False):
+            yield from _shares(source, share)
+
+
+class Output(Node):
+    """One result of a node that has several."""
+
+    __slots__ = ("call", "position")
+
+    def __init__(self, call: Any, position: int) -> None:
+        super().__init__()
+        self.call = call
+        self.position = position
+
+    def parents(self) -> Iterator[Node]:
+        yield self.call
+
+
+def _shares(source: Any, share: Any) -> Iterator[tuple[Node, Any]]:
+    """Pairs of a node and its gradient, computed only where there is a node."""
+    if source is None or share is None:
+        return
+    value = share() if callable(share) else share
+    if isinstance(source, Node):
+        yield source, value
+        return
+    for item, part in zip(source, value, strict=True):
+        yield from _shares(item, part)
+
+
+def _zeros_like(tensor: Tensor) -> Tensor:
+    return Tensor(
+        tensor.backend.from_numpy(np.zeros(tensor.shape, tensor.dtype)), tensor.backend
+    )
+
+
+def swept(
+    seeds: dict[Node, Any],
+    ends: Collection[Node] = (),
+    receiver: Receiver | None = None,
+) -> dict[Node, Any]:
+    """Return the gradients of leaves and ``ends``, at which the tape is not followed.
+
+    ``seeds`` are the gradients of the nodes from which the tape is read backwards.
+    """
+    gradients: dict[Node, Any] = {}
+    pending = dict(seeds)
+    nodes = _reachable(seeds, ends)
+    complete = {} if receiver is None else _completed_by(nodes)
+    for node in nodes:
+        grad = pending.pop(node, None)
+        if grad is None:
+            continue
+        if isinstance(node, Leaf) or node in ends:
+            gradients[node] = grad
+        elif isinstance(node, Output):
+            parts = pending.setdefault(node.call, [None] * len(node.call.result))
+            parts[node.position] = grad
+        else:
+            for source, share in node.backward(grad):
+                earlier = pending.get(source)
+                pending[source] = share if earlier is None else earlier + share
+        for leaf in complete.get(node, ()):
+            if receiver is not None and leaf in pending:
+                receiver(leaf.key, pending[leaf])
+    return gradients
+
+
+def _completed_by(nodes: list[Node]) -> dict[Node, list[Leaf]]:
+    """Return the leaves by the node that adds the last share to their gradients."""
+    last, places = dict[Leaf, Node](), dict[Any, set[Leaf]]()
+    for node in nodes:
+        for source in node.parents():
+            if isinstance(source, Leaf):
+                last[source] = node
+                places.setdefault(source.key, set()).add(source)
+    complete: dict[Node, list[Leaf]] = {}
+    for leaf, node in last.items():
+        if len(places[leaf.key]) == 1:
+            complete.setdefault(node, []).append(leaf)
+    return complete
+
+
+def _reachable(roots: Iterable[Node], ends: Collection[Node]) -> list[Node]:
+    """Every node from ``roots`` to ``ends`` and leaves, the newest first."""
+    seen = set(roots)
+    stack = [node for node in seen if node not in ends]
+    while stack:
+        for source in stack.pop().parents():
+            if source not in seen:
+                seen.add(source)
+                if source not in ends:
+                    stack.append(source)
+    return sorted(seen, key=lambda node: node.order, reverse=True)
