@@ -110,6 +110,7 @@ ORDER = {
         "standalone/thin",
         "standalone",
         "standalone/__init__",
+        "verification/errors",
         "verification/session export/errors export/extents",
         "export/recorder export/writer",
         "export/program export/inverse export/registry",

@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from burn_ir.dim import Dim, bind, symbols
 from burn_ir.graph import Graph, Node, nested_nodes
-
-if TYPE_CHECKING:
-    from burn_ir.types import Type
+from burn_ir.types import Type
 
 #: Operators that move elements and compute nothing.
 _MOVES = frozenset(
@@ -90,6 +88,7 @@ def inspect_model(path: Path, sizes: Mapping[str, int] | None = None) -> Facts:
     if not isinstance(raw, RawModel):
         raise UnsupportedModel(f"{path.name} has weights and no program; see `weights`")
     graph = build(raw)
+    _check_names(sizes or {}, graph)
     rows = weight_rows_of(import_model(path).weights)
     counts = Counter(n.op.onnx for top in graph.nodes for n in nested_nodes(top))
     costs = [_flops(graph, node, sizes or {}) for node in graph.nodes]
@@ -104,6 +103,17 @@ def inspect_model(path: Path, sizes: Mapping[str, int] | None = None) -> Facts:
         _peak(graph, sizes or {}),
         sum(cost is None for cost in costs),
     )
+
+
+def _check_names(sizes: Mapping[str, int], graph: Graph) -> None:
+    from burn_import.verification.errors import check_sizes
+
+    types = {
+        name: (kind.dtype, [str(n) for n in kind.shape or () if not isinstance(n, int)])
+        for name in graph.given
+        if isinstance(kind := graph.types[name], Type)
+    }
+    check_sizes(sizes, types)
 
 
 def _layers(rows: list[WeightRow]) -> Iterator[LayerRow]:

@@ -51,7 +51,14 @@ _SHORTEST_NAME = 12
 
 
 class OutputRefused(ValueError):  # noqa: N818  says what the file is, like the readers
-    """The output has a name that no module can have, or belongs to somebody."""
+    """The output has a name that no module can have, or belongs to somebody.
+
+    ``hint`` says what to do, "" where the message does.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 @dataclass(frozen=True)
@@ -146,9 +153,21 @@ def check_module_path(module: Path) -> None:
     """
     stem = module.stem
     if module.suffix != ".py":
-        raise OutputRefused(f"expected an output that ends in .py, got {module.name!r}")
+        raise OutputRefused(
+            f"expected an output that ends in .py, got {module.name!r}",
+            (
+                f"Pass -o {module.with_suffix('') / 'net.py'} or -o {stem}.py."
+                if not module.suffix
+                else ""
+            ),
+        )
     if not stem.isidentifier() or not stem.isascii() or keyword.iskeyword(stem):
-        raise OutputRefused(f"expected an identifier as module name, got {stem!r}")
+        name = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_")
+        name = name if name.isidentifier() and not keyword.iskeyword(name) else "net"
+        raise OutputRefused(
+            f"expected an identifier as module name, got {stem!r}",
+            f"Pass -o {module.with_name(name + '.py')}: `import` needs the name.",
+        )
     if hides_module(stem):
         is_stdlib = stem.lower() in sys.stdlib_module_names
         raise OutputRefused(

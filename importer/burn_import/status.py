@@ -18,6 +18,16 @@ class Status:
     problems: tuple[str, ...]
 
 
+def generated_modules(path: Path) -> list[Path]:
+    """Return the modules in a folder that burn-import wrote, or ``path``, a file."""
+    from burn_import.output import read_header
+
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.rglob("*.py") if file.is_file())
+    return [file for file in files if read_header(file) is not None]
+
+
 def status_of(module: Path, model: Path | None = None) -> Status:
     """Return whether ``module`` and its record are those that were written.
 

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from burn_import import load
 from burn_import.passes.activations import gelu
-from burn_import.verification.inputs import InputsError
+from burn_import.verification.errors import InputsError
 from burn_import.verification.verify import input_types, verify
 
 ROOT = Path(__file__).parent.parent
@@ -187,7 +187,7 @@ def test_inputs_come_from_a_file(tmp_path: Path) -> None:
     result = verify(FILES["digits"], inputs=tmp_path / "x.npz")
     assert result.ok and result.rows[0].shape == (7, 10)
     np.savez(tmp_path / "y.npz", other=images)
-    with pytest.raises(InputsError, match="no array 'image'"):
+    with pytest.raises(InputsError, match="expected an array 'image'"):
         verify(FILES["digits"], inputs=tmp_path / "y.npz")
     sized = verify(FILES["digits"], sizes={"batch": 3}, engine="reference")
     assert sized.rows[0].shape[0] == 3 and sized.engine == "onnx.reference"

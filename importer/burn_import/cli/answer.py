@@ -81,7 +81,7 @@ def _own() -> tuple[tuple[type[BaseException], int], ...]:
     """The codes of errors of packages that a command has loaded."""
     rows = (
         ("burn_import.export.errors", "ExportError", 4),
-        ("burn_import.verification.inputs", "InputsError", 2),
+        ("burn_import.verification.errors", "InputsError", 2),
     )
     return tuple(
         (getattr(sys.modules[module], name), code)

@@ -37,7 +37,7 @@ def bench_command(
     with Answer(Report(style, str(model)), False) as answer:
         import burn
         from burn_import.loading import load
-        from burn_import.verification.verify import given_inputs
+        from burn_import.verification.verify import check_runs, given_inputs
 
         inputs = given_inputs(
             model, options["inputs"], options["sizes"], options["seed"]
@@ -45,6 +45,7 @@ def bench_command(
         module: Any = load(model)
         compiled: Any = burn.compile(module, generated=options["generated"])
         tensors = [burn.tensor(array) for array in inputs.values()]
+        check_runs(model, inputs, lambda: compiled(*tensors), options["inputs"] is None)
         calls = {"burn": lambda: compiled(*tensors)}
         calls |= _onnxruntime(model, inputs)
         times = _times(calls, options["runs"])

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ from burn_import.version import VERSION
 
 if TYPE_CHECKING:
     from burn.record import Precision
+    from burn_import.pipeline import Compiled
 
 
 #: Commands that are loaded when they are called, by the module of each.
@@ -62,9 +64,24 @@ class DefaultGroup(click.Group):
             return command
         return super().get_command(ctx, name)
 
+    def _check_spelling(self, ctx: click.Context, word: str) -> None:
+        """Return unless ``word`` can only be meant as a command, and is none.
+
+        Raises:
+            click.UsageError: it is one; names those that resemble it.
+        """
+        if not word.isalpha() or Path(word).exists():
+            return
+        near = get_close_matches(word, self.list_commands(ctx), 2, 0.6)
+        help_text = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise click.UsageError(
+            f"there is no command {word!r}, nor a file of this name{help_text}", ctx
+        )
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own = {"--version", "-v", "--help", *self.commands, *LAZY}
+        own = {"--version", "-v", "-h", "--help", *self.commands, *LAZY}
         if args and args[0] not in own:
+            self._check_spelling(ctx, args[0])
             args = ["import", *args]
         return super().parse_args(ctx, args)
 
@@ -72,7 +89,7 @@ class DefaultGroup(click.Group):
 @click.group(
     cls=DefaultGroup,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["--help"]},
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(
     "--version", is_flag=True, help="Show the version; with -v, also what computes."
@@ -219,11 +236,26 @@ def _import(
     if name is not None and not _is_class_name(name):
         raise OutputRefused(f"expected an identifier as class name, got {name!r}")
     check_module_path(output)
+    if output.resolve() == model.resolve():
+        from burn_import.sources import read
+
+        read(model)  # says what the file is
+        raise OutputRefused("expected another file as output than the model", "Pass -o")
     if not force:  # before the work, and again when writing
         check_ours(output)
     compiled = import_model(model, replace(options, stem=output.stem))
     written = write_model(compiled, output, force=force, dry_run=dry_run)
-    report.result(written, dry_run, compiled.notes)
+    report.result(written, dry_run, (*_renamed(name, compiled), *compiled.notes))
+
+
+def _renamed(name: str | None, compiled: Compiled) -> list[str]:
+    """Return a note where the class could not have the name that was asked for."""
+    if name in (None, compiled.class_name):
+        return []
+    return [
+        f"the class is called {compiled.class_name}: {name!r} is no class name, or "
+        "hides a name that the module uses"
+    ]
 
 
 @contextmanager

@@ -55,6 +55,7 @@ def export_command(
         from burn_import.cli.modules import load_module
         from burn_import.output import make_parent
 
+        check_name(output)
         model = load_module(module, given["weights"], given["class_name"])
         make_parent(Path(output))
         written = _exported(model, output, given)
@@ -66,6 +67,18 @@ def export_command(
         else:
             _show(written)
     ctx.exit(answer.code)
+
+
+def check_name(output: str) -> None:
+    """Return if an ONNX file may be called ``output``.
+
+    Raises:
+        OutputRefused: other programs would not take it for one.
+    """
+    from burn_import.output import OutputRefused
+
+    if Path(output).suffix != ".onnx":
+        raise OutputRefused(f"expected an output that ends in .onnx, got {output!r}")
 
 
 def _exported(model: Any, output: str, given: dict[str, Any]) -> Any:
@@ -136,8 +149,13 @@ def update_command(
     with Answer(Report(style, str(original)), False) as answer:
         from burn.record import open_record
         from burn_import.export.update import update_onnx
-        from burn_import.output import make_parent
+        from burn_import.foreign import missing_remedy
+        from burn_import.output import OutputRefused, make_parent
 
+        check_name(output)
+        if not weights.is_file():
+            problem = f"expected the record of the weights, got {str(weights)!r}"
+            raise OutputRefused(problem, missing_remedy(weights))
         record = open_record(weights)
         arrays = {key: record[key] for key in record}
         make_parent(Path(output))

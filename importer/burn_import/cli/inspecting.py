@@ -10,7 +10,7 @@ import click
 
 from burn_import.cli.answer import Answer
 from burn_import.cli.report import Report, clean
-from burn_import.cli.tables import format_option, show_json, show_table
+from burn_import.cli.tables import format_option, show_json, show_table, sizes_of
 
 _model = click.argument("model", type=click.Path(path_type=Path))
 
@@ -29,13 +29,16 @@ def check_command(
 ) -> None:
     """Exit with 1 if generated MODULES were edited, or are stale.
 
+    Of a folder, all files that burn-import wrote are checked.
+
     A module and its record have to be those that were written; with --model the
     module also has to be of the file as it is now.
     """
     with Answer(Report(style, ", ".join(map(str, modules))), False) as answer:
-        from burn_import.status import status_of
+        from burn_import.status import generated_modules, status_of
 
-        statuses = [status_of(module, model) for module in modules]
+        files = [file for path in modules for file in generated_modules(path)]
+        statuses = [status_of(file, model) for file in files]
         if style == "json":
             show_json(
                 {"modules": [{**asdict(s), "module": str(s.module)} for s in statuses]}
@@ -55,22 +58,20 @@ def check_command(
     "--size",
     "sizes",
     multiple=True,
+    callback=sizes_of,
     metavar="NAME=NUMBER",
     help="The size of a named extent, for FLOPs and memory. [default: 1]",
 )
 @format_option
 @click.pass_context
 def inspect_command(
-    ctx: click.Context, /, model: Path, sizes: tuple[str, ...], style: str
+    ctx: click.Context, /, model: Path, sizes: dict[str, int], style: str
 ) -> None:
     """Show what is in MODEL: layers, parameters, operators, FLOPs, memory."""
     with Answer(Report(style, str(model)), False) as answer:
         from burn_import.inspection import inspect_model
 
-        given = dict(text.partition("=")[::2] for text in sizes)
-        if not all(number.isdigit() for number in given.values()):
-            raise click.UsageError("expected --size NAME=NUMBER")
-        facts = inspect_model(model, {k: int(v) for k, v in given.items()})
+        facts = inspect_model(model, sizes)
         if style == "json":
             show_json(asdict(facts))
         else:

@@ -6,11 +6,14 @@ commands to a build server. Nothing reaches the output but through ``clean``.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -105,7 +108,10 @@ def _told(error: OSError) -> str:
     """Return the system's message with the file it is about."""
     if error.strerror is None or error.filename is None:
         return str(error)
-    return f"cannot write to {error.filename!r}: {error.strerror}"
+    path = Path(os.fsdecode(error.filename))
+    is_absent = error.errno == errno.ENOENT and path.parent.is_dir()
+    verb = "open" if is_absent else "write to"
+    return f"cannot {verb} {str(path)!r}: {error.strerror}"
 
 
 @dataclass(frozen=True)
@@ -152,6 +158,7 @@ class Report:
 
     def problems(self, error: BaseException, code: int) -> None:
         """Print all that is wrong with the model or the output."""
+        from burn_import.output import OutputRefused
         from burn_import.transform import WrongOptions
         from burn_ir import ModelError, Problem
 
@@ -162,7 +169,9 @@ class Report:
             hint = HINTS.get(code, "") if code != 2 else ""
             problems = [replace(p, hint=p.hint or hint) for p in error.problems]
         else:
-            hint = HINTS[2] if code == 2 and "expected" not in str(error) else ""
+            is_refused = isinstance(error, OutputRefused)
+            hint = HINTS[2] if is_refused and "expected" not in str(error) else ""
+            hint = getattr(error, "hint", "") or hint
             lines = str(error).split("\n")
             problems = [Problem(line.strip(), hint=hint) for line in lines]
         if self.style == "json":

@@ -20,6 +20,17 @@ force_option = click.option(
 output_option = click.option("-o", "--output", type=click.Path(), required=True)
 
 
+def sizes_of(ctx: Any, param: Any, given: tuple[str, ...]) -> dict[str, int]:
+    """Return the sizes of extents that ``--size NAME=NUMBER`` gave, by name."""
+    sizes = {}
+    for text in given:
+        name, _, number = text.partition("=")
+        if not name or not number.isdigit():
+            raise click.BadParameter(f"expected NAME=NUMBER, got {text!r}", ctx, param)
+        sizes[name] = int(number)
+    return sizes
+
+
 def show_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print columns as wide as their widest cell."""
     cells = [[clean(str(cell)) for cell in row] for row in (header, *rows)]

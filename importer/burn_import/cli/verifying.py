@@ -10,18 +10,7 @@ import click
 
 from burn_import.cli.answer import Answer
 from burn_import.cli.report import Report, clean
-from burn_import.cli.tables import format_option, show_json, show_table
-
-
-def _sizes(ctx: Any, param: Any, given: tuple[str, ...]) -> dict[str, int]:
-    sizes = {}
-    for text in given:
-        name, _, number = text.partition("=")
-        if not name or not number.isdigit():
-            raise click.BadParameter(f"expected NAME=NUMBER, got {text!r}", ctx, param)
-        sizes[name] = int(number)
-    return sizes
-
+from burn_import.cli.tables import format_option, show_json, show_table, sizes_of
 
 inputs_option = click.option(
     "--inputs",
@@ -32,7 +21,7 @@ size_option = click.option(
     "--size",
     "sizes",
     multiple=True,
-    callback=_sizes,
+    callback=sizes_of,
     metavar="NAME=NUMBER",
     help="The size of a named extent of random inputs. May be repeated.",
 )
@@ -65,6 +54,7 @@ seed_option = click.option(
 @click.option(
     "--tolerance",
     default=1e-4,
+    type=click.FloatRange(min=0),
     show_default=True,
     help="The largest difference, relative to the largest number.",
 )

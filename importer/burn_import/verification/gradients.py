@@ -9,7 +9,7 @@ import numpy as np
 import burn
 from burn import Autodiff, Cpu, dtypes, ops
 from burn.tensor import Tensor
-from burn_import.verification.inputs import InputsError
+from burn_import.verification.errors import InputsError
 
 #: The step of the difference, in units of the parameters' size.
 _STEP = 1e-5

@@ -6,20 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from burn import dtypes
 from burn.dtypes import DType
+from burn_import.verification.errors import InputsError, check_sizes
 from burn_ir.dim import Dim
 
 #: The size of a named extent where none is given.
 EXTENT = 2
 _TENSOR = re.compile(r"(\w+)\[([^\[\]]*)\]")
-
-
-class InputsError(ValueError):
-    """Inputs that do not fit the model, or that cannot be drawn at random."""
 
 
 def random_inputs(
@@ -30,7 +28,11 @@ def random_inputs(
     """Return an array for each input: normal floats, and integers that are 0 or 1.
 
     Extents of one name have one size, which ``sizes`` may give.
+
+    Raises:
+        InputsError: ``sizes`` has a name that no extent has.
     """
+    check_sizes(sizes or {}, types)
     random = np.random.default_rng(seed)
     arrays = {}
     for name, (dtype, shape) in types.items():
@@ -88,12 +90,54 @@ def stored_inputs(path: Path, names: Sequence[str]) -> dict[str, Any]:
     Raises:
         InputsError: it cannot be read, or lacks an input.
     """
-    try:
-        with np.load(path) as data:
-            arrays = {key.removeprefix("in:"): data[key] for key in data}
-    except (OSError, ValueError) as error:
-        raise InputsError(f"{path}: expected a .npz file of arrays: {error}") from error
+    arrays = _loaded(path)
     missing = [name for name in names if name not in arrays]
     if missing:
-        raise InputsError(f"{path}: no array {missing[0]!r} among {sorted(arrays)}")
+        raise InputsError(
+            f"{path}: expected an array {missing[0]!r}, got {sorted(arrays)}",
+            f"Write it with numpy.savez({path.name!r}, {missing[0]}=...).",
+        )
     return {name: arrays[name] for name in names}
+
+
+def _loaded(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        from burn_import.foreign import missing_remedy
+
+        problem = f"{path}: expected a .npz file of arrays, there is no such file"
+        raise InputsError(problem, missing_remedy(path))
+    hint = "Write one with numpy.savez('inputs.npz', NAME=ARRAY, ...)."
+    try:
+        loaded = np.load(path)
+        if isinstance(loaded, np.ndarray):
+            raise InputsError(f"{path}: expected a .npz file, got one array", hint)
+        with loaded as data:
+            return {key.removeprefix("in:"): data[key] for key in data}
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        if isinstance(error, InputsError):
+            raise
+        raise InputsError(f"{path}: expected a .npz file of arrays", hint) from error
+
+
+def check_arrays(
+    arrays: Mapping[str, Any],
+    types: Mapping[str, tuple[DType, Sequence[Dim | str]]],
+) -> None:
+    """Return if arrays have the dtypes and extents of a model's inputs.
+
+    Raises:
+        InputsError: some do not; a line for each.
+    """
+    lines = []
+    for name, (dtype, shape) in types.items():
+        array = np.asarray(arrays[name])
+        is_text = dtype == dtypes.string
+        fits = array.dtype.kind in "OUST" if is_text else array.dtype == dtype
+        pairs = zip(array.shape, shape, strict=False)
+        fits &= array.ndim == len(shape) or not shape  # no extents: of any rank
+        if not fits or any(isinstance(n, int) and n != got for got, n in pairs):
+            wanted = f"{dtypes.name_of(dtype)}[{', '.join(map(str, shape))}]"
+            got = f"{array.dtype}{list(array.shape)}"
+            lines.append(f"input {name!r}: expected {wanted}, got {got}")
+    if lines:
+        raise InputsError("\n".join(lines))

@@ -3,12 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 
 from burn import dtypes
+from burn_import.file_kinds import FileKind, described, file_kind
+from burn_import.verification.errors import InputsError
+from burn_ir import UnsupportedModel
+
+#: What onnx.reference raises for inputs that an operator does not accept.
+_FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError)
+
+
+def read_proto(path: Path) -> onnx.ModelProto:
+    """Return the ONNX model in a file, to run it by another engine.
+
+    Raises:
+        UnreadableFile: the file is no model, as the importer reports it.
+        UnsupportedModel: it is a model of another kind.
+    """
+    from google.protobuf.message import DecodeError
+
+    kind = file_kind(path)
+    if kind is not FileKind.ONNX and kind is not FileKind.OTHER:
+        raise UnsupportedModel(
+            f"{path.name}: expected an ONNX model, which another engine can run, got "
+            f"this: {described(path) or 'weights'}",
+            "Compare with the ONNX export of the same model: verify MODEL --reference "
+            "NAME.onnx.",
+        )
+    try:
+        return onnx.load(str(path))
+    except (OSError, DecodeError, ValueError):
+        from burn_import.frontends.onnx import read
+
+        read(path)  # says what is wrong with it
+        raise
 
 
 def run_model(
@@ -18,24 +51,46 @@ def run_model(
 
     ``engine`` is ``"onnxruntime"`` or ``"reference"``; by default onnxruntime where it
     is installed and has the operators, else ONNX's reference.
+
+    Raises:
+        InputsError: the engine does not accept the inputs, or is not installed.
     """
     if engine != "reference":
         try:
             import onnxruntime
         except ImportError:
             if engine:
-                raise
+                hint = "Install it, or leave out --engine."
+                raise InputsError("onnxruntime is not installed", hint) from None
         else:
             failure = onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented
             try:
                 return _onnxruntime(onnxruntime, model, inputs), "onnxruntime"
-            except failure:
+            except failure as error:
                 if engine:
-                    raise
+                    raise _refusal("onnxruntime", error) from error
+            except runtime_errors() as error:
+                raise _refusal("onnxruntime", error) from error
     from onnx.reference import ReferenceEvaluator
 
-    results = ReferenceEvaluator(model).run(None, dict(inputs))
+    try:
+        results = ReferenceEvaluator(model).run(None, dict(inputs))
+    except (*_FAULTS, ValueError, NotImplementedError) as error:
+        raise _refusal("onnx.reference", error) from error
     return list(results), "onnx.reference"
+
+
+def runtime_errors() -> tuple[type[Exception], ...]:
+    """Return the classes of errors that onnxruntime raises; it has to be installed."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    kinds = (value for value in vars(state).values() if isinstance(value, type))
+    return tuple(kind for kind in kinds if issubclass(kind, Exception))
+
+
+def _refusal(engine: str, error: Exception) -> InputsError:
+    reason = str(error).rpartition("Status Message: ")[2].splitlines() or [""]
+    return InputsError(f"{engine} does not run the model on these inputs: {reason[0]}")
 
 
 def _onnxruntime(runtime: Any, model: Any, inputs: Mapping[str, Any]) -> list[Any]:

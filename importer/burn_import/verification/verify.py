@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ import onnx
 
 import burn
 from burn import dtypes
+from burn.nn import InputError
 from burn_import.verification.bisect import Divergence, bisect
-from burn_import.verification.inputs import random_inputs, stored_inputs
-from burn_import.verification.session import difference, run_model
+from burn_import.verification.errors import InputsError, check_sizes, named_extents
+from burn_import.verification.inputs import check_arrays, random_inputs, stored_inputs
+from burn_import.verification.session import difference, read_proto, run_model
 
 #: How far results may be apart, relative to the largest number.
 TOLERANCE = 1e-4
@@ -98,10 +101,13 @@ def verify(
 
     path = Path(path)
     other = Path(reference) if reference is not None else path
-    proto = onnx.load(str(other))
-    given = _given(inputs, input_types(proto), sizes, seed)
-    expected, name = run_model(str(other), given, engine)
-    results = results_of(load(path) if module is None else module, list(given.values()))
+    proto = read_proto(other)
+    types = input_types(proto)
+    given = _given(inputs, types, sizes, seed)
+    with advice(types, is_random=inputs is None):
+        expected, name = run_model(str(other), given, engine)
+        subject = load(path) if module is None else module
+        results = results_of(subject, list(given.values()))
     triples = zip(proto.graph.output, results, expected, strict=True)
     rows = tuple(_row(output.name, a, b, tolerance) for output, a, b in triples)
     divergence = None
@@ -110,6 +116,25 @@ def verify(
     shown = {k: f"{v.dtype}{list(v.shape)}" for k, v in given.items()}
     gradient = _gradient_error(path, given, seed) if gradients else None
     return Verified(name, rows, divergence, gradient, shown)
+
+
+@contextmanager
+def advice(types: Mapping[str, Any], *, is_random: bool) -> Iterator[None]:
+    """Within, errors about inputs say how to pass others.
+
+    Raises:
+        InputsError: an engine or the module does not accept the inputs.
+    """
+    try:
+        yield
+    except (InputsError, InputError) as error:
+        if getattr(error, "hint", "") or not is_random:
+            raise InputsError(str(error), getattr(error, "hint", "")) from error
+        names = ", ".join(sorted(named_extents(types)))
+        sizes = f"--size NAME=NUMBER for other extents ({names}), or " if names else ""
+        raise InputsError(
+            str(error), f"The inputs are random: pass {sizes}--inputs FILE.npz."
+        ) from error
 
 
 def given_inputs(
@@ -123,7 +148,23 @@ def given_inputs(
     Raises:
         InputsError: the inputs do not fit.
     """
-    return _given(inputs, input_types(onnx.load(str(path))), sizes, seed)
+    return _given(inputs, input_types(read_proto(path)), sizes, seed)
+
+
+def check_runs(
+    path: Path, inputs: Mapping[str, Any], call: Callable[[], Any], is_random: bool
+) -> None:
+    """Return if the module's ``call`` runs on ``inputs``.
+
+    Raises:
+        InputsError: neither it nor another engine accepts them.
+    """
+    with advice(input_types(read_proto(path)), is_random=is_random):
+        try:
+            call()
+        except ValueError:
+            run_model(str(path), inputs)
+            raise
 
 
 def _given(
@@ -133,9 +174,15 @@ def _given(
     seed: int,
 ) -> dict[str, Any]:
     """The arrays of a file, those given, or random ones."""
+    if inputs is None:
+        return random_inputs(types, sizes, seed)
+    check_sizes(sizes or {}, types)
     if isinstance(inputs, Path):
-        return stored_inputs(inputs, list(types))
-    return dict(inputs or random_inputs(types, sizes, seed))
+        arrays = stored_inputs(inputs, list(types))
+    else:
+        arrays = dict(inputs)
+    check_arrays(arrays, types)
+    return arrays
 
 
 def _gradient_error(path: Path, given: Mapping[str, Any], seed: int) -> float:

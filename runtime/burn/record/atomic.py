@@ -44,7 +44,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     with _claimed(temporary, target):
         _remove_stale(target)
-        descriptor = os.open(temporary, _FLAGS, 0o666)
+        descriptor = _create(temporary, target)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 yield file
@@ -54,6 +54,15 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             _sync_directory(target.parent)
         finally:  # after the replacement there is nothing left to remove
             temporary.unlink(missing_ok=True)
+
+
+def _create(temporary: Path, target: Path) -> int:
+    """Return the descriptor of a new file; an error names the file that is wanted."""
+    try:
+        return os.open(temporary, _FLAGS, 0o666)
+    except OSError as error:
+        error.filename = str(target)
+        raise
 
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)

@@ -85,6 +85,16 @@ COREML = Foreign(
     "Export the model that it was converted from to ONNX; there is no way back.",
 )
 GGUF = Foreign("GGUF model", "Use the safetensors files it was converted from.")
+GENERATED = Foreign(
+    "module that burn-import wrote",
+    "Pass the model that it was made of. Its own commands are `check`, `export`, and "
+    "`verify MODEL --module FILE`.",
+)
+PYTHON = Foreign(
+    "Python source",
+    "Export the model from a program that loads it, with torch.onnx.export or "
+    "torch.export.save.",
+)
 BURNPACK = Foreign(
     "Burn record (.bpk)", "Read it with burn.record.read_record or burn.store."
 )
@@ -112,6 +122,9 @@ ONNX_TAGS = frozenset(b"\x12\x1a\x22\x28\x32\x3a\x42\x72")
 # The version of the format, and a description that begins with a named input.
 _COREML_START = re.compile(
     rb"\x08.\x12[\x80-\xff]*[\x00-\x7f]\n[\x80-\xff]*[\x00-\x7f]\n", re.DOTALL
+)
+_PYTHON_START = re.compile(
+    rb"#!.*python|[ru]?\"\"\"|(?:#.*\n|\s)*(?:import|from) +[\w., ]+(?:\n| import )"
 )
 PICKLE_PROTOCOLS = frozenset(b"\x02\x03\x04\x05")
 
@@ -183,6 +196,10 @@ def _text(head: bytes) -> Foreign | None:
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start[:16].lower().startswith(HTML_STARTS):
         return HTML
+    if start.startswith(b"# Imported by burn-import "):
+        return GENERATED
+    if _PYTHON_START.match(start):
+        return PYTHON
     return JSON if start[:1] == b"{" and start[1:].lstrip()[:1] == b'"' else None
 
 

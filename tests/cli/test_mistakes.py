@@ -1,0 +1,118 @@
+"""Mistakes in calls of the command: each has an answer, and none is a defect."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from onnx import helper
+
+from burn.record import atomic_write
+from burn_import.cli.command import burn_import
+from tests.importer.onnx_files import graph, model, saved
+from tests.test_house import ROOT
+
+DIGITS = str(ROOT / "models" / "digits" / "digits.onnx")
+
+
+def run(*args: str | Path) -> Result:
+    """Return the answer of the command line."""
+    return CliRunner().invoke(burn_import, [str(arg) for arg in args])
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Change to a folder with a module and wrong inputs of it."""
+    monkeypatch.chdir(tmp_path)
+    assert run(DIGITS, "-o", "app/net.py").exit_code == 0
+    image = np.zeros((1, 1, 8, 8), np.float32)
+    np.savez("name.npz", picture=image)
+    np.savez("shape.npz", image=image[:, :, 1:])
+    np.savez("dtype.npz", image=image.astype(np.float64))
+    np.save("array.npy", image)
+    Path("script.py").write_text("import torch\n\nprint(torch)\n")
+    nodes = [helper.make_node("MatMul", ["x", "x"], ["y"])]
+    saved(Path("square.onnx"), model(graph(nodes, {"x": ["rows", "columns"]})))
+
+
+INPUTS = ("verify", DIGITS, "--inputs")
+#: Arguments, exit code, and texts of the answer.
+MISTAKES: tuple[tuple[Sequence[str], int, Sequence[str]], ...] = (
+    (("verify", "app/net.py"), 3, ("module that burn-import wrote", "--module FILE")),
+    (("bench", "app/net.py"), 3, ("module that burn-import wrote",)),
+    (("inspect", "app/net.py"), 3, ("module that burn-import wrote",)),
+    (("script.py",), 3, ("Python source", "torch.onnx.export")),
+    (("verify", "app/net.safetensors"), 4, ("safetensors", "--reference")),
+    (("bench", "app/net.safetensors"), 4, ("safetensors",)),
+    (("verify", "squar.onnx"), 3, ("cannot read", "'square.onnx'")),
+    (("bench", "squar.onnx"), 3, ("cannot read", "'square.onnx'")),
+    (("verify", DIGITS, "--reference", "squar.onnx"), 3, ("'square.onnx'",)),
+    (("verify", DIGITS, "--reference", "square.onnx"), 2, ("input 'image'",)),
+    ((*INPUTS, "name.npz"), 2, ("an array 'image', got ['picture']", "image=...")),
+    ((*INPUTS, "shape.npz"), 2, ("float32[batch, 1, 8, 8], got float32[1, 1, 7, 8]",)),
+    ((*INPUTS, "dtype.npz"), 2, ("got float64[1, 1, 8, 8]",)),
+    ((*INPUTS, "array.npy"), 2, ("got one array", "numpy.savez")),
+    ((*INPUTS, "app/net.py"), 2, ("expected a .npz file of arrays", "numpy.savez")),
+    ((*INPUTS, "nam.npz"), 2, ("there is no such file", "'name.npz'")),
+    (("verify", DIGITS, "--size", "batsh=3"), 2, ("'batsh'", "There are batch")),
+    (("bench", DIGITS, "--size", "batsh=3"), 2, ("'batsh'", "There are batch")),
+    (("inspect", DIGITS, "--size", "batsh=3"), 2, ("'batsh'", "There are batch")),
+    (("inspect", DIGITS, "--size", "batch=-3"), 2, ("expected NAME=NUMBER",)),
+    (("verify", DIGITS, "--tolerance", "-1"), 2, ("x>=0",)),
+    (
+        ("verify", "square.onnx", "--size", "rows=3"),
+        2,
+        ("does not run the model", "--size NAME=NUMBER", "(columns, rows)"),
+    ),
+    (("bench", "square.onnx", "--size", "rows=3"), 2, ("does not run", "--size")),
+    (("verfy", DIGITS), 2, ("there is no command 'verfy'", "did you mean verify?")),
+    (("describe", DIGITS), 2, ("there is no command 'describe'",)),
+    ((DIGITS, "-o", "my-net.py"), 2, ("'my-net'", "my_net.py")),
+    ((DIGITS, "-o", "app"), 2, ("ends in .py", "app/net.py")),
+    (("export", "app/net.py", "-o", "net.txt"), 2, ("ends in .onnx",)),
+    (
+        ("update", DIGITS, "--weights", "app/ne.safetensors", "-o", "new.onnx"),
+        2,
+        ("expected the record", "'net.safetensors'"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "texts"), MISTAKES, ids=[" ".join(row[0][:4]) for row in MISTAKES]
+)
+def test_a_mistake_has_an_answer(
+    args: Sequence[str], code: int, texts: Sequence[str]
+) -> None:
+    answer = run(*args)
+    assert answer.exit_code == code, answer.output
+    assert all(text in answer.output for text in texts), answer.output
+    assert "internal error" not in answer.output
+
+
+def test_a_class_that_is_called_otherwise_is_noted() -> None:
+    answer = run(DIGITS, "-o", "other.py", "--class-name", "Tensor")
+    assert answer.exit_code == 0
+    assert "note: the class is called ModelTensor: 'Tensor'" in answer.stderr
+    assert "note" not in run(DIGITS, "-o", "third.py", "--class-name", "Net").output
+
+
+def test_the_modules_of_a_folder_are_checked() -> None:
+    assert run("check", ".").output == "app/net.py: ok\n"
+    with Path("app/net.py").open("a") as file:
+        file.write("# mine\n")
+    answer = run("check", "app")
+    assert answer.exit_code == 1 and "edited" in answer.output
+
+
+def test_an_output_that_cannot_be_made_is_named_itself(tmp_path: Path) -> None:
+    name = "n" * 250  # a temporary file beside it has a longer name
+    with pytest.raises(OSError) as caught:
+        atomic_write(tmp_path / name, b"")
+    assert caught.value.filename == str(tmp_path / name)
+
+
+def test_h_is_help() -> None:
+    assert run("-h").output == run("--help").output
+    assert run("verify", "-h").output == run("verify", "--help").output
