@@ -20,9 +20,10 @@ ALIGNMENT = 64
 MAX_RANK = 64
 MAX_BYTES = 2**63 - 1
 FIELDS = {"dtype", "shape", "data_offsets"}
+_INTEGERS = frozenset({int})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One tensor: its type's tag, shape, and place in the data section."""
 
@@ -47,13 +48,15 @@ def data_length(tag: str, shape: tuple[int, ...]) -> int:
     dimension, more than 64 of them, or more than 2**63 - 1 bytes (dimensions
     of zero are left out of this product, as NumPy does).
     """
-    if any(dim < 0 for dim in shape):
+    if shape and min(shape) < 0:
         raise RecordError(f"negative dimension in shape {shown(shape)}")
     if len(shape) > MAX_RANK:
         raise RecordError(f"rank {len(shape)}, expected at most {MAX_RANK}")
-    if prod(dim or 1 for dim in shape) * bits(tag) // 8 > MAX_BYTES:
+    product = prod(shape)
+    nonzero = product or prod(dim or 1 for dim in shape)
+    if nonzero * bits(tag) // 8 > MAX_BYTES:
         raise RecordError(f"size overflow: shape {shown(shape)} of {tag}")
-    length, rest = divmod(prod(shape) * bits(tag), 8)
+    length, rest = divmod(product * bits(tag), 8)
     if rest:
         raise RecordError(f"{tag} of shape {shown(shape)} does not fill whole bytes")
     return length
@@ -101,7 +104,10 @@ def _load_json(raw: bytes) -> dict[str, Any]:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object; a duplicate key, which two readers may read two ways, raises."""
-    result: dict[str, Any] = {}
+    result = dict(pairs)
+    if len(result) == len(pairs):
+        return result
+    result.clear()
     for key, value in pairs:
         if key in result:
             raise RecordError(f"duplicate key {shown(key)} in the header")
@@ -154,23 +160,25 @@ def _entry(value: Any, data_size: int) -> Entry:
 
 
 def _integers(field: str, value: Any) -> tuple[int, ...]:
-    # type() and not isinstance(): true and false are integers to Python.
-    if not isinstance(value, list) or any(type(item) is not int for item in value):
+    # Of the types alone, and no isinstance(): true and false are integers to Python.
+    if not isinstance(value, list) or not _INTEGERS.issuperset(map(type, value)):
         raise RecordError(f"{field} must be a list of integers, got {shown(value)}")
     return tuple(value)
 
 
 def _layout_problems(entries: Mapping[str, Entry], data_size: int) -> list[str]:
     """What breaks the rule that tensors lie end to end and fill the file."""
-    problems, at, before = [], 0, "the header"
+    problems, at = [], 0
+    last: str | None = None
     for name, entry in sorted(entries.items(), key=_place):
         if entry.begin != at:
             problem = "overlaps" if entry.begin < at else "leaves a hole after"
+            before = "the header" if last is None else f"tensor {shown(last)}"
             problems.append(
                 f"tensor {shown(name)} {problem} {before}: "
                 f"expected its data at {at}, got {entry.begin}"
             )
-        at, before = max(at, entry.end), f"tensor {shown(name)}"
+        at, last = max(at, entry.end), name
     if at != data_size:
         problems.append(
             f"trailing bytes: the tensors take {at} bytes, the file holds {data_size}"
