@@ -62,7 +62,7 @@ class Nccl(Communicator):
             self._rank, self._size = launch.rank, launch.size
         self._device = Cuda(_gpu(launch) if device is None else device)
         self._cupy, self._sum = self._device.cupy, nccl.SUM
-        with self._cupy.cuda.Device(self._device.index):
+        with self._device.current():
             key = _identifier(nccl, launch, through)
             self._nccl: Any = nccl.Communicator.init(self._size, self._rank, key)
             self.stream: Any = self._cupy.cuda.Stream(non_blocking=True)
@@ -137,7 +137,7 @@ class Nccl(Communicator):
 
     def _result(self, array: Array, run: Callable[[Any], Any]) -> Array:
         """The result of ``run`` on the GPU, where ``array`` is brought if need be."""
-        with self._cupy.cuda.Device(self._device.index):
+        with self._device.current():
             result: Array = run(self._cupy.ascontiguousarray(self._cupy.asarray(array)))
             if isinstance(array, np.ndarray):
                 return np.asarray(self._cupy.asnumpy(result))
@@ -166,35 +166,40 @@ class GpuBucket(Bucket):
         self._cupy: Any = communicator.device.cupy
         #: The vector, and its sum later. It stays where it is: graphs write to it.
         self._vector: Any = None
-        self._count = self._cupy.zeros(1, np.uint32)
+        with self._communicator.device.current():
+            self._count = self._cupy.zeros(1, np.uint32)
         self._is_replayed = True
 
     def begin(self) -> None:
-        stream = self._cupy.cuda.get_current_stream()
-        stream.wait_event(self._communicator.stream.record())  # the sum was read
-        self._count.fill(0)
-        self._communicator.stream.wait_event(stream.record())
+        with self._communicator.device.current():
+            stream = self._cupy.cuda.get_current_stream()
+            stream.wait_event(self._communicator.stream.record())  # the sum was read
+            self._count.fill(0)
+            self._communicator.stream.wait_event(stream.record())
         self._is_replayed = True
 
     def put(self, vector: Array, *, is_final: bool) -> Any:
-        if self._vector is None:
-            self._vector = self._cupy.empty_like(vector)
-        self._vector[...] = vector
-        self._count += 1
-        self._is_replayed = False
-        return self._cupy.zeros(1, np.float32)
+        with self._communicator.device.current():
+            if self._vector is None:
+                self._vector = self._cupy.empty_like(vector)
+            self._vector[...] = vector
+            self._count += 1
+            self._is_replayed = False
+            return self._cupy.zeros(1, np.float32)
 
     def start(self) -> None:
-        ours, theirs = self._communicator.stream, self._cupy.cuda.get_current_stream()
-        if self._is_replayed:
-            _wait_for_value(ours.ptr, self._count.data.ptr)
-        else:
-            ours.wait_event(theirs.record())
-        self._communicator.sum_in_place(self._vector)
+        with self._communicator.device.current():
+            ours = self._communicator.stream
+            if self._is_replayed:
+                _wait_for_value(ours.ptr, self._count.data.ptr)
+            else:
+                ours.wait_event(self._cupy.cuda.get_current_stream().record())
+            self._communicator.sum_in_place(self._vector)
 
     def sum(self) -> Array:
-        stream = self._cupy.cuda.get_current_stream()
-        stream.wait_event(self._communicator.stream.record())
+        with self._communicator.device.current():
+            stream = self._cupy.cuda.get_current_stream()
+            stream.wait_event(self._communicator.stream.record())
         vector: Array = self._vector
         return vector
 

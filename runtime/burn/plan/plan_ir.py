@@ -103,7 +103,9 @@ class Segment:
     ``drops`` are the places that are needed no more after each step. With a ``guard``
     the plan goes on with the child of the value; otherwise ``result`` has the result,
     and ``writes`` the places of what boxes hold in the end. So many of the last steps
-    are ``late``: they do nothing but make what is written, and cannot fail.
+    are ``late``: they do nothing but make what is written, and cannot fail. Boxes that
+    are ``varying`` are set by others between runs, so that nothing follows from them
+    that holds for all runs.
     """
 
     steps: list[Step | Read] = field(default_factory=list)
@@ -113,6 +115,7 @@ class Segment:
     result: Any = None
     writes: "dict[Box, Slot]" = field(default_factory=dict)
     late: int = 0
+    varying: "frozenset[Box]" = frozenset()
 
     def in_time(self) -> "list[tuple[Step | Read, tuple[int, ...]]]":
         """The steps that are not late, with what they drop."""

@@ -78,6 +78,22 @@ def test_parameters_that_are_set_are_read_again(device: Any) -> None:
         weight = on(device, 5, 8, seed=step)
         net.head.weight.set(weight)
         np.testing.assert_allclose(compiled(x).numpy(), net(x).numpy(), atol=1e-5)
+    assert compiled.notes == []  # from the third capture on they are copied
+
+
+def test_ever_new_parameters_that_are_set_run_kernel_by_kernel(device: Any) -> None:
+    weights = [nn.Parameter(on(device, 4, 4, seed=seed)) for seed in range(12)]
+
+    def function(x: Any) -> Any:
+        for weight in weights:
+            x = ops.tanh(x @ weight)
+        return x
+
+    compiled, x = burn.compile(function), on(device, 3, 4)
+    for call, weight in enumerate(weights):
+        weight.set(on(device, 4, 4, seed=20 + call))
+        result, expected = compiled(x).numpy(), function(x).numpy()
+        np.testing.assert_allclose(result, expected, atol=1e-5)
     assert any("parameters are set" in note for note in compiled.notes)
 
 

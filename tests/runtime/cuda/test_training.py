@@ -32,11 +32,11 @@ def device() -> Any:
     return burn.Cuda(0)
 
 
-def stepping(device: Any, net: Any, compiled: bool, precision: Any = "float32") -> Any:
+def stepping(device: Any, net: Any, compiled: bool, **options: Any) -> Any:
     net.to(burn.Autodiff(device))
     opt = optim.AdamW(net, lr=0.01)
 
-    @train.step(net, opt, compiled=compiled, precision=precision)
+    @train.step(net, opt, compiled=compiled, **options)
     def step(x: Any) -> Any:
         return ops.mean((net(x) - 1.0) ** 2)
 
@@ -66,6 +66,18 @@ def test_steps_are_graphs_with_the_losses_of_eager_steps(device: Any) -> None:
     close(ours, other)
     assert step.notes == []
     assert step._train.executables[0].kernels
+
+
+def test_accumulating_steps_are_graphs(device: Any) -> None:
+    ours, other = Network(), Network()
+    other.load_state_dict(ours.state_dict())
+    step = stepping(device, ours, True, accumulate=2)
+    eager = stepping(device, other, False, accumulate=2)
+    for call in range(12):
+        x = burn.from_numpy(normal(4, 3, 8, 8, seed=call), device)
+        np.testing.assert_allclose(step(x).numpy(), eager(x).numpy(), rtol=1e-3)
+    close(ours, other)
+    assert not any("no CUDA graph" in note for note in step.notes)
 
 
 def test_what_is_set_between_steps_is_read_and_what_was_read_stays(device: Any) -> None:
@@ -102,7 +114,7 @@ def test_mixed_precision_is_that_of_the_host(device: Any, precision: str) -> Non
         net.load_state_dict(nets[0].state_dict())
     places = ((device, True), (device, False), (burn.Cpu(), False))
     steps = [
-        stepping(place, net, compiled, precision)
+        stepping(place, net, compiled, precision=precision)
         for (place, compiled), net in zip(places, nets, strict=True)
     ]
     for call in range(6):

@@ -1,6 +1,7 @@
 """The backend of a CUDA device."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -65,10 +66,15 @@ class Cuda(ArrayBackend):
         return type(self), (self.index,)
 
     def call(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
+        with self.current():
+            return super().call(primitive, args, static)
+
+    def current(self) -> AbstractContextManager[Any]:
+        """A context in which this is CuPy's current device, where memory is taken."""
         if self._current() == self.index:
-            return super().call(primitive, args, static)
-        with self.cupy.cuda.Device(self.index):
-            return super().call(primitive, args, static)
+            return nullcontext()
+        context: AbstractContextManager[Any] = self.cupy.cuda.Device(self.index)
+        return context
 
     def unwrap(self, arg: Any) -> Any:
         """As on the host, and constant arrays are copied to the device."""
@@ -77,7 +83,7 @@ class Cuda(ArrayBackend):
         return super().unwrap(arg)
 
     def from_numpy(self, array: np.ndarray[Any, Any]) -> Any:
-        with self.cupy.cuda.Device(self.index):
+        with self.current():
             return self.cupy.asarray(array)
 
     def to_numpy(self, data: Any) -> np.ndarray[Any, Any]:

@@ -19,7 +19,7 @@ from burn.backend.cuda.nodes import (
 )
 from burn.backend.cuda.program import Program, difference
 from burn.backend.cuda.state import State
-from burn.box import changes
+from burn.box import Box, changes
 from burn.plan.executable import Executable, Plan
 from burn.plan.plan_ir import Step, boxes_read, written
 from burn.plan.pytree import mapped
@@ -30,9 +30,11 @@ from burn.tensor import Tensor
 if TYPE_CHECKING:
     from burn.backend.cuda.device import Cuda
 
-#: How often a plan is captured anew because parameters were set, before it is replayed
-#: kernel by kernel.
+#: How often a plan is captured anew because parameters were set. The last captures
+#: copy those that were, before each launch; then it is replayed kernel by kernel.
 _CAPTURES = 8
+#: The first capture that copies parameters.
+_COPYING = 3
 #: The largest difference of a graph's results from those of its kernels, relative to
 #: the largest element.
 _MOST = 1e-3
@@ -58,6 +60,8 @@ class GraphReplay(Executable):
         self._replay, self._device, self._plan = Replay(plan, device), device, plan
         state = set(written(plan.root))
         self._boxes = [box for box in boxes_read(plan.root) if box not in state]
+        #: Boxes that were set between runs.
+        self._varying = frozenset[Box]()
         self._captured: Captured | None = None
         self._program: Program | None = None
         self._captures = 0
@@ -87,6 +91,10 @@ class GraphReplay(Executable):
         return None if captured is None else captured.kernels
 
     def run(self, inputs: list[Any]) -> Any:
+        with self._device.current():
+            return self._run(inputs)
+
+    def _run(self, inputs: list[Any]) -> Any:
         if self._reason is None:
             with self._lock:
                 captured = self._current(inputs)
@@ -96,9 +104,10 @@ class GraphReplay(Executable):
 
     def compared(self, inputs: list[Any]) -> Iterator[tuple[int, Step, float]]:
         """Each fused step with its number and how far it is from its parts."""
-        program = Program(self._plan, self._device)
-        state = State(program, self._device).values()
-        yield from program.compared(inputs, {**program.constants(), **state})
+        with self._device.current():
+            program = Program(self._plan, self._device)
+            state = State(program, self._device).values()
+            yield from program.compared(inputs, {**program.constants(), **state})
 
     def release_memory(self) -> None:
         with self._lock:
@@ -107,13 +116,19 @@ class GraphReplay(Executable):
     def _current(self, inputs: list[Any]) -> "Captured | None":
         """The graph for the parameters as they are now, None if there is none."""
         captured = self._captured
-        if captured is not None and captured.is_current():
-            return captured
+        if captured is not None:
+            changed = captured.changed()
+            if not changed:
+                return captured
+            self._varying |= changed
         self._captured = None
         if self._captures == _CAPTURES:
             self._reason = "parameters are set between its runs"
             return None
         self._captures += 1
+        if self._captures >= _COPYING and self._varying:
+            self._boxes = [box for box in self._boxes if box not in self._varying]
+            self._program = None
         read = [(box, innermost(box.held()).data) for box in self._boxes]
         try:
             self._captured = self._capture(inputs, read)
@@ -125,8 +140,9 @@ class GraphReplay(Executable):
         """A checked graph: with fills between kernels if the one without differs, and
         without the fused steps if both do.
         """
+        varying = self._varying if self._captures >= _COPYING else frozenset()
         if self._program is None:
-            self._program = Program(self._plan, self._device)
+            self._program = Program(self._plan, self._device, varying=varying)
         with suppress(GraphError):
             return Captured(self._program, self._device, inputs, read)
         try:
@@ -135,7 +151,7 @@ class GraphReplay(Executable):
             if not self._program.is_fused:
                 raise
             self._unfused = str(error)
-        self._program = Program(self._plan, self._device, is_fused=False)
+        self._program = Program(self._plan, self._device, False, varying)
         return Captured(self._program, self._device, inputs, read)
 
 
@@ -222,15 +238,17 @@ class Captured:
         if far > len(written) * _FEW:
             raise GraphError(f"{far} of {len(written)} boxes differ from its kernels")
 
-    def is_current(self) -> bool:
-        """Whether all boxes hold the arrays that the graph reads."""
+    def changed(self) -> frozenset[Box]:
+        """The boxes that hold other arrays than those that the graph reads."""
         count = changes()
-        if count != self._changes:
-            for box, array in self._read:
-                if innermost(box.held()).data is not array:
-                    return False
+        if count == self._changes:
+            return frozenset()
+        changed = frozenset(
+            box for box, array in self._read if innermost(box.held()).data is not array
+        )
+        if not changed:
             self._changes = count
-        return True
+        return changed
 
     def launch(self, inputs: list[Any]) -> Any:
         """The result of the plan, in new memory, on CuPy's current stream."""

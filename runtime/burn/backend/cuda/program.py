@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -47,11 +48,19 @@ class Program:
     """The steps of a plan without branches, bound to kernels.
 
     ``notes`` name the fused kernels that were found wrong and are not used. Without
-    ``is_fused`` the steps are those of the recording.
+    ``is_fused`` the steps are those of the recording. The values of ``varying`` boxes
+    are read in each run.
     """
 
-    def __init__(self, plan: Plan, device: ArrayBackend, is_fused: bool = True) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        device: ArrayBackend,
+        is_fused: bool = True,
+        varying: frozenset[Box] = frozenset(),
+    ) -> None:
         self.is_fused = is_fused
+        plan = replace(plan, root=replace(plan.root, varying=varying))
         abilities = Abilities(is_printed, PRIMITIVES)
         if not is_fused:
             root = run_passes(plan.root, plan.inputs, (constants_first,))

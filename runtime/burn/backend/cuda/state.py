@@ -129,7 +129,7 @@ class State:
             self._versions[box] = box.lend(make)
 
     def _copied(self, target: Any) -> Tensor:
-        with self.lock:
+        with self.lock, self._device.current():
             stream = self._device.cupy.cuda.get_current_stream()
             stream.wait_event(self.done)
             copy = target.copy(order="K")

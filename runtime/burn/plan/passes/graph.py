@@ -23,7 +23,8 @@ _NEITHER: tuple[None, None] = (None, None)
 class Graph:
     """Who makes and who uses each place of a plan, and what is known of its value.
 
-    ``constant`` are the places whose values follow from boxes alone. ``dtype`` is the
+    ``constant`` are the places whose values follow from boxes alone, without those
+    that the plan or others set between runs. ``dtype`` is the
     element type of the steps that passes rewrite.
     """
 
@@ -38,7 +39,7 @@ class Graph:
         self._next = 0
         #: How many steps ``made`` has returned, which may not be in the plan yet.
         self.made_steps = 0
-        self._written = set(written(root))
+        self._written = {*written(root), *root.varying}
         self._visit(root)
 
     def _visit(self, segment: Segment) -> None:

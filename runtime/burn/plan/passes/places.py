@@ -57,4 +57,5 @@ def _copied(segment: Segment, names: dict[int, int], fresh: Iterator[int]) -> Se
         },
         result=mapped(renamed, segment.result),
         writes={box: renamed(slot) for box, slot in segment.writes.items()},
+        varying=segment.varying,
     )
