@@ -60,16 +60,9 @@ class Program:
         varying: frozenset[Box] = frozenset(),
     ) -> None:
         self.is_fused = is_fused
-        plan = replace(plan, root=replace(plan.root, varying=varying))
-        abilities = Abilities(is_printed, PRIMITIVES)
-        if not is_fused:
-            root = run_passes(plan.root, plan.inputs, (constants_first,))
-        elif plan.has_gradients:
-            chains = partial(in_elements, abilities=abilities)
-            passes = (constants_first, chains, without_dead)
-            root = run_passes(plan.root, plan.inputs, passes)
-        else:
-            root = device_segment(plan, abilities)
+        root = _passed(
+            replace(plan, root=replace(plan.root, varying=varying)), is_fused
+        )
         graph = Graph(root, plan.inputs)
         self.device, self.notes = device, list[str]()
         #: The boxes that are set, and the reads of those that are not constant.
@@ -171,6 +164,18 @@ class Program:
         for slot, value in constants.items():
             values[slot] = value
         return values
+
+
+def _passed(plan: Plan, is_fused: bool) -> Segment:
+    """The steps of ``plan``, fused as far as its gradients and ``is_fused`` allow."""
+    abilities = Abilities(is_printed, PRIMITIVES)
+    if not is_fused:
+        return run_passes(plan.root, plan.inputs, (constants_first,))
+    if plan.has_gradients:
+        chains = partial(in_elements, abilities=abilities)
+        passes = (constants_first, chains, without_dead)
+        return run_passes(plan.root, plan.inputs, passes)
+    return device_segment(plan, abilities)
 
 
 def _slice_updates(root: Segment) -> dict[Box, Step]:
