@@ -82,10 +82,11 @@ def _(grad: Any, out: Any, x: Any, first: int, second: int) -> Any:
 
 @primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
 def flatten(x: Array, start: int = 0, end: int = -1) -> Array:
-    """``x`` with the axes ``start`` to ``end`` (included) made one."""
-    first, last = axes_of(start, x.ndim)[0], axes_of(end, x.ndim)[0]
-    size = int(np.prod(x.shape[first : last + 1], dtype=np.int64))
-    return np.reshape(x, (*x.shape[:first], size, *x.shape[last + 1 :]))
+    """``x`` with axes ``start`` to ``end`` (included) made one; a scalar gets one."""
+    shape = x.shape or (1,)
+    first, last = axes_of(start, len(shape))[0], axes_of(end, len(shape))[0]
+    size = int(np.prod(shape[first : last + 1], dtype=np.int64))
+    return np.reshape(x, (*shape[:first], size, *shape[last + 1 :]))
 
 
 @flatten.vjp

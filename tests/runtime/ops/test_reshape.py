@@ -40,3 +40,13 @@ def test_a_list() -> None:
 def test_an_extent_that_nothing_says(shape: Any) -> None:
     with pytest.raises(ValueError, match="reshape"):
         ops.reshape(burn.from_numpy(np.zeros((0, 5, 24), np.float32)), shape)
+
+
+def test_a_scalar_is_flattened_to_one_element() -> None:
+    x = burn.tensor(3.0)
+    assert ops.flatten(x).shape == burn.compile(ops.flatten)(x).shape == (1,)
+    for condition, expected in (([True], [3.0]), ([False], [])):
+        kept = ops.compress(x, burn.tensor(condition))
+        np.testing.assert_array_equal(kept.numpy(), np.float32(expected))
+    with pytest.raises(ValueError, match="expected distinct axes in"):
+        ops.flatten(x, 1)
