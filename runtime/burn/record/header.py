@@ -6,6 +6,7 @@ tensor is touched (https://github.com/huggingface/safetensors#format).
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
@@ -105,13 +106,10 @@ def _load_json(raw: bytes) -> dict[str, Any]:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object; a duplicate key, which two readers may read two ways, raises."""
     result = dict(pairs)
-    if len(result) == len(pairs):
-        return result
-    result.clear()
-    for key, value in pairs:
-        if key in result:
-            raise RecordError(f"duplicate key {shown(key)} in the header")
-        result[key] = value
+    if len(result) != len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        key = next(key for key, count in counts.items() if count > 1)
+        raise RecordError(f"duplicate key {shown(key)} in the header")
     return result
 
 
@@ -160,7 +158,7 @@ def _entry(value: Any, data_size: int) -> Entry:
 
 
 def _integers(field: str, value: Any) -> tuple[int, ...]:
-    # Of the types alone, and no isinstance(): true and false are integers to Python.
+    # type() and not isinstance(): true and false are integers to Python.
     if not isinstance(value, list) or not _INTEGERS.issuperset(map(type, value)):
         raise RecordError(f"{field} must be a list of integers, got {shown(value)}")
     return tuple(value)

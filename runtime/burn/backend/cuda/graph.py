@@ -60,8 +60,8 @@ class GraphReplay(Executable):
         self._replay, self._device, self._plan = Replay(plan, device), device, plan
         state = set(written(plan.root))
         self._boxes = [box for box in boxes_read(plan.root) if box not in state]
-        #: Boxes that were set between runs.
-        self._varying = frozenset[Box]()
+        #: Boxes that were set between runs, and those of them that are copied.
+        self._changed = self._varying = frozenset[Box]()
         self._captured: Captured | None = None
         self._program: Program | None = None
         self._captures = 0
@@ -120,16 +120,16 @@ class GraphReplay(Executable):
             changed = captured.changed()
             if not changed:
                 return captured
-            self._varying |= changed
+            self._changed |= changed
         self._captured = None
         if self._captures == _CAPTURES:
             self._reason = "parameters are set between its runs"
             return None
         self._captures += 1
-        if self._captures >= _COPYING and self._varying:
-            self._boxes = [box for box in self._boxes if box not in self._varying]
-            self._program = None
-        read = [(box, innermost(box.held()).data) for box in self._boxes]
+        if self._captures >= _COPYING and self._varying != self._changed:
+            self._varying, self._program = self._changed, None
+        boxes = [box for box in self._boxes if box not in self._varying]
+        read = [(box, innermost(box.held()).data) for box in boxes]
         try:
             self._captured = self._capture(inputs, read)
         except (RuntimeError, NotImplementedError) as error:
@@ -140,9 +140,9 @@ class GraphReplay(Executable):
         """A checked graph: with fills between kernels if the one without differs, and
         without the fused steps if both do.
         """
-        varying = self._varying if self._captures >= _COPYING else frozenset()
+        plan, device, varying = self._plan, self._device, self._varying
         if self._program is None:
-            self._program = Program(self._plan, self._device, varying=varying)
+            self._program = Program(plan, device, varying=varying)
         with suppress(GraphError):
             return Captured(self._program, self._device, inputs, read)
         try:
@@ -151,7 +151,7 @@ class GraphReplay(Executable):
             if not self._program.is_fused:
                 raise
             self._unfused = str(error)
-        self._program = Program(self._plan, self._device, False, varying)
+        self._program = Program(plan, device, is_fused=False, varying=varying)
         return Captured(self._program, self._device, inputs, read)
 
 
