@@ -208,3 +208,10 @@ def from_numpy(array: np.ndarray[Any, Any], backend: Backend | None = None) -> T
         array = array.astype(array.dtype.newbyteorder("="))
     home = backend or default_device()
     return Tensor(home.from_numpy(array), home)
+
+
+def innermost(tensor: Tensor) -> Tensor:
+    """``tensor`` on its device, or recorder, without the tapes over it."""
+    while type(tensor.data) is Tensor:
+        tensor = tensor.data
+    return tensor

@@ -10,8 +10,7 @@ import numpy as np
 
 from burn.nn import Module
 from burn.plan.pytree import is_named, mapped
-from burn.plan.recorder import innermost
-from burn.tensor import Tensor, tensor
+from burn.tensor import Tensor, innermost, tensor
 
 
 class ExampleRun(NamedTuple):

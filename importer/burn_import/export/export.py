@@ -15,8 +15,7 @@ import burn_import.export.forms  # noqa: F401  fills the table
 from burn.backend.arrays import ArrayBackend
 from burn.defaults import default_device
 from burn.plan.pytree import is_named, mapped
-from burn.plan.recorder import innermost
-from burn.tensor import Tensor, tensor
+from burn.tensor import Tensor, innermost, tensor
 from burn_import.export.emit import Emitter
 from burn_import.export.errors import ExportError
 from burn_import.export.example import (

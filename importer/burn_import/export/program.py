@@ -11,8 +11,8 @@ import numpy as np
 from burn.box import Box
 from burn.plan.plan_ir import Read, Slot, Step
 from burn.plan.pytree import mapped
-from burn.plan.recorder import RecordedValue, UnplannableError, innermost
-from burn.tensor import Tensor
+from burn.plan.recorder import RecordedValue, UnplannableError
+from burn.tensor import Tensor, innermost
 from burn_import.export.errors import ExportError, Source
 from burn_import.export.extents import Sizes, fit_dim
 from burn_import.export.recorder import ExportRecorder

@@ -19,9 +19,9 @@ from burn.backend.arrays import ArrayBackend
 from burn.backend.base import map_structure
 from burn.box import Box
 from burn.plan.plan_ir import Slot, Step, slots_in
-from burn.plan.recorder import RecordedValue, Recorder, innermost
+from burn.plan.recorder import RecordedValue, Recorder
 from burn.primitive import Composite, Primitive, recording
-from burn.tensor import Tensor
+from burn.tensor import Tensor, innermost
 from burn_import.export.errors import ExportError, Source
 
 _RUNTIME = str(Path(burn.__file__).parent)

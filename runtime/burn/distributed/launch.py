@@ -62,8 +62,8 @@ def find_launch(environ: Mapping[str, str] | None = None) -> Launch:
         if not 0 <= launch.rank < launch.size:
             got = f"{launch.rank} of {launch.size}"
             raise ValueError(f"expected {rank} < {size}, got {got}")
-        everyone = _number(environ, local_size) if local_size in environ else None
-        return _with_address(launch, environ, everyone)
+        on_host = _number(environ, local_size) if local_size in environ else None
+        return _with_address(launch, environ, on_host)
     return Launch()
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from burn.backend.base import Backend
-from burn.box import Box
 from burn.distributed.communicator import Bucket, Communicator
 from burn.distributed.gradients import (
     Boxes,
@@ -16,7 +15,7 @@ from burn.distributed.gradients import (
     sum_vectors,
 )
 from burn.primitive import RECORDER, primitive
-from burn.tensor import Tensor
+from burn.tensor import Tensor, innermost
 
 
 @primitive(autocast="keep")
@@ -102,7 +101,7 @@ class Collector:
         self._gradients: list[dict[str, Tensor]] = [{} for _ in layout]
         self._vectors: dict[int, Tensor] = {}
 
-    def add(self, key: Box | Any, gradient: Tensor) -> None:
+    def add(self, key: Any, gradient: Tensor) -> None:
         """Take the gradient of a parameter, if it is one of the collector's."""
         if key in self._paths:
             self._add(self._paths[key], gradient)
@@ -126,18 +125,11 @@ class Collector:
 
     def _add(self, path: str, gradient: Tensor) -> None:
         number = self._group[path]
-        paths, known = self._layout[number], self._gradients[number]
-        known[path] = _innermost(gradient)
-        if len(known) < len(paths):
+        paths, group = self._layout[number], self._gradients[number]
+        group[path] = innermost(gradient)
+        if len(group) < len(paths):
             return
-        vector = flatten_group([known[path] for path in paths], self._items)
+        vector = flatten_group([group[path] for path in paths], self._items)
         if self._buckets is not None:
             vector = put_into_bucket(vector, bucket=self._buckets[number])
         self._vectors[number] = vector
-
-
-def _innermost(tensor: Tensor) -> Tensor:
-    """``tensor`` on its device or recorder, without tapes."""
-    while type(tensor.data) is Tensor:
-        tensor = tensor.data
-    return tensor

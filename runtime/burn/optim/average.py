@@ -11,10 +11,9 @@ from burn.optim.state import (
     assign,
     device_of,
     fitted,
-    innermost,
     scalar_box,
 )
-from burn.tensor import Tensor
+from burn.tensor import Tensor, innermost
 
 
 class EMA:

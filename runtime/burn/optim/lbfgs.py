@@ -7,8 +7,7 @@ import numpy as np
 
 from burn import ops
 from burn.optim.optimizer import Parameters, tracked
-from burn.optim.state import innermost
-from burn.tensor import Tensor
+from burn.tensor import Tensor, innermost
 
 Loss = Callable[[], Tensor]
 

@@ -19,12 +19,11 @@ from burn.optim.state import (
     device_of,
     filled,
     fitted,
-    innermost,
     innermost_device,
     scalar,
     scalar_box,
 )
-from burn.tensor import Tensor
+from burn.tensor import Tensor, innermost
 
 #: What an optimiser takes: a module, or parameters by path.
 Parameters = Module | Mapping[str, Parameter]

@@ -14,9 +14,8 @@ from burn.optim.state import (
     device_of,
     filled,
     fitted,
-    innermost,
 )
-from burn.tensor import Tensor
+from burn.tensor import Tensor, innermost
 
 
 class GradScaler:

@@ -11,10 +11,9 @@ from burn.optim.state import (
     assign,
     device_of,
     fitted,
-    innermost,
     scalar_box,
 )
-from burn.tensor import Tensor
+from burn.tensor import Tensor, innermost
 
 #: The learning rate at a step (from 0) by the initial one; all float64 scalars.
 Shape = Callable[[Tensor, Tensor], Tensor]

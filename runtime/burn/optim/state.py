@@ -14,13 +14,6 @@ from burn.tensor import Tensor, from_numpy
 Values = dict[Box, Tensor]
 
 
-def innermost(tensor: Tensor) -> Tensor:
-    """``tensor`` on its device (or recorder), without tapes."""
-    while type(tensor.data) is Tensor:
-        tensor = tensor.data
-    return tensor
-
-
 def innermost_device(backend: Backend) -> Backend:
     while backend.inner is not backend:
         backend = backend.inner

@@ -14,8 +14,8 @@ from burn.distributed.communicator import Communicator
 from burn.dtypes import DType
 from burn.optim.combined import Combined
 from burn.optim.optimizer import Group, Optimizer
-from burn.optim.state import Values, assign, device_of, innermost
-from burn.tensor import Tensor, from_numpy
+from burn.optim.state import Values, assign, device_of
+from burn.tensor import Tensor, from_numpy, innermost
 
 
 class ZeroRedundancyOptimizer:

@@ -14,7 +14,7 @@ from burn.defaults import host
 from burn.plan.plan_ir import Event, Guard, Read, Slot, Step
 from burn.plan.profile import Profiler
 from burn.primitive import Primitive, recording
-from burn.tensor import Tensor
+from burn.tensor import Tensor, innermost
 
 #: The most elements of a value that a plan branches on.
 MOST = 64
@@ -209,13 +209,6 @@ def _slot(arg: Any) -> Any:
     if type(arg) is not Tensor:
         return arg
     return Slot(arg.data.place) if type(arg.data) is RecordedValue else arg
-
-
-def innermost(tensor: Tensor) -> Tensor:
-    """``tensor`` without the backends that stand on its device."""
-    while type(tensor.data) is Tensor:
-        tensor = tensor.data
-    return tensor
 
 
 def _on_top(inner: Tensor, like: Tensor) -> Tensor:

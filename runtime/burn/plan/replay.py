@@ -8,8 +8,7 @@ from burn.plan.executable import Executable, Plan
 from burn.plan.passes.places import last_place
 from burn.plan.plan_ir import Lifted, Read, Segment, Slot, Step, UnforeseenError
 from burn.plan.pytree import mapped
-from burn.plan.recorder import innermost
-from burn.tensor import Tensor
+from burn.tensor import Tensor, innermost
 
 Values: TypeAlias = list[Any]
 

@@ -22,13 +22,13 @@ from burn.optim.combined import Combined
 from burn.optim.optimizer import Optimizer
 from burn.optim.scaler import GradScaler
 from burn.optim.schedule import Schedule
-from burn.optim.state import device_of, innermost
+from burn.optim.state import device_of
 from burn.optim.zero import ZeroRedundancyOptimizer
 from burn.plan.compiled import Compiled
 from burn.plan.pytree import mapped
 from burn.plan.recorder import UnplannableError
 from burn.primitive import RECORDER
-from burn.tensor import Tensor, from_numpy
+from burn.tensor import Tensor, from_numpy, innermost
 from burn.train.checkpoint import load_checkpoint, save_checkpoint
 from burn.train.outputs import loss_of
 

@@ -8,7 +8,7 @@ import pytest
 
 import burn
 from burn import nn, ops, optim, train
-from burn.plan.recorder import innermost
+from burn.tensor import innermost
 
 pytestmark = pytest.mark.cuda
 

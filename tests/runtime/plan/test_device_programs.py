@@ -11,7 +11,7 @@ from burn.backend.cuda import graph
 from burn.backend.cuda.program import Program, difference
 from burn.ops.fused import linear_then
 from burn.plan.executable import Executable, Plan
-from burn.plan.recorder import innermost
+from burn.tensor import innermost
 from tests.runtime.onednn import assert_close, normal
 from tests.runtime.plan.test_device_fusions import Block, Encoder, filled
 from tests.runtime.plan.test_seam import OtherDevice

@@ -13,7 +13,7 @@ from burn.backend.base import map_structure
 from burn.plan.executable import Executable, Plan
 from burn.plan.passes import run_passes
 from burn.plan.plan_ir import Lifted, Read, Segment, Slot, UnforeseenError
-from burn.plan.recorder import innermost
+from burn.tensor import innermost
 from tests.runtime.onednn import assert_close, normal
 
 

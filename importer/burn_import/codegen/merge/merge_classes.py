@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from burn import ops
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.merge.anti_unify import Body, Union, unite
 from burn_import.codegen.merge.constructor_numbers import Numerals
@@ -32,6 +33,17 @@ SHORT = 3
 TELLING = 3
 _COMMENT = re.compile(r"\s*# [^'\"]*$")
 _NUMBER = re.compile(r"(?<![\w.])\d[\w.]*")
+
+#: Primitives of a class that is called `Conv` rather than `Block`.
+CONVOLUTIONS = frozenset(
+    {
+        ops.conv,
+        ops.conv_transpose,
+        ops.deform_conv,
+        ops.integer_conv,
+        ops.quantized_conv,
+    }
+)
 
 
 @dataclass
@@ -266,8 +278,8 @@ def word_of(family: Family, stem: str) -> str:
     if len(stem) > 1:
         return stem
     statements = family.members[0].body.trace.body.statements
-    applied = [one.primitive.name for one in statements if isinstance(one, Apply)]
-    return "Conv" if any("conv" in name for name in applied) else "Block"
+    applied = {one.primitive for one in statements if isinstance(one, Apply)}
+    return "Block" if applied.isdisjoint(CONVOLUTIONS) else "Conv"
 
 
 def stem(name: str) -> str:

@@ -23,9 +23,8 @@ from burn.box import Box, changes
 from burn.plan.executable import Executable, Plan
 from burn.plan.plan_ir import Step, boxes_read, written
 from burn.plan.pytree import mapped
-from burn.plan.recorder import innermost
 from burn.plan.replay import Replay
-from burn.tensor import Tensor
+from burn.tensor import Tensor, innermost
 
 if TYPE_CHECKING:
     from burn.backend.cuda.device import Cuda

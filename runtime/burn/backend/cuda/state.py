@@ -15,8 +15,7 @@ import numpy as np
 from burn.backend.cuda.program import Program
 from burn.backend.cuda.slices import slices_table, write_slices
 from burn.box import Box
-from burn.plan.recorder import innermost
-from burn.tensor import Tensor
+from burn.tensor import Tensor, innermost
 
 if TYPE_CHECKING:
     from burn.backend.cuda.device import Cuda

@@ -43,9 +43,9 @@ from burn.backend.cpu.onednn.binding.scratch import Block, Scratch
 from burn.box import Box
 from burn.ops.support import Array
 from burn.plan.plan_ir import Read, Segment, Step, slots_in
-from burn.plan.recorder import innermost
 from burn.plan.replay import arguments, constant, has_bounds
 from burn.record.mapped import forget
+from burn.tensor import innermost
 
 
 class Builder:

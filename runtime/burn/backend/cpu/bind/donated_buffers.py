@@ -14,9 +14,8 @@ from burn.ops.caches import update_slice
 from burn.ops.fused import rows_added
 from burn.ops.support import Array
 from burn.plan.plan_ir import Read, Step
-from burn.plan.recorder import innermost
 from burn.plan.replay import arguments, constant
-from burn.tensor import Tensor
+from burn.tensor import Tensor, innermost
 
 #: Held while plans write what boxes hold, and while that is copied for others.
 WRITING = threading.Lock()

@@ -14,8 +14,8 @@ from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
 from burn.plan.passes.places import with_own_places
 from burn.plan.plan_ir import boxes_read
-from burn.plan.recorder import innermost
 from burn.plan.replay import Replay
+from burn.tensor import innermost
 
 
 def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
