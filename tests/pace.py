@@ -5,6 +5,7 @@ the same interpreter is measured beside it, and the limit is multiplied by as mu
 known piece of work took longer than it takes there.
 """
 
+import gc
 import statistics
 import time
 from collections.abc import Iterator
@@ -16,10 +17,18 @@ _USUAL = 0.025
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Fail if what is done inside takes more seconds of a processor than these."""
-    start = time.process_time()
-    yield
-    taken = time.process_time() - start
+    """Fail if what is done inside takes more seconds of a processor than these.
+
+    The garbage collector leaves the objects of earlier tests alone meanwhile: how many
+    there are depends on the order of the tests.
+    """
+    gc.freeze()
+    try:
+        start = time.process_time()
+        yield
+        taken = time.process_time() - start
+    finally:
+        gc.unfreeze()
     if taken >= seconds:
         allowed = seconds * slowness()
         assert taken < allowed, f"{taken:.2f} s, of {allowed:.2f} s"

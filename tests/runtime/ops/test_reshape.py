@@ -47,6 +47,6 @@ def test_a_scalar_is_flattened_to_one_element() -> None:
     assert ops.flatten(x).shape == burn.compile(ops.flatten)(x).shape == (1,)
     for condition, expected in (([True], [3.0]), ([False], [])):
         kept = ops.compress(x, burn.tensor(condition))
-        np.testing.assert_array_equal(kept.numpy(), np.float32(expected))
+        np.testing.assert_array_equal(kept.numpy(), np.array(expected, np.float32))
     with pytest.raises(ValueError, match="expected distinct axes in"):
         ops.flatten(x, 1)
