@@ -107,23 +107,17 @@ class Run:
     spreads: Callable[[], list[list[Any]] | None]
 
 
-def report_of(
-    case: FuzzCase,
-    thorough: bool | None = None,
-    started: Callable[[], None] | None = None,
-) -> Report:
+def report_of(case: FuzzCase, thorough: bool | None = None) -> Report:
     """What the project makes of ``case``.
 
     ``thorough`` runs generated kernels and lower precisions as well; None does so for
-    one seed of eight. ``started`` is called once it is known what is expected.
+    one seed of eight.
     """
     try:
         check(case.model)
         runs = expected_runs(case)
     except Discarded as error:
         return Report(case.seed, "discarded", detail=str(error))
-    if started is not None:
-        started()
     thorough = case.seed % 8 == 0 if thorough is None else thorough
     findings = list(findings_of(case, runs, thorough))
     order = ("crashed", "different", "refused", "disputed")

@@ -171,13 +171,28 @@ def has_large_negatives(node: NodeProto, operands: Operands) -> bool:
 
 
 def has_rounded_zeros(node: NodeProto, operands: Operands) -> bool:
-    """Whether elements are no larger than a rounding of the largest one."""
+    """Whether elements are no larger than a rounding of the largest one, or of 1.
+
+    So they are at the ends of a window, which is the sum of terms that cancel.
+    """
     data = operands[0]
     if data.dtype.kind != "f" or not data.size:
         return False
     sizes = abs(data[np.isfinite(data)])
-    slack = float(np.finfo(data.dtype).eps) * sizes.max(initial=0)
+    slack = float(np.finfo(data.dtype).eps) * sizes.max(initial=1)
     return bool(((sizes > 0) & (sizes <= slack)).any())
+
+
+def rounds_mean_by_epsilon(node: NodeProto, operands: Operands) -> bool:
+    """Whether rounding of the mean is large beside the root of variance and epsilon."""
+    given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    x = np.where(np.isfinite(operands[0]), operands[0], 0).astype(np.float64)
+    if x.ndim < 3 or not x.size:
+        return False
+    rows = x.reshape(*x.shape[:2], -1)
+    width = np.sqrt(rows.var(-1) + given.get("epsilon", 1e-5))
+    error = float(np.finfo(operands[0].dtype).eps) * np.abs(rows).max(-1)
+    return bool((error > 1e-5 * width).any())
 
 
 def drops_squares(node: NodeProto, operands: Operands) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper
+from onnx import NodeProto, helper
 
 from tests.fuzz.close import (
     SCALES,
@@ -25,9 +25,12 @@ from tests.fuzz.close import (
     leaves_domain,
     rounds_between_integers,
     rounds_close_elements,
+    rounds_mean_by_epsilon,
     samples_between_elements,
 )
 from tests.fuzz.invalid import INVALID, REDUCTIONS
+from tests.fuzz.texts import gathers_rows_of_text, stacks_texts
+from tests.fuzz.ties import rounds_between_scales
 
 #: The contents of the operands of a node; None for one that is omitted.
 Operands = Sequence[Any]
@@ -155,33 +158,6 @@ def _returns_body_inputs(node: NodeProto, operands: Operands) -> bool:
     return bool({x.name for x in body.input} & {y.name for y in body.output})
 
 
-def _stacks_texts(node: NodeProto, operands: Operands) -> bool:
-    """Whether a loop, here or in a body, has rows of texts of more than one round.
-
-    How many rounds there are is known of ``node`` itself alone.
-    """
-    trips = operands[0] if node.op_type == "Loop" else None
-    once = trips is not None and int(np.ravel(trips)[0]) < 2
-    if node.op_type == "Loop" and not once and _has_rows_of_text(node):
-        return True
-    bodies = [a.g for a in node.attribute if a.HasField("g")]
-    return any(_stacks_texts(n, [None]) for body in bodies for n in body.node)
-
-
-def _has_rows_of_text(loop: NodeProto) -> bool:
-    body = next(a.g for a in loop.attribute if a.name == "body")
-    carried = len(body.input) - 2
-    rows = body.output[1 + carried :]
-    return any(r.type.tensor_type.elem_type == TensorProto.STRING for r in rows)
-
-
-def _gathers_rows_of_text(node: NodeProto, operands: Operands) -> bool:
-    data = operands[0]
-    axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
-    inner = data.shape[axis % max(1, data.ndim) + 1 :]
-    return data.dtype.kind in "OUS" and int(np.prod(inner)) > 1
-
-
 def _slices_back_to_the_largest(node: NodeProto, operands: Operands) -> bool:
     if len(operands) < 5 or operands[4] is None:
         return False
@@ -190,6 +166,15 @@ def _slices_back_to_the_largest(node: NodeProto, operands: Operands) -> bool:
         return True
     largest = [np.iinfo(kind).max for kind in (np.int32, np.int64)]
     return bool((np.isin(ends, largest) & (steps < 0)).any())
+
+
+def _overflows(node: NodeProto, operands: Operands) -> bool:
+    """Whether a sum of integers, that of all signs apart, is too large for them."""
+    data = operands[0]
+    if data.dtype.kind not in "iu":
+        return False
+    total = np.abs(data.astype(np.float64)).sum()
+    return bool(total > np.iinfo(data.dtype).max)
 
 
 RULES = (
@@ -247,14 +232,14 @@ RULES = (
     ),
     Rule(
         "Gather",
-        _gathers_rows_of_text,
+        gathers_rows_of_text,
         "`output[i_0, ..., j_0, ...] = input[k, j_0, ...]`; of texts, onnxruntime "
         "copies the first one of each row alone",
     ),
     *(
         Rule(
             operator,
-            _stacks_texts,
+            stacks_texts,
             "`Each scan_output is created by concatenating the value of the specified "
             "output value at the end of each iteration of the loop`; of texts, "
             "onnxruntime keeps those of the first one alone",
@@ -309,6 +294,18 @@ RULES = (
         _averages_nothing,
         "`Reduction over an empty set of values yields undefined`",
     ),
+    Rule(
+        "ReduceSum",
+        _overflows,
+        "an overflow of integers has no specified result: it wraps around here, as in "
+        "NumPy, and in onnxruntime depends on the axes",
+    ),
+    Rule(
+        "InstanceNormalization",
+        rounds_mean_by_epsilon,
+        "`scale * (x - mean) / sqrt(variance + epsilon) + B`; onnxruntime adds the "
+        "rounded `B - mean * scale / sqrt(variance + epsilon)` to the product with `x`",
+    ),
     Rule("Pow", has_powers_of_rounded_zeros, "rounding tells the sign of a number"),
     *(
         Rule(
@@ -339,6 +336,11 @@ RULES = (
             "makes an integer of what it divides by 0",
         )
         for operator in SCALES
+    ),
+    *(
+        Rule(operator, rounds_between_scales, "rounding tells which is nearest")
+        for operator in SCALES
+        if operator != "QuantizeLinear"
     ),
     *(
         Rule(operator, rounds_between_integers, "rounding tells which is nearest")

@@ -32,8 +32,9 @@ PRODUCTS = frozenset({"mul", "prod"})
 class Noisy(Cpu):
     """NumPy's kernels, with random errors of ``step`` relative to each element.
 
-    No error is smaller than that of the dtype. What every dtype holds has none: neither
-    zeros, unless they are small numbers in another one, nor counts.
+    There are none unless the device is ``enabled``, and none is smaller than that of
+    the dtype. What every dtype holds has none: neither zeros, unless they are small
+    numbers in another one, nor counts.
     """
 
     def __new__(cls, step: float, seed: int) -> Noisy:
@@ -41,6 +42,7 @@ class Noisy(Cpu):
 
     def __init__(self, step: float, seed: int) -> None:
         self.step = step
+        self.enabled = True
         self.rng = np.random.default_rng(seed)
 
     def call(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
@@ -55,7 +57,8 @@ class Noisy(Cpu):
 
     def moved(self, value: Any, underflows: bool = False) -> Any:
         """``value`` with errors, if it is floating and of this device."""
-        if value.backend is not self or not dtypes.is_float(value.dtype):
+        is_floating = value.backend is self and dtypes.is_float(value.dtype)
+        if not self.enabled or not is_floating:
             return value
         array = value.numpy()
         with np.errstate(all="ignore"):

@@ -251,9 +251,10 @@ NOT_FINITE: tuple[Rule, ...] = (
     ),
     *_rules(
         "InstanceNormalization",
-        infinite(1),
+        large(1),
         "`scale * (x - mean) / sqrt(variance + epsilon) + B`; onnxruntime subtracts "
-        "`mean * scale` from `x * scale`, both infinite",
+        "`mean * scale` from `x * scale`, both infinite, also where their difference "
+        "is not",
     ),
     *_rules(
         "InstanceNormalization",

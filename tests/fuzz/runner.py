@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,22 +21,19 @@ from tests.fuzz.storage import case_as_json
 
 #: Seeds that one worker process runs before another one takes over.
 BATCH = 40
+#: Packages whose native code tells what a graph computes.
+JUDGES = ("onnx", "onnxruntime")
 #: Seconds that one graph may take.
 MOST_SECONDS = 120
 
 
-def run_seed(
-    seed: int, profile: str = "mixed", started: Callable[[], None] | None = None
-) -> dict[str, Any]:
-    """What comes of the graph of a seed, as JSON has it; with the graph if it fails.
-
-    ``started`` is called when onnxruntime is done with it.
-    """
+def run_seed(seed: int, profile: str = "mixed") -> dict[str, Any]:
+    """What comes of the graph of a seed, as JSON has it; with the graph if it fails."""
     case = None
     signal.alarm(MOST_SECONDS)
     try:
         case = generate(seed, profile)
-        report = report_of(case, started=started)
+        report = report_of(case)
     except CRASHES as error:
         text = f"{type(error).__name__}: {error}"
         report = Report(seed, "crashed", [Finding("crashed", "fuzzer", text)])
@@ -48,11 +46,14 @@ def run_seed(
 
 
 def work(first: int, last: int, profile: str) -> None:
-    """Print a line of JSON for each seed; what a worker process does."""
+    """Print a line of JSON for each seed; what a worker process does.
+
+    Where native code ends the process, the stack is printed to the standard error.
+    """
+    faulthandler.enable()
     signal.signal(signal.SIGALRM, _stop)
     for seed in range(first, last):
-        line = run_seed(seed, profile, lambda: print("{}", flush=True))
-        print(json.dumps(line), flush=True)
+        print(json.dumps(run_seed(seed, profile)), flush=True)
 
 
 def _stop(*_: Any) -> None:
@@ -115,13 +116,19 @@ class Worker:
     profile: str
     output: Path
 
+    @property
+    def errors(self) -> Path:
+        """The file of its standard error."""
+        return self.output.with_suffix(".errors")
+
 
 def _started(seeds: range, profile: str, log: Path) -> Worker:
     output = log.with_suffix(f".{profile}.{seeds.start}.part")
     command = [sys.executable, "-m", "tests.fuzz", "--profile", profile, "--work"]
     command += [str(seeds.start), str(seeds.stop)]
-    with output.open("w", encoding="utf-8") as file:
-        process = subprocess.Popen(command, stdout=file, text=True)
+    errors = output.with_suffix(".errors")
+    with output.open("w", encoding="utf-8") as out, errors.open("wb") as err:
+        process = subprocess.Popen(command, stdout=out, stderr=err, text=True)
     return Worker(process, seeds, profile, output)
 
 
@@ -129,19 +136,33 @@ def _finished(worker: Worker, batches: list[range]) -> list[dict[str, Any]]:
     """The reports of a worker; what it left undone goes back to the batches."""
     seeds = worker.seeds
     lines = worker.output.read_text("utf-8").splitlines()
+    errors = worker.errors.read_text("utf-8", "replace")
     worker.output.unlink()
+    worker.errors.unlink()
     reports = [json.loads(line) for line in lines if line.startswith('{"seed"')]
     done = seeds.start + len(reports)
     if done < seeds.stop:
         text = f"the process ended with {worker.process.returncode}"
-        if lines and lines[-1] == "{}":
-            report = Report(done, "crashed", [Finding("crashed", "process", text)])
+        package = innermost_package(errors)
+        if package in JUDGES:
+            report = Report(done, "discarded", detail=f"{package}: {text}")
         else:
-            report = Report(done, "discarded", detail=f"onnxruntime: {text}")
+            detail = f"{text}: {errors[-2000:]}"
+            report = Report(done, "crashed", [Finding("crashed", "process", detail)])
         reports.append({**as_json(report), "profile": worker.profile})
         if done + 1 < seeds.stop:
             batches.insert(0, range(done + 1, seeds.stop))
     return reports
+
+
+def innermost_package(errors: str) -> str | None:
+    """The installed package whose code was running, of a stack of ``faulthandler``.
+
+    None if it was other code, or if there is no stack.
+    """
+    frame = re.search(r'most recent call first\):\s+File "(.+?)", line', errors)
+    parts = Path(frame[1]).parts if frame else ()
+    return parts[parts.index("site-packages") + 1] if "site-packages" in parts else None
 
 
 def _tell(report: dict[str, Any]) -> None:

@@ -33,12 +33,31 @@ def grid(value: float) -> Any:
     return np.array([[[[value, 1], [1, 1]]]], np.float32)
 
 
+def quantized_twice(first: float, second: float, result: float) -> list[Any]:
+    """Operands of a sum of integers with these scales."""
+    return [
+        *(OCTETS, scale(first), ZERO, OCTETS, scale(second), ZERO),
+        *(scale(result), ZERO),
+    ]
+
+
+def leaky(given: float, result: float) -> list[Any]:
+    """Operands of a function of integers with these scales."""
+    return [OCTETS, scale(given), ZERO, scale(result), ZERO]
+
+
+MICROSOFT = {"domain": "com.microsoft"}
+OCTETS = np.arange(-4, 4, dtype=np.int8)
+ZERO = np.array(0, np.int8)
 STEPS = np.where(np.arange(256) == 100, 100.5, np.arange(256.0))
 SCORES = np.array([[[1 - 1e-6, 1, 0.5]]], np.float32)
 IMAGE = np.ones((1, 1, 2, 2), np.float32)
 CORNERS = {"align_corners": 1}
 SAME, WIDE = {"auto_pad": "SAME_LOWER"}, {"dilations": [2, 2]}
 CHANNELS = np.array([[[1e3], [-2.0], [1.0]]], np.float32)
+CONSTANT = np.full((1, 1, 3), 7, np.float32)
+NORM = [np.ones(1, np.float32), np.zeros(1, np.float32)]
+INTEGERS = np.array([-(2**31), 0, -1], np.int32)
 CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
     ("DFT", [HALF, length(8)], {"inverse": 1, "onesided": 1, "axis": 1}, True),
     ("DFT", [HALF, length(6)], {"inverse": 1, "onesided": 1, "axis": 1}, False),
@@ -90,6 +109,19 @@ CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
     ("QGemm", [ROW, scale(1), ROW, ROW, scale(1), ROW], {}, False),
     ("QLinearAdd", [*[ROW] * 6, scale(-1e-9)], {}, True),
     ("QLinearAdd", [ROW, scale(0), *[ROW] * 4, scale(0.1)], {}, False),
+    ("QLinearAdd", quantized_twice(0.5, 0.5, 1), MICROSOFT, False),
+    ("QLinearAdd", quantized_twice(0.05, 0.05, 0.2), MICROSOFT, True),
+    ("QLinearAdd", quantized_twice(0.05, 0.07, 0.2), MICROSOFT, False),
+    ("QLinearLeakyRelu", leaky(0.2, 0.25), {**MICROSOFT, "alpha": 0.625}, True),
+    ("QLinearLeakyRelu", leaky(0.2, 0.3), {**MICROSOFT, "alpha": 0.625}, False),
+    ("ReduceSum", [INTEGERS], {}, True),
+    ("ReduceSum", [INTEGERS[1:]], {}, False),
+    ("ReduceSum", [INTEGERS.astype(np.int64)], {}, False),
+    ("InstanceNormalization", [CONSTANT, *NORM], {}, True),
+    ("InstanceNormalization", [CONSTANT, *NORM], {"epsilon": 1.0}, False),
+    ("InstanceNormalization", [CONSTANT + ROW[:3] * [0, 1, 2], *NORM], {}, False),
+    ("Sign", [np.array([-1e-8], np.float32)], {}, True),
+    ("Sign", [np.array([-1e-5], np.float32)], {}, False),
     ("Less", [np.array([1e-7, 4], np.float32), scale(0)], {}, True),
     ("Less", [np.array([1, 4], np.float32), scale(1 + 1e-6)], {}, True),
     ("Less", [np.array([0, 4], np.float32), scale(0)], {}, False),
@@ -99,7 +131,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
     ("Sigmoid", [np.array([-20, 20], np.float32)], {}, True),
     ("Sigmoid", [np.array([-10, 20], np.float32)], {}, False),
     ("Log", [np.array([1e-8, 1], np.float32)], {}, True),
-    ("Log", [np.array([1e-8, 0], np.float32)], {}, False),
+    ("Log", [np.array([1e-5, 0], np.float32)], {}, False),
     ("NonZero", [np.array([0, 1], np.float32)], {}, False),
     ("NonMaxSuppression", [HALF, scale(1)], {}, False),
     ("Floor", [np.array([-1e-8, 0.25], np.float32)], {}, True),

@@ -1,7 +1,9 @@
 """Graphs whose gradients and dtypes are right; a planted defect in them is seen."""
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,10 @@ import pytest
 
 from burn import ops
 from burn.primitive import Primitive
+from tests.conformance.run import built
 from tests.fuzz import precision, training
 from tests.fuzz.generator import FuzzCase
+from tests.fuzz.passes import different_gradients, gradients
 from tests.fuzz.precision import check_dtype
 from tests.fuzz.slopes import check_pass_slopes
 from tests.fuzz.subject import called
@@ -207,6 +211,25 @@ INSIDE: dict[str, tuple[int, str, dict[str, Any], str]] = {
         "networks",
     ),
 }
+
+
+CANCELLING = """g (float[1,1,8] x) => (float[1,1,8] y)
+    <float[1] w = {1}, float[1] b = {0}, float c = {0.3}>
+    { z = InstanceNormalization (x, w, b)  y = Mul (z, c) }"""
+
+
+@pytest.mark.parametrize("error, is_rounding", [(8e-6, True), (2e-3, False)])
+def test_rounding_of_the_backward_pass(error: float, is_rounding: bool) -> None:
+    """The sum of what is normalized is 0, and so is its gradient, for all inputs."""
+    case = case_of(header(18) + CANCELLING, {"x": 1e-3 * floats(1, 1, 8)})
+    with tempfile.TemporaryDirectory() as folder:
+        graph = built(case.model, Path(folder))
+    inputs = list(case.feeds[0].values())
+    slopes = gradients(graph, inputs)
+    assert slopes is not None
+    (exact,) = slopes
+    text = different_gradients([exact + error], [exact], graph, inputs)
+    assert (text is None) == is_rounding
 
 
 def inside_case(name: str) -> FuzzCase:

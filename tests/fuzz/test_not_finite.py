@@ -112,6 +112,13 @@ DEVIATIONS: list[tuple[str, str, Any]] = [
         OVERFLOWING,
     ),
     (
+        "InstanceNormalization",
+        """g (float[1] x) => (float[1,1,3] y)
+        <float[1,1,3] v = {-0.01, 0, 0.01}, float[1] b = {0}>
+        { y = InstanceNormalization (v, x, b) }""",
+        np.full(1, -np.finfo(np.float32).max),
+    ),
+    (
         "MeanVarianceNormalization",
         """g (float[2,3,3] x) => (float[2,3,3] y)
         { y = MeanVarianceNormalization <axes = [0, 2]> (x) }""",

@@ -8,7 +8,7 @@ from typing import Any
 
 from burn import dtypes, ops
 from burn_ir.dim import Dim
-from burn_ir.errors import InvalidOperand
+from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.conv import extents_like
 from burn_ir.ops.options import non_default, one
@@ -23,6 +23,7 @@ from burn_ir.ops.quantize import (
 from burn_ir.ops.shape import Concat
 from burn_ir.ops.support import axes_from
 from burn_ir.ops.window import Ints
+from burn_ir.static import static
 from burn_ir.types import broadcast
 
 DOMAIN = "com.microsoft"
@@ -64,6 +65,25 @@ def quantized(y: Value, scale: Value, zero_point: Value, like: Value) -> Value:
     """``y`` in the dtype of ``like``."""
     options = non_default(dtype=(like.dtype, dtypes.uint8))
     return ops.quantize(y, scale, *given(shift(zero_point)), **options)
+
+
+def quantized_sum(y: Value, scale: Value, zero_point: Value, like: Value) -> Value:
+    """``y`` in the dtype of ``like``, rounded after the zero point is added.
+
+    Halves between two integers go to the even sum, as they do in onnxruntime. Those are
+    the same ones if the zero point is even.
+    """
+    if zero_point is None or _is_even(zero_point):
+        return quantized(y, scale, zero_point, like)
+    return quantized(y / scale + zero_point.cast(dtypes.float32), 1.0, None, like)
+
+
+def _is_even(zero_point: Value) -> bool:
+    """Whether a zero point is known to be even."""
+    try:
+        return not (static(zero_point) % 2).any()
+    except Undecided:
+        return False
 
 
 @operator
@@ -119,14 +139,14 @@ class Binary:
 class QLinearAdd(Binary, Op, onnx="QLinearAdd", domain=DOMAIN, versions=(1,)):
     def lower(self, *operands: Value) -> Value:
         total = real(*operands[:3]) + real(*operands[3:6])
-        return quantized(total, *_last(operands[6:]), operands[0])
+        return quantized_sum(total, *_last(operands[6:]), operands[0])
 
 
 @operator
 class QLinearMul(Binary, Op, onnx="QLinearMul", domain=DOMAIN, versions=(1,)):
     def lower(self, *operands: Value) -> Value:
         product = real(*operands[:3]) * real(*operands[3:6])
-        return quantized(product, *_last(operands[6:]), operands[0])
+        return quantized_sum(product, *_last(operands[6:]), operands[0])
 
 
 def _last(operands: Sequence[Value]) -> tuple[Value, Value]:
@@ -299,11 +319,7 @@ class QLinearAveragePool(
     def quantized(
         self, y: Value, scale: Value, zero_point: Value, like: Value
     ) -> Value:
-        # onnxruntime adds the zero point before it rounds: halves go to the even sum.
-        y = y / scale
-        for zero in given(shift(zero_point)):
-            y = y + zero.cast(dtypes.float32)
-        return quantized(y, 1.0, None, like)
+        return quantized_sum(y, scale, zero_point, like)
 
     def apply(self, y: Value, x: Value) -> Value:
         rank = len(self.kernel_shape) + 2
