@@ -168,6 +168,14 @@ def _slices_back_to_the_largest(node: NodeProto, operands: Operands) -> bool:
     return bool((np.isin(ends, largest) & (steps < 0)).any())
 
 
+def _copies_computed_zeros(node: NodeProto, operands: Operands) -> bool:
+    """Whether a reshape of no elements has a 0 where the operand has another extent."""
+    data, shape = operands[:2] if len(operands) > 1 else (operands[0], ())
+    keeps = not any(a.name == "allowzero" and a.i for a in node.attribute)
+    pairs = zip(data.shape, np.ravel(shape), strict=False)
+    return keeps and data.size == 0 and any(n == 0 != extent for extent, n in pairs)
+
+
 def _overflows(node: NodeProto, operands: Operands) -> bool:
     """Whether a sum of integers, that of all signs apart, is too large for them."""
     data = operands[0]
@@ -293,6 +301,13 @@ RULES = (
         "ReduceMean",
         _averages_nothing,
         "`Reduction over an empty set of values yields undefined`",
+    ),
+    Rule(
+        "Reshape",
+        _copies_computed_zeros,
+        "a 0 is `taken from the input tensor`, by onnxruntime also where a computed "
+        "extent is 0, of a tensor without elements: it stays 0 here, as it does in the "
+        "PyTorch programs that such graphs are exported from",
     ),
     Rule(
         "ReduceSum",

@@ -20,6 +20,7 @@ from tests.fuzz.generator import FuzzCase
 from tests.fuzz.generator.builder import free_names
 from tests.fuzz.not_finite import is_not_finite, not_finite_explanation
 from tests.fuzz.passes import results
+from tests.fuzz.rounding import noise_of_rounding
 from tests.fuzz.shrink import part_of
 
 #: Errors on operands that are not finite, as of a Range to NaN.
@@ -148,7 +149,11 @@ def _differs(
 
 def _is_different(part: FuzzCase, values: Mapping[str, Any], factor: float) -> bool:
     outputs = [o.name for o in part.model.graph.output]
-    noise = [factor * part.noise[name] if factor else 0.0 for name in outputs]
+    noise = [0.0] * len(outputs)
+    if factor:
+        inside = noise_of_rounding(part, part.feeds[2])
+        own = [factor * part.noise[name] for name in outputs]
+        noise = [max(pair) for pair in zip(own, inside, strict=True)]
     try:
         with tempfile.TemporaryDirectory() as folder:
             graph = built(part.model, Path(folder))

@@ -45,9 +45,9 @@ def noise_of_rounding(
     """The difference that errors on every value of the graph make, by output.
 
     The errors are ``step`` relative to each element, or those of rounding: relative to
-    the largest element of the value, and inside of nodes and bodies to each. In a graph
-    with halves, they are also those of all roundings to halves: onnxruntime leaves some
-    out, where it drops a cast to halves and one back.
+    the largest element of the value. Inside of nodes and bodies they are relative to
+    each element. In a graph with halves, they are also those of all roundings to
+    halves: onnxruntime leaves some out, where it drops a cast to halves and one back.
 
     It is 0 for all outputs if the graph does not run with errors, and for each where
     shapes or discrete values change, or that rounding alone changes by more than
@@ -176,9 +176,8 @@ def _measured(
     noise = [0.0] * len(exact)
     for seed in range(1, DRAWS + 1):
         safety = COARSE_SAFETY if step else SAFETY
-        draws = [(safety, outputs(step or TINY, seed))]
-        if not step:
-            draws.append((COARSE_SAFETY, noisy_outputs(graph, values, TINY, seed)))
+        inside = noisy_outputs(graph, values, step or TINY, seed)
+        draws = [(safety, outputs(step or TINY, seed)), (COARSE_SAFETY, inside)]
         for factor, moved in draws:
             spreads = map(_between, exact, moved)
             noise = [max(n, factor * s) for n, s in zip(noise, spreads, strict=True)]

@@ -3,11 +3,14 @@
 The slope of a root at 0 is infinite, and so are those of arcs at the ends of what they
 are defined for. A chain of them and of a slope of 0 is NaN, in PyTorch as well, where
 the difference of the loss may be 0. A remainder of a divisor that is smaller than the
-steps of differences is a saw that these do not see: its slope is 1, they tell 0.
+steps of differences is a saw that these do not see: its slope is 1, they tell 0. At a
+kink a derivative is one of those beside it or between them, as in PyTorch; two kinks
+may be smooth together, as ``min(x, abs(x))`` is at 0.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +31,11 @@ INFINITE: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
+#: Where the slopes on both sides differ: of one operand, and of several.
+KINKS = frozenset({"Abs", "LeakyRelu", "PRelu", "Relu"})
+TIES = frozenset({"Max", "Min"})
+
+
 def says_nothing(graph: Graph, inputs: Sequence[Any], got: float) -> bool:
     """Whether a node is where the derivative ``got`` cannot be that of differences.
 
@@ -42,7 +50,7 @@ def says_nothing(graph: Graph, inputs: Sequence[Any], got: float) -> bool:
         for node in graph.nodes:
             operands = [values[name] for name in node.inputs]
             arrays = [x.numpy() for x in operands if isinstance(x, Tensor)]
-            if _is_saw(node.op.onnx, arrays):
+            if _is_saw(node.op.onnx, arrays) or _is_kink(node.op.onnx, arrays):
                 return True
             if not np.isfinite(got) and _is_infinite(node.op.onnx, arrays):
                 return True
@@ -60,3 +68,12 @@ def _is_saw(operator: str, operands: Sequence[Any]) -> bool:
         return False
     x, y = np.broadcast_arrays(*operands)
     return bool((np.abs(y) <= STEPS[0] * np.abs(x)).any())
+
+
+def _is_kink(operator: str, operands: Sequence[Any]) -> bool:
+    if not operands or operands[0].dtype.kind != "f":
+        return False
+    if operator in KINKS:
+        return bool((operands[0] == 0).any())
+    pairs = itertools.combinations(operands, 2) if operator in TIES else ()
+    return any(bool((x == y).any()) for x, y in pairs)

@@ -127,3 +127,16 @@ def test_errors_inside_of_nodes_are_no_smaller_than_those_of_a_dtype() -> None:
         exact = np.full(100, 1.1, dtype)
         moved = device.moved(Tensor(exact, device)).numpy()
         assert (moved != exact).mean() > 0.5
+
+
+@pytest.mark.parametrize("weight, is_kink", [("0", True), ("-0.1", False)])
+def test_kinks_that_are_smooth_together(
+    weight: str, is_kink: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"""g (float[2,2] x) => (float[a,b] y, float[c,d] z)
+    <float[2,2] w = {{{weight}, -0.4, -0.7, -0.2}}>
+    {{ a = Abs (w)  y = Min (w, a)  z = Mul (x, w) }}"""
+    case = case_of(header(17) + text, {"x": floats(2, 2)})
+    assert names_of(case) == []
+    wrong(monkeypatch, ops.minimum, 2)
+    assert ("slopes after no pass" in names_of(case)) != is_kink

@@ -12,6 +12,8 @@ ATOM = 20
 UNARY = 14
 POWER = 15
 COMPARISON = 6
+#: ``a if c else b``.
+CONDITIONAL = 1
 #: What stands in place of a comparison that is negated, and of one without NaN.
 EXACT = {" == ": " != ", " != ": " == ", " is not None": " is None"}
 EXACT |= {" is None": " is not None"}

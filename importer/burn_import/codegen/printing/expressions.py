@@ -155,7 +155,9 @@ class Renderer(BurnSource):
         if deciding and name == "has_element":
             self.python.add(call.targets[0])
             value = self.data(first)
-            return Expression(f"{value.text} is not None", COMPARISON, value.symbols)
+            return Expression(
+                f"{value.inside(COMPARISON + 1)} is not None", COMPARISON, value.symbols
+            )
         if name == "cast" and is_float(call.static["dtype"]) and self.is_made(first):
             return self.array(first.data, call.static["dtype"])
         return None

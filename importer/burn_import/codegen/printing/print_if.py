@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from burn_import.codegen.printing.name_candidates import noun_of
-from burn_import.tracing.expression import Expression, merge
+from burn_import.tracing.expression import CONDITIONAL, Expression, merge
 from burn_import.tracing.trace import (
     Apply,
     Block,
@@ -72,9 +73,16 @@ def _collapse(writer: LineWriter, begin: int, indent: int) -> None:
     other, _, default = orelse.partition(" = ")
     condition = head.removeprefix("if ").removesuffix(":")
     text = f"{name} = {value} if {condition} else {default}"
+    if _is_conditional(value):  # it would need parentheses, which no person writes
+        return
     if name == other and len(text) + 4 * indent <= WIDTH and "#" not in text:
         del writer.lines[begin:]
         writer.line(text, indent)
+
+
+def _is_conditional(text: str) -> bool:
+    """Whether an expression is one of ``if`` and ``else``."""
+    return isinstance(ast.parse(text, mode="eval").body, ast.IfExp)
 
 
 def _made_here(writer: LineWriter, block: Block, names: list[str]) -> dict[Symbol, str]:
@@ -96,10 +104,11 @@ def _ternary(writer: LineWriter, choice: Choice) -> Expression | None:
     if sides[0] is None or sides[1] is None:
         return None
     then, orelse = sides[0], sides[1]
-    text = f"{then.text} if {condition.text} else {orelse.text}"
+    head = f"{then.inside(CONDITIONAL + 1)} if {condition.inside(CONDITIONAL + 1)}"
+    text = f"{head} else {orelse.inside(CONDITIONAL)}"
     if len(text) > SHORT:
         return None
-    return Expression(text, 1, merge([then, condition, orelse]))
+    return Expression(text, CONDITIONAL, merge([then, condition, orelse]))
 
 
 def _side(writer: LineWriter, block: Block) -> Expression | None:

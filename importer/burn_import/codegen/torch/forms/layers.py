@@ -14,7 +14,7 @@ from burn_import.codegen.torch.windows import (
     spatial_rank,
     symmetric,
 )
-from burn_import.tracing.expression import Expression
+from burn_import.tracing.expression import ATOM, Expression
 from burn_import.tracing.identifiers import literal
 from burn_import.tracing.trace import Apply
 
@@ -49,7 +49,7 @@ def conv(r: TorchRenderer, call: Apply) -> Expression:
     x = r.tensor(given["x"])
     if isinstance(padding, str):
         same = {name: literal(given[name]) for name in ("stride", "dilation")}
-        kernel = f"{r.tensor(given['weight']).text}.shape[2:]"
+        kernel = f"{r.tensor(given['weight']).inside(ATOM)}.shape[2:]"
         kind = {"lower": "True" if padding == "same_lower" else None}
         x = r.call("_same_padded", [x, Expression(kernel)], {**same, **kind})
         padding = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from burn import ops
 from burn_import.codegen.torch.registry import flag, form, refusal, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
-from burn_import.tracing.expression import Expression
+from burn_import.tracing.expression import ATOM, Expression
 from burn_import.tracing.identifiers import literal
 from burn_import.tracing.trace import Apply
 
@@ -35,7 +35,7 @@ def argsort(r: TorchRenderer, call: Apply) -> Expression:
     name = call.primitive.name
     result = r.call(f"torch.{name}", [r.tensor(given["x"])], keywords)
     return (
-        Expression(f"{result.text}[0]", 20, result.symbols)
+        Expression(f"{result.inside(ATOM)}[0]", ATOM, result.symbols)
         if name == "sort"
         else result
     )
