@@ -170,8 +170,8 @@ def has_large_negatives(node: NodeProto, operands: Operands) -> bool:
     return data.dtype.kind == "f" and bool((data < limit).any())
 
 
-def has_rounded_zeros(node: NodeProto, operands: Operands) -> bool:
-    """Whether elements are no larger than a rounding of the largest one, or of 1.
+def has_rounded_zeros(node: NodeProto | None, operands: Operands) -> bool:
+    """Whether elements are no larger than 8 roundings of the largest one, or of 1.
 
     So they are at the ends of a window, which is the sum of terms that cancel.
     """
@@ -179,7 +179,7 @@ def has_rounded_zeros(node: NodeProto, operands: Operands) -> bool:
     if data.dtype.kind != "f" or not data.size:
         return False
     sizes = abs(data[np.isfinite(data)])
-    slack = float(np.finfo(data.dtype).eps) * sizes.max(initial=1)
+    slack = 8 * float(np.finfo(data.dtype).eps) * sizes.max(initial=1)
     return bool(((sizes > 0) & (sizes <= slack)).any())
 
 

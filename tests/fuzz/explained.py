@@ -181,7 +181,8 @@ def _overflows(node: NodeProto, operands: Operands) -> bool:
     data = operands[0]
     if data.dtype.kind not in "iu":
         return False
-    total = np.abs(data.astype(np.float64)).sum()
+    power = 2 if node.op_type in ("ReduceL2", "ReduceSumSquare") else 1
+    total = (np.abs(data.astype(np.float64)) ** power).sum()
     return bool(total > np.iinfo(data.dtype).max)
 
 
@@ -309,11 +310,14 @@ RULES = (
         "extent is 0, of a tensor without elements: it stays 0 here, as it does in the "
         "PyTorch programs that such graphs are exported from",
     ),
-    Rule(
-        "ReduceSum",
-        _overflows,
-        "an overflow of integers has no specified result: it wraps around here, as in "
-        "NumPy, and in onnxruntime depends on the axes",
+    *(
+        Rule(
+            f"Reduce{name}",
+            _overflows,
+            "an overflow of integers has no specified result: it wraps around here, as "
+            "in NumPy, and in onnxruntime depends on the axes",
+        )
+        for name in ("L1", "L2", "LogSum", "Mean", "Sum", "SumSquare")
     ),
     Rule(
         "InstanceNormalization",

@@ -300,7 +300,9 @@ NOT_FINITE: tuple[Rule, ...] = (
     *_rules(
         "Attention MultiHeadAttention GroupQueryAttention QAttention", infinite(), MASK
     ),
-    *_rules("Attention GroupQueryAttention", both(nan(), _hides), MASK),
+    *_rules(
+        "Attention MultiHeadAttention GroupQueryAttention", both(nan(), _hides), MASK
+    ),
     *_rules("DFT STFT", either(), TRANSFORM),
     *_rules("DFT STFT", _sums_to_infinity, TRANSFORM),
     *_rules(

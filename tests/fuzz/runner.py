@@ -17,6 +17,7 @@ from typing import Any
 
 from tests.fuzz.checks import CRASHES, Finding, Report, report_of
 from tests.fuzz.generator import PROFILES, generate
+from tests.fuzz.generator.trial import Rejected
 from tests.fuzz.storage import case_as_json
 
 #: Seeds that one worker process runs before another one takes over.
@@ -34,6 +35,8 @@ def run_seed(seed: int, profile: str = "mixed") -> dict[str, Any]:
     try:
         case = generate(seed, profile)
         report = report_of(case)
+    except Rejected as error:
+        report = Report(seed, "discarded", detail=f"generator: {error}")
     except CRASHES as error:
         text = f"{type(error).__name__}: {error}"
         report = Report(seed, "crashed", [Finding("crashed", "fuzzer", text)])

@@ -50,7 +50,7 @@ def says_nothing(graph: Graph, inputs: Sequence[Any], got: float) -> bool:
         for node in graph.nodes:
             operands = [values[name] for name in node.inputs]
             arrays = [x.numpy() for x in operands if isinstance(x, Tensor)]
-            if _is_saw(node.op.onnx, arrays) or _is_kink(node.op.onnx, arrays):
+            if any(test(node.op.onnx, arrays) for test in (_is_saw, _is_kink, _joins)):
                 return True
             if not np.isfinite(got) and _is_infinite(node.op.onnx, arrays):
                 return True
@@ -77,3 +77,10 @@ def _is_kink(operator: str, operands: Sequence[Any]) -> bool:
         return bool((operands[0] == 0).any())
     pairs = itertools.combinations(operands, 2) if operator in TIES else ()
     return any(bool((x == y).any()) for x, y in pairs)
+
+
+def _joins(operator: str, operands: Sequence[Any]) -> bool:
+    """Whether elements are one in the result that are two beside this point."""
+    if operator != "Unique" or operands[0].dtype.kind != "f":
+        return False
+    return bool(len(np.unique(operands[0])) < operands[0].size)

@@ -99,7 +99,10 @@ def double_inputs(case: FuzzCase, graph: Graph) -> list[Any]:
 
 
 def _structure(graph: Graph) -> list[Any]:
-    return [(type(node.op), node.inputs, node.outputs) for node in graph.nodes]
+    """The nodes with their values, and the shapes of the constants that they read."""
+    nodes = [(type(node.op), node.inputs, node.outputs) for node in graph.nodes]
+    names = sorted(read_constants(graph))
+    return [*nodes, *((name, graph.constants[name].shape) for name in names)]
 
 
 def _title(names: list[str] | None) -> str:

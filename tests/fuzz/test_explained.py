@@ -120,6 +120,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
     ("Reshape", [np.ones((1, 3)), np.array([0, 0, 1])], {}, False),
     ("ReduceSum", [INTEGERS], {}, True),
     ("ReduceSum", [INTEGERS[1:]], {}, False),
+    ("ReduceSumSquare", [INTEGERS[1:] - 2**16], {}, True),
     ("ReduceSum", [INTEGERS.astype(np.int64)], {}, False),
     ("InstanceNormalization", [CONSTANT, *NORM], {}, True),
     ("InstanceNormalization", [CONSTANT, *NORM], {"epsilon": 1.0}, False),
@@ -265,6 +266,14 @@ def test_noise_of_constants_is_that_of_what_follows_from_them() -> None:
     p, q, r = noise_of_constants(model, feeds, Oracle(model).outputs(feeds))
     assert p == 0
     assert 0 < q < r < 0.2
+
+
+def test_noise_of_attributes_is_a_step_of_float32() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]>
+        g (double[2] x) => (double[2] y) { y = LeakyRelu <alpha = 0.3> (x) }""")
+    feeds = {"x": np.array([-1.0, 1.0])}
+    (noise,) = noise_of_constants(model, feeds, Oracle(model).outputs(feeds))
+    assert 0 < noise < 2**-24
 
 
 def test_noise_of_constants_says_nothing_where_results_jump() -> None:

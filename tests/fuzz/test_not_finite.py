@@ -142,6 +142,14 @@ DEVIATIONS: list[tuple[str, str, Any]] = [
         { y = RNN <hidden_size = 2, activations = ["Relu"]> (x, w, w) }""",
         np.array([[[np.inf, np.nan]], [[1, 2]]], np.float32),
     ),
+    (
+        "MultiHeadAttention",
+        """g (float[1,1,2,2] x) => (float[1,2,1] y)
+        <float[1,2,1] q = {1, 2}, float[1,1,2,1] k = {1, 2}>
+        { y = com.microsoft.MultiHeadAttention <num_heads = 1, unidirectional = 1>
+            (q, k, k, , , x) }""",
+        np.array([[[[1, np.nan], [1, 2]]]], np.float32),
+    ),
     ("ReduceProd", PRODUCTS, PRODUCT),
     (
         "QLinearConcat",
@@ -357,3 +365,14 @@ def test_a_node_is_explained_beside_an_empty_optional_value() -> None:
     assert case is not None, "onnxruntime does not run it"
     assert are_differences_explained(case, feeds[2])
     assert not are_differences_explained(case, feeds[0])
+
+
+@pytest.mark.parametrize("window, has_zeros", [("Blackman", True), ("Hamming", False)])
+def test_infinity_times_a_rounding_of_zero(window: str, has_zeros: bool) -> None:
+    """The ends of a window may be 0, or their rounding: NaN, or an infinity."""
+    text = f"""g (float[5] x) => (float[5] y) <int64 n = {{5}}>
+        {{ w = {window}Window <periodic = 0> (n)  y = Mul (w, x) }}"""
+    ones = {"x": np.ones(5, np.float32)}
+    feeds = {"x": np.array([np.inf, 1, 1, 1, 1], np.float32)}
+    case = case_of(header(18) + text, [ones, ones, feeds])
+    assert are_differences_explained(case, feeds) == has_zeros

@@ -140,3 +140,16 @@ def test_kinks_that_are_smooth_together(
     assert names_of(case) == []
     wrong(monkeypatch, ops.minimum, 2)
     assert ("slopes after no pass" in names_of(case)) != is_kink
+
+
+@pytest.mark.parametrize("weight, are_equal", [("0.4", True), ("0.1", False)])
+def test_elements_that_are_one_in_the_result(
+    weight: str, are_equal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"""g (float[2,2] x) => (float[a] y, float[c,d] z)
+    <float[4] w = {{{weight}, 0.4, 0.7, 0.2}}, int64[2] s = {{2, 2}}>
+    {{ y = Unique (w)  r = Reshape (w, s)  v = Mul (x, r)  z = Tanh (v) }}"""
+    case = case_of(header(17) + text, {"x": floats(2, 2)})
+    assert names_of(case) == []
+    wrong(monkeypatch, ops.tanh, 2)
+    assert bool(names_of(case)) != are_equal
