@@ -12,6 +12,12 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, helper
 
+from tests.fuzz.axes import (
+    copies_computed_zeros,
+    drops_axes,
+    has_equal_attribute_axes,
+    has_equal_axes,
+)
 from tests.fuzz.close import (
     SCALES,
     compares_close_elements,
@@ -46,18 +52,6 @@ class Rule:
     reason: str
 
 
-def _has_equal_axes(node: NodeProto, operands: Operands) -> bool:
-    if len(operands) < 2 or operands[1] is None:
-        return False
-    axes = np.asarray(operands[1]).ravel() % max(1, operands[0].ndim)
-    return len(set(axes.tolist())) < len(axes)
-
-
-def _has_equal_attribute_axes(node: NodeProto, operands: Operands) -> bool:
-    given = [axis for a in node.attribute if a.name == "axes" for axis in a.ints]
-    return len({axis % max(1, operands[0].ndim) for axis in given}) < len(given)
-
-
 def _has_odd_condition(node: NodeProto, operands: Operands) -> bool:
     data, condition = operands
     axis = next((a.i for a in node.attribute if a.name == "axis"), None)
@@ -84,11 +78,6 @@ def _dilates_volumes(node: NodeProto, operands: Operands) -> bool:
 
 def _has_half_scale(node: NodeProto, operands: Operands) -> bool:
     return bool(operands[1].dtype != np.float32)
-
-
-def _drops_axes(node: NodeProto, operands: Operands) -> bool:
-    keeps = [a.i for a in node.attribute if a.name == "keepdims"]
-    return keeps == [0] and len(operands) > 1
 
 
 def _has_output_shape(node: NodeProto, operands: Operands) -> bool:
@@ -166,14 +155,6 @@ def _slices_back_to_the_largest(node: NodeProto, operands: Operands) -> bool:
         return True
     largest = [np.iinfo(kind).max for kind in (np.int32, np.int64)]
     return bool((np.isin(ends, largest) & (steps < 0)).any())
-
-
-def _copies_computed_zeros(node: NodeProto, operands: Operands) -> bool:
-    """Whether a reshape of no elements has a 0 where the operand has another extent."""
-    data, shape = operands[:2] if len(operands) > 1 else (operands[0], ())
-    keeps = not any(a.name == "allowzero" and a.i for a in node.attribute)
-    pairs = zip(data.shape, np.ravel(shape), strict=False)
-    return keeps and data.size == 0 and any(n == 0 != extent for extent, n in pairs)
 
 
 def _overflows(node: NodeProto, operands: Operands) -> bool:
@@ -269,7 +250,10 @@ RULES = (
     ),
     *(
         Rule(operator, has_rounded_zeros, "rounding tells whether elements are 0")
-        for operator in ("Log", "NonZero", "Reciprocal", "Sign", "Sqrt")
+        for operator in (
+            *("Log", "LpNormalization", "NonZero", "Normalizer", "Reciprocal", "Sign"),
+            "Sqrt",
+        )
     ),
     Rule(
         "Col2Im",
@@ -305,7 +289,7 @@ RULES = (
     ),
     Rule(
         "Reshape",
-        _copies_computed_zeros,
+        copies_computed_zeros,
         "a 0 is `taken from the input tensor`, by onnxruntime also where a computed "
         "extent is 0, of a tensor without elements: it stays 0 here, as it does in the "
         "PyTorch programs that such graphs are exported from",
@@ -377,7 +361,7 @@ RULES = (
     ),
     Rule(
         "SplitToSequence",
-        _drops_axes,
+        drops_axes,
         "keepdims is ignored if split is specified",
     ),
     *(
@@ -387,7 +371,7 @@ RULES = (
             "an axis that is named twice has no meaning; onnxruntime takes it once",
         )
         for operator in ("Squeeze", *REDUCTIONS)
-        for matches in (_has_equal_axes, _has_equal_attribute_axes)
+        for matches in (has_equal_axes, has_equal_attribute_axes)
     ),
 )
 

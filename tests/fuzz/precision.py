@@ -31,6 +31,8 @@ from tests.laws.models import mapped
 
 #: The relative error of one rounding, and the largest number before an overflow.
 ROUNDING = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0**-24}
+#: The error of one rounding of a number below the normal ones; 0 where none is met.
+SUBNORMAL = {"float16": 2.0**-25}
 LARGEST = {"float16": 1e4, "bfloat16": 1e30, "float64": 1e30}
 #: How often errors are drawn, and how much larger than these those of a module may be.
 DRAWS, SAFETY = 4, 6.0
@@ -69,12 +71,13 @@ def _different(
     outputs, largest = perturbed(graph, values, 0.0, np.random.default_rng(0))
     if not largest < LARGEST[dtype]:
         return None
-    step = ROUNDING[dtype]
+    step, tiny = ROUNDING[dtype], SUBNORMAL.get(dtype, 0.0)
     try:
-        moved = [
-            _arrays(perturbed(graph, values, step, np.random.default_rng(n))[0])
+        draws = [
+            perturbed(graph, values, step, np.random.default_rng(n), tiny=tiny)[0]
             for n in range(DRAWS)
         ]
+        moved = list(map(_arrays, draws))
     except (ArithmeticError, LookupError, RuntimeError, ValueError):
         return None  # errors on stored scales of extents
     inside = cache(partial(_inside, graph, values, step))
@@ -193,6 +196,7 @@ class _Errors:
     rng: np.random.Generator
     at_scale: bool
     keeps_exact: bool
+    tiny: float = 0.0
     largest: float = 0.0
 
     def moved(self, value: Any, is_stored: bool = False) -> Any:
@@ -209,6 +213,9 @@ class _Errors:
             -1, 1, array.shape
         )
         error *= np.where(array == 0, 0, scale) if self.at_scale else array
+        if self.tiny:
+            small = self.tiny * self.rng.uniform(-1, 1, array.shape)
+            error += np.where(array == 0, 0, small)
         is_exact = array.astype(dtypes.bfloat16) == array
         if not is_stored:  # what is left of a difference is small, and has few digits
             is_exact &= self.keeps_exact & (abs(array) > LEFT * scale)
@@ -223,15 +230,16 @@ def perturbed(
     rng: np.random.Generator,
     at_scale: bool = False,
     keeps_exact: bool = False,
+    tiny: float = 0.0,
 ) -> tuple[list[Any], float]:
     """The outputs, as lists of arrays, with errors of ``step``; the largest number.
 
     They are relative to each element, or to the largest one of each value. No error is
     smaller than that of the value's dtype, nor is one made in zeros, nor in stored
     numbers that every dtype holds, such as the exponent of a square; nor in any such
-    number if ``keeps_exact``.
+    number if ``keeps_exact``. Errors of up to ``tiny`` are added, whatever the element.
     """
-    errors = _Errors(step, rng, at_scale, keeps_exact)
+    errors = _Errors(step, rng, at_scale, keeps_exact, tiny)
     moved = errors.moved
     stored = {name: Tensor(array, HOST) for name, array in graph.constants.items()}
     values: dict[str | None, Any] = {None: None}

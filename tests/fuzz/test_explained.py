@@ -126,6 +126,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
     ("InstanceNormalization", [CONSTANT, *NORM], {"epsilon": 1.0}, False),
     ("InstanceNormalization", [CONSTANT + ROW[:3] * [0, 1, 2], *NORM], {}, False),
     ("Sign", [np.array([-1e-8], np.float32)], {}, True),
+    ("LpNormalization", [np.array([[1e-8, 3], [1e-8, 4]], np.float32)], {}, True),
     ("Sign", [np.array([-1e-5], np.float32)], {}, False),
     ("Less", [np.array([1e-7, 4], np.float32), scale(0)], {}, True),
     ("Less", [np.array([1, 4], np.float32), scale(1 + 1e-6)], {}, True),

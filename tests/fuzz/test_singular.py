@@ -153,3 +153,19 @@ def test_elements_that_are_one_in_the_result(
     assert names_of(case) == []
     wrong(monkeypatch, ops.tanh, 2)
     assert bool(names_of(case)) != are_equal
+
+
+@pytest.mark.parametrize("is_wrong", [False, True])
+def test_quotients_of_numbers_below_the_normal_ones(
+    is_wrong: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "g (float[1,8] x, float[1,1] s) => (float[a,b] y) { y = Div (x, s) }"
+    feeds = {"x": 1e-6 * floats(1, 8), "s": np.full((1, 1), 1e-6, np.float32)}
+    case = case_of(header(18) + text, feeds, profile="networks")
+    if is_wrong:
+
+        def of_others(module: Any, feeds: Mapping[str, Any]) -> list[Any]:
+            return called(module, {**feeds, "x": feeds["x"] * 5})
+
+        monkeypatch.setattr(precision, "called", of_others)
+    assert bool(list(check_dtype(replace(case, seed=0)))) == is_wrong
