@@ -11,10 +11,18 @@ from burn_import.options import Options
 from burn_import.passes import PASSES
 from burn_ir import ModelError
 from tests.fuzz.compare import difference
-from tests.fuzz.discontinuous import jumping_outputs
+from tests.fuzz.errors.discontinuous import jumping_outputs
+from tests.fuzz.errors.precision import check_dtype
+from tests.fuzz.errors.rounding import (
+    FINE,
+    noise_of_rounding,
+    spreads_of_rounding,
+    within_spreads,
+)
 from tests.fuzz.generator import FuzzCase
+from tests.fuzz.gradients.slopes import check_pass_slopes
+from tests.fuzz.gradients.training import check_training
 from tests.fuzz.nodes import are_differences_explained
-from tests.fuzz.not_finite import is_not_finite
 from tests.fuzz.oracle import (
     Discarded,
     Oracle,
@@ -23,16 +31,8 @@ from tests.fuzz.oracle import (
     reference_outputs,
 )
 from tests.fuzz.passes import check_passes
-from tests.fuzz.precision import check_dtype
-from tests.fuzz.rounding import (
-    FINE,
-    noise_of_rounding,
-    spreads_of_rounding,
-    within_spreads,
-)
-from tests.fuzz.slopes import check_pass_slopes
+from tests.fuzz.rules.not_finite import is_not_finite
 from tests.fuzz.subject import IMPORTS, called, compiled_calls, imported
-from tests.fuzz.training import check_training
 
 #: What may come out of code that has a defect.
 CRASHES = (

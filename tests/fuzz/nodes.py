@@ -14,15 +14,15 @@ from onnx.inliner import inline_local_functions
 
 from burn_ir import ModelError
 from tests.conformance.run import built
-from tests.fuzz.close import has_rounded_zeros
 from tests.fuzz.compare import difference
 from tests.fuzz.contents import Contents
-from tests.fuzz.explained import explanation
+from tests.fuzz.errors.rounding import noise_of_rounding
 from tests.fuzz.generator import FuzzCase
 from tests.fuzz.generator.builder import free_names
-from tests.fuzz.not_finite import is_not_finite, not_finite_explanation
 from tests.fuzz.passes import results
-from tests.fuzz.rounding import noise_of_rounding
+from tests.fuzz.rules.close import has_rounded_zeros
+from tests.fuzz.rules.explained import explanation
+from tests.fuzz.rules.not_finite import is_not_finite, not_finite_explanation
 from tests.fuzz.shrink import part_of
 
 #: Errors on operands that are not finite, as of a Range to NaN.

@@ -14,10 +14,10 @@ from burn_import.passes import PASSES, simplify
 from burn_ir import Graph, evaluate
 from tests.conformance.run import built
 from tests.fuzz.compare import difference
+from tests.fuzz.errors.noisy import Noisy
+from tests.fuzz.errors.rounding import COARSE_SAFETY, TINY
 from tests.fuzz.generator import FuzzCase
 from tests.fuzz.generator.case import noise_between
-from tests.fuzz.noisy import Noisy
-from tests.fuzz.rounding import COARSE_SAFETY, TINY
 from tests.laws.devices import leaves_of, tape_leaf
 from tests.laws.models import mapped
 

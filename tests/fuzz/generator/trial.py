@@ -10,7 +10,6 @@ import onnxruntime
 from onnx import NodeProto, helper, numpy_helper
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
-from tests.fuzz.explained import explanation
 from tests.fuzz.generator.statistics import with_copied_statistics
 from tests.fuzz.generator.values import (
     EXACT,
@@ -22,7 +21,8 @@ from tests.fuzz.generator.values import (
     Value,
     with_noise_where_inexact,
 )
-from tests.fuzz.not_finite import is_not_finite, not_finite_explanation
+from tests.fuzz.rules.explained import explanation
+from tests.fuzz.rules.not_finite import is_not_finite, not_finite_explanation
 
 #: Errors by which onnxruntime refuses a model or its inputs.
 REFUSALS = (

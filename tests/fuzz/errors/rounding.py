@@ -19,12 +19,12 @@ from burn.backend.cpu import HOST
 from burn_import.transform.precision import KINDS, in_precision
 from burn_ir import Graph, ModelError, evaluate
 from tests.conformance.run import built
+from tests.fuzz.errors.noisy import noisy_outputs
+from tests.fuzz.errors.precision import DRAWS, SAFETY, perturbed
 from tests.fuzz.generator import FuzzCase
 from tests.fuzz.generator.case import noise_between
 from tests.fuzz.generator.trial import MOST_NOISE, scale_of
-from tests.fuzz.noisy import noisy_outputs
-from tests.fuzz.precision import DRAWS, SAFETY, perturbed
-from tests.fuzz.weights import has_halves
+from tests.fuzz.gradients.weights import has_halves
 from tests.laws.devices import leaves_of
 from tests.laws.models import mapped
 

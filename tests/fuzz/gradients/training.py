@@ -2,7 +2,7 @@
 
 The loss is a sum of all results with fixed weights. Gradients in float32 are compared
 with those of a compiled function, and, summed along the direction in which all stored
-weights are moved, with the differences of :mod:`tests.fuzz.slopes` in float64.
+weights are moved, with differences in float64 (:mod:`tests.fuzz.gradients.slopes`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from burn_import.structure.constant_roles import note_fills
 from burn_ir import Graph
 from tests.conformance.run import built, given
 from tests.fuzz.compare import SMALLEST, difference
-from tests.fuzz.derivative import Slope
 from tests.fuzz.generator import FuzzCase
-from tests.fuzz.slopes import (
+from tests.fuzz.gradients.derivative import Slope
+from tests.fuzz.gradients.slopes import (
     directions,
     double_graph,
     double_inputs,
@@ -37,8 +37,13 @@ from tests.fuzz.slopes import (
     moved_model,
     slope_of,
 )
+from tests.fuzz.gradients.weights import (
+    has_halves,
+    is_below_float32,
+    narrowed,
+    read_constants,
+)
 from tests.fuzz.subject import imported
-from tests.fuzz.weights import has_halves, is_below_float32, narrowed, read_constants
 from tests.laws.models import mapped
 
 #: The step by which weights are moved in float32, and the error allowed along them.

@@ -23,8 +23,8 @@ from burn_import.options import Options
 from burn_ir import Graph, ModelError
 from burn_ir.evaluate import run_node
 from tests.conformance.run import built
+from tests.fuzz.errors.noisy import OWN, noisy_outputs, within
 from tests.fuzz.generator import FuzzCase
-from tests.fuzz.noisy import OWN, noisy_outputs, within
 from tests.fuzz.subject import called, imported
 from tests.laws.devices import leaves_of
 from tests.laws.models import mapped

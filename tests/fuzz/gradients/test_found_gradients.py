@@ -12,14 +12,15 @@ import pytest
 from burn import ops
 from burn.primitive import Primitive
 from tests.conformance.run import built
-from tests.fuzz import precision, training
+from tests.fuzz.errors import precision
+from tests.fuzz.errors.precision import check_dtype
 from tests.fuzz.generator import FuzzCase
+from tests.fuzz.gradients import training
+from tests.fuzz.gradients.slopes import check_pass_slopes
+from tests.fuzz.gradients.training import check_training
 from tests.fuzz.passes import different_gradients, gradients
-from tests.fuzz.precision import check_dtype
-from tests.fuzz.slopes import check_pass_slopes
 from tests.fuzz.subject import called
 from tests.fuzz.test_found import case_of, floats, header
-from tests.fuzz.training import check_training
 
 #: Graphs, with a primitive in each without whose gradient a check has findings.
 SLOPES: dict[str, tuple[int, str, dict[str, Any], Primitive[..., Any]]] = {

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.fuzz import precision
 from tests.fuzz.checks import (
     BF16,
     INT8,
@@ -14,7 +13,8 @@ from tests.fuzz.checks import (
     difference_beyond_noise,
     expected_runs,
 )
-from tests.fuzz.precision import check_dtype
+from tests.fuzz.errors import precision
+from tests.fuzz.errors.precision import check_dtype
 from tests.fuzz.subject import called
 from tests.fuzz.test_found import case_of, floats, header
 

@@ -9,7 +9,7 @@ import pytest
 from onnx import numpy_helper
 
 from burn_ir import ModelError
-from tests.fuzz.explained import explanation
+from tests.fuzz.rules.explained import explanation
 from tests.fuzz.subject import IMPORTS, called, imported
 from tests.fuzz.test_found import floats
 

@@ -12,17 +12,18 @@ import pytest
 from burn_import.passes import simplify
 from burn_ir import Graph
 from tests.conformance.run import built
-from tests.fuzz import precision, slopes, training
+from tests.fuzz.errors import precision
+from tests.fuzz.errors.precision import check_dtype
 from tests.fuzz.generator import FuzzCase, generate
-from tests.fuzz.precision import check_dtype
-from tests.fuzz.subject import called
-from tests.fuzz.test_found import case_of, floats, header
-from tests.fuzz.weights import (
+from tests.fuzz.gradients import slopes, training
+from tests.fuzz.gradients.weights import (
     is_below_float32,
     is_below_float64,
     narrowed,
     read_constants,
 )
+from tests.fuzz.subject import called
+from tests.fuzz.test_found import case_of, floats, header
 
 SEED = 0
 

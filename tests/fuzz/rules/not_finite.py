@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import NodeProto
 
-from tests.fuzz.explained import Operands, Rule
+from tests.fuzz.rules.explained import Operands, Rule
 
 Matches = Callable[[NodeProto, Operands], bool]
 

@@ -7,9 +7,9 @@ import onnx.parser
 import pytest
 from onnx import helper
 
-from tests.fuzz.discontinuous import jumping_outputs
-from tests.fuzz.explained import explanation
+from tests.fuzz.errors.discontinuous import jumping_outputs
 from tests.fuzz.oracle import Oracle, noise_of_constants
+from tests.fuzz.rules.explained import explanation
 
 HALF = np.ones((1, 4, 2), np.float32)
 SOFTMAX = [np.zeros((2, 3), np.uint8), np.array(0.1, np.float32), None]

@@ -7,11 +7,12 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from tests.fuzz import checks, nodes, not_finite
+from tests.fuzz import checks, nodes
 from tests.fuzz.checks import expected_runs, of_finite_passes, report_of
 from tests.fuzz.generator import FuzzCase
 from tests.fuzz.nodes import are_differences_explained
 from tests.fuzz.passes import results
+from tests.fuzz.rules import not_finite
 from tests.fuzz.shrink import measured
 from tests.fuzz.subject import IMPORTS, imported
 from tests.fuzz.test_found import floats, header

@@ -20,7 +20,7 @@ from burn import Tensor
 from burn.backend.cpu import HOST
 from burn_ir import Graph
 from burn_ir.evaluate import run_node
-from tests.fuzz.derivative import STEPS
+from tests.fuzz.gradients.derivative import STEPS
 
 #: Where the slope of an operator is infinite.
 INFINITE: Mapping[str, Callable[[Any], Any]] = {

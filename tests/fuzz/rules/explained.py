@@ -2,7 +2,7 @@
 
 A rule is about one operator and what its operands hold. The generator adds no node that
 a rule of ``RULES`` matches, so that no other failure hides behind it. For operands with
-NaN or infinities there is :mod:`tests.fuzz.not_finite`.
+NaN or infinities there is :mod:`tests.fuzz.rules.not_finite`.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, helper
 
-from tests.fuzz.axes import (
+from tests.fuzz.rules.axes import (
     copies_computed_zeros,
     drops_axes,
     has_equal_attribute_axes,
     has_equal_axes,
 )
-from tests.fuzz.close import (
+from tests.fuzz.rules.close import (
     SCALES,
     compares_close_elements,
     divides_by_rounding,
@@ -34,9 +34,9 @@ from tests.fuzz.close import (
     rounds_mean_by_epsilon,
     samples_between_elements,
 )
-from tests.fuzz.invalid import INVALID, REDUCTIONS
-from tests.fuzz.texts import gathers_rows_of_text, stacks_texts
-from tests.fuzz.ties import rounds_between_scales
+from tests.fuzz.rules.invalid import INVALID, REDUCTIONS
+from tests.fuzz.rules.texts import gathers_rows_of_text, stacks_texts
+from tests.fuzz.rules.ties import rounds_between_scales
 
 #: The contents of the operands of a node; None for one that is omitted.
 Operands = Sequence[Any]

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from burn import Tensor, dtypes, ops
-from tests.fuzz import precision, slopes
+from tests.fuzz.errors import precision
+from tests.fuzz.errors.noisy import Noisy
+from tests.fuzz.errors.precision import check_dtype
 from tests.fuzz.generator import FuzzCase
-from tests.fuzz.noisy import Noisy
-from tests.fuzz.precision import check_dtype
+from tests.fuzz.gradients import slopes
+from tests.fuzz.gradients.weights import is_below_float64, narrowed
 from tests.fuzz.subject import called
 from tests.fuzz.test_found import case_of, floats, header
-from tests.fuzz.weights import is_below_float64, narrowed
 
 WEIGHTS = "<float[2,2] w = {0.1, 0.4, 0.7, 0.2}>"
 #: Graphs with an operator at a point that says nothing, and the same beside it.

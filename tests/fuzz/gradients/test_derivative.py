@@ -6,7 +6,7 @@ from math import exp, sin, tanh
 import numpy as np
 import pytest
 
-from tests.fuzz.derivative import derivative, noise_of
+from tests.fuzz.gradients.derivative import derivative, noise_of
 
 SMOOTH: dict[str, tuple[Callable[[float], float], float]] = {
     "a constant": (lambda t: 3.0, 0.0),

@@ -23,10 +23,15 @@ from burn_import.passes import PASSES, simplify
 from burn_import.transform.precision import KINDS, in_precision
 from burn_ir import Graph, evaluate
 from tests.conformance.run import built
-from tests.fuzz.derivative import Slope, derivative
 from tests.fuzz.generator import FuzzCase
-from tests.fuzz.singular import says_nothing
-from tests.fuzz.weights import is_below_float64, narrowed, opened, read_constants
+from tests.fuzz.gradients.derivative import Slope, derivative
+from tests.fuzz.gradients.singular import says_nothing
+from tests.fuzz.gradients.weights import (
+    is_below_float64,
+    narrowed,
+    opened,
+    read_constants,
+)
 from tests.laws.devices import leaves_of, tape_leaf
 from tests.laws.models import mapped
 

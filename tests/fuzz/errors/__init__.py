@@ -1,0 +1,1 @@
+"""What rounding and lower precision may change."""

@@ -1,0 +1,1 @@
+"""Gradients, beside differences of values in float64."""

@@ -1,0 +1,1 @@
+"""Where onnxruntime is no judge of a node, with the reason."""
