@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,18 @@ from burn.box import Buffer, Deferred, Parameter
 from burn.dtypes import DType, float32
 from burn.tensor import Tensor, from_numpy
 
-Draw = Callable[[np.random.Generator], np.ndarray[Any, Any]]
+Draw = Callable[["np.random.Generator"], np.ndarray[Any, Any]]
 
 
 class _Seeds:
     """One seed for each parameter, by order of construction."""
 
-    def __init__(self) -> None:
-        self.sequence = np.random.SeedSequence(0)
+    @cached_property
+    def sequence(self) -> "np.random.SeedSequence":
+        # Not at import: numpy.random is imported when the first value is drawn.
+        return np.random.SeedSequence(0)
 
-    def draw(self) -> np.random.Generator:
+    def draw(self) -> "np.random.Generator":
         (child,) = self.sequence.spawn(1)
         return np.random.default_rng(child)
 
@@ -44,7 +47,7 @@ def separate_seeds() -> Iterator[None]:
         _seeds.sequence = before
 
 
-def generator() -> np.random.Generator:
+def generator() -> "np.random.Generator":
     """A generator with a seed of its own, the next in the sequence."""
     return _seeds.draw()
 

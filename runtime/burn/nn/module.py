@@ -5,17 +5,27 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar, TypeVarTuple, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Self,
+    TypeVar,
+    TypeVarTuple,
+    cast,
+    overload,
+)
 
 import numpy as np
 
 from burn.backend.base import Backend
 from burn.box import Box, Parameter
 from burn.nn.patterns import selected
-from burn.nn.written import check_record, missing_record
-from burn.store import InMemory, Store, WeightsError as WeightsError, fit
 from burn.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 M = TypeVar("M", bound="Module")
 Ts = TypeVarTuple("Ts")
@@ -105,6 +115,8 @@ class Module:
                 keys of one tied box have different values; all of them are listed and
                 nothing is set.
         """
+        from burn.store import InMemory, fit
+
         fitted = fit(dict(self.boxes()), {key: InMemory(v) for key, v in state.items()})
         fitted.report.check()
         fitted.apply()
@@ -132,6 +144,9 @@ class Module:
             WeightsError: the record does not fit this module, if ``strict``.
             FileNotFoundError: there is none.
         """
+        from burn.nn.written import check_record, missing_record
+        from burn.store import Store
+
         try:
             if verify:
                 check_record(type(self), weights)
@@ -145,6 +160,8 @@ class Module:
 
     def save_weights(self, path: str | Path) -> None:
         """Write the state as a safetensors record, whole or not at all."""
+        from burn.store import Store
+
         Store.from_file(path).save(self)
 
     def to(self, backend: Backend) -> Self:
