@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from burn.attribute_hints import TENSORS, add_hints
 from burn.defaults import default_device
 from burn.dtypes import DType, default_dtype
 from burn.methods import Methods, method
@@ -180,6 +181,9 @@ class Tensor(Methods):
             self.numpy(), prefix="tensor(", separator=", ", threshold=64, precision=4
         )
         return f"tensor({body}, {self.dtype}, {self.backend})"
+
+
+add_hints(Tensor, TENSORS)
 
 
 def tensor(

@@ -177,6 +177,12 @@ def other_dtype() -> None:
     generated().Net.load()(burn.tensor(np.zeros((2, 3))))
 
 
+@call_row("an attribute of PyTorch or NumPy, such as `x.view(3)`")
+def attribute_of_torch() -> None:
+    x: Any = burn.tensor([1.0, 2.0, 3.0])
+    x.view(3)
+
+
 def rows() -> dict[str, tuple[str, ...]]:
     """Return the cells of the page's tables of inputs, by their first."""
     lines = PAGE.read_text("utf-8").splitlines()
@@ -206,7 +212,7 @@ def one_line(text: str) -> str:
 def test_every_row_is_built() -> None:
     titles = {title for title in rows() if title not in HEADS}
     assert titles == MODELS.keys() | CALLS.keys()
-    assert len(titles) == 24
+    assert len(titles) == 25
 
 
 @pytest.mark.parametrize("title", sorted(MODELS))

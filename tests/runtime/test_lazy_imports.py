@@ -21,8 +21,9 @@ from tests.test_house import PACKAGES, ROOT, parse
 #: The files of the runtime that define tensors and devices.
 CORE = {
     "burn",
-    *(f"burn.{name}" for name in ("box", "defaults", "dtypes", "lazy", "methods")),
-    *("burn.tensor", "burn.backend", "burn.backend.cpu", "burn.backend.cuda"),
+    *(f"burn.{name}" for name in ("attribute_hints", "box", "defaults", "dtypes")),
+    *("burn.lazy", "burn.methods", "burn.tensor", "burn.backend"),
+    *("burn.backend.cpu", "burn.backend.cuda"),
     *(f"burn.backend.{name}" for name in ("arrays", "autodiff", "base", "tape")),
     *("burn.backend.cpu.device", "burn.backend.cuda.device"),
 }

@@ -19,6 +19,7 @@ from typing import (
 
 import numpy as np
 
+from burn.attribute_hints import MODULES, add_hints
 from burn.backend.base import Backend
 from burn.box import Box, Parameter
 from burn.nn.patterns import selected
@@ -228,6 +229,9 @@ class Module:
         ]
         head = f"{type(self).__name__}({self.describe()}"
         return head + ("\n" + "\n".join(lines) + "\n)" if lines else ")")
+
+
+add_hints(Module, MODULES)
 
 
 class ModuleList(Module, Generic[M]):
