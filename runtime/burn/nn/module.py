@@ -22,6 +22,7 @@ import numpy as np
 from burn.attribute_hints import MODULES, add_hints
 from burn.backend.base import Backend
 from burn.box import Box, Parameter
+from burn.nn.fields import refuse_containers
 from burn.nn.patterns import selected
 from burn.tensor import Tensor
 
@@ -53,10 +54,15 @@ class Module:
     def __init__(self) -> None:
         """Nothing to set up; here so that subclasses can call it."""
 
+    @refuse_containers
     def children(self) -> Iterator[tuple[str, Any]]:
         """The fields with state: (name, box or module), in order of definition.
 
         Names are those in keys (``record_names``).
+
+        Raises:
+            TypeError: a field without leading underscore is a plain list, tuple or dict
+                of modules or boxes, which belong into a ``ModuleList``.
         """
         for name, value in vars(self).items():
             if isinstance(value, Box | Module):
