@@ -74,10 +74,20 @@ class Tensor(Methods):
         return self.numpy().tolist()
 
     def to(self, backend: Backend) -> Tensor:
-        """This tensor on ``backend``, without its history."""
+        """This tensor on ``backend``, without its history.
+
+        Raises:
+            TypeError: it is no backend, such as PyTorch's ``"cuda"``.
+        """
         if self.backend.stands_for(backend):
             return self.detach()
-        if self.backend.stands_for(backend.inner):
+        inner = getattr(backend, "inner", None)
+        if inner is None:
+            raise TypeError(
+                "expected a backend, such as burn.Cpu() or burn.Cuda(0), "
+                f"got {backend!r}"
+            )
+        if self.backend.stands_for(inner):
             return Tensor(self, backend)
         return Tensor(backend.from_numpy(self.backend.to_numpy(self.data)), backend)
 

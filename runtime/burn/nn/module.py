@@ -150,10 +150,14 @@ class Module:
                 ``verify`` also if it has another digest, or the source has none.
             WeightsError: the record does not fit this module, if ``strict``.
             FileNotFoundError: there is none.
+            TypeError: ``weights`` is no path, or ``backend`` no backend.
         """
-        from burn.nn.written import check_record, missing_record
+        from burn.nn.written import check_path, check_record, missing_record
         from burn.store import Store
 
+        check_path(type(self), weights)
+        if backend is not None:
+            _check_backend(type(self), backend)
         try:
             if verify:
                 check_record(type(self), weights)
@@ -172,7 +176,12 @@ class Module:
         Store.from_file(path).save(self)
 
     def to(self, backend: Backend) -> Self:
-        """This module with its whole state on ``backend``."""
+        """This module with its whole state on ``backend``.
+
+        Raises:
+            TypeError: it is no backend.
+        """
+        _check_backend(type(self), backend)
         for box in self._all_boxes():
             box.to(backend)
         return self
@@ -238,6 +247,19 @@ class Module:
 
 
 add_hints(Module, MODULES)
+
+
+def _check_backend(cls: type, backend: Any) -> None:
+    """Return if ``backend`` is one.
+
+    Raises:
+        TypeError: it is something else, such as PyTorch's ``"cuda"``.
+    """
+    if not isinstance(backend, Backend):
+        raise TypeError(
+            f"{cls.__name__}: expected a backend, such as burn.Cpu() or burn.Cuda(0), "
+            f"got {backend!r}"
+        )
 
 
 class ModuleList(Module, Generic[M]):
