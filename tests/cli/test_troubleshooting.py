@@ -110,6 +110,12 @@ def index_without_shards() -> list[str]:
     return written(content, "model.safetensors.index.json")
 
 
+@model_row("an option that does not apply, such as `--config` to an ONNX model")
+def option_of_weights() -> list[str]:
+    saved(Path("net.onnx"), net())
+    return ["net.onnx", "--config", "config.json"]
+
+
 @model_row("shapes that do not fit")
 def shapes_that_do_not_fit() -> list[str]:
     weight = stored("w", np.zeros((4, 2), np.float32))
@@ -212,7 +218,7 @@ def one_line(text: str) -> str:
 def test_every_row_is_built() -> None:
     titles = {title for title in rows() if title not in HEADS}
     assert titles == MODELS.keys() | CALLS.keys()
-    assert len(titles) == 25
+    assert len(titles) == 26
 
 
 @pytest.mark.parametrize("title", sorted(MODELS))
