@@ -101,6 +101,16 @@ def test_a_generated_module_loads_what_it_names() -> None:
     assert not {name for name in modules if name.startswith(LATER)}
 
 
+def test_loading_draws_nothing_and_opens_no_zip_file() -> None:
+    code = (
+        "import numpy as np\n"
+        "from burn import nn\n"
+        "state = {'weight': np.ones((2, 2), 'f4'), 'bias': np.ones(2, 'f4')}\n"
+        "nn.Linear(2, 2).load_state_dict(state)"
+    )
+    assert not {"numpy.random", "zipfile"} & modules_after(code)
+
+
 def test_all_primitives_are_there_when_they_are_asked_for() -> None:
     names = run("from burn.primitive import primitives; print(len(primitives()))")
     assert int(names) >= len([v for v in vars(ops).values() if hasattr(v, "vjp")])
