@@ -25,7 +25,7 @@ ORDER = {
         "__init__",
     ),
     "burn": (
-        "dtypes defaults version",
+        "attribute_hints dtypes defaults lazy version",
         "backend/cpu/onednn/__init__ backend/cpu/onednn/binding record",
         "methods",
         "box",

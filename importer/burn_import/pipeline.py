@@ -131,12 +131,15 @@ def _read(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
     from burn_import.file_kinds import FileKind, file_kind
     from burn_import.operators import load_operators_for
     from burn_import.sources import read
+    from burn_import.transform import check_applicable
     from burn_ir import RawModel
 
     raw = read(path, options.hints, options.shapes)
     if isinstance(raw, RawModel) and load_operators_for(raw):
         raw = read(path, options.hints, options.shapes)  # with operators for functions
-    if file_kind(path) is not FileKind.ONNX or not isinstance(raw, RawModel):
+    kind = file_kind(path)
+    check_applicable(kind, options)
+    if kind is not FileKind.ONNX or not isinstance(raw, RawModel):
         return raw, ""
     return raw, f"opset {raw.opsets.get('', 1)}"
 

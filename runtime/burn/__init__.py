@@ -9,9 +9,10 @@
 ``store``                      those of others into modules of your own
 """
 
-from burn import dtypes, methods, nn, ops, record, store
+from typing import TYPE_CHECKING
+
+from burn import dtypes, methods
 from burn.backend import Autodiff, Backend, Cpu, Cuda, Gradients
-from burn.backend.cpu.onednn import kernels as _kernels
 from burn.box import Box, Buffer, Parameter
 from burn.dtypes import (
     bfloat16,
@@ -41,11 +42,20 @@ from burn.dtypes import (
     uint32,
     uint64,
 )
-from burn.plan import compile
+from burn.lazy import LazyModule, lazy_names
 from burn.tensor import Tensor, from_numpy, tensor
 
-methods.ops = ops
-del _kernels  # imported to register kernels
+if TYPE_CHECKING:
+    from burn import nn, ops, record, store
+    from burn.plan import compile
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {"burn": ("nn", "ops", "record", "store"), "burn.plan": ("compile",)},
+    )
+
+# Methods of tensors call operations, which are imported with the first of them.
+methods.ops = LazyModule("burn.ops", methods, "ops")
 
 __all__ = [
     "Autodiff",

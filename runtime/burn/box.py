@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from burn.attribute_hints import BOXES, add_hints
 from burn.methods import Methods
 
 if TYPE_CHECKING:
@@ -219,6 +220,9 @@ class Box(Methods):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.dtype}{list(self.shape)})"
+
+
+add_hints(Box, BOXES)
 
 
 class Parameter(Box):

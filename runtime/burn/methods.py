@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from burn.attribute_hints import SHARED, add_hints
+
 if TYPE_CHECKING:
     # ``burn`` assigns the module, whose primitives take tensors with these methods.
     from burn import ops as ops
@@ -245,6 +247,9 @@ class Methods:
     def mT(self) -> Tensor:  # noqa: N802
         """The tensor with its last two axes swapped."""
         return ops.transpose(self, -2, -1)
+
+
+add_hints(Methods, SHARED)
 
 
 def _varargs(values: tuple[Any, ...]) -> Any:

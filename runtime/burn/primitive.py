@@ -9,6 +9,7 @@ primitive again on what is inside, until a device runs a kernel.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
 
 from burn.backend.base import Backend
@@ -138,6 +139,7 @@ class Primitive(Generic[P, R]):
 
     def kernel_for(self, backend: Backend) -> Callable[..., Any]:
         """The kernel that computes on raw arrays of ``backend``."""
+        backend.load_kernels()
         return self.device_kernels.get(type(backend), self.kernel)
 
     def __reduce__(self) -> str:
@@ -251,6 +253,7 @@ def primitives() -> dict[str, Primitive[..., Any]]:
     Raises:
         TypeError: a primitive has stated neither a gradient nor that it has none.
     """
+    import_module("burn.ops")  # which declares them, and may not be imported yet
     for name, primitive in _PRIMITIVES.items():
         if primitive.rule is None and primitive.gradient_reason is None:
             raise TypeError(f"{name} has neither @{name}.vjp nor {name}.no_gradient()")

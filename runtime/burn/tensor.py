@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from burn.attribute_hints import TENSORS, add_hints
 from burn.defaults import default_device
 from burn.dtypes import DType, default_dtype
 from burn.methods import Methods, method
@@ -73,10 +74,20 @@ class Tensor(Methods):
         return self.numpy().tolist()
 
     def to(self, backend: Backend) -> Tensor:
-        """This tensor on ``backend``, without its history."""
+        """This tensor on ``backend``, without its history.
+
+        Raises:
+            TypeError: it is no backend, such as PyTorch's ``"cuda"``.
+        """
         if self.backend.stands_for(backend):
             return self.detach()
-        if self.backend.stands_for(backend.inner):
+        inner = getattr(backend, "inner", None)
+        if inner is None:
+            raise TypeError(
+                "expected a backend, such as burn.Cpu() or burn.Cuda(0), "
+                f"got {backend!r}"
+            )
+        if self.backend.stands_for(inner):
             return Tensor(self, backend)
         return Tensor(backend.from_numpy(self.backend.to_numpy(self.data)), backend)
 
@@ -180,6 +191,9 @@ class Tensor(Methods):
             self.numpy(), prefix="tensor(", separator=", ", threshold=64, precision=4
         )
         return f"tensor({body}, {self.dtype}, {self.backend})"
+
+
+add_hints(Tensor, TENSORS)
 
 
 def tensor(

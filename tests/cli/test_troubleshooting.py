@@ -110,6 +110,12 @@ def index_without_shards() -> list[str]:
     return written(content, "model.safetensors.index.json")
 
 
+@model_row("an option that does not apply, such as `--config` to an ONNX model")
+def option_of_weights() -> list[str]:
+    saved(Path("net.onnx"), net())
+    return ["net.onnx", "--config", "config.json"]
+
+
 @model_row("shapes that do not fit")
 def shapes_that_do_not_fit() -> list[str]:
     weight = stored("w", np.zeros((4, 2), np.float32))
@@ -177,6 +183,12 @@ def other_dtype() -> None:
     generated().Net.load()(burn.tensor(np.zeros((2, 3))))
 
 
+@call_row("an attribute of PyTorch or NumPy, such as `x.view(3)`")
+def attribute_of_torch() -> None:
+    x: Any = burn.tensor([1.0, 2.0, 3.0])
+    x.view(3)
+
+
 def rows() -> dict[str, tuple[str, ...]]:
     """Return the cells of the page's tables of inputs, by their first."""
     lines = PAGE.read_text("utf-8").splitlines()
@@ -206,7 +218,7 @@ def one_line(text: str) -> str:
 def test_every_row_is_built() -> None:
     titles = {title for title in rows() if title not in HEADS}
     assert titles == MODELS.keys() | CALLS.keys()
-    assert len(titles) == 24
+    assert len(titles) == 26
 
 
 @pytest.mark.parametrize("title", sorted(MODELS))

@@ -29,7 +29,7 @@ from burn_import.cli.answer import Answer
 from burn_import.cli.choices import choices, options_of
 from burn_import.cli.report import Report
 from burn_import.collector import uncollected
-from burn_import.options import Hints, Options
+from burn_import.options import Options
 from burn_import.version import VERSION
 
 if TYPE_CHECKING:
@@ -168,12 +168,12 @@ def import_command(
     """
     options = options_of(given)
     record = output if _is_record(output) else None
-    if record is not None and _of_modules(options):
-        raise click.UsageError("expected options of records, got some of modules")
     if precision is not None and record is None:
         raise click.UsageError("expected a record as output, to have a precision")
     report = Report(style or "text", str(model))
     with Answer(report, verbose) as answer, _current_directory(options.operators):
+        if record is not None:
+            _check_for_record(options)
         if output is not None:  # before the work
             from burn_import.output import make_parent
 
@@ -190,10 +190,16 @@ def import_command(
     ctx.exit(answer.code)
 
 
-def _of_modules(options: Options) -> bool:
-    """Return whether an option says how modules are written, and not records."""
-    hints = replace(options.hints, top_level_key=None)
-    return hints != Hints() or replace(options, hints=Hints()).mark != ""
+def _check_for_record(options: Options) -> None:
+    """Return if no option is about the module, which is not written.
+
+    Raises:
+        WrongOptions: one is.
+    """
+    from burn_import.transform.applicable import given_options, refuse_options
+
+    flags = set(given_options(options)) - {"--top-level-key"}
+    refuse_options(options, flags, "a module as output", "a record")
 
 
 @burn_import.command("passes")

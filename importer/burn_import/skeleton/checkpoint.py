@@ -13,10 +13,9 @@ from burn_import.foreign import EXPORT
 from burn_import.options import Options
 from burn_import.skeleton.source import skeleton
 from burn_import.tracing.identifiers import camel
-from burn_import.transform import WrongOptions
+from burn_import.transform.applicable import OF_PROGRAMS, refuse_options
 from burn_import.weights import arrays_of
 from burn_ir import UnsupportedModel
-from burn_ir.errors import Problem
 
 if TYPE_CHECKING:
     from burn_import.frontends.checkpoints import Checkpoint
@@ -34,7 +33,7 @@ def skeleton_of(checkpoint: Checkpoint, options: Options) -> Source:
         WrongOptions: an option is for models with a program.
         UnsupportedModel: the file holds no tensors, or the state of a training too.
     """
-    _check(options)
+    refuse_options(options, OF_PROGRAMS, "a model with a program", "weights alone")
     _check_checkpoint(checkpoint)
     arrays = [
         (
@@ -69,24 +68,6 @@ def _left_out(checkpoint: Checkpoint) -> str:
     listed = [f"{shown(name)} is {what}" for name, what in checkpoint.skipped.items()]
     more = f" and {len(listed) - _MOST} more" if len(listed) > _MOST else ""
     return ", ".join(listed[:_MOST]) + more
-
-
-def _check(options: Options) -> None:
-    """Return if no option asks for something that weights alone do not have."""
-    given = {
-        "--flat": options.flat,
-        "--shape": options.shapes,
-        "--inputs": options.inputs,
-        "--outputs": options.outputs,
-        "--simplify": options.passes is not None,
-    }
-    problems = [
-        Problem(f"{flag}: expected a model with a program, got weights alone")
-        for flag, value in given.items()
-        if value
-    ]
-    if problems:
-        raise WrongOptions(problems)
 
 
 def _check_checkpoint(checkpoint: Checkpoint) -> None:

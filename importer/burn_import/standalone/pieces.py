@@ -18,8 +18,11 @@ from burn_import.standalone.library import (
 )
 from burn_import.standalone.references import Names, names_in
 
-#: Decorators that say how an operation is printed or differentiated.
-_DROPPED = frozenset({"composite", "infix", "prefix", "method", "_spelt"})
+#: Decorators that say how an operation is printed or differentiated, or check the
+#: definition of a module.
+_DROPPED = frozenset(
+    {"composite", "infix", "prefix", "method", "_spelt", "refuse_containers"}
+)
 #: Attributes that are false where nothing is trained.
 _FALSE = frozenset({"tracks_gradients", "_is_trained"})
 _PRAGMA = re.compile(r"\s*# type: ignore\b.*$")

@@ -1,10 +1,21 @@
 """The backends: host memory, CUDA devices, and autodiff over either of them."""
 
+from typing import TYPE_CHECKING
+
 from burn.backend.autodiff import Autodiff, Gradients
 from burn.backend.base import Backend
 from burn.backend.cpu import Cpu
-from burn.backend.cpu.onednn.binding.engine import Engine, engine, numpy_only
 from burn.backend.cuda import Cuda
+from burn.lazy import lazy_names
+
+_ENGINE = "burn.backend.cpu.onednn.binding.engine"
+
+if TYPE_CHECKING:
+    from burn.backend.cpu.onednn.binding.engine import Engine, engine, numpy_only
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__, {_ENGINE: ("Engine", "engine", "numpy_only")}
+    )
 
 __all__ = [
     "Autodiff",

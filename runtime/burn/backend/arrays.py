@@ -68,7 +68,7 @@ class ArrayBackend(Backend):
         try:
             kernel: Any = primitive.kernel
             if primitive.device_kernels:
-                kernel = primitive.kernel_for(self)
+                kernel = primitive.device_kernels.get(type(self), kernel)
             result = kernel(*raw, **static) if static else kernel(*raw)
         except (ValueError, TypeError, IndexError) as error:
             error.add_note(f"in ops.{primitive.name}({describe(args, static)})")

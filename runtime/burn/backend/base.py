@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from burn.primitive import Primitive
 
 
+def _without_kernels() -> None:
+    """Register nothing: primitives have no kernels for these devices."""
+
+
 class Backend(ABC):
     """Takes calls of primitives whose highest argument lives on it.
 
@@ -18,6 +22,9 @@ class Backend(ABC):
     """
 
     level: float = 1
+
+    #: Registers the kernels of these devices; the package of a device sets its own.
+    load_kernels: Callable[[], None] = staticmethod(_without_kernels)
 
     @abstractmethod
     def call(

@@ -1,6 +1,9 @@
 """Modules and layers, with PyTorch's names, layouts and keys."""
 
+from typing import TYPE_CHECKING
+
 from burn.box import Buffer as Buffer, Parameter as Parameter
+from burn.lazy import lazy_names
 from burn.nn import init as init
 from burn.nn.activation import (
     ELU as ELU,
@@ -41,7 +44,6 @@ from burn.nn.module import (
     ModuleTuple as ModuleTuple,
     ParameterList as ParameterList,
     Sequential as Sequential,
-    WeightsError as WeightsError,
 )
 from burn.nn.norm import (
     BatchNorm1d as BatchNorm1d,
@@ -90,3 +92,8 @@ from burn.nn.transformer import (
     TransformerEncoderLayer as TransformerEncoderLayer,
 )
 from burn.nn.trees import TreeEnsemble as TreeEnsemble
+
+if TYPE_CHECKING:
+    from burn.store import WeightsError as WeightsError
+else:
+    __getattr__, __dir__ = lazy_names(__name__, {"burn.store": ("WeightsError",)})

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -11,42 +12,54 @@ from burn.box import Buffer, Deferred, Parameter
 from burn.dtypes import DType, float32
 from burn.tensor import Tensor, from_numpy
 
-Draw = Callable[[np.random.Generator], np.ndarray[Any, Any]]
+Draw = Callable[["np.random.Generator"], np.ndarray[Any, Any]]
 
 
 class _Seeds:
-    """One seed for each parameter, by order of construction."""
+    """The seeds of parameters, by order of construction."""
 
-    def __init__(self) -> None:
-        self.sequence = np.random.SeedSequence(0)
+    def __init__(self, value: int = 0) -> None:
+        self.value = value
+        self.numbers = count()
 
-    def draw(self) -> np.random.Generator:
-        (child,) = self.sequence.spawn(1)
-        return np.random.default_rng(child)
+    def following(self) -> "Callable[[], np.random.Generator]":
+        """A function that makes the generator of the next seed, each time anew."""
+        value, number = self.value, next(self.numbers)
+
+        def make() -> "np.random.Generator":
+            # What ``SeedSequence(value).spawn`` gives as its child of this number.
+            # Imports numpy.random: modules that load their weights draw nothing.
+            sequence = np.random.SeedSequence(value, spawn_key=(number,))
+            return np.random.default_rng(sequence)
+
+        return make
 
 
-_seeds = _Seeds()
+class _Current:
+    """The seeds that parameters take now."""
+
+    seeds = _Seeds()
 
 
 def seed(value: int) -> None:
     """Restart the sequence of seeds: modules constructed after it draw the same."""
-    _seeds.sequence = np.random.SeedSequence(value)
+    _Current.seeds = _Seeds(value)
 
 
 @contextmanager
 def separate_seeds() -> Iterator[None]:
     """Within, modules take their seeds from a sequence that nobody else does."""
-    before = _seeds.sequence
+    before = _Current.seeds
     seed(0)
     try:
         yield
     finally:
-        _seeds.sequence = before
+        _Current.seeds = before
 
 
-def generator() -> np.random.Generator:
+def generator() -> "np.random.Generator":
     """A generator with a seed of its own, the next in the sequence."""
-    return _seeds.draw()
+    return _Current.seeds.following()()
 
 
 def constant(shape: tuple[int, ...], value: float, dtype: DType = float32) -> Deferred:
@@ -155,10 +168,10 @@ def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _drawn(shape: tuple[int, ...], dtype: DType, draw: Draw) -> Deferred:
-    rng = generator()
+    rng = _Current.seeds.following()
 
     def make() -> Tensor:
-        return from_numpy(draw(rng).astype(dtype))
+        return from_numpy(draw(rng()).astype(dtype))
 
     return Deferred(shape, dtype, make)
 

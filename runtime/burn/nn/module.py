@@ -5,17 +5,29 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar, TypeVarTuple, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Self,
+    TypeVar,
+    TypeVarTuple,
+    cast,
+    overload,
+)
 
 import numpy as np
 
+from burn.attribute_hints import MODULES, add_hints
 from burn.backend.base import Backend
 from burn.box import Box, Parameter
+from burn.nn.fields import refuse_containers
 from burn.nn.patterns import selected
-from burn.nn.written import check_record, missing_record
-from burn.store import InMemory, Store, WeightsError as WeightsError, fit
 from burn.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 M = TypeVar("M", bound="Module")
 Ts = TypeVarTuple("Ts")
@@ -42,10 +54,15 @@ class Module:
     def __init__(self) -> None:
         """Nothing to set up; here so that subclasses can call it."""
 
+    @refuse_containers
     def children(self) -> Iterator[tuple[str, Any]]:
         """The fields with state: (name, box or module), in order of definition.
 
         Names are those in keys (``record_names``).
+
+        Raises:
+            TypeError: a field without leading underscore is a plain list, tuple or dict
+                of modules or boxes, which belong into a ``ModuleList``.
         """
         for name, value in vars(self).items():
             if isinstance(value, Box | Module):
@@ -105,6 +122,8 @@ class Module:
                 keys of one tied box have different values; all of them are listed and
                 nothing is set.
         """
+        from burn.store import InMemory, fit
+
         fitted = fit(dict(self.boxes()), {key: InMemory(v) for key, v in state.items()})
         fitted.report.check()
         fitted.apply()
@@ -131,7 +150,14 @@ class Module:
                 ``verify`` also if it has another digest, or the source has none.
             WeightsError: the record does not fit this module, if ``strict``.
             FileNotFoundError: there is none.
+            TypeError: ``weights`` is no path, or ``backend`` no backend.
         """
+        from burn.nn.written import check_path, check_record, missing_record
+        from burn.store import Store
+
+        check_path(type(self), weights)
+        if backend is not None:
+            _check_backend(type(self), backend)
         try:
             if verify:
                 check_record(type(self), weights)
@@ -145,10 +171,17 @@ class Module:
 
     def save_weights(self, path: str | Path) -> None:
         """Write the state as a safetensors record, whole or not at all."""
+        from burn.store import Store
+
         Store.from_file(path).save(self)
 
     def to(self, backend: Backend) -> Self:
-        """This module with its whole state on ``backend``."""
+        """This module with its whole state on ``backend``.
+
+        Raises:
+            TypeError: it is no backend.
+        """
+        _check_backend(type(self), backend)
         for box in self._all_boxes():
             box.to(backend)
         return self
@@ -211,6 +244,22 @@ class Module:
         ]
         head = f"{type(self).__name__}({self.describe()}"
         return head + ("\n" + "\n".join(lines) + "\n)" if lines else ")")
+
+
+add_hints(Module, MODULES)
+
+
+def _check_backend(cls: type, backend: Any) -> None:
+    """Return if ``backend`` is one.
+
+    Raises:
+        TypeError: it is something else, such as PyTorch's ``"cuda"``.
+    """
+    if not isinstance(backend, Backend):
+        raise TypeError(
+            f"{cls.__name__}: expected a backend, such as burn.Cpu() or burn.Cuda(0), "
+            f"got {backend!r}"
+        )
 
 
 class ModuleList(Module, Generic[M]):

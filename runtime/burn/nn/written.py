@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import hashlib
 import linecache
+import os
 import re
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from burn.backend.base import Backend
 from burn.record import RecordError
 from burn.record.archived import open_binary
 
@@ -38,6 +40,35 @@ def check_record(cls: type, path: str | Path) -> None:
             f"{path}: expected the record that {cls.__name__} was written with "
             f"(SHA-256 {expected}), got {actual}: it is damaged, trained since, or of "
             "another model"
+        )
+
+
+def check_path(cls: type, weights: Any) -> None:
+    """Return if ``weights`` may be the path of a record of ``cls``.
+
+    Raises:
+        TypeError: it is no path.
+        RecordError: it is a folder.
+    """
+    if isinstance(weights, bytes | bytearray | memoryview):
+        raise TypeError(
+            f"{cls.__name__}: expected the path of a record, got bytes; load them with "
+            f"burn.store.Store.from_bytes(data).load({cls.__name__}())"
+        )
+    is_backend = isinstance(weights, Backend)
+    if not isinstance(weights, str | os.PathLike):
+        raise TypeError(
+            f"{cls.__name__}: expected the path of a record (str or Path), got "
+            + (
+                f"{weights}; pass it as backend"
+                if is_backend
+                else type(weights).__name__
+            )
+        )
+    if os.path.isdir(weights):
+        raise RecordError(
+            f"{os.fspath(weights)}: expected the record of {cls.__name__}, a file such "
+            "as net.safetensors, got a folder"
         )
 
 

@@ -131,8 +131,9 @@ def _position(
         work, along = work.reshape(-1), 0
     else:
         along = axis
-    rest = np.delete(work.shape, along)
-    if not np.prod(rest):  # NumPy refuses an empty axis also where nothing is asked
+    rest = list(work.shape)
+    del rest[along]
+    if 0 in rest:  # NumPy refuses an empty axis also where nothing is asked
         position = np.zeros(rest)
     elif not work.shape[along]:
         raise ValueError(f"expected elements along axis {along}, got {list(x.shape)}")

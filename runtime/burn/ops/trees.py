@@ -53,13 +53,15 @@ def tree_ensemble(
     """
     xp = namespace(x)
     x = xp.ascontiguousarray(x.astype(splits.dtype, copy=False))
-    out = xp.zeros((len(x), targets), accumulate(leaf_weights[:0]).dtype)
     step = max(1, _BLOCK // max(1, len(roots)))
-    branches = (features, modes, splits, xp.ravel(links), missing)
-    for start in range(0, len(x), step):
-        rows = slice(start, start + step)
-        leaves = _leaves(x[rows], roots, branches)
-        out[rows] = _aggregated(leaves, leaf_targets, leaf_weights, targets, aggregate)
+    branches = (features, modes, splits, links, missing)
+    blocks = []
+    for start in range(0, max(1, len(x)), step):
+        leaves = _leaves(x[start : start + step], roots, branches)
+        blocks.append(
+            _aggregated(leaves, leaf_targets, leaf_weights, targets, aggregate)
+        )
+    out = blocks[0] if len(blocks) == 1 else xp.concatenate(blocks)
     if base_values is not None:
         out += base_values
     return out.astype(leaf_weights.dtype, copy=False)
@@ -72,24 +74,37 @@ def _leaves(x: Array, roots: Array, branches: tuple[Array, ...]) -> Array:
     """The number of the leaf that each row of ``x`` reaches: [rows, trees]."""
     xp = namespace(x)
     features, modes, splits, links, missing = branches
-    kind = int(modes[0]) if len(modes) and bool((modes == modes[0]).all()) else None
-    current = xp.tile(roots.astype(np.intp), len(x))
-    offset = xp.repeat(xp.arange(len(x)) * x.shape[1], len(roots))
-    flat = xp.ravel(x)
-    active = xp.flatnonzero(current >= 0)
-    node = current[active]
+    kind = _common_mode(modes)
+    shape = (len(x), len(roots))
+    current, offset = xp.empty(shape, np.intp), xp.empty(shape, np.intp)
+    current[:] = roots
+    offset.T[:] = xp.arange(len(x)) * x.shape[1]
+    current, offset, flat = current.reshape(-1), offset.reshape(-1), x.reshape(-1)
+    if_false, if_true = links[:, 0], links[:, 1]
+    active, node = slice(None), current
+    inner = node >= 0
     for _ in range(len(features) + 1):
-        if not len(active):
-            return (-1 - current).reshape(len(x), len(roots))
-        value = flat[offset[active] + features[node]]
+        if not inner.all():
+            (reached,) = inner.nonzero()
+            active = reached if isinstance(active, slice) else active[reached]
+            node, offset = node[reached], offset[reached]
+        if not len(node):
+            return (-1 - current).reshape(shape)
+        value = flat[offset + features[node]]
         goes = _compare(value, splits[node], kind, modes, node)
         if missing is not None:
             goes = goes | (missing[node] & xp.isnan(value))
-        node = links[2 * node + goes]
+        node = xp.where(goes, if_true[node], if_false[node])
         current[active] = node
         inner = node >= 0
-        active, node = active[inner], node[inner]
     raise ValueError("expected trees, got branches that go round in a circle")
+
+
+def _common_mode(modes: Array) -> int | None:
+    """The comparison of all branches, None if they differ."""
+    if not modes.any():
+        return 0
+    return int(modes[0]) if bool((modes == modes[0]).all()) else None
 
 
 def _compare(
@@ -110,22 +125,35 @@ def _aggregated(
 ) -> Array:
     """The weights of ``leaves`` [rows, trees] put together: [rows, targets]."""
     xp = namespace(leaves)
-    rows = xp.arange(len(leaves))
     weights = accumulate(weights)
-    # One column more takes what pads.
-    out = xp.zeros((len(leaves), targets + 1), weights.dtype)
-    if aggregate in ("min", "max"):
-        out[:] = np.nan  # of which fmin and fmax take the other
-    for tree in range(leaves.shape[1]):
-        leaf = leaves[:, tree]
-        for k in range(leaf_targets.shape[1]):
-            key = (rows, leaf_targets[leaf, k])
-            if aggregate in ("min", "max"):
-                join = xp.fmin if aggregate == "min" else xp.fmax
-                out[key] = join(out[key], weights[leaf, k])
-            else:
-                out[key] += weights[leaf, k]
-    out = out[:, :targets]
+    join = {"min": "fmin", "max": "fmax"}.get(aggregate, "add")
+    # NaN is what fmin and fmax take the other of. The first column takes what pads.
+    first = 0 if join == "add" else np.nan
+    out = xp.full((len(leaves), targets + 1), first, weights.dtype)
+    combine = _combined if xp is np else _combined_by_tree
+    combine(getattr(xp, join), out, leaves, leaf_targets + 1, weights)
+    out = out[:, 1:]
     if aggregate == "average":
         return out / max(1, leaves.shape[1])
-    return xp.where(xp.isnan(out), 0, out) if aggregate in ("min", "max") else out
+    return out if join == "add" else xp.where(xp.isnan(out), 0, out)
+
+
+def _combined(
+    join: Any, out: Array, leaves: Array, columns: Array, weights: Array
+) -> None:
+    """Join the weights of leaves to ``out``, one after the other in order of trees."""
+    rows = np.arange(len(leaves)) * out.shape[1]
+    keys = columns[leaves] + rows[:, None, None]
+    join.at(out.reshape(-1), keys.reshape(-1), weights[leaves].reshape(-1))
+
+
+def _combined_by_tree(
+    join: Any, out: Array, leaves: Array, columns: Array, weights: Array
+) -> None:
+    """As :func:`_combined`, for libraries whose ``at`` has no order or is not there."""
+    rows = namespace(leaves).arange(len(leaves))
+    for tree in range(leaves.shape[1]):
+        leaf = leaves[:, tree]
+        for k in range(columns.shape[1]):
+            key = (rows, columns[leaf, k])
+            out[key] = join(out[key], weights[leaf, k])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from io import BufferedReader, BytesIO
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from burn.record.errors import RecordError
 
@@ -21,7 +20,11 @@ def archived_bytes(path: Path) -> bytes | None:
         RecordError: the entry is damaged, or grows too much.
     """
     archive = next((parent for parent in path.parents if parent.is_file()), None)
-    if archive is None or not is_zipfile(archive):
+    if archive is None:
+        return None
+    from zipfile import BadZipFile, ZipFile, is_zipfile  # few paths lead into one
+
+    if not is_zipfile(archive):
         return None
     name = path.relative_to(archive).as_posix()
     try:

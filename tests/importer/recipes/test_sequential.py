@@ -218,7 +218,7 @@ def test_the_command_takes_hints(tmp_path: Path) -> None:
     model = module.Model.load()
     assert model(burn.tensor(np.ones((2, 4), np.float32))).shape == (2, 3)
     answer = run(path, "-o", tmp_path / "r.safetensors", "--activation", "relu")
-    assert answer.exit_code == 2 and "options of records" in answer.output
+    assert answer.exit_code == 2 and "expected a module as output" in answer.output
     answer = run(path, "-o", output, "--activation", "swish")
     assert answer.exit_code == 2
 

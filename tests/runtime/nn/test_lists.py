@@ -1,9 +1,14 @@
 """Lists of modules: slices share the modules, and a loop can go along them."""
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
-from burn import nn, tensor
+import burn
+from burn import Autodiff, Cpu, nn, tensor
 from burn.tensor import Tensor
 
 
@@ -73,3 +78,62 @@ def test_parameters_in_a_list_are_called_by_their_numbers() -> None:
     assert (len(boxes), len(list(boxes))) == (3, 2)
     with pytest.raises(IndexError, match="found None"):
         boxes[1]
+
+
+class Plain(nn.Module):
+    """Holds what it is given in a field, and calls nothing."""
+
+    def __init__(self, blocks: Any) -> None:
+        super().__init__()
+        self.blocks = blocks
+        self.head = nn.Linear(1, 1)
+
+
+#: A field that is not registered, and the end of the error.
+UNREGISTERED = {
+    "list": ([Shift()], "a list of modules, .* use nn.ModuleList"),
+    "tuple": ((Shift(), Scale(2.0)), "a tuple of modules, .* use nn.ModuleList"),
+    "nested": ([[Shift()], []], "a list of modules, .* use nn.ModuleList"),
+    "boxes": ([nn.parameter(1)], "a list of parameters, .* use nn.ParameterList"),
+    "dict": ({"a": Shift()}, "a dict of modules, .* assign each of them to an attr"),
+}
+USES: dict[str, Callable[[nn.Module], Any]] = {
+    "parameters": lambda net: list(net.parameters()),
+    "state_dict": lambda net: net.state_dict(),
+    "load_state_dict": lambda net: net.load_state_dict({}),
+    "to": lambda net: net.to(Autodiff(Cpu())),
+    "valid": lambda net: net.valid(),
+    "freeze": lambda net: net.freeze(),
+    "save_weights": lambda net: net.save_weights("net.safetensors"),
+    "num_parameters": lambda net: net.num_parameters(),
+    "repr": repr,
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("kind", UNREGISTERED)
+def test_parts_in_a_plain_container_are_refused(
+    kind: str, use: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks, message = UNREGISTERED[kind]
+    with pytest.raises(TypeError, match=rf"Plain\.blocks is {message}"):
+        USES[use](Plain(blocks))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_list_that_grows_after_it_was_assigned_is_refused() -> None:
+    net = Plain([])
+    assert [path for path, _ in net.parameters()] == ["head.weight", "head.bias"]
+    net.blocks.append(Shift())
+    with pytest.raises(TypeError, match=r"Plain\.blocks is a list of modules"):
+        nn.ModuleList([net]).state_dict()
+
+
+def test_other_containers_are_no_state() -> None:
+    for blocks in ([3, 3], (1, None), {"a": 1}, [[1, 2], "same"], [burn.tensor([1])]):
+        net = Plain(blocks)
+        net._teacher = [Shift()]  # type: ignore[attr-defined]
+        assert len(dict(net.parameters())) == 2
+    for module in (nn.ModuleList([Shift()]), nn.ModuleTuple(Shift())):
+        assert len(dict(Plain(module).parameters())) == 3

@@ -90,3 +90,25 @@ def test_gradient_of_dropout_has_the_mask_of_the_forward_pass() -> None:
     expected = (y.numpy() != 0) / np.float32(0.75)
     grads = y.sum().backward()
     np.testing.assert_allclose(grads[x].numpy(), expected, rtol=1e-6)
+
+
+def test_first_values_are_those_of_spawned_seeds() -> None:
+    nn.init.seed(7)
+    layers = [nn.init.normal((3,)) for _ in range(3)]
+    children = np.random.SeedSequence(7).spawn(3)
+    for layer, child in list(zip(layers, children, strict=True))[::-1]:
+        expected = np.random.default_rng(child).normal(0.0, 1.0, (3,))
+        for _ in range(2):  # drawn anew, the values are the same
+            actual = layer.make().numpy()
+            np.testing.assert_array_equal(actual, expected.astype(np.float32))
+
+
+def test_separate_seeds_take_none_of_the_others() -> None:
+    nn.init.seed(3)
+    expected = [nn.init.generator().integers(100) for _ in range(2)]
+    nn.init.seed(3)
+    actual = [nn.init.generator().integers(100)]
+    with nn.init.separate_seeds():
+        nn.init.generator()
+    actual.append(nn.init.generator().integers(100))
+    assert actual == expected

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from burn import nn, ops, tensor
+from burn.ops import trees
 from burn_ir import RawGraph, RawModel, RawNode, Type, build
 from burn_ir.errors import InvalidModel
 from tests.pace import within
@@ -101,3 +102,44 @@ def test_what_is_no_tree_is_refused(change: dict[str, Any], message: str) -> Non
     graph = RawGraph("main", {"x": x}, ("y",), (node,), {})
     with pytest.raises(InvalidModel, match=message):
         build(RawModel(graph, {"ai.onnx.ml": 3}))
+
+
+@pytest.mark.parametrize("join", ["add", "fmin", "fmax"])
+def test_weights_are_joined_in_the_order_of_trees(join: str) -> None:
+    rng = np.random.default_rng(3)
+    leaves = rng.integers(0, 40, (7, 90))
+    columns = rng.integers(0, 4, (40, 3))  # column 0 is of padding
+    weights = rng.standard_normal((40, 3)).astype(np.float32)
+    first = np.full((7, 4), 0 if join == "add" else np.nan, np.float32)
+    at_once, by_tree = first.copy(), first.copy()
+    trees._combined(getattr(np, join), at_once, leaves, columns, weights)
+    trees._combined_by_tree(getattr(np, join), by_tree, leaves, columns, weights)
+    # Bit by bit: a sum of another order would be rounded otherwise.
+    np.testing.assert_array_equal(at_once, by_tree)
+
+
+def test_a_few_samples_are_not_joined_tree_by_tree(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*args: Any) -> None:
+        raise AssertionError("a call for each of the trees")
+
+    monkeypatch.setattr(trees, "_combined_by_tree", refuse)
+    rng = np.random.default_rng(0)
+    arrays = complete(50, rng)
+    x = rng.standard_normal((4, 20)).astype(np.float32)
+    actual = ops.tree_ensemble(*map(tensor, [x, *arrays]), targets=3).numpy()
+    np.testing.assert_allclose(actual, walked(x, arrays), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("samples", [0, 1, 700])
+def test_blocks_of_samples_are_put_together(samples: int) -> None:
+    rng = np.random.default_rng(0)
+    arrays = complete(200, rng)  # 327 samples are a block
+    x = rng.standard_normal((samples, 20)).astype(np.float32)
+    actual = ops.tree_ensemble(*map(tensor, [x, *arrays]), targets=3).numpy()
+    assert actual.shape == (samples, 3) and actual.dtype == np.float32
+    rows = slice(0, samples, 60)
+    np.testing.assert_allclose(
+        actual[rows], walked(x[rows], arrays), rtol=1e-4, atol=1e-4
+    )

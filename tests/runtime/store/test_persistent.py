@@ -9,7 +9,7 @@ import pytest
 
 import burn
 from burn import Tensor, nn
-from burn.nn.module import WeightsError
+from burn.nn import WeightsError
 from burn.record import open_record
 from burn.store import Store
 

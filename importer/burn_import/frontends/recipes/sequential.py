@@ -54,6 +54,7 @@ class _Run:
 
     def model(self, steps: list[Step]) -> RawModel:
         """The whole model."""
+        self.check_hints(steps)
         x = self.begin(steps[0])
         for before, step in pairwise([steps[0], *steps]):
             if step is not steps[0]:
@@ -63,6 +64,17 @@ class _Run:
             raise UnsupportedModel(self.problems)
         self.w.note(*self.notes(steps))
         return replace(self.w.model(x), inside=self.prefix.rstrip("."))
+
+    def check_hints(self, steps: list[Step]) -> None:
+        """Note the hints about convolutions where there are none."""
+        if any(step.is_conv for step in steps):
+            return
+        given = {"--padding": self.hints.padding, "--pool": self.hints.pool}
+        self.problems += [
+            Problem(f"{flag}: expected weights with convolutions, got none")
+            for flag, value in given.items()
+            if value is not None
+        ]
 
     def begin(self, step: Step) -> str:
         """The input: rows of features, or channels with their space."""

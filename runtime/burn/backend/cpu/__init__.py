@@ -1,7 +1,7 @@
 """Host memory: NumPy arrays, kernels of NumPy and oneDNN, and generated kernels.
 
-What binds plans and the compiler of generated kernels are imported when they are first
-used, so that ``import burn`` loads neither.
+What binds plans, the kernels of oneDNN and the compiler of generated kernels are
+imported when they are first used, so that ``import burn`` loads none of them.
 """
 
 from typing import Any
@@ -23,5 +23,12 @@ def _load_compiler() -> object:
     return machine()
 
 
+def _load_kernels() -> None:
+    from burn.backend.cpu.onednn import kernels
+
+    del kernels  # imported to register them
+
+
 Cpu.binder = staticmethod(_bind)
 Cpu.load_compiler = staticmethod(_load_compiler)
+Cpu.load_kernels = staticmethod(_load_kernels)

@@ -22,6 +22,12 @@ class Cpu(ArrayBackend):
             cls._only = super().__new__(cls)
         return cls._only
 
+    def call(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
+        self.load_kernels()
+        # Later calls find the inherited method, and pay for no check.
+        setattr(Cpu, "call", ArrayBackend.call)  # noqa: B010  a method, to mypy
+        return self.call(primitive, args, static)
+
     def from_numpy(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return np.asarray(array)
 
@@ -47,6 +53,7 @@ class _Host(Cpu):
     """
 
     level = 0
+    call = ArrayBackend.call  # constants are made by NumPy alone
     _only: "_Host | None" = None
 
 

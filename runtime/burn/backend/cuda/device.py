@@ -1,6 +1,5 @@
 """The backend of a CUDA device."""
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -28,8 +27,6 @@ class Cuda(ArrayBackend):
     _devices: "dict[int, Cuda]" = {}
     index: int
     tf32: bool = False
-    #: Registers the kernels of CUDA devices.
-    load_kernels: Callable[[], None]
 
     def __new__(cls, index: int = 0) -> "Cuda":
         device = cls._devices.get(index)

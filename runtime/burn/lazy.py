@@ -1,0 +1,58 @@
+"""Names of a package that are imported when they are first used (PEP 562).
+
+``import burn`` is to take little longer than ``import numpy``, so a package lists here
+what most programs do not need. Type checkers read imports under ``TYPE_CHECKING``::
+
+    if TYPE_CHECKING:
+        from burn.plan import compile
+    else:
+        __getattr__, __dir__ = lazy_names(__name__, {"burn.plan": ("compile",)})
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+
+def lazy_names(
+    package: str, names: Mapping[str, tuple[str, ...]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the ``__getattr__`` and ``__dir__`` of a package.
+
+    ``names`` are the attributes by the module that defines them; where that module is
+    the package itself they are its submodules.
+    """
+    origins = {name: module for module, group in names.items() for name in group}
+
+    def get_attribute(name: str) -> Any:
+        origin = origins.get(name)
+        if origin is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if origin == package:
+            return import_module(f"{package}.{name}")
+        value = getattr(import_module(origin), name)
+        setattr(sys.modules[package], name, value)  # not looked up here again
+        return value
+
+    def list_names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *origins})
+
+    return get_attribute, list_names
+
+
+class LazyModule(ModuleType):
+    """Stand-in for a module that is imported when one of its attributes is read.
+
+    ``owner.attribute`` is then the module itself, so that only the first read pays.
+    """
+
+    def __init__(self, name: str, owner: ModuleType, attribute: str) -> None:
+        super().__init__(name)
+        self._slot = owner, attribute
+
+    def __getattr__(self, name: str) -> Any:
+        module = import_module(self.__name__)
+        setattr(*self._slot, module)
+        return getattr(module, name)

@@ -1,0 +1,58 @@
+"""Fields of modules that look like state and are none: plain lists of layers."""
+
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any, TypeAlias
+
+from burn.box import Box
+
+Children: TypeAlias = Callable[[Any], Iterator[tuple[str, Any]]]
+
+
+def refuse_containers(children: Children) -> Children:
+    """``children``, which raises where fields are plain lists of modules or boxes."""
+
+    @wraps(children)
+    def checked(module: Any) -> Iterator[tuple[str, Any]]:
+        for name, value in vars(module).items():
+            if isinstance(value, list | tuple | dict) and name[:1] != "_":
+                _check_container(f"{type(module).__name__}.{name}", value)
+        return children(module)
+
+    return checked
+
+
+def _check_container(field: str, value: Any) -> None:
+    """Return unless a field is a plain list, tuple or dict with parts of the state.
+
+    Raises:
+        TypeError: it is: the parts would be neither trained, moved nor saved.
+    """
+    parts = [
+        leaf for leaf in _leaves(value) if isinstance(leaf, Box) or _is_module(leaf)
+    ]
+    if _is_module(value) or not parts:
+        return
+    what, remedy = "modules", "use nn.ModuleList([...])"
+    if isinstance(parts[0], Box):
+        what, remedy = "parameters", "use nn.ParameterList([...])"
+    if isinstance(value, dict):
+        remedy = "assign each of them to an attribute"
+    raise TypeError(
+        f"{field} is a {type(value).__name__} of {what}, which would not be trained, "
+        f"moved or saved; {remedy}"
+    )
+
+
+def _is_module(value: Any) -> bool:
+    # The class is in a file that imports this one.
+    return hasattr(type(value), "load_state_dict")
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """The items of a list, tuple or dict, and of those in it."""
+    for item in value.values() if isinstance(value, dict) else value:
+        if type(item) in (list, tuple, dict):
+            yield from _leaves(item)
+        else:
+            yield item

@@ -1,0 +1,146 @@
+"""Attributes that users of PyTorch and NumPy look for: what is named instead exists."""
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn import Autodiff, Cpu, Parameter, Tensor, nn, ops
+from burn.attribute_hints import BOXES, MODULES, SHARED, TENSORS, Hints, add_hints
+
+CASES = [
+    *(("tensor", *hint) for hint in {**SHARED, **TENSORS}.items()),
+    *(("parameter", *hint) for hint in {**SHARED, **BOXES}.items()),
+    *(("module", *hint) for hint in MODULES.items()),
+]
+
+
+class _Device(type):
+    """``burn.Cuda`` where there is no such device: ``Cuda(0)`` is the host."""
+
+    def __call__(cls, index: int) -> Cpu:
+        return Cpu()
+
+
+def names(subject: str) -> dict[str, Any]:
+    """Return the names that hints may have, with values for which they evaluate."""
+    module = nn.Linear(3, 3).to(Autodiff(Cpu()))
+    x = burn.tensor(np.arange(9, dtype=np.float32).reshape(3, 3)).to(Autodiff(Cpu()))
+    x = x.require_grad()
+    if subject == "parameter":
+        x = module.weight  # type: ignore[assignment]
+    fake = {**vars(burn), "Cuda": _Device("Cuda", (), {}), "compile": burn.compile}
+    return {
+        "burn": type("burn", (), fake),
+        "nn": nn,
+        "ops": ops,
+        "copy": copy,
+        "module": module,
+        "x": x,
+        "y": burn.tensor(np.ones((3, 3), np.float32)),
+        "loss": ops.sum(module(x) + x),
+        "mask": burn.tensor(np.eye(3, dtype=bool)),
+        "indices": burn.tensor(np.zeros((3, 3), np.int64)),
+        "axis": 0,
+        "axes": (1, 0),
+        "shape": (9,),
+        "sizes": [1, 2],
+        "repeats": (2, 1),
+        "low": -1.0,
+        "high": 1.0,
+        "dtype": burn.float64,
+    }
+
+
+@pytest.mark.parametrize(("subject", "name", "hint"), CASES)
+def test_what_a_hint_names_exists(
+    subject: str, name: str, hint: str, tmp_path: Any
+) -> None:
+    space = names(subject)
+    if name == "item":  # of one element
+        space["x"] = Parameter(burn.tensor([1.0]))
+    path = tmp_path / "net.safetensors"
+    space["module"].save_weights(path)
+    eval(hint.partition("  # ")[0], {**space, "path": path})  # ours, from the table
+
+
+@pytest.mark.parametrize(("subject", "name", "hint"), CASES)
+def test_a_missing_attribute_is_answered_with_its_hint(
+    subject: str, name: str, hint: str
+) -> None:
+    space = names(subject)
+    owner = space["module" if subject == "module" else "x"]
+    assert not hasattr(owner, name) and getattr(owner, name, None) is None
+    with pytest.raises(AttributeError) as error:
+        getattr(owner, name)
+    code = hint.partition("  # ")[0]
+    assert str(error.value).startswith(
+        f"{type(owner).__name__} has no {name!r}; use {code}"
+    )
+
+
+def test_messages_name_the_class_and_the_remedy() -> None:
+    x: Any = burn.tensor([1.0])
+    with pytest.raises(AttributeError) as error:
+        x.view(1)
+    assert str(error.value) == "Tensor has no 'view'; use x.reshape(shape)"
+    model: Any = nn.Sequential(nn.Linear(1, 1))
+    with pytest.raises(AttributeError) as error:
+        model.eval()
+    assert str(error.value) == (
+        "Sequential has no 'eval'; use module.valid() "
+        "(a copy for inference; nn.inference() is a context)"
+    )
+
+
+def test_other_attributes_are_answered_as_python_does() -> None:
+    x: Any = burn.tensor([1.0])
+    for name in ("nothing", "_repr_html_", "__torch_function__", "_ipython_display_"):
+        with pytest.raises(AttributeError, match="'Tensor' object has no attribute"):
+            getattr(x, name)
+    slow = {"__getattr__", "__getattribute__"}  # of attributes that are there, too
+    for owner in (Tensor, Parameter, nn.Module):
+        for cls in owner.__mro__[:-1]:
+            assert not slow & vars(cls).keys()
+
+
+def test_hints_are_no_attributes_to_complete() -> None:
+    x = burn.tensor([[1.0]])
+    for owner in (x, Parameter(x), nn.Linear(1, 1)):
+        listed = set(dir(owner))
+        assert "to" in listed
+        names = [name for name in listed if not name.startswith("__")]
+        assert all(hasattr(owner, name) for name in names)
+
+
+def test_attributes_of_a_module_come_before_hints() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.train = nn.Linear(2, 2)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.train(x)
+
+    net = Net()
+    assert {"train", "forward"} <= set(dir(net)) and "eval" not in dir(net)
+    assert [name for name, _ in net.children()] == ["train"]
+    assert net.forward(burn.tensor(np.ones((1, 2), np.float32))).shape == (1, 2)
+
+
+def test_copies_and_pickles_are_as_they_were() -> None:
+    x = burn.tensor([1.0, 2.0])
+    for again in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        np.testing.assert_array_equal(again.numpy(), x.numpy())
+    layer = nn.Linear(2, 2)
+    again = pickle.loads(pickle.dumps(copy.deepcopy(layer)))
+    np.testing.assert_array_equal(again.weight.numpy(), layer.weight.numpy())
+
+
+def test_an_attribute_that_is_there_gets_no_hint() -> None:
+    hints: Hints = {"reshape": "x.view(shape)"}
+    with pytest.raises(ValueError, match="Tensor has 'reshape'"):
+        add_hints(Tensor, hints)

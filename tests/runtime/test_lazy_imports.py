@@ -1,0 +1,173 @@
+"""What ``import burn`` leaves for later, by the modules that are there after it.
+
+No test here measures time: ``python -X importtime -c 'import burn'`` does.
+"""
+
+import ast
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import burn
+from burn import ops
+from burn.lazy import LazyModule, lazy_names
+from tests.test_house import PACKAGES, ROOT, parse
+
+#: The files of the runtime that define tensors and devices.
+CORE = {
+    "burn",
+    *(f"burn.{name}" for name in ("attribute_hints", "box", "defaults", "dtypes")),
+    *("burn.lazy", "burn.methods", "burn.tensor", "burn.backend"),
+    *("burn.backend.cpu", "burn.backend.cuda"),
+    *(f"burn.backend.{name}" for name in ("arrays", "autodiff", "base", "tape")),
+    *("burn.backend.cpu.device", "burn.backend.cuda.device"),
+}
+#: Parts of the standard library and of NumPy that take longer than all of ``CORE``.
+SLOW = {"importlib.metadata", "numpy.random", "zipfile", "json", "tempfile", "email"}
+#: What a generated module needs only when it is loaded, called or compiled.
+LATER = (
+    *("burn.record", "burn.store", "burn.plan.compiled", "burn.plan.passes"),
+    *("burn.backend.cpu.bind", "burn.backend.cpu.jit", "burn.backend.cpu.onednn"),
+    *("burn.optim", "burn.train", "burn.data", "burn.loss", "numpy.random"),
+)
+
+
+def modules_after(code: str) -> set[str]:
+    """Return the modules that a new interpreter has imported after ``code``."""
+    script = f"{code}\nimport json, sys\nprint(json.dumps(sorted(set(sys.modules))))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, cwd=ROOT
+    )
+    return set(json.loads(done.stdout.splitlines()[-1])) - {"json"}
+
+
+def run(code: str) -> str:
+    """Return what ``code`` prints in a new interpreter."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT
+    )
+    return done.stdout.decode().strip()
+
+
+def packages_with_lazy_names() -> list[Path]:
+    """Return the files of packages that list names to import later."""
+    files = PACKAGES["burn"].rglob("__init__.py")
+    return sorted(path for path in files if "lazy_names(" in path.read_text("utf-8"))
+
+
+def typing_imports(path: Path) -> dict[str, str]:
+    """Return the module of each name that is imported for type checkers."""
+    return {
+        alias.asname or alias.name: node.module or ""
+        for branch in parse(path).body
+        if isinstance(branch, ast.If) and ast.unparse(branch.test) == "TYPE_CHECKING"
+        for node in branch.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def table(path: Path) -> dict[str, str]:
+    """Return the module of each name that is imported when it is first used."""
+    tree = parse(path)
+    constants: dict[str, Any] = {"__name__": "burn"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            constants[ast.unparse(node.targets[0])] = node.value.value
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    (call,) = (node for node in calls if ast.unparse(node.func) == "lazy_names")
+    names = eval(ast.unparse(call.args[1]), constants)  # literals and constants
+    return {name: module for module, group in names.items() for name in group}
+
+
+def test_import_burn_loads_tensors_and_devices_alone() -> None:
+    arrays = modules_after("import numpy, ml_dtypes")
+    modules = modules_after("import burn") - arrays
+    assert {name for name in modules if name.startswith("burn")} == CORE
+    assert not {name for name in modules if name.partition(".")[0] in SLOW} | (
+        modules & SLOW
+    )
+
+
+def test_a_generated_module_loads_what_it_names() -> None:
+    code = "import sys; sys.path.insert(0, 'tests/golden/loops'); import model"
+    modules = modules_after(code)
+    assert {"burn.nn.linear", "burn.ops.matmul"} <= modules
+    assert not {name for name in modules if name.startswith(LATER)}
+
+
+def test_loading_draws_nothing_and_opens_no_zip_file() -> None:
+    code = (
+        "import numpy as np\n"
+        "from burn import nn\n"
+        "state = {'weight': np.ones((2, 2), 'f4'), 'bias': np.ones(2, 'f4')}\n"
+        "nn.Linear(2, 2).load_state_dict(state)"
+    )
+    assert not {"numpy.random", "zipfile"} & modules_after(code)
+
+
+def test_all_primitives_are_there_when_they_are_asked_for() -> None:
+    names = run("from burn.primitive import primitives; print(len(primitives()))")
+    assert int(names) >= len([v for v in vars(ops).values() if hasattr(v, "vjp")])
+
+
+@pytest.mark.parametrize(
+    "look_up",
+    [
+        "matmul.kernel_for(Cpu())",
+        "(Cpu().call(matmul, (1, 1), {}), matmul.device_kernels[Cpu])[1]",
+    ],
+)
+def test_kernels_of_the_device_are_there_for_the_first_call(look_up: str) -> None:
+    code = (
+        "import numpy; from burn import Cpu; from burn.ops.matmul import matmul\n"
+        f"print({look_up.replace('1, 1', 'numpy.eye(2), numpy.eye(2)')}.__module__)"
+    )
+    assert run(code) == "burn.backend.cpu.onednn.kernels.matmul"
+
+
+def test_host_constants_need_no_kernels_of_the_device() -> None:
+    modules = modules_after("from burn import ops; ops.zeros((2,))")
+    assert "burn.backend.cpu.onednn.kernels" not in modules
+
+
+def test_the_first_method_of_a_tensor_imports_operations() -> None:
+    code = "import burn; print((burn.tensor([1]) + 1).item(), type(burn.methods.ops))"
+    assert run(code) == "2 <class 'module'>"
+
+
+@pytest.mark.parametrize("path", packages_with_lazy_names(), ids=str)
+def test_tables_agree_with_what_type_checkers_read(path: Path) -> None:
+    package = importlib.import_module(
+        ".".join(path.relative_to(ROOT / "runtime").parent.parts)
+    )
+    names = table(path)
+    assert names == typing_imports(path)
+    assert names.keys() <= set(dir(package))
+    for name, module in names.items():
+        submodule = f"{module}.{name}" in sys.modules
+        expected = sys.modules.get(f"{module}.{name}")
+        value = getattr(package, name)
+        assert value is (
+            expected if submodule else getattr(importlib.import_module(module), name)
+        )
+
+
+def test_packages_refuse_names_that_they_do_not_have() -> None:
+    with pytest.raises(AttributeError, match="module 'burn' has no attribute 'cuda'"):
+        _ = burn.cuda  # type: ignore[attr-defined]
+    get_attribute, list_names = lazy_names("burn", {"burn.plan": ("compile",)})
+    assert get_attribute("compile") is burn.compile
+    assert {"compile", "Tensor"} <= set(list_names())
+
+
+def test_a_stand_in_gives_way_to_the_module() -> None:
+    owner = type(sys)("owner")
+    owner.child = LazyModule("burn.ops", owner, "child")  # type: ignore[attr-defined]
+    assert owner.child.relu is ops.relu
+    assert owner.child is ops
