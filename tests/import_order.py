@@ -64,6 +64,7 @@ ORDER = {
         "train/step train/metrics",
         "train/metrics/__init__",
         "train/strategy train/loggers",
+        "train/processes",
         "train/learner",
         "train/__init__",
         "__init__",

@@ -21,6 +21,7 @@ from burn.tensor import Tensor, from_numpy
 from burn.train.checkpoint import load_checkpoint, save_checkpoint
 from burn.train.loggers import FileLogger, LineLogger, Logger
 from burn.train.metrics import Batch, Loss, Metric
+from burn.train.processes import Processes
 from burn.train.step import Step
 from burn.train.strategy import KeepLast, Mode, Patience, Strategy
 
@@ -49,6 +50,11 @@ class Learner:
     epoch. If the batches for training have no ``position``, which a
     :class:`burn.data.Loader` has, it goes on from the last whole epoch.
 
+    If the step has a ``communicator``, every process makes a learner with the same
+    arguments, and its share of the batches. Values of epochs are those of all
+    processes. Rank 0 writes the folder, which all processes read when they resume, and
+    logs the batches of its own share.
+
     Args:
         folder: where artifacts go; it is created.
         step: the step, with model, optimiser and schedule.
@@ -71,13 +77,17 @@ class Learner:
         progress: bool = True,
     ) -> None:
         self.folder, self.step = Path(folder), step
+        self._processes = Processes(step)
         self.metrics = [Loss()] if metrics is None else list(metrics)
         names = [metric.name for metric in self.metrics]
         if len(set(names)) != len(names):
             raise ValueError(f"expected metrics of different names, got {names}")
         self.checkpoints = checkpoints or KeepLast(1)
         self.stop = stop
-        self.loggers = [FileLogger(), *([LineLogger()] if progress else []), *loggers]
+        self.loggers: list[Logger] = []
+        if self._processes.is_first:
+            lines = [LineLogger()] if progress else []
+            self.loggers = [FileLogger(), *lines, *loggers]
         self.history: list[dict[str, float]] = []
         self._interrupted = False
         #: Progress within the epoch, as in the checkpoint of an interruption:
@@ -139,6 +149,7 @@ class Learner:
         (self.folder / "checkpoint").mkdir(parents=True, exist_ok=True)
         self.history, self._interrupted, self._partial = [], False, {}
         newest = self._newest()
+        self._processes.wait()  # no process writes before all have looked
         if newest is None:
             return
         if not resume:
@@ -187,24 +198,39 @@ class Learner:
         epoch, count = len(self.history) + 1, done
         for count, batch in enumerate(batches, done + 1):
             self._run_batch(call, batch, (split, epoch, count))
-            if is_training:
+            if is_training:  # each process has as many batches of this split
                 self._partial = {"batches": count}
+                self._interrupted = self._processes.any(self._interrupted)
             if self._interrupted:
                 break
+        if not is_training:
+            self._interrupted = self._processes.any(self._interrupted)
         if not count:
             raise ValueError(f"expected at least one batch to {split}, got none")
         for logger in self.loggers:
             logger.log_split(split, epoch)
+        self._merge_metrics()
         if self._interrupted:
             raise _InterruptedError
         return {f"{split}/{metric.name}": metric.compute() for metric in self.metrics}
 
     def _reset_metrics(self, states: dict[str, Any]) -> None:
-        """Begin an epoch of the metrics, or go on with ``states`` by name."""
+        """Begin an epoch of the metrics, or go on with ``states`` by name.
+
+        Those are of all processes: the first one goes on with them.
+        """
         for metric in self.metrics:
             metric.reset()
-            if metric.name in states:
+            if metric.name in states and self._processes.is_first:
                 metric.load_state_dict(states[metric.name])
+
+    def _merge_metrics(self) -> None:
+        """Let the metrics be of the batches of all processes."""
+        if self.step.communicator is None:
+            return
+        states = self._processes.gather([m.state_dict() for m in self.metrics])
+        for metric, *each in zip(self.metrics, *states, strict=True):
+            metric.merge(each)
 
     def _run_batch(
         self, call: Callable[..., Any], batch: Any, position: tuple[str, int, int]
@@ -223,6 +249,12 @@ class Learner:
 
     def _save_epoch(self, train: Any) -> None:
         """Write the checkpoint of the epoch, then remove those that are not kept."""
+        self._processes.collect_optimizer()
+        if self._processes.is_first:
+            self._write_epoch(train)
+        self._processes.wait()
+
+    def _write_epoch(self, train: Any) -> None:
         epoch = len(self.history)
         kept = self.checkpoints.kept(self.history, self._modes()) | {epoch}
         path = self.folder / "checkpoint" / f"checkpoint-{epoch}.safetensors"
@@ -254,7 +286,10 @@ class Learner:
             if "batches" in partial:
                 metrics = {metric.name: metric.state_dict() for metric in self.metrics}
                 partial["metrics"] = metrics
-            self._write(self._interrupted_path, train, partial)
+            self._processes.collect_optimizer()
+            if self._processes.is_first:
+                self._write(self._interrupted_path, train, partial)
+            self._processes.wait()
 
     @contextmanager
     def _logging(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ Usage: python job.py MODE FOLDER
 import os
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "first half": {"sharded": True, "epochs": 1},
     "second half": {"sharded": True, "epochs": 2, "resumed": True},
     "wait": {},
+}
+
+
+#: The same of ``learn``.
+LEARNER: dict[str, dict[str, Any]] = {
+    "learner": {},
+    "learner sharded": {"sharded": True},
+    "learner interrupted": {"interrupted": True, "sharded": True},
+    "learner resumed": {"resumed": True, "sharded": True},
 }
 
 
@@ -97,6 +107,65 @@ def fit(
     return arrays(model, ema)
 
 
+class Interrupting(train.Logger):
+    """Interrupts a learner after the second batch of its second epoch."""
+
+    def __init__(self) -> None:
+        self.learner: train.Learner | None = None
+
+    def log_batch(
+        self, split: str, epoch: int, batch: int, values: Mapping[str, float]
+    ) -> None:
+        if (split, epoch, batch) == ("train", 2, 2) and self.learner is not None:
+            self.learner.interrupt()
+
+
+def learn(
+    communicator: Communicator | None,
+    folder: Path,
+    *,
+    seed: int = 0,
+    sharded: bool = False,
+    interrupted: bool = False,
+    resumed: bool = False,
+) -> dict[str, Any]:
+    """Return the weights that a learner trains, and the values of its epochs.
+
+    With ``interrupted`` rank 0 ends the second epoch, which the other ranks join.
+    """
+    nn.init.seed(seed)
+    model = Net().to(Autodiff(Cpu()))
+    opt = optimizer(model, communicator if sharded else None)
+
+    @train.step(model, opt, communicator=communicator)
+    def step(x: Tensor, y: Tensor) -> train.Classified:
+        logits = model(x)
+        return train.Classified(loss.cross_entropy(logits, y), logits, y)
+
+    rank, ranks = (communicator or SELF).rank, (communicator or SELF).size
+    batches = data.Loader(items(), batch=BATCH, shuffle=1, rank=rank, ranks=ranks)
+    inputs, labels = items().arrays
+    # One batch more in the first process.
+    valid = [(inputs[part], labels[part]) for part in np.split(np.arange(20), (8, 13))]
+    metrics = train.metrics
+    interrupting = Interrupting()
+    learner = train.Learner(
+        folder,
+        step,
+        metrics=[metrics.Loss(), metrics.Accuracy(), metrics.AUROC()],
+        loggers=[interrupting],
+        progress=False,
+    )
+    interrupting.learner = learner if interrupted else None
+    try:
+        result = learner.fit(batches, valid[rank::ranks], epochs=3, resume=resumed)
+    except KeyboardInterrupt:
+        assert interrupted
+        return {}
+    columns = {key: [row[key] for row in result.history] for key in result.history[0]}
+    return {**{k: v.numpy() for k, v in model.state_dict().items()}, **columns}
+
+
 def optimizer(model: Net, communicator: Communicator | None) -> train.AnyOptimizer:
     """Return AdamW, with its state divided if there is a communicator."""
     opt = optim.AdamW(model, lr=0.02, clip_norm=0.5)
@@ -125,6 +194,10 @@ def main(mode: str, folder: str) -> None:
         time.sleep(600)
     communicator.barrier()
     # Weights start as those of rank 0, whatever the seed.
+    if mode in LEARNER:
+        weights = learn(communicator, Path(folder) / "run", seed=rank, **LEARNER[mode])
+        np.savez(Path(folder) / f"{rank}.npz", **weights)
+        return
     path = Path(folder) / "run.safetensors"
     weights = fit(communicator, seed=rank, checkpoint=path, **OPTIONS[mode])
     np.savez(Path(folder) / f"{rank}.npz", **weights)

@@ -93,6 +93,27 @@ def test_divided_state_goes_on_with_another_number_of_ranks(tmp_path: Path) -> N
         np.testing.assert_allclose(value, whole[name], rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("mode", ["learner", "learner sharded"])
+def test_learners_of_ranks_have_the_values_of_one(mode: str, tmp_path: Path) -> None:
+    expected = job.learn(None, tmp_path / "alone")
+    run(2, mode, tmp_path)
+    check(2, tmp_path, expected)
+    assert sorted(p.name for p in (tmp_path / "run" / "checkpoint").iterdir()) == [
+        "checkpoint-3.safetensors"
+    ]
+    lines = (tmp_path / "run" / "train" / "epoch-1" / "loss.log").read_text()
+    assert len(lines.splitlines()) == len(range(0, job.ITEMS, job.BATCH))
+
+
+def test_a_learner_that_one_rank_interrupts_goes_on_in_all(tmp_path: Path) -> None:
+    expected = job.learn(None, tmp_path / "alone")
+    run(2, "learner interrupted", tmp_path)
+    names = {p.name for p in (tmp_path / "run" / "checkpoint").iterdir()}
+    assert names == {"checkpoint-1.safetensors", "interrupted.safetensors"}
+    run(2, "learner resumed", tmp_path)
+    check(2, tmp_path, expected)
+
+
 def copy(path: Path, folder: Path) -> Path:
     """Return the path of a copy of a file."""
     return Path(shutil.copy(path, folder / f"copy of {path.name}"))

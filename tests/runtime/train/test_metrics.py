@@ -17,6 +17,7 @@ from burn.train.metrics import (
     Perplexity,
     Precision,
     Recall,
+    Throughput,
     TopK,
 )
 
@@ -75,3 +76,17 @@ def test_wrong_use_is_refused() -> None:
         TopK(0)
     with pytest.raises(ValueError, match="expected 'micro' or 'macro', got 'most'"):
         FBeta(3, average="most")  # type: ignore[arg-type]
+
+
+def test_states_of_processes_are_merged() -> None:
+    speed = Throughput()
+    speed.merge([{"samples": 6, "seconds": 2.0}, {"samples": 4, "seconds": 2.5}])
+    assert speed.compute() == 4
+    rate = LearningRate()
+    rate.merge([{"lr": 0.1}, {"lr": 0.1}])
+    assert rate.compute() == 0.1
+    recall = Recall(2)
+    recall.merge([{"confusion": [[3, 1], [0, 0]]}, {"confusion": [[1, 0], [1, 1]]}])
+    assert recall.compute() == pytest.approx((4 / 5 + 1 / 2) / 2)
+    with pytest.raises(KeyError):
+        recall.merge([{"sum": 1}])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -64,6 +64,19 @@ class Metric(ABC):
                 f"got {sorted(state)}"
             )
         self.state = {k: np.array(state[k], a.dtype) for k, a in initial.items()}
+
+    def merge(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """Set the state to that of all ``states``, each of the batches of a process.
+
+        They are what :meth:`state_dict` gave. Arrays are summed; a metric of another
+        state overrides this.
+        """
+        initial = self.initial()
+        totals = {
+            name: sum(np.array(state[name], array.dtype) for state in states)
+            for name, array in initial.items()
+        }
+        self.load_state_dict(totals)
 
     @abstractmethod
     def update(self, output: Any, batch: Batch) -> float | None:
@@ -124,6 +137,10 @@ class LearningRate(Metric):
     def initial(self) -> dict[str, Array]:
         return {"lr": np.full((), np.nan)}
 
+    def merge(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """Keep the rate of the first of ``states``: it is the same in all."""
+        self.load_state_dict(states[0])
+
     def update(self, output: Any, batch: Batch) -> float:
         self.state["lr"] = np.array(batch.lr)
         return batch.lr
@@ -149,6 +166,11 @@ class Throughput(Metric):
 
     def initial(self) -> dict[str, Array]:
         return {"samples": np.zeros(()), "seconds": np.zeros(())}
+
+    def merge(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """Sum the samples, in the time of the process that took the longest."""
+        super().merge(states)
+        self.state["seconds"] = np.array(max(state["seconds"] for state in states))
 
     def update(self, output: Any, batch: Batch) -> float | None:
         last, self._last = self._last, time.perf_counter()

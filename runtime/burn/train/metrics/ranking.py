@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,6 +43,13 @@ class AUROC(Metric):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._scores = [np.array(each, np.float64) for each in state["scores"]]
         self._targets = [np.array(each, np.int64) for each in state["targets"]]
+
+    def merge(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """Take the scores and targets of all ``states``."""
+        names = ("scores", "targets")
+        self.load_state_dict(
+            {name: [row for state in states for row in state[name]] for name in names}
+        )
 
     def update(self, output: Any, batch: Batch) -> float | None:
         logits, targets = classes_of(output)
