@@ -9,7 +9,7 @@ import pytest
 import burn
 from benchmarks.decode_networks import Gpt2, Llama, Sizes, with_cache
 from burn import Buffer
-from burn.backend.cuda.program import Program
+from burn.backend.cuda.graphs.program import Program
 from burn.generation import Decoder
 from burn.ops.caches import update_slice
 from tests.runtime.onednn import assert_close, normal

@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from burn.backend.cuda.libraries import CaptureMemory, capturing
-from burn.backend.cuda.nodes import (
+from burn.backend.cuda.graphs.nodes import (
     CudaGraph,
     capturing_graph,
     check_nodes,
     starts_early,
     wait_for_ends,
 )
-from burn.backend.cuda.program import Program, difference
-from burn.backend.cuda.state import State
+from burn.backend.cuda.graphs.program import Program, difference
+from burn.backend.cuda.graphs.state import State
+from burn.backend.cuda.libraries import CaptureMemory, capturing
 from burn.box import Box, changes
 from burn.plan.executable import Executable, Plan
 from burn.plan.plan_ir import Step, boxes_read, written

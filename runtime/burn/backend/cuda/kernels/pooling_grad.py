@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cuda.convolution import Layout
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.epilogues import TYPES, header
-from burn.backend.cuda.pooling import is_channels_last
+from burn.backend.cuda.kernels.convolution.convolution import Layout
+from burn.backend.cuda.kernels.elementwise.epilogues import TYPES, header
+from burn.backend.cuda.kernels.pooling import is_channels_last
 from burn.ops.pool import (
     window_argmax as window_argmax_op,
     window_scatter as window_scatter_op,

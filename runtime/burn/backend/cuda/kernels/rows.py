@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.elements import dense
+from burn.backend.cuda.kernels.elementwise.elements import dense
 from burn.ops.attention import masked_softmax as masked_softmax_op
 from burn.ops.layer_norm import (
     feature_axes,

@@ -10,11 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cuda.convolution import Geometry, Layout, are_convolved, conv
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.epilogues import TYPES, has_residual, header, statements
+from burn.backend.cuda.kernels.convolution.convolution import (
+    Geometry,
+    Layout,
+    are_convolved,
+    conv,
+)
+from burn.backend.cuda.kernels.convolution.patches import are_patches, convolved
+from burn.backend.cuda.kernels.elementwise.epilogues import (
+    TYPES,
+    has_residual,
+    header,
+    statements,
+)
 from burn.backend.cuda.libraries import packed
-from burn.backend.cuda.patches import are_patches, convolved
 from burn.ops.conv import conv as conv_op
 from burn.ops.fused import After
 from burn.ops.support import Array

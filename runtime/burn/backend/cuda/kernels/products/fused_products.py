@@ -3,8 +3,8 @@
 from typing import Any
 
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.epilogues import apply_after
-from burn.backend.cuda.products import (
+from burn.backend.cuda.kernels.elementwise.epilogues import apply_after
+from burn.backend.cuda.kernels.products.products import (
     are_multiplied,
     is_epilogue,
     linear,

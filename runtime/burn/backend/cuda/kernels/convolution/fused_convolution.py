@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cuda.convolution import (
+from burn.backend.cuda.device import Cuda
+from burn.backend.cuda.kernels.convolution.convolution import (
     GRAPHS,
     Convolution,
     Geometry,
     Layout,
     are_convolved,
 )
-from burn.backend.cuda.depthwise import conv_or_depthwise, depthwise
-from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.epilogues import apply_after, has_residual
+from burn.backend.cuda.kernels.convolution.depthwise import conv_or_depthwise, depthwise
+from burn.backend.cuda.kernels.convolution.patches import are_patches, convolved
+from burn.backend.cuda.kernels.elementwise.epilogues import apply_after, has_residual
 from burn.backend.cuda.libraries import cudnn, packed
-from burn.backend.cuda.patches import are_patches, convolved
 from burn.ops.fused import After, conv_then as conv_then_op
 from burn.ops.support import Array
 from burn.ops.window import windows

@@ -16,9 +16,9 @@ import numpy as np
 
 from burn import dtypes
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.elements import copied
+from burn.backend.cuda.kernels.elementwise.elements import copied
+from burn.backend.cuda.kernels.elementwise.printing import STORED
 from burn.backend.cuda.libraries import cudnn, cudnn_handle, packed, workspace
-from burn.backend.cuda.printing import STORED
 from burn.ops.conv import (
     conv as conv_op,
     conv_transpose as conv_transpose_op,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.elementwise import memory_order
-from burn.backend.cuda.epilogues import TYPES, header
+from burn.backend.cuda.kernels.elementwise.elementwise import memory_order
+from burn.backend.cuda.kernels.elementwise.epilogues import TYPES, header
 from burn.ops.pool import avg_pool as avg_pool_op, max_pool as max_pool_op
 from burn.ops.reduction import mean as mean_op
 from burn.ops.support import Array, Axes, axes_of

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.epilogues import TYPES, has_residual, header, statements
-from burn.backend.cuda.fused_products import linear_then
+from burn.backend.cuda.kernels.elementwise import epilogues
+from burn.backend.cuda.kernels.elementwise.epilogues import TYPES, has_residual
+from burn.backend.cuda.kernels.products.fused_products import linear_then
+from burn.backend.cuda.kernels.products.products import linear
 from burn.backend.cuda.launching import INSTRUCTIONS, launch
 from burn.backend.cuda.libraries import is_capturing, packed
-from burn.backend.cuda.products import linear
 from burn.backend.cuda.tuning import quickest
 from burn.ops.activation import silu
 from burn.ops.decoding import Norm, row_linear as row_linear_op
@@ -366,8 +367,8 @@ def source(
         "HAS_RESIDUAL": int(has_residual(after)),
     }
     defines = "".join(f"#define {name} {value}\n" for name, value in numbers.items())
-    code = _SOURCE.replace("AFTER", statements(after))
-    return header(dtype, size) + INSTRUCTIONS + defines + _FETCHED + code
+    code = _SOURCE.replace("AFTER", epilogues.statements(after))
+    return epilogues.header(dtype, size) + INSTRUCTIONS + defines + _FETCHED + code
 
 
 def _by_parts(

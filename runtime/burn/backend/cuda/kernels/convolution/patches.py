@@ -6,9 +6,13 @@ patches. cuDNN pads the channels of such images first, and has slow kernels for 
 
 from math import prod
 
-from burn.backend.cuda.convolution import Geometry
-from burn.backend.cuda.elements import dense
-from burn.backend.cuda.products import are_multiplied, is_epilogue, multiply
+from burn.backend.cuda.kernels.convolution.convolution import Geometry
+from burn.backend.cuda.kernels.elementwise.elements import dense
+from burn.backend.cuda.kernels.products.products import (
+    are_multiplied,
+    is_epilogue,
+    multiply,
+)
 from burn.ops.support import Array
 
 #: Convolutions of more channels are left to cuDNN.

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from burn.backend.cuda.program import Program
-from burn.backend.cuda.slices import slices_table, write_slices
+from burn.backend.cuda.graphs.program import Program
+from burn.backend.cuda.kernels.slices import slices_table, write_slices
 from burn.box import Box
 from burn.tensor import Tensor, innermost
 

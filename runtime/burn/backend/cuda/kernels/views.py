@@ -4,7 +4,7 @@ from math import prod
 from typing import Any
 
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.elements import dense
+from burn.backend.cuda.kernels.elementwise.elements import dense
 from burn.ops.shape import flatten as flatten_op, reshape as reshape_op
 from burn.ops.support import Array, integers
 

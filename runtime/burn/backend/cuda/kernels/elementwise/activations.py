@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.elementwise import preserving
+from burn.backend.cuda.kernels.elementwise.elementwise import preserving
 from burn.ops import activation
 from burn.ops.support import Array
 from burn.primitive import Primitive

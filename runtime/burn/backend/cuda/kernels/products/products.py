@@ -8,7 +8,7 @@ import numpy as np
 
 from burn import dtypes
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.elements import dense
+from burn.backend.cuda.kernels.elementwise.elements import dense
 from burn.backend.cuda.libraries import (
     WORKSPACE,
     cublas_lt,

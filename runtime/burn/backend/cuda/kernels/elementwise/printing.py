@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cuda.activations import ERF, FORMULAS, TANH
+from burn.backend.cuda.kernels.elementwise.activations import ERF, FORMULAS, TANH
 from burn.ops import activation
 from burn.ops.elements import COPY, SELECT, Element, Expression, Operand
 from burn.primitive import Primitive

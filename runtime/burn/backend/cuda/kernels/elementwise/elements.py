@@ -11,8 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.elementwise import memory_order
-from burn.backend.cuda.printing import HEADER, STORED, VALUES, Printer, is_printed
+from burn.backend.cuda.kernels.elementwise.elementwise import memory_order
+from burn.backend.cuda.kernels.elementwise.printing import (
+    HEADER,
+    STORED,
+    VALUES,
+    Printer,
+    is_printed,
+)
 from burn.ops.elements import COPY, Element, Operand, elements as elements_op
 from burn.ops.support import Array
 

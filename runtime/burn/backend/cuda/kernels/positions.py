@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.epilogues import TYPES
+from burn.backend.cuda.kernels.elementwise.epilogues import TYPES
 from burn.backend.cuda.libraries import counters
 from burn.ops.ordering import argmax as argmax_op
 from burn.ops.support import Array

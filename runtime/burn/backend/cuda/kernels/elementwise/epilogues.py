@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cuda.activations import ERF, FORMULAS, TANH
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.elements import copied
-from burn.backend.cuda.elementwise import memory_order
-from burn.backend.cuda.printing import STORED
+from burn.backend.cuda.kernels.elementwise.activations import ERF, FORMULAS, TANH
+from burn.backend.cuda.kernels.elementwise.elements import copied
+from burn.backend.cuda.kernels.elementwise.elementwise import memory_order
+from burn.backend.cuda.kernels.elementwise.printing import STORED
 from burn.ops import fused
 from burn.ops.fused import After, group_norm_then as group_norm_then_op
 from burn.ops.norm import group_norm as group_norm_op

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from burn.backend.arrays import ArrayBackend
-from burn.backend.cuda.printing import PRIMITIVES, is_printed
+from burn.backend.cuda.kernels.elementwise.printing import PRIMITIVES, is_printed
 from burn.box import Box
 from burn.ops import fused
 from burn.ops.caches import update_slice

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.epilogues import TYPES
+from burn.backend.cuda.kernels.elementwise.epilogues import TYPES
 from burn.backend.cuda.launching import INSTRUCTIONS, launch
 from burn.backend.cuda.libraries import counters
 from burn.ops.decoding import cached_attention as cached_attention_op
