@@ -13,8 +13,8 @@ import pytest
 
 from burn_import.frontends.torch_export.complex_as_real import stored_array
 from burn_import.frontends.torchscript import read
-from burn_import.frontends.torchscript.dtypes import scalar_number
-from burn_import.frontends.torchscript.signatures import parameter_names
+from burn_import.frontends.torchscript.operators.dtypes import scalar_number
+from burn_import.frontends.torchscript.operators.signatures import parameter_names
 from burn_ir import build
 from tests.importer.aten import families
 from tests.importer.aten.case import SIZES, Case, Extent, Given

@@ -12,7 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from burn_import.frontends.torch_export.builder import Value, promoted
-from burn_import.frontends.torchscript.dtypes import scalar_number, scalar_type
+from burn_import.frontends.torchscript.operators.dtypes import (
+    scalar_number,
+    scalar_type,
+)
 from burn_import.frontends.torchscript.values import PyValue
 from burn_ir import InvalidModel, UnsupportedModel
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from burn_import.frontends.torch_export.builder import BOOL, FLOAT64, INT64, Value
 from burn_import.frontends.torch_export.complex_as_real import is_complex
+from burn_import.frontends.torchscript.control_flow.uninitialized import like
 from burn_import.frontends.torchscript.expressions import (
     Expressions,
 )
 from burn_import.frontends.torchscript.node_writer import NodeWriter
-from burn_import.frontends.torchscript.uninitialized import like
 from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,
     UNKNOWN,

@@ -6,19 +6,19 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from burn_import.frontends.torch_export.builder import BOOL, Value
-from burn_import.frontends.torchscript.expressions import (
-    Expressions,
-    Frame,
-    Raised,
-)
-from burn_import.frontends.torchscript.joining import (
+from burn_import.frontends.torchscript.control_flow.joining import (
     Container,
     Join,
     Side,
     fill,
 )
+from burn_import.frontends.torchscript.control_flow.scopes import left_by
+from burn_import.frontends.torchscript.expressions import (
+    Expressions,
+    Frame,
+    Raised,
+)
 from burn_import.frontends.torchscript.node_writer import NodeWriter
-from burn_import.frontends.torchscript.scopes import left_by
 from burn_import.frontends.torchscript.source_code import Rest
 from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,

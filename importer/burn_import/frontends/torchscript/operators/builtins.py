@@ -8,8 +8,11 @@ from typing import Any
 
 from burn_import.frontends.torch_export.builder import FLOAT64, Value, kind_of, promoted
 from burn_import.frontends.torch_export.complex_as_real import is_complex
-from burn_import.frontends.torchscript.calls import OperatorCalls
-from burn_import.frontends.torchscript.dtypes import scalar_number, scalar_type
+from burn_import.frontends.torchscript.operators.calls import OperatorCalls
+from burn_import.frontends.torchscript.operators.dtypes import (
+    scalar_number,
+    scalar_type,
+)
 from burn_import.frontends.torchscript.values import DEVICE, UNKNOWN, PyValue, TensorRef
 from burn_ir import UnsupportedModel
 from burn_ir.graph_builder import Origin

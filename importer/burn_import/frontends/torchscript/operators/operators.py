@@ -21,17 +21,27 @@ from burn_import.frontends.torch_export.complex_as_real import stored_array, vie
 from burn_import.frontends.torch_export.program import rule_of
 from burn_import.frontends.torch_export.registry import Entry
 from burn_import.frontends.torchscript.budget import Budget
-from burn_import.frontends.torchscript.builtins import SPECIAL
-from burn_import.frontends.torchscript.calls import AtenCall, OperatorCalls
-from burn_import.frontends.torchscript.constant_functions import (
+from burn_import.frontends.torchscript.node_writer import NodeWriter
+from burn_import.frontends.torchscript.operators.builtins import SPECIAL
+from burn_import.frontends.torchscript.operators.calls import AtenCall, OperatorCalls
+from burn_import.frontends.torchscript.operators.constant_functions import (
     bounded,
     function_of_anything,
     function_of_numbers,
 )
-from burn_import.frontends.torchscript.dtypes import result_types, scalar_type
-from burn_import.frontends.torchscript.dynamic_lists import called_on_rows, has_rows
-from burn_import.frontends.torchscript.node_writer import NodeWriter
-from burn_import.frontends.torchscript.signatures import overload
+from burn_import.frontends.torchscript.operators.dtypes import result_types, scalar_type
+from burn_import.frontends.torchscript.operators.dynamic_lists import (
+    called_on_rows,
+    has_rows,
+)
+from burn_import.frontends.torchscript.operators.signatures import overload
+from burn_import.frontends.torchscript.operators.views import (
+    REPEATED,
+    copies,
+    redoing,
+    stays_in_order,
+    undoing,
+)
 from burn_import.frontends.torchscript.values import (
     DEVICE,
     UNKNOWN,
@@ -39,13 +49,6 @@ from burn_import.frontends.torchscript.values import (
     TensorRef,
     Without,
     rebuilt,
-)
-from burn_import.frontends.torchscript.views import (
-    REPEATED,
-    copies,
-    redoing,
-    stays_in_order,
-    undoing,
 )
 from burn_ir import ModelError, UnsupportedModel
 from burn_ir.error_context import FAULTS, error_text

@@ -10,26 +10,26 @@ from itertools import chain
 from burn.dtypes import DType
 from burn_import.frontends.torch_export.builder import BOOL, FLOAT64, INT64, Value
 from burn_import.frontends.torch_export.complex_as_real import stored_type
-from burn_import.frontends.torchscript.carried import (
+from burn_import.frontends.torchscript.control_flow.carried import (
     Carried,
     is_same,
     plain_parts,
 )
-from burn_import.frontends.torchscript.control import side_of
-from burn_import.frontends.torchscript.expressions import Expressions, Frame
-from burn_import.frontends.torchscript.joining import (
+from burn_import.frontends.torchscript.control_flow.control import side_of
+from burn_import.frontends.torchscript.control_flow.joining import (
     Side,
     are_numbers,
     as_py_value,
     given,
 )
-from burn_import.frontends.torchscript.node_writer import NodeWriter
-from burn_import.frontends.torchscript.scopes import (
+from burn_import.frontends.torchscript.control_flow.scopes import (
     appended_names,
     left_by,
     local_names,
 )
-from burn_import.frontends.torchscript.uninitialized import like
+from burn_import.frontends.torchscript.control_flow.uninitialized import like
+from burn_import.frontends.torchscript.expressions import Expressions, Frame
+from burn_import.frontends.torchscript.node_writer import NodeWriter
 from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,
     Memory,
