@@ -41,7 +41,7 @@ from burn.backend.cpu.onednn.binding.prepared import (
     Ready,
     described,
 )
-from burn.backend.cpu.onednn.kernels.normalization import (
+from burn.backend.cpu.onednn.kernels.norms.normalization import (
     are_channels,
     fills,
     is_last,

@@ -39,14 +39,14 @@ from burn.backend.cpu.onednn.binding.prepared import (
     Prepared,
     described,
 )
-from burn.backend.cpu.onednn.kernels.group_norm_primitives import (
+from burn.backend.cpu.onednn.kernels.norms.group_norm_primitives import (
     Channels,
     Norm,
     Rows,
     Samples,
     Then,
 )
-from burn.backend.cpu.onednn.kernels.normalization import (
+from burn.backend.cpu.onednn.kernels.norms.normalization import (
     fills,
     prepared_batch_norm,
     session_for,

@@ -12,7 +12,7 @@ import numpy as np
 
 from burn.backend.cpu.onednn.binding.capture import Notes, do
 from burn.backend.cpu.onednn.binding.memory import Array
-from burn.backend.cpu.onednn.kernels.recurrent_primitives import (
+from burn.backend.cpu.onednn.kernels.rnn.recurrent_primitives import (
     GRU,
     LSTM,
     RESET_AFTER,

@@ -28,7 +28,7 @@ from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import (
 )
 from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, shared
 from burn.backend.cpu.onednn.kernels.post_ops import After
-from burn.backend.cpu.onednn.kernels.quantized import (
+from burn.backend.cpu.onednn.kernels.quantization.quantized import (
     Given,
     Layer,
     endings,

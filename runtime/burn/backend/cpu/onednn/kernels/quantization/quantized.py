@@ -41,7 +41,7 @@ from burn.backend.cpu.onednn.binding.prepared import (
 from burn.backend.cpu.onednn.binding.weights import Weights
 from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import Grouped
 from burn.backend.cpu.onednn.kernels.post_ops import After, added, post_ops
-from burn.backend.cpu.onednn.kernels.rounding import is_shifted, wide
+from burn.backend.cpu.onednn.kernels.quantization.rounding import is_shifted, wide
 from burn.dtypes import DType, int8, int32, uint8
 from burn.ops.qdq_layers import (
     Integers,

@@ -15,8 +15,8 @@ from burn.backend.cpu.onednn.binding.capture import noting
 from burn.backend.cpu.onednn.binding.engine import Session, current, limits
 from burn.backend.cpu.onednn.binding.memory import Array
 from burn.backend.cpu.onednn.binding.operands import are_float32
-from burn.backend.cpu.onednn.kernels.recurrent_lengths import finished, marked
-from burn.backend.cpu.onednn.kernels.recurrent_primitives import (
+from burn.backend.cpu.onednn.kernels.rnn.recurrent_lengths import finished, marked
+from burn.backend.cpu.onednn.kernels.rnn.recurrent_primitives import (
     GRU,
     LSTM,
     PLAIN,
@@ -27,7 +27,7 @@ from burn.backend.cpu.onednn.kernels.recurrent_primitives import (
     Layer,
     prepare,
 )
-from burn.backend.cpu.onednn.kernels.recurrent_training import (
+from burn.backend.cpu.onednn.kernels.rnn.recurrent_training import (
     Training,
     prepare_training,
 )

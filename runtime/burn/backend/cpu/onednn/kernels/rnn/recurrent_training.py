@@ -43,7 +43,7 @@ from burn.backend.cpu.onednn.binding.prepared import (
 )
 from burn.backend.cpu.onednn.binding.scratch import Block
 from burn.backend.cpu.onednn.binding.weights import Weights
-from burn.backend.cpu.onednn.kernels.recurrent_primitives import (
+from burn.backend.cpu.onednn.kernels.rnn.recurrent_primitives import (
     Form,
     Given,
     forward_description,
