@@ -10,7 +10,7 @@ import numpy as np
 
 from burn_ir.types import Array
 from tests.importer.aten.case import Case, case, f32
-from tests.importer.aten.windows import resampled
+from tests.importer.aten.nn.windows import resampled
 
 LINE, IMAGE, BLOCK = f32("n", 3, 5), f32("n", 2, 5, 4), f32("n", 2, 3, 4, 2)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from burn_ir.types import Array
 from tests.importer.aten.case import Case, Extent, case, f32
-from tests.importer.aten.windows import Ints, convolved, spread
+from tests.importer.aten.nn.windows import Ints, convolved, spread
 
 LINE, IMAGE, BLOCK = f32("n", 4, 9), f32("n", 4, 7, 8), f32("n", 2, 5, 4, 6)
 

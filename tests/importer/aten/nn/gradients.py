@@ -10,10 +10,10 @@ import numpy as np
 
 from burn_ir.types import Array
 from tests.importer.aten.case import Case, case, dtype_of, f32, floats, i64, ints
-from tests.importer.aten.conv import conv, transposed
 from tests.importer.aten.inputs import F32, X
-from tests.importer.aten.pool import adaptive, average
-from tests.importer.aten.windows import Ints
+from tests.importer.aten.nn.conv import conv, transposed
+from tests.importer.aten.nn.pool import adaptive, average
+from tests.importer.aten.nn.windows import Ints
 
 MASK = ints("bool", ("n", 3, 4), 0, 1)
 POSITIVE = f32("n", 3, 1, low=0.5)

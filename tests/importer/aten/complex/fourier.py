@@ -8,7 +8,7 @@ import numpy as np
 
 from burn_ir.types import Array
 from tests.importer.aten.case import Case, c64, case, dtype_of, f32, f64
-from tests.importer.aten.complex_numbers import single
+from tests.importer.aten.complex.complex_numbers import single
 
 X, Z = f32("n", 6, 5), c64("n", 6, 5)
 COMPLEX = dtype_of("complex64")

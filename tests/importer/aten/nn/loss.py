@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.activation import log_softmax
 from tests.importer.aten.case import Case, case, f32, i64, of
 from tests.importer.aten.inputs import F32, X
+from tests.importer.aten.nn.activation import log_softmax
 
 Y = f32("n", 3, 4)
 CHANCE = f32("n", 3, 4, low=0.1, high=0.9)

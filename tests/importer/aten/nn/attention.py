@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.activation import softmax
 from tests.importer.aten.case import Case, case, f32
 from tests.importer.aten.inputs import F32
+from tests.importer.aten.nn.activation import softmax
 
 HEADS = f32("n", 4, 5, 6)
 #: Shapes of masks of scores [n, 3, 3, 5, 5].

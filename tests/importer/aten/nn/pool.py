@@ -8,7 +8,7 @@ import numpy as np
 
 from burn_ir.types import Array
 from tests.importer.aten.case import Case, case, distinct, f32, of
-from tests.importer.aten.windows import Ints, pooled
+from tests.importer.aten.nn.windows import Ints, pooled
 
 LINE, IMAGE, BLOCK = f32("n", 3, 9), f32("n", 3, 7, 8), f32("n", 2, 5, 4, 6)
 APART = distinct("n", 2, 6, 7)

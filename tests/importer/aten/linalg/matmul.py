@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.activation import sigmoid
 from tests.importer.aten.case import Case, case, f32
 from tests.importer.aten.inputs import F32, X
+from tests.importer.aten.nn.activation import sigmoid
 
 VECTOR, MATRIX = f32(4), f32(3, 4)
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.activation import softmax
 from tests.importer.aten.case import Case, Given, case, f32, of
 from tests.importer.aten.inputs import F32
+from tests.importer.aten.nn.activation import softmax
 
 WIDTH, HEADS, ROWS = 8, 2, 5
 SOURCE = f32("n", ROWS, WIDTH)
