@@ -1,6 +1,6 @@
 """Measures how the time of an import grows with the number of nodes.
 
-    python -m benchmarks.growth [NAME ...] [--nodes 2000] [--factor 10]
+    python -m benchmarks.importer.growth [NAME ...] [--nodes 2000] [--factor 10]
 
 Every graph is imported at two sizes, its module's text compiled by Python included,
 each in a process of its own. The last column says how much longer the larger one takes;

@@ -1,6 +1,6 @@
 """Measures how long generating the source of a BERT takes, black included.
 
-    python -m benchmarks.generation [--layers 12 24 48] [--rounds 3] [--profile]
+    python -m benchmarks.importer.generation [--layers 12 24] [--rounds 3] [--profile]
 
 The graphs are those of BERT-base (hidden 768, 12 heads), as PyTorch's two exporters
 write them: names with slashes, shapes computed from ``Shape`` nodes and a ``Constant``

@@ -1,6 +1,6 @@
 """Measures imports: time and memory of whole ``burn-import`` processes.
 
-    python -m benchmarks.import_time [FOLDER ...] [--only NAME] [--large]
+    python -m benchmarks.importer.import_time [FOLDER ...] [--only NAME] [--large]
 
 Besides the models of ``cases.py`` it takes those below each FOLDER; ``--large`` adds a
 generated model of 400 MB, with its weights inside and beside it.

@@ -1,6 +1,6 @@
 """Measures what reading and converting files of weights takes.
 
-    python -m benchmarks.records [--gigabytes 5] [--formats safetensors ...]
+    python -m benchmarks.importer.records [--gigabytes 5] [--formats safetensors ...]
         [--folder FOLDER] [--files FOLDER ...]
 
 A checkpoint of zeros that takes no room on the disk becomes a record that does, beside
@@ -25,7 +25,7 @@ from time import perf_counter, sleep
 from typing import NamedTuple
 
 from benchmarks.cases import Children, print_table
-from benchmarks.checkpoints import sparse_checkpoint, wide_checkpoint
+from benchmarks.importer.checkpoints import sparse_checkpoint, wide_checkpoint
 
 CONVERT = "from burn_import.cli import main; main()"
 LIST = """

@@ -1,6 +1,6 @@
 """Measures what the command takes for files that attack, lie or are damaged.
 
-    python -m benchmarks.hostile FOLDER ...
+    python -m benchmarks.importer.hostile FOLDER ...
 
 Each file below the folders is imported in a process of its own, from its start to its
 end, Python's own start included. Those that take more than they may are listed: two
@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from benchmarks.cases import Children, print_table
-from benchmarks.records import spent
+from benchmarks.importer.records import spent
 
 #: What a hostile file may take, in seconds and MiB, and the codes that answer one.
 MOST_SECONDS, MOST_MEBIBYTES, ANSWERS = 2, 256, range(6)
