@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from PIL import Image
 
-from tests.strategies.grid import sizes
+from tests.strategies.nn.grid import sizes
 from tests.strategies.registry import (
     Array,
     Draw,

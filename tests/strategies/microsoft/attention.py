@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.strategies.norm import attributes
+from tests.strategies.nn.norm import attributes
 from tests.strategies.registry import (
     Array,
     Draw,

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.strategies.norm import attributes, example
+from tests.strategies.nn.norm import attributes, example
 from tests.strategies.registry import Draw, Example, case, extents, floats
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.strategies.ml_models import ML, features
+from tests.strategies.ml.models import ML, features
 from tests.strategies.registry import (
     Array,
     Draw,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.strategies.grid import sizes
+from tests.strategies.nn.grid import sizes
 from tests.strategies.registry import (
     Array,
     Draw,

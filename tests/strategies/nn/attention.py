@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from burn import dtypes
 from burn_ir import RawGraph, RawNode, Type
-from tests.strategies.norm import attributes
+from tests.strategies.nn.norm import attributes
 from tests.strategies.registry import (
     Array,
     Draw,

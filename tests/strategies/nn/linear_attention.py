@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.strategies.norm import attributes
+from tests.strategies.nn.norm import attributes
 from tests.strategies.registry import Array, Draw, Example, case, extents, floats
 
 
