@@ -20,7 +20,7 @@ from tests.zoo.recorded import zoo_cases
 
 HERE = Path(__file__).parent
 RECORD = HERE / "counts.json"
-GOLDEN = HERE.parent / "golden"
+GOLDEN = HERE.parent.parent / "golden"
 #: Parts of the zoo that are models, and no traps.
 FOLDERS = ("arch", "real", "quant", "pytorch", "sklearn")
 #: Operators that stand for what a person would write: layers, and one call for many.

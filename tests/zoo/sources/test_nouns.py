@@ -1,7 +1,7 @@
 """No name in the source of well-known networks is one that an exporter made up.
 
-``python -m tests.zoo.test_nouns ZOO`` prints how many names end in a digit, of those
-that are ours: inputs have the names of the file.
+``python -m tests.zoo.sources.test_nouns ZOO`` prints how many names end in a digit, of
+those that are ours: inputs have the names of the file.
 """
 
 import ast

@@ -22,7 +22,7 @@ from burn_import.pytorch import read
 from burn_import.weights import arrays_of
 from burn_ir import ModelError
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent.parent.parent
 SUFFIXES = (".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".index.json")
 #: In the names of files that hold a program too.
 PROGRAM = "torchscript"

@@ -17,7 +17,7 @@ from burn_import.pipeline import import_model, write_model
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from tests.written_modules import Modules
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent.parent.parent
 #: The beginnings of the names of files, by both exporters.
 NETWORKS = (
     *("bert.", "convnext.", "gpt2.", "gpt2_kv.", "llama.", "llama_gqa_kv."),

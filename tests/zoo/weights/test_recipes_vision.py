@@ -17,7 +17,7 @@ from burn_import.options import Options
 from burn_import.pipeline import import_model
 from tests.modules import Array
 from tests.zoo.recorded import zoo_cases
-from tests.zoo.test_recipes import compare, saved
+from tests.zoo.weights.test_recipes import compare, saved
 
 #: The configuration of each model, and the epsilon of its batch norms.
 MODELS: Mapping[str, tuple[Mapping[str, Any], float]] = {
