@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,13 @@ TOP_FOLDERS = (
     *("tests", "models", "examples", "benchmarks"),
 )
 FILE_LINES = 400
+FOLDER_FILES = 25
+#: Folders with more Python files, and why. Only remove.
+LARGE_FOLDERS = {
+    "ir/burn_ir/ops": "one file for each family of operators",
+    "runtime/burn/ops": "one file for each family of primitives",
+    "tests/fuzz": "not divided yet",
+}
 FUNCTION_LINES = 45
 README_LINES = 80
 # An absolute path below a folder that only one machine has, and the hosts of package
@@ -190,6 +198,14 @@ def test_files_are_short() -> None:
     lengths = {path: len(path.read_bytes().splitlines()) for path in python_files()}
     long = [place(path, n) for path, n in lengths.items() if n > FILE_LINES]
     assert not long, "\n".join(long)
+
+
+def test_folders_are_small() -> None:
+    counts = Counter(
+        path.parent.relative_to(ROOT).as_posix() for path in python_files()
+    )
+    large = {folder: n for folder, n in counts.items() if n > FOLDER_FILES}
+    assert large.keys() == LARGE_FOLDERS.keys(), large
 
 
 def test_functions_are_short() -> None:
