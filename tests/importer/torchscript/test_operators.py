@@ -77,6 +77,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.sampled(4)
 def test_a_call_finds_its_rule(case: Case, tmp_path: Path) -> None:
     parameters = ",\n    ".join(f"in_{name}: Tensor" for name in case.given)
     script = net(f"return {call(case)}", *examples(case.given), parameters=parameters)

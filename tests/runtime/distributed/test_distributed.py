@@ -76,6 +76,7 @@ def start(ranks: int, *command: str) -> subprocess.Popen[str]:
         (2, "sharded accumulate"),
     ],
 )
+@pytest.mark.sampled(4)
 def test_ranks_train_as_one_process(ranks: int, mode: str, tmp_path: Path) -> None:
     expected = job.fit(None, **job.OPTIONS[mode])
     run(ranks, mode, tmp_path)

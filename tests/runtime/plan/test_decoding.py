@@ -36,6 +36,7 @@ def sizes(kind: Any) -> Sizes:
 
 @pytest.mark.parametrize("batch", (1, 8, 9))
 @pytest.mark.parametrize("kind", (Gpt2, Llama))
+@pytest.mark.sampled(3)
 def test_steps_of_decoders_are_fused(kind: Any, batch: int) -> None:
     device = PlanDevice()
     model = with_cache(kind, sizes(kind))

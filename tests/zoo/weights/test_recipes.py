@@ -88,6 +88,7 @@ def test_state_dict(name: str, request: pytest.FixtureRequest, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.sampled(3)
 def test_recipe(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     case = case_of(name, request)
     compiled = import_model(case.path, Options(class_name="Net", stem="net"))
