@@ -84,12 +84,17 @@ def place(path: Path, line: int) -> str:
     return f"{path.relative_to(ROOT)}:{line}"
 
 
-def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield each statement and handler below a node, without their expressions."""
+def inner_statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements, handlers and cases directly in a statement."""
     for field in ("body", "handlers", "orelse", "finalbody", "cases"):
-        for node in getattr(tree, field, ()):
-            yield node
-            yield from statements(node)
+        yield from getattr(node, field, ())
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield every statement, handler and case below a node, but no expressions."""
+    for node in inner_statements(tree):
+        yield node
+        yield from statements(node)
 
 
 def imports(tree: ast.Module) -> Iterator[tuple[str, int]]:

@@ -59,7 +59,7 @@ def given(file: Any, value: Value) -> Value:
     return file.tensor(value)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_real_models_run_where_there_is_numpy_alone(
     real: Case, modules: Modules, tmp_path: Path
 ) -> None:
