@@ -83,6 +83,7 @@ def test_ranks_train_as_one_process(ranks: int, mode: str, tmp_path: Path) -> No
     check(ranks, tmp_path, expected)
 
 
+@pytest.mark.thorough
 def test_divided_state_goes_on_with_another_number_of_ranks(tmp_path: Path) -> None:
     whole = job.fit(None)
     run(2, "first half", tmp_path)
