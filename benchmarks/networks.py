@@ -15,7 +15,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks.cases import Feeds
-from benchmarks.generation import HIDDEN, TorchScript
+from benchmarks.importer.generation import HIDDEN, TorchScript
 
 #: What a weight of a matrix of BERT is at most: it was not trained for more.
 SCALE = 0.04

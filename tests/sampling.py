@@ -7,9 +7,19 @@ from itertools import groupby
 from zlib import crc32
 
 import pytest
+from hypothesis import settings
 
 #: The architecture and the exporter in the name of a whole model.
 EXPORT = re.compile(r"(?:\b|/)(\w+)\.(?:ts|dynamo|script)-op\d+")
+
+
+def example_count(count: int) -> int:
+    """Return how many examples Hypothesis draws: ``count`` if every case is run.
+
+    A plain run draws fewer, in proportion to its profile.
+    """
+    every = settings.get_profile("default").max_examples
+    return max(1, count * settings().max_examples // every)
 
 
 def is_thorough(item: pytest.Item) -> bool:
@@ -17,13 +27,19 @@ def is_thorough(item: pytest.Item) -> bool:
     return item.get_closest_marker("thorough") is not None
 
 
-def left_out(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+def left_out(
+    items: Sequence[pytest.Item], is_selected: bool = False
+) -> Iterator[pytest.Item]:
     """Return the tests that a plain run leaves out.
 
     Of whole models, a file of tests has one test of each architecture: of several
     exporters, options or tests another one for each. A test with the marker
-    ``sampled(n)`` keeps one in ``n`` of its remaining cases.
+    ``sampled(n)`` keeps one in ``n`` of its remaining cases. Of tests that ``-k``
+    selects, only those with the marker ``thorough`` are left out.
     """
+    if is_selected:
+        yield from filter(is_thorough, items)
+        return
     dropped = set(alike_or_thorough(items))
     yield from dropped
     yield from unsampled([item for item in items if item not in dropped])

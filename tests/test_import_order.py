@@ -15,7 +15,7 @@ from graphlib import CycleError, TopologicalSorter
 import pytest
 
 from tests.import_order import ORDER, RUN_TIME, TYPE_ONLY
-from tests.test_house import PACKAGES, parse
+from tests.test_house import PACKAGES, inner_statements, parse
 
 Edge = tuple[str, str]
 
@@ -31,7 +31,7 @@ def import_statements(tree: ast.Module) -> Iterator[tuple[ast.stmt, bool]]:
             pending += [(child, True) for child in node.body]
             pending += [(child, is_typing) for child in node.orelse]
         else:
-            pending += [(child, is_typing) for child in ast.iter_child_nodes(node)]
+            pending += [(child, is_typing) for child in inner_statements(node)]
 
 
 def imported_modules(

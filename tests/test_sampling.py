@@ -55,6 +55,14 @@ def test_thorough_tests_and_no_others_are_left_out() -> None:
     assert names(*small, Item("test_wheel", mark="thorough")) == ["test_wheel"]
 
 
+def test_cases_that_are_selected_by_name_are_not_sampled() -> None:
+    cases = [Item(f"test_a[{n}]", mark="sampled") for n in range(7)]
+    cases += [Item(f"test_b[bert.ts-op{n}]") for n in (11, 13)]
+    thorough = Item("test_wheel", mark="thorough")
+    dropped = list(left_out(cast(Any, [*cases, thorough]), is_selected=True))
+    assert dropped == [cast(Any, thorough)]
+
+
 def test_one_in_three_sampled_cases_is_left_of_each_test() -> None:
     first = [Item(f"test_a[{n}]", mark="sampled") for n in range(7)]
     other = [Item("test_b[0]", mark="sampled")]

@@ -41,7 +41,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("case", results)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_case(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     proto = case.model()
     graph = built(proto, tmp_path)

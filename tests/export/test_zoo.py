@@ -72,7 +72,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.mark.models
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_models_survive_the_round_trip(
     entry: tuple[str, Path, Path], modules: Modules, tmp_path: Path
 ) -> None:

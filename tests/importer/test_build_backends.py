@@ -122,6 +122,7 @@ def installed(project: Path) -> Path:
     return project.parent / "installed"
 
 
+@pytest.mark.sampled(3)
 def test_wheel(backend: str, project: Path, installed: Path) -> None:
     wheel = build(backend, "wheel", project, installed)
     assert names(wheel) >= OUTPUTS
@@ -143,6 +144,7 @@ def test_wheel_from_a_source_distribution(
     assert names(build(backend, "wheel", root, installed)) >= OUTPUTS
 
 
+@pytest.mark.sampled(3)
 def test_editable(backend: str, project: Path, installed: Path) -> None:
     build(backend, "editable", project, installed)
     assert all((project / "src" / name).is_file() for name in OUTPUTS)
@@ -168,6 +170,7 @@ def test_only_a_changed_model_is_imported_anew(
         assert archive.read("sample/net.safetensors") == paths[1].read_bytes()
 
 
+@pytest.mark.sampled(3)
 def test_failures_are_messages(backend: str, project: Path, installed: Path) -> None:
     (project / "models" / "net.onnx").write_text("<html>not found</html>")
     done = run(backend, "wheel", project, installed)

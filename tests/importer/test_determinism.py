@@ -3,7 +3,10 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 from burn_import.options import Hints, Options
 
@@ -13,6 +16,8 @@ MODELS = [
     *sorted((ROOT / "tests" / "golden").glob("*/model.onnx")),
     *sorted((ROOT / "models").glob("*/*.onnx")),
 ]
+#: Of so many models a plain run imports one.
+STEP = 4
 #: Beside none, which every model is imported with.
 OPTIONS = [
     Options(flat=True),
@@ -52,12 +57,12 @@ PLACES: dict[str, tuple[list[str], dict[str, str]]] = {
 }
 
 
-def started(place: str, folder: Path) -> subprocess.Popen[str]:
-    """Return a process that imports all models in a place of its own."""
+def started(place: str, folder: Path, models: Sequence[Path]) -> subprocess.Popen[str]:
+    """Return a process that imports models in a place of its own."""
     flags, settings = PLACES[place]
     environment = {**os.environ, **settings, "PYTHONPATH": os.pathsep.join(ROOTS)}
     given = repr([{k: v for k, v in vars(o).items() if v} for o in OPTIONS])
-    command = [sys.executable, *flags, "-c", IMPORT, given, *map(str, MODELS)]
+    command = [sys.executable, *flags, "-c", IMPORT, given, *map(str, models)]
     folder.mkdir()
     return subprocess.Popen(
         command,
@@ -69,9 +74,12 @@ def started(place: str, folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def test_the_bytes_depend_on_nothing_else(tmp_path: Path) -> None:
+def test_the_bytes_depend_on_nothing_else(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    models = MODELS[:: 1 if request.config.getoption("--all-cases") else STEP]
     processes = {
-        index: started(index, tmp_path / f"in here {number}")
+        index: started(index, tmp_path / f"in here {number}", models)
         for number, index in enumerate(PLACES)
     }
     results = {}
@@ -79,7 +87,7 @@ def test_the_bytes_depend_on_nothing_else(tmp_path: Path) -> None:
         results[index], problems = process.communicate()
         assert process.returncode == 0, problems
     first = results["no language"]
-    assert len(first.splitlines()) == 2 * (len(MODELS) + len(OPTIONS))
+    assert len(first.splitlines()) == 2 * (len(models) + len(OPTIONS))
     for index, lines in results.items():
         assert lines == first, index
 

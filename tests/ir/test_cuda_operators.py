@@ -53,6 +53,7 @@ TOLERANCE = {dtypes.float16: 1e-2, dtypes.bfloat16: 6e-2, dtypes.float64: 1e-9}
 @pytest.mark.parametrize("key", KEYS)
 @settings(max_examples=6)
 @given(data=st.data())
+@pytest.mark.sampled(3)
 def test_the_device_agrees_with_the_host(key: Key, data: st.DataObject) -> None:
     pytest.importorskip("cupy")
     version = operators()[key].versions[-1]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.strategies.ml_features import words
+from tests.strategies.ml.features import words
 from tests.strategies.registry import (
     Array,
     Draw,

@@ -34,7 +34,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.mark.parametrize("generated", [False, True])
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_compiled_is_eager(case: Case, modules: Modules, generated: bool) -> None:
     model = modules.load(case.path)
     compiled = burn.compile(model, generated=generated)

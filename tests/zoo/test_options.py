@@ -79,7 +79,7 @@ def network(request: pytest.FixtureRequest) -> Network:
 
 
 @pytest.mark.parametrize("name", CHOICES)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_recorded_values_stay(network: Network, name: str) -> None:
     options, tolerance = CHOICES[name]
     result = network.run(options)
@@ -93,6 +93,7 @@ def test_the_recorded_values_stay(network: Network, name: str) -> None:
     network.check(result, tolerance)
 
 
+@pytest.mark.sampled(2)
 def test_two_parts_are_the_whole(network: Network) -> None:
     middle = network.joints[len(network.joints) // 2]
     *_, value = network.run(Options(outputs=(*network.outputs, middle)))

@@ -43,7 +43,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("case", models(metafunc.config.getoption("--zoo")))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_passes_keep_results(case: Case) -> None:
     graph = build(read(case.path))
     for name, names in CHOICES:

@@ -123,6 +123,7 @@ def test_several_outputs_have_names(entry: Entry, model: Module) -> None:
         assert isinstance(result, burn.Tensor)
 
 
+@pytest.mark.sampled(2)
 def test_load_gives_the_same_weights(entry: Entry, model: Module) -> None:
     loaded = {
         key: value.numpy() for key, value in load(entry.path).state_dict().items()
@@ -132,12 +133,14 @@ def test_load_gives_the_same_weights(entry: Entry, model: Module) -> None:
     assert_same(list(loaded.values()), list(written.values()))
 
 
+@pytest.mark.sampled(2)
 def test_load_gives_the_same_bits(entry: Entry, model: Module) -> None:
     loaded = load(entry.path)
     for inputs, _ in entry.cases():
         assert_same(call(loaded, inputs), call(model, inputs))
 
 
+@pytest.mark.sampled(2)
 def test_load_agrees_with_the_recorded_outputs(entry: Entry) -> None:
     loaded = load(entry.path)
     for inputs, expected in entry.cases():

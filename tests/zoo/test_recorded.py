@@ -64,7 +64,7 @@ def test_the_folders_are_complete(request: pytest.FixtureRequest) -> None:
     assert {*FAILING, *REFUSED} <= set(names)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 def test_what_is_recorded_is_computed(case: Case, modules: Modules) -> None:
     if case.name in REFUSED:
         kind, message = REFUSED[case.name]

@@ -59,7 +59,7 @@ def given(file: Any, value: Value) -> Value:
     return file.tensor(value)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_real_models_run_where_there_is_numpy_alone(
     real: Case, modules: Modules, tmp_path: Path
 ) -> None:
@@ -72,7 +72,7 @@ def test_real_models_run_where_there_is_numpy_alone(
             real.compare(results[position], value, f"output {position}")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 def test_architectures(
     arch: Case, modules: Modules, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,14 @@ import numpy as np
 
 from burn_ir.types import Array
 from tests.importer.aten.case import Case, case, changing, f32, f64, i64
-from tests.importer.aten.norm import EPS, IMAGE, POSITIVE, SIX, instance, own_statistics
+from tests.importer.aten.nn.norm import (
+    EPS,
+    IMAGE,
+    POSITIVE,
+    SIX,
+    instance,
+    own_statistics,
+)
 
 MOMENTUM = 0.3
 STATISTICS = "running_mean running_var"

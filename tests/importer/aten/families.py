@@ -1,41 +1,32 @@
 """All cases."""
 
-from tests.importer.aten import (
-    activation,
+from tests.importer.aten import changes, in_place, more, rest
+from tests.importer.aten.complex import complex_numbers, fourier, spectrograms
+from tests.importer.aten.linalg import linear_systems, matmul
+from tests.importer.aten.math import (
     arithmetic,
-    attention,
     casts,
-    changes,
     choices,
-    complex_numbers,
-    conv,
     counting,
-    creation,
-    fourier,
     functions,
-    gradients,
-    in_place,
-    indexing,
-    linear_systems,
     logic,
-    loss,
-    matmul,
-    more,
-    norm,
     ordering,
-    parts,
-    pool,
     quantization,
     reduction,
-    resize,
-    rest,
-    scatter,
-    sequences,
-    spectrograms,
-    strided,
-    transformer,
-    views,
 )
+from tests.importer.aten.nn import (
+    activation,
+    attention,
+    conv,
+    gradients,
+    loss,
+    norm,
+    pool,
+    resize,
+    sequences,
+    transformer,
+)
+from tests.importer.aten.shape import creation, indexing, parts, scatter, strided, views
 
 CASES = (
     *activation.CASES,

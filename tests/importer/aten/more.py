@@ -10,12 +10,12 @@ import numpy as np
 
 from burn_ir.types import Array
 from tests.importer.aten.case import Case, case, f32, first, i64, of
-from tests.importer.aten.conv import conv
-from tests.importer.aten.functions import digamma, each, trigamma
 from tests.importer.aten.inputs import F32, POSITIVE, X, single
-from tests.importer.aten.norm import EPS, SIX, batch
-from tests.importer.aten.pool import unpooled
-from tests.importer.aten.resize import BLOCK, IMAGE
+from tests.importer.aten.math.functions import digamma, each, trigamma
+from tests.importer.aten.nn.conv import conv
+from tests.importer.aten.nn.norm import EPS, SIX, batch
+from tests.importer.aten.nn.pool import unpooled
+from tests.importer.aten.nn.resize import BLOCK, IMAGE
 
 BAGS = of("int64", [0, 2, 2, 5])
 INDICES = of("int64", [1, 3, 0, 0, 4, 2])

@@ -10,7 +10,7 @@ from burn_ir.types import Array
 from tests.importer.aten.case import Case, bools, case, changing, f32, first
 from tests.importer.aten.inputs import F32, X
 from tests.importer.aten.more import antialiased
-from tests.importer.aten.resize import IMAGE
+from tests.importer.aten.nn.resize import IMAGE
 
 Y = f32(3, 1)
 

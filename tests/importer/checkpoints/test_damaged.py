@@ -34,6 +34,7 @@ from tests.importer.pytorch_files import (
     zip_file,
     zipped,
 )
+from tests.sampling import example_count
 
 MANY = 10**12
 
@@ -285,7 +286,7 @@ EDITS = st.lists(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=example_count(400))
 @given(seed=st.sampled_from(SEEDS), edits=EDITS)
 def test_only_our_errors_escape_from_damaged_files(
     tmp_path_factory: pytest.TempPathFactory,
@@ -313,7 +314,7 @@ SCRAPS = st.sampled_from(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=example_count(400))
 @given(
     st.lists(SCRAPS, max_size=40), st.sampled_from([zip_file, legacy_file, bare_file])
 )
@@ -326,7 +327,7 @@ def test_only_our_errors_escape_from_strange_pickles(
     survives(write(root), tmp_path_factory.getbasetemp())
 
 
-@settings(max_examples=200)
+@settings(max_examples=example_count(200))
 @given(
     st.binary(max_size=200), st.sampled_from([b"", b"\x80\x02", b"PK\3\4", b"(", b"{"])
 )

@@ -29,6 +29,7 @@ from burn_ir.types import Type
 from tests.importer.onnx_files import model, saved, stored
 from tests.importer.payloads import AWKWARD, LONG, PAYLOADS, strings
 from tests.layout import printed_only as printed_only
+from tests.sampling import example_count
 
 FLOAT = onnx.TensorProto.FLOAT
 RNG = np.random.default_rng(7)
@@ -39,7 +40,7 @@ SCALE = RNG.normal(size=(3, 5)).astype(np.float32)
 
 PLAIN = ["x", "w", "b", "s", "h", "g", "t", "y", "mm", "ad", "ac", "mu", "rs", "batch"]
 examples = settings(
-    max_examples=40,
+    max_examples=example_count(40),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
@@ -158,7 +159,7 @@ def test_titles_change_no_code(title: str, doc: str, producer: str, node: str) -
     check(whole.encode("ascii"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(strings | st.text(max_size=60), st.sampled_from([identifier, snake, camel]))
 def test_identifiers_are_identifiers(text: str, make: Any) -> None:
     name = make(text)
@@ -167,7 +168,7 @@ def test_identifiers_are_identifiers(text: str, make: Any) -> None:
     assert name == make(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(strings | st.text(max_size=60) | st.floats() | st.integers() | st.booleans())
 def test_literals_give_the_value_back(value: Any) -> None:
     text = literal([value, (value,)])
@@ -180,7 +181,7 @@ def test_literals_give_the_value_back(value: Any) -> None:
     assert back == value and again == value and type(back) is type(value)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(strings | st.text(max_size=200))
 def test_comments_are_one_plain_line(text: str) -> None:
     line = comment(text)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.checkpoints import sparse_checkpoint
+from benchmarks.importer.checkpoints import sparse_checkpoint
 from burn.record import read_record
 from tests.importer.checkpoints.test_damaged import WRONG, ZIPS
 from tests.importer.checkpoints.test_hostile import BOMBS, PAYLOADS

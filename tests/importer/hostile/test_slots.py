@@ -20,6 +20,7 @@ from burn_import.pipeline import import_model
 from tests.importer.hostile.watched import watched
 from tests.importer.onnx_files import stored
 from tests.importer.payloads import PAYLOADS, strings
+from tests.sampling import example_count
 
 RNG = np.random.default_rng(23)
 X = RNG.normal(size=(2, 3, 4)).astype(np.float32)
@@ -232,7 +233,7 @@ functions = texts.filter(lambda text: text not in ("ai.onnx", "ai.onnx.ml"))
 
 
 @settings(
-    max_examples=40,
+    max_examples=example_count(40),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

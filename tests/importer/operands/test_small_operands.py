@@ -146,5 +146,6 @@ def cases(op: str) -> Iterator[NodeCase]:
 
 
 @pytest.mark.parametrize("op", EXAMPLES)
+@pytest.mark.sampled(3)
 def test_small_operands(tmp_path: Path, op: str) -> None:
     check(list(cases(op)), tmp_path)

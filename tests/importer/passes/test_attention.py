@@ -5,6 +5,7 @@ from hypothesis import given, settings, strategies as st
 from burn_import.passes import simplify
 from tests.importer.passes.cases import graph_of, listing, same_values
 from tests.importer.passes.gradients.derivatives import compare
+from tests.sampling import example_count
 
 #: How the key, of whose heads and sizes there are {h} and {d}, is turned.
 KEYS = {
@@ -100,7 +101,7 @@ def models(draw: st.DrawFn) -> str:
     )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=example_count(40))
 @given(models())
 def test_attention_is_recovered_and_keeps_values(model: str) -> None:
     graph = graph_of(model)

@@ -17,12 +17,13 @@ from burn_ir.types import Type
 from tests.importer.passes.cases import graph_of, listing, same_values
 from tests.importer.passes.formulas import FORMULAS, PARTS, mixed
 from tests.importer.passes.movers import moved
+from tests.sampling import example_count
 
 FLOAT = np.dtype(np.float32)
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(25), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_every_way_to_write_a_formula_is_found(name: str, data: Any) -> None:
     text, operator = data.draw(FORMULAS[name])
@@ -32,7 +33,7 @@ def test_every_way_to_write_a_formula_is_found(name: str, data: Any) -> None:
     same_values(graph, actual, 1e-10)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(40), suppress_health_check=[HealthCheck.too_slow])
 @given(text=mixed(), data=st.data())
 def test_graphs_of_several_formulas_keep_their_values(text: str, data: Any) -> None:
     graph = graph_of(text)
@@ -40,7 +41,7 @@ def test_graphs_of_several_formulas_keep_their_values(text: str, data: Any) -> N
         same_values(graph, simplify(graph, names), 1e-10)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(60), suppress_health_check=[HealthCheck.too_slow])
 @given(text=moved(), data=st.data())
 def test_graphs_of_layers_and_movements_keep_their_values(text: str, data: Any) -> None:
     graph = graph_of(text)

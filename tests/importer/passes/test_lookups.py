@@ -4,6 +4,7 @@ from hypothesis import given, settings, strategies as st
 
 from burn_import.passes import simplify
 from tests.importer.passes.cases import graph_of, listing, same_values
+from tests.sampling import example_count
 
 PAIRS = """
 i2 = Expand(i, whole)
@@ -67,7 +68,7 @@ def models(draw: st.DrawFn) -> str:
     return f"g ({dtype}[B, N] mask) => ({outputs}) {{\n{body}\n}}"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(models())
 def test_lookups_are_removed_and_values_kept(model: str) -> None:
     graph = graph_of(model)

@@ -4,6 +4,7 @@ from hypothesis import given, settings, strategies as st
 
 from burn_import.passes import simplify
 from tests.importer.passes.cases import graph_of, listing, same_values
+from tests.sampling import example_count
 
 #: ``x`` ``[B, groups, T, {size}]`` for ``count`` heads each, as ``x_many``.
 REPEATED = """
@@ -51,7 +52,7 @@ def models(draw: st.DrawFn) -> str:
     return f"g ({inputs}) => ({outputs}) {{\n{body}\n}}"
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=example_count(40))
 @given(models())
 def test_copies_are_removed_and_values_kept(model: str) -> None:
     graph = graph_of(model)

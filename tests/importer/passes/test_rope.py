@@ -4,6 +4,7 @@ from hypothesis import given, settings, strategies as st
 
 from burn_import.passes import simplify
 from tests.importer.passes.cases import graph_of, listing, same_values
+from tests.sampling import example_count
 
 SLICED = """
 first = Slice(turning, zero, middle, axis)
@@ -55,7 +56,7 @@ def models(draw: st.DrawFn) -> str:
     return f"g ({inputs}) => ({shape} y) {{\n{body}\n}}"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(models())
 def test_rotary_embedding_is_recovered_and_keeps_values(model: str) -> None:
     graph = graph_of(model)

@@ -4,6 +4,7 @@ from hypothesis import given, settings, strategies as st
 
 from burn_import.passes import simplify
 from tests.importer.passes.cases import graph_of, listing, same_values
+from tests.sampling import example_count
 
 JOINED = {
     False: "z = Concat<axis = -1>(f, g)",
@@ -56,7 +57,7 @@ def models(draw: st.DrawFn) -> str:
     return f"g ({inputs}) => ({shape} y) {{\n" + "\n".join(lines) + "\n}"
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=example_count(40))
 @given(models())
 def test_rotations_are_recovered_and_keep_values(model: str) -> None:
     graph = graph_of(model)

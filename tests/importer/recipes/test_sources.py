@@ -65,6 +65,7 @@ def test_black_has_nothing_to_change(sources: Path) -> None:
         assert black.format_str(text, mode=black.Mode(line_length=88)) == text, path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", [("ruff", "check", "--no-cache"), ("mypy",)])
 def test_checkers_have_nothing_to_report(
     command: tuple[str, ...], sources: Path, mypy_cache: Path

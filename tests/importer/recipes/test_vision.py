@@ -23,6 +23,7 @@ def saved(folder: Path, state: dict[str, Array], name: str) -> Path:
 
 
 @pytest.mark.parametrize("name", TWINS)
+@pytest.mark.sampled(3)
 def test_outputs_are_those_of_the_twin(name: str, tmp_path: Path) -> None:
     twin, sizes = TWINS[name]
     model: Any = None

@@ -25,6 +25,7 @@ from burn_import.skeleton.source import MOST_MEMBERS
 from burn_ir import UnsupportedModel
 from tests.importer.pytorch_files import tensor, zip_file
 from tests.modules import Array
+from tests.sampling import example_count
 
 ROOT = Path(__file__).parents[3]
 
@@ -212,7 +213,7 @@ def test_keys_that_python_does_not_allow_are_told(tmp_path: Path) -> None:
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(st.lists(NAMES, min_size=1, max_size=6, unique=True))
 def test_hostile_names_become_safe_source(names: list[str]) -> None:
     arrays = [(name, np.full(2, n, np.float32)) for n, name in enumerate(names)]
@@ -240,7 +241,7 @@ SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 DTYPES = st.sampled_from(["float32", "float32", "float16", "int64", "bool"])
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 @given(st.dictionaries(KEYS, st.tuples(SHAPES, DTYPES), min_size=1, max_size=8))
 def test_any_shapes_are_held(tensors: dict[str, tuple[tuple[int, ...], str]]) -> None:
     arrays = [(key, np.ones(shape, dtype)) for key, (shape, dtype) in tensors.items()]

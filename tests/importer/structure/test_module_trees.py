@@ -16,6 +16,7 @@ SEEDS = (14, 20, 38, 39, 53, 78, 160, *range(300, 310))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.sampled(4)
 def test_random_module_trees(tmp_path: Path, seed: int) -> None:
     check_tree(tmp_path, seed)
 

@@ -29,6 +29,7 @@ from tests.importer.exported_files import (
 )
 from tests.importer.payloads import PAYLOADS, strings
 from tests.pace import within
+from tests.sampling import example_count
 
 RICH, WEIGHTS = rich_program()
 TEXT = json.dumps(RICH)
@@ -316,7 +317,7 @@ NAMES = [
 ]
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(80), suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(NAMES), st.one_of(st.sampled_from(PAYLOADS), strings))
 def test_names_are_nothing_but_names(
     tmp_path_factory: pytest.TempPathFactory, name: str, text: str
@@ -329,7 +330,7 @@ def test_names_are_nothing_but_names(
     assert not Path("pwned").exists()
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(40), suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(["head.weight", "steps.count", "modules", "symbol"]), strings)
 def test_paths_are_nothing_but_paths(
     tmp_path_factory: pytest.TempPathFactory, what: str, text: str

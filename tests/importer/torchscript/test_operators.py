@@ -13,8 +13,8 @@ import pytest
 
 from burn_import.frontends.torch_export.complex_as_real import stored_array
 from burn_import.frontends.torchscript import read
-from burn_import.frontends.torchscript.dtypes import scalar_number
-from burn_import.frontends.torchscript.signatures import parameter_names
+from burn_import.frontends.torchscript.operators.dtypes import scalar_number
+from burn_import.frontends.torchscript.operators.signatures import parameter_names
 from burn_ir import build
 from tests.importer.aten import families
 from tests.importer.aten.case import SIZES, Case, Extent, Given
@@ -77,6 +77,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.sampled(4)
 def test_a_call_finds_its_rule(case: Case, tmp_path: Path) -> None:
     parameters = ",\n    ".join(f"in_{name}: Tensor" for name in case.given)
     script = net(f"return {call(case)}", *examples(case.given), parameters=parameters)

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 
 from burn_import.frontends.torch_export.aten import RULES
-from burn_import.frontends.torchscript.signatures import parameter_names
+from burn_import.frontends.torchscript.operators.signatures import parameter_names
 
 pytestmark = pytest.mark.torch
 if find_spec("torch") is None:

@@ -15,6 +15,7 @@ from hypothesis.stateful import (
 from numpy.lib.array_utils import byte_bounds
 
 from burn.backend.cpu.bind.arena import Arena, Buffer
+from tests.sampling import example_count
 
 ALIGNMENT = 64
 SIZE = 4096
@@ -134,7 +135,7 @@ def views(array: Any) -> list[Any]:
 
 
 TestMemory = Memory.TestCase
-TestMemory.settings = settings(max_examples=100, stateful_step_count=40)
+TestMemory.settings = settings(max_examples=example_count(100), stateful_step_count=40)
 
 
 def test_released_memory_serves_again() -> None:

@@ -12,6 +12,7 @@ from burn.backend.cpu.bind.calls import call_kernel
 from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import assert_close, normal
 from tests.runtime.programs import calls_of
+from tests.sampling import example_count
 
 pads = st.integers(0, 2)
 STEPS = st.fixed_dictionaries(
@@ -52,7 +53,7 @@ def weights_of(shape: tuple[int, ...], *, bias: bool) -> list[Any]:
     return [None if part is None else burn.from_numpy(part) for part in parts]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(
     batch=st.integers(1, 2),
     channels=st.sampled_from([1, 3, 4, 8, 40]),

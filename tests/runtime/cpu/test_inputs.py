@@ -11,6 +11,7 @@ import burn
 from burn import ops
 from burn.backend.cpu.bind import inputs
 from tests.runtime.onednn import assert_close, laid_out, needs_onednn, normal
+from tests.sampling import example_count
 
 pytestmark = needs_onednn
 SHAPE = (2, 5, 24, 30)
@@ -71,7 +72,7 @@ layouts = st.sampled_from(sorted(LAYOUTS))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@settings(max_examples=15)
+@settings(max_examples=example_count(15))
 @given(chosen=st.lists(layouts, min_size=4, max_size=6))
 def test_any_array_in_any_run(name: str, chosen: list[str]) -> None:
     function = FUNCTIONS[name]

@@ -25,6 +25,7 @@ from tests.runtime.plan.test_training import (
     trained,
 )
 from tests.runtime.programs import programs_of
+from tests.sampling import example_count
 
 
 def calls(compiled: "Compiled[Any, Any]") -> int:
@@ -144,7 +145,7 @@ def softmax_of_first(x: Any, y: Any) -> Any:
     return softmax(x) * 2
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(st.data())
 def test_any_reduction_between_operations(data: st.DataObject) -> None:
     shape = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))

@@ -7,8 +7,12 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.cuda.printing import PRIMITIVES, STORED, is_printed
-from burn.backend.cuda.views import is_view
+from burn.backend.cuda.kernels.elementwise.printing import (
+    PRIMITIVES,
+    STORED,
+    is_printed,
+)
+from burn.backend.cuda.kernels.views import is_view
 from burn.ops.elements import Element, Operand, elements
 from burn.plan.passes.describing import element_of
 from burn.primitive import primitives

@@ -9,7 +9,7 @@ import pytest
 
 import burn
 from burn import nn, ops
-from burn.backend.cuda.graph import Captured
+from burn.backend.cuda.graphs.graph import Captured
 from tests.runtime.onnx_node import normal
 
 pytestmark = pytest.mark.cuda

@@ -8,8 +8,8 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.cuda.convolution import Geometry, Layout
-from burn.backend.cuda.elementwise import memory_order, preserving
+from burn.backend.cuda.kernels.convolution.convolution import Geometry, Layout
+from burn.backend.cuda.kernels.elementwise.elementwise import memory_order, preserving
 from burn.ops.window import windows
 from tests.runtime.onnx_node import normal
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from burn.backend.cuda.graphs.nodes import CudaGraph, wait_for_ends
 from burn.backend.cuda.libraries import (
     CaptureMemory,
     Workspaces,
     capturing,
     workspace,
 )
-from burn.backend.cuda.nodes import CudaGraph, wait_for_ends
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.cuda.pooling_grad import window_argmax, window_scatter
+from burn.backend.cuda.kernels.pooling_grad import window_argmax, window_scatter
 from burn.ops.pool import window_argmax as argmax_op, window_scatter as scatter_op
 
 pytestmark = pytest.mark.cuda

@@ -76,12 +76,14 @@ def start(ranks: int, *command: str) -> subprocess.Popen[str]:
         (2, "sharded accumulate"),
     ],
 )
+@pytest.mark.sampled(4)
 def test_ranks_train_as_one_process(ranks: int, mode: str, tmp_path: Path) -> None:
     expected = job.fit(None, **job.OPTIONS[mode])
     run(ranks, mode, tmp_path)
     check(ranks, tmp_path, expected)
 
 
+@pytest.mark.thorough
 def test_divided_state_goes_on_with_another_number_of_ranks(tmp_path: Path) -> None:
     whole = job.fit(None)
     run(2, "first half", tmp_path)

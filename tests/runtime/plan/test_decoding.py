@@ -9,7 +9,7 @@ import pytest
 import burn
 from benchmarks.decode_networks import Gpt2, Llama, Sizes, with_cache
 from burn import Buffer
-from burn.backend.cuda.program import Program
+from burn.backend.cuda.graphs.program import Program
 from burn.generation import Decoder
 from burn.ops.caches import update_slice
 from tests.runtime.onednn import assert_close, normal
@@ -36,6 +36,7 @@ def sizes(kind: Any) -> Sizes:
 
 @pytest.mark.parametrize("batch", (1, 8, 9))
 @pytest.mark.parametrize("kind", (Gpt2, Llama))
+@pytest.mark.sampled(3)
 def test_steps_of_decoders_are_fused(kind: Any, batch: int) -> None:
     device = PlanDevice()
     model = with_cache(kind, sizes(kind))

@@ -8,7 +8,7 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.cuda.printing import PRIMITIVES, is_printed
+from burn.backend.cuda.kernels.elementwise.printing import PRIMITIVES, is_printed
 from burn.ops.elements import Operand, evaluated
 from burn.plan.device_passes import device_segment
 from burn.plan.executable import Plan

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import burn
-from burn.backend.cuda import graph
-from burn.backend.cuda.program import Program, difference
+from burn.backend.cuda.graphs import graph
+from burn.backend.cuda.graphs.program import Program, difference
 from burn.ops.fused import linear_then
 from burn.plan.executable import Executable, Plan
 from burn.tensor import innermost

@@ -128,11 +128,13 @@ def test_results(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS[::2])
+@pytest.mark.sampled(3)
 def test_gradients(seed: int) -> None:
     expect_none(seed, gradients)
 
 
 @pytest.mark.parametrize("number", range(len(PASSES)))
+@pytest.mark.sampled(3)
 def test_passes_alone(number: int) -> None:
     for seed in SEEDS[number % 6 :: 6]:
         expect_none(seed, alone(number))

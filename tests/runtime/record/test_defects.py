@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from burn.record import RecordError, open_record, write_record
+from tests.sampling import example_count
 
 Fields = dict[str, Any]
 
@@ -299,7 +300,7 @@ def load_or_refuse(path: Path, content: bytes) -> None:
 
 
 FUZZ = settings(
-    max_examples=200,
+    max_examples=example_count(200),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

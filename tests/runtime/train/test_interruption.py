@@ -44,6 +44,7 @@ def metrics() -> list[Metric]:
         ("valid", 2, 6),
     ],
 )
+@pytest.mark.sampled(4)
 def test_it_goes_on_within_the_epoch(
     tmp_path: Path, accumulate: int, position: tuple[str, int, int]
 ) -> None:

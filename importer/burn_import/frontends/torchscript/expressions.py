@@ -13,12 +13,12 @@ from burn.record.errors import shown
 from burn_import.frontends.onnx.graphs import ROOT
 from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torchscript.archive import Archive
-from burn_import.frontends.torchscript.builtins import is_instance, scalar_of
-from burn_import.frontends.torchscript.dynamic_lists import has_rows, item_of
 from burn_import.frontends.torchscript.modules import Modules
-from burn_import.frontends.torchscript.operators import Operators
+from burn_import.frontends.torchscript.operators.builtins import is_instance, scalar_of
+from burn_import.frontends.torchscript.operators.dynamic_lists import has_rows, item_of
+from burn_import.frontends.torchscript.operators.operators import Operators
+from burn_import.frontends.torchscript.operators.signatures import is_known
 from burn_import.frontends.torchscript.records import is_record, record_of
-from burn_import.frontends.torchscript.signatures import is_known
 from burn_import.frontends.torchscript.source_code import Class, Code, Function, Rest
 from burn_import.frontends.torchscript.values import (
     DEVICE,

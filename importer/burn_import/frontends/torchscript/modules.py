@@ -14,7 +14,7 @@ from burn_import.frontends.torchscript.values import Method, Module, PyValue, Te
 from burn_ir import UnsupportedModel
 
 if TYPE_CHECKING:
-    from burn_import.frontends.torchscript.operators import Operators
+    from burn_import.frontends.torchscript.operators.operators import Operators
 
 _DEEPEST = 100
 #: Of the number of a call.

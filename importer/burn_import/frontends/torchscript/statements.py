@@ -10,9 +10,13 @@ from burn.record.errors import shown
 from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torchscript.archive import Archive
 from burn_import.frontends.torchscript.budget import TooMuch
-from burn_import.frontends.torchscript.control import branched, ended, returns_early
+from burn_import.frontends.torchscript.control_flow.control import (
+    branched,
+    ended,
+    returns_early,
+)
+from burn_import.frontends.torchscript.control_flow.loops import repeated
 from burn_import.frontends.torchscript.expressions import Expressions, Frame
-from burn_import.frontends.torchscript.loops import repeated
 from burn_import.frontends.torchscript.source_code import Code, Function, Rest
 from burn_import.frontends.torchscript.values import (
     UNKNOWN,

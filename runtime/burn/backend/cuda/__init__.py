@@ -1,7 +1,8 @@
 """CUDA devices: CuPy arrays, kernels of NVIDIA's libraries, and generated kernels.
 
-:mod:`burn.backend.cuda.kernels` registers the device kernels of primitives. It is
-imported when the first device is opened, so that ``import burn`` needs no CUDA library.
+:mod:`burn.backend.cuda.kernels.registration` registers the device kernels of
+primitives. It is imported when the first device is opened, so that ``import burn``
+needs no CUDA library.
 """
 
 from typing import Any
@@ -13,15 +14,15 @@ __all__ = ["Cuda"]
 
 def _bind(plan: Any, device: Cuda) -> Any:
     """A CUDA graph of the plan's kernels; kernel by kernel where it has none."""
-    from burn.backend.cuda.graph import GraphReplay
+    from burn.backend.cuda.graphs.graph import GraphReplay
 
     return GraphReplay(plan, device)
 
 
 def _load_kernels() -> None:
-    from burn.backend.cuda import kernels
+    from burn.backend.cuda.kernels import registration
 
-    del kernels  # imported to register them
+    del registration  # imported to register them
 
 
 Cuda.binder = staticmethod(_bind)

@@ -12,6 +12,7 @@ from burn import ops
 from burn.backend.cpu.onednn.binding import engine
 from burn.backend.cpu.onednn.kernels import columns
 from tests.runtime.onednn import assert_close, laid_out, needs_onednn, normal, planned
+from tests.sampling import example_count
 
 pytestmark = needs_onednn
 
@@ -26,7 +27,7 @@ def cases(draw: st.DrawFn) -> tuple[Any, ...]:
     return x, tuple({axis % rank: axis for axis in axes}.values())
 
 
-@settings(max_examples=200)
+@settings(max_examples=example_count(200))
 @given(case=cases(), keepdims=st.booleans(), other=st.booleans())
 def test_sums(case: Any, keepdims: bool, other: bool) -> None:
     x, axes = case

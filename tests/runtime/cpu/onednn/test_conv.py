@@ -18,6 +18,7 @@ from tests.runtime.onednn import (
     needs_onednn,
     normal,
 )
+from tests.sampling import example_count
 
 pytestmark = needs_onednn
 
@@ -53,14 +54,14 @@ def cases(draw: st.DrawFn) -> tuple[Any, Any, Any, dict[str, Any]]:
     return laid_out(x, order), weight, bias, static
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(case=cases())
 def test_convolution(case: Any) -> None:
     x, weight, bias, static = case
     compare(ops.conv, x, weight, bias, **static)
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(case=cases(), extra=st.booleans())
 def test_transposed_convolution(case: Any, extra: bool) -> None:
     _, weight, _, static = case
@@ -78,7 +79,7 @@ def test_transposed_convolution(case: Any, extra: bool) -> None:
         compare(ops.conv_transpose, x, weight, bias, **static)
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(case=cases())
 def test_gradient_of_the_weight(case: Any) -> None:
     x, weight, _, static = case
@@ -91,7 +92,7 @@ def test_gradient_of_the_weight(case: Any) -> None:
     )
 
 
-@settings(max_examples=30)
+@settings(max_examples=example_count(30))
 @given(case=cases())
 def test_gradients_of_weight_of_bfloat16(case: Any) -> None:
     x, weight, _, static = case
@@ -109,7 +110,7 @@ def test_gradients_of_weight_of_bfloat16(case: Any) -> None:
     assert difference.max(initial=0) <= 2**-7 * scale
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(case=cases(), part=st.integers(0, 1))
 def test_gradients_of_weight_and_bias(case: Any, part: int) -> None:
     x, weight, _, static = case

@@ -12,6 +12,7 @@ from burn import ops
 from burn.backend.cpu.onednn.binding import engine
 from burn.backend.cpu.onednn.kernels import elementwise
 from tests.runtime.onednn import both, by_numpy, compare, laid_out, needs_onednn, normal
+from tests.sampling import example_count
 
 pytestmark = needs_onednn
 PAIRS = [ops.add, ops.sub, ops.mul, ops.div]
@@ -24,7 +25,7 @@ def special(*shape: int, seed: int) -> Any:
     return np.random.default_rng(seed).choice(SPECIAL, shape).astype(np.float32)
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 @given(op=st.sampled_from([*PAIRS, ops.relu]), shape=shapes, data=st.data())
 def test_equal(op: Callable[..., Any], shape: Any, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(shape))))
@@ -39,7 +40,7 @@ def test_equal(op: Callable[..., Any], shape: Any, data: st.DataObject) -> None:
         )
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 @given(
     shape=shapes,
     low=st.sampled_from([None, 0, -1.0, 0.5, -np.inf]),

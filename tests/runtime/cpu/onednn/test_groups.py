@@ -14,6 +14,7 @@ from burn.ops.fused import group_norm_then
 from burn.ops.norm import group_norm
 from tests.runtime.onednn import assert_close, both, laid_out, needs_onednn, normal
 from tests.runtime.plan.fusion.test_fusion import left
+from tests.sampling import example_count
 
 pytestmark = needs_onednn
 
@@ -54,7 +55,7 @@ def compare(shape: tuple[int, ...], groups: int, last: bool, parts: int = 3) -> 
         np.testing.assert_allclose(y, right, rtol=1e-5, atol=2e-5)
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(
     space=st.lists(st.integers(1, 9), min_size=1, max_size=3),
     batch=st.integers(1, 4),

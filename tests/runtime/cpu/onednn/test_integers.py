@@ -8,8 +8,8 @@ import pytest
 import burn
 from burn.backend.cpu import Cpu
 from burn.backend.cpu.onednn.binding import engine
-from burn.backend.cpu.onednn.kernels import quantized_layers
 from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, shared
+from burn.backend.cpu.onednn.kernels.quantization import quantized_layers
 from burn.dtypes import float32, int8, uint8
 from burn.ops.qdq_layers import (
     conv_of_integers,

@@ -17,6 +17,7 @@ from tests.runtime.onednn import (
     needs_onednn,
     normal,
 )
+from tests.sampling import example_count
 
 pytestmark = needs_onednn
 extents = st.sampled_from([1, 2, 3, 5, 16, 17, 64])
@@ -35,13 +36,13 @@ def matrices(draw: st.DrawFn) -> tuple[Any, Any]:
     return laid_out(x, orders[0]), laid_out(y, orders[1])
 
 
-@settings(max_examples=120)
+@settings(max_examples=example_count(120))
 @given(operands=matrices())
 def test_matmul(operands: Any) -> None:
     compare(ops.matmul, *operands)
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(
     rows=st.lists(extents, min_size=0, max_size=3),
     inputs=extents,

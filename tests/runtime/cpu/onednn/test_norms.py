@@ -21,6 +21,7 @@ from tests.runtime.onednn import (
     normal,
     steps_of,
 )
+from tests.sampling import example_count
 
 pytestmark = needs_onednn
 
@@ -33,7 +34,7 @@ def image(channels: int, space: list[int], seed: int = 0, first: bool = False) -
     return x if first else laid_out(x, (0, *range(2, x.ndim), 1))
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 @given(
     space=spaces,
     channels=channels,
@@ -53,7 +54,7 @@ def test_batch_norm_train(
     assert steps_of(actual) == steps_of(expected)
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 @given(space=spaces, channels=channels, part=st.integers(0, 2), first=st.booleans())
 def test_batch_norm_grad(
     space: list[int], channels: int, part: int, first: bool
@@ -83,7 +84,7 @@ def test_norms_of_channels_in_any_order_and_without_weight(order: Any) -> None:
         assert_close(actual, grads(), 1e-4)
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 @given(
     outer=st.lists(st.integers(1, 9), min_size=1, max_size=3),
     width=st.integers(3, 40),
@@ -113,7 +114,7 @@ def test_layer_norm_grad_over_other_axes_is_numpys(axis: Any) -> None:
     np.testing.assert_array_equal(actual.numpy(), expected.numpy())
 
 
-@settings(max_examples=30)
+@settings(max_examples=example_count(30))
 @given(shape=st.lists(st.integers(1, 17), min_size=1, max_size=4))
 def test_softmax_grad(shape: list[int]) -> None:
     x = np.exp(normal(*shape, seed=1))

@@ -18,6 +18,7 @@ from burn.backend.cpu.onednn.kernels.convolution.pack_width import Beside, besid
 from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form
 from burn.ops.window import windows
 from tests.runtime.onednn import assert_close, laid_out, needs_onednn, normal, planned
+from tests.sampling import example_count
 
 pytestmark = needs_onednn
 pads = st.integers(0, 3)
@@ -55,7 +56,7 @@ def cases(draw: st.DrawFn) -> tuple[Any, ...]:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=example_count(200))
 @given(case=cases())
 def test_convolution(case: Any) -> None:
     x, weight, bias, geometry = case

@@ -14,6 +14,7 @@ from burn.backend.cpu.onednn.kernels.convolution import conv_primitives
 from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, shared
 from burn.ops.window import windows
 from tests.runtime.onednn import assert_close, laid_out, needs_onednn, normal, planned
+from tests.sampling import example_count
 
 pytestmark = needs_onednn
 
@@ -35,7 +36,7 @@ def cases(draw: st.DrawFn) -> tuple[Any, ...]:
     return x, weight, bias, draw(st.sampled_from([1, 2, 3]))
 
 
-@settings(max_examples=120)
+@settings(max_examples=example_count(120))
 @given(case=cases(), residual=st.booleans())
 def test_convolution(case: Any, residual: bool) -> None:
     x, weight, bias, stride = case

@@ -13,6 +13,7 @@ from burn.backend.cpu.bind.calls import call_kernel
 from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import assert_close, both, laid_out, needs_onednn, normal
 from tests.runtime.programs import calls_of
+from tests.sampling import example_count
 
 pytestmark = needs_onednn
 
@@ -57,7 +58,7 @@ def tensors(given: list[Any]) -> list[Any]:
     return [None if x is None else burn.from_numpy(x) for x in given]
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(
     name=st.sampled_from(list(LAYERS)),
     direction=st.sampled_from(list(DIRECTIONS)),

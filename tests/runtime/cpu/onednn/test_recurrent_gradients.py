@@ -17,6 +17,7 @@ from burn.ops.recurrence import Kind
 from tests.runtime.cpu.onednn.test_recurrent import DIRECTIONS, LAYERS, operands
 from tests.runtime.onednn import assert_close, needs_onednn, normal
 from tests.runtime.programs import calls_of
+from tests.sampling import example_count
 
 extents = st.sampled_from([1, 2, 3, 9])
 
@@ -84,7 +85,7 @@ def compare(actual: list[Any], expected: list[Any]) -> None:
             assert_close(one, other)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=example_count(25), deadline=None)
 @given(
     name=st.sampled_from(list(LAYERS)),
     direction=st.sampled_from(list(DIRECTIONS)),

@@ -18,6 +18,7 @@ from tests.runtime.onednn import (
     normal,
     steps_of,
 )
+from tests.sampling import example_count
 
 pytestmark = needs_onednn
 
@@ -78,7 +79,7 @@ def test_leaky_relu_without_slope_is_numpys() -> None:
 
 
 @pytest.mark.parametrize("op", [ops.softmax, ops.log_softmax, ops.masked_softmax])
-@settings(max_examples=20)
+@settings(max_examples=example_count(20))
 @given(shape=shapes, scale=st.sampled_from([1e-3, 1.0, 50.0]))
 def test_softmax(op: Any, shape: Any, scale: float) -> None:
     compare(op, normal(*shape) * np.float32(scale))
@@ -94,7 +95,7 @@ def test_softmax_of_special_numbers(op: Any, special: float, many: bool) -> None
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 @given(
     shape=shapes,
     weight=st.booleans(),
@@ -114,7 +115,7 @@ def test_layer_norm(shape: Any, weight: bool, bias: bool, epsilon: float) -> Non
     assert_close(actual, expected, 1e-3 if width == 2 else 2e-5)
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 @given(
     space=st.lists(st.integers(1, 9), min_size=1, max_size=3),
     channels=st.sampled_from([1, 3, 16, 17]),
@@ -159,7 +160,7 @@ def pools(draw: st.DrawFn) -> tuple[Any, dict[str, Any]]:
     return laid_out(x, draw(st.permutations(range(rank + 2)))), static
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(case=pools(), ceil_mode=st.booleans())
 def test_max_pool(case: Any, ceil_mode: bool) -> None:
     x, static = case
@@ -167,7 +168,7 @@ def test_max_pool(case: Any, ceil_mode: bool) -> None:
     np.testing.assert_array_equal(actual, expected)
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(case=pools(), ceil_mode=st.booleans(), include=st.booleans())
 def test_avg_pool(case: Any, ceil_mode: bool, include: bool) -> None:
     x, static = case
@@ -198,7 +199,7 @@ def test_the_largest_of_nan_is_nan() -> None:
     np.testing.assert_array_equal(actual, expected)
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 @given(case=pools(), keepdims=st.booleans(), axes=st.integers(0, 2))
 def test_mean(case: Any, keepdims: bool, axes: int) -> None:
     x, _ = case

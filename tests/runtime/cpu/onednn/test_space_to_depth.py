@@ -24,6 +24,7 @@ from tests.runtime.onednn import (
     normal,
     planned,
 )
+from tests.sampling import example_count
 
 pytestmark = needs_onednn
 pads = st.integers(0, 4)
@@ -46,7 +47,7 @@ def cases(draw: st.DrawFn) -> tuple[Any, ...]:
     return x, weight, normal(outputs, seed=2) if draw(st.booleans()) else None, padding
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(case=cases(), gaps=st.booleans())
 def test_convolution(case: Any, gaps: bool) -> None:
     x, weight, bias, padding = case

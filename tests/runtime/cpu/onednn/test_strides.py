@@ -53,6 +53,7 @@ ENDS: tuple[Callable[[Any], Any], ...] = (
 
 @pytest.mark.parametrize("batch", EXTENTS)
 @pytest.mark.parametrize("rows", EXTENTS)
+@pytest.mark.sampled(3)
 def test_products(batch: int, rows: int) -> None:
     kinds = list(product(range(len(VIEWS)), range(len(VIEWS)), range(len(ENDS))))
     for number, (inner, columns) in enumerate(product(EXTENTS, EXTENTS)):
@@ -64,6 +65,7 @@ def test_products(batch: int, rows: int) -> None:
 
 @pytest.mark.parametrize("shared", ["x", "y", "matrix", "both"])
 @pytest.mark.parametrize("batch", EXTENTS)
+@pytest.mark.sampled(4)
 def test_products_that_are_broadcast(shared: str, batch: int) -> None:
     for rows, inner, columns in product(EXTENTS, repeat=3):
         x = whole(1 if shared in ("x", "both") else batch, rows, inner, seed=1)

@@ -21,6 +21,7 @@ from tests.runtime.onednn import (
     normal,
     planned,
 )
+from tests.sampling import example_count
 
 pytestmark = needs_onednn
 orders = st.permutations(range(4))
@@ -71,7 +72,7 @@ def cases(draw: st.DrawFn) -> tuple[Any, ...]:
 
 
 @forms
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 @given(case=cases(), needed=st.booleans())
 def test_convolution(form: Form, case: Any, needed: bool) -> None:
     x, weight, bias, residual, how, after = case
@@ -168,7 +169,7 @@ def done_by(form: Form) -> Any:
 
 
 @forms
-@settings(max_examples=30)
+@settings(max_examples=example_count(30))
 @given(case=cases(), transposed=st.booleans(), moving=st.booleans())
 def test_weights_that_are_computed(
     form: Form, case: Any, transposed: bool, moving: bool

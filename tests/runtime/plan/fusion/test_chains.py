@@ -14,6 +14,7 @@ from burn.plan.compiled import Compiled
 from burn.plan.plan_ir import Step
 from tests.runtime.onednn import assert_close, laid_out, needs_onednn, normal
 from tests.runtime.programs import program_of
+from tests.sampling import example_count
 
 
 def left(compiled: "Compiled[Any, Any]") -> list[str]:
@@ -65,7 +66,7 @@ def _several(result: Any) -> list[Any]:
 
 
 @needs_onednn
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(data=st.data(), shape=st.lists(st.integers(1, 9), min_size=1, max_size=4))
 def test_chains_in_any_order_of_memory(data: st.DataObject, shape: list[int]) -> None:
     names = data.draw(

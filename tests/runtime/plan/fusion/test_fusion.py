@@ -13,6 +13,7 @@ from burn.plan.compiled import Compiled
 from burn.plan.plan_ir import Step
 from tests.runtime.onednn import assert_close, laid_out, normal
 from tests.runtime.programs import optimized
+from tests.sampling import example_count
 
 WEIGHTS = [burn.Parameter(burn.from_numpy(normal(6, 6, 3, 3, seed=i))) for i in (1, 2)]
 BIAS = burn.Parameter(burn.from_numpy(normal(6, seed=3)))
@@ -88,7 +89,7 @@ def left(compiled: "Compiled[Any, Any]") -> list[str]:
     return names
 
 
-@settings(max_examples=30)
+@settings(max_examples=example_count(30))
 @given(
     rows=st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple),
     after=st.lists(st.sampled_from(sorted(NUMBERS)), min_size=1, max_size=3),
@@ -128,7 +129,7 @@ def test_joined_steps_compute_the_same(name: str, numpy: bool) -> None:
     assert left(compiled) == names
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 @given(
     order=st.permutations(range(4)),
     groups=st.sampled_from([1, 2, 6]),

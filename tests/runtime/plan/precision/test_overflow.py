@@ -72,6 +72,7 @@ ENDS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("end", ENDS)
+@pytest.mark.sampled(3)
 def test_what_overflows_inside(end: str) -> None:
     for source in SOURCES:
         first = SOURCES[source]

@@ -6,18 +6,22 @@ from burn.backend.cpu.onednn.kernels import (
     columns as columns,
     einsum as einsum,
     elementwise as elementwise,
-    group_norm as group_norm,
     matmul as matmul,
-    normalization as normalization,
-    normalization_grad as normalization_grad,
     pointwise as pointwise,
     pointwise_grad as pointwise_grad,
     pooling as pooling,
     pooling_grad as pooling_grad,
-    quantized_layers as quantized_layers,
-    recurrent as recurrent,
     resize as resize,
-    rounding as rounding,
     rows as rows,
 )
 from burn.backend.cpu.onednn.kernels.convolution import convolution as convolution
+from burn.backend.cpu.onednn.kernels.norms import (
+    group_norm as group_norm,
+    normalization as normalization,
+    normalization_grad as normalization_grad,
+)
+from burn.backend.cpu.onednn.kernels.quantization import (
+    quantized_layers as quantized_layers,
+    rounding as rounding,
+)
+from burn.backend.cpu.onednn.kernels.rnn import recurrent as recurrent

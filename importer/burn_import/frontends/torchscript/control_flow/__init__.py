@@ -1,0 +1,1 @@
+"""Branches and loops that are decided when the model runs."""

@@ -1,0 +1,191 @@
+"""Branches that are decided when the model runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from burn_import.frontends.torch_export.builder import BOOL, Value
+from burn_import.frontends.torchscript.control_flow.joining import (
+    Container,
+    Join,
+    Side,
+    fill,
+)
+from burn_import.frontends.torchscript.control_flow.scopes import left_by
+from burn_import.frontends.torchscript.expressions import (
+    Expressions,
+    Frame,
+    Raised,
+)
+from burn_import.frontends.torchscript.node_writer import NodeWriter
+from burn_import.frontends.torchscript.source_code import Rest
+from burn_import.frontends.torchscript.values import (
+    UNINITIALIZED,
+    PyValue,
+    TensorRef,
+    Without,
+)
+from burn_ir import UnsupportedModel
+
+
+def branched(
+    machine: Expressions, node: ast.If, frame: Frame, condition: Value
+) -> None:
+    """Write both blocks of a branch; one alone, if the other raises an error."""
+    sides = [
+        side_of(machine, body, frame, machine.writer.inner())
+        for body in (node.body, node.orelse)
+    ]
+    possible = [side for side in sides if side is not None]
+    if len(possible) == len(sides):
+        if not _logical(machine, node, frame, condition, possible):
+            join = Join(machine, possible, frame.origin("branch"))
+            first, second = (side.names for side in possible)
+            both = [n for n in left_by(node, frame) if n in first and n in second]
+            pairs = {name: (first[name], second[name]) for name in both}
+            frame.names.update(join.write(pairs, condition))
+    elif possible:
+        machine.run(node.body if sides[0] is not None else node.orelse, frame)
+    else:
+        raise Raised("both sides of a branch raise an error")
+
+
+def returns_early(node: ast.If, frame: Frame) -> bool:
+    """Return whether a branch may end the function.
+
+    TorchScript then gives names to what is returned, which has no value on the other
+    side, and asks after the branch whether there is one.
+    """
+    names = (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    unset = any(frame.names.get(name) is UNINITIALIZED for name in names)
+    return unset and frame.rest is not None
+
+
+def ended(
+    machine: Expressions, node: ast.If, frame: Frame, condition: Value
+) -> PyValue:
+    """Return the result of a function that a branch may end: follow both sides."""
+    assert frame.rest is not None
+    rest = frame.rest.statements()
+    bodies = [[*node.body, *rest], [*node.orelse, *rest]]
+    sides = [
+        side_of(machine, body, frame, machine.writer.inner(), to_end=True)
+        for body in bodies
+    ]
+    for side, other in zip(sides, reversed(bodies), strict=True):
+        if side is None:
+            ending = machine.run(other, frame)
+            return None if ending is None else ending.value
+    first, second = (side for side in sides if side is not None)
+    join = Join(machine, [first, second], frame.origin("branch"))
+    result = join.write({"result": (first.result, second.result)}, condition)
+    if isinstance(result["result"], Without):
+        raise UnsupportedModel("a return of things of two kinds")
+    return result["result"]
+
+
+#: Nodes that both sides of ``and`` and ``or`` may compute.
+_CHEAP = 8
+
+
+def _logical(
+    machine: Expressions,
+    node: ast.If,
+    frame: Frame,
+    condition: Value,
+    sides: Sequence[Side],
+) -> bool:
+    """Return whether the branch is an ``and`` or ``or``, which is then written as one.
+
+    TorchScript writes ``a and b`` as ``b if a else False``.
+    """
+    names = left_by(node, frame)
+    if len(names) != 1 or any(side.changed or side.contents for side in sides):
+        return False
+    (name,) = names
+    then, otherwise = (side.names.get(name) for side in sides)
+    cheap = all(len(side.writer.nodes.nodes) <= _CHEAP for side in sides)
+    if then is True and otherwise is False:
+        frame.names[name] = condition
+    elif cheap and otherwise is False and _is_test(then):
+        machine.run(node.body, frame)
+        frame.names[name] = _joined(machine, "and_", condition, frame, name)
+    elif cheap and then is True and _is_test(otherwise):
+        machine.run(node.orelse, frame)
+        frame.names[name] = _joined(machine, "or_", condition, frame, name)
+    else:
+        return False
+    return True
+
+
+def _joined(
+    machine: Expressions, function: str, condition: Value, frame: Frame, name: str
+) -> PyValue:
+    tests = [condition, frame.names[name]]
+    return machine.number(f"_operator.{function}", tests, frame.origin(name))
+
+
+def _is_test(thing: PyValue) -> bool:
+    return isinstance(thing, Value) and thing.is_number and thing.dtype == BOOL
+
+
+def side_of(
+    machine: Expressions,
+    body: Sequence[ast.stmt],
+    frame: Frame,
+    writer: NodeWriter,
+    to_end: bool = False,
+) -> Side | None:
+    """A block followed by itself; None if it raises an error.
+
+    Raises:
+        UnsupportedModel: it sets an attribute, or returns, which it may ``to_end``.
+    """
+    names = dict(frame.names)
+    before = [(x, x.copy()) for x in _containers(machine, names)]
+    attributes = dict(machine.modules.changed)
+    outer, start = machine.writer, len(machine.journal)
+    machine.writer = writer
+    side = Side(writer, names)
+    try:
+        inner = Frame(frame.function, frame.module, names, Rest() if to_end else None)
+        result = machine.run(body, inner)
+    except Raised:
+        return None
+    finally:
+        machine.writer = outer
+        side.changed = _undone(machine, start)
+    if result is not None and not to_end:
+        raise UnsupportedModel("a return within a branch")
+    side.result = None if result is None else result.value
+    for container, copy in before:
+        if container != copy:
+            side.contents.append((container, container.copy()))
+            fill(container, copy)
+    if machine.modules.changed != attributes:
+        raise UnsupportedModel("an attribute that is set in a branch")
+    return side
+
+
+def _containers(machine: Expressions, names: Mapping[str, PyValue]) -> list[Container]:
+    """All lists and dicts that names and attributes of modules lead to, each once."""
+    containers: dict[int, Container] = {}
+    stack = [*names.values(), *machine.modules.containers.values()]
+    while stack:
+        thing = stack.pop()
+        if isinstance(thing, list | tuple | dict) and id(thing) not in containers:
+            machine.budget.step(len(thing))
+            if not isinstance(thing, tuple):
+                containers[id(thing)] = thing
+            stack += thing.values() if isinstance(thing, dict) else thing
+    return list(containers.values())
+
+
+def _undone(machine: Expressions, start: int) -> dict[TensorRef, Value]:
+    """Undo changes in place since ``start``; return the changed tensors and values."""
+    changed = {held: held.current for held, _ in machine.journal[start:]}
+    for held, before in reversed(machine.journal[start:]):
+        held.current = before
+    del machine.journal[start:]
+    return changed

@@ -1,0 +1,234 @@
+"""Values after two blocks, of which the model runs one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from burn_import.frontends.torch_export.builder import BOOL, FLOAT64, INT64, Value
+from burn_import.frontends.torch_export.complex_as_real import is_complex
+from burn_import.frontends.torchscript.control_flow.uninitialized import like
+from burn_import.frontends.torchscript.expressions import (
+    Expressions,
+)
+from burn_import.frontends.torchscript.node_writer import NodeWriter
+from burn_import.frontends.torchscript.values import (
+    UNINITIALIZED,
+    UNKNOWN,
+    PyValue,
+    TensorRef,
+    Without,
+    is_unknown,
+    rebuilt,
+)
+from burn_ir import UnsupportedModel
+from burn_ir.graph_builder import Origin
+
+_SCALARS = (bool, int, float)
+Container = list[Any] | dict[Any, Any]
+
+
+@dataclass(eq=False)
+class Side:
+    """Result of a block: its nodes, names, and tensors changed in place.
+
+    ``result`` is what a side returns that goes on to the end of the function, and
+    ``contents`` are the lists and dicts that it changed, with what would be in them.
+    """
+
+    writer: NodeWriter
+    names: dict[str, PyValue]
+    changed: dict[TensorRef, Value] = field(default_factory=dict)
+    result: PyValue = None
+    contents: list[tuple[Container, Container]] = field(default_factory=list)
+
+
+def fill(container: Container, contents: Container) -> None:
+    """Put something else into a list or dict."""
+    container.clear()
+    if isinstance(container, list):
+        container.extend(contents)
+    else:
+        container.update(contents)
+
+
+def refuse(container: Container) -> UnsupportedModel:
+    """Forget the content of a list that may not change here; return the error."""
+    fill(container, [UNKNOWN] if isinstance(container, list) else {})
+    return UnsupportedModel(
+        "a list that changes in a branch or loop that is decided when the model runs"
+    )
+
+
+class Join:
+    """Join of two blocks: each differing value becomes one result."""
+
+    def __init__(
+        self, machine: Expressions, sides: Sequence[Side], origin: Origin
+    ) -> None:
+        self.machine = machine
+        self.sides = sides
+        self.origin = origin
+        self.outputs: tuple[list[Value], list[Value]] = ([], [])
+        self.numbers: list[bool] = []
+
+    def write(
+        self, pairs: Mapping[str, tuple[PyValue, PyValue]], condition: Value
+    ) -> dict[str, PyValue]:
+        """Write the branch; what things are after it that are pairs before its end."""
+        first, second = self.sides
+        pending = {name: self.pair(a, b) for name, (a, b) in pairs.items()}
+        contents = self.contents()
+        held = {
+            tensor: self.leaf(tensor, tensor)
+            for tensor in {**first.changed, **second.changed}
+            if self.machine.writer.has(tensor.current)
+        }
+        results = self.node(condition)
+        for tensor, slot in held.items():
+            self.machine.journal.append((tensor, tensor.current))
+            tensor.current = results[slot.index].current
+        for container, joined in contents:
+            fill(container, _filled(joined, results))
+        return {name: _filled(thing, results) for name, thing in pending.items()}
+
+    def contents(self) -> list[tuple[Container, Container]]:
+        """The lists and dicts that one of the blocks changed, with what is in them.
+
+        Raises:
+            UnsupportedModel: one block leaves other places than the other.
+        """
+        sides = [{id(old): (old, new) for old, new in s.contents} for s in self.sides]
+        joined = []
+        for key, (container, _) in {**sides[0], **sides[1]}.items():
+            unchanged = (container, container.copy())
+            a, b = (side.get(key, unchanged)[1] for side in sides)
+            if len(a) != len(b) or (isinstance(a, dict) and list(a) != list(b)):
+                raise refuse(container)
+            joined.append((container, self.pair(a, b)))
+        return joined
+
+    def pair(self, a: PyValue, b: PyValue) -> PyValue:
+        """Return the value of a name after both blocks, a slot where they differ."""
+        if a is not b and (a is UNINITIALIZED or b is UNINITIALIZED):
+            a, b = self.initialized(a, b)
+        if a is b:
+            return a
+        if is_unknown(a) or is_unknown(b):
+            return UNKNOWN
+        both = isinstance(a, list) and isinstance(b, list)
+        both = both or (isinstance(a, tuple) and isinstance(b, tuple))
+        if both and len(a) == len(b):
+            return rebuilt(a, (self.pair(x, y) for x, y in zip(a, b, strict=True)))
+        if isinstance(a, dict) and isinstance(b, dict) and list(a) == list(b):
+            return {key: self.pair(a[key], b[key]) for key in a}
+        same = type(a) is type(b) and not isinstance(a, TensorRef | Value)
+        if same and not isinstance(a, list | tuple | dict) and a == b:
+            return a
+        if is_plain(a) and is_plain(b):
+            return self.leaf(a, b)
+        return Without("value that differs between the two sides of a branch")
+
+    def initialized(self, a: PyValue, b: PyValue) -> tuple[PyValue, PyValue]:
+        """Return both with a stand-in for the one that its block gives no value."""
+        block = self.sides[0 if a is UNINITIALIZED else 1]
+        others = block.names.values()
+        if a is UNINITIALIZED:
+            return like(b, block.writer, others), b
+        return a, like(a, block.writer, others)
+
+    def leaf(self, a: PyValue, b: PyValue) -> Slot:
+        """A result that is ``a`` or ``b``."""
+        for outputs, side, thing in zip(self.outputs, self.sides, (a, b), strict=True):
+            is_tensor = isinstance(thing, TensorRef)
+            value = side.changed.get(thing, thing) if is_tensor else thing
+            outputs.append(given(side.writer, value, self.origin))
+        self.numbers.append(are_numbers(a, b))
+        return Slot(len(self.numbers) - 1)
+
+    def node(self, condition: Value) -> list[PyValue]:
+        """The results of the branch."""
+        if not self.numbers:
+            return []
+        if any(
+            is_complex(a) != is_complex(b) for a, b in zip(*self.outputs, strict=True)
+        ):
+            raise UnsupportedModel("a branch with complex numbers on one side")
+        bodies = [
+            side.writer.body({}, [value.name for value in outputs])
+            for side, outputs in zip(self.sides, self.outputs, strict=True)
+        ]
+        writer = self.machine.writer
+        begin = len(writer.nodes.nodes)
+        builder = writer.builder(self.origin, self.outputs[0])
+        results = builder.many(
+            "If",
+            len(self.numbers),
+            condition,
+            then_branch=bodies[0],
+            else_branch=bodies[1],
+        )
+        writer.finish(begin)
+        return [
+            as_py_value(writer.typed(replace(value, dtype=side.dtype)), is_number)
+            for value, side, is_number in zip(
+                results, self.outputs[0], self.numbers, strict=True
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The index of a result, before there is one."""
+
+    index: int
+
+
+def _filled(thing: PyValue, results: Sequence[PyValue]) -> PyValue:
+    """A thing with results in place of slots; the thing itself if it has none."""
+    if isinstance(thing, Slot):
+        return results[thing.index]
+    if not isinstance(thing, list | tuple | dict):
+        return thing
+    parts = thing.values() if isinstance(thing, dict) else thing
+    filled = [_filled(part, results) for part in parts]
+    if all(new is old for new, old in zip(filled, parts, strict=True)):
+        return thing
+    if isinstance(thing, dict):
+        return dict(zip(thing, filled, strict=True))
+    return rebuilt(thing, filled)
+
+
+def are_numbers(a: PyValue, b: PyValue) -> bool:
+    return all(
+        isinstance(x, _SCALARS) or (isinstance(x, Value) and x.is_number)
+        for x in (a, b)
+    )
+
+
+def is_plain(thing: PyValue) -> bool:
+    return isinstance(thing, TensorRef | Value | bool | int | float)
+
+
+def as_py_value(value: Value, is_number: bool) -> PyValue:
+    if is_number:
+        return Value(value.name, value.dtype, value.dims, True)
+    return TensorRef(value)
+
+
+def given(
+    writer: NodeWriter, thing: PyValue, origin: Origin, inside: bool = True
+) -> Value:
+    """A thing as a value, one that is a node's result if ``inside`` a body."""
+    begin = len(writer.nodes.nodes)
+    value = thing.value if isinstance(thing, TensorRef) else thing
+    builder = writer.builder(origin, [value] if isinstance(value, Value) else [])
+    if not isinstance(value, Value):
+        kinds = {bool: BOOL, int: INT64, float: FLOAT64}
+        dtype = kinds[type(value)]
+        value = builder.constant(value, dtype)
+        builder = writer.builder(origin, [value])
+    result = builder.op("Identity", value) if inside else value
+    writer.finish(begin)
+    return writer.typed(result)

@@ -1,0 +1,247 @@
+"""Loops that end when the model runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+
+from burn.dtypes import DType
+from burn_import.frontends.torch_export.builder import BOOL, FLOAT64, INT64, Value
+from burn_import.frontends.torch_export.complex_as_real import stored_type
+from burn_import.frontends.torchscript.control_flow.carried import (
+    Carried,
+    is_same,
+    plain_parts,
+)
+from burn_import.frontends.torchscript.control_flow.control import side_of
+from burn_import.frontends.torchscript.control_flow.joining import (
+    Side,
+    are_numbers,
+    as_py_value,
+    given,
+)
+from burn_import.frontends.torchscript.control_flow.scopes import (
+    appended_names,
+    left_by,
+    local_names,
+)
+from burn_import.frontends.torchscript.control_flow.uninitialized import like
+from burn_import.frontends.torchscript.expressions import Expressions, Frame
+from burn_import.frontends.torchscript.node_writer import NodeWriter
+from burn_import.frontends.torchscript.values import (
+    UNINITIALIZED,
+    Memory,
+    PyValue,
+    Rows,
+    TensorRef,
+)
+from burn_ir import UnsupportedModel
+from burn_ir.containers import widen
+from burn_ir.types import Type
+
+
+def repeated(
+    machine: Expressions,
+    node: ast.For | ast.While,
+    frame: Frame,
+    count: Value | int | None,
+) -> None:
+    """Write a loop of ``count`` rounds, or as long as the condition holds."""
+    _Loop(machine, node, frame, count).write()
+
+
+class _Loop:
+    """A loop: what it carries from round to round, and its body."""
+
+    def __init__(
+        self,
+        machine: Expressions,
+        node: ast.For | ast.While,
+        frame: Frame,
+        count: Value | int | None,
+    ) -> None:
+        self.machine = machine
+        self.node = node
+        self.frame = frame
+        self.count = count
+        self.origin = frame.origin("loop")
+        #: What each round gives is of these, after the condition.
+        self.dtypes: list[DType] = []
+        #: What is called by the number of the round.
+        self.target = ""
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            self.target = node.target.id
+        skipped = {self.target, *local_names(node, frame)}
+        stored = (name for name in left_by(node, frame) if name not in skipped)
+        names = [name for name in stored if name in frame.names]
+        self.carried = Carried(frame.names, names)
+        self.carried.expect_growth(appended_names(node.body))
+        self.rest = [name for name in names if self.carried.parts[name] is None]
+        #: The memory of what lists get in a round.
+        self.memories: list[Memory] = []
+
+    def write(self) -> None:
+        """Write the loop, and give the names what they are after it."""
+        writer = self.machine.writer
+        condition = self.condition(self.frame, writer)
+        body, inputs, outputs = self.settled()
+        first = self.first()
+        begin = len(writer.nodes.nodes)
+        builder = writer.builder(self.origin, first or [condition])
+        trips = None if self.count is None else builder.ints(self.count)
+        if trips is not None:
+            trips = builder.op("Reshape", trips, builder.constant([]))
+        values = builder.many(
+            "Loop",
+            len(outputs) - 1,
+            trips,
+            condition,
+            *first,
+            body=body.body(inputs, outputs),
+        )
+        writer.finish(begin)
+        results = [
+            writer.typed(replace(value, dtype=dtype))
+            for value, dtype in zip(values, self.dtypes, strict=True)
+        ]
+        self.finish(results[: len(first)], results[len(first) :])
+
+    def first(self) -> list[Value]:
+        """What flows into the first round."""
+        things = self.carried.first()
+        self.numbers = [are_numbers(thing, 0) for thing in things]
+        writer = self.machine.writer
+        return [given(writer, thing, self.origin, inside=False) for thing in things]
+
+    def finish(self, last: list[Value], rows: list[Value]) -> None:
+        """Put what the last round gave in its places."""
+        for cell in self.carried.cells:
+            self.machine.journal += [(held, held.current) for held in cell.holders]
+        self.carried.fill(self.frame.names, map(as_py_value, last, self.numbers))
+        parts = zip(self.carried.growths, rows, self.memories, strict=True)
+        for growth, value, memory in parts:
+            joined = TensorRef(replace(value, is_number=False), memory)
+            if growth.each > 1:
+                flat = self.machine.operator("flatten", [joined, 0, 1], {}, self.origin)
+                joined = flat
+            growth.items.append(Rows(joined, growth.holds_numbers))
+
+    def condition(self, frame: Frame, writer: NodeWriter) -> Value:
+        """Return whether there is another round."""
+        if isinstance(self.node, ast.For):
+            return given(writer, True, self.origin)
+        test = self.machine.evaluate(self.node.test, frame)
+        if isinstance(test, TensorRef):
+            test = self.machine.converted(bool, test, self.origin)
+        if not isinstance(test, Value | bool):
+            raise UnsupportedModel("a loop whose condition is no bool")
+        return given(writer, test, self.origin)
+
+    def settled(self) -> tuple[NodeWriter, dict[str, Type], list[str]]:
+        """The body, typed so that what flows back fits what flowed in."""
+        types: list[Type] | None = None
+        while True:
+            if types is None:
+                things = self.carried.first()
+                self.numbers = [are_numbers(thing, 0) for thing in things]
+                types = [_type_of(self.machine.writer, thing) for thing in things]
+            writer, inputs, results = self.round(types)
+            if results is None:
+                types = None
+                continue
+            wider = [
+                widen(type_, Type(value.dtype, value.dims))
+                for type_, value in zip(types, results[1:], strict=False)
+            ]
+            if all(new is old for new, old in zip(wider, types, strict=True)):
+                self.dtypes = [value.dtype for value in results[1:]]
+                return writer, inputs, [value.name for value in results]
+            types = wider
+
+    def round(
+        self, types: Sequence[Type]
+    ) -> tuple[NodeWriter, dict[str, Type], list[Value] | None]:
+        """One round of the body: its inputs, and what it gives; None to try again."""
+        machine, outer = self.machine, self.machine.writer
+        machine.writer = outer.inner()
+        try:
+            number = machine.writer.input("round", Type(INT64, ()))
+            going = machine.writer.input("going", Type(BOOL, ()))
+            inputs = {number.name: Type(INT64, ()), going.name: Type(BOOL, ())}
+            names = dict(self.frame.names)
+            index = replace(number, is_number=True)
+            if self.target:
+                names[self.target] = index
+            values = [
+                machine.writer.input(name, type_)
+                for name, type_ in zip(self.carried.hints(), types, strict=True)
+            ]
+            inputs |= {
+                value.name: stored_type(type_.dtype, type_.shape)
+                for value, type_ in zip(values, types, strict=True)
+            }
+            self.carried.enter(names, map(as_py_value, values, self.numbers), index)
+            frame = Frame(self.frame.function, self.frame.module, names)
+            return machine.writer, inputs, self.followed(frame, outer)
+        finally:
+            machine.writer = outer
+            self.carried.leave()
+
+    def followed(self, frame: Frame, outer: NodeWriter) -> list[Value] | None:
+        """Return the results of a round: the condition, what is carried, and appended.
+
+        None if the round does what was not expected.
+        """
+        side = side_of(self.machine, self.node.body, frame, self.machine.writer)
+        if side is None:
+            raise UnsupportedModel("a loop that raises an error")
+        if self.initialized(side, outer):
+            return None
+        for name in self.rest:
+            if not is_same(side.names[name], self.frame.names[name]):
+                raise UnsupportedModel(f"a loop that changes {name!r}, no tensor")
+        if self.carried.learn(side, outer):
+            return None
+        carried, added = self.carried.after(side)
+        self.carried.check([*carried, *chain(*added)])
+        self.memories = [_memory(items[-1]) for items in added]
+        frame.names.update(side.names)
+        writer = self.machine.writer
+        condition = self.condition(frame, writer)
+        flowing = carried + [self.together(items) for items in added]
+        return [condition, *(given(writer, thing, self.origin) for thing in flowing)]
+
+    def initialized(self, side: Side, outer: NodeWriter) -> bool:
+        """Return whether names are carried from now on that had no value before."""
+        names, rest = self.frame.names, self.rest
+        unset = [name for name in rest if names[name] is UNINITIALIZED]
+        for name in unset:
+            first = like(side.names[name], outer, names.values())
+            parts = plain_parts(first)
+            if first is not UNINITIALIZED and parts is not None:
+                names[name], self.carried.parts[name] = first, parts
+        self.rest = [name for name in rest if self.carried.parts[name] is None]
+        return len(self.rest) < len(rest)
+
+    def together(self, items: list[PyValue]) -> PyValue:
+        """What a list gets in one round, as one tensor."""
+        if len(items) == 1:
+            return items[0]
+        tensors = [self.machine.tensor(item, self.origin) for item in items]
+        return self.machine.operator("stack", [tensors], {}, self.origin)
+
+
+def _type_of(writer: NodeWriter, thing: PyValue) -> Type:
+    """The type of a tensor or number."""
+    value = thing.value if isinstance(thing, TensorRef) else thing
+    if not isinstance(value, Value):
+        return Type({bool: BOOL, int: INT64, float: FLOAT64}[type(value)], ())
+    typed = writer.typed(value)
+    return Type(typed.dtype, typed.dims)
+
+
+def _memory(item: PyValue) -> Memory:
+    """The memory of an item, which that of all rounds shares."""
+    return item.memory if isinstance(item, TensorRef) else Memory()

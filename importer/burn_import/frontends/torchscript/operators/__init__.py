@@ -1,0 +1,1 @@
+"""Calls of operators in the code of an archive."""

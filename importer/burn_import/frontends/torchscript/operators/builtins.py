@@ -1,0 +1,147 @@
+"""Functions that are not rules: what numbers tensors and loops have."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from burn_import.frontends.torch_export.builder import FLOAT64, Value, kind_of, promoted
+from burn_import.frontends.torch_export.complex_as_real import is_complex
+from burn_import.frontends.torchscript.operators.calls import OperatorCalls
+from burn_import.frontends.torchscript.operators.dtypes import (
+    scalar_number,
+    scalar_type,
+)
+from burn_import.frontends.torchscript.values import DEVICE, UNKNOWN, PyValue, TensorRef
+from burn_ir import UnsupportedModel
+from burn_ir.graph_builder import Origin
+
+
+def _dim(operators: OperatorCalls, origin: Origin, x: TensorRef) -> PyValue:
+    if x.value.dims is None:
+        raise UnsupportedModel("the rank of a tensor that has no known one")
+    return len(x.value.dims)
+
+
+def _numel(operators: OperatorCalls, origin: Origin, x: TensorRef) -> PyValue:
+    total: PyValue = 1
+    for extent in operators.size(origin, x):
+        total = operators.call("mul", [total, extent], {}, origin)
+    return total
+
+
+def _length(operators: OperatorCalls, origin: Origin, x: TensorRef) -> PyValue:
+    return operators.size(origin, x, 0)
+
+
+def _item(operators: OperatorCalls, origin: Origin, x: TensorRef) -> PyValue:
+    return operators.as_number(x, origin)
+
+
+def _tensor(
+    operators: OperatorCalls, origin: Origin, x: PyValue, dtype: Any = None, **rest: Any
+) -> PyValue:
+    return operators.tensor(x, origin, None if dtype is None else scalar_type(dtype))
+
+
+def _is_floating(operators: OperatorCalls, origin: Origin, x: TensorRef) -> PyValue:
+    return kind_of(x.value.dtype) == kind_of(FLOAT64)
+
+
+def _not(operators: OperatorCalls, origin: Origin, x: PyValue) -> PyValue:
+    if isinstance(x, TensorRef):
+        return operators.operator("logical_not", [x], {}, origin)
+    return operators.number("_operator.eq", [x, False], origin)
+
+
+def _range_length(
+    operators: OperatorCalls, origin: Origin, low: PyValue, high: PyValue, step: PyValue
+) -> PyValue:
+    """Return the trip count of a loop from ``low`` to ``high``, one of which varies."""
+    if not isinstance(step, int) or step == 0:
+        raise UnsupportedModel("a loop whose steps vary")
+    ends, step = ([high, low], step) if step > 0 else ([low, high], -step)
+    span = operators.call("sub", ends, {}, origin)
+    if step > 1:
+        span = operators.call("add", [span, step - 1], {}, origin)
+        span = operators.call("floordiv", [span, step], {}, origin)
+    return span  # a loop of fewer than no rounds has none
+
+
+def _derive_index(
+    operators: OperatorCalls,
+    origin: Origin,
+    index: PyValue,
+    start: PyValue,
+    step: PyValue,
+) -> PyValue:
+    """The number that a loop counts, in round ``index``."""
+    if step != 1:
+        index = operators.call("mul", [index, step], {}, origin)
+    return operators.call("add", [start, index], {}, origin)
+
+
+def scalar_of(x: TensorRef) -> int:
+    """The number that the code has for the dtype of a tensor."""
+    return scalar_number(x.value.dtype)
+
+
+def is_instance(thing: PyValue, kind: ast.expr) -> bool:
+    """Return whether a thing is of a type, ``Tensor`` or ``List[Tensor]``, of the code.
+
+    Raises:
+        UnsupportedModel: nobody knows.
+    """
+    outer = kind.value if isinstance(kind, ast.Subscript) else kind
+    python_type = _TYPES.get(outer.id) if isinstance(outer, ast.Name) else None
+    if python_type is None or thing is UNKNOWN:
+        raise UnsupportedModel(f"isinstance of {ast.unparse(kind)}")
+    if isinstance(thing, Value):
+        return (
+            python_type in (int, float, bool)
+            and python_type is _NUMBERS[kind_of(thing.dtype)]
+        )
+    return type(thing) is python_type
+
+
+_TYPES: Mapping[str, type] = {
+    "Tensor": TensorRef,
+    "List": list,
+    "Tuple": tuple,
+    "Dict": dict,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "str": str,
+}
+#: What computed numbers are, by the kind of their dtype.
+_NUMBERS = (bool, int, float, complex)
+
+
+def _promoted_type(operators: OperatorCalls, origin: Origin, *operands: PyValue) -> int:
+    """The number of the dtype that tensors and numbers promote to."""
+    values = [x.value if isinstance(x, TensorRef) else x for x in operands]
+    return scalar_number(promoted(values))
+
+
+#: By the names that the code has for them.
+SPECIAL: Mapping[str, Callable[..., PyValue]] = {
+    "size": lambda operators, origin, *args, **named: operators.size(
+        origin, *args, **named
+    ),
+    "dim": _dim,
+    "numel": _numel,
+    "len": _length,
+    "item": _item,
+    "tensor": _tensor,
+    "is_floating_point": _is_floating,
+    "is_complex": lambda operators, origin, x: is_complex(x.value),
+    "device": lambda operators, origin, name: DEVICE,
+    "result_type": _promoted_type,
+    "is_autocast_enabled": lambda operators, origin: False,
+    "is_grad_enabled": lambda operators, origin: True,
+    "__not__": _not,
+    "__range_length": _range_length,
+    "__derive_index": _derive_index,
+}

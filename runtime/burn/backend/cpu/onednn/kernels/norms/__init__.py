@@ -1,0 +1,1 @@
+"""Normalisation by oneDNN, and its gradients."""

@@ -1,0 +1,264 @@
+"""Norms of groups of channels by oneDNN, which has no primitive for them.
+
+A group that is in one piece in memory is a row of its norm of rows. Where channels are
+last it is not: little is copied to rows and back, and of much the statistics of each
+channel are taken, which are those of groups together.
+"""
+
+from collections.abc import Callable
+from math import prod
+from typing import TypeAlias
+
+from burn.backend.cpu.device import Cpu
+from burn.backend.cpu.onednn.binding.api import (
+    BINARY_ADD,
+    BINARY_MUL,
+    BINARY_SUB,
+    DST,
+    INFERENCE,
+    POST_OPERATION,
+    SRC,
+    SRC_1,
+    TRAINING,
+    USE_SCALE,
+    USE_SHIFT,
+)
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import compact, noting
+from burn.backend.cpu.onednn.binding.memory import (
+    Array,
+    Handle,
+    channels_last,
+    row_major,
+    strided,
+)
+from burn.backend.cpu.onednn.binding.operands import lies_as
+from burn.backend.cpu.onednn.binding.prepared import (
+    Operands,
+    PostOps,
+    Prepared,
+    described,
+)
+from burn.backend.cpu.onednn.kernels.norms.group_norm_primitives import (
+    Channels,
+    Norm,
+    Rows,
+    Samples,
+    Then,
+)
+from burn.backend.cpu.onednn.kernels.norms.normalization import (
+    fills,
+    prepared_batch_norm,
+    session_for,
+)
+from burn.backend.cpu.onednn.kernels.post_ops import After, activated, activations
+from burn.ops.fused import group_norm_then as group_norm_then_op
+from burn.ops.norm import group_norm as group_norm_op
+
+# An element takes as long as that many multiplications.
+_EACH = 16
+#: From so many elements of a sample copying them takes longer than more calls.
+_MUCH = 16_384
+#: So many samples are as many calls as it takes to copy.
+_FEW = 2
+
+#: Samples, channels, and what is in space, as the one axis that it is in memory.
+Extents: TypeAlias = tuple[int, int, int, int]
+
+
+@group_norm_op.on(Cpu)
+def group_norm(
+    x: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    groups: int,
+    epsilon: float = 1e-5,
+) -> Array:
+    """:func:`burn.ops.group_norm` by oneDNN where that pays, by NumPy elsewhere."""
+    out = _normed(x, weight, bias, groups, epsilon, ())
+    if out is not None:
+        return out
+    return group_norm_op.kernel(x, weight, bias, groups=groups, epsilon=epsilon)
+
+
+@group_norm_then_op.on(Cpu)
+def group_norm_then(
+    x: Array,
+    weight: Array,
+    bias: Array,
+    residual: None = None,
+    *,
+    after: After,
+    groups: int,
+    epsilon: float = 1e-5,
+) -> Array:
+    """:func:`burn.ops.fused.group_norm_then`, with what follows in the last pass."""
+    out = _normed(x, weight, bias, groups, epsilon, after)
+    if out is not None:
+        return out
+    return group_norm_then_op.kernel(
+        *(x, weight, bias, residual), after=after, groups=groups, epsilon=epsilon
+    )
+
+
+def _normed(
+    x: Array,
+    weight: Array | None,
+    bias: Array | None,
+    groups: int,
+    epsilon: float,
+    after: After,
+) -> Array | None:
+    """The norm, in the memory order of ``x``; None where NumPy should compute it."""
+    session = session_for(x, weight, bias) if x.ndim > 2 else None
+    if session is None or x.shape[1] % groups:
+        return None
+    if not all(fills(part, x.shape[1]) for part in (weight, bias)):
+        return None
+    extents = (*x.shape[:2], 1, x.size // (x.shape[0] * x.shape[1]))
+    if extents[-1] == 1:  # the library mixes up the channels of images of one element
+        return None
+    last = lies_as(x, channels_last(x.shape))
+    if not last and not x.flags.c_contiguous:
+        if noting() is None:
+            return None
+        x = compact(x)
+    plain = x.flags.c_contiguous
+    flags = (weight is not None) * USE_SCALE | (bias is not None) * USE_SHIFT
+
+    def make(primitives: Primitives) -> Norm | None:
+        maker = _Maker(primitives, extents, groups, epsilon, flags, after)
+        return maker.made(plain)
+
+    key = ("group_norm", extents, groups, epsilon, flags, after, plain)
+    much = not plain and x.size // x.shape[0] >= _MUCH  # then it is done one by one
+    work = x.size * _EACH // (x.shape[0] if much else 1)
+    kernel: Norm | None = session.primitives.get(key, make, work)
+    return None if kernel is None else kernel.run(x, weight, bias)
+
+
+class _Maker:
+    """Makes what computes a norm of ``groups`` of channels."""
+
+    def __init__(
+        self,
+        primitives: Primitives,
+        extents: Extents,
+        groups: int,
+        epsilon: float,
+        flags: int,
+        after: After,
+    ) -> None:
+        self._primitives, self._extents = primitives, extents
+        self._groups, self._epsilon = groups, epsilon
+        self._flags, self._after = flags, after
+
+    def made(self, plain: bool) -> Norm | None:
+        """The quickest there is for images whose memory is row-major, or not."""
+        samples, channels, _, size = self._extents
+        much = size * channels >= _MUCH
+        if plain:
+            return self._rows(plain, copied=False)
+        if self._groups == 1:
+            return self._then(self._rows(plain, copied=False))
+        if self._groups == channels and (much or samples <= _FEW):
+            return self._then(self._channels())
+        if much:
+            return self._then(self._samples())
+        return self._rows(plain, copied=True)
+
+    def _then(self, norm: Rows | Samples | Channels | None) -> Norm | None:
+        """``norm`` and what is after it, in a pass of its own.
+
+        Where channels are last the pass over them is too short to have it.
+        """
+        if norm is None or not self._after:
+            return norm
+        api = self._primitives.api
+        line = strided(api, (prod(self._extents),), (1,))
+        description = activated(api, self._after, line)
+        if description is None:
+            return None
+        done = self._primitives.prepared(description, [(SRC, line), (DST, line)])
+        return Then(norm, done)
+
+    def _rows(self, plain: bool, *, copied: bool) -> Rows | None:
+        api, (samples, channels, _, size) = self._primitives.api, self._extents
+        rows = (samples * self._groups, size * channels // self._groups)
+        matrix = strided(api, rows, row_major(rows))
+        description = described(
+            *(api, "layer_normalization_forward", api.engine, INFERENCE),
+            *(matrix, matrix, None, self._epsilon, 0),
+        )
+        if description is None:
+            return None
+        norm = self._primitives.prepared(description, [(SRC, matrix), (DST, matrix)])
+        kinds = self._affine_kinds()
+        if plain or copied:
+            affine = self._affine(self._image(row_major), kinds, self._after)
+        else:
+            affine = self._affine(self._image(channels_last), kinds)
+        copies = self._copies() if copied else None
+        if (affine is None and kinds) or (copies is None and copied):
+            return None
+        return Rows(norm, copies, affine)
+
+    def _copies(self) -> tuple[Prepared, Prepared] | None:
+        """What copies images to rows, and what copies them back."""
+        image, line = self._image(channels_last), self._image(row_major)
+        there = self._primitives.reorder(image, line)
+        back = self._primitives.reorder(line, image)
+        return None if there is None or back is None else (there, back)
+
+    def _samples(self) -> Samples | None:
+        shape = (1, *self._extents[1:])
+        statistics = prepared_batch_norm(
+            *(self._primitives, shape, self._epsilon, 0, TRAINING)
+        )
+        kinds = [BINARY_SUB, BINARY_MUL]
+        kinds += [BINARY_ADD] * bool(self._flags & USE_SHIFT)
+        image = strided(self._primitives.api, shape, channels_last(shape))
+        affine = self._affine(image, kinds)
+        if statistics is None or affine is None:
+            return None
+        return Samples(statistics, affine, self._groups, self._epsilon)
+
+    def _channels(self) -> Channels | None:
+        shape = (1, *self._extents[1:])
+        norm = prepared_batch_norm(
+            *(self._primitives, shape, self._epsilon, self._flags, TRAINING)
+        )
+        return None if norm is None else Channels(norm)
+
+    def _image(self, strides: Callable[[Extents], tuple[int, ...]]) -> Handle:
+        return strided(self._primitives.api, self._extents, strides(self._extents))
+
+    def _affine_kinds(self) -> list[int]:
+        """The operations with a number for each channel."""
+        pairs = ((USE_SCALE, BINARY_MUL), (USE_SHIFT, BINARY_ADD))
+        return [kind for flag, kind in pairs if self._flags & flag]
+
+    def _affine(
+        self, image: Handle, kinds: list[int], after: After = ()
+    ) -> Prepared | None:
+        """Operations with a number for each channel, and what is ``after`` them."""
+        if not kinds:
+            return None
+        api, channels = self._primitives.api, self._extents[1]
+        line = strided(api, (1, channels, 1, 1), (channels, 1, 1, 1))
+        post = PostOps(api)
+        for kind in kinds[1:]:
+            post.binary(kind, line)
+        activations(post, after)
+        description = described(
+            *(api, "binary", api.engine, kinds[0], image, line, image), post=post
+        )
+        if description is None:
+            return None
+        operands: Operands = [(SRC, image), (SRC_1, line)]
+        operands += [
+            (POST_OPERATION * (index + 1) | SRC_1, line)
+            for index in range(len(kinds) - 1)
+        ]
+        return self._primitives.prepared(description, [*operands, (DST, image)])

@@ -1,0 +1,1 @@
+"""Layers of integers of 8 bits by oneDNN."""

@@ -1,0 +1,236 @@
+"""Layers of integers of 8 bits by oneDNN.
+
+Products are added as integers of 32 bits; scales, what follows and the rounding to the
+result are one pass behind them. Weights are signed and have no zero point. Without VNNI
+sums of two products could overflow: NumPy computes there.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from burn.backend.cpu.onednn.binding.api import (
+    BIAS,
+    DST,
+    SCALES,
+    SRC,
+    VNNI,
+    WEIGHTS,
+    WEIGHTS_MD,
+    ZERO_POINTS,
+    Api,
+)
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import empty, may_overwrite, noting
+from burn.backend.cpu.onednn.binding.engine import Session, current
+from burn.backend.cpu.onednn.binding.memory import (
+    KINDS,
+    Array,
+    Handle,
+    address,
+    of_array,
+    strided,
+)
+from burn.backend.cpu.onednn.binding.operands import FLOAT32, Arranged, form
+from burn.backend.cpu.onednn.binding.prepared import (
+    Description,
+    Operands,
+    Prepared,
+    Scalings,
+)
+from burn.backend.cpu.onednn.binding.weights import Weights
+from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import Grouped
+from burn.backend.cpu.onednn.kernels.post_ops import After, added, post_ops
+from burn.backend.cpu.onednn.kernels.quantization.rounding import is_shifted, wide
+from burn.dtypes import DType, int8, int32, uint8
+from burn.ops.qdq_layers import (
+    Integers,
+    Scaling,
+)
+
+
+class Given(NamedTuple):
+    """The operands of a layer, and what its result should be."""
+
+    x: Integers
+    weight: Integers
+    bias: Array | None
+    residual: Any
+    result: Scaling | None
+    dtype: DType
+    after: After
+
+    def key(self) -> tuple[Any, ...]:
+        """What a primitive depends on of them."""
+        numbers = [form(part[0]) for part in (self.x, self.weight)]
+        scaled = [_count(part) for part in (self.x[1], self.weight[1])]
+        shifted = [is_shifted(self.x[2])]
+        if self.result is not None:
+            shifted.append(is_shifted(self.result[1]))
+        added = self.residual
+        if isinstance(added, tuple):
+            added = (form(added[0]), *_sum(added))
+        elif added is not None:
+            added = form(added)
+        parts = (*numbers, *scaled, *shifted, form(self.bias), added)
+        return (*parts, self.result is None, self.dtype.char, self.after)
+
+
+def session_for(given: Given) -> Session | None:
+    """The session if operands are such that it can compute."""
+    (x, _, _), (weight, _, shift) = given.x, given.weight
+    if x.dtype not in (int8, uint8) or weight.dtype != int8 or is_shifted(shift):
+        return None
+    added = given.residual
+    if isinstance(added, tuple):
+        if given.result is None or added[0].dtype not in (int8, uint8):
+            return None
+    elif added is not None and added.dtype != FLOAT32:
+        return None
+    if given.bias is not None and given.bias.dtype != FLOAT32:
+        return None
+    session = current()
+    return session if session and session.api.instructions() & VNNI else None
+
+
+def _count(scale: Array) -> int:
+    return int(np.size(scale))
+
+
+def _sum(residual: Integers) -> tuple[float, int, int]:
+    """How integers are added: their scale, their zero point, and what they are."""
+    numbers, scale, shift = residual
+    zero = 0 if shift is None else int(np.reshape(shift, ()))
+    return float(np.reshape(scale, ())), zero, KINDS[numbers.dtype]
+
+
+def may_be_in_place(given: Given) -> bool:
+    """Whether the result may take the place of integers that are added to it."""
+    added = given.residual
+    if not isinstance(added, tuple):
+        return False
+    return may_overwrite(added[0], given.x[0], given.weight[0], given.bias)
+
+
+class Layer:
+    """A layer of integers that is ready to run."""
+
+    __slots__ = (
+        *("_arranged", "_form", "_in_place", "_prepared", "_residual", "_weights"),
+    )
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        weights: Weights,
+        form: tuple[tuple[int, ...], tuple[int, ...]],
+        arranged: tuple[Arranged | None, Arranged | None],
+        in_place: bool,
+    ) -> None:
+        self._prepared, self._weights, self._form = prepared, weights, form
+        (self._arranged, self._residual), self._in_place = arranged, in_place
+
+    @property
+    def implementation(self) -> str:
+        return self._prepared.description.implementation
+
+    def run(self, given: Given) -> Array:
+        """The result."""
+        x, residual = given.x[0], given.residual
+        if self._arranged is not None:
+            x = self._arranged(x)
+        out, others = self._result(given, residual)
+        places = [address(x), self._weights.place(given.weight[0]), address(out)]
+        places += [address(part) for part in others]
+        if given.bias is not None:
+            places.append(address(given.bias))
+        scalings = _scaling_arrays(given)
+        self._prepared.run(*places, *map(address, scalings))
+        return out
+
+    def _result(self, given: Given, residual: Any) -> tuple[Array, list[Array]]:
+        """Memory for the result, and what else is added to it."""
+        if isinstance(residual, tuple):
+            source = residual[0]
+            if self._residual is not None:
+                source = self._residual(source)
+            if self._in_place:
+                return source.view(given.dtype), []
+            out = self._empty(given.dtype)
+            _assign(out.view(source.dtype), source)
+            return out, []
+        out = self._empty(given.dtype)
+        if residual is None:
+            return out, []
+        return out, [residual if self._residual is None else self._residual(residual)]
+
+    def _empty(self, dtype: DType) -> Array:
+        shape, order = self._form
+        memory = empty(tuple(shape[axis] for axis in order), dtype)
+        return memory.transpose(np.argsort(order).tolist())
+
+
+def _assign(target: Array, source: Array) -> None:
+    notes = noting()
+    if notes is None:
+        np.copyto(target, source)
+    else:
+        notes.assign(target, source)
+
+
+def _scaling_arrays(given: Given) -> list[Array]:
+    """Scales and zero points, in the order of :func:`scalings_of`."""
+    scales, shifts = [given.x[1], given.weight[1]], [given.x[2]]
+    if given.result is not None:
+        scales.append(given.result[0])
+        shifts.append(given.result[1])
+    return scales + [wide(shift) for shift in shifts if is_shifted(shift)]
+
+
+def scalings_of(given: Given, mask: int) -> Scalings:
+    """Which operands are scaled and shifted; ``mask`` is that of weights by outputs."""
+    by_output = mask if _count(given.weight[1]) > 1 else 0
+    scales = [(SRC, 0), (WEIGHTS, by_output)]
+    shifts = [SRC] if is_shifted(given.x[2]) else []
+    if given.result is not None:
+        scales.append((DST, 0))
+        if is_shifted(given.result[1]):
+            shifts.append(DST)
+    return Scalings(tuple(scales), tuple(shifts))
+
+
+def _scaling_operands(api: Api, given: Given, scalings: Scalings) -> Operands:
+    outputs = _count(given.weight[1])
+    operands: Operands = [
+        (SCALES | which, strided(api, (outputs if which == WEIGHTS else 1,), (1,)))
+        for which, _ in scalings.scales
+    ]
+    for which in scalings.zero_points:
+        operands.append((ZERO_POINTS | which, strided(api, (1,), (1,), int32)))
+    return operands
+
+
+def endings(api: Api, given: Given, other: Handle) -> Any:
+    added = given.residual
+    if isinstance(added, tuple):
+        return post_ops(api, given.after, None, _sum(added))
+    return post_ops(api, given.after, other)
+
+
+def operands_of(given: Given, parts: Any, api: Api, scalings: Scalings) -> Operands:
+    source, description, target, other, bias = parts
+    operands: Operands = [(SRC, source), (WEIGHTS, description.descriptor(WEIGHTS_MD))]
+    operands.append((DST, target))
+    if given.residual is not None and not isinstance(given.residual, tuple):
+        operands.append((added(given.after), other))
+    if bias is not None:
+        operands.append((BIAS, bias))
+    return operands + _scaling_operands(api, given, scalings)
+
+
+def weights_of(
+    session: Session, primitives: Primitives, view: Grouped, description: Description
+) -> Weights:
+    lying = (view.shape, view.strides)
+    plain = of_array(primitives.api, view)
+    return Weights(primitives, session.packed, plain, lying, description, WEIGHTS_MD)

@@ -1,0 +1,212 @@
+"""Convolutions and linear layers of integers of 8 bits by oneDNN."""
+
+from typing import Any
+
+from burn.backend.cpu.device import Cpu
+from burn.backend.cpu.onednn.binding.api import CONVOLUTION, INFERENCE, Api
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import compact
+from burn.backend.cpu.onednn.binding.engine import Session
+from burn.backend.cpu.onednn.binding.memory import (
+    Array,
+    any_layout,
+    channels_last,
+    is_dense,
+    of_array,
+    row_major,
+    strided,
+)
+from burn.backend.cpu.onednn.binding.operands import FLOAT32, Arranged
+from burn.backend.cpu.onednn.binding.prepared import described
+from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import (
+    Grouped,
+    Made,
+    geometry,
+    image,
+    long_axes,
+    only,
+)
+from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, shared
+from burn.backend.cpu.onednn.kernels.post_ops import After
+from burn.backend.cpu.onednn.kernels.quantization.quantized import (
+    Given,
+    Layer,
+    endings,
+    may_be_in_place,
+    operands_of,
+    scalings_of,
+    session_for,
+    weights_of,
+)
+from burn.dtypes import DType
+from burn.ops.qdq_layers import (
+    Integers,
+    Limits,
+    Scaling,
+    conv_of_integers as conv_of_integers_op,
+    limited,
+    linear_of_integers as linear_of_integers_op,
+)
+from burn.ops.window import windows
+
+_RANKS = (3, 4, 5)
+
+
+@conv_of_integers_op.on(Cpu)
+def conv_of_integers(
+    x: Integers,
+    weight: Integers,
+    bias: Array | None = None,
+    residual: Any = None,
+    result: Scaling | None = None,
+    limits: Limits | None = None,
+    *,
+    after: After = (),
+    dtype: DType = FLOAT32,
+    **static: Any,
+) -> Array:
+    """:func:`burn.ops.qdq_layers.conv_of_integers` by oneDNN where it can."""
+    done = limited(after, limits)
+    given = Given(x, weight, bias, residual, result, dtype, done)
+    session = session_for(given)
+    if session is not None and x[0].ndim in _RANKS and x[0].size:
+        in_place = may_be_in_place(given)
+
+        def make(primitives: Primitives) -> "Layer | None":
+            return _conv(session, primitives, given, static, in_place)
+
+        key = ("conv of integers", *given.key(), tuple(static.items()), in_place)
+        work = x[0].size * weight[0].size // x[0].shape[1]
+        kernel: Layer | None = session.primitives.get(key, make, work)
+        if kernel is not None:
+            return kernel.run(given)
+    return conv_of_integers_op.kernel(
+        *(x, weight, bias, residual, result, limits), after=after, dtype=dtype, **static
+    )
+
+
+@linear_of_integers_op.on(Cpu)
+def linear_of_integers(
+    x: Integers,
+    weight: Integers,
+    bias: Array | None = None,
+    residual: Any = None,
+    result: Scaling | None = None,
+    limits: Limits | None = None,
+    *,
+    after: After = (),
+    dtype: DType = FLOAT32,
+) -> Array:
+    """:func:`burn.ops.qdq_layers.linear_of_integers` by oneDNN where it can."""
+    done = limited(after, limits)
+    given = Given(x, weight, bias, residual, result, dtype, done)
+    session = session_for(given)
+    if session is not None and x[0].ndim and x[0].size:
+        given = given._replace(x=(compact(x[0]), *x[1:]))
+        in_place = may_be_in_place(given)
+
+        def make(primitives: Primitives) -> "Layer | None":
+            return _linear(session, primitives, given, in_place)
+
+        key = ("linear of integers", *given.key(), in_place)
+        work = x[0].size * len(weight[0])
+        kernel: Layer | None = session.primitives.get(key, make, work)
+        if kernel is not None:
+            return kernel.run(given)
+    return linear_of_integers_op.kernel(
+        *(x, weight, bias, residual, result, limits), after=after, dtype=dtype
+    )
+
+
+def _conv(
+    session: Session, primitives: Primitives, given: Given, static: Any, in_place: bool
+) -> Layer | None:
+    """A convolution that is ready to run, None if there is none."""
+    x, weight = given.x[0], given.weight[0]
+    groups = static.get("groups", 1)
+    if x.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
+        return None
+    steps = {name: static[name] for name in static if name != "groups"}
+    wins = windows(x.shape[2:], weight.shape[2:], **steps)
+    if not is_dense(weight):
+        return None
+    api, shape = primitives.api, (x.shape[0], weight.shape[0], *wins.count)
+    form, whole = Form(x.shape, shape, wins), Grouped.of_conv(weight, groups)
+    choice = _made(api, given, form, whole)
+    if choice is None:
+        return None
+    other = shared(form, choice.description.implementation, api.threads)
+    if other is not None and groups == 1:
+        choice = _made(api, given, other, whole) or choice
+    arranged = Arranged(primitives, x, channels_last(x.shape))
+    added = given.residual[0] if isinstance(given.residual, tuple) else given.residual
+    residual = None
+    if added is not None:
+        residual = Arranged(primitives, added, channels_last(shape))
+    order = (0, *range(2, len(shape)), 1)
+    weights = weights_of(session, primitives, choice.weight, choice.description)
+    prepared = primitives.prepared(choice.description, choice.operands)
+    return Layer(prepared, weights, (shape, order), (arranged, residual), in_place)
+
+
+def _made(api: Api, given: Given, form: Form, whole: Grouped) -> Made | None:
+    """What describes a convolution in some form."""
+    kept, rank = long_axes(form.wins), len(form.wins.size)
+    where = geometry(form.wins, kept)
+    if where is None:
+        return None
+    x, out = (only(extents, rank, kept) for extents in (form.x, form.shape))
+    source, target = image(api, x, given.x[0].dtype), image(api, out, given.dtype)
+    other = image(api, out, FLOAT32)
+    view = whole.along(form.wins)
+    scalings = scalings_of(given, 1 if len(view.shape) == len(x) else 3)
+    bias = None if given.bias is None else of_array(api, given.bias)
+    description = described(
+        *(api, "convolution_forward", api.engine, INFERENCE, CONVOLUTION, source),
+        *(any_layout(api, view.shape, view.dtype), bias, target, *where),
+        post=endings(api, given, other),
+        scalings=scalings,
+    )
+    if description is None:
+        return None
+    parts = (source, description, target, other, bias)
+    return Made(description, operands_of(given, parts, api, scalings), view)
+
+
+def _linear(
+    session: Session, primitives: Primitives, given: Given, in_place: bool
+) -> Layer | None:
+    """A linear layer that is ready to run, None if there is none."""
+    x, weight = given.x[0], given.weight[0]
+    if weight.ndim != 2 or x.shape[-1] != weight.shape[1] or not is_dense(weight):
+        return None
+    api, (outputs, width) = primitives.api, weight.shape
+    shape, rows = (*x.shape[:-1], outputs), x.size // width
+    source = strided(api, (rows, width), (width, 1), x.dtype)
+    target = strided(api, (rows, outputs), (outputs, 1), given.dtype)
+    other = strided(api, (rows, outputs), (outputs, 1))
+    bias = None
+    if given.bias is not None:
+        bias = strided(api, (1, outputs), (outputs, 1))
+    scalings = scalings_of(given, 2)
+    turned = weight.T
+    description = described(
+        *(api, "matmul", api.engine, source),
+        *(any_layout(api, turned.shape, turned.dtype), bias, target),
+        post=endings(api, given, other),
+        scalings=scalings,
+    )
+    if description is None:
+        return None
+    view = Grouped(turned.shape, turned.strides, turned.dtype)
+    order, added = tuple(range(len(shape))), given.residual
+    residual = None
+    if added is not None:
+        numbers = added[0] if isinstance(added, tuple) else added
+        residual = Arranged(primitives, numbers, row_major(shape))
+    operands = operands_of(
+        given, (source, description, target, other, bias), api, scalings
+    )
+    weights = weights_of(session, primitives, view, description)
+    prepared = primitives.prepared(description, operands)
+    return Layer(prepared, weights, (shape, order), (None, residual), in_place)

@@ -1,0 +1,383 @@
+"""Recurrent layers by oneDNN: all steps and both directions in one primitive.
+
+Its formulas are ONNX's with the usual activations. NumPy computes what is otherwise,
+and sequences of several lengths.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu.device import Cpu
+from burn.backend.cpu.onednn.binding.api import BOTH_WAYS, FROM_LEFT, FROM_RIGHT, RELU
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import noting
+from burn.backend.cpu.onednn.binding.engine import Session, current, limits
+from burn.backend.cpu.onednn.binding.memory import Array
+from burn.backend.cpu.onednn.binding.operands import are_float32
+from burn.backend.cpu.onednn.kernels.rnn.recurrent_lengths import finished, marked
+from burn.backend.cpu.onednn.kernels.rnn.recurrent_primitives import (
+    GRU,
+    LSTM,
+    PLAIN,
+    RESET_AFTER,
+    Cell,
+    Form,
+    Given,
+    Layer,
+    prepare,
+)
+from burn.backend.cpu.onednn.kernels.rnn.recurrent_training import (
+    Training,
+    prepare_training,
+)
+from burn.ops.recurrence import Options
+from burn.ops.rnn import (
+    gru as gru_op,
+    gru_grad as gru_grad_op,
+    lstm as lstm_op,
+    lstm_grad as lstm_grad_op,
+    rnn as rnn_op,
+    rnn_grad as rnn_grad_op,
+)
+
+_DIRECTIONS = {
+    "forward": (FROM_LEFT, 1),
+    "reverse": (FROM_RIGHT, 1),
+    "bidirectional": (BOTH_WAYS, 2),
+}
+
+
+#: For each direction, whether it goes from the end.
+_REVERSE = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+
+
+@lstm_op.on(Cpu)
+def lstm(
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    h0: Array | None = None,
+    c0: Array | None = None,
+    seq_lens: Array | None = None,
+    peephole: Array | None = None,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """:func:`burn.ops.lstm` by oneDNN where it has it, by NumPy elsewhere."""
+    cell = None if options.get("input_forget") else LSTM
+    given = Given(x, w, r, b, (h0, c0), peephole)
+    outputs = _layer(cell, given, seq_lens, options)
+    if outputs is None:
+        inputs = (x, w, r, b, h0, c0, seq_lens, peephole)
+        outputs = lstm_op.kernel(*inputs, **options)
+    return outputs
+
+
+@gru_op.on(Cpu)
+def gru(
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    h0: Array | None = None,
+    seq_lens: Array | None = None,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """:func:`burn.ops.gru` by oneDNN where it has it, by NumPy elsewhere."""
+    cell = RESET_AFTER if options.get("linear_before_reset") else GRU
+    outputs = _layer(cell, Given(x, w, r, b, (h0,)), seq_lens, options)
+    if outputs is None:
+        outputs = gru_op.kernel(x, w, r, b, h0, seq_lens, **options)
+    return outputs
+
+
+@rnn_op.on(Cpu)
+def rnn(
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    h0: Array | None = None,
+    seq_lens: Array | None = None,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """:func:`burn.ops.rnn` by oneDNN where it has it, by NumPy elsewhere."""
+    name = (options.get("activations") or ("tanh",))[0].lower()
+    # It makes a number of NaN, which plans have none of.
+    cell = None if name == "relu" and noting() is None else PLAIN.get(name)
+    outputs = _layer(cell, Given(x, w, r, b, (h0,)), seq_lens, options)
+    if outputs is None:
+        outputs = rnn_op.kernel(x, w, r, b, h0, seq_lens, **options)
+    return outputs
+
+
+@lstm_grad_op.on(Cpu)
+def lstm_grad(
+    dy: Array | None,
+    dh: Array | None,
+    dc: Array | None,
+    y: Array,
+    h: Array,
+    c: Array,
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    h0: Array | None = None,
+    c0: Array | None = None,
+    seq_lens: Array | None = None,
+    peephole: Array | None = None,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """:func:`burn.ops.lstm_grad` by oneDNN where it has it, by NumPy elsewhere."""
+    cell = None if options.get("input_forget") else LSTM
+    given = Given(x, w, r, b, (h0, c0), peephole)
+    gradients = _layer_grad(cell, (dy, dh, dc), (y, h, c), given, seq_lens, options)
+    if gradients is None:
+        inputs = (x, w, r, b, h0, c0, seq_lens, peephole)
+        gradients = lstm_grad_op.kernel(dy, dh, dc, y, h, c, *inputs, **options)
+    return gradients
+
+
+@gru_grad_op.on(Cpu)
+def gru_grad(
+    dy: Array | None,
+    dh: Array | None,
+    y: Array,
+    h: Array,
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    h0: Array | None = None,
+    seq_lens: Array | None = None,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """:func:`burn.ops.gru_grad` by oneDNN where it has it, by NumPy elsewhere."""
+    cell = RESET_AFTER if options.get("linear_before_reset") else GRU
+    given = Given(x, w, r, b, (h0,))
+    gradients = _layer_grad(cell, (dy, dh), (y, h), given, seq_lens, options)
+    if gradients is None:
+        inputs = (x, w, r, b, h0, seq_lens)
+        gradients = gru_grad_op.kernel(dy, dh, y, h, *inputs, **options)
+    return gradients
+
+
+@rnn_grad_op.on(Cpu)
+def rnn_grad(
+    dy: Array | None,
+    dh: Array | None,
+    y: Array,
+    h: Array,
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    h0: Array | None = None,
+    seq_lens: Array | None = None,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """:func:`burn.ops.rnn_grad` by oneDNN where it has it, by NumPy elsewhere."""
+    name = (options.get("activations") or ("tanh",))[0].lower()
+    given = Given(x, w, r, b, (h0,))
+    gradients = _layer_grad(PLAIN.get(name), (dy, dh), (y, h), given, seq_lens, options)
+    if gradients is None:
+        inputs = (x, w, r, b, h0, seq_lens)
+        gradients = rnn_grad_op.kernel(dy, dh, y, h, *inputs, **options)
+    return gradients
+
+
+def _layer(
+    cell: Cell | None, given: Given, lengths: Array | None, options: Any
+) -> tuple[Array, ...] | None:
+    """All outputs and the last states; None where NumPy should compute them."""
+    chosen, notes = Options(**options), noting()
+    prepared = _prepared_form(cell, given, lengths, chosen)
+    if prepared is None:
+        return _with_ends(cell, given, lengths, chosen)
+    session, form, given = prepared
+    if notes is not None and notes.workspaces.is_wanted() and _is_smooth(form):
+        training = _training(session, form)
+        if training is not None:
+            space = training.workspace()
+            notes.keep(space)
+            notes.workspaces.leave(form, space)
+            return _laid_out(training.run(given, space), chosen)
+    results = _inferred(session, form, given)
+    return None if results is None else _laid_out(results, chosen)
+
+
+def _inferred(session: Session, form: Form, given: Given) -> tuple[Array, ...] | None:
+    def make(primitives: Primitives) -> Layer | None:
+        return prepare(session, primitives, form)
+
+    kernel: Layer | None = session.primitives.get(form, make, form.work)
+    return None if kernel is None else kernel.run(given)
+
+
+def _with_ends(
+    cell: Cell | None, given: Given, lengths: Array | None, options: Options
+) -> tuple[Array, ...] | None:
+    """The results for sequences of several lengths in a plan, None without one."""
+    notes = noting()
+    if notes is None or lengths is None or cell is None or given.x.ndim != 3:
+        return None
+    if options.layout:
+        states = tuple(map(_turned, given.states))
+        given = given._replace(x=_turned(given.x), states=states)
+    reverse = _REVERSE.get(options.direction, ())
+    if not are_float32(given.x) or _form(cell, given, options) is None:
+        return None
+    prepared = marked(cell, given, lengths, reverse, notes)
+    form = None if prepared is None else _form(cell, prepared[0], options)
+    session = None if form is None else current(form.work)
+    if prepared is None or form is None or session is None:
+        return None
+    results = _inferred(session, form, prepared[0])
+    if results is None:
+        return None
+    results = finished(cell, given, results, reverse, prepared[1])
+    return _laid_out(results, options)
+
+
+def _layer_grad(
+    cell: Cell | None,
+    grads: tuple[Array | None, ...],
+    outs: tuple[Array, ...],
+    given: Given,
+    lengths: Array | None,
+    options: Any,
+) -> tuple[Array, ...] | None:
+    """The gradients of the operands but lengths; None where NumPy should compute them.
+
+    Where a plan did not keep what the layer left, the layer is computed again.
+    """
+    chosen, notes = Options(**options), noting()
+    prepared = _prepared_form(cell, given, lengths, chosen)
+    if (
+        prepared is None
+        or not are_float32(*grads, *outs)
+        or not _is_smooth(prepared[1])
+    ):
+        return None
+    session, form, turned = prepared
+    training = _training(session, form)
+    if training is None:
+        return None
+    if chosen.layout:
+        grads, outs = _time_first(grads), _time_first(outs)
+    space = None if notes is None else notes.workspaces.left(form)
+    if space is None:
+        space = training.workspace()
+        if notes is not None:
+            notes.keep(space)
+        training.run(turned, space)
+    of_x, of_w, of_r, of_b, *of_states = training.back(grads, outs, turned, space)
+    if chosen.layout:
+        of_x, of_states = _turned(of_x), [_turned(part) for part in of_states]
+    states = zip(given.states, of_states, strict=True)
+    return (
+        *(of_x, of_w, of_r, *([] if given.b is None else [of_b])),
+        *(part for state, part in states if state is not None),
+    )
+
+
+def _prepared_form(
+    cell: Cell | None, given: Given, lengths: Array | None, options: Options
+) -> tuple[Session, Form, Given] | None:
+    """The session for a layer, its form, and its operands with time first."""
+    if cell is None or given.x.ndim != 3 or not are_float32(given.x):
+        return None
+    if options.layout:
+        states = tuple(map(_turned, given.states))
+        given = given._replace(x=_turned(given.x), states=states)
+    if lengths is not None and not _are_whole(lengths, given.x):
+        return None
+    form = _form(cell, given, options)
+    session = None
+    if form is not None and form.time >= limits().steps:
+        session = current(form.work)
+    return None if form is None or session is None else (session, form, given)
+
+
+def _training(session: Session, form: Form) -> Training | None:
+    def make(primitives: Primitives) -> Training | None:
+        return prepare_training(session, primitives, form)
+
+    kernel: Training | None = session.primitives.get(
+        ("training", form), make, form.work
+    )
+    return kernel
+
+
+def _is_smooth(form: Form) -> bool:
+    """Whether the library's gradient is ours: where ReLU is 0 it has another slope."""
+    return form.cell.kind != RELU and not form.peephole
+
+
+def _laid_out(results: tuple[Array, ...], options: Options) -> tuple[Array, ...]:
+    every, *last = results
+    if options.layout:
+        return every.transpose(2, 0, 1, 3), *map(_turned, last)
+    return every, *last
+
+
+def _time_first(results: Any) -> Any:
+    """Results, or their gradients, with the batch behind time and directions."""
+    every, *last = results
+    every = None if every is None else every.transpose(1, 2, 0, 3)
+    return every, *map(_turned, last)
+
+
+def _are_whole(lengths: Array, x: Array) -> bool:
+    """Whether no sequence ends before ``x`` does, in any run of a plan.
+
+    Where a plan has to ask, it calls NumPy's kernel: others keep what they pack of
+    weights, whose memory there has other numbers in every run.
+    """
+    notes, (time, batch, _) = noting(), x.shape
+    if notes is None or lengths.shape != (batch,) or not notes.is_constant(lengths):
+        return False
+    return bool(np.all(np.equal(lengths, time)))
+
+
+def _turned(x: Array | None) -> Any:
+    """``x`` with the batch before what comes first, or after it."""
+    return x if x is None or x.ndim != 3 else x.transpose(1, 0, 2)
+
+
+def _form(cell: Cell, given: Given, options: Options) -> Form | None:
+    """What is to be computed; None if oneDNN has nothing for it."""
+    x, w, r, b, states, peephole = given
+    others = (w, r, b, *states, peephole)
+    if not are_float32(*others) or r.ndim != 3 or not x.size:
+        return None
+    direction, directions = _DIRECTIONS.get(options.direction, (0, 0))
+    (time, batch, inputs), hidden = x.shape, r.shape[2]
+    size, state = len(cell.gates) * hidden, (directions, batch, hidden)
+    shapes: list[tuple[int, ...]] = [(directions, size, inputs)]
+    shapes += [(directions, size, hidden), (directions, 2 * size)]
+    shapes += [*len(states) * [state], (directions, 3 * hidden)]
+    for operand, shape in zip(others, shapes, strict=True):
+        if operand is not None and (operand.shape != shape or not operand.size):
+            return None  # NumPy's kernel says what is wrong
+    if not _is_usual(cell, options, directions, hidden):
+        return None
+    return Form(
+        *(cell, direction, time, batch, inputs, directions, hidden),
+        states=any(state is not None for state in states),
+        peephole=peephole is not None,
+    )
+
+
+def _is_usual(cell: Cell, options: Options, directions: int, hidden: int) -> bool:
+    """Whether nothing is asked for but what ``cell`` is."""
+    usual = directions * list(cell.activations)
+    names = [name.lower() for name in options.activations] or usual
+    return (
+        options.hidden_size in (None, hidden)
+        and (options.clip is None or options.clip <= 0)
+        and names[: len(usual)] == usual
+        and len(names) in (len(usual), 2 * len(cell.activations))
+    )

@@ -1,0 +1,134 @@
+"""Sequences of several lengths for recurrent layers of one: the gates keep the states.
+
+The library's layers have no lengths. A further input is 1 where a sequence is over, and
+its weights are so large that the gates are exactly 0 and 1 there: the cell of an LSTM
+and the state of a GRU stay as they are. Outputs behind the ends are set to 0.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu.onednn.binding.capture import Notes, do
+from burn.backend.cpu.onednn.binding.memory import Array
+from burn.backend.cpu.onednn.kernels.rnn.recurrent_primitives import (
+    GRU,
+    LSTM,
+    RESET_AFTER,
+    Cell,
+    Given,
+)
+from burn.ops.bounds import MOST
+
+#: Nothing that plans add to gates is as large.
+_HUGE = 100 * MOST
+#: For each of ONNX's gates, what it gets behind the end.
+_BEHIND: dict[Cell, tuple[float, ...]] = {
+    LSTM: (-_HUGE, 0.0, _HUGE, 0.0),
+    GRU: (_HUGE, 0.0, 0.0),
+    RESET_AFTER: (_HUGE, 0.0, 0.0),
+}
+
+
+class Ends:
+    """Which steps of ``lengths`` are behind the ends, in every run of a plan.
+
+    As elsewhere, a layer that goes from the end as well raises IndexError where a
+    length is more than ``time``.
+    """
+
+    def __init__(
+        self, notes: Notes, time: int, lengths: Array, reverse: tuple[bool, ...]
+    ) -> None:
+        batch = len(lengths)
+        self._lengths = lengths
+        self._steps = np.arange(time)[:, None]
+        self._all = np.arange(batch)
+        self.behind = notes.empty((time, batch), np.dtype(np.bool_))
+        self.within = notes.empty((time, batch), np.dtype(np.bool_))
+        if any(reverse):
+            do(self._check)
+        do(partial(np.greater_equal, self._steps, lengths, out=self.behind))
+        do(partial(np.less, self._steps, lengths, out=self.within))
+
+    def _check(self) -> None:
+        most = len(self._steps)
+        if any(length > most for length in self._lengths.tolist()):
+            raise IndexError(f"expected lengths up to {most}, got {self._lengths}")
+
+    def mark(self, x: Array, marked: Array) -> None:
+        """Copy ``x`` with zeros behind the ends, and ones in a further input."""
+        same, further = marked[..., :-1], marked[..., -1]
+        do(partial(same.fill, 0.0))
+        do(partial(np.copyto, same, x, where=self.within[..., None]))
+        do(partial(np.copyto, further, self.behind))
+
+    def clear(self, every: Array) -> None:
+        """Set outputs [time, directions, batch, hidden] behind the ends to 0."""
+        do(partial(np.copyto, every, 0.0, where=self.behind[:, None, :, None]))
+
+    def last(self, every: Array, first: Array | None, last: Array) -> None:
+        """Copy the last outputs [time, batch, hidden] of sequences that have any.
+
+        The others keep their ``first`` state.
+        """
+        last[...] = 0.0 if first is None else first
+        index = np.clip(self._lengths - 1, 0, len(every) - 1)
+        np.copyto(last, every[index, self._all], where=self.within[0, :, None])
+
+
+def marked(
+    cell: Cell, given: Given, lengths: Array, reverse: tuple[bool, ...], notes: Notes
+) -> tuple[Given, Ends] | None:
+    """The operands with the further input; None where the states would not stay.
+
+    Plans keep the weights, which have to be the same in every run.
+    """
+    time, batch, inputs = given.x.shape
+    weights = [a for a in (given.w, given.r, given.b) if a is not None]
+    if (
+        cell not in _BEHIND
+        or lengths.shape != (batch,)
+        or lengths.dtype.kind not in "iu"
+    ):
+        return None
+    if not time or not all(map(notes.is_constant, weights)):
+        return None
+    if (
+        cell is LSTM
+        and any(reverse)
+        and not all(
+            state is None or (notes.is_constant(state) and not state.any())
+            for state in given.states
+        )
+    ):
+        return None  # the output before the first step is not that of a cell of zeros
+    rows = given.w.shape[1] // len(_BEHIND[cell])
+    column = np.repeat(np.array(_BEHIND[cell], np.float32), rows)
+    columns = np.broadcast_to(column[:, None], (*given.w.shape[:2], 1))
+    wide = np.concatenate([given.w, columns], 2)
+    notes.keep(wide, constant=True)
+    ends = Ends(notes, time, lengths, reverse)
+    x = notes.empty((time, batch, inputs + 1), given.x.dtype)
+    ends.mark(given.x, x)
+    return given._replace(x=x, w=wide), ends
+
+
+def finished(
+    cell: Cell,
+    given: Given,
+    results: tuple[Array, ...],
+    reverse: tuple[bool, ...],
+    ends: Ends,
+) -> tuple[Array, ...]:
+    """The results of the layer for sequences of their lengths."""
+    every, last = results[:2]
+    if cell is LSTM:  # whose output gate does not keep it
+        for index, backwards in enumerate(reverse):
+            if not backwards:
+                state: Any = given.states[0]
+                first = None if state is None else state[index]
+                do(partial(ends.last, every[:, index], first, last[index]))
+    ends.clear(every)
+    return results

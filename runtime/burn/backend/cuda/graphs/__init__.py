@@ -1,0 +1,1 @@
+"""Plans as CUDA graphs: fused programs, captured nodes, and state tensors."""

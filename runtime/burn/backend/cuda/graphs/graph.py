@@ -1,0 +1,295 @@
+"""Plans as CUDA graphs: one launch for all kernels of a plan.
+
+The first run of a plan records what its kernels put on a stream; later runs copy the
+inputs to where the graph reads them, launch it, and copy the results out.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from burn.backend.cuda.graphs.nodes import (
+    CudaGraph,
+    capturing_graph,
+    check_nodes,
+    starts_early,
+    wait_for_ends,
+)
+from burn.backend.cuda.graphs.program import Program, difference
+from burn.backend.cuda.graphs.state import State
+from burn.backend.cuda.libraries import CaptureMemory, capturing
+from burn.box import Box, changes
+from burn.plan.executable import Executable, Plan
+from burn.plan.plan_ir import Step, boxes_read, written
+from burn.plan.pytree import mapped
+from burn.plan.replay import Replay
+from burn.tensor import Tensor, innermost
+
+if TYPE_CHECKING:
+    from burn.backend.cuda.device import Cuda
+
+#: How often a plan is captured anew because parameters were set. The last captures
+#: copy those that were, before each launch; then it is replayed kernel by kernel.
+_CAPTURES = 8
+#: The first capture that copies parameters.
+_COPYING = 3
+#: The largest difference of a graph's results from those of its kernels, relative to
+#: the largest element.
+_MOST = 1e-3
+#: The share of boxes that may be set to something further away: optimisers divide
+#: gradients by their size, so that those that are nothing but rounding become steps.
+_FEW = 0.05
+#: How often a new graph is launched and checked: what depends on which kernel ends
+#: first is right now and then.
+_CHECKS = 4
+
+
+class GraphError(RuntimeError):
+    """A graph that does not give what its kernels give outside of it."""
+
+
+class GraphReplay(Executable):
+    """A plan that is launched as a CUDA graph, or kernel by kernel if it cannot be.
+
+    Fused steps are not used if their graph differs from its kernels.
+    """
+
+    def __init__(self, plan: Plan, device: "Cuda") -> None:
+        self._replay, self._device, self._plan = Replay(plan, device), device, plan
+        state = set(written(plan.root))
+        self._boxes = [box for box in boxes_read(plan.root) if box not in state]
+        #: Boxes that were set between runs, and those of them that are copied.
+        self._changed = self._varying = frozenset[Box]()
+        self._captured: Captured | None = None
+        self._program: Program | None = None
+        self._captures = 0
+        self._lock = threading.Lock()
+        self._reason: str | None = None
+        self._unfused: str | None = None
+        if plan.root.guard is not None:
+            self._reason = "it reads a value on the host"
+        elif plan.is_observed:
+            self._reason = "its values are observed"
+
+    @property
+    def notes(self) -> list[str]:
+        notes = list(self._replay.notes)
+        if self._program is not None:
+            notes += self._program.notes
+        if self._unfused is not None:
+            notes.append(f"no fused kernels: {self._unfused}")
+        if self._reason is not None:
+            notes.append(f"no CUDA graph: {self._reason}")
+        return notes
+
+    @property
+    def kernels(self) -> int | None:
+        """How many kernels the graph launches, None without a graph."""
+        captured = self._captured
+        return None if captured is None else captured.kernels
+
+    def run(self, inputs: list[Any]) -> Any:
+        with self._device.current():
+            return self._run(inputs)
+
+    def _run(self, inputs: list[Any]) -> Any:
+        if self._reason is None:
+            with self._lock:
+                captured = self._current(inputs)
+                if captured is not None:
+                    return captured.launch(inputs)
+        return self._replay.run(inputs)
+
+    def compared(self, inputs: list[Any]) -> Iterator[tuple[int, Step, float]]:
+        """Each fused step with its number and how far it is from its parts."""
+        with self._device.current():
+            program = Program(self._plan, self._device)
+            state = State(program, self._device).values()
+            yield from program.compared(inputs, {**program.constants(), **state})
+
+    def release_memory(self) -> None:
+        with self._lock:
+            self._captured = None
+
+    def _current(self, inputs: list[Any]) -> "Captured | None":
+        """The graph for the parameters as they are now, None if there is none."""
+        captured = self._captured
+        if captured is not None:
+            changed = captured.changed()
+            if not changed:
+                return captured
+            self._changed |= changed
+        self._captured = None
+        if self._captures == _CAPTURES:
+            self._reason = "parameters are set between its runs"
+            return None
+        self._captures += 1
+        if self._captures >= _COPYING and self._varying != self._changed:
+            self._varying, self._program = self._changed, None
+        boxes = [box for box in self._boxes if box not in self._varying]
+        read = [(box, innermost(box.held()).data) for box in boxes]
+        try:
+            self._captured = self._capture(inputs, read)
+        except (RuntimeError, NotImplementedError) as error:
+            self._reason = str(error).splitlines()[0]
+        return self._captured
+
+    def _capture(self, inputs: list[Any], read: list[Any]) -> "Captured":
+        """A checked graph: with fills between kernels if the one without differs, and
+        without the fused steps if both do.
+        """
+        plan, device, varying = self._plan, self._device, self._varying
+        if self._program is None:
+            self._program = Program(plan, device, varying=varying)
+        with suppress(GraphError):
+            return Captured(self._program, self._device, inputs, read)
+        try:
+            return Captured(self._program, self._device, inputs, read, separates=True)
+        except GraphError as error:
+            if not self._program.is_fused:
+                raise
+            self._unfused = str(error)
+        self._program = Program(plan, device, is_fused=False, varying=varying)
+        return Captured(self._program, self._device, inputs, read)
+
+
+class Captured:
+    """A CUDA graph with the memory that it reads and writes.
+
+    ``read`` are the boxes whose arrays it reads, with these arrays. With ``separates``
+    there are fills before the kernels of libraries.
+
+    Raises:
+        RuntimeError: a kernel does what a graph cannot repeat.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        device: "Cuda",
+        inputs: list[Any],
+        read: list[Any],
+        separates: bool = False,
+    ) -> None:
+        cupy = device.cupy
+        self._device, self._read, self._changes = device, read, changes()
+        self._inputs = [array.copy() for array in inputs]
+        cupy.cuda.get_current_stream().synchronize()
+        self._pool = cupy.cuda.MemoryPool()
+        stream = cupy.cuda.Stream(non_blocking=True)
+        self._state = State(program, device)
+        cupy.cuda.get_current_stream().synchronize()
+        with stream, cupy.cuda.using_allocator(self._pool.malloc):
+            constants = program.constants()
+            self._memory = CaptureMemory(constants.values(), separates)
+            with capturing(self._memory):
+                # Kernels are compiled, algorithms are chosen.
+                expected = self._warm_up(program, constants)
+                stream.synchronize()
+                self._graph = self._recorded(program, stream, constants)
+        # Not from the pool: what is free there is scratch memory of the graph.
+        self._state.take(self._beside)
+        cupy.cuda.get_current_stream().synchronize()
+        self.kernels = check_nodes(self._graph)
+        for _ in range(_CHECKS):
+            self._graph.launch(stream)
+            stream.synchronize()
+            self._check(expected)
+        self._stream = 0
+
+    def _warm_up(self, program: Program, constants: dict[int, Any]) -> Any:
+        """What a run gives after the state has the layout that a run gives it."""
+        values = {**constants, **self._state.values()}
+        expected = program.run_checked(self._inputs, values)
+        if not self._state:
+            return expected
+        self._state.lay_out(expected[1])
+        return program.run(self._inputs, {**constants, **self._state.values()})
+
+    def _recorded(
+        self, program: Program, stream: Any, constants: dict[int, Any]
+    ) -> CudaGraph:
+        """The graph of a run, each kernel of which starts after those before it."""
+        while True:
+            with capturing_graph(stream) as graphs, self._memory.recorded():
+                values = {**constants, **self._state.values()}
+                self._result, written = program.run(self._inputs, values)
+                self._beside = self._state.beside(written)
+            (graph,) = graphs
+            if self._memory.separates or wait_for_ends(graph, None, starts_early):
+                return graph
+            self._memory.separates = True
+
+    def _check(self, expected: Any) -> None:
+        """Check that the graph gives what its kernels gave outside of it.
+
+        Raises:
+            GraphError: it does not.
+        """
+        result, written = expected
+        for ours, theirs in zip(_arrays(self._result), _arrays(result), strict=True):
+            error = difference(ours, theirs)
+            if not error <= _MOST:
+                raise GraphError(f"the graph differs from its kernels by {error:.1e}")
+        pairs = zip(self._beside, written, strict=True)
+        far = sum(_are_apart(*pair) for pair in pairs)
+        if far > len(written) * _FEW:
+            raise GraphError(f"{far} of {len(written)} boxes differ from its kernels")
+
+    def changed(self) -> frozenset[Box]:
+        """The boxes that hold other arrays than those that the graph reads."""
+        count = changes()
+        if count == self._changes:
+            return frozenset()
+        changed = frozenset(
+            box for box, array in self._read if innermost(box.held()).data is not array
+        )
+        if not changed:
+            self._changes = count
+        return changed
+
+    def launch(self, inputs: list[Any]) -> Any:
+        """The result of the plan, in new memory, on CuPy's current stream."""
+        stream, state = self._device.cupy.cuda.get_current_stream(), self._state
+        if stream.ptr != self._stream:  # the last run may not have ended
+            stream.wait_event(state.done)
+            self._stream = stream.ptr
+        state.refresh()
+        with state.lock:
+            for target, array in zip(self._inputs, inputs, strict=True):
+                target[...] = array
+            self._graph.launch(stream)
+            result = mapped(self._copied, self._result)
+            state.commit(stream)
+        return result
+
+    def _copied(self, leaf: Any) -> Any:
+        """``leaf`` with a copy of its array if that is on the device."""
+        if type(leaf) is not Tensor:
+            return leaf
+        if type(leaf.data) is Tensor:
+            return Tensor(self._copied(leaf.data), leaf.backend)
+        if leaf.backend is not self._device:
+            return leaf
+        return Tensor(leaf.data.copy(order="K"), leaf.backend)
+
+
+def _are_apart(ours: Any, theirs: Any) -> bool:
+    """Whether two new values of a box differ; of slices, whether these do."""
+    if isinstance(ours, tuple):
+        ours, theirs = ours[0], theirs[0]
+    return not difference(ours, theirs.data) <= _MOST
+
+
+def _arrays(result: Any) -> list[Any]:
+    """The arrays in the result of a plan."""
+    arrays: list[Any] = []
+
+    def collect(leaf: Any) -> Any:
+        if type(leaf) is Tensor:
+            arrays.append(innermost(leaf).data)
+        return leaf
+
+    mapped(collect, result)
+    return [array for array in arrays if hasattr(array, "device")]

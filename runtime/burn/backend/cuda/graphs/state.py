@@ -1,0 +1,143 @@
+"""Boxes that a CUDA graph reads and sets: their values are in memory of the graph.
+
+The graph writes new values beside the old ones. One more kernel copies them over the
+old ones when the graph has ended, so that a graph may be launched to be checked. Where
+a new value is the old one but for a slice, the graph computes the slice alone. Boxes
+refer to the memory of the graph, and get a copy as soon as somebody else reads them.
+"""
+
+import threading
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from burn.backend.cuda.graphs.program import Program
+from burn.backend.cuda.kernels.slices import slices_table, write_slices
+from burn.box import Box
+from burn.tensor import Tensor, innermost
+
+if TYPE_CHECKING:
+    from burn.backend.cuda.device import Cuda
+
+#: Bytes that a block of threads copies, and its threads.
+_CHUNK, _THREADS = 1 << 16, 256
+_SOURCE = """
+struct Part { char* target; const char* source; long long bytes; };
+extern "C" __global__ void copy_parts(const Part* parts) {
+    const Part part = parts[blockIdx.x];
+    const unsigned long long ends = (unsigned long long)part.target
+        | (unsigned long long)part.source | (unsigned long long)part.bytes;
+    if (ends % 16 == 0) {
+        for (long long i = threadIdx.x; i < part.bytes / 16; i += blockDim.x)
+            ((uint4*)part.target)[i] = ((const uint4*)part.source)[i];
+        return;
+    }
+    for (long long i = threadIdx.x; i < part.bytes; i += blockDim.x)
+        part.target[i] = part.source[i];
+}
+"""
+
+
+class State:
+    """The values of the boxes that ``program`` sets, in the order of its writes."""
+
+    def __init__(self, program: Program, device: "Cuda") -> None:
+        self._device, self._program = device, program
+        self._targets: dict[Box, Any] = {}
+        self._versions: dict[Box, int] = {}
+        #: Held while the memory is written, and while it is copied for others.
+        self.lock = threading.Lock()
+        self.done = device.cupy.cuda.Event(disable_timing=True)
+        self._parts: Any = None
+        self._slices: Any = None
+        for box, read in program.reads.items():
+            self._versions[box] = box.version
+            self._targets[box] = innermost(read.held()).data.copy(order="K")
+
+    def __bool__(self) -> bool:
+        return bool(self._program.writes)
+
+    def values(self) -> dict[int, Any]:
+        """What is read, by its places in the plan."""
+        reads = self._program.reads.items()
+        return {read.place: self._targets[box] for box, read in reads}
+
+    def lay_out(self, written: list[Any]) -> None:
+        """Keep values in the order of axes in which a run has ``written`` new ones."""
+        cupy = self._device.cupy
+        for box, value in zip(self._program.writes, written, strict=True):
+            if box in self._program.slices:
+                self._targets[box] = cupy.ascontiguousarray(self._targets[box])
+                continue
+            target = cupy.empty_like(value.data, order="K")
+            if box in self._targets:
+                target[...] = self._targets[box]
+            self._targets[box] = target
+
+    def beside(self, written: list[Any]) -> list[Any]:
+        """The new values as arrays laid out as the old ones, and apart from them."""
+        taken = {t.data.mem.ptr for t in self._targets.values()}
+        arrays = []
+        for box, value in zip(self._program.writes, written, strict=True):
+            if box in self._program.slices:
+                arrays.append(tuple(part.data for part in value))
+                continue
+            target, array = self._targets[box], value.data
+            if array.strides != target.strides or array.data.mem.ptr in taken:
+                array = self._device.cupy.empty_like(target, order="K")
+                array[...] = value.data
+            arrays.append(array)
+        return arrays
+
+    def take(self, arrays: list[Any]) -> None:
+        """Let :meth:`commit` copy these arrays, which a graph writes."""
+        table, slices = [], []
+        for box, array in zip(self._program.writes, arrays, strict=True):
+            if box in self._program.slices:
+                slices.append((self._targets[box], *array, self._program.slices[box]))
+                continue
+            target, size = self._targets[box].data.ptr, array.nbytes
+            for at in range(0, size, _CHUNK):
+                row = (target + at, array.data.ptr + at, min(_CHUNK, size - at))
+                table.append(row)
+        self._parts = self._device.cupy.asarray(np.array(table, np.int64))
+        self._slices = slices_table(slices) if slices else None
+
+    def refresh(self) -> None:
+        """Copy what boxes hold that somebody else has set.
+
+        Raises:
+            UnforeseenError: a box was moved.
+        """
+        for box, read in self._program.reads.items():
+            version = box.version  # first: it is set, and then counted
+            if version != self._versions[box]:
+                self._targets[box][...] = innermost(read.held()).data
+                self._versions[box] = version
+
+    def commit(self, stream: Any) -> None:
+        """Let boxes hold what the graph has computed before this on ``stream``."""
+        if self._slices is not None:  # first: where they start may be another box
+            write_slices(self._slices)
+        if len(self._parts):
+            _kernel()((len(self._parts),), (_THREADS,), (self._parts,))
+        self.done.record(stream)
+        for box in self._program.writes:
+            make = partial(self._copied, self._targets[box])
+            self._versions[box] = box.lend(make)
+
+    def _copied(self, target: Any) -> Tensor:
+        with self.lock, self._device.current():
+            stream = self._device.cupy.cuda.get_current_stream()
+            stream.wait_event(self.done)
+            copy = target.copy(order="K")
+            stream.synchronize()
+        return Tensor(copy, self._device)
+
+
+@cache
+def _kernel() -> Any:
+    import cupy
+
+    return cupy.RawKernel(_SOURCE, "copy_parts")

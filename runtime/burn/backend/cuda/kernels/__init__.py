@@ -1,0 +1,1 @@
+"""Kernels of CUDA devices, by what they compute."""

@@ -1,0 +1,382 @@
+"""Convolutions, their transposes and the gradients of their weights by cuDNN.
+
+Tensor cores read images and weights channels-last, other kernels row-major. Operands in
+another layout are copied; results keep the layout, so that chains of convolutions copy
+nothing but weights.
+"""
+
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.backend.cuda.device import Cuda
+from burn.backend.cuda.kernels.elementwise.elements import copied
+from burn.backend.cuda.kernels.elementwise.printing import STORED
+from burn.backend.cuda.libraries import cudnn, cudnn_handle, packed, workspace
+from burn.ops.conv import (
+    conv as conv_op,
+    conv_transpose as conv_transpose_op,
+    conv_weight_grad as conv_weight_grad_op,
+)
+from burn.ops.support import Array
+from burn.ops.window import Windows, transposed, windows
+
+_TYPES = {
+    np.dtype(np.float32): "FLOAT",
+    np.dtype(np.float16): "HALF",
+    dtypes.bfloat16: "BFLOAT16",
+}
+#: Graphs that a thread keeps; the oldest go first.
+_LIMIT = 512
+#: Of fewer elements kernels of our own make copies.
+_MOST = 2**31
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The order of the axes of images and weights in memory."""
+
+    channels_last: bool
+
+    def strides(self, shape: Shape) -> Shape:
+        """The strides, in elements, of a dense array [N, C, *size]."""
+        strides, step = [0] * len(shape), 1
+        for axis in reversed(self.order(len(shape))):
+            strides[axis] = step
+            step *= shape[axis]
+        return tuple(strides)
+
+    def of(self, array: Array) -> Array:
+        """``array``, or a copy in this layout at an aligned address."""
+        size = array.itemsize
+        wanted = zip(
+            *(array.shape, array.strides, self.strides(array.shape)), strict=True
+        )
+        is_laid_out = all(e == 1 or have == step * size for e, have, step in wanted)
+        if is_laid_out and array.data.ptr % 16 == 0:
+            return array
+        if array.dtype in STORED and 0 < array.size < _MOST:
+            return copied(array, self.order(array.ndim))
+        out = self.empty(array.shape, array.dtype)
+        out[...] = array
+        return out
+
+    def order(self, rank: int) -> tuple[int, ...]:
+        """The axes from the slowest to the fastest in memory."""
+        return (0, *range(2, rank), 1) if self.channels_last else tuple(range(rank))
+
+    def empty(self, shape: Shape, dtype: Any) -> Array:
+        """A new array of ``shape`` in this layout."""
+        import cupy
+
+        if not self.channels_last:
+            return cupy.empty(shape, dtype)
+        rank = len(shape)
+        last = cupy.empty((shape[0], *shape[2:], shape[1]), dtype)
+        return last.transpose(0, rank - 1, *range(1, rank - 1))
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A convolution with symmetric padding, which is the only one that cuDNN has."""
+
+    image: Shape
+    weight: Shape
+    result: Shape
+    stride: Shape
+    padding: Shape
+    dilation: Shape
+
+    @classmethod
+    def of(
+        cls, batch: int, channels: int, outputs: int, groups: int, wins: Windows
+    ) -> "Geometry | None":
+        """The geometry of windows ``wins``, None if their padding is not symmetric."""
+        before = tuple(pad for pad, _ in wins.pads)
+        for size, pad, needed, count, step, tap, gap in zip(
+            *(wins.size, before, wins.needed, wins.count, wins.stride),
+            *(wins.kernel, wins.dilation),
+            strict=True,
+        ):
+            room = size + 2 * pad - gap * (tap - 1) - 1
+            if pad < 0 or needed < 1 or room < 0 or room // step + 1 != count:
+                return None
+        return cls(
+            (batch, channels, *wins.size),
+            (outputs, channels // groups, *wins.kernel),
+            (batch, outputs, *wins.count),
+            wins.stride,
+            before,
+            wins.dilation,
+        ).with_two_axes()
+
+    def with_two_axes(self) -> "Geometry":
+        """The same convolution over images if it is over sequences."""
+        if len(self.image) != 3:
+            return self
+        image, weight, result = (
+            (*shape[:2], 1, shape[2])
+            for shape in (self.image, self.weight, self.result)
+        )
+        stride, padding, dilation = self.stride, self.padding, self.dilation
+        return Geometry(
+            image, weight, result, (1, *stride), (0, *padding), (1, *dilation)
+        )
+
+
+class Convolution:
+    """A cuDNN graph of one operation with the plan that its heuristics put first.
+
+    Raises:
+        RuntimeError: cuDNN has no plan for it.
+    """
+
+    def __init__(
+        self,
+        device: int,
+        dtype: Any,
+        layout: Layout,
+        build: Callable[["Convolution"], tuple[Any, ...]],
+    ) -> None:
+        library = cudnn()
+        self.library, self.layout = library, layout
+        types = library.data_type
+        self.graph = library.pygraph(
+            handle=cudnn_handle(device, 0),
+            io_data_type=getattr(types, _TYPES[dtype]),
+            intermediate_data_type=types.FLOAT,
+            compute_data_type=types.FLOAT,
+        )
+        operands = build(self)
+        operands[-1].set_output(True)
+        graph = self.graph
+        graph.validate()
+        graph.build_operation_graph()
+        modes = library.heur_mode
+        graph.create_execution_plans([modes.A, modes.FALLBACK])
+        if dtype == np.float32 and not Cuda(device).tf32:
+            graph.deselect_numeric_notes([library.numerical_note.TENSOR_CORE])
+        graph.check_support()
+        graph.build_plans()
+        self._keys = tuple(operand.get_uid() for operand in operands)
+        self._size = graph.get_workspace_size()
+        self._device = device
+
+    def tensor(self, name: str, shape: Shape) -> Any:
+        """A dense operand of the graph."""
+        strides = self.layout.strides(shape)
+        return self.graph.tensor(name=name, dim=list(shape), stride=list(strides))
+
+    def run(self, *arrays: Array) -> None:
+        """Compute on CuPy's current stream; the last array takes the result."""
+        import cupy
+
+        stream = cupy.cuda.get_current_stream().ptr
+        addresses = (array.data.ptr for array in arrays)
+        self.graph.execute(
+            dict(zip(self._keys, addresses, strict=True)),
+            workspace(self._device, stream, self._size),
+            handle=cudnn_handle(self._device, stream),
+        )
+
+
+class Graphs(threading.local):
+    """The graphs that a thread has built, by what they compute."""
+
+    def __init__(self) -> None:
+        self._built: dict[Any, Any] = {}
+
+    def get(self, key: Any, build: Callable[[], Any]) -> Any:
+        """The graph of ``key``; the first time it is built."""
+        if key not in self._built:
+            self._built[key] = build()
+            if len(self._built) > _LIMIT:
+                self._built.pop(next(iter(self._built)))
+        return self._built[key]
+
+
+GRAPHS = Graphs()
+
+
+def conv(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Array:
+    """:func:`burn.ops.conv` by cuDNN."""
+    steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
+    if are_convolved(x, weight, bias) and x.shape[1] == weight.shape[1] * groups:
+        wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+        geometry = Geometry.of(x.shape[0], x.shape[1], weight.shape[0], groups, wins)
+        shape = (x.shape[0], weight.shape[0], *wins.count)
+        operands = (x, weight) if bias is None else (x, weight, bias)
+        out = _run("forward", geometry, operands, shape)
+        if out is not None:
+            return out
+    return conv_op.kernel(x, weight, bias, groups=groups, **steps)
+
+
+@conv_transpose_op.on(Cuda)
+def conv_transpose(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Array:
+    """:func:`burn.ops.conv_transpose` as the gradient of a convolution, by cuDNN."""
+    if are_convolved(x, weight, bias) and x.shape[1] == weight.shape[0]:
+        wins = transposed(
+            *(x.shape[2:], weight.shape[2:], stride, padding, output_padding, dilation)
+        )
+        channels = weight.shape[1] * groups
+        geometry = Geometry.of(x.shape[0], channels, x.shape[1], groups, wins)
+        shape = (x.shape[0], channels, *wins.size)
+        out = _run("data_gradient", geometry, (x, weight), shape)
+        if out is not None:
+            if bias is not None:
+                out += bias.reshape(-1, *(1 for _ in wins.size))
+            return out
+    return conv_transpose_op.kernel(
+        *(x, weight, bias),
+        stride=stride,
+        padding=padding,
+        output_padding=output_padding,
+        dilation=dilation,
+        groups=groups,
+    )
+
+
+@conv_weight_grad_op.on(Cuda)
+def conv_weight_grad(
+    x: Array,
+    grad: Array,
+    *,
+    kernel_size: tuple[int, ...],
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Array:
+    """:func:`burn.ops.conv_weight_grad` by cuDNN."""
+    steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
+    if are_convolved(x, grad, None) and x.shape[1] % groups == 0:
+        wins = windows(x.shape[2:], kernel_size, stride, padding, dilation)
+        if wins.count == grad.shape[2:] and x.shape[0] == grad.shape[0]:
+            sizes = (x.shape[0], x.shape[1], grad.shape[1], groups)
+            shape = (grad.shape[1], x.shape[1] // groups, *kernel_size)
+            out = _run("weight_gradient", Geometry.of(*sizes, wins), (x, grad), shape)
+            if out is not None:
+                return out
+    return conv_weight_grad_op.kernel(
+        x, grad, kernel_size=kernel_size, groups=groups, **steps
+    )
+
+
+def are_convolved(x: Array, other: Array, bias: Array | None) -> bool:
+    """Whether cuDNN computes on such operands."""
+    if x.dtype not in _TYPES or other.dtype != x.dtype or not 3 <= x.ndim <= 5:
+        return False
+    if other.ndim != x.ndim or (bias is not None and bias.dtype != x.dtype):
+        return False
+    return bool(x.size and other.size and cudnn() is not None)
+
+
+def _run(
+    kind: str, geometry: Geometry | None, operands: tuple[Array, ...], shape: Shape
+) -> Array | None:
+    """The result of ``shape``, None where cuDNN cannot compute it."""
+    import cupy
+
+    if geometry is None or not prod(shape):
+        return None
+    device = cupy.cuda.runtime.getDevice()
+    dtype, tf32 = operands[0].dtype, Cuda(device).tf32
+    key = (device, kind, dtype, tf32, geometry, len(operands))
+    convolution = GRAPHS.get(
+        key, lambda: _build(device, dtype, kind, geometry, len(operands) > 2)
+    )
+    if convolution is None:
+        return None
+    layout = convolution.layout
+    first, second, *biases = operands
+    arrays = [layout.of(first), packed(second, layout, layout.of)]
+    arrays += [cupy.ascontiguousarray(bias) for bias in biases]
+    out = layout.empty(shape, dtype)
+    convolution.run(*arrays, out)
+    return out
+
+
+def _build(
+    device: int, dtype: Any, kind: str, geometry: Geometry, biased: bool
+) -> Convolution | None:
+    layout = Layout(channels_last=dtype != np.float32 or Cuda(device).tf32)
+    try:
+        return Convolution(
+            device,
+            dtype,
+            layout,
+            lambda builder: _operands(builder, kind, geometry, biased),
+        )
+    except (RuntimeError, cudnn().cudnnGraphNotSupportedError) as error:
+        warnings.warn(
+            f"cuDNN has no plan for {kind} of {geometry} in {dtype}, which CuPy "
+            f"computes more slowly: {error}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+
+
+def _operands(
+    builder: Convolution, kind: str, geometry: Geometry, biased: bool
+) -> tuple[Any, ...]:
+    """The tensors of a graph of one operation, the result last."""
+    graph = builder.graph
+    steps = {
+        "padding": list(geometry.padding),
+        "stride": list(geometry.stride),
+        "dilation": list(geometry.dilation),
+    }
+    operands: tuple[Any, ...]
+    if kind == "forward":
+        image = builder.tensor("image", geometry.image)
+        weight = builder.tensor("weight", geometry.weight)
+        out, shape = (
+            graph.conv_fprop(image=image, weight=weight, **steps),
+            geometry.result,
+        )
+        operands = (image, weight)
+        if biased:
+            channels = geometry.weight[0]
+            bias = builder.tensor("bias", (1, channels, *(1 for _ in geometry.stride)))
+            out = graph.bias(name="sum", input=out, bias=bias)
+            operands = (image, weight, bias)
+    elif kind == "data_gradient":
+        loss = builder.tensor("loss", geometry.result)
+        weight = builder.tensor("weight", geometry.weight)
+        out, shape = graph.conv_dgrad(loss=loss, filter=weight, **steps), geometry.image
+        operands = (loss, weight)
+    else:
+        loss = builder.tensor("loss", geometry.result)
+        image = builder.tensor("image", geometry.image)
+        out, shape = graph.conv_wgrad(image=image, loss=loss, **steps), geometry.weight
+        operands = (image, loss)
+    out.set_dim(list(shape)).set_stride(list(builder.layout.strides(shape)))
+    return *operands, out

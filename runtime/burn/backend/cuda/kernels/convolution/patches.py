@@ -1,0 +1,57 @@
+"""Convolutions whose windows do not overlap, as products of matrices.
+
+Each pixel of an image of few channels is in one window of networks that begin with
+patches. cuDNN pads the channels of such images first, and has slow kernels for them.
+"""
+
+from math import prod
+
+from burn.backend.cuda.kernels.convolution.convolution import Geometry
+from burn.backend.cuda.kernels.elementwise.elements import dense
+from burn.backend.cuda.kernels.products.products import (
+    are_multiplied,
+    is_epilogue,
+    multiply,
+)
+from burn.ops.support import Array
+
+#: Convolutions of more channels are left to cuDNN.
+_CHANNELS = 8
+
+
+def are_patches(geometry: Geometry) -> bool:
+    """Whether windows lie side by side on images of few channels."""
+    return (
+        len(geometry.stride) == 2
+        and geometry.stride == geometry.weight[2:]
+        and geometry.weight[1] == geometry.image[1] < _CHANNELS
+        and prod(geometry.stride) > 1
+        and not any(geometry.padding)
+    )
+
+
+def convolved(
+    x: Array, weight: Array, bias: Array | None, geometry: Geometry
+) -> Array | None:
+    """The convolution, channels-last in memory; None where there is no product."""
+    import cupy
+
+    if x.ndim != 4 or not are_multiplied(x, weight):
+        return None
+    if bias is not None and not is_epilogue(bias, weight):
+        return None
+    (batch, channels, _, _), (tall, wide) = x.shape, geometry.stride
+    outputs, rows, columns = geometry.result[1:]
+    step, plane, down, across = x.strides
+    windows = cupy.lib.stride_tricks.as_strided(
+        x,
+        (batch, rows, columns, channels, tall, wide),
+        (step, tall * down, wide * across, plane, down, across),
+    )
+    patches = dense(windows).reshape(batch * rows * columns, channels * tall * wide)
+    factors = weight.reshape(outputs, -1)
+    out = multiply(patches, factors.T, bias)
+    if out is None:
+        return None
+    result: Array = out.reshape(batch, rows, columns, outputs).transpose(0, 3, 1, 2)
+    return result

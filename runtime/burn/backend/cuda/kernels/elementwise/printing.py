@@ -1,0 +1,169 @@
+"""CUDA C of functions of elements. Half types are computed in float32."""
+
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cuda.kernels.elementwise.activations import ERF, FORMULAS, TANH
+from burn.ops import activation
+from burn.ops.elements import COPY, SELECT, Element, Expression, Operand
+from burn.primitive import Primitive
+
+_HALF, _SINGLE, _DOUBLE = map(np.dtype, (np.float16, np.float32, np.float64))
+_INT, _LONG, _BOOL = map(np.dtype, (np.int32, np.int64, np.bool_))
+#: How elements are called in memory, and among values.
+STORED = {
+    _HALF: "__half",
+    _SINGLE: "float",
+    _DOUBLE: "double",
+    _INT: "int",
+    _LONG: "long long",
+    _BOOL: "bool",
+}
+VALUES = {**STORED, _HALF: "float"}
+_FLOATS = (_HALF, _SINGLE, _DOUBLE)
+#: Primitives that have a formula of `v`, which is of type W.
+PRIMITIVES: frozenset[Primitive[..., Any]] = frozenset((*FORMULAS, activation.gelu))
+#: Functions of floats and integers, and of floats alone.
+_ALL = {
+    "add": "{0} + {1}",
+    "subtract": "{0} - {1}",
+    "multiply": "{0} * {1}",
+    "negative": "-{0}",
+    "square": "{0} * {0}",
+    "maximum": "{0} != {0} || {0} > {1} ? {0} : {1}",
+    "minimum": "{0} != {0} || {0} < {1} ? {0} : {1}",
+    "less": "{0} < {1}",
+    "less_equal": "{0} <= {1}",
+    "greater": "{0} > {1}",
+    "greater_equal": "{0} >= {1}",
+    "equal": "{0} == {1}",
+    "not_equal": "{0} != {1}",
+    "logical_and": "{0} != 0 && {1} != 0",
+    "logical_or": "{0} != 0 || {1} != 0",
+    "logical_xor": "({0} != 0) != ({1} != 0)",
+    "logical_not": "{0} == 0",
+}
+_OF_FLOATS = {
+    "divide": "{0} / {1}",
+    "reciprocal": "1 / {0}",
+    "absolute": "fabs({0})",
+    "isnan": "{0} != {0}",
+    **{name: f"{name}({{0}})" for name in ("sqrt", "floor", "ceil", "trunc", "rint")},
+    **{name: f"{name}({{0}})" for name in ("exp", "log", "log1p", "expm1", "tanh")},
+    **{name: f"{name}({{0}})" for name in ("sin", "cos", "tan")},
+    "power": "pow({0}, {1})",
+}
+#: What formulas use.
+HEADER = """
+template <class N> __device__ N unit(N v) { return v > 1 ? N(1) : v < 0 ? N(0) : v; }
+"""
+
+
+def is_printed(element: Element) -> bool:
+    """Whether there is CUDA C for all of ``element``."""
+    if element.dtype not in STORED or not all(t in STORED for t in element.types):
+        return False
+    name = element.name
+    if isinstance(name, Primitive):
+        good = name in PRIMITIVES and element.dtype in _FLOATS
+    elif name in (COPY, SELECT) or name in _ALL:
+        good = len(set(element.types)) == 1 or name == SELECT
+        good = good and (
+            name in _COMPARE or name in (COPY, SELECT) or not _is_bool(element)
+        )
+    else:
+        good = name in _OF_FLOATS and set(element.types) <= set(_FLOATS)
+    return good and all(
+        is_printed(operand) if isinstance(operand, Element) else _is_operand(operand)
+        for operand in element.operands
+    )
+
+
+_COMPARE = {"equal", "not_equal", "logical_and", "logical_or", "logical_xor"}
+_COMPARE |= {"logical_not"}
+
+
+def _is_bool(element: Element) -> bool:
+    return _BOOL in element.types
+
+
+def _is_operand(operand: Expression) -> bool:
+    return not isinstance(operand, Operand) or operand.dtype in STORED
+
+
+class Printer:
+    """Statements that compute an element; equal parts are computed once."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._names: dict[Any, str] = {}
+
+    def value(self, expression: Expression, dtype: Any) -> str:
+        """The name or the number of ``expression``, taken in ``dtype``."""
+        if isinstance(expression, Operand):
+            name, given = f"x{expression.number}", expression.dtype
+        elif isinstance(expression, Element):
+            name, given = self._element(expression), expression.dtype
+        else:
+            return _number(expression, dtype)
+        return name if given == dtype else _converted(name, given, dtype)
+
+    def _element(self, element: Element) -> str:
+        if element in self._names:
+            return self._names[element]
+        args = [
+            self.value(operand, dtype)
+            for operand, dtype in zip(element.operands, element.types, strict=True)
+        ]
+        name = self._names[element] = f"v{len(self._names)}"
+        kind = VALUES[element.dtype]
+        if isinstance(element.name, Primitive):
+            self.lines.append(
+                f"{kind} {name}; {{ {_formula(element, args[0], name)} }}"
+            )
+            return name
+        if element.name == COPY:
+            text = _converted(args[0], element.types[0], element.dtype)
+        elif element.name == SELECT:
+            text = f"{args[0]} ? {args[1]} : {args[2]}"
+        else:
+            text = {**_ALL, **_OF_FLOATS}[element.name].format(*args)
+        self.lines.append(f"const {kind} {name} = {text};")
+        return name
+
+
+def _formula(element: Element, arg: str, name: str) -> str:
+    kind = VALUES[element.dtype]
+    numbers = dict(element.numbers)
+    if element.name is activation.gelu:
+        text = TANH if numbers.get("approximate") == "tanh" else ERF
+        defaults: dict[str, float] = {}
+    else:
+        text, defaults = FORMULAS[element.name]  # type: ignore[index]
+    given = "".join(
+        f"const W {key} = {_number(numbers.get(key, value), element.dtype)}; "
+        for key, value in defaults.items()
+    )
+    return f"typedef {kind} W; const W v = {arg}; {given}{name} = {text};"
+
+
+def _converted(name: str, given: Any, wanted: Any) -> str:
+    if wanted == _BOOL:
+        return name if given == _BOOL else f"({name} != 0)"
+    if wanted == _HALF and given != _BOOL:
+        return f"(float)(__half)(float){name}"
+    return f"({VALUES[wanted]}){name}"
+
+
+def _number(value: Any, dtype: Any) -> str:
+    """CUDA C of a number; decimal text has no infinity."""
+    if dtype == _BOOL:
+        return "true" if value else "false"
+    if dtype == _DOUBLE:
+        bits = int(np.float64(value).view(np.uint64))
+        return f"__longlong_as_double({bits:#x}LL)"
+    if dtype in _FLOATS:
+        bits = int(np.dtype(dtype).type(value).astype(np.float32).view(np.uint32))
+        return f"__uint_as_float({bits:#x}u)"
+    return f"({VALUES[dtype]}){int(value)}LL"

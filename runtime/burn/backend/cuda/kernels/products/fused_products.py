@@ -1,0 +1,76 @@
+"""Matrix products with a bias, a residual and activations in cuBLASLt's epilogue."""
+
+from typing import Any
+
+from burn.backend.cuda.device import Cuda
+from burn.backend.cuda.kernels.elementwise.epilogues import apply_after
+from burn.backend.cuda.kernels.products.products import (
+    are_multiplied,
+    is_epilogue,
+    linear,
+    matmul,
+    multiply,
+)
+from burn.ops.fused import (
+    After,
+    linear_then as linear_then_op,
+    matmul_then as matmul_then_op,
+)
+from burn.ops.support import Array
+
+#: Activations by cuBLASLt's names.
+_ACTIVATIONS = {"relu": "RELU", "gelu_tanh": "GELU"}
+
+
+@linear_then_op.on(Cuda)
+def linear_then(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    residual: Array | None = None,
+    *,
+    after: After,
+) -> Array:
+    """:func:`burn.ops.fused.linear_then` with as much in the epilogue as it takes."""
+    shape = (*x.shape[:-1], weight.shape[0])
+    rest = after
+    out = None
+    is_layer = weight.ndim == 2 and x.shape[-1:] == (weight.shape[1],)
+    if is_layer and are_multiplied(x, weight) and _takes(bias, weight):
+        addend = _addend(residual, shape, x) if after[0] == ("add",) else None
+        rest = after[addend is not None :]
+        activation = _ACTIVATIONS.get(rest[0][0], "") if rest else ""
+        out = multiply(
+            *(x.reshape(-1, x.shape[-1]), weight.T, bias, addend),
+            activation=activation,
+        )
+        rest = rest[bool(activation) :]
+    if out is None:
+        out, rest = linear(x, weight, bias), after
+    return apply_after(out.reshape(shape), residual, rest)
+
+
+def _takes(bias: Array | None, weight: Array) -> bool:
+    return bias is None or is_epilogue(bias, weight)
+
+
+def _addend(residual: Any, shape: tuple[int, ...], x: Array) -> Array | None:
+    """``residual`` as rows that cuBLASLt adds, None if it cannot."""
+    if residual is None or residual.shape != shape or residual.dtype != x.dtype:
+        return None
+    if not residual.flags.c_contiguous or residual.data.ptr % 16:
+        return None
+    return residual.reshape(-1, shape[-1])
+
+
+@matmul_then_op.on(Cuda)
+def matmul_then(
+    x: Array,
+    y: Array,
+    bias: None = None,
+    residual: Array | None = None,
+    *,
+    after: After,
+) -> Array:
+    """:func:`burn.ops.fused.matmul_then`: the product, and a kernel for the rest."""
+    return apply_after(matmul(x, y), residual, after)

@@ -1,0 +1,29 @@
+"""The kernels of CUDA devices, registered on their primitives by being imported."""
+
+from burn.backend.cuda.kernels import (
+    batch_norms as batch_norms,
+    cached_attention as cached_attention,
+    fused_attention as fused_attention,
+    pooling as pooling,
+    pooling_grad as pooling_grad,
+    positions as positions,
+    rows as rows,
+    slices as slices,
+    views as views,
+)
+from burn.backend.cuda.kernels.convolution import (
+    convolution as convolution,
+    depthwise as depthwise,
+    fused_convolution as fused_convolution,
+)
+from burn.backend.cuda.kernels.elementwise import (
+    activations as activations,
+    elements as elements,
+    elementwise as elementwise,
+    epilogues as epilogues,
+)
+from burn.backend.cuda.kernels.products import (
+    few_rows as few_rows,
+    fused_products as fused_products,
+    products as products,
+)
