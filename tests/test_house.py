@@ -39,7 +39,6 @@ FOLDER_FILES = 25
 LARGE_FOLDERS = {
     "ir/burn_ir/ops": "one file for each family of operators",
     "runtime/burn/ops": "one file for each family of primitives",
-    "tests/fuzz": "not divided yet",
 }
 FUNCTION_LINES = 45
 README_LINES = 80

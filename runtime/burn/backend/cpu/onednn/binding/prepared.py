@@ -120,6 +120,7 @@ def described(
     create: str,
     *args: Any,
     avoid: str | None = None,
+    is_wrong: Callable[[str], bool] | None = None,
     post: PostOps | None = None,
     scalings: Scalings = _NOT_SCALED,
     plain: bool = False,
@@ -128,10 +129,13 @@ def described(
 
     What it calls ``ref`` is written to be read: it is slower than NumPy by far, but for
     what is called ``plain``. Code whose name starts with ``avoid`` is taken only if
-    there is no other.
+    there is no other; code for whose name ``is_wrong`` holds is never taken.
     """
     try:
         description = Description(api, create, *args, post=post, scalings=scalings)
+        while is_wrong is not None and is_wrong(description.implementation):
+            if not description.next():
+                return None
         if avoid is not None and description.implementation.startswith(avoid):
             other = Description(api, create, *args, post=post)
             if other.next() and not other.implementation.startswith("ref"):

@@ -47,6 +47,7 @@ from burn.backend.cpu.onednn.binding.weights import Weights
 from burn.backend.cpu.onednn.kernels.convolution.pack_width import Beside, beside
 from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, shared
 from burn.backend.cpu.onednn.kernels.convolution.space_to_depth import Folded, folded
+from burn.backend.cpu.onednn.kernels.convolution.wrong_code import wrong_code
 from burn.backend.cpu.onednn.kernels.post_ops import After, added, post_ops
 from burn.ops.window import Windows
 
@@ -330,6 +331,7 @@ def _made(
         *(source, any_layout(api, view.shape, view.dtype)),
         *(shift, target, *where),
         post=post_ops(api, slots.after, None if slots.in_place else other),
+        is_wrong=wrong_code(form.wins),
     )
     if description is None:
         return None

@@ -27,6 +27,7 @@ from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import (
     only,
 )
 from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, shared
+from burn.backend.cpu.onednn.kernels.convolution.wrong_code import wrong_code
 from burn.backend.cpu.onednn.kernels.post_ops import After
 from burn.backend.cpu.onednn.kernels.quantization.quantized import (
     Given,
@@ -166,6 +167,7 @@ def _made(api: Api, given: Given, form: Form, whole: Grouped) -> Made | None:
         *(any_layout(api, view.shape, view.dtype), bias, target, *where),
         post=endings(api, given, other),
         scalings=scalings,
+        is_wrong=wrong_code(form.wins),
     )
     if description is None:
         return None
