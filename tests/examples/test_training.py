@@ -4,8 +4,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from burn.record import open_record
 from tests.runtime.distributed.test_distributed import start
 from tests.test_house import ROOT
 
@@ -51,6 +53,19 @@ def test_a_distilled_network_is_better_than_one_of_few_labels(
     assert shares["distilled"] >= 0.96
     assert shares["labels"] < shares["distilled"] < shares["large"] + 0.005
     assert "distilled" in capsys.readouterr().out.splitlines()[-1]
+
+
+@pytest.mark.parametrize("example", ["quantize"], indirect=True)
+def test_training_with_rounded_weights_is_better_than_rounding_after_it(
+    example: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shares = example.main()
+    assert shares["trained"] >= 0.98
+    assert shares["rounded"] < shares["trained"] <= shares["float32"] + 0.005
+    assert "2 bits" in capsys.readouterr().out.splitlines()[-1]
+    weights = open_record(example.OUT / "rounded.safetensors")["block.conv.weight"]
+    rows = np.asarray(weights).reshape(32, -1)
+    assert max(len(set(np.abs(row).tolist())) for row in rows) == 2  # 0 and the scale
 
 
 @pytest.mark.parametrize("example", ["data_parallel"], indirect=True)

@@ -19,10 +19,6 @@ from burn.nn.activation import (
 )
 from burn.nn.autocast import Precision as Precision, autocast as autocast
 from burn.nn.cells import GRUCell as GRUCell, LSTMCell as LSTMCell, RNNCell as RNNCell
-from burn.nn.checkpointing import (
-    checkpoint as checkpoint,
-    checkpointed as checkpointed,
-)
 from burn.nn.conv import (
     Conv1d as Conv1d,
     Conv2d as Conv2d,
@@ -36,7 +32,6 @@ from burn.nn.embedding import Embedding as Embedding
 from burn.nn.init import buffer as buffer, parameter as parameter
 from burn.nn.inputs import InputError as InputError, check_inputs as check_inputs
 from burn.nn.linear import Conv1D as Conv1D, Linear as Linear
-from burn.nn.lora import lora as lora, merge_lora as merge_lora
 from burn.nn.modes import inference as inference
 from burn.nn.module import (
     Module as Module,
@@ -57,7 +52,6 @@ from burn.nn.norm import (
     LocalResponseNorm as LocalResponseNorm,
     RMSNorm as RMSNorm,
 )
-from burn.nn.output_dropout import dropout as dropout
 from burn.nn.pool import (
     AdaptiveAvgPool1d as AdaptiveAvgPool1d,
     AdaptiveAvgPool2d as AdaptiveAvgPool2d,
@@ -91,6 +85,12 @@ from burn.nn.transformer import (
     TransformerEncoder as TransformerEncoder,
     TransformerEncoderLayer as TransformerEncoderLayer,
 )
+from burn.nn.transforms.checkpointing import (
+    checkpoint as checkpoint,
+    checkpointed as checkpointed,
+)
+from burn.nn.transforms.lora import lora as lora, merge_lora as merge_lora
+from burn.nn.transforms.output_dropout import dropout as dropout
 from burn.nn.trees import TreeEnsemble as TreeEnsemble
 
 if TYPE_CHECKING:
