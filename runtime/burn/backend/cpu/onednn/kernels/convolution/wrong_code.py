@@ -1,8 +1,8 @@
 """Code of oneDNN whose results are wrong, which convolutions pass over.
 
 It was found by comparing random convolutions of bfloat16 and of integers of 8 bits with
-float32, as ``tests/runtime/cpu/onednn/test_narrow_convolutions.py`` does. Code for other
-instruction sets than AMX is right, and so is all of float32.
+float32, as ``tests/runtime/cpu/onednn/test_narrow_convolutions.py`` does. Code for
+other instruction sets than AMX is right, and so is all of float32.
 """
 
 from collections.abc import Callable
