@@ -121,7 +121,7 @@ ORDER = {
         "skeleton",
         "pipeline",
         "loading modelgen pytorch",
-        "export inspection status",
+        "comparison export inspection status",
         "verification",
         "build cli",
         "__init__ __main__",

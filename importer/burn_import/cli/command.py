@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 LAZY = {
     "bench": "benching",
     "check": "inspecting",
+    "diff": "comparing",
     "doctor": "inspecting",
     "export": "exporting",
     "inspect": "inspecting",

@@ -50,6 +50,14 @@ def _escaped(char: str) -> str:
     return char.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
+def annotation(level: str, title: str, message: str) -> str:
+    """Return a command to GitHub that annotates a workflow; ``level`` as ``error``."""
+    text = clean(message).replace("%", "%25")
+    title = clean(title).replace("%", "%25")
+    title = title.replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} title={title}::{text}"
+
+
 def _word(changed: bool, dry_run: bool) -> str:
     if not changed:
         return "unchanged"
@@ -230,7 +238,4 @@ class Report:
         return lines
 
     def _github(self, problem: Problem) -> list[str]:
-        text = clean(str(problem)).replace("%", "%25")
-        title = clean(self.model).replace("%", "%25")
-        title = title.replace(":", "%3A").replace(",", "%2C")
-        return [f"::error title={title}::{text}"]
+        return [annotation("error", self.model, str(problem))]
