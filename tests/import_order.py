@@ -121,7 +121,7 @@ ORDER = {
         "skeleton",
         "pipeline",
         "loading modelgen pytorch",
-        "comparison export inspection status",
+        "comparison drawing export inspection status",
         "verification",
         "build cli",
         "__init__ __main__",
