@@ -43,6 +43,7 @@ LAZY = {
     "check": "inspecting",
     "diff": "comparing",
     "doctor": "inspecting",
+    "explain": "explaining",
     "export": "exporting",
     "inspect": "inspecting",
     "ops": "inspecting",

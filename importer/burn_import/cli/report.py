@@ -197,6 +197,8 @@ class Report:
         if len(problems) > 1 and self.style == "text":
             name = clean(self.model)
             click.echo(f"error: {len(problems)} problems in {name}", err=True)
+        if self.style == "text":
+            click.echo(f"see: burn-import explain {kind}", err=True)
 
     def failure(self, message: str, code: int) -> None:
         """Print why there is no answer at all."""
