@@ -26,7 +26,7 @@ ORDER = {
     ),
     "burn": (
         "attribute_hints dtypes defaults lazy version",
-        "backend/cpu/onednn/__init__ backend/cpu/onednn/binding record",
+        "backend/cpu/onednn/__init__ backend/cpu/onednn/binding notebook record",
         "methods",
         "box",
         "tensor",
