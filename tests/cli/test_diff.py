@@ -16,6 +16,7 @@ from onnx import helper, numpy_helper
 from burn.record import write_record
 from burn_import.cli.command import burn_import
 from burn_import.comparison.differences import value_difference
+from tests.importer.exported_files import linear_program, saved as exported
 from tests.importer.onnx_files import graph, model, saved, stored
 from tests.test_house import ROOT
 
@@ -68,6 +69,20 @@ def test_a_model_equals_its_module_and_its_record(
         assert difference(second, DIGITS)["values"] == []
     assert difference(module, record)["equal"]
     assert run("diff", DIGITS, module, "--format", "github").stdout == ""
+
+
+def test_programs_of_pytorch_are_compared(tmp_path: Path) -> None:
+    content, weights = linear_program()
+    first = exported(tmp_path, content, weights)
+    key = next(iter(weights))
+    other = {**weights, key: weights[key] + 1}
+    (tmp_path / "other").mkdir()
+    result = difference(first, exported(tmp_path / "other", content, other))
+    assert [value["key"] for value in result["values"]] == [key]
+    assert rows(result) == [] and difference(first, first)["equal"]
+    assert {row[0] for row in rows(difference(first, DIGITS))} == {
+        *("input", "output", "operator", "node", "layer", "weight")
+    }
 
 
 def test_an_operator_that_changed_is_named(tmp_path: Path) -> None:

@@ -142,12 +142,19 @@ def layered(path: Path, layers: int) -> Path:
 
 
 def test_a_large_model_is_drawn_to_a_depth_of_few_boxes(tmp_path: Path) -> None:
-    assembled = assemble_model(layered(tmp_path / "net.onnx", 60))
+    net, path = layered(tmp_path / "net.onnx", 60), tmp_path / "net.svg"
+    assembled = assemble_model(net)
     flow = flow_of(assembled)
-    assert 60 <= len(flow.boxes) <= MOST_BOXES
+    assert 60 <= len(flow.boxes) <= MOST_BOXES < flow.deeper
     deeper = flow_of(assembled, flow.depth + 1)
-    assert len(deeper.boxes) > MOST_BOXES
+    assert (len(deeper.boxes), deeper.deeper) == (flow.deeper, 0)
     assert_apart(layout(deeper))
+    answer = run("inspect", net, "--graph", path)
+    assert answer.stdout.splitlines() == [
+        f"wrote {path}",
+        f"{len(flow.boxes)} boxes, modules to depth {flow.depth}",
+        f"pass --depth {flow.depth + 1} to draw {flow.deeper} boxes",
+    ]
 
 
 def test_layouts_of_thousands_of_boxes_are_apart() -> None:

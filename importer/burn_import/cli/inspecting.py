@@ -117,10 +117,13 @@ def _draw(
     write_drawing(flow, drawing, force=force)
     if style == "json":
         data = {"path": str(drawing), "boxes": len(flow.boxes), "depth": flow.depth}
-        show_json(data)
+        show_json(data, deeper=flow.deeper)
     else:
         click.echo(f"wrote {clean(str(drawing))}")
         click.echo(f"{len(flow.boxes)} boxes, modules to depth {flow.depth}")
+        if flow.deeper:
+            depth = flow.depth + 1
+            click.echo(f"pass --depth {depth} to draw {flow.deeper} boxes")
 
 
 def _show_facts(facts: Any) -> None:

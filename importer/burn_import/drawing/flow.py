@@ -38,13 +38,15 @@ class FlowBox:
 class Flow:
     """Boxes in order of execution, and edges as pairs of their positions.
 
-    An edge leads from a box to a later one. ``depth`` is that of the drawn modules.
+    An edge leads from a box to a later one. ``depth`` is that of the drawn modules,
+    ``deeper`` the number of boxes one level below if these are too many, else 0.
     """
 
     title: str
     depth: int
     boxes: list[FlowBox] = field(default_factory=list)
     edges: list[tuple[int, int]] = field(default_factory=list)
+    deeper: int = 0
 
     def add(self, box: FlowBox, sources: Iterable[int]) -> int:
         """Append a box with edges from ``sources``; return its position."""
@@ -66,6 +68,7 @@ def flow_of(model: Assembly, depth: int | None = None) -> Flow:
     for number in range(1, _tree_depth(model.tree.root) + 1):
         deeper = _Builder(model, sizes, number).flow
         if len(deeper.boxes) > MOST_BOXES:
+            flow.deeper = len(deeper.boxes)
             break
         flow = deeper
     return flow
@@ -131,7 +134,9 @@ class _Builder:
         if depth == 1 or not call.part.items:
             self._module(call, caller.path, values)
             return
-        inner = dict(values)
+        # Parts of one graph have its names, unless a body is called with others.
+        is_renamed = call.inputs != call.part.inputs
+        inner = dict(values) if is_renamed else values
         for name, given in zip(call.part.inputs, call.inputs, strict=False):
             inner[name] = values.get(given, frozenset())
         self._walk(call.part, inner, depth - 1)
@@ -175,10 +180,11 @@ class _Builder:
         operands = [name for name in node.inputs if name is not None]
         outputs = [name for name in node.outputs if name is not None]
         layer_path = part.layer_paths.get(id(node))
-        layer = node.op.layer(*(part.graph.type(name) for name in node.inputs))
-        if layer_path is not None and layer is not None:
+        if layer_path is not None:
             path = (*part.path, *layer_path)
-            lines = self._lines(layer.name, path, part.graph, outputs[:1])
+            layer = node.op.layer(*(part.graph.type(name) for name in node.inputs))
+            kind = "" if layer is None else layer.name
+            lines = self._lines(kind, path, part.graph, outputs[:1])
             self._add(
                 FlowBox("module", ".".join(path), lines), operands, outputs, values
             )
