@@ -149,7 +149,9 @@ def test_types_sizes_and_opsets_are_compared(tmp_path: Path) -> None:
     assert by_name["rows"] == ("input 1 int64[2] [-1, 2]", "input 1 int64[2] [2, -1]")
 
 
-def test_layers_and_weights_are_compared_by_key(tmp_path: Path) -> None:
+@pytest.fixture
+def records(tmp_path: Path) -> tuple[Path, Path]:
+    """Two records with a common key of other values, and one of another dtype."""
     first, second = tmp_path / "a.safetensors", tmp_path / "b.mpk"
     same = np.arange(4, dtype=np.float32)
     other = same + np.array([0, 0, 0, 1.5], np.float32)
@@ -157,7 +159,11 @@ def test_layers_and_weights_are_compared_by_key(tmp_path: Path) -> None:
     write_record(
         second, [("a.w", other), ("a.b", same.astype(np.float64)), ("d.w", same)]
     )
-    result = difference(first, second)
+    return first, second
+
+
+def test_layers_and_weights_are_compared_by_key(records: tuple[Path, Path]) -> None:
+    result = difference(*records)
     assert rows(result) == [
         ("layer", "c", "removed"),
         ("layer", "d", "added"),
@@ -173,11 +179,16 @@ def test_layers_and_weights_are_compared_by_key(tmp_path: Path) -> None:
         "absolute": 1.5,
         "relative": 0.5,
     }
-    answer = run("diff", first, second)
+
+
+def test_differences_are_printed_as_tables_and_annotations(
+    records: tuple[Path, Path],
+) -> None:
+    answer = run("diff", *records)
     assert answer.exit_code == 1
     assert "weight  a.b   changed  float32[4]  float64[4]" in answer.stdout
     assert answer.stdout.endswith("5 differences; 1 tensors of other values\n")
-    lines = run("diff", first, second, "--format", "github").stdout.splitlines()
+    lines = run("diff", *records, "--format", "github").stdout.splitlines()
     assert len(lines) == 6
     assert all(line.startswith("::warning title=") for line in lines)
     assert lines[-1].endswith(

@@ -122,6 +122,22 @@ def _told(error: OSError) -> str:
     return f"cannot {verb} {str(path)!r}: {error.strerror}"
 
 
+def _problems_of(error: BaseException, code: int) -> list[Problem]:
+    """Return the problems that an error lists, each with what helps."""
+    from burn_import.output import OutputRefused
+    from burn_ir import ModelError, Problem
+
+    if isinstance(error, OSError):  # it is the output's: no fault of the model
+        return [Problem(_told(error))]
+    if isinstance(error, ModelError):
+        hint = HINTS.get(code, "") if code != 2 else ""
+        return [replace(p, hint=p.hint or hint) for p in error.problems]
+    is_refused = isinstance(error, OutputRefused)
+    hint = HINTS[2] if is_refused and "expected" not in str(error) else ""
+    hint = getattr(error, "hint", "") or hint
+    return [Problem(line.strip(), hint=hint) for line in str(error).split("\n")]
+
+
 @dataclass(frozen=True)
 class Report:
     """Prints in one of the styles ``text``, ``json`` and ``github``."""
@@ -166,22 +182,11 @@ class Report:
 
     def problems(self, error: BaseException, code: int) -> None:
         """Print all that is wrong with the model or the output."""
-        from burn_import.output import OutputRefused
         from burn_import.transform import WrongOptions
-        from burn_ir import ModelError, Problem
 
         kind = "options" if isinstance(error, WrongOptions) else KINDS[code]
-        if isinstance(error, OSError):  # it is the output's: no fault of the model
-            kind, problems = "output", [Problem(_told(error))]
-        elif isinstance(error, ModelError):
-            hint = HINTS.get(code, "") if code != 2 else ""
-            problems = [replace(p, hint=p.hint or hint) for p in error.problems]
-        else:
-            is_refused = isinstance(error, OutputRefused)
-            hint = HINTS[2] if is_refused and "expected" not in str(error) else ""
-            hint = getattr(error, "hint", "") or hint
-            lines = str(error).split("\n")
-            problems = [Problem(line.strip(), hint=hint) for line in lines]
+        kind = "output" if isinstance(error, OSError) else kind
+        problems = _problems_of(error, code)
         if self.style == "json":
             self._json(code, kind, problems)
             return
