@@ -26,7 +26,7 @@ ORDER = {
     ),
     "burn": (
         "attribute_hints dtypes defaults lazy version",
-        "backend/cpu/onednn/__init__ backend/cpu/onednn/binding record",
+        "backend/cpu/onednn/__init__ backend/cpu/onednn/binding notebook record",
         "methods",
         "box",
         "tensor",
@@ -125,7 +125,7 @@ ORDER = {
         "skeleton",
         "pipeline",
         "loading modelgen pytorch",
-        "export inspection status",
+        "comparison drawing export inspection status",
         "verification",
         "build cli",
         "__init__ __main__",

@@ -13,7 +13,7 @@ from burn_import.provenance.exporter_folding import folding_notes
 from burn_import.provenance.path_segments import ROOT
 from burn_import.provenance.weight_owners import is_list
 from burn_import.rewriting.graphs import apply_with_bodies
-from burn_import.structure import flatten, recover
+from burn_import.structure import Tree, flatten, recover
 from burn_import.structure.constant_roles import note_fills
 from burn_import.structure.folded_expressions import with_derivations
 from burn_import.structure.handed_tensors import with_handed_down
@@ -45,19 +45,33 @@ def compile_graph(
         ValueError: the options name a pass that there is not.
         burn_ir.InvalidModel: an operand must be known before the model runs and is not.
     """
-    # Source has no dead code, whatever the passes: a module of it would return nothing.
-    graph = apply_with_bodies(dead_code, graph)
-    graph.constants.unread = unread(graph)
-    graph = apply_with_bodies(dead_code, simplify(graph, options.passes))
-    note_fills(graph)
-    graph = with_literals(with_derivations(repeated(graph)))
-    graph = graph if options.flat else with_handed_down(graph)
+    graph = simplified(graph, options)
     notes = (*notes, *folding_notes(graph), *unread_notes(graph), *extra_notes(graph))
-    shaped = flatten if options.flat else recover
-    tree = shaped(graph, options.class_name or graph.name)
+    tree = module_tree(graph, options)
     inside = inside or ROOT * is_list(graph)
     if options.target == "torch":
         from burn_import.codegen.torch.module import emit_torch
 
         return emit_torch(tree, graph, record, notes, inside)
     return emit(tree, graph, record, notes, inside)
+
+
+def simplified(graph: Graph, options: Options) -> Graph:
+    """Return ``graph`` after the passes, as modules are recovered from it.
+
+    Raises:
+        ValueError: the options name a pass that there is not.
+    """
+    # Source has no dead code, whatever the passes: a module of it would return nothing.
+    graph = apply_with_bodies(dead_code, graph)
+    graph.constants.unread = unread(graph)
+    graph = apply_with_bodies(dead_code, simplify(graph, options.passes))
+    note_fills(graph)
+    graph = with_literals(with_derivations(repeated(graph)))
+    return graph if options.flat else with_handed_down(graph)
+
+
+def module_tree(graph: Graph, options: Options) -> Tree:
+    """Return the tree of modules of a simplified graph."""
+    shaped = flatten if options.flat else recover
+    return shaped(graph, options.class_name or graph.name)

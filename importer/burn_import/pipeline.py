@@ -16,6 +16,7 @@ from burn_import.tracing.identifiers import symbol_name
 
 if TYPE_CHECKING:
     from burn_import.codegen.gate.allowed import Rules
+    from burn_import.codegen.module.module import Assembly
     from burn_import.compiler import Source
     from burn_import.frontends.checkpoints import Checkpoint
     from burn_ir import RawModel
@@ -113,6 +114,32 @@ def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
             check_record(module.skeleton, module.class_name, module.skeleton_weights)
             check_body(module.text.encode("ascii"), rules_of(options.target))
     return module, (opset, raw.producer)
+
+
+def assemble_model(source: str | Path) -> Assembly:
+    """Return the module tree of the model in ``source``, with its stored arrays.
+
+    Raises:
+        UnreadableFile, UnsupportedModel, InvalidModel: as ``import_model`` does.
+    """
+    from burn_import.codegen.module.module import assemble
+    from burn_import.compiler import module_tree, simplified
+    from burn_import.internal import defects
+    from burn_import.transform import prepared
+    from burn_ir import RawModel, UnsupportedModel
+
+    path = Path(source)
+    with uncollected():
+        options = _checked(path, Options())
+        raw, _ = _read(path, options)
+        if not isinstance(raw, RawModel):
+            raise UnsupportedModel(
+                f"{path.name} has weights and no program; see `weights`"
+            )
+        graph = prepared(raw, options)
+        with defects(""):
+            graph = simplified(graph, options)
+            return assemble(module_tree(graph, options), graph, raw.inside)
 
 
 def rules_of(target: str) -> Rules:

@@ -192,6 +192,12 @@ class Tensor(Methods):
         )
         return f"tensor({body}, {self.dtype}, {self.backend})"
 
+    def _repr_html_(self) -> str:
+        """The HTML that notebooks show."""
+        from burn.notebook import tensor_html
+
+        return tensor_html(self)
+
 
 add_hints(Tensor, TENSORS)
 

@@ -98,7 +98,7 @@ def test_messages_name_the_class_and_the_remedy() -> None:
 
 def test_other_attributes_are_answered_as_python_does() -> None:
     x: Any = burn.tensor([1.0])
-    for name in ("nothing", "_repr_html_", "__torch_function__", "_ipython_display_"):
+    for name in ("nothing", "_repr_svg_", "__torch_function__", "_ipython_display_"):
         with pytest.raises(AttributeError, match="'Tensor' object has no attribute"):
             getattr(x, name)
     slow = {"__getattr__", "__getattribute__"}  # of attributes that are there, too

@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 LAZY = {
     "bench": "benching",
     "check": "inspecting",
+    "diff": "comparing",
     "doctor": "inspecting",
+    "explain": "explaining",
     "export": "exporting",
     "inspect": "inspecting",
     "ops": "inspecting",

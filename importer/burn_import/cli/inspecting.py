@@ -10,7 +10,13 @@ import click
 
 from burn_import.cli.answer import Answer
 from burn_import.cli.report import Report, clean
-from burn_import.cli.tables import format_option, show_json, show_table, sizes_of
+from burn_import.cli.tables import (
+    force_option,
+    format_option,
+    show_json,
+    show_table,
+    sizes_of,
+)
 
 _model = click.argument("model", type=click.Path(path_type=Path))
 
@@ -62,13 +68,33 @@ def check_command(
     metavar="NAME=NUMBER",
     help="The size of a named extent, for FLOPs and memory. [default: 1]",
 )
+@click.option(
+    "--graph",
+    "drawing",
+    type=click.Path(path_type=Path),
+    help="Draw the modules and the data flow between them instead (.svg or .dot).",
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(min=0),
+    help="Of the drawn modules. [default: as deep as 200 boxes suffice]",
+)
+@force_option
 @format_option
 @click.pass_context
 def inspect_command(
-    ctx: click.Context, /, model: Path, sizes: dict[str, int], style: str
+    ctx: click.Context, /, model: Path, sizes: dict[str, int], style: str, **given: Any
 ) -> None:
     """Show what is in MODEL: layers, parameters, operators, FLOPs, memory."""
+    drawing = given["drawing"]
+    if drawing is None and (given["depth"] is not None or given["force"]):
+        raise click.UsageError("expected --graph FILE with --depth and --force")
+    if drawing is not None and sizes:
+        raise click.UsageError("expected one of --graph and --size")
     with Answer(Report(style, str(model)), False) as answer:
+        if drawing is not None:
+            _draw(model, drawing, given["depth"], given["force"], style)
+            ctx.exit()
         from burn_import.inspection import inspect_model
 
         facts = inspect_model(model, sizes)
@@ -77,6 +103,27 @@ def inspect_command(
         else:
             _show_facts(facts)
     ctx.exit(answer.code)
+
+
+def _draw(
+    model: Path, drawing: Path, depth: int | None, force: bool, style: str
+) -> None:
+    from burn_import.drawing.files import check_drawing, write_drawing
+    from burn_import.drawing.flow import flow_of
+    from burn_import.pipeline import assemble_model
+
+    check_drawing(drawing, force=force)  # before the work
+    flow = flow_of(assemble_model(model), depth)
+    write_drawing(flow, drawing, force=force)
+    if style == "json":
+        data = {"path": str(drawing), "boxes": len(flow.boxes), "depth": flow.depth}
+        show_json(data, deeper=flow.deeper)
+    else:
+        click.echo(f"wrote {clean(str(drawing))}")
+        click.echo(f"{len(flow.boxes)} boxes, modules to depth {flow.depth}")
+        if flow.deeper:
+            depth = flow.depth + 1
+            click.echo(f"pass --depth {depth} to draw {flow.deeper} boxes")
 
 
 def _show_facts(facts: Any) -> None:

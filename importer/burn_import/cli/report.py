@@ -50,6 +50,14 @@ def _escaped(char: str) -> str:
     return char.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
+def annotation(level: str, title: str, message: str) -> str:
+    """Return a command to GitHub that annotates a workflow; ``level`` as ``error``."""
+    text = clean(message).replace("%", "%25")
+    title = clean(title).replace("%", "%25")
+    title = title.replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} title={title}::{text}"
+
+
 def _word(changed: bool, dry_run: bool) -> str:
     if not changed:
         return "unchanged"
@@ -114,6 +122,22 @@ def _told(error: OSError) -> str:
     return f"cannot {verb} {str(path)!r}: {error.strerror}"
 
 
+def _problems_of(error: BaseException, code: int) -> list[Problem]:
+    """Return the problems that an error lists, each with what helps."""
+    from burn_import.output import OutputRefused
+    from burn_ir import ModelError, Problem
+
+    if isinstance(error, OSError):  # it is the output's: no fault of the model
+        return [Problem(_told(error))]
+    if isinstance(error, ModelError):
+        hint = HINTS.get(code, "") if code != 2 else ""
+        return [replace(p, hint=p.hint or hint) for p in error.problems]
+    is_refused = isinstance(error, OutputRefused)
+    hint = HINTS[2] if is_refused and "expected" not in str(error) else ""
+    hint = getattr(error, "hint", "") or hint
+    return [Problem(line.strip(), hint=hint) for line in str(error).split("\n")]
+
+
 @dataclass(frozen=True)
 class Report:
     """Prints in one of the styles ``text``, ``json`` and ``github``."""
@@ -158,22 +182,11 @@ class Report:
 
     def problems(self, error: BaseException, code: int) -> None:
         """Print all that is wrong with the model or the output."""
-        from burn_import.output import OutputRefused
         from burn_import.transform import WrongOptions
-        from burn_ir import ModelError, Problem
 
         kind = "options" if isinstance(error, WrongOptions) else KINDS[code]
-        if isinstance(error, OSError):  # it is the output's: no fault of the model
-            kind, problems = "output", [Problem(_told(error))]
-        elif isinstance(error, ModelError):
-            hint = HINTS.get(code, "") if code != 2 else ""
-            problems = [replace(p, hint=p.hint or hint) for p in error.problems]
-        else:
-            is_refused = isinstance(error, OutputRefused)
-            hint = HINTS[2] if is_refused and "expected" not in str(error) else ""
-            hint = getattr(error, "hint", "") or hint
-            lines = str(error).split("\n")
-            problems = [Problem(line.strip(), hint=hint) for line in lines]
+        kind = "output" if isinstance(error, OSError) else kind
+        problems = _problems_of(error, code)
         if self.style == "json":
             self._json(code, kind, problems)
             return
@@ -189,6 +202,8 @@ class Report:
         if len(problems) > 1 and self.style == "text":
             name = clean(self.model)
             click.echo(f"error: {len(problems)} problems in {name}", err=True)
+        if self.style == "text":
+            click.echo(f"see: burn-import explain {kind}", err=True)
 
     def failure(self, message: str, code: int) -> None:
         """Print why there is no answer at all."""
@@ -230,7 +245,4 @@ class Report:
         return lines
 
     def _github(self, problem: Problem) -> list[str]:
-        text = clean(str(problem)).replace("%", "%25")
-        title = clean(self.model).replace("%", "%25")
-        title = title.replace(":", "%3A").replace(",", "%2C")
-        return [f"::error title={title}::{text}"]
+        return [annotation("error", self.model, str(problem))]

@@ -245,6 +245,12 @@ class Module:
         head = f"{type(self).__name__}({self.describe()}"
         return head + ("\n" + "\n".join(lines) + "\n)" if lines else ")")
 
+    def _repr_html_(self) -> str:
+        """The HTML that notebooks show."""
+        from burn.notebook import module_html
+
+        return module_html(self)
+
 
 add_hints(Module, MODULES)
 

@@ -1,0 +1,160 @@
+"""Meaning, causes and remedies of each error code, for ``explain`` and the docs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """An error code: the word in ``error[word]``, or in ``kind`` of the JSON.
+
+    ``summary`` is a phrase, ``meaning`` a sentence or two. ``causes`` and ``remedies``
+    are sentences, the most frequent first.
+    """
+
+    code: str
+    exit_code: int
+    summary: str
+    meaning: str
+    causes: tuple[str, ...]
+    remedies: tuple[str, ...]
+
+
+EXPLANATIONS = (
+    Explanation(
+        "refused",
+        2,
+        "a file or an argument does not fit the command",
+        "The command did not start its work, or did not write its output.",
+        (
+            "The output is a file that burn-import did not write, or that was edited.",
+            "The output is called like a module that generated ones import: numpy.py.",
+            "The output has another suffix than the command needs, such as `.onnx`.",
+            "A file is of another kind than its option: `--inputs` takes a `.npz`.",
+        ),
+        (
+            "Pass `--force` to replace the file, or another name with `-o`.",
+            "Before that, `--force --dry-run` shows what an import would replace.",
+            "Write arrays for `--inputs` by name: `numpy.savez('x.npz', image=array)`.",
+        ),
+    ),
+    Explanation(
+        "output",
+        2,
+        "a file cannot be opened or written",
+        "The system refused to open or write a file; the message has its reason.",
+        (
+            "The folder belongs to another user, or is read-only.",
+            "The disk is full.",
+            "The path is a folder, or leads through a file.",
+        ),
+        (
+            "Pass a path in a folder of yours with `-o`.",
+            "Free space on the disk. A file that was there is unchanged.",
+        ),
+    ),
+    Explanation(
+        "options",
+        2,
+        "options contradict each other or the model",
+        "An option does not apply to this model, or does not fit another option.",
+        (
+            "A name in `--shape`, `--inputs` or `--outputs` is none of the model.",
+            "`--shape` changes an extent that the file fixes.",
+            "The option is for another kind of file: `--config` is for weights alone.",
+        ),
+        (
+            "Take a name from the message, which lists those that are similar.",
+            "`burn-import inspect MODEL` shows inputs and outputs with their types.",
+            "docs/options.md lists the options and the kinds of files they apply to.",
+        ),
+    ),
+    Explanation(
+        "unreadable",
+        3,
+        "the file is no model, or not all of one",
+        "The file cannot be read as a model. The message says what it begins like.",
+        (
+            "The path is misspelt, or leads to a folder.",
+            "A download or a copy was cut off, or left an HTML page.",
+            "The file is a pointer of Git LFS.",
+            "The weights of a large model are in a second file that is not there.",
+            "It is a model of another framework, such as TFLite or Keras.",
+        ),
+        (
+            "Compare the size with the original, and copy or download it again.",
+            "Fetch files of Git LFS with `git lfs pull`.",
+            "Copy all files that the exporter wrote into one folder.",
+            "Export models of other frameworks to ONNX.",
+        ),
+    ),
+    Explanation(
+        "unsupported",
+        4,
+        "the model uses what is not supported",
+        "burn-import cannot translate the model. All problems are listed.",
+        (
+            "An operator is misspelt, or belongs to a domain of a vendor.",
+            "The opset is newer than this version of burn-import knows.",
+            "The command needs a model with a program, and the file has weights alone.",
+            "The target, or a record, cannot express a part of the model.",
+        ),
+        (
+            "`burn-import ops MODEL` lists operators and whether each is supported.",
+            "Declare operators of your own in a module: `--operators MODULE`.",
+            "Export the model with an older opset, or update burn-import.",
+            "Import a part of the model with `--inputs` and `--outputs`.",
+        ),
+    ),
+    Explanation(
+        "invalid",
+        5,
+        "the model contradicts itself or ONNX",
+        "The file is readable, but contradicts itself or the specification.",
+        (
+            "Shapes or dtypes of the operands of a node do not fit.",
+            "A node reads a value that nothing computes.",
+            "The file was edited, or an old exporter wrote it.",
+        ),
+        (
+            "Export the model again, with a newer exporter if there is one.",
+            "Check it with `onnx.checker.check_model(path, full_check=True)`.",
+        ),
+    ),
+    Explanation(
+        "internal",
+        70,
+        "a defect of burn-import",
+        "No model should cause this error. The message may name a workaround.",
+        ("The model has a structure that burn-import treats wrongly.",),
+        (
+            "Report it with the model and the output of `-v`.",
+            "Try `--flat`, or `--no-simplify`.",
+        ),
+    ),
+    Explanation(
+        "interrupted",
+        130,
+        "stopped from the keyboard",
+        "The command was interrupted. Each file is as it was, or replaced whole.",
+        ("Control-C was pressed, or a prompt was aborted.",),
+        ("Run the command again.",),
+    ),
+)
+
+
+def explanations_of(word: str) -> list[Explanation]:
+    """Return the explanations of a code, ``error[code]``, or the number of an exit."""
+    code = word.strip().removeprefix("error[").rstrip("]:").lower()
+    return [e for e in EXPLANATIONS if code in (e.code, str(e.exit_code))]
+
+
+def text_of(explanation: Explanation) -> str:
+    """Return what ``explain`` prints, which is Markdown below its heading."""
+    head = f"`{explanation.code}` (exit code {explanation.exit_code})"
+    lines = [head, "", explanation.meaning]
+    for title in ("causes", "remedies"):
+        rows = getattr(explanation, title)
+        lines += ["", f"{title.capitalize()}:", "", *(f"- {row}" for row in rows)]
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Comparison of two models: structure, inputs and outputs, weights."""
