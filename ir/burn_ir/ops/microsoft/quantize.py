@@ -8,7 +8,7 @@ from typing import Any
 
 from burn import dtypes, ops
 from burn_ir.dim import Dim
-from burn_ir.errors import InvalidOperand, Undecided
+from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.conv import extents_like
 from burn_ir.ops.options import non_default, one
@@ -23,7 +23,6 @@ from burn_ir.ops.quantize import (
 from burn_ir.ops.shape import Concat
 from burn_ir.ops.support import axes_from
 from burn_ir.ops.window import Ints
-from burn_ir.static import static
 from burn_ir.types import broadcast
 
 DOMAIN = "com.microsoft"
@@ -68,22 +67,15 @@ def quantized(y: Value, scale: Value, zero_point: Value, like: Value) -> Value:
 
 
 def quantized_sum(y: Value, scale: Value, zero_point: Value, like: Value) -> Value:
-    """``y`` in the dtype of ``like``, rounded after the zero point is added.
+    """``y`` in the dtype of ``like``, rounded after the zero point is added in float32.
 
-    Halves between two integers go to the even sum, as they do in onnxruntime. Those are
-    the same ones if the zero point is even.
+    Halves between two integers, and what the sum rounds to one, go to the even integer,
+    as they do in onnxruntime.
     """
-    if zero_point is None or _is_even(zero_point):
-        return quantized(y, scale, zero_point, like)
+    zero_point = shift(zero_point)
+    if zero_point is None:
+        return quantized(y, scale, None, like)
     return quantized(y / scale + zero_point.cast(dtypes.float32), 1.0, None, like)
-
-
-def _is_even(zero_point: Value) -> bool:
-    """Whether a zero point is known to be even."""
-    try:
-        return not (static(zero_point) % 2).any()
-    except Undecided:
-        return False
 
 
 @operator
