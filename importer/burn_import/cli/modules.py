@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from burn.nn import Module
 from burn_import.output import OutputRefused
+
+
+class _CurrentSource(SourceFileLoader):
+    """A loader that compiles the file anew, and leaves no bytecode beside it.
+
+    Bytecode counts as that of a file of the same size and second, so that it may be of
+    the source before an edit.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
 
 
 def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
@@ -22,7 +37,8 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
     """
     if not path.is_file():
         raise OutputRefused(f"expected a Python file, got {str(path)!r}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    loader = _CurrentSource(path.stem, str(path))
+    spec = importlib.util.spec_from_file_location(path.stem, path, loader=loader)
     if spec is None or spec.loader is None:
         raise OutputRefused(f"expected a Python file, got {str(path)!r}")
     module = importlib.util.module_from_spec(spec)

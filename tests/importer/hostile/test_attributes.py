@@ -1,5 +1,6 @@
 """String attributes choose from tables or are data; none of them becomes code."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -182,6 +183,7 @@ def test_any_text_is_data(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # nothing is to be written
     words = list(PAYLOADS)
     for turn in range(3):
         node, given, expected = looked_up(words[turn:] + words[:turn])[kind]
