@@ -11,7 +11,8 @@ import onnx
 from onnx import numpy_helper
 
 from tests.fuzz.generator import FuzzCase
-from tests.fuzz.generator.trial import REFUSALS, Rejected, as_arrays, session_of
+from tests.fuzz.generator.trial import Rejected, as_arrays
+from tests.fuzz.judge.session import REFUSALS, session_of
 
 #: Types of values that NumPy cannot hold as they are, by onnxruntime's names.
 UNSHOWN = (

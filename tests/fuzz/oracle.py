@@ -12,13 +12,12 @@ from onnx.reference import ReferenceEvaluator
 from tests.fuzz.generator.case import noise_between
 from tests.fuzz.generator.trial import (
     MOST_NOISE,
-    REFUSALS,
     Rejected,
     as_arrays,
     scale_of,
-    session_of,
 )
 from tests.fuzz.generator.values import NOISE, with_noise
+from tests.fuzz.judge.session import REFUSALS, session_of
 
 
 class Discarded(Exception):  # noqa: N818

@@ -131,6 +131,29 @@ def test_kernels_of_the_device_are_there_for_the_first_call(look_up: str) -> Non
     assert run(code) == "burn.backend.cpu.onednn.kernels.matmul"
 
 
+def test_a_subclass_of_the_device_sees_the_first_call_once() -> None:
+    code = """
+import numpy
+from burn import Cpu
+from burn.ops.matmul import matmul
+
+class Counting(Cpu):
+    def __new__(cls):
+        return object.__new__(cls)
+
+    calls = 0
+
+    def call(self, primitive, args, static):
+        self.calls += 1
+        return super().call(primitive, args, static)
+
+device = Counting()
+device.call(matmul, (numpy.eye(2), numpy.eye(2)), {})
+print(device.calls)
+"""
+    assert run(code) == "1"
+
+
 def test_host_constants_need_no_kernels_of_the_device() -> None:
     modules = modules_after("from burn import ops; ops.zeros((2,))")
     assert "burn.backend.cpu.onednn.kernels" not in modules

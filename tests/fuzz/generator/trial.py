@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import NodeProto, helper, numpy_helper
-from onnxruntime.capi import onnxruntime_pybind11_state as state
 
-from tests.fuzz.generator.statistics import with_copied_statistics
 from tests.fuzz.generator.values import (
     EXACT,
     NOISY,
@@ -21,22 +18,10 @@ from tests.fuzz.generator.values import (
     Value,
     with_noise_where_inexact,
 )
+from tests.fuzz.judge.session import REFUSALS, session_of
 from tests.fuzz.rules.explained import explanation
 from tests.fuzz.rules.not_finite import is_not_finite, not_finite_explanation
 
-#: Errors by which onnxruntime refuses a model or its inputs.
-REFUSALS = (
-    state.NotImplemented,
-    state.Fail,
-    state.InvalidGraph,
-    state.InvalidArgument,
-    state.RuntimeException,
-    state.NoSuchFile,
-    onnx.checker.ValidationError,
-    onnx.shape_inference.InferenceError,
-    RuntimeError,
-    ValueError,
-)
 #: Limits on what a result may be: elements, magnitude, sensitivity to noise.
 MOST_ELEMENTS = 6000
 LARGEST = 1e4
@@ -45,21 +30,6 @@ MOST_NOISE = 1e-2
 
 class Rejected(Exception):  # noqa: N818
     """The nodes cannot run, or compute what cannot be compared."""
-
-
-def session_of(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
-    """A session without graph optimisations on one thread.
-
-    What batch normalizations write over is copied before.
-    """
-    options = onnxruntime.SessionOptions()
-    level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.graph_optimization_level = level
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    providers = ["CPUExecutionProvider"]
-    data = with_copied_statistics(model).SerializeToString()
-    return onnxruntime.InferenceSession(data, options, providers=providers)
 
 
 def value_info(name: str, example: Any) -> onnx.ValueInfoProto:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from onnx import NodeProto, ValueInfoProto, helper
-from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+from tests.fuzz.judge.session import REFUSALS, session_of
 
 #: By how much a scale may be off: four roundings of a float32.
 STEP = 4 * float(np.finfo(np.float32).eps)
@@ -17,13 +17,6 @@ STEP = 4 * float(np.finfo(np.float32).eps)
 EXACT = frozenset(
     {"QGemm", "QLinearAdd", "QLinearAveragePool", "QLinearConcat", "QLinearConv"}
     | {"QLinearGlobalAveragePool", "QLinearMatMul", "QLinearMul", "QLinearWhere"}
-)
-REFUSALS = (
-    state.Fail,
-    state.InvalidArgument,
-    state.InvalidGraph,
-    state.NotImplemented,
-    state.RuntimeException,
 )
 
 
@@ -82,12 +75,7 @@ def _session(node: NodeProto, operands: Sequence[Any]) -> Any:
     graph = helper.make_graph([alone], "alone", inputs, [output])
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    return session_of(model)
 
 
 def _output(session: Any, operands: Sequence[Any]) -> Any:

@@ -26,7 +26,7 @@ class Cpu(ArrayBackend):
         self.load_kernels()
         # Later calls find the inherited method, and pay for no check.
         setattr(Cpu, "call", ArrayBackend.call)  # noqa: B010  a method, to mypy
-        return self.call(primitive, args, static)
+        return super().call(primitive, args, static)
 
     def from_numpy(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return np.asarray(array)

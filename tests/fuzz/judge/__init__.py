@@ -1,0 +1,1 @@
+"""onnxruntime as the judge of graphs."""
