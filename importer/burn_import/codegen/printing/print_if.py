@@ -73,9 +73,10 @@ def _collapse(writer: LineWriter, begin: int, indent: int) -> None:
     other, _, default = orelse.partition(" = ")
     condition = head.removeprefix("if ").removesuffix(":")
     text = f"{name} = {value} if {condition} else {default}"
-    if _is_conditional(value):  # it would need parentheses, which no person writes
+    is_short = len(text) + 4 * indent <= WIDTH and "#" not in text
+    if not value or name != other or not is_short:
         return
-    if name == other and len(text) + 4 * indent <= WIDTH and "#" not in text:
+    if not any(map(_is_conditional, (value, condition))):  # it would need parentheses
         del writer.lines[begin:]
         writer.line(text, indent)
 

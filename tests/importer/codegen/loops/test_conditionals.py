@@ -3,11 +3,12 @@
 import itertools
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
+from burn_import.codegen.printing.print_if import _collapse
 from tests.importer.looped import check, normal
 
 CONDITIONS = ("a", "b", "c")
@@ -57,3 +58,36 @@ def test_a_flag_chosen_by_a_flag_chosen_by_a_flag(tmp_path: Path) -> None:
       z = If (d) <then_branch = k () => (float[2] i) { i = Neg (x) },
                   else_branch = l () => (float[2] j) { j = Neg (y) }> }"""
     check(tmp_path, text, *every_case())
+
+
+class Lines:
+    """The lines of a writer."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = list(lines)
+
+    def line(self, text: str, indent: int) -> None:
+        self.lines.append(4 * indent * " " + text)
+
+
+@pytest.mark.parametrize(
+    "condition, then, orelse, expected",
+    [
+        ("c", "y = a", "y = b", "y = a if c else b"),
+        ("c", "y = b", "y = a if d else b", "y = b if c else a if d else b"),
+        ("c", "y = a if d else b", "y = b", None),
+        ("c if d else e", "y = a", "y = b", None),
+        ("c", "pass", "y = a", None),
+        ("c", "y = a", "pass", None),
+        ("c", "pass", "pass", None),
+        ("c", "y = a", "z = b", None),
+        ("c:  # bool[]", "y = a", "y = b", None),
+    ],
+)
+def test_branches_in_one_line(
+    condition: str, then: str, orelse: str, expected: str | None
+) -> None:
+    lines = [f"if {condition}:", f"    {then}", "else:", f"    {orelse}"]
+    writer = Lines(*lines)
+    _collapse(cast(Any, writer), 0, 0)
+    assert writer.lines == (lines if expected is None else [expected])
