@@ -15,14 +15,9 @@ from tests.fuzz.contents import Contents
 from tests.fuzz.generator import FuzzCase
 from tests.fuzz.generator.builder import free_names
 from tests.fuzz.generator.case import noise_between
-from tests.fuzz.generator.trial import (
-    REFUSALS,
-    Rejected,
-    as_arrays,
-    session_of,
-    type_proto,
-)
+from tests.fuzz.generator.trial import Rejected, as_arrays, type_proto
 from tests.fuzz.generator.values import with_noise
+from tests.fuzz.judge.session import REFUSALS, session_of
 
 Fails = Callable[[FuzzCase], bool]
 
