@@ -11,6 +11,7 @@ from tests.conformance.score import SCORE
 STORED = json.loads(SCORE.read_text("utf-8"))
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(
     onnx.__version__ != STORED["onnx"], reason=f"was written with onnx {STORED['onnx']}"
 )

@@ -215,6 +215,38 @@ def test_norms_of_rows(features: tuple[int, ...], dtype: str) -> None:
             np.testing.assert_allclose(there, here, rtol=tol, atol=tol * 10)
 
 
+@pytest.mark.cuda
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("columns", (4, 24, 36, 96, 100, 192, 384, 768))
+def test_many_short_rows(columns: int, dtype: str) -> None:
+    """Several rows are computed by one warp; the last warp has fewer of them."""
+    x, weight, bias = normal(1201, columns), normal(columns), normal(columns, seed=1)
+    operands = [array.astype(dtype) for array in (x, weight, bias)]
+    tol = TOLERANCE[dtype]
+    for fn, given in ((ops.layer_norm, operands), (ops.softmax, operands[:1])):
+        there, here = both(fn, *given)
+        np.testing.assert_allclose(there, here, rtol=tol, atol=tol * 10)
+
+
+ROLLED: Any = (
+    *(((3, 4, 6), (1, -2), (0, 1)), ((3, 4, 6), (5,), (2,)), ((7,), (-3,), (0,))),
+    *(((2, 3, 5), (0, 3), (0, 1)), ((2, 8, 8, 16), (-3, -3), (1, 2))),
+    *(((4, 1, 3), (2, 1, -1), (-3, 1, 2)), ((0, 3), (1,), (1,)), ((3, 4), (4,), (1,))),
+)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(("shape", "shifts", "axes"), ROLLED)
+@pytest.mark.parametrize("dtype", ("bool", "int8", "float16", "float32", "complex128"))
+def test_rolls(shape: Any, shifts: Any, axes: Any, dtype: str) -> None:
+    x = (normal(*shape) * 9).astype(dtype)
+    there, here = both(ops.roll, x, shifts=shifts, axes=axes)
+    np.testing.assert_array_equal(there, here)
+    moved = burn.from_numpy(x, device()).transpose(0, -1)
+    actual = ops.roll(moved, shifts[:1], -1).numpy()
+    np.testing.assert_array_equal(actual, np.roll(np.swapaxes(x, 0, -1), shifts[0], -1))
+
+
 def test_memory_orders() -> None:
     x = np.zeros((2, 3, 4, 5), "float32")
     assert memory_order(x.shape, x.strides, 4) is None

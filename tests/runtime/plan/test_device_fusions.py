@@ -153,6 +153,40 @@ def test_attention_with_a_mask(dtype: str, kind: str) -> None:
     assert device.counts()["scaled_attention"] == 1
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("masks", range(4))
+def test_attention_written_out(dtype: str, masks: int) -> None:
+    """The query is scaled, products keep their dtype, and all masks are added."""
+
+    def function(q: Any, k: Any, v: Any, *addends: Any) -> Any:
+        scores = (q * 0.375) @ ops.transpose(k, -2, -1)
+        for addend in addends:
+            scores = addend + scores
+        return ops.softmax(scores) @ v
+
+    shapes = ((2, 3, 6, 5), (2, 3, 4, 5), (2, 3, 4, 5))
+    masked = ((1, 3, 6, 4), (2, 1, 1, 4), (6, 4))[:masks]
+    arrays = [normal(*s, seed=n).astype(dtype) for n, s in enumerate(shapes + masked)]
+    device = compiled(function, *arrays)
+    counts = device.counts()
+    assert counts["scaled_attention"] == 1
+    assert counts["add"] == max(masks - 1, 0)
+    assert not {"matmul", "softmax", "multiply"} & set(counts)
+    steps = [s for s in device.bound[-1].root.steps if isinstance(s, Step)]
+    assert [s.static["scale"] for s in steps if "scale" in s.static] == [0.375]
+
+
+def test_attention_of_masks_of_two_kinds_stays() -> None:
+    def function(q: Any, k: Any, v: Any, seen: Any, addend: Any) -> Any:
+        hidden = ops.where(seen, q @ ops.transpose(k, -2, -1), -np.inf)
+        return ops.softmax(hidden + addend) @ v
+
+    operands = [normal(2, 3, 4, 4, seed=n) for n in range(3)]
+    masks = (np.tri(4, dtype=bool), normal(2, 3, 4, 4, seed=4))
+    counts = compiled(function, *operands, *masks).counts()
+    assert not counts["scaled_attention"]
+
+
 def test_attention_with_other_readers_stays() -> None:
     def function(q: Any, k: Any, v: Any) -> Any:
         weights = ops.softmax((q @ ops.transpose(k, -2, -1)) * 0.5)

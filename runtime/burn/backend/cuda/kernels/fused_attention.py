@@ -1,4 +1,8 @@
-"""Attention: cuDNN's flash kernels for float16, two products and a softmax else."""
+"""Attention: cuDNN's for float16 without a mask, a kernel on tensor cores for others.
+
+Float32 that is not read as TensorFloat-32, and heads of other sizes, take two products
+and a softmax.
+"""
 
 from functools import cache
 from typing import Any
@@ -9,6 +13,7 @@ from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.convolution.convolution import GRAPHS
 from burn.backend.cuda.kernels.elementwise.elements import dense
 from burn.backend.cuda.kernels.products.products import are_multiplied, multiply
+from burn.backend.cuda.kernels.tiled_attention import is_tiled, tiled_attention
 from burn.backend.cuda.libraries import cudnn, cudnn_handle, workspace
 from burn.ops.fused_attention import scaled_attention as scaled_attention_op
 from burn.ops.support import Array
@@ -82,16 +87,18 @@ def scaled_attention(
 ) -> Array:
     """:func:`burn.ops.fused_attention.scaled_attention` in one to three kernels."""
     static: Any = {"scale": scale, "causal": causal, "empty_is_zero": empty_is_zero}
-    if query.ndim == 4 and query.size and key.shape[1] != query.shape[1]:
-        key, value = (_for_heads(x, query.shape[1]) for x in (key, value))
-    operands, out = (query, key, value), None
+    out = None
     if query.ndim == 4 and query.size and key.size and value.size:
         if query.dtype == _HALF and mask is None:
-            out = _flash(operands, scale, causal)
+            out = _flash((query, key, value), scale, causal)
+        if out is None:
+            out = _tiled((query, key, value), mask, **static)
+        if key.shape[1] != query.shape[1]:
+            key, value = (_for_heads(x, query.shape[1]) for x in (key, value))
         if out is None and query.dtype in (_HALF, _FLOAT):
-            out = _products(operands, mask, **static)
+            out = _products((query, key, value), mask, **static)
     if out is None:
-        out = scaled_attention_op.kernel(*operands, mask, **static)
+        out = scaled_attention_op.kernel(query, key, value, mask, **static)
     result: Array = out.astype(query.dtype, copy=False)
     return result
 
@@ -116,6 +123,20 @@ def _empty_like_query(query: Array, size: int) -> Array:
     order = sorted(range(3), key=lambda axis: (-query.strides[axis], axis))
     dense = cupy.empty([shape[axis] for axis in (*order, 3)], query.dtype)
     return dense.transpose(*np.argsort([*order, 3]).tolist())
+
+
+def _tiled(
+    operands: tuple[Array, Array, Array], mask: Array | None, **static: Any
+) -> Array | None:
+    """The result by one kernel on tensor cores, None if it does not take them."""
+    query = operands[0]
+    if not is_tiled(*operands, tf32=Cuda(query.device.id).tf32):
+        return None
+    if mask is not None and mask.dtype not in (np.bool_, _HALF):
+        mask = mask.astype(_FLOAT, copy=False)
+    out = _empty_like_query(query, query.shape[-1])
+    tiled_attention(operands, mask, out, **static)
+    return out
 
 
 def _products(

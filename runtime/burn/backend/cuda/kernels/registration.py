@@ -7,6 +7,7 @@ from burn.backend.cuda.kernels import (
     pooling as pooling,
     pooling_grad as pooling_grad,
     positions as positions,
+    roll as roll,
     rows as rows,
     slices as slices,
     views as views,

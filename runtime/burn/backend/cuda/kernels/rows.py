@@ -36,9 +36,9 @@ __device__ A join(A x, A y, bool is_sum) {
 // The sum or the maximum of `x` over the threads of a row, in all of them.
 __device__ A over_row(A x, bool is_sum) {
     #pragma unroll
-    for (int step = 16; step; step >>= 1)
+    for (int step = (THREADS < 32 ? THREADS : 32) / 2; step; step >>= 1)
         x = join(x, __shfl_xor_sync(0xffffffffu, x, step), is_sum);
-    if (THREADS == 32) return x;
+    if (THREADS <= 32) return x;
     __shared__ A parts[32];
     __syncthreads();
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
@@ -60,12 +60,15 @@ __device__ void load(const Pack* from, A (&to)[PACKS][SIZE], A other) {
         for (int k = 0; k < SIZE; k++) to[p][k] = IS_IN ? (A)parts[p].at[k] : other;
     }
 }
+// Threads after the last row compute the last one, since the rest of their warp waits
+// for them, and write nothing.
+#define ROW_OF_THREAD \
+    const long long own = blockIdx.x * (long long)(BLOCK / THREADS) \
+        + threadIdx.x / THREADS, row = own < rows ? own : rows - 1;
 extern "C" __global__ void __launch_bounds__(BLOCK) softmax_rows(
     const Pack* x, Pack* y, long long rows, bool empty_is_zero
 ) {
-    const long long row = blockIdx.x * (long long)(BLOCK / THREADS)
-        + threadIdx.x / THREADS;
-    if (row >= rows) return;
+    ROW_OF_THREAD
     A v[PACKS][SIZE], largest = __int_as_float(0xff800000), total = 0;
     load(x + row * COUNT, v, largest);
     #pragma unroll
@@ -85,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) softmax_rows(
     total = over_row(total, true);
     if (empty_is_zero && total == 0) total = 1;
     #pragma unroll
-    EACH if (IS_IN) {
+    EACH if (IS_IN && own < rows) {
         Pack out;
         #pragma unroll
         for (int k = 0; k < SIZE; k++) out.at[k] = (T)(v[p][k] / total);
@@ -96,9 +99,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) normalise_rows(
     const Pack* x, const Pack* weight, const Pack* bias, Pack* y, long long rows,
     A epsilon, bool is_centred
 ) {
-    const long long row = blockIdx.x * (long long)(BLOCK / THREADS)
-        + threadIdx.x / THREADS;
-    if (row >= rows) return;
+    ROW_OF_THREAD
     A v[PACKS][SIZE], mean = 0, power = 0;
     load(x + row * COUNT, v, 0);
     if (is_centred) {
@@ -118,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) normalise_rows(
     }
     const A inverse = 1 / sqrt(over_row(power, true) / (COUNT * SIZE) + epsilon);
     #pragma unroll
-    EACH if (IS_IN) {
+    EACH if (IS_IN && own < rows) {
         Pack out, factor, shift;
         if (weight) factor = weight[i];
         if (bias) shift = bias[i];
@@ -243,15 +244,25 @@ def form_of(columns: int, rows: int, itemsize: int, alignment: int) -> Form | No
     while size > 1 and (columns % size or alignment % (size * itemsize)):
         size //= 2
     count = columns // size
-    threads = 32
+    threads = _lanes(count) if rows >= _MANY and count * size <= MOST * 32 else 32
     # Few rows: more threads for each, so that loads wait for each other less.
     most = MOST if rows >= _MANY else MOST // 2
     while threads < 1024 and -(-count // threads) * size > most:
         threads *= 2
     if -(-count // threads) * size > MOST:
         return None
-    block = 128 if threads == 32 and rows >= _MANY else threads
+    block = 128 if threads <= 32 and rows >= _MANY else threads
     return Form(size, count, threads, block)
+
+
+def _lanes(count: int) -> int:
+    """Return how many threads of a warp share a row of ``count`` packs.
+
+    The largest power of two of which none idles, otherwise the first one that suffices.
+    """
+    if count > 1 and count % 2 == 0:
+        return min(32, count & -count)
+    return min(32, 1 << (count - 1).bit_length())
 
 
 @cache

@@ -30,19 +30,20 @@ class _Match(NamedTuple):
     last: Step
     steps: tuple[Step, ...]
     operands: tuple[Any, Any, Any]
-    mask: Any
+    masks: tuple[Any, ...]
     static: dict[str, Any]
 
 
 class _Scores(NamedTuple):
     """Scores ``query @ transposed`` with what was done to them, and the steps of it.
 
-    ``is_grouped`` tells that heads which share keys were rows of one product.
+    ``masks`` are one bool, or any number of addends. ``is_grouped`` tells that heads
+    which share keys were rows of one product.
     """
 
     query: Any
     transposed: Any
-    mask: Any
+    masks: tuple[Any, ...]
     scale: float
     steps: tuple[Step, ...]
     is_grouped: bool = False
@@ -51,7 +52,8 @@ class _Scores(NamedTuple):
 def with_attention(steps: Steps, graph: Graph) -> Steps:
     """Steps in which products, softmax and product are :func:`scaled_attention`.
 
-    Casts of half operands to float32 and back are part of it.
+    Casts of half operands to float32 and back are part of it. Scores in half precision
+    are those of float32 then.
     """
     matches: dict[int, _Match] = {}
     gone: set[int] = set()
@@ -72,12 +74,13 @@ def with_attention(steps: Steps, graph: Graph) -> Steps:
 
 def _matched(step: Step, graph: Graph) -> _Match | None:
     """The attention whose last product is ``step``, or None."""
-    if step.primitive is not matmul or step.dtypes != (FLOAT32,):
+    (dtype,) = step.dtypes[:1]
+    if step.primitive is not matmul or dtype not in (FLOAT32, graph.dtype):
         return None
     weights, regrouped = _weights(step, graph)
-    if weights is None or not _is_softmax(weights):
+    if weights is None or weights.dtypes != (dtype,) or not _is_softmax(weights):
         return None
-    scores = _scores(graph.only_use(weights.args[0]), graph)
+    scores = _scores(graph.only_use(weights.args[0]), graph, dtype)
     if scores is None or scores.is_grouped is not bool(regrouped):
         return None
     operands = (scores.query, scores.transposed, step.args[1])
@@ -85,21 +88,21 @@ def _matched(step: Step, graph: Graph) -> _Match | None:
     if not _have_fitting_heads(operands, last, graph, scores.is_grouped):
         return None
     sources = tuple(_half_source(value, graph) for value in operands)
-    if graph.dtype in dtypes.HALVES:
+    if dtype != graph.dtype and graph.dtype in dtypes.HALVES:
         rounding = graph.only_user(last.outputs[0])
         if None in sources or rounding is None or not _is_rounding(rounding, graph):
             return None
         last, operands = rounding, sources
-    elif graph.dtype != FLOAT32:
+    elif dtype != graph.dtype:
         return None
-    mask, causal = _simplified(scores.mask)
+    masks, causal = _simplified(scores.masks)
     static = {
         "scale": scores.scale,
         "causal": causal,
         "empty_is_zero": weights.primitive is masked_softmax,
     }
     inside = (step, *regrouped, weights, *scores.steps)
-    return _Match(last, inside, operands, mask, static)
+    return _Match(last, inside, operands, masks, static)
 
 
 def _weights(step: Step, graph: Graph) -> tuple[Step | None, tuple[Step, ...]]:
@@ -117,34 +120,57 @@ def _weights(step: Step, graph: Graph) -> tuple[Step | None, tuple[Step, ...]]:
 
 
 def _is_softmax(step: Step) -> bool:
-    if step.dtypes != (FLOAT32,):
-        return False
     if step.primitive is masked_softmax:
         return True
     rank = len(step.shapes[0])
     return step.primitive is softmax and step.static.get("axis", -1) in (-1, rank - 1)
 
 
-def _scores(step: Step | None, graph: Graph) -> _Scores | None:
-    """What ``step`` computes from a product, None if it is anything else."""
-    if step is None or step.dtypes != (FLOAT32,):
+def _scores(step: Step | None, graph: Graph, dtype: Any) -> _Scores | None:
+    """What ``step`` computes from a product of ``dtype``, None if it is no scores."""
+    if step is None or step.dtypes != (dtype,):
         return None
     if step.primitive is matmul:
         query, transposed = step.args
-        return _Scores(query, transposed, None, 1.0, (step,))
+        product = _Scores(query, transposed, (), 1.0, (step,))
+        return _with_scaled_query(product, graph, dtype)
     if step.primitive is reshape:
         return _grouped(step, graph)
     if step.primitive is where and len(step.args) == 3:
         mask, value, hidden = step.args
-        inner = _scores(graph.only_use(value), graph)
-        if inner is None or inner.mask is not None or not _is_number(hidden, -inf):
+        inner = _scores(graph.only_use(value), graph, dtype)
+        if inner is None or inner.masks or not _is_number(hidden, -inf):
             return None
         if inner.steps[-1].shapes != step.shapes or graph.known(mask)[1] != np.bool_:
             return None
-        return inner._replace(mask=mask, steps=(step, *inner.steps))
+        return inner._replace(masks=(mask,), steps=(step, *inner.steps))
     if step.primitive in (mul, div) and len(step.args) == 2:
         return _scaled(step, graph)
     return _with_addend(step, graph) if step.primitive is add else None
+
+
+def _with_scaled_query(scores: _Scores, graph: Graph, dtype: Any) -> _Scores:
+    """``scores`` with a number that the query is multiplied by as their scale."""
+    step = graph.only_use(scores.query)
+    if step is None or step.dtypes != (dtype,) or len(step.args) != 2:
+        return scores
+    factor = _factor(step)
+    if factor is None or graph.known(factor[0])[1] != dtype:
+        return scores
+    steps = (step, *scores.steps)  # the product stays last: its shape is the scores'
+    return scores._replace(query=factor[0], scale=factor[1], steps=steps)
+
+
+def _factor(step: Step) -> tuple[Any, float] | None:
+    """What ``step`` multiplies by a number, and the number; None if it does not."""
+    if step.primitive not in (mul, div) or len(step.args) != 2:
+        return None
+    value, number = step.args
+    if step.primitive is mul and type(value) in (int, float):
+        value, number = number, value
+    if type(number) not in (int, float) or (step.primitive is div and not number):
+        return None
+    return value, 1 / number if step.primitive is div else number
 
 
 def _grouped(step: Step, graph: Graph) -> _Scores | None:
@@ -156,31 +182,32 @@ def _grouped(step: Step, graph: Graph) -> _Scores | None:
     if joined is None or joined.primitive is not reshape:
         return None
     steps = (joined, product, step)  # whose shape is that of scores
-    return _Scores(joined.args[0], product.args[1], None, 1.0, steps, True)
+    return _Scores(joined.args[0], product.args[1], (), 1.0, steps, True)
 
 
 def _scaled(step: Step, graph: Graph) -> _Scores | None:
-    value, number = step.args
-    if step.primitive is mul and type(value) in (int, float):
-        value, number = number, value
-    inner = _scores(graph.only_use(value), graph)
-    if inner is None or inner.mask is not None or type(number) not in (int, float):
+    factor = _factor(step)
+    if factor is None:
         return None
-    if step.primitive is div and not number:
+    inner = _scores(graph.only_use(factor[0]), graph, step.dtypes[0])
+    if inner is None or inner.masks:
         return None
-    scale = inner.scale / number if step.primitive is div else inner.scale * number
+    scale = inner.scale * factor[1]
     return inner._replace(scale=scale, steps=(step, *inner.steps))
 
 
 def _with_addend(step: Step, graph: Graph) -> _Scores | None:
-    """Scores with a mask that is added."""
+    """Scores with one more mask that is added."""
     for value, mask in (step.args, step.args[::-1]):
-        inner = _scores(graph.only_use(value), graph)
+        inner = _scores(graph.only_use(value), graph, step.dtypes[0])
         shape, dtype = graph.known(mask)
-        if inner is None or inner.mask is not None or dtype != FLOAT32:
+        if inner is None or dtype != step.dtypes[0] or shape is None:
             continue
-        if shape is not None and inner.steps[-1].shapes == step.shapes:
-            return inner._replace(mask=mask, steps=(step, *inner.steps))
+        if any(graph.known(other)[1] != dtype for other in inner.masks):
+            continue
+        if inner.steps[-1].shapes == step.shapes:
+            masks = (*inner.masks, mask)
+            return inner._replace(masks=masks, steps=(step, *inner.steps))
     return None
 
 
@@ -242,17 +269,32 @@ def _is_number(value: Any, number: float) -> bool:
     return type(value) in (int, float) and value == number
 
 
-def _simplified(mask: Any) -> tuple[Any, bool]:
-    """``mask``, None if it hides nothing, and whether it is the causal one instead."""
-    if type(mask) is not Tensor or mask.dtype != np.bool_:
-        return mask, False
-    seen = mask.numpy()
+def _simplified(masks: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
+    """``masks`` without one that hides nothing, and whether it is causal instead."""
+    if len(masks) != 1 or type(masks[0]) is not Tensor or masks[0].dtype != np.bool_:
+        return masks, False
+    seen = masks[0].numpy()
     if seen.all():
-        return None, False
+        return (), False
     is_square = seen.ndim > 1 and seen.shape[-1] == seen.shape[-2]
     if is_square and (seen == np.tri(seen.shape[-1], dtype=bool)).all():
-        return None, True
-    return mask, False
+        return (), True
+    return masks, False
+
+
+def _summed(masks: tuple[Any, ...], graph: Graph) -> tuple[Any, list[Step]]:
+    """The sum of the masks, None without any, and the steps that compute it."""
+    if not masks:
+        return None, []
+    total, *others = masks
+    steps: list[Step] = []
+    for mask in others:
+        shapes = [graph.known(value)[0] or () for value in (total, mask)]
+        step = graph.made(add, (total, mask), np.broadcast_shapes(*shapes))
+        steps.append(replace(step, dtypes=(graph.known(mask)[1],)))
+        total = Slot(step.outputs[0])
+        graph.maker[total.place] = steps[-1]
+    return total, steps
 
 
 def _attention(match: _Match, graph: Graph) -> list[Step]:
@@ -278,8 +320,9 @@ def _attention(match: _Match, graph: Graph) -> list[Step]:
             key = maker.args[0]
         else:
             key = swapped(transposed)
-    args = (plain(query), key, plain(value), match.mask)
+    mask, sums = _summed(match.masks, graph)
+    args = (plain(query), key, plain(value), mask)
     step = replace(
         match.last, primitive=scaled_attention, args=args, static=match.static
     )
-    return [*views, step]
+    return [*views, *sums, step]

@@ -96,6 +96,8 @@ extern "C" __global__ void __launch_bounds__(128) depthwise(
 """
 #: So many threads fill a device; with fewer of them each has fewer columns.
 _FULL = 1 << 16
+#: The most registers of weights of a thread that loads them all at once.
+_UNROLLED = 64
 
 
 @conv_op.on(Cuda)
@@ -139,8 +141,8 @@ def depthwise(
     if x.dtype not in TYPES or len(geometry.stride) != 2 or not prod(shape):
         return None
     channels, height, width = geometry.image[1:]
-    size = TYPES[x.dtype][1]
-    if channels % size or weight.dtype != x.dtype:
+    widest = TYPES[x.dtype][1]
+    if channels % widest or weight.dtype != x.dtype:
         return None
     others: list[Any] = [np.uint64(0), np.uint64(0)]
     if bias is not None:
@@ -151,6 +153,7 @@ def depthwise(
         others[1] = _LAYOUT.of(residual)
     out = _LAYOUT.empty(shape, x.dtype)
     batch, _, rows, columns = geometry.result
+    size = pack_size(widest, batch * rows * columns * channels)
     each = columns_of(batch * rows * columns * channels // size, geometry)
     count = batch * rows * -(-columns // each) * channels // size
     steps = (geometry.stride, geometry.dilation, geometry.padding)
@@ -165,6 +168,17 @@ def depthwise(
         ),
     )
     return out
+
+
+def pack_size(widest: int, count: int) -> int:
+    """Return how many channels a thread has, for ``count`` elements of the result.
+
+    Packs are as wide as memory allows unless threads are too few to fill a device.
+    """
+    size = widest
+    while size > 1 and count < size * _FULL:
+        size //= 2
+    return size
 
 
 def columns_of(threads: int, geometry: Geometry) -> int:
@@ -213,7 +227,8 @@ def source(
         "HAS_RESIDUAL": int(has_residual(after)),
     }
     defines = "".join(f"#define {name} {value}\n" for name, value in numbers.items())
-    unrolled = taps[0] if taps[0] * taps[1] <= 9 else 1
+    registers = taps[0] * taps[1] * size * dtype.itemsize // 4
+    unrolled = taps[0] if registers <= _UNROLLED else 1
     constant = f"constexpr int UNROLL = {unrolled};\n"
     code = _SOURCE.replace("EPILOGUE", statements(after))
     return defines + header(dtype, size) + constant + code
