@@ -54,12 +54,12 @@ extern "C" __global__ void __launch_bounds__(128) depthwise(
     #pragma unroll UNROLL
     for (int p = 0; p < TALL; p++) {
         const int h = row * STEP_H + p * GAP_H - PAD_H;
-        if (h < 0 || h >= height) continue;
+        const bool is_row = h >= 0 && h < height;  // no branch: loads do not wait
         const Pack* line = x + ((image * height + h) * width + left) * packs + c;
         Pack part[SPAN];
         #pragma unroll
         for (int s = 0; s < SPAN; s++) {
-            if (left + s >= 0 && left + s < width) part[s] = line[s * packs];
+            if (is_row && left + s >= 0 && left + s < width) part[s] = line[s * packs];
             else {
                 #pragma unroll
                 for (int k = 0; k < SIZE; k++) part[s].at[k] = (T)0.0f;
