@@ -44,7 +44,8 @@ def check(precision: str, operands: Any, mask: Any = None, **static: Any) -> Non
     expected = scaled_attention(*exact, exact_mask, **static).numpy()
     actual = scaled_attention(*there, **static).numpy()
     assert actual.dtype == dtype
-    atol = TOLERANCE[precision] * np.nanmax(np.abs(expected), initial=1e-3)
+    largest = np.abs(expected, where=np.isfinite(expected), out=np.zeros_like(expected))
+    atol = TOLERANCE[precision] * largest.max(initial=1e-3)
     np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
 
 
@@ -83,6 +84,20 @@ def test_hidden_keys(
     check(precision, given, seen, scale=0.2, empty_is_zero=is_zero)
     addend = np.where(seen, 0, -np.inf).astype("float32")
     check(precision, given, addend, scale=0.2, empty_is_zero=is_zero)
+
+
+@pytest.mark.parametrize("scale", (0.1, 3.0))
+def test_rows_of_lowest_numbers_see_all_keys(scale: float, precision: str) -> None:
+    mask = np.zeros((BATCH, 1, 5, 70), "float32")
+    mask[0, :, 2] = np.finfo("float32").min
+    mask[1, :, :, 30:] = np.finfo("float32").min
+    check(precision, operands((5, 70, 32)), mask, scale=scale)
+
+
+@pytest.mark.parametrize("scale", (-0.3, 0.0))
+def test_scales_that_are_not_positive(scale: float, precision: str) -> None:
+    mask = normal(1, 1, 5, 70, seed=3) > 0
+    check(precision, operands((5, 70, 32)), mask, scale=scale)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

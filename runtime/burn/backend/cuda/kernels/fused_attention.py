@@ -130,7 +130,7 @@ def _tiled(
 ) -> Array | None:
     """The result by one kernel on tensor cores, None if it does not take them."""
     query = operands[0]
-    if not is_tiled(*operands, tf32=Cuda(query.device.id).tf32):
+    if not is_tiled(*operands, static["scale"], Cuda(query.device.id).tf32):
         return None
     if mask is not None and mask.dtype not in (np.bool_, _HALF):
         mask = mask.astype(_FLOAT, copy=False)

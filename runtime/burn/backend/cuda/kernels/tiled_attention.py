@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from burn.backend.cuda.kernels.warp_products import FLOAT_PRODUCTS, HALF_PRODUCTS
 from burn.backend.cuda.launching import INSTRUCTIONS, launch
 from burn.ops.support import Array
 
@@ -17,6 +18,8 @@ _HALF, _FLOAT = np.dtype(np.float16), np.dtype(np.float32)
 #: Rows of a warp, and the most elements of a head.
 _ROWS, _MOST = 16, 128
 _WARPS = 4
+#: The smallest scale of scores by which addends are divided.
+_LEAST = 1e-6
 #: Bytes of a tile of keys that fit into shared memory beside the tile of values.
 _TILE_BYTES = 64 * 256
 _MASKS = {
@@ -25,142 +28,10 @@ _MASKS = {
     _FLOAT: (2, "float"),
     _HALF: (2, "__half"),
 }
-_HALF_PRODUCTS = r"""
-#define DEPTH 16
-#define PAD 8
-typedef __half Shared;
-__device__ void multiply(
-    float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1
-) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ Shared rounded(T x) { return x; }
-// Two numbers next to each other as one register.
-__device__ unsigned pair(float x, float y) {
-    const __half2 both = __floats2half2_rn(x, y);
-    return *(const unsigned*)&both;
-}
-__device__ unsigned pair_at(const T* x) {
-    if (VECTORS) return *(const unsigned*)x;
-    const __half2 both = __halves2half2(x[0], x[1]);
-    return *(const unsigned*)&both;
-}
-__device__ void load_query(unsigned (&a)[4], const T* upper, const T* lower, int d) {
-    const int at = d + 2 * (threadIdx.x % 4);
-    a[0] = pair_at(upper + at), a[1] = pair_at(lower + at);
-    a[2] = pair_at(upper + at + 8), a[3] = pair_at(lower + at + 8);
-}
-// Four matrices of 8 x 8 numbers, each row of which one thread of a warp names.
-__device__ void load_matrices(unsigned (&b)[4], const Shared* row) {
-    const unsigned at = (unsigned)__cvta_generic_to_shared(row);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-        : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3]) : "r"(at));
-}
-__device__ void load_transposed(unsigned (&b)[4], const Shared* row) {
-    const unsigned at = (unsigned)__cvta_generic_to_shared(row);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-        : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3]) : "r"(at));
-}
-__device__ void scores_of(
-    float (&s)[TILE / 8][4], const unsigned (&q)[SIZE / DEPTH][4],
-    const Shared (&keys)[TILE][SIZE + PAD]
-) {
-    const int lane = threadIdx.x % 32;
-    #pragma unroll
-    for (int k = 0; k < SIZE / DEPTH; k++) {
-        #pragma unroll
-        for (int n = 0; n < TILE / 8; n += 2) {
-            unsigned b[4];
-            load_matrices(b, &keys[n * 8 + lane % 8 + lane / 16 * 8]
-                [k * 16 + lane / 8 % 2 * 8]);
-            multiply(s[n], q[k], b[0], b[1]);
-            multiply(s[n + 1], q[k], b[2], b[3]);
-        }
-    }
-}
-__device__ void add_values(
-    float (&out)[SIZE / 8][4], const float (&p)[TILE / 8][4],
-    const Shared (&values)[TILE][SIZE + PAD]
-) {
-    const int lane = threadIdx.x % 32;
-    #pragma unroll
-    for (int k = 0; k < TILE / 16; k++) {
-        const unsigned a[4] = {
-            pair(p[2 * k][0], p[2 * k][1]), pair(p[2 * k][2], p[2 * k][3]),
-            pair(p[2 * k + 1][0], p[2 * k + 1][1]),
-            pair(p[2 * k + 1][2], p[2 * k + 1][3])};
-        #pragma unroll
-        for (int n = 0; n < SIZE / 8; n += 2) {
-            unsigned b[4];
-            load_transposed(b, &values[k * 16 + lane % 16][(n + lane / 16) * 8]);
-            multiply(out[n], a, b[0], b[1]);
-            multiply(out[n + 1], a, b[2], b[3]);
-        }
-    }
-}
-"""
-_FLOAT_PRODUCTS = r"""
-#define DEPTH 8
-#define PAD 4
-typedef unsigned Shared;
-__device__ void multiply(
-    float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1
-) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ Shared rounded(float x) {
-    unsigned result;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(x));
-    return result;
-}
-__device__ void load_query(unsigned (&a)[4], const T* upper, const T* lower, int d) {
-    const int at = d + threadIdx.x % 4;
-    a[0] = rounded(upper[at]), a[1] = rounded(lower[at]);
-    a[2] = rounded(upper[at + 4]), a[3] = rounded(lower[at + 4]);
-}
-__device__ void scores_of(
-    float (&s)[TILE / 8][4], const unsigned (&q)[SIZE / DEPTH][4],
-    const Shared (&keys)[TILE][SIZE + PAD]
-) {
-    const int row = threadIdx.x % 32 / 4, column = threadIdx.x % 4;
-    #pragma unroll
-    for (int k = 0; k < SIZE / DEPTH; k++) {
-        #pragma unroll
-        for (int n = 0; n < TILE / 8; n++) {
-            const Shared* at = &keys[n * 8 + row][k * 8 + column];
-            multiply(s[n], q[k], at[0], at[4]);
-        }
-    }
-}
-// A thread has weights of two neighbouring keys, which the product takes as the keys
-// `column` and `column + 4`: the order of the sum is any.
-__device__ void add_values(
-    float (&out)[SIZE / 8][4], const float (&p)[TILE / 8][4],
-    const Shared (&values)[TILE][SIZE + PAD]
-) {
-    const int row = threadIdx.x % 32 / 4, column = threadIdx.x % 4;
-    #pragma unroll
-    for (int k = 0; k < TILE / 8; k++) {
-        const unsigned a[4] = {
-            rounded(p[k][0]), rounded(p[k][2]), rounded(p[k][1]), rounded(p[k][3])};
-        #pragma unroll
-        for (int n = 0; n < SIZE / 8; n++)
-            multiply(out[n], a, values[k * 8 + 2 * column][n * 8 + row],
-                values[k * 8 + 2 * column + 1][n * 8 + row]);
-    }
-}
-"""
 _SOURCE = r"""
 #define NONE __int_as_float(0xff800000)
 #define LOG2E 1.4426950408889634f
+struct __align__(2 * sizeof(T)) Pair { T first, second; };
 struct __align__(16) Pack { T at[16 / sizeof(T)]; };
 struct __align__(16) SharedPack { Shared at[16 / sizeof(T)]; };
 // Rows `first` to `first + TILE` of [rows, SIZE], zeros after the last one.
@@ -184,6 +55,39 @@ __device__ void load_tile(
         }
     }
 }
+__device__ float power_of_2(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+// Scores start as what the mask adds to them: loads of it do not wait for the keys.
+// Finite addends stay finite when they are multiplied, at most by `limit`: a row whose
+// keys all have the lowest number sees all of them.
+__device__ void load_mask(
+    float (&s)[TILE / 8][4], const M* mask, const int (&row)[2], long long mask_row,
+    long long mask_column, int first, int columns, float factor, float limit
+) {
+    #pragma unroll
+    for (int h = 0; h < 2; h++) {
+        const M* line = mask + row[h] * mask_row + first * MASK_STEP;
+        #pragma unroll
+        for (int n = 0; n < TILE / 8; n++) {
+            #pragma unroll
+            for (int i = 0; i < 2; i++) {
+                float x = 0;
+                if (first + n * 8 + i < columns) {
+                    if (MASK == 1) x = line[(n * 8 + i) * MASK_STEP] ? 0 : NONE;
+                    else {
+                        const float added = line[(n * 8 + i) * MASK_STEP];
+                        x = added * factor;
+                        if (fabsf(x) > limit && !isinf(added)) x = copysignf(limit, x);
+                    }
+                }
+                s[n][2 * h + i] = x;
+            }
+        }
+    }
+}
 // The maximum or the sum over the four threads that share a row.
 __device__ float over_row(float x, bool is_sum) {
     #pragma unroll
@@ -200,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) tiled_attention(
     const M* mask, long long mask_batch, long long mask_head, long long mask_row,
     long long mask_column, T* out, long long out_batch, long long out_head,
     long long out_row, int heads, int group, int rows, int columns, float scale,
-    int causal, int empty
+    int empty
 ) {
     __shared__ __align__(16) Shared keys[TILE][SIZE + PAD], values[TILE][SIZE + PAD];
     START_NEXT
@@ -209,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) tiled_attention(
     const long long batch = blockIdx.x / tiles / heads;
     const int lane = threadIdx.x % 32, column = 2 * (lane % 4);
     const int first = (tile * WARPS + threadIdx.x / 32) * 16 + lane / 4;
-    const int row[2] = {first, first + 8};
+    const int row[2] = {min(first, rows - 1), min(first + 8, rows - 1)};
     WAIT
     query += batch * query_batch + head * query_head;
     key += batch * key_batch + head / group * key_head;
@@ -220,51 +124,56 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) tiled_attention(
     // Rows after the last one compute what the last one does, and write nothing.
     #pragma unroll
     for (int k = 0; k < SIZE / DEPTH; k++)
-        load_query(q[k], query + min(row[0], rows - 1) * query_row,
-            query + min(row[1], rows - 1) * query_row, k * DEPTH);
+        load_query(q[k], query + row[0] * query_row, query + row[1] * query_row,
+            k * DEPTH);
+    // Scores and their maxima are logarithms to base 2.
+    const float factor = scale * LOG2E, inverse = 1 / scale;
+    const float limit = 3.4028235e38f / fmaxf(1, factor);
     float result[SIZE / 8][4] = {}, largest[2] = {NONE, NONE}, total[2] = {};
-    const int end = causal ? min(columns, (tile + 1) * 16 * WARPS) : columns;
+    const int end = CAUSAL ? min(columns, (tile + 1) * 16 * WARPS) : columns;
     for (int at = 0; at < end; at += TILE) {
+        float s[TILE / 8][4] = {};
+        if (MASK)
+            load_mask(s, mask, row, mask_row, mask_column, at + column, columns,
+                inverse, limit);
         __syncthreads();
         load_tile(keys, key, key_row, at, columns);
         load_tile(values, value, value_row, at, columns);
         __syncthreads();
-        float s[TILE / 8][4] = {};
         scores_of(s, q, keys);
-        float most[2] = {NONE, NONE};
-        #pragma unroll
-        for (int n = 0; n < TILE / 8; n++) {
+        if (at + TILE > columns || (CAUSAL && at + TILE > tile * 16 * WARPS)) {
             #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const int c = at + n * 8 + column + i % 2;
-                const int r = min(row[i / 2], rows - 1);
-                float x = s[n][i] * scale;
-                if (c >= columns || (causal && c > r)) x = NONE;
-                else if (MASK == 1) {
-                    if (!mask[r * mask_row + c * mask_column]) x = NONE;
-                } else if (MASK == 2) x += (float)mask[r * mask_row + c * mask_column];
-                s[n][i] = x;
-                most[i / 2] = fmaxf(most[i / 2], x);
+            for (int n = 0; n < TILE / 8; n++) {
+                #pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    const int c = at + n * 8 + column + i % 2;
+                    if (c >= columns || (CAUSAL && c > row[i / 2])) s[n][i] = NONE;
+                }
             }
         }
-        float base[2];
         #pragma unroll
         for (int h = 0; h < 2; h++) {
-            most[h] = fmaxf(largest[h], over_row(most[h], false));
-            base[h] = most[h] == NONE ? 0 : most[h];
-            const float factor = exp2f((largest[h] - base[h]) * LOG2E);
-            largest[h] = most[h];
-            total[h] *= factor;
+            float most = NONE;
+            #pragma unroll
+            for (int n = 0; n < TILE / 8; n++) {
+                s[n][2 * h] *= factor, s[n][2 * h + 1] *= factor;
+                most = fmaxf(most, fmaxf(s[n][2 * h], s[n][2 * h + 1]));
+            }
+            most = fmaxf(largest[h], over_row(most, false));
+            const float base = most == NONE ? 0 : most;
+            const float change = power_of_2(largest[h] - base);
+            largest[h] = most;
+            total[h] *= change;
             #pragma unroll
             for (int n = 0; n < SIZE / 8; n++)
-                result[n][2 * h] *= factor, result[n][2 * h + 1] *= factor;
-        }
-        #pragma unroll
-        for (int n = 0; n < TILE / 8; n++) {
+                result[n][2 * h] *= change, result[n][2 * h + 1] *= change;
             #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                s[n][i] = exp2f((s[n][i] - base[i / 2]) * LOG2E);
-                total[i / 2] += s[n][i];
+            for (int n = 0; n < TILE / 8; n++) {
+                #pragma unroll
+                for (int i = 2 * h; i < 2 * h + 2; i++) {
+                    s[n][i] = power_of_2(s[n][i] - base);
+                    total[h] += s[n][i];
+                }
             }
         }
         add_values(result, s, values);
@@ -273,12 +182,13 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) tiled_attention(
     for (int h = 0; h < 2; h++) {
         float sum = over_row(total[h], true);
         if (empty && sum == 0) sum = 1;
-        if (row[h] >= rows) continue;
-        T* to = out + row[h] * out_row + column;
+        if (first + 8 * h >= rows) continue;
+        Pair* to = (Pair*)(out + row[h] * out_row + column);
         #pragma unroll
         for (int n = 0; n < SIZE / 8; n++) {
-            to[n * 8] = (T)(result[n][2 * h] / sum);
-            to[n * 8 + 1] = (T)(result[n][2 * h + 1] / sum);
+            const Pair both = {
+                (T)(result[n][2 * h] / sum), (T)(result[n][2 * h + 1] / sum)};
+            to[n * 4] = both;
         }
     }
 }
@@ -294,6 +204,8 @@ class Form(NamedTuple):
         size: elements of a head, a multiple of 16 up to 128.
         warps: of a block, each for 16 rows.
         mask: dtype of the mask, None without one.
+        is_dense: whether neighbouring columns of the mask are neighbours in memory.
+        is_causal: whether a row sees no key after its own.
         is_aligned: whether rows of query, key and value start at multiples of 16 bytes.
     """
 
@@ -301,6 +213,8 @@ class Form(NamedTuple):
     size: int
     warps: int
     mask: np.dtype[Any] | None
+    is_dense: bool
+    is_causal: bool
     is_aligned: bool
 
     def source(self) -> str:
@@ -312,6 +226,8 @@ class Form(NamedTuple):
             "TILE": 64 if 64 * self.size * self.dtype.itemsize <= _TILE_BYTES else 32,
             "WARPS": self.warps,
             "MASK": kind,
+            "MASK_STEP": 1 if self.is_dense else "mask_column",
+            "CAUSAL": int(self.is_causal),
             "VECTORS": int(self.is_aligned),
         }
         return (
@@ -319,14 +235,16 @@ class Form(NamedTuple):
             + "".join(f"#define {name} {n}\n" for name, n in numbers.items())
             + f"typedef {'__half' if is_half else 'float'} T;\ntypedef {mask} M;\n"
             + INSTRUCTIONS
-            + (_HALF_PRODUCTS if is_half else _FLOAT_PRODUCTS)
+            + (HALF_PRODUCTS if is_half else FLOAT_PRODUCTS)
             + _SOURCE
         )
 
 
-def is_tiled(query: Array, key: Array, value: Array, tf32: bool) -> bool:
+def is_tiled(query: Array, key: Array, value: Array, scale: float, tf32: bool) -> bool:
     """Return whether the kernel takes operands [batch, heads, rows, size]."""
     size = query.shape[-1]
+    if not _LEAST <= scale <= 1 / _LEAST:
+        return False
     if query.dtype != _HALF and not (query.dtype == _FLOAT and tf32):
         return False
     if key.dtype != query.dtype or value.dtype != query.dtype:
@@ -369,13 +287,14 @@ def tiled_attention(
         mask_args = (mask, *_steps(mask, 4))
     warps = min(_WARPS, -(-rows // _ROWS))
     kind = None if mask is None else mask.dtype
-    form = Form(query.dtype, size, warps, kind, all(map(_is_aligned, arrays)))
+    is_dense, is_aligned = int(mask_args[-1]) == 1, all(map(_is_aligned, arrays))
+    form = Form(query.dtype, size, warps, kind, is_dense, causal, is_aligned)
     blocks = -(-rows // (_ROWS * warps)) * heads * batch
     numbers = (heads, heads // key.shape[1], rows, columns)
     args = (
         *(item for x in arrays for item in (x, *_steps(x, 3))),
         *(*mask_args, out, *_steps(out, 3), *map(np.int32, numbers)),
-        *(np.float32(scale), np.int32(causal), np.int32(empty_is_zero)),
+        *(np.float32(scale), np.int32(empty_is_zero)),
     )
     launch(_kernel(form), (blocks,), 32 * warps, args)
 
