@@ -1,11 +1,11 @@
-"""CUDA C of the products of a warp in attention: tensor cores on tiles in shared memory.
+"""CUDA C of the products of a warp in attention, on tensor cores.
 
-A warp has 16 rows of the query in registers. ``scores_of`` adds the products with a tile
-of keys to the scores; ``add_values`` adds weights times a tile of values to the result.
-Fragments have the layout that the PTX manual gives for ``mma.m16n8k16`` (float16) and
-``mma.m16n8k8`` (TensorFloat-32). The source expects ``T`` and the sizes ``SIZE`` of a
-head and ``TILE``; it defines ``Shared``, ``DEPTH`` and ``PAD``, which keeps rows of
-shared memory in different banks.
+A warp has 16 rows of the query in registers. ``scores_of`` adds the products with a
+tile of keys to the scores; ``add_values`` adds weights times a tile of values to the
+result. Fragments have the layout that the PTX manual gives for ``mma.m16n8k16``
+(float16) and ``mma.m16n8k8`` (TensorFloat-32). The source expects ``T`` and the sizes
+``SIZE`` of a head and ``TILE``; it defines ``Shared``, ``DEPTH`` and ``PAD``, which
+keeps rows of shared memory in different banks.
 """
 
 HALF_PRODUCTS = r"""
