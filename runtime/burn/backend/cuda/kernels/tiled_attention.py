@@ -34,24 +34,35 @@ _SOURCE = r"""
 struct __align__(2 * sizeof(T)) Pair { T first, second; };
 struct __align__(16) Pack { T at[16 / sizeof(T)]; };
 struct __align__(16) SharedPack { Shared at[16 / sizeof(T)]; };
-// Rows `first` to `first + TILE` of [rows, SIZE], zeros after the last one.
+// Rows `first` to `first + TILE` of [rows, SIZE], zeros after the last one. All loads
+// are on their way before the first number is stored.
 __device__ void load_tile(
     Shared (&to)[TILE][SIZE + PAD], const T* from, long long step, int first, int rows
 ) {
     const int each = VECTORS ? 16 / sizeof(T) : 1, count = SIZE / each;
-    for (int i = threadIdx.x; i < TILE * count; i += blockDim.x) {
-        const int row = i / count, d = i % count * each;
-        const bool is_in = first + row < rows;
-        const T* at = from + (first + row) * step + d;
-        if (VECTORS) {
-            Pack pack = {};
-            if (is_in) pack = *(const Pack*)at;
+    const int packs = TILE * count, turns = (packs + 32 * WARPS - 1) / (32 * WARPS);
+    if (VECTORS) {
+        Pack parts[turns];
+        #pragma unroll
+        for (int turn = 0; turn < turns; turn++) {
+            const int i = turn * 32 * WARPS + threadIdx.x, row = first + i / count;
+            parts[turn] = {};
+            if (i < packs && row < rows)
+                parts[turn] = *(const Pack*)(from + row * step + i % count * each);
+        }
+        #pragma unroll
+        for (int turn = 0; turn < turns; turn++) {
+            const int i = turn * 32 * WARPS + threadIdx.x;
             SharedPack out;
             #pragma unroll
-            for (int k = 0; k < 16 / sizeof(T); k++) out.at[k] = rounded(pack.at[k]);
-            *(SharedPack*)&to[row][d] = out;
-        } else {
-            to[row][d] = rounded(is_in ? *at : (T)0.0f);
+            for (int k = 0; k < 16 / sizeof(T); k++)
+                out.at[k] = rounded(parts[turn].at[k]);
+            if (i < packs) *(SharedPack*)&to[i / count][i % count * each] = out;
+        }
+    } else {
+        for (int i = threadIdx.x; i < packs; i += 32 * WARPS) {
+            const int row = first + i / SIZE, d = i % SIZE;
+            to[i / SIZE][d] = rounded(row < rows ? from[row * step + d] : (T)0.0f);
         }
     }
 }
@@ -67,24 +78,26 @@ __device__ void load_mask(
     float (&s)[TILE / 8][4], const M* mask, const int (&row)[2], long long mask_row,
     long long mask_column, int first, int columns, float factor, float limit
 ) {
+    M added[2][TILE / 4];  // all loads are on their way before the first is used
     #pragma unroll
     for (int h = 0; h < 2; h++) {
-        const M* line = mask + row[h] * mask_row + first * MASK_STEP;
+        const M* line = mask + row[h] * mask_row;
         #pragma unroll
-        for (int n = 0; n < TILE / 8; n++) {
-            #pragma unroll
-            for (int i = 0; i < 2; i++) {
-                float x = 0;
-                if (first + n * 8 + i < columns) {
-                    if (MASK == 1) x = line[(n * 8 + i) * MASK_STEP] ? 0 : NONE;
-                    else {
-                        const float added = line[(n * 8 + i) * MASK_STEP];
-                        x = added * factor;
-                        if (fabsf(x) > limit && !isinf(added)) x = copysignf(limit, x);
-                    }
-                }
-                s[n][2 * h + i] = x;
+        for (int i = 0; i < TILE / 4; i++)
+            added[h][i] = line[min(first + i / 2 * 8 + i % 2, columns - 1) * MASK_STEP];
+    }
+    #pragma unroll
+    for (int h = 0; h < 2; h++) {
+        #pragma unroll
+        for (int i = 0; i < TILE / 4; i++) {
+            float x = 0;
+            if (MASK == 1) x = added[h][i] ? 0 : NONE;
+            else {
+                const float y = added[h][i];
+                x = y * factor;
+                x = fabsf(x) > limit && !isinf(y) ? copysignf(limit, x) : x;
             }
+            s[i / 2][2 * h + i % 2] = x;
         }
     }
 }
