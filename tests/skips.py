@@ -25,6 +25,11 @@ ROWS = (
         "by hand with a GPU; `tests/conformance/cuda.json` has the results of law 5",
     ),
     Row(
+        "one CUDA device",
+        r"needs two CUDA devices",
+        "by hand with two GPUs",
+    ),
+    Row(
         "no PyTorch",
         r"could not import '(torch|onnxscript|transformers|timm)\w*'|needs PyTorch|"
         r"needs torch",
