@@ -129,6 +129,16 @@ def drop_dead(block: Block, sources: Sources) -> None:
     block.statements = kept[::-1]
 
 
+def live_symbols(block: Block, sources: Sources) -> set[Symbol]:
+    """Return the symbols that are read once :func:`drop_dead` has changed ``block``."""
+    drop_dead(block, sources)
+    live = set(symbols_in(block.results)) | set(sources(block.results))
+    for statement in block.statements:
+        live.update(reads(statement))
+        live.update(sources(_all_operands(statement)))
+    return live
+
+
 def _all_operands(statement: Statement) -> list[Any]:
     values = list(operands(statement))
     for block in blocks_of(statement):

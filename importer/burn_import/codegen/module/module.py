@@ -30,6 +30,7 @@ from burn_import.codegen.naming.record_names import (
     with_record_names,
 )
 from burn_import.codegen.printing.target import BURN, Target
+from burn_import.codegen.trace.unread_results import drop_unread_results
 from burn_import.structure import Tree
 from burn_import.structure.module_tree import Entry
 from burn_import.structure.shared_classes import tuple_name
@@ -99,6 +100,7 @@ def assemble(
     tree: Tree, graph: Graph, inside: str = "", target: Target = BURN
 ) -> Assembly:
     """Return the classes of ``tree`` for ``target``; the fields are those of Burn."""
+    drop_unread_results(tree)
     nouns = Nouns(tree)
     order_boundaries(tree, nouns)
     texts = class_texts(tree, nouns, target)
