@@ -38,7 +38,7 @@ def compare(device: Any, primitive: Any, arrays: Any, **static: Any) -> None:
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("rows", (1, 3, 8))
-@pytest.mark.parametrize("inner", (24, 768, 2048))
+@pytest.mark.parametrize("inner", (3, 10, 24, 768, 2048))
 @pytest.mark.parametrize("norm", ("", "layer", "rms"))
 @pytest.mark.parametrize("gated", (False, True))
 def test_products_of_few_rows(

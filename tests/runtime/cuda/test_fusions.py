@@ -8,7 +8,7 @@ import pytest
 import burn
 from burn import nn, ops
 from tests.runtime.onednn import normal
-from tests.runtime.plan.test_device_fusions import Block, Encoder, filled
+from tests.runtime.plan.test_device_fusions import Block, Encoder, Squeezed, filled
 
 pytestmark = pytest.mark.cuda
 TOLERANCE = {"float32": 1e-4, "tf32": 1e-2, "float16": 1e-2}
@@ -32,6 +32,7 @@ SHAPES: dict[type[nn.Module], tuple[int, ...]] = {
     Block: (4, 5, 6),
     Depthwise: (8, 7, 9),
     Encoder: (5, 8),
+    Squeezed: (8, 5, 4),
 }
 
 

@@ -176,6 +176,41 @@ def test_attention_written_out(dtype: str, masks: int) -> None:
     assert [s.static["scale"] for s in steps if "scale" in s.static] == [0.375]
 
 
+class Squeezed(nn.Module):
+    """Squeeze-and-excitation, whose inner channels are no multiple of a vector."""
+
+    def __init__(self) -> None:
+        self.down, self.up = nn.Conv2d(8, 6, 1), nn.Conv2d(6, 8, 1)
+
+    def __call__(self, x: Any) -> Any:
+        pooled = ops.mean(x, (2, 3), keepdims=True)
+        gate = ops.sigmoid(self.up(ops.silu(self.down(pooled))))
+        return x * gate + self.up(ops.relu(self.down(pooled))) + gate
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("batch", (1, ROWS, ROWS + 1))
+def test_convolutions_of_single_pixels_are_products(batch: int, dtype: str) -> None:
+    device = FusingDevice()
+    x = normal(batch, 8, 5, 4, seed=9).astype(dtype)
+    net = filled(Squeezed(), dtype, device)
+    counts = compiled(net, x, backend=device).counts()
+    is_product = batch <= ROWS
+    assert counts["row_linear"] == 4 * is_product
+    assert counts["conv"] + counts["conv_then"] == 4 * (not is_product)
+
+
+def test_padded_pixels_are_convolved() -> None:
+    weight = normal(3, 2, 1, 1, seed=1)
+
+    def function(x: Any) -> Any:
+        w = burn.from_numpy(weight, x.backend)
+        return ops.conv(x, w, padding=1, stride=3)
+
+    counts = compiled(function, normal(2, 2, 1, 1)).counts()
+    assert counts["conv"] == 1
+
+
 def test_attention_of_masks_of_two_kinds_stays() -> None:
     def function(q: Any, k: Any, v: Any, seen: Any, addend: Any) -> Any:
         hidden = ops.where(seen, q @ ops.transpose(k, -2, -1), -np.inf)

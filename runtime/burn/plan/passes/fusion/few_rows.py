@@ -4,13 +4,17 @@ from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from burn.ops.conv import conv
 from burn.ops.decoding import row_linear
 from burn.ops.elementwise import mul
-from burn.ops.fused import linear_then
+from burn.ops.fused import conv_then, linear_then
 from burn.ops.layer_norm import layer_norm, rms_norm
 from burn.ops.matmul import linear
+from burn.ops.shape import reshape
 from burn.plan.passes.graph import Graph, Steps
-from burn.plan.plan_ir import Read, Step
+from burn.plan.plan_ir import Read, Slot, Step
 
 #: Of more rows matrix units compute the products as fast as weights are read.
 ROWS = 8
@@ -28,7 +32,11 @@ class _Norm(NamedTuple):
 
 
 def with_few_rows(steps: Steps, graph: Graph) -> Steps:
-    """Steps in which products of at most :data:`ROWS` rows are :func:`row_linear`."""
+    """Steps in which products of at most :data:`ROWS` rows are :func:`row_linear`.
+
+    A convolution of images of one pixel, as in squeeze-and-excitation, is a product.
+    """
+    steps = [part for step in steps for part in _pixels_as_rows(step, graph)]
     new_steps: list[Step | Read | None] = []
     places: dict[int, int] = {}
     for step in steps:
@@ -41,6 +49,34 @@ def with_few_rows(steps: Steps, graph: Graph) -> Steps:
             places[slot] = len(new_steps)
         new_steps.append(whole or step)
     return [step for step in new_steps if step is not None]
+
+
+def _pixels_as_rows(step: Step | Read, graph: Graph) -> Steps:
+    """``step``, or if it convolves single pixels, a product between reshapes."""
+    if not isinstance(step, Step) or step.primitive not in (conv, conv_then):
+        return [step]
+    x, weight, bias, residual = (*step.args, None, None)[:4]
+    given, kernel = graph.known(x)[0], graph.known(weight)[0]
+    if given is None or kernel is None or step.dtypes != (graph.dtype,):
+        return [step]
+    if set(given[2:] + kernel[2:]) != {1} or np.any(step.static.get("padding", 0)):
+        return [step]
+    if step.static.get("groups", 1) != 1 or not 0 < given[0] <= ROWS:
+        return [step]
+    if residual is not None and graph.known(residual)[0] != step.shapes[0]:
+        return [step]
+    shape = step.shapes[0]
+    sources = [(x, given), (weight, kernel), (residual, shape)]
+    views = [
+        graph.made(reshape, (v, s[:2]), s[:2]) for v, s in sources if v is not None
+    ]
+    flat = [Slot(view.outputs[0]) for view in views]
+    args = (*flat[:2], bias, *flat[2:])
+    after = {"after": step.static["after"]} if step.primitive is conv_then else {}
+    kind = linear_then if after else linear
+    product = graph.made(kind, args, shape[:2], **after)
+    whole = (Slot(product.outputs[0]), shape)
+    return [*views, product, replace(step, primitive=reshape, args=whole, static={})]
 
 
 def _fused(step: Step, graph: Graph) -> tuple[Step | None, tuple[int, ...]]:

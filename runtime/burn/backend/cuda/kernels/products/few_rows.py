@@ -4,7 +4,7 @@ A norm of the rows before the product, a gate, and what follows are part of the 
 """
 
 from functools import cache, partial
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
@@ -186,10 +186,11 @@ extern "C" __global__ void __launch_bounds__(256, M > 1 ? 2 : 4) row_linear(
 #: Weights are read once: they need no place in the first cache.
 _FETCHED = """
 __device__ Pack fetched(const Pack* at) {
-    const int4 v = __ldcs((const int4*)at);
+    const VECTOR v = __ldcs((const VECTOR*)at);
     return *(const Pack*)&v;
 }
 """
+_VECTORS = {16: "int4", 8: "int2", 4: "int", 2: "short"}
 
 
 @row_linear_op.on(Cuda)
@@ -224,7 +225,7 @@ def row_linear(
     if chosen is None:
         chosen = _CHOSEN[form] = quickest(
             _variants(weight, gate is not None),
-            lambda run: _run(run, operands, options),
+            lambda run: run(*operands, **options),
             x.device.id,
         )
     return chosen(*operands, **options)
@@ -233,7 +234,7 @@ def row_linear(
 def _variants(weight: Array, gated: bool) -> list[Any]:
     """The kernel with several numbers of blocks and of warps a row, and cuBLASLt."""
     columns, inner = weight.shape
-    least = _split(inner // TYPES[weight.dtype][1])
+    least = _split(inner // pack_size(inner, weight.dtype))
     variants: list[Any] = []
     for split in (n for n in (least, 2 * least, 4 * least) if n <= _WARPS):
         each = _WARPS // split * (1 if gated else 2)
@@ -248,10 +249,6 @@ def _variants(weight: Array, gated: bool) -> list[Any]:
 _CHOSEN: dict[Any, Any] = {}
 
 
-def _run(kernel: Any, operands: Any, options: Any) -> None:
-    kernel(*operands, **options)
-
-
 def _fits(operands: tuple[Array | None, ...], norm: str, after: After) -> bool:
     """Whether the kernel takes such operands."""
     x, weight, bias, residual, norm_weight, norm_bias, gate = operands
@@ -259,9 +256,8 @@ def _fits(operands: tuple[Array | None, ...], norm: str, after: After) -> bool:
     rows, (columns, inner) = prod(x.shape[:-1]), weight.shape
     if x.dtype not in TYPES or not 0 < rows <= ROWS or x.shape[-1] != inner:
         return False
-    size = TYPES[x.dtype][1]
-    split = _split(inner // size)
-    if inner % size or not split or (norm and rows * inner * x.itemsize > _SHARED):
+    split = _split(inner // pack_size(inner, x.dtype))
+    if not split or (norm and rows * inner * x.itemsize > _SHARED):
         return False
     given = [array for array in operands if array is not None]
     if any(array.dtype != x.dtype for array in given):
@@ -269,8 +265,12 @@ def _fits(operands: tuple[Array | None, ...], norm: str, after: After) -> bool:
     shape = (*x.shape[:-1], columns)
     if has_residual(after) and (residual is None or residual.shape != shape):
         return False
-    vectors = [a for a in (bias,) if a is not None]
-    return all(v.shape == (columns,) for v in vectors)
+    return bias is None or bias.shape == (columns,)
+
+
+def pack_size(inner: int, dtype: Any) -> int:
+    """Return how many neighbouring elements of a row of weights are read at once."""
+    return gcd(inner, TYPES[dtype][1])
 
 
 def _split(packs: int) -> int:
@@ -308,7 +308,7 @@ def _by_kernel(
     if not has_residual(after):
         arrays[4] = None
     out = cupy.empty((*x.shape[:-1], columns), x.dtype)
-    split = split or _split(inner // TYPES[x.dtype][1])
+    split = split or _split(inner // pack_size(inner, x.dtype))
     form = (x.dtype, rows, columns, inner, norm, gate is not None, after, split)
     kernel, each, shared = _kernel(*form)
     count = min(-(-columns // each), x.device.attributes[_PROCESSORS] * blocks)
@@ -353,12 +353,13 @@ def source(
     split: int,
 ) -> str:
     """CUDA C of the kernel, in which ``split`` warps share a row of weights."""
-    size = TYPES[dtype][1]
+    size = pack_size(inner, dtype)
     packs = inner // size
-    numbers = {
+    numbers: dict[str, int | str] = {
         "M": rows,
         "N": columns,
         "PACKS": packs,
+        "VECTOR": _VECTORS[size * dtype.itemsize],
         "SPLIT": split,
         "LOADS": -(-packs // (32 * split)),
         "ROWS": 1 if gated else 2,
