@@ -1,4 +1,4 @@
-"""From a model as written to the typed graph that the caller wants of it."""
+"""From a raw model to the typed graph with the caller's options applied."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from burn_ir.raw import RawModel
 
 
 def prepared(model: RawModel, options: Options) -> Graph:
-    """The typed graph of ``model``, with the shapes, cut and dtype of ``options``.
+    """Return the typed graph of ``model`` with shapes, cut and dtype of ``options``.
 
     Raises:
         WrongOptions: the options contradict the model; all reasons are listed.
@@ -43,7 +43,8 @@ def prepared(model: RawModel, options: Options) -> Graph:
     except InvalidModel as error:
         if not options.shapes:
             raise
-        # The file may be sound and the shapes wrong: the place alone does not say so.
+        # The model may be valid and the given shapes wrong; the location alone does not
+        # show that.
         hint = "the shapes that were asked for may not fit"
         problems = [_hinted(problem, hint) for problem in error.problems]
         raise InvalidModel(problems) from error
@@ -67,7 +68,7 @@ def _cut(model: RawModel, options: Options) -> Graph:
 def _reshaped(
     graph: Graph, inputs: Sequence[str], shapes: Mapping[str, Extents]
 ) -> Graph:
-    """``graph`` with shapes of inputs that the cut made."""
+    """Return ``graph`` with given shapes applied to inputs that the cut created."""
     names = dict(zip(inputs, graph.inputs, strict=True))
     wanted = {names[name]: extents for name, extents in shapes.items()}
     types = with_shapes({name: graph.types[name] for name in graph.inputs}, wanted)
@@ -75,7 +76,7 @@ def _reshaped(
 
 
 def _check_inputs(model: RawModel, options: Options) -> None:
-    """Return if shapes are given for inputs alone."""
+    """Return if shapes are given for existing inputs only."""
     given = (name for name in model.graph.inputs if name not in model.graph.states)
     inputs = options.inputs or tuple(given)
     problems = [
@@ -88,7 +89,7 @@ def _check_inputs(model: RawModel, options: Options) -> None:
 
 
 def check_options(options: Options) -> None:
-    """Return if the options make sense by themselves, whatever the model is.
+    """Return if the options are valid and consistent, independent of the model.
 
     Raises:
         WrongOptions: a value is unknown or two contradict; everything is listed.
