@@ -33,11 +33,11 @@ X, WEIGHT = Value("x"), Stored("weight")
 
 
 def _power(x: Pattern) -> Pattern:
-    """The mean square and epsilon."""
+    """Return the pattern of the mean square plus epsilon."""
     return Call("Add", Mean(product(x, x)), Scalar("epsilon"))
 
 
-def _unit(x: Pattern) -> Pattern:
+def _normalised(x: Pattern) -> Pattern:
     power = _power(x)
     return either(product(x, inverse_root(power)), Call("Div", x, root(power)))
 
@@ -52,17 +52,17 @@ def _scaled(x: Pattern) -> Pattern:
 
 
 def _narrow(unit: Pattern) -> Pattern:
-    """Half types are normalised in float32 and rounded before there is a weight."""
+    """Return the cast of a norm in float32 back to a half type."""
     return Cast(unit, back=True)
 
 
-_DONE, _WIDE_DONE = Normalised(RMSNorm, X), Normalised(RMSNorm, Cast(X))
+_FUSED, _WIDE_FUSED = Normalised(RMSNorm, X), Normalised(RMSNorm, Cast(X))
 _WEIGHTED = either(
     _scaled(X),
-    product(_narrow(_unit(Cast(X))), WEIGHT),
-    # What stood before the weight has gone since.
-    product(_DONE, WEIGHT),
-    product(_narrow(_WIDE_DONE), WEIGHT),
+    product(_narrow(_normalised(Cast(X))), WEIGHT),
+    # The norm without a weight was fused in an earlier round.
+    product(_FUSED, WEIGHT),
+    product(_narrow(_WIDE_FUSED), WEIGHT),
 )
 
 
@@ -83,16 +83,16 @@ def _plain(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
 
 RULES: tuple[Rule, ...] = (
     (_WEIGHTED, _weighted),
-    (either(_unit(X), _narrow(_unit(Cast(X)))), _plain),
+    (either(_normalised(X), _narrow(_normalised(Cast(X)))), _plain),
 )
 
 
 def rms_norm(graph: Graph) -> Graph:
-    """``graph`` with ``RMSNormalization`` for ``x / sqrt(mean(x * x) + eps) * weight``.
+    """Return ``graph`` with ``RMSNormalization`` for its decompositions.
 
-    The mean is over the last axes. A weight is a stored value with one element for each
-    feature; what else is multiplied stays a node, and without a weight it is
-    ``RMSNorm``. Casts to float32 around the norm of a half type are part of it, as ONNX
-    defines the operator. Results may differ by rounding.
+    They compute ``x / sqrt(mean(x * x) + eps) * weight``, with the mean over the last
+    axes. A weight is a constant with one element per feature; other factors stay nodes.
+    Without a weight the result is ``RMSNorm``. Casts of half types to float32 and back
+    belong to the operator, as ONNX defines it. Results may differ by rounding.
     """
     return fuse(graph, RULES, "ReduceMean", "RMSNorm")

@@ -1,4 +1,4 @@
-"""Leaves to broadcasting what is expanded to the shape of what it meets."""
+"""Removes ``Expand`` in front of operators that broadcast."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.creation import ConstantOfShape
 
-#: Operators of one element of each operand, which are broadcast.
+#: Elementwise operators with broadcasting.
 ELEMENTWISE = frozenset(
     {
         "Add",
@@ -41,11 +41,11 @@ ELEMENTWISE = frozenset(
 
 
 def expansions(graph: Graph) -> Graph:
-    """``graph`` without ``Expand`` of operands that are broadcast in any case.
+    """Return ``graph`` without ``Expand`` of operands that are broadcast anyway.
 
-    That is so if each extent that an operand is given is the one of another operand. A
-    tensor that is filled with a number to meet another one is that number. Products of
-    matrices broadcast the axes in front of the matrices.
+    An ``Expand`` is redundant if each of its extents is also that of another operand. A
+    filled tensor becomes a scalar by the same rule. For matrix products the rule
+    applies to the axes before the matrices.
     """
     if graph.operators.isdisjoint(("Expand", "ConstantOfShape")):
         return graph
@@ -60,7 +60,7 @@ def _rewritten(node: Node, flow: Dataflow) -> Node:
 
 
 def _product(node: Node, flow: Dataflow) -> Node:
-    """``node`` with the operands that are expanded in front of their matrices alone."""
+    """Return a matrix product without redundant ``Expand`` of batch axes."""
     inputs = list(node.inputs)
     for position, name in enumerate(node.inputs):
         wide = flow.made_by(name, "Expand")
@@ -96,7 +96,7 @@ def _narrowed(node: Node, flow: Dataflow) -> Node:
 
 
 def _narrow(wide: Node, flow: Dataflow) -> str | None:
-    """Return the operand of an expansion, or the number that fills a tensor."""
+    """Return the operand of an ``Expand``, or the fill value of a tensor."""
     if not isinstance(wide.op, ConstantOfShape):
         return wide.inputs[0]
     fill = np.asarray(wide.op.fill)
@@ -104,7 +104,7 @@ def _narrow(wide: Node, flow: Dataflow) -> str | None:
 
 
 def _is_covered(shape: tuple[Dim, ...], others: list[tuple[Dim, ...]]) -> bool:
-    """Return whether one of ``others`` has each extent of ``shape``, which has some."""
+    """Return whether ``others`` have each extent of ``shape``, which is not ()."""
     return bool(shape) and all(
         any(len(s) >= behind and s[-behind] == shape[-behind] for s in others)
         for behind in range(1, len(shape) + 1)

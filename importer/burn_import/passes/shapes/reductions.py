@@ -1,4 +1,4 @@
-"""Removes axes of one element that a reduction keeps or is given for nothing."""
+"""Removes axes of extent 1 before and after reductions."""
 
 from __future__ import annotations
 
@@ -28,16 +28,15 @@ REDUCTIONS = frozenset(
         "ReduceSumSquare",
     }
 )
-#: Those that leave an axis of one element as it is.
+#: Reductions that leave an axis of extent 1 unchanged.
 TRIVIAL = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})
 
 
 def reductions(graph: Graph) -> Graph:
-    """``graph`` without the axes that are reduced to one element and then taken off.
+    """Return ``graph`` without kept axes of reductions that are removed later.
 
-    So too without an axis of one element that is put in to be reduced. Pooling of all
-    space whose result is made flat is a mean. Where one module reduces and another one
-    makes flat, they stay as they are.
+    Axes that are inserted only to be reduced are removed too. Global pooling followed
+    by flattening becomes a mean. If the two nodes are in different modules, they stay.
     """
     rewriter = _Rewriter(Dataflow(graph))
     for node in graph.nodes:
@@ -53,7 +52,7 @@ class _Rewriter:
     absorbed: set[int] = field(default_factory=set)
 
     def add(self, node: Node) -> None:
-        """Append ``node``, or what stands for it."""
+        """Append ``node`` or its replacement."""
         name = node.inputs[0] if node.inputs else None
         first = None if name is None else self.flow.producers.get(name)
         new = None if first is None else self.joined(first, node)
@@ -63,7 +62,7 @@ class _Rewriter:
         self.nodes.append(node if new is None else new)
 
     def joined(self, first: Node, node: Node) -> Node | None:
-        """The reduction that does what ``first`` and then ``node`` do, if one does."""
+        """Return the reduction equivalent to ``first`` then ``node``, else None."""
         if node.op.domain or first.op.domain:
             return None
         if not self.flow.are_inside((first,), node):
@@ -86,13 +85,13 @@ class _Rewriter:
         if first.op.onnx != "GlobalAveragePool":
             op = first.op.with_attrs(keepdims=0)
         scope, classes = common_scope(first, node)
-        if not node.scope:  # nothing is known of it
+        if not node.scope:  # without scope
             scope, classes = first.scope, first.classes
         inputs = (first.inputs[0], integers(self.flow.graph, axes))
         return replace(node, op=op, inputs=inputs, scope=scope, classes=classes)
 
     def axes(self, node: Node) -> list[int] | None:
-        """The axes that ``node`` reduces and keeps, None if it is no such reduction."""
+        """Return the axes that ``node`` reduces with ``keepdims``; else None."""
         rank = len(self.flow.extents(node.inputs[0]))
         if node.op.onnx == "GlobalAveragePool" and rank > 2:
             return list(range(2, rank))
@@ -101,7 +100,7 @@ class _Rewriter:
         return self.given(node, rank)
 
     def given(self, node: Node, rank: int) -> list[int] | None:
-        """The axes that are told to a node, which are at least one."""
+        """Return the axes operand of a node, sorted; None if unknown or empty."""
         if len(node.inputs) < 2 or not rank:
             return None
         axes = known_ints(self.flow.graph.type(node.inputs[1]))
@@ -121,7 +120,7 @@ class _Rewriter:
 
 
 def _are_neighbours(first: Node, node: Node) -> bool:
-    """Whether two nodes are of one module, of it and a part, or of two parts of it."""
+    """Return whether nodes are of one module, of it and a child, or of siblings."""
     a, b = first.scope, node.scope
     if not a or not b:
         return True
