@@ -1,8 +1,9 @@
-"""Zip archives, read where they lie.
+"""Reader of zip archives in mapped memory.
 
-Two readers of one zip can see two archives: by the list of entries at its end, or by
-what stands before each entry. Here both have to say the same, and every name, size and
-place is checked before anything is read. The format is PKWARE's APPNOTE 6.3
+A zip has two descriptions of each entry: the central directory at the end, and the
+local header before the data. If they differ, two readers may see two archives. Here
+both must agree, and all names, sizes and offsets are validated before any data is read.
+The format is PKWARE's APPNOTE 6.3
 (https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT).
 """
 
@@ -30,7 +31,7 @@ _STORED, _DEFLATED = 0, 8
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file of an archive: what the list says of it, and where its bytes are."""
+    """One file of an archive: its row in the central directory, and its data offset."""
 
     name: str
     method: int
@@ -42,11 +43,11 @@ class Entry:
 
 
 class Zip:
-    """The entries of an archive by name, which lie apart from each other.
+    """The entries of an archive by name; their data must not overlap.
 
     Raises:
-        UnreadableFile: the bytes are no archive, or one that contradicts itself.
-        UnsupportedModel: it is encrypted, or in several parts.
+        UnreadableFile: the bytes are no archive, or contradict each other.
+        UnsupportedModel: it is encrypted, or split into several parts.
     """
 
     def __init__(self, data: memoryview, limits: Limits) -> None:
@@ -65,10 +66,10 @@ class Zip:
         _check_places(self.entries.values(), begin)
 
     def folder(self) -> str:
-        """The one folder that everything is in.
+        """Return the one folder that contains all entries.
 
         Raises:
-            UnreadableFile: there are several, or something beside it.
+            UnreadableFile: there are several folders, or entries outside of it.
         """
         folders = {name.partition("/")[0] for name in self.entries if "/" in name}
         if len(folders) != 1 or any("/" not in name for name in self.entries):
@@ -76,10 +77,10 @@ class Zip:
         return folders.pop()
 
     def stored(self, name: str) -> memoryview:
-        """The bytes of an entry, which has to be stored as it is.
+        """Return the bytes of an entry, which must be uncompressed.
 
         Raises:
-            UnsupportedModel: it is compressed.
+            UnsupportedModel: the entry is compressed.
         """
         entry = self.entries[name]
         if entry.method != _STORED:
@@ -90,11 +91,11 @@ class Zip:
         return self.data[entry.begin : entry.begin + entry.size]
 
     def read(self, name: str) -> memoryview:
-        """The bytes of an entry that describes others, compressed or not.
+        """Return the bytes of a metadata entry, compressed or not.
 
         Raises:
             UnreadableFile: they are damaged.
-            UnsupportedModel: they are more than a description needs.
+            UnsupportedModel: they exceed the limit for metadata.
         """
         entry = self.entries[name]
         most = self.limits.pickle if entry.method == _STORED else self.limits.metadata
@@ -104,7 +105,7 @@ class Zip:
             )
         packed = self.data[entry.begin : entry.begin + entry.packed]
         content = packed if entry.method == _STORED else _inflated(entry, packed)
-        # PyTorch writes 0 where it is told to leave checksums out.
+        # PyTorch writes a checksum of 0 if checksums are disabled.
         if entry.crc and zlib.crc32(content) != entry.crc:
             raise UnreadableFile(f"{shown(name)}: its checksum is wrong")
         return content
@@ -124,7 +125,7 @@ def _inflated(entry: Entry, packed: memoryview) -> memoryview:
 
 
 def _directory(data: memoryview) -> tuple[int, int, int]:
-    """Return the start and end of the list of entries, and their number."""
+    """Return the begin and end of the central directory, and its entry count."""
     start = max(len(data) - _END.size - _LONGEST_COMMENT, 0)
     tail = bytes(data[start:])
     position = len(tail)
@@ -149,7 +150,7 @@ def _directory(data: memoryview) -> tuple[int, int, int]:
 
 
 def _wide_directory(data: memoryview, at: int) -> tuple[int, ...]:
-    """The same of an archive that may be larger than 4 GiB."""
+    """Return the same for an archive in zip64 format."""
     _, _, position, _ = _LOCATOR64.unpack_from(data, at - _LOCATOR64.size)
     if position + _END64.size > at:
         raise UnreadableFile("a zip archive whose end is damaged")
@@ -162,7 +163,7 @@ def _wide_directory(data: memoryview, at: int) -> tuple[int, ...]:
 
 
 def _entries(data: memoryview, at: int, end: int) -> Iterator[Entry]:
-    """The entries in the list, each compared with what stands before its bytes."""
+    """Yield the entries of the central directory, checked against local headers."""
     while at < end:
         if at + _CENTRAL.size > end:
             raise UnreadableFile("a zip archive whose list is cut off")
@@ -191,7 +192,7 @@ def _entries(data: memoryview, at: int, end: int) -> Iterator[Entry]:
 def _first_byte(
     data: memoryview, position: int, raw: bytes, said: tuple[int, int, int, int, int]
 ) -> int:
-    """Return the first byte of an entry; ``said`` is its row in the list of entries."""
+    """Return the offset of an entry's data; ``said`` is its directory row."""
     where = shown(raw.decode("utf-8", "replace"))
     if position + _LOCAL.size > len(data):
         raise UnreadableFile(f"{where} lies beyond the end of the archive")
@@ -218,7 +219,7 @@ def _first_byte(
 
 
 def _wide(extra: bytes, fields: list[int]) -> list[int]:
-    """The fields, those that do not fit in four bytes from the extra part."""
+    """Return the fields, with 64-bit values from the zip64 extra field."""
     at = 0
     while at + 4 <= len(extra):
         tag, size = struct.unpack_from("<2H", extra, at)
