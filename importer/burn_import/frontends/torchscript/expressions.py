@@ -1,4 +1,4 @@
-"""Expressions of the code, by the kinds of Python's syntax that TorchScript writes."""
+"""Interpreter of expressions, by the kinds of syntax that TorchScript writes."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _ROOTS = ("torch", "ops", "__torch__", "CONSTANTS")
 
 @dataclass(eq=False)
 class Frame:
-    """The names of one call of a function, and the module that it runs in.
+    """A call frame: the names of one call, and the module it runs in.
 
-    ``rest`` is what the function does after the statement that is followed, None if
-    that runs in a loop or as one side of a branch.
+    ``rest`` are the statements after the current one, None inside of a loop or one side
+    of a branch.
     """
 
     function: Function | None
@@ -63,12 +63,12 @@ class Frame:
         return Origin(name, self.module.path or ROOT, self.module.classes)
 
 
-class Raised(Exception):  # noqa: N818  what the program says of its input
+class Raised(Exception):  # noqa: N818  an effect of the program
     """The program raises an error itself."""
 
 
 class Expressions(Operators):
-    """Follows expressions; ``enter`` follows the functions that they call."""
+    """Interpreter of expressions; ``enter`` interprets the functions they call."""
 
     def __init__(self, archive: Archive, code: Code) -> None:
         super().__init__()
@@ -89,13 +89,13 @@ class Expressions(Operators):
         args: list[PyValue],
         kwargs: dict[str, PyValue],
     ) -> PyValue:
-        """Return the result of a function of the archive, which runs in a module."""
+        """Return the result of a function of the archive, called in a module."""
 
     def evaluate(self, node: ast.expr, frame: Frame, name: str = "") -> PyValue:
         """Return the value of an expression; ``name`` is the name of its result.
 
         Raises:
-            UnsupportedModel: it is of a kind that is not followed.
+            UnsupportedModel: the kind of expression is not supported.
         """
         follow = _EXPRESSIONS.get(type(node))
         if follow is None:
@@ -104,7 +104,7 @@ class Expressions(Operators):
         return follow(self, node, frame, name)
 
     def constant(self, node: ast.Constant, frame: Frame, name: str) -> PyValue:
-        """A number, a text, a bool or None."""
+        """Return a number, string, bool or None."""
         if isinstance(node.value, bytes) or node.value is ...:
             raise UnsupportedModel(f"the constant {shown(node.value)}")
         return node.value
@@ -120,7 +120,7 @@ class Expressions(Operators):
         raise InvalidModel(f"nothing is called {shown(node.id)} here")
 
     def attribute(self, node: ast.Attribute, frame: Frame, name: str) -> PyValue:
-        """``torch.add``, ``self.weight``, ``CONSTANTS.c0``."""
+        """Return the value of ``torch.add``, ``self.weight``, ``CONSTANTS.c0``."""
         owner = self.evaluate(node.value, frame)
         if isinstance(owner, Namespace):
             if owner.path == "CONSTANTS":
@@ -135,7 +135,7 @@ class Expressions(Operators):
         return self.member(owner, node.attr)
 
     def member(self, module: Module, name: str) -> PyValue:
-        """An attribute of a module: what the archive has, or stands in its class."""
+        """Return a module's attribute: from the archive, or from its class."""
         attribute = self.modules.get(module, name)
         if attribute is not NotImplemented:
             return attribute
@@ -148,7 +148,7 @@ class Expressions(Operators):
         raise InvalidModel(f"{where} has no attribute {shown(name)}")
 
     def literal(self, name: str) -> PyValue:
-        """A constant of the archive, which has no key: its name says just that."""
+        """Return a constant of the archive, under a generic name."""
         if name not in self.constants:
             stored = self.archive.constant(name)
             constant = self.modules.thing(stored, (), name.replace("c", "constant_"))
@@ -156,16 +156,16 @@ class Expressions(Operators):
         return self.constants[name]
 
     def list_of(self, node: ast.List, frame: Frame, name: str) -> PyValue:
-        """A list."""
+        """Return the value of a list display."""
         self.budget.step(len(node.elts))
         return [self.evaluate(item, frame, name) for item in node.elts]
 
     def tuple_of(self, node: ast.Tuple, frame: Frame, name: str) -> PyValue:
-        """A tuple."""
+        """Return the value of a tuple display."""
         return tuple(self.evaluate(item, frame, name) for item in node.elts)
 
     def dict_of(self, node: ast.Dict, frame: Frame, name: str) -> PyValue:
-        """A dict."""
+        """Return the value of a dict display."""
         result = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
@@ -174,14 +174,14 @@ class Expressions(Operators):
         return result
 
     def unary(self, node: ast.UnaryOp, frame: Frame, name: str) -> PyValue:
-        """A negative number."""
+        """Return the value of a negation."""
         value = self.evaluate(node.operand, frame)
         if isinstance(node.op, ast.USub) and isinstance(value, int | float):
             return -value
         raise UnsupportedModel("an operator in front of what is no number")
 
     def subscript(self, node: ast.Subscript, frame: Frame, name: str) -> PyValue:
-        """An item of a list, a tuple or a dict."""
+        """Return an item of a list, a tuple or a dict."""
         owner = self.evaluate(node.value, frame)
         key = self.evaluate(node.slice, frame)
         if owner is UNKNOWN or key is UNKNOWN:
@@ -236,7 +236,7 @@ class Expressions(Operators):
         """Return the result of a call, which is unpacked to ``count`` names.
 
         Raises:
-            UnsupportedModel: nobody knows what it does.
+            UnsupportedModel: the function is not supported.
         """
         if function is UNKNOWN:
             return UNKNOWN
@@ -263,7 +263,7 @@ class Expressions(Operators):
         raise UnsupportedModel(f"{shown(function.path)[1:-1]} is not supported")
 
     def function(self, path: str) -> Function:
-        """A function of the archive."""
+        """Return a function of the archive."""
         definition = self.code.find(path)
         if isinstance(definition, Function):
             return definition
@@ -290,7 +290,7 @@ def _own_name(function: ast.expr, frame: Frame) -> str:
 
 
 def _typed(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> PyValue:
-    """``annotate(type, value)``: the value, as a number if the type is one."""
+    """Return the value of ``annotate(type, value)``, as a number if the type is one."""
     if len(node.args) != 2:
         raise InvalidModel("expected a type and a value")
     kind, value = node.args
@@ -379,8 +379,8 @@ _PRIMITIVES: Mapping[str, Callable[..., PyValue]] = {
         f"ops.prim.is_{name}": _answer(False)
         for name in ("nested", "cuda", "sparse", "quantized", "mkldnn", "meta", "mps")
     },
-    # Layers of PyTorch have a faster way beside the one with ordinary operators, which
-    # they go where a gradient may be asked for.
+    # PyTorch's layers have a fused fast path for inference, and one with ordinary
+    # operators that they take if gradients may be needed. This selects the latter.
     "ops.prim.requires_grad": _answer(True),
     "torch.jit.is_scripting": _answer(True),
 }

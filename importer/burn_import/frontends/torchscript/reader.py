@@ -1,4 +1,4 @@
-"""An archive of ``torch.jit.save`` to the model in it."""
+"""Entry point: the model in an archive of ``torch.jit.save``."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ def read(
     *,
     limits: Limits = LIMITS,
 ) -> RawModel:
-    """The model in a TorchScript archive, without PyTorch.
+    """Return the model in a TorchScript archive, without PyTorch.
 
     Weights are read-only views of the file, and nothing in it is executed. ``shapes``
-    are extents of inputs by name, where the archive does not have them or others are
-    wanted.
+    are extents of inputs by name, for inputs without an example and to override those
+    of the trace.
 
     Raises:
         UnreadableFile: the file is damaged, or no such archive.
-        UnsupportedModel: the code uses what is not supported; everything is listed. Or
-            an extent is needed that nobody gave.
+        UnsupportedModel: the code uses unsupported features, all of which are listed,
+            or
+            a required shape is missing.
         InvalidModel: it contradicts itself.
     """
     path = Path(path)
@@ -45,7 +46,7 @@ def read(
 
 
 def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
-    """The graph of the program, with all extents open that it allows to vary."""
+    """Return the graph of the program, with all extents symbolic that may vary."""
     program = Program(archive)
     defaults = len(program.forward.node.args.defaults)
     inputs = Inputs(program.parameters, defaults, archive.inputs, shapes)
@@ -66,14 +67,14 @@ def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
 
 
 def _first(program: Program, inputs: Inputs) -> RawGraph:
-    """The graph with the extents of the trace, and dtypes of inputs found out."""
+    """Return the graph for the extents of the trace, inferring dtypes of inputs."""
     try:
         return program.graph(inputs.types({}))
     except TooMuch:
         raise
     except ModelError as error:
         failed = error
-    # What is not supported is so whatever the dtypes are.
+    # Unsupported features do not depend on the dtypes.
     for name, kind in list(inputs.dtypes.items()) if program.contradicts else ():
         for dtype in (INT64, BOOL):
             reached = program.reached
@@ -89,7 +90,7 @@ def _first(program: Program, inputs: Inputs) -> RawGraph:
 
 
 def _followed(program: Program, given: Mapping[str, Any]) -> RawGraph | None:
-    """The graph for these inputs; None if they do not fit the program."""
+    """Return the graph for these inputs; None if they do not fit the program."""
     try:
         return program.graph(given)
     except ModelError:
