@@ -1,4 +1,4 @@
-"""Operators of ATen that have no rule, each with its reason."""
+"""ATen operators without a rule, each with the reason."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from burn_import.frontends.torch_export.registry import COMPLEX, RULES
 
-#: What stands in the way, and the operators that it is in the way of.
+#: Reasons, and the operators that they apply to.
 REASONS: Mapping[str, str] = {
     "there is no primitive of this decomposition of matrices": """
         aten.linalg_eig.default aten.linalg_eigvals.default

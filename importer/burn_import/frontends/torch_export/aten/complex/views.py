@@ -1,6 +1,6 @@
-"""Complex tensors in other shapes: what happens to the pairs that they are.
+"""Views of complex tensors: real rules applied to pairs of numbers.
 
-The rules are those of real tensors, with an axis behind the others that stays.
+The rules are those of real tensors, with an additional last axis that stays.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from burn_import.frontends.torch_export.registry import COMPLEX, RULES, rule
 from burn_ir import UnsupportedModel
 
 Arguments = dict[str, Any]
-#: What becomes of the arguments of a call whose first tensor is the other argument.
+#: Changes the arguments of a call with the given first tensor.
 Change = Callable[[Arguments, Value], Arguments]
-#: Tensors that are of the numbers themselves: others are places, masks.
+#: Arguments with complex numbers; others are indices and masks.
 _DATA = frozenset({"input", "other", "self", "source", "src", "tensors", "values"})
 
 
 def kept(given: Arguments, x: Value) -> Arguments:
-    """The arguments as they are."""
+    """Return the arguments unchanged."""
     return given
 
 
 def along(*names: str, more: int = 0) -> Change:
-    """Axes counted from the front, of tensors with ``more`` axes than the operand."""
+    """Return a change to non-negative axes, for ``more`` axes than ``x`` has."""
 
     def change(given: Arguments, x: Value) -> Arguments:
         rank = max(x.rank + more, 1)
@@ -61,12 +61,12 @@ def along(*names: str, more: int = 0) -> Change:
 
 
 def over(name: str) -> Change:
-    """Axes that are reduced: without any, all but that of the pairs."""
+    """Return a change of reduced axes: none become all but that of the pairs."""
     return lambda given, x: {**given, name: axes_of(x, given[name])}
 
 
 def longer(by: int, *names: str) -> Change:
-    """Extents, or counts, with one for the pairs behind them."""
+    """Return a change that appends ``by`` for the axis of the pairs to extents."""
 
     def change(given: Arguments, x: Value) -> Arguments:
         used = [name for name in names if given[name]] or names[:1]
@@ -76,17 +76,17 @@ def longer(by: int, *names: str) -> Change:
 
 
 def ordered(given: Arguments, x: Value) -> Arguments:
-    """An order of axes, in which that of the pairs stays the last."""
+    """Return the arguments with the axis of the pairs last in the permutation."""
     return {**given, "dims": [*axes_of(x, given["dims"]), x.rank]}
 
 
 def wider(name: str) -> Change:
-    """Padding, which goes from the last axis on: none for the pairs."""
+    """Return a change that adds no padding for the axis of the pairs."""
     return lambda given, x: {**given, name: [0, 0, *given[name]]}
 
 
 def as_data(g: Builder, name: str, x: Any) -> Any:
-    """An argument with pairs in place of complex numbers."""
+    """Return an argument with pairs in place of complex numbers."""
     if name not in _DATA:
         return x
     if isinstance(x, list | tuple):
@@ -102,7 +102,7 @@ def adapt(change: Change, targets: str) -> None:
 
 
 def adapted(target: str, change: Change) -> Callable[..., Any]:
-    """The rule of real tensors as one of pairs of numbers."""
+    """Return a rule of real tensors as a rule of pairs."""
     real = RULES[target].rule
     signature = inspect.signature(real)
 
@@ -204,14 +204,14 @@ def matrix_t(g: Builder, self: Value) -> Value:
 @rule("aten.unfold_copy.default", table=COMPLEX)
 @rule("aten.unfold.default", views=True, table=COMPLEX)
 def unfold(g: Builder, self: Value, dimension: int, size: int, step: int) -> Value:
-    """Windows, whose elements are the last axis but that of the pairs."""
+    """Return windows, on the axis before that of the pairs."""
     pairs, axis = as_pairs(g, self), self.axis(dimension)
     windows = RULES["aten.unfold.default"].rule(reals(g), pairs, axis, size, step)
     perm = (*range(self.rank), self.rank + 1, self.rank)
     return reals(g).op("Transpose", windows, perm=perm)
 
 
-#: What looks at no number: the rules are those of any tensor.
+#: Operators that do not depend on the elements have the rules of real tensors.
 for _target in (
     *("aten.sym_size.int", "higher_order.cond", "higher_order.while_loop"),
     *("higher_order.wrap_with_set_grad_enabled", "higher_order.wrap_with_autocast"),

@@ -1,4 +1,4 @@
-"""Orders, running totals and searches."""
+"""Sorting, cumulative sums and searches."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def kthvalue(
 def _ranked(
     g: Builder, x: Value, rank: int | Value, dim: int, keepdim: bool
 ) -> tuple[Value, ...]:
-    """The element at a place of the order along an axis, and where it was."""
+    """Return the element of a rank along an axis, and its index."""
     ordered = sort(g, x, None, dim)
     index = g.value(rank, INT64)
     if not keepdim:
@@ -82,7 +82,7 @@ def _ranked(
 
 
 def middle(g: Builder, x: Value, dim: int) -> int | Value:
-    """The place of the lower median along an axis."""
+    """Return the rank of the lower median along an axis."""
     extent = x.dims[dim] if x.dims else None
     if isinstance(extent, int):
         return (extent - 1) // 2
@@ -112,9 +112,9 @@ def median_of_all(g: Builder, self: Value) -> Value:
 def nanmedian(
     g: Builder, self: Value, dim: int, keepdim: bool = False
 ) -> tuple[Value, Value]:
-    """The lower median of the numbers along an axis, and its place.
+    """Return the lower median along an axis without NaN, and its index.
 
-    What is no number is sorted behind all others.
+    NaN is sorted to the end.
     """
     whole = g.at(INT64)
     values, order = sort(g, self, dim=dim)
@@ -182,7 +182,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Value | None = None,
 ) -> Value:
-    """Count the elements of a row before a number: those less, or not greater."""
+    """Return the number of elements of a row less than (or equal to) a value."""
     if sorter is not None:
         raise UnsupportedModel("searchsorted with a sorter")
     after = right or side == "right"
@@ -268,7 +268,7 @@ def quantile(
     keepdim: bool = False,
     interpolation: str = "linear",
 ) -> Value:
-    """Between the elements on both sides of a place in the order along an axis."""
+    """Return quantiles, interpolated between neighbours in sorted order."""
     flat = dim is None
     x = g.op("Reshape", self, [-1]) if flat else self
     axis = 0 if dim is None else self.axis(dim)
@@ -293,7 +293,7 @@ def quantile(
 
 
 def _around(g: Builder, position: Value, interpolation: str) -> tuple[Value, Value]:
-    """The places before and after a place, as floating numbers."""
+    """Return the ranks below and above a position, as floating numbers."""
     names = {"lower": "Floor", "higher": "Ceil", "nearest": "Round"}
     if interpolation in names:
         only = g.op(names[interpolation], position)
@@ -320,7 +320,7 @@ def unique_consecutive(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> tuple[Value, Value, Value]:
-    """Elements that differ from the one before, where each of all is, and how many."""
+    """Return elements without repetitions, inverse indices, and counts."""
     if dim is not None:
         raise UnsupportedModel("unique_consecutive along an axis")
     whole, flat = g.at(INT64), g.op("Reshape", self, [-1])
