@@ -61,8 +61,8 @@ def is_module(graph: Graph, layer: Layer, weights: Mapping[str, str]) -> bool:
     for parameter, constant in weights.items():
         name = original(graph, constant)
         path, _, leaf = name.rpartition(".")
-        alike = leaf in (parameter, f"weight_{parameter}")
-        if is_authored(graph, constant) and not (alike and path):
+        has_parameter_name = leaf in (parameter, f"weight_{parameter}")
+        if is_authored(graph, constant) and not (has_parameter_name and path):
             return False
         if parameter in ("weight", "bias") and _has_other_shape(graph, constant):
             return False
@@ -105,7 +105,7 @@ def is_computed(name: str) -> bool:
 
 def folding_notes(graph: Graph) -> tuple[str, ...]:
     """Return a note for the docstring if folded arrays are read, else ()."""
-    names = list(dict.fromkeys(_computed(graph)))
+    names = list(dict.fromkeys(_folded_arrays(graph)))
     if not names:
         return ()
     shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
@@ -121,7 +121,7 @@ def folding_notes(graph: Graph) -> tuple[str, ...]:
 _SHOWN = 3
 
 
-def _computed(graph: Graph) -> Iterator[str]:
+def _folded_arrays(graph: Graph) -> Iterator[str]:
     """Yield the folded arrays of a graph, each by the module or node that reads it."""
     for node in graph.nodes:
         types = [graph.type(name) for name in node.inputs]

@@ -34,13 +34,13 @@ def with_layer_scopes(graph: Graph) -> Graph:
     return replace(
         graph,
         nodes=tuple(
-            _moved(node, names, layers)
+            _in_layer_scope(node, names, layers)
             for node, names in zip(nodes, weights, strict=True)
         ),
     )
 
 
-def _moved(node: Node, weights: Path, layers: Mapping[Path, Path]) -> Node:
+def _in_layer_scope(node: Node, weights: Path, layers: Mapping[Path, Path]) -> Node:
     """Return ``node`` in the scope of its layer, or in the one around a layer."""
     at = next((n for n in range(1, len(node.scope) + 1) if node.scope[:n] in layers), 0)
     if not at:

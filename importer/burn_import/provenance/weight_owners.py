@@ -79,7 +79,7 @@ def homes_of_arrays(graph: Graph) -> set[Path]:
     Arrays that the file lists are included with their own paths, so that a module with
     numbered children and other arrays is not taken for a list.
     """
-    inner = (one for node in graph.nodes for one in nested_nodes(node))
+    inner = (node_inside for node in graph.nodes for node_inside in nested_nodes(node))
     read = {name for node in inner for name in node.inputs if name is not None}
     names = {original(graph, name) for name in read if name in graph.constants}
     keys = {tuple(name.split(".")) for name in names if is_dotted(name)}
@@ -118,7 +118,9 @@ class Homes:
         owner = self.runs.get(named) or self._first(node)
         if owner is node or not scope or scope == named[: len(scope)]:
             return None
-        if self._alike(owner, node) and not self._apart(owner, scope, named):
+        if self._have_equal_weights(owner, node) and not self._is_other_module(
+            owner, scope, named
+        ):
             return None
         return scope
 
@@ -126,7 +128,11 @@ class Homes:
         """Return whether ``node`` only reads a weight of ``named`` and is no layer."""
         runs, scope = self.runs.get(named), self.scope(node)
         owner = runs or self._first(node)
-        if owner is node or self._alike(owner, node) or not (scope or runs):
+        if (
+            owner is node
+            or self._have_equal_weights(owner, node)
+            or not (scope or runs)
+        ):
             return False
         return len(scope) < len(named) and scope == named[: len(scope)]
 
@@ -135,11 +141,11 @@ class Homes:
         names = [original(self.graph, n) for n in self.weights[id(node)].values()]
         return next(self.readers[name][0] for name in names if is_dotted(name))
 
-    def _alike(self, a: Node, b: Node) -> bool:
+    def _have_equal_weights(self, a: Node, b: Node) -> bool:
         same = type(a.op) is type(b.op)
         return same and self.weights[id(a)] == self.weights[id(b)]
 
-    def _apart(self, owner: Node, scope: Path, named: Path) -> bool:
+    def _is_other_module(self, owner: Node, scope: Path, named: Path) -> bool:
         """Return whether ``scope`` is not a second call of the module at ``named``."""
         return self.scope(owner) == named and not is_again(scope, named)
 

@@ -310,28 +310,30 @@ def fuse(graph: Graph, rules: Sequence[Rule], *marks: str) -> Graph:
         return graph
     search = Search(graph)
     new: dict[int, Node] = {}
-    taken: set[int] = set()
+    matched_ids: set[int] = set()
     for node in reversed(graph.nodes):
-        if id(node) in taken or node.outputs[0] is None:
+        if id(node) in matched_ids or node.outputs[0] is None:
             continue
-        match = _match_ending_at(node, rules, search, taken)
+        match = _match_ending_at(node, rules, search, matched_ids)
         if match is not None:
             new[id(node)], used = match
-            taken |= used
+            matched_ids |= used
     if not new:
         return graph
-    kept = [n for n in graph.nodes if id(n) in new or id(n) not in taken]
-    return with_nodes(graph, [new.get(id(n), n) for n in kept])
+    remaining = [n for n in graph.nodes if id(n) in new or id(n) not in matched_ids]
+    return with_nodes(graph, [new.get(id(n), n) for n in remaining])
 
 
 def _match_ending_at(
-    node: Node, rules: Sequence[Rule], search: Search, taken: set[int]
+    node: Node, rules: Sequence[Rule], search: Search, matched_ids: set[int]
 ) -> tuple[Node, set[int]] | None:
     """Return the replacement of the first match ending at ``node``, and its nodes."""
     for pattern, build in rules:
         for match in pattern.match(node.output, search, Match()):
             used = {id(n) for n in match.nodes}
-            if not used.isdisjoint(taken) or not search.is_closed(match.nodes, node):
+            if not used.isdisjoint(matched_ids) or not search.is_closed(
+                match.nodes, node
+            ):
                 continue
             built = build(match, search)
             if built is not None:

@@ -146,14 +146,14 @@ def _open_types(graph: Graph, inputs: Mapping[str, str]) -> dict[str, Type]:
     extents = [dim for value_type in types.values() for dim in value_type.shape or ()]
     plain = {str(dim) for dim in extents if isinstance(dim, Poly)}
     plain = {name for name in plain if name.isidentifier()}
-    taken = {name for dim in extents for name in symbols(dim)}
+    used_names = {name for dim in extents for name in symbols(dim)}
     names: dict[Dim, Dim] = {}
     for name, called in inputs.items():
         for axis, dim in enumerate(types[name].shape or ()):
             if not plain.issuperset(symbols(dim)) and dim not in names:
                 base = symbol_name(called[:40], "value")
-                extent = free_name(f"{base}_dim_{axis}", taken)
-                taken.add(extent)
+                extent = free_name(f"{base}_dim_{axis}", used_names)
+                used_names.add(extent)
                 names[dim] = symbol(extent)
     return {
         name: (
@@ -192,13 +192,13 @@ class _Cutting:
             wanted = [n for n in node.outputs if n in needed and n not in self.inputs]
             if not wanted:
                 continue
-            for replacement in reversed(self.instead(node, wanted)):
+            for replacement in reversed(self.replacements(node, wanted)):
                 kept.append(replacement)
                 needed.update(name for name in replacement.inputs if name is not None)
         kept.reverse()
         return kept, needed
 
-    def instead(self, node: Node, wanted: Iterable[str]) -> list[Node]:
+    def replacements(self, node: Node, wanted: Iterable[str]) -> list[Node]:
         """Return ``node``, or nodes that read its extents from the new inputs."""
         if not self.outside.isdisjoint(node.inputs):
             per_value = [self.sizes.nodes(name) for name in wanted]

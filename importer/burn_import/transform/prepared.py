@@ -46,12 +46,12 @@ def prepared(model: RawModel, options: Options) -> Graph:
         # The model may be valid and the given shapes wrong; the location alone does not
         # show that.
         hint = "the shapes that were asked for may not fit"
-        problems = [_hinted(problem, hint) for problem in error.problems]
+        problems = [_with_hint(problem, hint) for problem in error.problems]
         raise InvalidModel(problems) from error
     return graph if options.dtype is None else in_precision(graph, options.dtype)
 
 
-def _hinted(problem: Problem, hint: str) -> Problem:
+def _with_hint(problem: Problem, hint: str) -> Problem:
     return replace(problem, hint=problem.hint or hint)
 
 

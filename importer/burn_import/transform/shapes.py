@@ -27,10 +27,10 @@ def with_shapes(
     """
     run = _Shaping(types)
     for name, extents in wanted.items():
-        run.take(name, extents)
+        run.bind_input(name, extents)
     result = {name: run.bound(value_type) for name, value_type in types.items()}
     for name, extents in wanted.items():
-        result[name] = run.settled(name, result[name], extents)
+        result[name] = run.with_extents(name, result[name], extents)
     if run.problems:
         raise WrongOptions(run.problems)
     return result
@@ -82,7 +82,7 @@ class _Shaping:
         self.deciders: dict[str, str] = {}
         self.problems: list[Problem] = []
 
-    def take(self, name: str, extents: Extents) -> None:
+    def bind_input(self, name: str, extents: Extents) -> None:
         """Bind the symbols of input ``name`` to ``extents``."""
         wrong = [extent for extent in extents if not is_extent(extent)]
         if wrong:
@@ -98,15 +98,15 @@ class _Shaping:
             return
         if len(value_type.shape) != len(extents):
             expected = f"{len(value_type.shape)} extents {shown(value_type)}"
-            got = f"{len(extents)}: {_listed(extents)}"
+            got = f"{len(extents)}: {_shape_text(extents)}"
             self.problems.append(_differs(name, got, expected, "the file has"))
             return
         for axis, (old, extent) in enumerate(
             zip(value_type.shape, extents, strict=True)
         ):
-            self.decide(name, axis, old, _dim(extent))
+            self.bind_extent(name, axis, old, _dim(extent))
 
-    def decide(self, name: str, axis: int, old: Dim, new: Dim) -> None:
+    def bind_extent(self, name: str, axis: int, old: Dim, new: Dim) -> None:
         """Bind the extent ``old`` of an input's axis to ``new``."""
         where = f"{name!r}, axis {axis}"
         if isinstance(old, int):
@@ -135,7 +135,7 @@ class _Shaping:
         result: Dim = bind(dim, {**names, **self.values})
         return result
 
-    def settled(self, name: str, value_type: Type, extents: Extents) -> Type:
+    def with_extents(self, name: str, value_type: Type, extents: Extents) -> Type:
         """Return the type with ``extents`` for expressions, or for an unknown shape."""
         if self.problems:
             return value_type
@@ -153,7 +153,7 @@ class _Shaping:
         return value_type.with_shape(dims)
 
 
-def _listed(extents: Extents) -> str:
+def _shape_text(extents: Extents) -> str:
     return f"[{', '.join(map(str, extents))}]"
 
 

@@ -18,10 +18,11 @@ from burn_ir.names import UniqueNames
 if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
-#: How many nodes all calls together may become: functions that call each other twice
-#: double with every level.
+#: The most nodes after inlining: functions that call each other twice double the number
+#: with every level.
 MAX_NODES = 50_000
-#: How many nodes they may become in any model, and for each node in the file.
+#: The limit on nodes after inlining: allowed for any model, and for each node in the
+#: file.
 NODES, NODES_PER_NODE = 5_000, 256
 MAX_CALL_DEPTH = 32
 

@@ -85,17 +85,17 @@ def find(
     else:
         best = [entry for entry in fitting if not entry[1].is_configured]
         if fitting and not best:
-            raise NotClaimed(_undecided([entry[1] for entry in fitting]))
+            raise NotClaimed(_ambiguity_message([entry[1] for entry in fitting]))
     if not best:
         return None
     rank, chosen, prefix = min(best, key=lambda entry: entry[0])
     even = [other for each, other, _ in best if each == rank]
     if any(not set(other.kinds) & set(chosen.kinds) for other in even):
-        raise NotClaimed(_undecided(even))
+        raise NotClaimed(_ambiguity_message(even))
     return chosen, prefix
 
 
-def _undecided(recipes: Iterable[Recipe]) -> str:
+def _ambiguity_message(recipes: Iterable[Recipe]) -> str:
     """Return the message about keys that several architectures have."""
     kinds = ", ".join(sorted({kind for each in recipes for kind in each.kinds}))
     return (

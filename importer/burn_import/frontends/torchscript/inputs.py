@@ -89,7 +89,7 @@ class Inputs:
             pairs = example.items()
             return {k: self._typed(f"{name}_{k}", item, extents) for k, item in pairs}
         if name in self.shapes:
-            return self._given(name, example)
+            return self._given_type(name, example)
         if not isinstance(example, Tensor):
             return example
         keys = _axes_of(example)
@@ -97,7 +97,7 @@ class Inputs:
         dims = (self.decided.get(k[:2], extents.get(k, k[1])) for k in keys)
         return Type(example.dtype, tuple(dims))
 
-    def _given(self, name: str, example: Value) -> Type:
+    def _given_type(self, name: str, example: Value) -> Type:
         """Return the type of an input with a user-given shape."""
         dims = tuple(symbol(d) if isinstance(d, str) else d for d in self.shapes[name])
         if not isinstance(example, Tensor):
@@ -114,7 +114,7 @@ class Inputs:
         """
         groups: list[list[Key]] = []
         fixed: dict[int, list[Key]] = {}
-        for (axis, size), keys in self._undecided().items():
+        for (axis, size), keys in self._candidates().items():
             if _varies(keys, allows):
                 groups.append(keys)
                 continue
@@ -140,7 +140,7 @@ class Inputs:
         # Vary the others as well: otherwise an extent could be merged with the batch.
         odd = {key: 2 * key[1] + 1 for key in opened}
         divisible = []
-        for (axis, _), keys in self._undecided().items():
+        for (axis, _), keys in self._candidates().items():
             rest = [key for key in keys if key not in opened]
             unit = _unit(rest, odd, allows) if axis and rest else 0
             if unit:
@@ -148,7 +148,7 @@ class Inputs:
                 divisible.append(rest)
         return divisible
 
-    def _undecided(self) -> dict[tuple[int, int], list[Key]]:
+    def _candidates(self) -> dict[tuple[int, int], list[Key]]:
         """Return the keys that may vary, grouped by axis and extent.
 
         A group has one key for each rank of tensors: the frames of a video and the

@@ -42,8 +42,8 @@ class Modules:
                 self.names.setdefault(_identity(one), name)
             else:
                 self.count += 1
-        self.parameters = set(_listed(tensors, code, "parameters"))
-        self.buffers = set(_listed(tensors, code, "buffers"))
+        self.parameters = set(_listed_names(tensors, code, "parameters"))
+        self.buffers = set(_listed_names(tensors, code, "buffers"))
         self.found = tensors
         self.alike = _ModuleGroups(tensors)
         self.held: dict[tuple[Any, ...], TensorRef] = {}
@@ -211,7 +211,7 @@ class _ModuleGroups:
         return (*tensors, *((n, m) for n, m in numbers if m is not None))
 
 
-def _listed(
+def _listed_names(
     tensors: list[tuple[str, Tensor | Instance]], code: Code, kind_of: str
 ) -> Iterator[str]:
     """Yield the names that module classes list as parameters, or as buffers."""

@@ -58,7 +58,8 @@ class Program:
             )
             inputs: dict[str, Type] = {}
             args = {
-                name: _declared(machine, name, of, inputs) for name, of in given.items()
+                name: _argument_value(machine, name, of, inputs)
+                for name, of in given.items()
             }
             result = self.followed(machine, args)
             outputs = tuple(_outputs(machine, result))
@@ -116,7 +117,7 @@ class Program:
         return result
 
 
-def _declared(
+def _argument_value(
     machine: Statements, name: str, of: Any, inputs: dict[str, Type]
 ) -> PyValue:
     """Return an argument as an interpreter value; tensors become graph inputs."""
@@ -126,13 +127,13 @@ def _declared(
         return TensorRef(value)
     if isinstance(of, tuple | list):
         parts = [
-            _declared(machine, f"{name}_{index}", item, inputs)
+            _argument_value(machine, f"{name}_{index}", item, inputs)
             for index, item in enumerate(of)
         ]
         return type(of)(parts)
     if isinstance(of, dict):
         return {
-            key: _declared(machine, f"{name}_{key}", item, inputs)
+            key: _argument_value(machine, f"{name}_{key}", item, inputs)
             for key, item in of.items()
         }
     return of

@@ -50,23 +50,23 @@ def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
     program = Program(archive)
     defaults = len(program.forward.node.args.defaults)
     inputs = Inputs(program.parameters, defaults, archive.inputs, shapes)
-    graph = _first(program, inputs)
+    graph = _traced_graph(program, inputs)
 
     def allows(extents: Mapping[Key, Dim]) -> bool:
-        return _followed(program, inputs.types(extents)) is not None
+        return _graph_if_valid(program, inputs.types(extents)) is not None
 
     groups = inputs.open(allows)
     parts = inputs.divided(groups, allows)
     batches = [keys for keys in groups if keys[0][0] == 0]
     for opened in (groups + parts if parts else [], groups, batches):
         if opened:
-            general = _followed(program, inputs.types(inputs.named(opened)))
+            general = _graph_if_valid(program, inputs.types(inputs.named(opened)))
             if general is not None:
                 return general
     return graph
 
 
-def _first(program: Program, inputs: Inputs) -> RawGraph:
+def _traced_graph(program: Program, inputs: Inputs) -> RawGraph:
     """Return the graph for the extents of the trace, inferring dtypes of inputs."""
     try:
         return program.graph(inputs.types({}))
@@ -89,7 +89,7 @@ def _first(program: Program, inputs: Inputs) -> RawGraph:
     raise failed
 
 
-def _followed(program: Program, given: Mapping[str, Any]) -> RawGraph | None:
+def _graph_if_valid(program: Program, given: Mapping[str, Any]) -> RawGraph | None:
     """Return the graph for these inputs; None if they do not fit the program."""
     try:
         return program.graph(given)

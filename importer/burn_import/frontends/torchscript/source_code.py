@@ -122,7 +122,7 @@ def _tree(text: str) -> ast.Module:
     try:
         return ast.parse(text)
     except SyntaxError:
-        changed = _NAMES.sub(_reserved, text)
+        changed = _NAMES.sub(_with_prefix, text)
         if changed == text:
             raise
     tree = ast.parse(changed)
@@ -136,7 +136,7 @@ def _tree(text: str) -> ast.Module:
     return tree
 
 
-def _reserved(match: re.Match[str]) -> str:
+def _with_prefix(match: re.Match[str]) -> str:
     """Return the name with a prefix if it is a keyword."""
     name = match[0].lstrip()
     space = match[0][: -len(name)]
@@ -187,11 +187,11 @@ def _class(node: ast.ClassDef, file: str) -> Class:
             if item.value is not None:
                 finals[item.target.id] = item.value
     bases = tuple(base.id for base in node.bases if isinstance(base, ast.Name))
-    kinds = (_listed(node, "__parameters__"), _listed(node, "__buffers__"))
+    kinds = (_string_list(node, "__parameters__"), _string_list(node, "__buffers__"))
     return Class(node.name, bases, methods, finals, tuple(fields), *kinds)
 
 
-def _listed(node: ast.ClassDef, name: str) -> tuple[str, ...]:
+def _string_list(node: ast.ClassDef, name: str) -> tuple[str, ...]:
     """Return the strings in the list that the body of a class assigns to ``name``."""
     for item in node.body:
         if isinstance(item, ast.Assign) and isinstance(item.value, ast.List):

@@ -33,7 +33,7 @@ def attention(graph: Graph) -> Graph:
     """
     flow = Dataflow(graph)
     rewriter = _Rewriter(flow, Conditions(flow))
-    nodes = [new for node in graph.nodes for new in rewriter.rewritten(node)]
+    nodes = [new for node in graph.nodes for new in rewriter.rewrite(node)]
     aliases = rewriter.aliases
     kept = [node for node in nodes if node.outputs[0] not in aliases]
     result = with_nodes(graph, kept)
@@ -49,7 +49,7 @@ class _Rewriter:
     #: The result of each mask operation of the graph so far, for reuse.
     masks: dict[Operation, str] = field(default_factory=dict)
 
-    def rewritten(self, node: Node) -> list[Node]:
+    def rewrite(self, node: Node) -> list[Node]:
         """Return ``node``, or the nodes that replace it."""
         if node.op.domain or node.op.onnx != "MatMul":
             return [node]

@@ -45,17 +45,17 @@ def _unrepeated(flow: Dataflow, name: str | None) -> str | None:
     )
     if merged is None or expanded is None or apart is None:
         return None
-    source, several = flow.extents(apart.inputs[0]), flow.extents(expanded.output)
-    if len(source) != 4 or len(several) != 5:
+    source, repeated = flow.extents(apart.inputs[0]), flow.extents(expanded.output)
+    if len(source) != 4 or len(repeated) != 5:
         return None
     batch, groups, length, size = source
-    count = several[2]
+    count = repeated[2]
     if not isinstance(groups, int) or not isinstance(count, int):
         return None
     whole = (batch, groups * count, length, size)
     fits = (
         flow.extents(apart.output) == (batch, groups, 1, length, size)
-        and several == (batch, groups, count, length, size)
+        and repeated == (batch, groups, count, length, size)
         and flow.extents(merged.output) == whole
     )
     return apart.inputs[0] if fits else None

@@ -30,7 +30,7 @@ def rope(graph: Graph) -> Graph:
     node.
     """
     rewriter = _Rewriter(Dataflow(graph))
-    nodes = [rewriter.rewritten(node) for node in graph.nodes]
+    nodes = [rewriter.rewrite(node) for node in graph.nodes]
     if not rewriter.ropes:
         return graph
     order: list[Node] = []
@@ -49,7 +49,7 @@ class _Rewriter:
     #: New nodes, by the id of the node they follow.
     behind: dict[int, list[Node]] = field(default_factory=dict)
 
-    def rewritten(self, node: Node) -> Node:
+    def rewrite(self, node: Node) -> Node:
         """Return ``node``, or its replacement."""
         if node.op.domain or node.op.onnx not in ("Add", "Concat"):
             return node

@@ -61,7 +61,7 @@ def fold_constants(graph: Graph) -> Graph:
     fail when the model runs, if they run. Window functions and filter banks stay nodes.
     """
     folding = _Folding(graph)
-    kept = [node for node in graph.nodes if not folding.take(node)]
+    kept = [node for node in graph.nodes if not folding.fold(node)]
     if len(kept) == len(graph.nodes):
         return graph
     return rename(graph.with_nodes(kept), folding.aliases)
@@ -77,7 +77,7 @@ class _Folding:
         self.aliases: dict[str, str] = {}
         self.budget = Budget(graph)
 
-    def take(self, node: Node) -> bool:
+    def fold(self, node: Node) -> bool:
         """Fold ``node`` if possible; return whether it became constants."""
         operands = self.operands(node)
         if operands is None:
@@ -96,7 +96,7 @@ class _Folding:
         weights = self.weights(operands)
         source = weights[0] if len(weights) == 1 else None
         self.store(node, results, source, literal=not weights)
-        self.note(node, operands)
+        self.record_recipe(node, operands)
         return True
 
     def inferred_contents(self, node: Node) -> list[Array] | None:
@@ -228,14 +228,14 @@ class _Folding:
         for name, array in zip(node.outputs, results, strict=False):
             if name is None:
                 continue
-            stored = self.keep(name, array, source)
+            stored = self.add_constant(name, array, source)
             if literal:
                 self.constants.literals.add(stored)
             self.values.discard(name)
             if stored != name:
                 self.aliases[name] = stored
 
-    def note(self, node: Node, operands: list[str | None]) -> None:
+    def record_recipe(self, node: Node, operands: list[str | None]) -> None:
         """Record the node that a result was folded from.
 
         Results computed from an author's tensor are computed in the generated source in
@@ -247,7 +247,7 @@ class _Folding:
             if name is not None:
                 self.constants.recipes.setdefault(name, recipe)
 
-    def keep(self, name: str, array: Array, source: str | None) -> str:
+    def add_constant(self, name: str, array: Array, source: str | None) -> str:
         """Store an array under its value's name, which is unique; return the name."""
         if name in self.constants and equal(self.constants[name], array):
             return name  # stored by an earlier run over the same model

@@ -40,7 +40,7 @@ class Budget:
         computed = (
             constants.literals | constants.source.keys() | constants.recipes.keys()
         )
-        stored = [_stored(a) for n, a in constants.items() if n not in computed]
+        stored = [_memory_size(a) for n, a in constants.items() if n not in computed]
         elements, size = (sum(each) for each in zip((0, 0), *stored, strict=True))
         self.work = WORK + WORK_PER_ELEMENT * elements
         self.left = min(TOTAL_BYTES, BYTES + BYTES_PER_BYTE * size)
@@ -67,7 +67,7 @@ def may_copy(node: Node, array: Array | None) -> bool:
     """Return whether ``node`` may materialize an array with broadcast axes."""
     if node.op.onnx not in ("Flatten", "Reshape") or array is None:
         return False
-    return _stored(array)[0] < array.size
+    return _memory_size(array)[0] < array.size
 
 
 def work(node: Node, arrays: list[Array | None], results: int) -> int:
@@ -99,7 +99,7 @@ _PRODUCTS = frozenset(
 )
 
 
-def _stored(array: Array) -> tuple[int, int]:
+def _memory_size(array: Array) -> tuple[int, int]:
     """Return the elements and bytes in memory; broadcast axes count once."""
     extents = zip(array.shape, array.strides, strict=True)
     count = prod(extent for extent, stride in extents if stride)

@@ -24,7 +24,7 @@ def lookups(graph: Graph) -> Graph:
     ``Slice`` (more were an error). A ``GatherND`` of whole rows becomes a ``Gather``.
     """
     rewriter = _Rewriter(Dataflow(graph))
-    nodes = [new for node in graph.nodes for new in rewriter.rewritten(node)]
+    nodes = [new for node in graph.nodes for new in rewriter.rewrite(node)]
     return with_nodes(graph, nodes)
 
 
@@ -36,7 +36,7 @@ class _Rewriter:
     def __post_init__(self) -> None:
         self.ramps = Ramps(self.flow)
 
-    def rewritten(self, node: Node) -> list[Node]:
+    def rewrite(self, node: Node) -> list[Node]:
         """Return ``node``, or the nodes that replace it."""
         if node.op.domain or node.op.onnx not in ("GatherND", "Reshape"):
             return [node]

@@ -76,7 +76,7 @@ class _Rewriter:
         if x is None or x.shape is None or len(x.shape) < 2:
             return node
         if self.is_kept(node.inputs[1]):
-            return self.unturned(node, [node.inputs[0], node.inputs[1]])
+            return self.with_conv1d(node, [node.inputs[0], node.inputs[1]])
         turned = self.derive(node.inputs[1], 1.0, transpose=True)
         return replace(node, op=Linear(), inputs=(node.inputs[0], turned))
 
@@ -93,7 +93,9 @@ class _Rewriter:
         plain = attrs["alpha"] == 1 and (term is None or attrs["beta"] == 1)
         straight = not attrs["transA"] and not attrs["transB"]
         if plain and straight and self.is_kept(name):
-            return self.unturned(node, [x, name] if bias is None else [x, name, bias])
+            return self.with_conv1d(
+                node, [x, name] if bias is None else [x, name, bias]
+            )
         inputs = [x, self.derive(name, attrs["alpha"], not attrs["transB"])]
         if bias is not None:
             inputs.append(self.derive(bias, attrs["beta"], False))
@@ -111,7 +113,7 @@ class _Rewriter:
         is_pytorch_key = producer.startswith("pytorch") and is_key(producer, name)
         return is_pytorch_key and name not in self.graph.constants.source
 
-    def unturned(self, node: Node, inputs: list[str | None]) -> Node:
+    def with_conv1d(self, node: Node, inputs: list[str | None]) -> Node:
         """Return ``Conv1D`` if the matrix is a ``weight``, else ``node``."""
         if str(inputs[1]).rpartition(".")[2] != "weight":
             return node

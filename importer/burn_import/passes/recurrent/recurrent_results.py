@@ -71,7 +71,7 @@ class Plan:
 
         ``states`` are its initial states; empty if they are zeros.
         """
-        return _Replacement(self, stack).replaced(states)
+        return _Replacement(self, stack).build(states)
 
 
 @dataclass
@@ -89,7 +89,7 @@ class _Replacement:
     def flow(self) -> Dataflow:
         return self.plan.flow
 
-    def replaced(self, states: list[str]) -> Mapping[int, list[Node]]:
+    def build(self, states: list[str]) -> Mapping[int, list[Node]]:
         """Return the layer and the nodes that convert its input and results."""
         head = self.stack[0]
         nodes = [one.node for one in self.stack]

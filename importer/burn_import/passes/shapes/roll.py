@@ -20,7 +20,7 @@ def roll(graph: Graph) -> Graph:
     if "Concat" not in graph.operators:
         return graph
     rewriter = _Rewriter(Dataflow(graph))
-    return with_nodes(graph, [rewriter.rewritten(node) for node in graph.nodes])
+    return with_nodes(graph, [rewriter.rewrite(node) for node in graph.nodes])
 
 
 @dataclass
@@ -29,7 +29,7 @@ class _Rewriter:
     #: The rolls found so far, by their results.
     rolls: dict[str, Node] = field(default_factory=dict)
 
-    def rewritten(self, node: Node) -> Node:
+    def rewrite(self, node: Node) -> Node:
         """Return ``node``, or the ``Roll`` that replaces it."""
         if isinstance(node.op, Roll):
             self.rolls[node.output] = node

@@ -110,16 +110,16 @@ def _logical(
         frame.names[name] = condition
     elif cheap and otherwise is False and _is_test(then):
         machine.run(node.body, frame)
-        frame.names[name] = _joined(machine, "and_", condition, frame, name)
+        frame.names[name] = _combined_test(machine, "and_", condition, frame, name)
     elif cheap and then is True and _is_test(otherwise):
         machine.run(node.orelse, frame)
-        frame.names[name] = _joined(machine, "or_", condition, frame, name)
+        frame.names[name] = _combined_test(machine, "or_", condition, frame, name)
     else:
         return False
     return True
 
 
-def _joined(
+def _combined_test(
     machine: Expressions, function: str, condition: Value, frame: Frame, name: str
 ) -> PyValue:
     tests = [condition, frame.names[name]]

@@ -90,8 +90,8 @@ class Join:
             self.machine.journal.append((tensor, tensor.current))
             tensor.current = results[slot.index].current
         for container, joined in contents:
-            fill(container, _filled(joined, results))
-        return {name: _filled(thing, results) for name, thing in pending.items()}
+            fill(container, _with_results(joined, results))
+        return {name: _with_results(thing, results) for name, thing in pending.items()}
 
     def contents(self) -> list[tuple[Container, Container]]:
         """Return the lists and dicts that a block changed, with merged contents.
@@ -185,14 +185,14 @@ class Slot:
     index: int
 
 
-def _filled(thing: PyValue, results: Sequence[PyValue]) -> PyValue:
+def _with_results(thing: PyValue, results: Sequence[PyValue]) -> PyValue:
     """Return a thing with slots replaced by results; the same thing if it has none."""
     if isinstance(thing, Slot):
         return results[thing.index]
     if not isinstance(thing, list | tuple | dict):
         return thing
     parts = thing.values() if isinstance(thing, dict) else thing
-    filled = [_filled(part, results) for part in parts]
+    filled = [_with_results(part, results) for part in parts]
     if all(new is old for new, old in zip(filled, parts, strict=True)):
         return thing
     if isinstance(thing, dict):

@@ -86,7 +86,7 @@ class _Loop:
         """Write the loop, and bind names to their values after it."""
         writer = self.machine.writer
         condition = self.condition(self.frame, writer)
-        body, inputs, outputs = self.settled()
+        body, inputs, outputs = self.typed_body()
         first = self.first()
         begin = len(writer.nodes.nodes)
         builder = writer.builder(self.origin, first or [condition])
@@ -139,7 +139,7 @@ class _Loop:
             raise UnsupportedModel("a loop whose condition is no bool")
         return given(writer, test, self.origin)
 
-    def settled(self) -> tuple[NodeWriter, dict[str, Type], list[str]]:
+    def typed_body(self) -> tuple[NodeWriter, dict[str, Type], list[str]]:
         """Return the body, with input types widened until its results fit them."""
         types: list[Type] | None = None
         while True:
@@ -147,7 +147,7 @@ class _Loop:
                 things = self.carried.first()
                 self.numbers = [are_numbers(thing, 0) for thing in things]
                 types = [_type_of(self.machine.writer, thing) for thing in things]
-            writer, inputs, results = self.round(types)
+            writer, inputs, results = self.interpret_iteration(types)
             if results is None:
                 types = None
                 continue
@@ -160,7 +160,7 @@ class _Loop:
                 return writer, inputs, [value.name for value in results]
             types = wider
 
-    def round(
+    def interpret_iteration(
         self, types: Sequence[Type]
     ) -> tuple[NodeWriter, dict[str, Type], list[Value] | None]:
         """Interpret one iteration; None in place of results to try again."""
@@ -184,12 +184,12 @@ class _Loop:
             }
             self.carried.enter(names, map(as_py_value, values, self.numbers), index)
             frame = Frame(self.frame.function, self.frame.module, names)
-            return machine.writer, inputs, self.followed(frame, outer)
+            return machine.writer, inputs, self.interpret_body(frame, outer)
         finally:
             machine.writer = outer
             self.carried.leave()
 
-    def followed(self, frame: Frame, outer: NodeWriter) -> list[Value] | None:
+    def interpret_body(self, frame: Frame, outer: NodeWriter) -> list[Value] | None:
         """Return the results: the condition, carried values, and appended items.
 
         None if the iteration has effects that were not expected.
@@ -197,7 +197,7 @@ class _Loop:
         side = side_of(self.machine, self.node.body, frame, self.machine.writer)
         if side is None:
             raise UnsupportedModel("a loop that raises an error")
-        if self.initialized(side, outer):
+        if self.carry_uninitialized(side, outer):
             return None
         for name in self.rest:
             if not is_same(side.names[name], self.frame.names[name]):
@@ -210,10 +210,10 @@ class _Loop:
         frame.names.update(side.names)
         writer = self.machine.writer
         condition = self.condition(frame, writer)
-        flowing = carried + [self.together(items) for items in added]
+        flowing = carried + [self.stacked_items(items) for items in added]
         return [condition, *(given(writer, thing, self.origin) for thing in flowing)]
 
-    def initialized(self, side: Side, outer: NodeWriter) -> bool:
+    def carry_uninitialized(self, side: Side, outer: NodeWriter) -> bool:
         """Carry names without a value before the loop; return if there are any."""
         names, rest = self.frame.names, self.rest
         unset = [name for name in rest if names[name] is UNINITIALIZED]
@@ -225,7 +225,7 @@ class _Loop:
         self.rest = [name for name in rest if self.carried.parts[name] is None]
         return len(self.rest) < len(rest)
 
-    def together(self, items: list[PyValue]) -> PyValue:
+    def stacked_items(self, items: list[PyValue]) -> PyValue:
         """Return the items appended in one iteration, as one tensor."""
         if len(items) == 1:
             return items[0]

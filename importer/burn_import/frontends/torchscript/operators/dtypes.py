@@ -135,13 +135,17 @@ def result_dtype(name: str, args: Mapping[str, Any]) -> DType:
     operator = name if name.endswith("__") else name.rstrip("_")
     if name != operator:  # in-place variants
         return _first(args).dtype
-    result = _requested(args) or _fixed(operator, args) or _of_parts(operator, args)
+    result = (
+        _requested(args)
+        or _operator_dtype(operator, args)
+        or _complex_conversion_dtype(operator, args)
+    )
     if result is not None:
         return result
     if operator in ("to", "type_as") and isinstance(args.get("other"), Value):
         return _first({"other": args["other"]}).dtype
     if operator in ("arange", "full", "tensor"):
-        return _created(operator, args)
+        return _creation_dtype(operator, args)
     dtype = _operands(operator, args)
     if operator in _SUMS and kind_of(dtype) < kind_of(FLOAT32):
         return INT64
@@ -157,7 +161,7 @@ def _requested(args: Mapping[str, Any]) -> DType | None:
     return dtype if isinstance(dtype, np.dtype) else None
 
 
-def _fixed(operator: str, args: Mapping[str, Any]) -> DType | None:
+def _operator_dtype(operator: str, args: Mapping[str, Any]) -> DType | None:
     """Return the result dtype that is independent of the operands, if there is one."""
     if operator in _BOOLS:
         return BOOL
@@ -172,7 +176,7 @@ def _fixed(operator: str, args: Mapping[str, Any]) -> DType | None:
     return FLOAT32 if operator in _FILLED else None
 
 
-def _of_parts(operator: str, args: Mapping[str, Any]) -> DType | None:
+def _complex_conversion_dtype(operator: str, args: Mapping[str, Any]) -> DType | None:
     """Return the dtype of conversions between real and complex, if it is one."""
     is_transform = operator.startswith(("fft_", "_fft_r2c"))
     is_transform = is_transform and operator not in _NO_TRANSFORMS
@@ -187,7 +191,7 @@ def _of_parts(operator: str, args: Mapping[str, Any]) -> DType | None:
     return part_dtype(_first(args).dtype) if operator == "stft" else None
 
 
-def _created(operator: str, args: Mapping[str, Any]) -> DType:
+def _creation_dtype(operator: str, args: Mapping[str, Any]) -> DType:
     """Return the dtype of a tensor created from numbers."""
     if operator == "arange":
         numbers = [args[key] for key in ("start", "end", "step") if key in args]

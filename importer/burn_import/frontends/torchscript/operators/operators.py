@@ -92,7 +92,7 @@ class Operators(OperatorCalls):
             return called_on_rows(self, name, [*args, *kwargs.values()], origin)
         function = function_of_anything(name, args)
         if function is not None:
-            return _computed(function, args, kwargs)
+            return _evaluate(function, args, kwargs)
         given = [*args, *kwargs.values()]
         parts = list(self.leaves(given))
         if any(part is UNKNOWN for part in parts):
@@ -100,7 +100,7 @@ class Operators(OperatorCalls):
         if not any(isinstance(part, TensorRef | Value) for part in parts):
             function = function_of_numbers(name)
             if function is not None:
-                return _computed(function, args, kwargs)
+                return _evaluate(function, args, kwargs)
         if name in ("eq", "ne") and all(isinstance(x, list) for x in args):
             return self.lists_differ(origin, *args) is (name == "ne")
         if name in SPECIAL:
@@ -353,7 +353,7 @@ def _unchanged(before: Value, changed: Value) -> Value:
     return viewed_as(changed, before)
 
 
-def _computed(
+def _evaluate(
     function: Callable[..., PyValue], args: list[PyValue], kwargs: dict[str, PyValue]
 ) -> PyValue:
     try:

@@ -117,7 +117,7 @@ def overload(
     targets = _targets(name)
     best: tuple[int, str, dict[str, Any]] | None = None
     for target in targets:
-        bound = _bound(target, args, kwargs)
+        bound = _match_arguments(target, args, kwargs)
         if bound is not None and (best is None or bound[0] < best[0]):
             best = (bound[0], target, bound[1])
     if best is not None:
@@ -196,7 +196,7 @@ _KINDS: Mapping[str, Any] = {
 }
 
 
-def _bound(
+def _match_arguments(
     target: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[int, dict[str, Any]] | None:
     """Return a mismatch score and the arguments by name; None if they do not fit."""
@@ -204,7 +204,7 @@ def _bound(
     if len(args) > len(parameters):
         return None
     named = dict(zip((p[0] for p in parameters), args, strict=False))
-    names = _known(target)
+    names = _argument_names(target)
     if any(key in named or not (key in names or key in _IN_ALL) for key in kwargs):
         return None
     named.update(kwargs)
@@ -222,7 +222,7 @@ def _bound(
 
 
 @cache
-def _known(target: str) -> frozenset[str]:
+def _argument_names(target: str) -> frozenset[str]:
     """Return the names of all arguments of an overload."""
     rule = _entry(target).rule
     own = list(inspect.signature(rule).parameters)[1:]

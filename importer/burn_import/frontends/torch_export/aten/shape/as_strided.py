@@ -46,7 +46,7 @@ def stored_places(
     if stored is not None and len(numbers) == 2 * count + 1:
         wanted = spread(numbers[:count], numbers[count:-1], numbers[-1])
         if wanted is not None:
-            return g.constant(_looked_up(stored, wanted))
+            return g.constant(_indices_of_positions(stored, wanted))
     if not layout.is_ordered or not isinstance(layout.offset, int):
         raise UnsupportedModel(
             f"expected elements in their order in memory, got strides "
@@ -54,10 +54,10 @@ def stored_places(
         )
     if not isinstance(start, int | Value):
         raise UnsupportedModel(f"expected an offset that is known, got {start}")
-    return _computed(g, size, stride, _less(g, start, layout.offset))
+    return _computed_indices(g, size, stride, _relative_start(g, start, layout.offset))
 
 
-def _looked_up(stored: Array, wanted: Array) -> Array:
+def _indices_of_positions(stored: Array, wanted: Array) -> Array:
     """Return the indices of the positions ``wanted`` among those in ``stored``."""
     flat = stored.reshape(-1)
     order = np.argsort(flat, kind="stable")
@@ -70,13 +70,15 @@ def _looked_up(stored: Array, wanted: Array) -> Array:
     return np.asarray(index)
 
 
-def _less(g: Builder, start: int | Value, offset: int) -> int | Value:
+def _relative_start(g: Builder, start: int | Value, offset: int) -> int | Value:
     if isinstance(start, int):
         return start - offset
     return g.at(INT64).op("Sub", start, offset) if offset else start
 
 
-def _computed(g: Builder, size: Sizes, stride: Sizes, start: int | Value) -> Value:
+def _computed_indices(
+    g: Builder, size: Sizes, stride: Sizes, start: int | Value
+) -> Value:
     """Return the sums of indices times strides, with an axis for each."""
     whole = g.at(INT64)
     total = whole.value(start, INT64)
@@ -99,7 +101,7 @@ def as_strided(
     storage_offset: int | Value | None = None,
 ) -> Value:
     """Gather the elements of a strided view; leading axes may stay."""
-    kept = _kept(g, self, stride) if storage_offset in (None, 0) else 0
+    kept = _count_kept_axes(g, self, stride) if storage_offset in (None, 0) else 0
     if kept:
         layout = layout_of(self)
         inner = Layout(layout.dims[kept:], layout.strides[kept:], layout.offset)
@@ -111,7 +113,7 @@ def as_strided(
     return g.op("Gather", g.op("Reshape", self, [-1]), index, axis=0)
 
 
-def _kept(g: Builder, x: Value, stride: Sizes) -> int:
+def _count_kept_axes(g: Builder, x: Value, stride: Sizes) -> int:
     """Return the number of leading axes that the result keeps.
 
     The elements behind them must end before the next index of these axes.
@@ -122,12 +124,12 @@ def _kept(g: Builder, x: Value, stride: Sizes) -> int:
     pairs = zip(dims, stride, old.dims, old.strides, strict=False)
     same = [a == c and b == d for a, b, c, d in pairs][: min(x.rank, len(dims)) - 1]
     kept = next((i for i, is_same in enumerate(same) if not is_same), len(same))
-    while kept and not _fits(dims[kept:], stride[kept:], old.strides[kept - 1]):
+    while kept and not _ends_within(dims[kept:], stride[kept:], old.strides[kept - 1]):
         kept -= 1
     return kept
 
 
-def _fits(dims: Sequence[Dim], stride: Sizes, step: Dim) -> bool:
+def _ends_within(dims: Sequence[Dim], stride: Sizes, step: Dim) -> bool:
     """Return whether the elements of a strided view end within ``step``."""
     last = 0
     for extent, by in zip(dims, stride, strict=True):

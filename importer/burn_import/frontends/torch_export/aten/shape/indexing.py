@@ -83,11 +83,13 @@ def take_along_dim(
     x, index = self, indices
     for other in range(self.rank):
         if other != axis and not _same(self, indices, other):
-            x, index = _stretched(g, x, index, other)
+            x, index = _with_equal_extents(g, x, index, other)
     return g.op("GatherElements", x, index, axis=axis)
 
 
-def _stretched(g: Builder, x: Value, index: Value, axis: int) -> tuple[Value, Value]:
+def _with_equal_extents(
+    g: Builder, x: Value, index: Value, axis: int
+) -> tuple[Value, Value]:
     """Return both with equal extents along an axis, where one has extent 1."""
     assert x.dims is not None and index.dims is not None
     if x.dims[axis] == 1:

@@ -261,14 +261,16 @@ def index_put(
     new = g.at(INT64).op("Shape", index, start=0, end=-1)
     rest = g.at(INT64).op("Shape", front, start=len(at.axes))
     shape = g.at(INT64).op("Concat", new, rest, axis=0)
-    updates = _laid_out(g, values, at.result_order(self.rank), shape)
+    updates = _broadcast_values(g, values, at.result_order(self.rank), shape)
     reduction = "add" if accumulate else None
     result = g.op("ScatterND", front, index, updates, reduction=reduction)
     result = replace(result, dims=front.dims)
     return turned(g, result, [order.index(axis) for axis in range(self.rank)])
 
 
-def _laid_out(g: Builder, values: Value, order: list[int], shape: Value) -> Value:
+def _broadcast_values(
+    g: Builder, values: Value, order: list[int], shape: Value
+) -> Value:
     """Return values broadcast to the shape of the updates, with indexed axes first."""
     if order == sorted(order):
         return g.op("Expand", g.cast(values), shape)

@@ -127,7 +127,7 @@ def tensor_split(
     indices: Sizes = (),
 ) -> Sequence[Value]:
     """Return parts that end at indices, or of nearly equal extents."""
-    axis = _parted(self, g) if dim is None else dim
+    axis = _changed_axis(self, g) if dim is None else dim
     values = as_typed(g, self, axis)
     if values is not None:
         return values
@@ -136,7 +136,7 @@ def tensor_split(
     return [slice_(g, self, axis, start, end) for start, end in pairs]
 
 
-def _parted(x: Value, g: Builder) -> int:
+def _changed_axis(x: Value, g: Builder) -> int:
     """Return the axis whose extent differs between an operand and the first result."""
     dims, parts = x.dims or (), g.results[0].dims or ()
     apart = [a for a, (n, m) in enumerate(zip(dims, parts, strict=True)) if n != m]
