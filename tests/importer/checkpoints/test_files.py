@@ -219,7 +219,7 @@ def test_quantised_tensors_are_their_integers(tmp_path: Path) -> None:
     assert isinstance(scaling.scale, Tensor) and isinstance(scaling.zero_point, Tensor)
     same(scaling.scale.array(), scales)
     same(scaling.zero_point.array(), zeros)
-    assert actual.skipped == {"odd": "a tensor quantised in a way that is not known"}
+    assert actual.skipped == {"odd": "a tensor of an unknown quantization scheme"}
 
 
 PARAMETER = Name("torch._utils", "_rebuild_parameter")
@@ -337,9 +337,9 @@ def test_archives_of_the_wide_form(tmp_path: Path) -> None:
     same(result["w"].array(), W)
     same(result["v"].array(), V)
     for at, message in (
-        (content.rindex(b"PK\6\6"), "whose end is damaged"),
-        (content.rindex(b"PK\1\2"), "list is damaged"),
-        (content.rindex(struct.pack("<2H", 1, 24)), "the sizes of a large entry"),
+        (content.rindex(b"PK\6\6"), "damaged end record"),
+        (content.rindex(b"PK\1\2"), "damaged central directory"),
+        (content.rindex(struct.pack("<2H", 1, 24)), "the zip64 sizes of an entry"),
     ):
         broken = content[:at] + b"XX" + content[at + 2 :]
         with pytest.raises(UnreadableFile, match=message):

@@ -190,7 +190,7 @@ BOMBS: dict[str, tuple[Any, str]] = {
         ),
         "does more than",
     ),
-    "a storage loaded often": (nested(), "more instructions"),
+    "a storage loaded often": (nested(), "limit on instructions"),
     "a module used often": (shared_module(), "entries when written out"),
     "long integer": (raw(b"\x8b\xff\xff\xff\x7f"), "an integer of 2147483647 bytes"),
     "long digits": (raw(b"L" + b"9" * 3000 + b"L\n"), "an integer of 3000 digits"),

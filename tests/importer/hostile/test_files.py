@@ -136,7 +136,7 @@ INVALID_MODELS: dict[str, tuple[bytes, str]] = {
     "cycle": (net(node("Add", "x y")), "cycles"),
     "producers": (net(node("Neg", "x"), node("Relu", "x")), "one producer"),
     "dims": (claims(-1, 4, raw_data=bytes(16)), "dims"),
-    "beyond memory": (claims(2**31, 2**31), "beyond any memory"),
+    "beyond memory": (claims(2**31, 2**31), "too large for memory"),
     "billions": (claims(40_000, 50_000, raw_data=bytes(16)), "bytes"),
     "no outputs": (bytes_of(model(graph([node("Neg", "x")], outputs=()))), "outputs"),
     "no producer": (net(node("Neg", "x", "z")), "compute its output 'y'"),

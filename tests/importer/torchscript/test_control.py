@@ -220,7 +220,7 @@ return torch.add(y, 1)
         (
             "outs = [None, x]\nn = torch.size(x, 0)\nreturn outs[torch.sub(n, 1)]",
             9,
-            "an item that is known only when the model runs",
+            "an item that is known only at run time",
         ),
         ("return [y for y in x]", 7, "an expression of kind ListComp"),
         ("assert x\nreturn x", 7, "a statement of kind Assert"),

@@ -194,7 +194,9 @@ def test_what_is_not_supported_is_named_with_its_place(tmp_path: Path) -> None:
 
 def test_a_shape_that_is_missing_is_asked_for(tmp_path: Path) -> None:
     path = net("return torch.relu(x)").saved(tmp_path)
-    with pytest.raises(UnsupportedModel, match="give it, such as --shape x=batch,3"):
+    with pytest.raises(
+        UnsupportedModel, match="pass its shape, such as --shape x=batch,3"
+    ):
         load(path)
     model: Any = load(path, Options(shapes={"x": ("batch", 3)}))
     x = drawn(4, 3)

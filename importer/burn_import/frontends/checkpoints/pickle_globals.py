@@ -47,7 +47,7 @@ class Context:
         """
         self.spent[0] += amount
         if self.spent[0] > self.limits.operations:
-            raise UnsupportedModel("a pickle that does more than is ever needed")
+            raise UnsupportedModel("a pickle that exceeds the limit on operations")
 
     def within(self) -> Context:
         """Return the context of a file that is saved inside this one."""

@@ -115,7 +115,7 @@ class Tensor:
     def dtype(self) -> DType:
         """The dtype of the array."""
         if self.element.dtype is None:
-            raise InvalidModel(f"dtype {self.element.name} has no place in NumPy")
+            raise InvalidModel(f"dtype {self.element.name} has no NumPy equivalent")
         return self.element.dtype
 
     def array(self) -> Array:
@@ -184,11 +184,13 @@ def tensor_in(
     if len(shape) != len(strides):
         raise InvalidModel(f"{where}: expected as many strides, got {len(strides)}")
     if prod(dim or 1 for dim in shape) * element.size > _MAX_BYTES:
-        raise InvalidModel(f"{where} is beyond any memory")
+        raise InvalidModel(f"{where} is too large for memory")
     room = storage.count * storage.element.size
     _check_room(where, shape, strides, at, room, element.size)
     if prod(shape) * element.size > max(limits.view, 4 * room):
-        raise InvalidModel(f"{where} repeats {room} bytes beyond reason")
+        raise InvalidModel(
+            f"{where} repeats {room} bytes more often than the limit allows"
+        )
     return Tensor(storage, element, shape, strides, at, **more)
 
 

@@ -95,7 +95,7 @@ def quantized(
     """Return the integers of a quantised tensor, with its quantization."""
     scaling = _quantization(parameters)
     if scaling is None:
-        return Unread("a tensor quantised in a way that is not known")
+        return Unread("a tensor of an unknown quantization scheme")
     return tensor_in(
         context.limits, storage, offset, size, stride, quantization=scaling
     )
@@ -130,7 +130,7 @@ def from_type(
 ) -> Value:
     """Return a tensor of a user's subclass as a plain tensor."""
     if isinstance(function, Global) and "_rebuild_from_type" in function.name:
-        raise UnsupportedModel(f"{function} within another: files have no need of it")
+        raise UnsupportedModel(f"{function} nested in another one, which is refused")
     return call(context, function, args)
 
 
@@ -138,7 +138,7 @@ def from_type(
 def from_bytes(context: Context, data: Value) -> Value:
     """Return the storage that ``pickle.dump`` of a tensor saves as bytes."""
     if context.nested is None:
-        raise UnsupportedModel("a storage within a storage")
+        raise UnsupportedModel("a storage nested in another storage")
     if not isinstance(data, Bytes):
         raise InvalidModel(f"expected the bytes of a storage, got {named(data)}")
     view = memoryview(data)

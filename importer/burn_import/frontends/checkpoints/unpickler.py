@@ -74,7 +74,7 @@ class Machine(Stream):
             raise UnreadableFile(
                 f"expected a pickle, damaged or cut off at byte {self.at}"
             ) from None
-        raise UnsupportedModel("a pickle of more instructions than are ever needed")
+        raise UnsupportedModel("a pickle that exceeds the limit on instructions")
 
     def top(self, kind: type[T]) -> T:
         """Return the value on top of the stack, which must be a ``kind``."""
@@ -137,7 +137,7 @@ _STOP = ord(".")
 def _refuse(noun: str) -> Handler:
     def refuse(m: Machine) -> None:
         raise UnsupportedModel(
-            f"the pickle uses {noun}, which files of tensors never need"
+            f"the pickle uses {noun}, which is refused: files of tensors do not need it"
         )
 
     return refuse

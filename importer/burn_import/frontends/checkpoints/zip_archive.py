@@ -136,7 +136,7 @@ def _directory(data: memoryview) -> tuple[int, int, int]:
                 break
         position += 3  # the next search ends before this signature
     else:
-        raise UnreadableFile("a zip archive without its end: damaged or cut off")
+        raise UnreadableFile("a zip archive without end record: damaged or cut off")
     at = start + position
     disk, listed_on, here, count, size, begin = fields[1:7]
     end = at
@@ -145,7 +145,9 @@ def _directory(data: memoryview) -> tuple[int, int, int]:
     if disk or listed_on or here != count:
         raise UnsupportedModel("a zip archive in several parts")
     if begin + size != end:
-        raise UnreadableFile("a zip archive with bytes between its list and its end")
+        raise UnreadableFile(
+            "a zip archive with bytes between its central directory and its end record"
+        )
     return begin, end, count
 
 
@@ -153,12 +155,12 @@ def _wide_directory(data: memoryview, at: int) -> tuple[int, ...]:
     """Return the same for an archive in zip64 format."""
     _, _, position, _ = _LOCATOR64.unpack_from(data, at - _LOCATOR64.size)
     if position + _END64.size > at:
-        raise UnreadableFile("a zip archive whose end is damaged")
+        raise UnreadableFile("a zip archive with a damaged end record")
     magic, _, _, _, disk, listed_on, here, count, size, begin = _END64.unpack_from(
         data, position
     )
     if magic != b"PK\6\6":
-        raise UnreadableFile("a zip archive whose end is damaged")
+        raise UnreadableFile("a zip archive with a damaged end record")
     return position, disk, listed_on, here, count, size, begin
 
 
@@ -166,7 +168,7 @@ def _entries(data: memoryview, at: int, end: int) -> Iterator[Entry]:
     """Yield the entries of the central directory, checked against local headers."""
     while at < end:
         if at + _CENTRAL.size > end:
-            raise UnreadableFile("a zip archive whose list is cut off")
+            raise UnreadableFile("a zip archive whose central directory is cut off")
         magic, _, _, flags, method, _, _, crc, packed, size, *rest = (
             _CENTRAL.unpack_from(data, at)
         )
@@ -174,7 +176,7 @@ def _entries(data: memoryview, at: int, end: int) -> Iterator[Entry]:
         begin = at + _CENTRAL.size
         stop = begin + name_size + extra_size + comment_size
         if magic != b"PK\1\2" or stop > end:
-            raise UnreadableFile("a zip archive whose list is damaged")
+            raise UnreadableFile("a zip archive with a damaged central directory")
         raw = bytes(data[begin : begin + name_size])
         name = _checked_name(raw)
         if flags & _ENCRYPTED or disk:
@@ -212,9 +214,11 @@ def _first_byte(
         for here, there in zip((crc, packed, size), sizes, strict=True)
     )
     if magic != b"PK\3\4" or local != raw or (flags, method) != said[:2] or not same:
-        raise UnreadableFile(f"{where}: the archive says two things of this entry")
+        raise UnreadableFile(
+            f"{where}: its central directory and its local header disagree"
+        )
     if method == _STORED and sizes[1] != sizes[2]:
-        raise UnreadableFile(f"{where}: a stored entry of two sizes")
+        raise UnreadableFile(f"{where}: a stored entry with two different sizes")
     return begin
 
 
@@ -232,7 +236,7 @@ def _wide(extra: bytes, fields: list[int]) -> list[int]:
             if -1 not in numbers:
                 return numbers
         at += 4 + size
-    raise UnreadableFile("a zip archive without the sizes of a large entry")
+    raise UnreadableFile("a zip archive without the zip64 sizes of an entry")
 
 
 def _checked_name(raw: bytes) -> str:
@@ -252,4 +256,4 @@ def _check_places(entries: Iterable[Entry], end: int) -> None:
             raise UnreadableFile(f"{shown(entry.name)} overlaps another entry")
         at = entry.begin + entry.packed
     if at > end:
-        raise UnreadableFile("the last entry overlaps the list of entries")
+        raise UnreadableFile("the last entry overlaps the central directory")

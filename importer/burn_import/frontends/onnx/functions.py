@@ -248,8 +248,8 @@ class Functions:
         if versions[0] != versions[1]:
             raise UnsupportedModel(
                 f"{_label(node)}: expected functions of the model's opset {models}, "
-                f"got one of opset {mine}, where this operator is another; convert the "
-                "model to one opset"
+                f"got one of opset {mine}, which has another version of this operator; "
+                "convert the model to one opset"
             )
 
 

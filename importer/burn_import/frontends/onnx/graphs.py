@@ -179,10 +179,12 @@ class GraphReader:
         for attr in proto.attribute:
             where = f"attribute {attr.name!r} of node {proto.name!r} ({proto.op_type})"
             if attr.name in values:
-                raise InvalidModel(f"{where}: it is there twice")
+                raise InvalidModel(f"{where}: it is defined twice")
             if attr.ref_attr_name:
                 if frame.call is None:
-                    raise InvalidModel(f"{where}: only functions can refer to others")
+                    raise InvalidModel(
+                        f"{where}: only nodes of functions can refer to attributes"
+                    )
                 if attr.ref_attr_name in frame.call.attrs:
                     values[attr.name] = frame.call.attrs[attr.ref_attr_name]
                 continue

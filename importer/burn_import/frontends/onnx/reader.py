@@ -75,7 +75,7 @@ def _parse(file: memoryview) -> ModelProto:
         return model
     except DecodeError as error:
         raise UnreadableFile(
-            "expected an ONNX model, but its messages do not fit together; the file "
+            "expected an ONNX model, but its protobuf messages are malformed; the file "
             f"is damaged or of another kind ({error})",
             AGAIN,
         ) from error

@@ -201,7 +201,9 @@ def _shape(dims: Any, where: str) -> tuple[int, ...]:
     if any(dim < 0 for dim in shape):
         raise InvalidModel(f"{where}: expected dims of 0 or more, got {list(shape)}")
     if len(shape) > MAX_RANK or math.prod(max(dim, 1) for dim in shape) >= 2**60:
-        raise InvalidModel(f"{where}: its dims {list(shape)[:8]} are beyond any memory")
+        raise InvalidModel(
+            f"{where}: its dims {list(shape)[:8]} are too large for memory"
+        )
     return shape
 
 

@@ -104,7 +104,9 @@ class _Walk:
         if kind == RAW:
             return _SEGMENT_TAG + _length_first(_segment(start, end))
         if kind == REFUSE:
-            raise UnreadableFile("a tensor is split into segments, which is unused")
+            raise UnreadableFile(
+                "a tensor is split into segments, which is not supported"
+            )
         if kind == DROP:
             return b""
         inner = self.message(kind, start, end, depth)

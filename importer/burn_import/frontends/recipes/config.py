@@ -128,7 +128,9 @@ def read_config(path: Path) -> Config:
     """
     try:
         if path.stat().st_size > _LARGEST:
-            raise UnreadableFile(f"{path.name}: expected a configuration, got more")
+            raise UnreadableFile(
+                f"{path.name}: expected a configuration of at most {_LARGEST} bytes"
+            )
         content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise UnreadableFile(f"{path.name}: expected JSON, got {error}") from error

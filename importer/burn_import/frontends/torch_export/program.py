@@ -243,7 +243,7 @@ class Calls:
         """Return a subgraph, which captures ``operands`` from the outer graph."""
         check(content, GRAPH, "a graph inside")
         if frame.depth >= _DEEPEST:
-            raise UnsupportedModel(f"expected at most {_DEEPEST} graphs in each other")
+            raise UnsupportedModel(f"expected at most {_DEEPEST} nested graphs")
         inner = Frame(content, frame.out.inner(), frame.depth + 1)
         names = [argument(of) for of in content["inputs"]]
         given = [

@@ -59,7 +59,7 @@ def _leaves(
         yield path
         return
     if len(path) >= _DEEPEST:
-        raise InvalidModel(f"expected at most {_DEEPEST} containers in each other")
+        raise InvalidModel(f"expected at most {_DEEPEST} nested containers")
     keys = _keys(kind, tree.get("context"), len(children), named_tuples)
     if len(keys) != len(children):
         message = f"expected {len(keys)} items in {shown(kind)}, got {len(children)}"

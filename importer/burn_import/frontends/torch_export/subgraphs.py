@@ -36,7 +36,7 @@ def returned_values(frame: Frame) -> Iterator[Value]:
             yield Builder(frame.out, "number", []).constant(result, dtype)
         elif result is not None:
             raise UnsupportedModel(
-                "expected a graph inside to return tensors and numbers, got "
+                "expected a subgraph to return tensors and numbers, got "
                 f"{shown(result)}"
             )
 
@@ -61,7 +61,7 @@ def writes_inside(
     frame.writes.clear()
     if after and not entry.is_inlined:
         raise UnsupportedModel(
-            "the graph inside changes an operand in place; "
+            "the subgraph changes an operand in place; "
             "export after run_decompositions()"
         )
     refs = [ref.name for _, ref in names if isinstance(ref, TensorRef)]

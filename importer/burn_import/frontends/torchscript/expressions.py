@@ -178,7 +178,7 @@ class Expressions(Operators):
         value = self.evaluate(node.operand, frame)
         if isinstance(node.op, ast.USub) and isinstance(value, int | float):
             return -value
-        raise UnsupportedModel("an operator in front of what is no number")
+        raise UnsupportedModel("a unary operator on a value that is not a number")
 
     def subscript(self, node: ast.Subscript, frame: Frame, name: str) -> PyValue:
         """Return an item of a list, a tuple or a dict."""
@@ -190,7 +190,7 @@ class Expressions(Operators):
         if isinstance(owner, list) and (has_rows(owner) or isinstance(key, Value)):
             return item_of(self, owner, key, frame.origin(name or "item"))
         if not isinstance(owner, list | tuple | dict | str) or not is_known:
-            raise UnsupportedModel("an item that is known only when the model runs")
+            raise UnsupportedModel("an item that is known only at run time")
         try:
             return owner[_key(key) if isinstance(owner, dict) else key]
         except (LookupError, TypeError) as error:
@@ -246,7 +246,7 @@ class Expressions(Operators):
             given = [function.module, *args]
             return self.enter(method, function.module, given, kwargs)
         if not isinstance(function, Namespace):
-            raise UnsupportedModel("a call of what is no function")
+            raise UnsupportedModel("a call of a value that is not a function")
         origin = frame.origin(name or _leaf(function))
         root, _, rest = function.path.partition(".")
         if (root == "torch" and "." not in rest) or (root == "ops" and is_known(rest)):
@@ -274,7 +274,7 @@ class Expressions(Operators):
 
 def _key(key: PyValue) -> PyValue:
     if not isinstance(key, str | int | float | bool):
-        raise UnsupportedModel("a key of a dict that is no text or number")
+        raise UnsupportedModel("a dict key that is not a string or number")
     return key
 
 
@@ -315,7 +315,7 @@ def _conversion(kind: type) -> Callable[..., PyValue]:
 def _getattr(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> PyValue:
     owner, key = (machine.evaluate(arg, frame) for arg in node.args)
     if not isinstance(owner, Module) or not isinstance(key, str):
-        raise UnsupportedModel("getattr of no module")
+        raise UnsupportedModel("getattr of a value that is not a module")
     return machine.member(owner, key)
 
 

@@ -227,8 +227,8 @@ def _missing_shape(parameter: ast.arg) -> Problem:
     if kind is not None and not _named(kind, "Tensor"):
         return Problem(f"input {name!r}: expected a tensor, or a trace with an example")
     return Problem(
-        f"input {name!r}: the archive does not say its shape",
-        hint=f"give it, such as --shape {name}=batch,3,224,224",
+        f"input {name!r}: the archive has no recorded shape",
+        hint=f"pass its shape, such as --shape {name}=batch,3,224,224",
     )
 
 

@@ -191,15 +191,19 @@ class Statements(Expressions):
         elif isinstance(target, ast.Attribute):
             owner = self.evaluate(target.value, frame)
             if not isinstance(owner, Module):
-                raise UnsupportedModel("an attribute of no module is set")
+                raise UnsupportedModel(
+                    "an assignment to an attribute of a value that is not a module"
+                )
             self.modules.set(owner, target.attr, value)
         elif isinstance(target, ast.Subscript):
             owner = self.evaluate(target.value, frame)
             if not isinstance(owner, list | dict):
-                raise UnsupportedModel("an item of no list or dict is set")
+                raise UnsupportedModel(
+                    "an assignment to an item of a value that is not a list or dict"
+                )
             owner[self.evaluate(target.slice, frame)] = value
         else:
-            raise UnsupportedModel("an assignment to what has no name")
+            raise UnsupportedModel("an assignment to an expression")
 
     def unpack(
         self, target: ast.Tuple | ast.List, value: PyValue, frame: Frame
@@ -240,7 +244,7 @@ class Statements(Expressions):
             and node.iter.func.id == "range"
         )
         if not is_range or not isinstance(node.target, ast.Name):
-            raise UnsupportedModel("a loop over something else than range()")
+            raise UnsupportedModel("a loop over something other than range()")
         assert isinstance(node.iter, ast.Call)
         ends = [self.evaluate(arg, frame) for arg in node.iter.args]
         if any(end is UNKNOWN for end in ends):
@@ -248,7 +252,9 @@ class Statements(Expressions):
             return None
         if any(isinstance(end, Value) for end in ends):
             if len(ends) > 1:
-                raise UnsupportedModel("a loop that begins at a number that varies")
+                raise UnsupportedModel(
+                    "a loop whose first index is known only at run time"
+                )
             repeated(self, node, frame, ends[0])
             return None
         rounds = range(*ends)

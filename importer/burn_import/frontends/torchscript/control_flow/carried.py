@@ -169,7 +169,7 @@ class Carried:
                 continue
             parts = plain_parts(names[name])
             if parts is None or not same_form(names[name], self.before[name]):
-                raise UnsupportedModel(f"a loop that changes what is in {name!r}")
+                raise UnsupportedModel(f"a loop that changes the structure of {name!r}")
             things += parts
         return things
 
@@ -252,7 +252,7 @@ class Carried:
         memories = {id(held.memory) for cell in self.cells for held in cell.holders}
         if any(isinstance(x, TensorRef) and id(x.memory) in memories for x in things):
             raise UnsupportedModel(
-                "a loop that keeps a tensor which later rounds change in place"
+                "a loop that keeps a tensor which later iterations change in place"
             )
 
     def _learn_names(self, side: Side) -> bool:

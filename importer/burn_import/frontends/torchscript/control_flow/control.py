@@ -81,7 +81,7 @@ def ended(
     join = Join(machine, [first, second], frame.origin("branch"))
     result = join.write({"result": (first.result, second.result)}, condition)
     if isinstance(result["result"], Without):
-        raise UnsupportedModel("a return of things of two kinds")
+        raise UnsupportedModel("a function that returns values of two kinds")
     return result["result"]
 
 

@@ -57,7 +57,7 @@ def refuse(container: Container) -> UnsupportedModel:
     """Mark a list's contents as unknown; return the error about its change."""
     fill(container, [UNKNOWN] if isinstance(container, list) else {})
     return UnsupportedModel(
-        "a list that changes in a branch or loop that is decided when the model runs"
+        "a list that changes in a branch or loop that is decided at run time"
     )
 
 

@@ -136,7 +136,7 @@ class _Loop:
         if isinstance(test, TensorRef):
             test = self.machine.converted(bool, test, self.origin)
         if not isinstance(test, Value | bool):
-            raise UnsupportedModel("a loop whose condition is no bool")
+            raise UnsupportedModel("a loop whose condition is not a bool")
         return given(writer, test, self.origin)
 
     def typed_body(self) -> tuple[NodeWriter, dict[str, Type], list[str]]:
@@ -201,7 +201,9 @@ class _Loop:
             return None
         for name in self.rest:
             if not is_same(side.names[name], self.frame.names[name]):
-                raise UnsupportedModel(f"a loop that changes {name!r}, no tensor")
+                raise UnsupportedModel(
+                    f"a loop that changes {name!r}, which is not a tensor"
+                )
         if self.carried.learn(side, outer):
             return None
         carried, added = self.carried.after(side)

@@ -60,7 +60,7 @@ def _range_length(
 ) -> PyValue:
     """Return the trip count of a loop from ``low`` to ``high``, one of which varies."""
     if not isinstance(step, int) or step == 0:
-        raise UnsupportedModel("a loop whose steps vary")
+        raise UnsupportedModel("a loop whose step is known only at run time")
     ends, step = ([high, low], step) if step > 0 else ([low, high], -step)
     span = operators.call("sub", ends, {}, origin)
     if step > 1:

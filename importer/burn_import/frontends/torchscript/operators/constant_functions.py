@@ -33,7 +33,7 @@ def _remainder(a: Any, b: Any) -> Any:
 
 def _power(a: Any, b: Any) -> Any:
     if isinstance(a, int) and isinstance(b, int) and abs(b) > 64 and abs(a) > 1:
-        raise InvalidModel(f"{a} to the power of {b} has no place in 64 bits")
+        raise InvalidModel(f"{a} to the power of {b} does not fit 64 bits")
     return a**b
 
 
@@ -90,7 +90,7 @@ def _get(
 def _set(entries: Any, key: PyValue, value: PyValue) -> None:
     if isinstance(entries, list) and not isinstance(key, int):
         raise UnsupportedModel(
-            "an item of a list that is set where is known only when the model runs"
+            "an assignment to a list item whose index is known only at run time"
         )
     entries[key] = value
 
@@ -221,7 +221,7 @@ def bounded(value: PyValue) -> PyValue:
     if isinstance(value, complex):
         raise InvalidModel("expected a real number")
     if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
-        raise InvalidModel("a number has no place in 64 bits")
+        raise InvalidModel("a number does not fit 64 bits")
     if isinstance(value, str | list | tuple) and len(value) > _MOST_ITEMS:
         raise UnsupportedModel(f"a list or text of more than {_MOST_ITEMS} items")
     return value

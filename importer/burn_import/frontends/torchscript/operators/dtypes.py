@@ -258,7 +258,7 @@ Parts = list[tuple[Any, ...]]
 
 def _axis(x: Value, args: Mapping[str, Any]) -> tuple[int, Any]:
     if x.dims is None or not x.dims:
-        raise UnsupportedModel("a tensor of unknown rank is taken apart")
+        raise UnsupportedModel("a tensor of unknown rank is split")
     axis = x.axis(int(args.get("dim", 0)))
     return axis, x.dims[axis]
 
@@ -271,7 +271,7 @@ def _with(x: Value, axis: int, sizes: Extents) -> Parts:
 def _even(x: Value, axis: int, extent: int, size: int) -> Parts:
     starts = range(0, max(extent, 1), max(size, 1))
     if len(starts) > MOST_PARTS:
-        raise UnsupportedModel(f"a tensor is taken into {len(starts)} parts")
+        raise UnsupportedModel(f"a tensor is split into {len(starts)} parts")
     return _with(x, axis, [min(size, extent - start) for start in starts])
 
 
@@ -284,7 +284,9 @@ def _split(x: Value, args: Mapping[str, Any], count: int | None = None) -> Parts
     if isinstance(size, list | tuple):
         return _with(x, axis, size)
     if not isinstance(extent, int) or not isinstance(size, int):
-        raise UnsupportedModel(f"parts of {size} of an extent that varies ({extent})")
+        raise UnsupportedModel(
+            f"a split into parts of {size} along a symbolic extent ({extent})"
+        )
     return _even(x, axis, extent, size)
 
 
@@ -301,7 +303,7 @@ def _unbind(x: Value, args: Mapping[str, Any], count: int | None = None) -> Part
     if not isinstance(extent, int):
         extent = extent if count is None else count
     if not isinstance(extent, int) or extent > MOST_PARTS:
-        raise UnsupportedModel(f"a list of {extent} parts, as many as an extent")
+        raise UnsupportedModel(f"an unbind along an axis of extent {extent}")
     dims = x.dims or ()
     return [(*dims[:axis], *dims[axis + 1 :])] * extent
 
@@ -311,7 +313,9 @@ def _tensor_split(x: Value, args: Mapping[str, Any], count: int | None = None) -
     sections, indices = args.get("sections"), args.get("indices")
     if not isinstance(extent, int):
         if indices is None:
-            raise UnsupportedModel(f"parts of an extent that varies ({extent})")
+            raise UnsupportedModel(
+                f"a split into equal parts along a symbolic extent ({extent})"
+            )
         return _with(x, axis, [None] * (len(indices) + 1))
     if indices is None:
         whole, more = divmod(extent, max(_count(sections), 1))
@@ -324,7 +328,7 @@ def _tensor_split(x: Value, args: Mapping[str, Any], count: int | None = None) -
 
 def _count(count: Any) -> int:
     if not isinstance(count, int) or not 0 < count <= MOST_PARTS:
-        raise UnsupportedModel(f"a tensor is taken into {count} parts")
+        raise UnsupportedModel(f"a tensor is split into {count} parts")
     return count
 
 

@@ -41,7 +41,7 @@ def called_on_rows(
         )
     if name not in _FUNCTIONS:
         raise UnsupportedModel(
-            f"torch.{name} of a list whose length is known only when the model runs"
+            f"torch.{name} of a list whose length is known only at run time"
         )
     return _FUNCTIONS[name](operators, origin, *args)
 
@@ -110,7 +110,7 @@ def item_of(
     if not all(
         isinstance(item, Rows | TensorRef | Value | int | float) for item in items
     ):
-        raise UnsupportedModel("an item that is known only when the model runs")
+        raise UnsupportedModel("an item that is known only at run time")
     stacked = _stack(operators, origin, [_as_part(operators, x, origin) for x in items])
     item = operators.operator("select", [stacked, 0, key], {}, origin)
     if any(
@@ -119,7 +119,7 @@ def item_of(
         return operators.as_number(item, origin)
     if any(isinstance(x, TensorRef) for x in items):
         item.memory.constant = (
-            "a change in place of an item that is known only when the model runs"
+            "a change in place of an item that is known only at run time"
         )
     return item
 

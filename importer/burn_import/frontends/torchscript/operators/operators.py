@@ -228,7 +228,9 @@ class Operators(OperatorCalls):
     def number(self, target: str, args: Sequence[PyValue], origin: Origin) -> PyValue:
         """Return the result of a function of numbers, as a number if known."""
         if target not in RULES:
-            raise UnsupportedModel(f"{target} of what is computed is not supported")
+            raise UnsupportedModel(
+                f"{target} of values known only at run time is not supported"
+            )
         is_test = target.rpartition(".")[2] in _TESTS
         is_whole = all(isinstance(x, int) or _is_whole(x) for x in args)
         dtype = INT64 if is_whole and "truediv" not in target else FLOAT64
@@ -255,7 +257,7 @@ class Operators(OperatorCalls):
         if any(x is True for x in tests):
             return True
         if any(x is not False for x in tests):
-            raise UnsupportedModel("lists that are compared when the model runs")
+            raise UnsupportedModel("lists that are compared at run time")
         return False
 
     def size(self, origin: Origin, x: TensorRef, dim: int | None = None) -> PyValue:

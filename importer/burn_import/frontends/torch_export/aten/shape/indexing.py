@@ -220,7 +220,7 @@ def masked_select(g: Builder, self: Value, mask: Value) -> Value:
 @rule("aten.nonzero.default", "aten.argwhere.default")
 def nonzero(g: Builder, self: Value) -> Value:
     if self.rank == 0:
-        raise UnsupportedModel("the places where a single number is not zero")
+        raise UnsupportedModel("nonzero of a tensor of rank 0")
     return g.op("Transpose", g.op("NonZero", self), perm=(1, 0))
 
 
