@@ -133,7 +133,7 @@ def threshold(g: Builder, self: Value, threshold: Any, value: Operand) -> Value:
 
 @rule("aten.softplus.default")
 def softplus(g: Builder, self: Value, beta: Any = 1, threshold: Any = 20) -> Value:
-    """Return softplus; above a threshold of 20 it equals ``x`` up to rounding."""
+    """Return softplus; beyond a threshold of 20 it is linear up to rounding."""
     scaled = self if beta == 1 else g.op("Mul", self, float(beta))
     result = g.op("Softplus", scaled)
     if beta != 1:

@@ -80,7 +80,7 @@ def lifted(
     attrs: dict[str, Any],
     enable_gqa: bool,
 ) -> Value:
-    """Return attention of rank 2 or 3, whose first axis is samples, or shared heads.
+    """Return attention of rank 2 or 3: [samples, ...], or [heads, ...] if shared.
 
     Axes of extent 1 are inserted up to rank 4.
     """

@@ -114,8 +114,9 @@ class Stack:
 
     def layer(self, layer: int, x: Value, states: Sequence[Value]) -> Sequence[Value]:
         g, count = self.g, 2 if self.bidirectional else 1
-        # Without lengths, ``nn.LSTM`` becomes a layer with its parameters. A functional
-        # call computes with the parameters, so that they get gradients.
+        # Without lengths this becomes a layer such as ``nn.LSTM``, with its parameters.
+        # With lengths it is a call of a function, which computes with the parameters so
+        # that they get gradients.
         is_layer = self.lengths is None
         w, r, b = self.weights(layer) if is_layer else self.computed(layer)
         first = [self.part(state, layer * count, count) for state in states]
