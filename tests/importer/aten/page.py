@@ -1,7 +1,7 @@
 """``python -m tests.importer.aten.page``: writes ``docs/aten.md``.
 
-What the page says comes from the rules, the table of what has none, the stored names
-of the core operators, and the cases.
+Its sources are the rules, the table of unsupported operators, the stored names of the
+core operators, and the cases.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def page() -> str:
 
 
 def summary() -> str:
-    """Return how much of the stored names has a rule."""
+    """Return how many of the stored names have a rule."""
     counts = []
     for kind, text in (("core", "core operators"), ("exported", "others")):
         result = sum(name in RULES or name in COMPLEX for name in NAMES[kind])

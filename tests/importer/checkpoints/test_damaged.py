@@ -1,4 +1,4 @@
-"""Archives, tensors and bytes that are wrong: one clear error of ours comes."""
+"""Damaged archives, tensors and bytes raise one clear error."""
 
 import struct
 from collections.abc import Callable
@@ -40,7 +40,7 @@ MANY = 10**12
 
 
 def changed(which: int, **fields: Any) -> bytes:
-    """Return an archive, with fields of one entry changed."""
+    """Return an archive with changed fields of one entry."""
     entries = entries_of({"w": tensor("0", W)})
     entries[which] = replace(entries[which], **fields)
     return zipped(entries)
@@ -113,7 +113,7 @@ def odd_view(*args: Any, **more: Any) -> Reduce:
 
 
 def with_size(size: Any, steps: Any = (1,), offset: Any = 0) -> Reduce:
-    """Return a tensor of any size at all."""
+    """Return a tensor with any claimed size."""
     return Reduce(REBUILD, (storage("0", W), offset, size, steps, False, ORDERED))
 
 
@@ -173,7 +173,7 @@ def test_tensors_that_contradict_themselves(
 
 
 def claimed(key: Any = "0", kind: str = "FloatStorage", count: Any = 30) -> Raw:
-    """Return a tensor whose storage is described so."""
+    """Return a tensor whose storage has this description."""
     pid = ("storage", Name("torch", kind), key, "cpu", count)
     code = PickleWriter().code(pid) + b"Q"
     return Raw(
@@ -267,7 +267,7 @@ def values(results: Checkpoint) -> dict[str, bytes]:
 
 
 def survives(content: bytes, folder: Path) -> None:
-    """Return if the file is read, or refused with an error of ours."""
+    """Return if the file is read, or refused with an error of burn-import."""
     path = folder / "fuzzed"
     path.write_bytes(content)
     try:

@@ -59,7 +59,7 @@ def opened(folder: Path, content: bytes, key: str | None = None) -> Checkpoint:
 
 
 def same(actual: Array, expected: Array) -> None:
-    """Return if two arrays are equal to the bit, and the first is read-only."""
+    """Return if two arrays are bit-identical, and the first is read-only."""
     assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
     assert actual.tobytes() == expected.tobytes()
     assert not actual.flags.writeable
@@ -307,7 +307,7 @@ def test_an_object_of_no_class_is_inert(tmp_path: Path) -> None:
 
 
 def wide(content: bytes) -> bytes:
-    """Return an archive with all its sizes and places in eight bytes."""
+    """Return an archive in zip64 format."""
     end = content.rindex(b"PK\5\6")
     count, size, begin = struct.unpack_from("<H2I", content, end + 10)
     listed, at = b"", begin

@@ -1,4 +1,4 @@
-"""What a program takes and returns in tuples, dictionaries and the like."""
+"""Inputs and outputs in pytrees: tuples, dictionaries and the like."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Branches and loops of scripts: followed where known, else written as such."""
+"""Branches and loops of scripts: interpreted if static, else written as nodes."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def drawn(seed: int, *shape: int) -> Array:
 
 
 def compare(path: Path, reference: Any, *inputs: Array) -> None:
-    """Return if the model gives what the reference gives."""
+    """Return if the model's outputs equal the reference's."""
     model: Any = load(path, SHAPE)
     for x in inputs:
         actual = model(burn.tensor(x)).numpy()

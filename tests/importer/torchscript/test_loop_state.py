@@ -1,4 +1,4 @@
-"""Loops that change tensors and lists from before them, and read lists that grow."""
+"""Loops that change outer tensors and lists in place, and read growing lists."""
 
 from collections.abc import Callable
 from pathlib import Path
