@@ -21,12 +21,12 @@ def core(array: Array) -> Array:
     return np.asarray(array[tuple(once)])
 
 
-def held(array: Array, given: list[Array]) -> int:
+def held(array: Array, others: list[Array]) -> int:
     """Return the bytes of ``array``; 0 if it is a view of one of ``given``.
 
     Axes of stride 0 repeat the same elements and cost nothing.
     """
-    if any(np.may_share_memory(array, other) for other in given):
+    if any(np.may_share_memory(array, other) for other in others):
         return 0
     extents = zip(array.shape, array.strides, strict=True)
     return int(array.itemsize * prod(n for n, stride in extents if stride))

@@ -16,10 +16,10 @@ class WrongOptions(ModelError):  # noqa: N818  named like the other kinds of err
 
 def unknown(kind: str, name: str, valid: Iterable[str]) -> Problem:
     """Return the problem that no ``kind`` is called ``name``, with similar names."""
-    names = [one for one in valid if one]
+    names = [choice for choice in valid if choice]
     near = difflib.get_close_matches(name, names, _SHOWN, 0.65)
     # Users tend to remember the last segment of a long path.
-    near += [one for one in names if len(name) > 2 and one.endswith(name)]
+    near += [choice for choice in names if len(name) > 2 and choice.endswith(name)]
     hint = ", ".join(map(repr, dict.fromkeys(near[: 2 * _SHOWN])))
     if hint:
         hint = f"did you mean {hint}?"

@@ -75,11 +75,11 @@ class _Conversion:
     def run(self, graph: Graph) -> Graph:
         """Return ``graph``, the model or a body, in the dtype."""
         types = {name: self.type(graph.types[name]) for name in graph.inputs}
-        kept = angles(graph)
+        angle_nodes = angles(graph)
         nodes: list[Node] = []
         for node in graph.nodes:
             with error_context(node, self.opsets):
-                nodes += self.converted(node, types, id(node) in kept)
+                nodes += self.converted(node, types, id(node) in angle_nodes)
         used = {**types, **{n: self.type(t) for n, t in graph.types.items()}, **types}
         return replace(graph, nodes=tuple(nodes), types=used, constants=self.constants)
 
@@ -160,14 +160,14 @@ class _Conversion:
         new: dict[str, Any] = {n: self.run(b) for n, b in op.bodies().items()}
         if op.onnx == "BitCast" or op.domain in EXACT_DOMAINS:
             return op
-        for one in fields(op):  # type: ignore[arg-type]
-            value = getattr(op, one.name)
-            kind = ELEMENT_TYPES.get(value) if one.name in NUMBERED else None
+        for attribute in fields(op):  # type: ignore[arg-type]
+            value = getattr(op, attribute.name)
+            kind = ELEMENT_TYPES.get(value) if attribute.name in NUMBERED else None
             # NumPy interprets None as float64, but here it means no dtype.
             if kind is not None and kind in KINDS:
-                new[one.name] = ELEMENT_NUMBERS[self.target]
+                new[attribute.name] = ELEMENT_NUMBERS[self.target]
             elif isinstance(value, np.ndarray) and value.dtype in KINDS:
-                new[one.name] = rounded(value, self.target)
+                new[attribute.name] = rounded(value, self.target)
         return op.with_attrs(**new) if new else op
 
 

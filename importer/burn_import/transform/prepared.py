@@ -33,11 +33,13 @@ def prepared(model: RawModel, options: Options) -> Graph:
         WrongOptions: the options contradict the model; all reasons are listed.
         UnsupportedModel, InvalidModel: as :func:`burn_ir.build` does.
     """
-    given = {n: s for n, s in options.shapes.items() if n in model.graph.inputs}
-    later = {n: s for n, s in options.shapes.items() if n not in given}
+    input_shapes = {n: s for n, s in options.shapes.items() if n in model.graph.inputs}
+    later = {n: s for n, s in options.shapes.items() if n not in input_shapes}
     _check_inputs(model, options)
     try:
-        graph = _cut(reshaped_model(model, given) if given else model, options)
+        graph = _cut(
+            reshaped_model(model, input_shapes) if input_shapes else model, options
+        )
         if later:
             graph = _reshaped(graph, options.inputs, later)
     except InvalidModel as error:
@@ -77,8 +79,10 @@ def _reshaped(
 
 def _check_inputs(model: RawModel, options: Options) -> None:
     """Return if shapes are given for existing inputs only."""
-    given = (name for name in model.graph.inputs if name not in model.graph.states)
-    inputs = options.inputs or tuple(given)
+    user_inputs = (
+        name for name in model.graph.inputs if name not in model.graph.states
+    )
+    inputs = options.inputs or tuple(user_inputs)
     problems = [
         unknown("an input to give a shape", name, inputs)
         for name in options.shapes

@@ -80,9 +80,9 @@ def _linked(steps: list[Step]) -> bool:
     """Return whether each layer's inputs match the outputs of the one before."""
     sized = [s.layer for s in steps if s.layer.name == "Linear" or s.is_conv]
     for before, after in pairwise(sized):
-        features, given = before.args[1], after.args[0]
+        features, inputs = before.args[1], after.args[0]
         flattened = after.name == "Linear" and before.name != "Linear"
-        if given % features if flattened else given != features:
+        if inputs % features if flattened else inputs != features:
             return False
         if before.name == "Linear" and after.name != "Linear":
             return False

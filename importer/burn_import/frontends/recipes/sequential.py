@@ -69,21 +69,21 @@ class _Run:
         """Report hints about convolutions if there are none."""
         if any(step.is_conv for step in steps):
             return
-        given = {"--padding": self.hints.padding, "--pool": self.hints.pool}
+        hint_values = {"--padding": self.hints.padding, "--pool": self.hints.pool}
         self.problems += [
             Problem(f"{flag}: expected weights with convolutions, got none")
-            for flag, value in given.items()
+            for flag, value in hint_values.items()
             if value is not None
         ]
 
     def begin(self, step: Step) -> str:
         """Add the input: [batch, features], or [batch, channels, ...]."""
-        given = step.layer.args[0]
+        input_size = step.layer.args[0]
         if not step.is_conv:
-            return self.w.input("x", "float32", BATCH, given)
+            return self.w.input("x", "float32", BATCH, input_size)
         self.rank = len(self.w.shape(f"{self.prefix}{step.path}.weight")) - 2
         axes = map(symbol, _AXES[self.rank - 1])
-        return self.w.input("x", "float32", BATCH, given, *axes)
+        return self.w.input("x", "float32", BATCH, input_size, *axes)
 
     def layer(self, step: Step, x: str) -> str:
         """Return the output of a layer."""

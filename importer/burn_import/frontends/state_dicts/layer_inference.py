@@ -168,19 +168,27 @@ def _matrices(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
 
 
 def _convolutions(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
-    out, given, *kernel = shapes["weight"]
+    out, per_group, *kernel = shapes["weight"]
     rank, bias = len(kernel), shapes.get("bias")
     options = {"kernel_size": one(kernel), "groups": 1}
     if bias is None:
         options["bias"] = False
     flow.rank = rank
     flow.guess("strides, paddings and dilations of convolutions")
-    groups = flow.channels // given if given and flow.channels % given == 0 else 1
+    groups = (
+        flow.channels // per_group
+        if per_group and flow.channels % per_group == 0
+        else 1
+    )
     groups = groups if groups and out % groups == 0 else 1
-    plain = _layer(f"Conv{rank}d", (given * groups, out), _with_groups(options, groups))
-    wide = bias[0] // given if bias and given and bias[0] % given == 0 else 1
+    plain = _layer(
+        f"Conv{rank}d", (per_group * groups, out), _with_groups(options, groups)
+    )
+    wide = (
+        bias[0] // per_group if bias and per_group and bias[0] % per_group == 0 else 1
+    )
     turned = _layer(
-        f"ConvTranspose{rank}d", (out, given * wide), _with_groups(options, wide)
+        f"ConvTranspose{rank}d", (out, per_group * wide), _with_groups(options, wide)
     )
     pair = (plain, turned)
     for layer in pair[::-1] if any(word in name for word in _TURNED) else pair:

@@ -130,8 +130,8 @@ def column(g: Builder, x: Operand) -> Value:
 
 def axes_of(x: Value, dim: Any) -> list[int]:
     """Return non-negative axes of a complex tensor; all of them by default."""
-    given: Sequence[int] = [dim] if isinstance(dim, int) else dim or range(x.rank)
-    return [x.axis(axis) for axis in given]
+    axes: Sequence[int] = [dim] if isinstance(dim, int) else dim or range(x.rank)
+    return [x.axis(axis) for axis in axes]
 
 
 def count(g: Builder, extents: Sequence[int | Value]) -> int | Value:

@@ -246,18 +246,20 @@ class Calls:
             raise UnsupportedModel(f"expected at most {_DEEPEST} nested graphs")
         inner = Frame(content, frame.out.inner(), frame.depth + 1)
         names = [argument(of) for of in content["inputs"]]
-        given = [
+        parameters = [
             (ref.name, operand)
             for ref, operand in zip(names, operands, strict=True)
             if isinstance(ref, TensorRef | SymbolRef)
         ]
-        inner.values.update(given)
+        inner.values.update(parameters)
         self.run(content, inner)
         outputs = []
         for value in returned_values(inner):
             builder = Builder(inner.out, "result", [value])
             outputs.append(builder.op("Identity", value).name)
-        after = [(operand, inner.values[inner.same.get(n, n)]) for n, operand in given]
+        after = [
+            (operand, inner.values[inner.same.get(n, n)]) for n, operand in parameters
+        ]
         frame.writes += [pair for pair in after if pair[0].name != pair[1].name]
         return inner.out.body({}, outputs)
 
@@ -288,9 +290,9 @@ def _changes(
     values: Any,
 ) -> Iterator[tuple[str, Value]]:
     """Yield the tensors that a call changes in place, with their new values."""
-    given = dict(names)
+    arguments = dict(names)
     if entry.mutates is not None and refs:
-        ref, first = given.get(entry.mutates), _first_tensor(names)
+        ref, first = arguments.get(entry.mutates), _first_tensor(names)
         changed = ref.name if isinstance(ref, TensorRef) else first and first[1]
         if changed is not None:
             frame.same[refs[0].name] = frame.same.get(changed, changed)
@@ -298,7 +300,7 @@ def _changes(
     if not entry.writes or not isinstance(values, tuple):
         return
     for key, value in zip(entry.writes, values[len(refs) :], strict=False):
-        ref = given.get(key)
+        ref = arguments.get(key)
         if isinstance(ref, TensorRef):
             yield ref.name, replace(frame.value(ref.name), name=value.name)
 
@@ -379,8 +381,8 @@ def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> A
     ignored = [key for key in unknown if key in _WITHOUT_EFFECT or named[key] is None]
     if set(unknown) - set(ignored):
         raise UnsupportedModel(f"expected arguments {names}, got {shown(unknown)}")
-    kept = {key: value for key, value in named.items() if key not in ignored}
-    return entry.rule(builder, *positional, **kept)
+    supported = {key: value for key, value in named.items() if key not in ignored}
+    return entry.rule(builder, *positional, **supported)
 
 
 #: Arguments that change no value.

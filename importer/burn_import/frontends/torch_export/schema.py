@@ -203,7 +203,7 @@ def _item(kind: str, item: Any) -> Argument:
     if form == "tensor":
         return TensorRef(field(item, "name", str))
     if form == "tensors":
-        return [TensorRef(field(one, "name", str)) for one in item]
+        return [TensorRef(field(element, "name", str)) for element in item]
     if form == "symbol":
         return _symbol(item)
     if form == "union":

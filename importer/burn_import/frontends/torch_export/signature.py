@@ -107,13 +107,13 @@ class Program(Calls):
 
     def inputs(self, frame: Frame, specs: Sequence[Any]) -> dict[str, Type]:
         """Return the types of the user's inputs; weights become constants."""
-        given: list[str] = []
+        user_inputs: list[str] = []
         for spec in specs:
             kind, body = union(spec)
             if kind == "user_input":
                 arg = argument(body.get("arg"))
                 if isinstance(arg, TensorRef):
-                    given.append(arg.name)
+                    user_inputs.append(arg.name)
                 elif isinstance(arg, SymbolRef):
                     raise UnsupportedModel(
                         f"input {shown(arg.name)}: expected a tensor, got a number "
@@ -129,10 +129,12 @@ class Program(Calls):
         count = sum(union(spec)[0] in _GIVEN for spec in specs)
         self.leaves("in_spec", count, "inputs")
         tensors = frame.meta["tensor_values"]
-        sizes = {name: tensors[name]["sizes"] for name in given if name in tensors}
+        sizes = {
+            name: tensors[name]["sizes"] for name in user_inputs if name in tensors
+        }
         named_symbols(self.symbols, sizes)
         types = {}
-        for name in given:
+        for name in user_inputs:
             value = self.typed(frame, name)
             unique = frame.out.unique(name)
             frame.values[name] = replace(value, name=unique)

@@ -35,11 +35,11 @@ def told_ranges(symbols: Symbols, ranges: Any) -> tuple[str, ...]:
     """
     bounds = []
     for raw, name in symbols.names.items():
-        one = ranges.get(raw) if isinstance(ranges, dict) else None
+        limits = ranges.get(raw) if isinstance(ranges, dict) else None
         low, high = (
             (
-                one.get(end)
-                if isinstance(one, dict) and type(one.get(end)) is int
+                limits.get(end)
+                if isinstance(limits, dict) and type(limits.get(end)) is int
                 else None
             )
             for end in ("min_val", "max_val")

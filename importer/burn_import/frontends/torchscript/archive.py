@@ -57,8 +57,8 @@ class Archive:
             return None
         machine = Machine(self.zip.read(name), context, _described)
         root = machine.run()
-        given = root.get("forward") if isinstance(root, dict) else None
-        return given if isinstance(given, list | tuple) else None
+        examples = root.get("forward") if isinstance(root, dict) else None
+        return examples if isinstance(examples, list | tuple) else None
 
     def _code(self) -> dict[str, str]:
         """Return the files below ``code/``, counting their tokens."""

@@ -243,8 +243,8 @@ class Expressions(Operators):
         if isinstance(function, Method):
             kind = function.module.instance.kind.path
             method = self.code.method(kind, function.name)
-            given = [function.module, *args]
-            return self.enter(method, function.module, given, kwargs)
+            arguments = [function.module, *args]
+            return self.enter(method, function.module, arguments, kwargs)
         if not isinstance(function, Namespace):
             raise UnsupportedModel("a call of a value that is not a function")
         origin = frame.origin(name or _leaf(function))

@@ -41,8 +41,8 @@ class Along(Pattern):
             return
         x = search.graph.type(node.inputs[0])
         axes = known_ints(search.graph.type(node.inputs[1]))
-        kept = node.op.attrs()["keepdims"]
-        if x is None or not x.shape or not kept or axes is None or len(axes) != 1:
+        keeps_axis = node.op.attrs()["keepdims"]
+        if x is None or not x.shape or not keeps_axis or axes is None or len(axes) != 1:
             return
         new = match.with_number("axis", axes[0] % len(x.shape) - len(x.shape))
         if new is not None and node.inputs[0] is not None:

@@ -77,13 +77,13 @@ class Reaches:
         before = self.window
         operands = [n for n in node.inputs if n is not None]
         parts = [self.without(n, steps - 1) for n in operands]
-        kept = [part for part in parts if part is not None]
-        if not all(self.reaches(part) for part in kept):
+        remaining = [part for part in parts if part is not None]
+        if not all(self.reaches(part) for part in remaining):
             self.window = before
             return name
-        if len(kept) < 2:
-            return kept[0] if kept else None
-        return name if kept == operands else self.both(kept[0], kept[1])
+        if len(remaining) < 2:
+            return remaining[0] if remaining else None
+        return name if remaining == operands else self.both(remaining[0], remaining[1])
 
     def reaches(self, name: str) -> bool:
         return self.conditions.flow.extents(name)[-1:] == self.scores[-1:]
@@ -163,10 +163,10 @@ def triangle(
     value = None if source is None else source.op.attrs()["value"]
     if node is None or value is None:
         return None
-    given = known_ints(flow.graph.type(node.inputs[1])) if node.inputs[1:] else (0,)
-    if given is None:
+    diagonal = known_ints(flow.graph.type(node.inputs[1])) if node.inputs[1:] else (0,)
+    if diagonal is None:
         return None
-    upper, (k,) = bool(node.op.attrs()["upper"]), given
+    upper, (k,) = bool(node.op.attrs()["upper"]), diagonal
     if upper is shown:
         left, right = (-k if shown else -1 - k), -1
     else:

@@ -55,15 +55,17 @@ def _is_optional(node: Node) -> bool:
 
 
 def _without_results(node: Node, needed: set[str]) -> Node:
-    kept = [i for i, name in enumerate(node.outputs) if name in needed]
-    if len(kept) == len(node.outputs):
+    positions = [i for i, name in enumerate(node.outputs) if name in needed]
+    if len(positions) == len(node.outputs):
         return node
     bodies = {
-        name: dead_code(replace(body, outputs=tuple(body.outputs[i] for i in kept)))
+        name: dead_code(
+            replace(body, outputs=tuple(body.outputs[i] for i in positions))
+        )
         for name, body in node.op.bodies().items()
     }
     op = node.op.with_attrs(**bodies)
-    return replace(node, op=op, outputs=tuple(node.outputs[i] for i in kept))
+    return replace(node, op=op, outputs=tuple(node.outputs[i] for i in positions))
 
 
 def _without_captures(node: Node) -> Node:

@@ -200,8 +200,8 @@ class _Folding:
                 results = _run(node, arrays)
         except OR_MISSING:
             return None
-        given = [a for a in arrays if a is not None]
-        size = sum(held(result, given) for result in results)
+        operand_arrays = [a for a in arrays if a is not None]
+        size = sum(held(result, operand_arrays) for result in results)
         if size > min(VALUE_BYTES, self.budget.left):
             return None
         self.budget.left -= size
@@ -269,7 +269,7 @@ class _Folding:
 def _run(node: Node, arrays: list[Array | None]) -> list[Array]:
     if node.op.onnx == "ConstantOfShape" and arrays[0] is not None:
         # Compute one element and broadcast it.
-        one = run_node(node, [Tensor(np.ones_like(arrays[0]), HOST)])[0]
-        return [np.broadcast_to(one.numpy(), arrays[0].tolist())]
+        element = run_node(node, [Tensor(np.ones_like(arrays[0]), HOST)])[0]
+        return [np.broadcast_to(element.numpy(), arrays[0].tolist())]
     operands = [None if a is None else Tensor(a, HOST) for a in arrays]
     return [np.asarray(result.numpy()) for result in run_node(node, operands)]

@@ -72,20 +72,20 @@ def may_copy(node: Node, array: Array | None) -> bool:
 
 def work(node: Node, arrays: list[Array | None], results: int) -> int:
     """Return the units of work: elements read and written, or products summed."""
-    given = [array for array in arrays if array is not None]
-    touched = sum(array.size for array in given) + results
+    operands = [array for array in arrays if array is not None]
+    touched = sum(array.size for array in operands) + results
     factor = FACTORS.get(node.op.onnx, 1)
     inner = 1
-    if node.op.onnx in ("MatMul", "Gemm") and given and given[0].ndim:
-        inner = max(given[0].shape[-2:])
-    elif node.op.onnx in ("Conv", "ConvTranspose") and len(given) > 1:
-        inner = prod(given[1].shape[1:])
-    elif node.op.onnx == "Det" and given and given[0].ndim:
-        inner, results = given[0].shape[-1], given[0].size
+    if node.op.onnx in ("MatMul", "Gemm") and operands and operands[0].ndim:
+        inner = max(operands[0].shape[-2:])
+    elif node.op.onnx in ("Conv", "ConvTranspose") and len(operands) > 1:
+        inner = prod(operands[1].shape[1:])
+    elif node.op.onnx == "Det" and operands and operands[0].ndim:
+        inner, results = operands[0].shape[-1], operands[0].size
     elif isinstance(node.op, Pooling):
         inner = prod(node.op.kernel_shape)
-    elif node.op.onnx in _PRODUCTS and len(given) > 1:
-        return int(prod(array.size for array in given[:3]))
+    elif node.op.onnx in _PRODUCTS and len(operands) > 1:
+        return int(prod(array.size for array in operands[:3]))
     return int(touched * factor + results * inner)
 
 

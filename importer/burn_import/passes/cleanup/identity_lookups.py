@@ -73,7 +73,7 @@ class _Rewriter:
         if row is None or column is None:
             return None
         ones = [_units(ramp, 1) for ramp in (row, column)]
-        axes = [one[0] for one in ones if len(one) == 1]
+        axes = [axes_of_ramp[0] for axes_of_ramp in ones if len(axes_of_ramp) == 1]
         counted = all(len(_moving(ramp)) == 1 for ramp in (row, column))
         if len(axes) != 2 or not counted:
             return None

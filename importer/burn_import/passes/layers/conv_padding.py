@@ -49,19 +49,19 @@ def _pads(pad: Node, flow: Dataflow) -> tuple[int, ...] | None:
     """
     data = flow.graph.type(pad.inputs[0])
     _, counts, value, axes = (*pad.inputs, None, None)[:4]
-    given = known_ints(flow.graph.type(counts))
+    widths = known_ints(flow.graph.type(counts))
     chosen = known_ints(flow.graph.type(axes))
     if not isinstance(pad.op, Pad) or pad.op.mode != "constant" or data is None:
         return None
-    if data.shape is None or given is None or (axes is not None and chosen is None):
+    if data.shape is None or widths is None or (axes is not None and chosen is None):
         return None
     if value is not None and flow.scalar(value) != 0:
         return None
     where = range(data.rank) if chosen is None else data.axes(chosen)
-    if len(given) != 2 * len(where) or min(given, default=0) < 0:
+    if len(widths) != 2 * len(where) or min(widths, default=0) < 0:
         return None
-    before = dict(zip(where, given, strict=False))
-    after = dict(zip(where, given[len(where) :], strict=True))
+    before = dict(zip(where, widths, strict=False))
+    after = dict(zip(where, widths[len(where) :], strict=True))
     if any(side.get(axis, 0) for side in (before, after) for axis in (0, 1)):
         return None
     axes_of_window = range(2, data.rank)

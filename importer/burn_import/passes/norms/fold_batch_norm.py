@@ -106,12 +106,12 @@ def _scaled(layer: Node, weight: Array, factor: Array) -> Array:
 def _with_weights(layer: Node, norm: Node, new: list[Array], graph: Graph) -> Node:
     """Return ``layer`` with new weights and the result of ``norm``."""
     x, name = str(layer.inputs[0]), str(layer.inputs[1])
-    given = layer.inputs[2] if len(layer.inputs) > 2 else None
+    bias_name = layer.inputs[2] if len(layer.inputs) > 2 else None
     suffix = f".times_{norm.inputs[1]}"
     inputs = (
         x,
         derive(graph, name, new[0], suffix),
-        derive(graph, given or str(norm.inputs[2]), new[1], suffix),
+        derive(graph, bias_name or str(norm.inputs[2]), new[1], suffix),
     )
     scope, classes = common_scope(layer, norm)
     scope, classes = (layer.scope, layer.classes) if layer.scope else (scope, classes)

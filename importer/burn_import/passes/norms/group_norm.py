@@ -124,10 +124,10 @@ def _builder(*labels: str) -> Build:
         if not labels:
             return GroupNorm(num_groups=groups, epsilon=epsilon), (x,)
         weights = [channel_vector(label, match, search) for label in labels]
-        given = tuple(name for name in weights if name is not None)
-        if len(given) != len(weights):
+        operands = tuple(name for name in weights if name is not None)
+        if len(operands) != len(weights):
             return None
-        return GroupNormalization(num_groups=groups, epsilon=epsilon), (x, *given)
+        return GroupNormalization(num_groups=groups, epsilon=epsilon), (x, *operands)
 
     return build
 

@@ -85,10 +85,10 @@ def _builder(*labels: str) -> Build:
         if not labels:
             return LayerNorm(axis=axis, epsilon=epsilon), (x,)
         weights = [weight(label, match, search) for label in labels]
-        given = tuple(name for name in weights if name is not None)
-        if len(given) != len(weights):
+        operands = tuple(name for name in weights if name is not None)
+        if len(operands) != len(weights):
             return None
-        return LayerNormalization(axis=axis, epsilon=epsilon), (x, *given)
+        return LayerNormalization(axis=axis, epsilon=epsilon), (x, *operands)
 
     return build
 

@@ -119,12 +119,12 @@ class CellWeights:
         layers = (self.linear(x), self.linear(h))
         if layers[0] is None or layers[1] is None:
             return None
-        given = layers[1].inputs[0]
-        zeros = self.flow.magnitude(given) == 0 == self.flow.magnitude(state)
+        state_operand = layers[1].inputs[0]
+        zeros = self.flow.magnitude(state_operand) == 0 == self.flow.magnitude(state)
         hidden = self.weight(layers[1]).shape[1]
         if hidden * 3 != self.weight(layers[1]).shape[0]:
             return None
-        if given != state and not zeros:
+        if state_operand != state and not zeros:
             return None
         return Products((layers[0], layers[1]), (None, None), (), sided=True)
 
@@ -140,8 +140,8 @@ class CellWeights:
         states = {state for _, state in steps}
         for products, _ in steps:
             for layer in products.layers:
-                given = layer.inputs[0]
-                if given in states or self.flow.magnitude(given) == 0:
+                operand = layer.inputs[0]
+                if operand in states or self.flow.magnitude(operand) == 0:
                     self.recurrent.add(self.shared(str(layer.inputs[1])))
 
     def sides(self, products: Products) -> tuple[Node, Node]:

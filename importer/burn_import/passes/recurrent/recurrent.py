@@ -95,7 +95,7 @@ class _Recovery:
             while id(stack[-1].node) in above:
                 stack.append(above[id(stack[-1].node)])
             if self.first_states(stack) is None:
-                yield from ([one] for one in stack)
+                yield from ([layer] for layer in stack)
             else:
                 yield stack
 
@@ -118,11 +118,13 @@ class _Recovery:
 
     def are_together(self, single: Single, top: Single) -> bool:
         """Return whether the file shows that two layers are of one module."""
-        named = [self.parameters.named(one.kind, one.packed) for one in (single, top)]
+        named = [
+            self.parameters.named(layer.kind, layer.packed) for layer in (single, top)
+        ]
         if named[0] is not None and named[1] is not None:
             same = named[0].module == named[1].module
             return same and named[1].number == named[0].number + 1
-        owners = {owner(one.packed) for one in (single, top)}
+        owners = {owner(layer.packed) for layer in (single, top)}
         if owners != {""}:
             return len(owners) == 1
         if single.node.scope or top.node.scope:

@@ -212,10 +212,10 @@ class _Recovery:
 
     def cell(self, step: Step) -> Node | None:
         """Return the node that replaces ``step``; None if its weights do not fit."""
-        given = self.weights.operands(step.products, step.gates)
-        if given is None:
+        cell_operands = self.weights.operands(step.products, step.gates)
+        if cell_operands is None:
             return None
-        x, h, weights = given
+        x, h, weights = cell_operands
         states: list[str | None] = [h, *step.states[1:]]
         shapes = [self.flow.extents(name) for name in states]
         if any(len(shape) != 2 for shape in shapes):

@@ -67,17 +67,17 @@ def single_of(flow: Dataflow, node: Node) -> Single | None:
         return None
     packed = [name for name in inputs[1:4] if name is not None]
     states = inputs[5 : 5 + STATES[node.op.onnx]]
-    given = [name for name in states if name is not None]
-    if any(flow.magnitude(name) != 0 for name in given):
-        if len(given) != len(states):
+    initial_states = [name for name in states if name is not None]
+    if any(flow.magnitude(name) != 0 for name in initial_states):
+        if len(initial_states) != len(states):
             return None
     else:
-        given = []
+        initial_states = []
     r = flow.graph.constants[packed[1]]
     ways = 2 if node.op.attrs()["direction"] == "bidirectional" else 1
     if r.shape[0] != ways:
         return None
-    return Single(node, packed, given, squash, ways, r.shape[2])
+    return Single(node, packed, initial_states, squash, ways, r.shape[2])
 
 
 def without_zeros(flow: Dataflow, node: Node) -> Node:
@@ -98,10 +98,10 @@ def nonlinearity_of(node: Node) -> str:
         return ""
     if kind == "GRU" and not attrs["linear_before_reset"]:
         return ""
-    given = tuple(name.lower() for name in attrs["activations"] or ())
+    activations = tuple(name.lower() for name in attrs["activations"] or ())
     if kind != "RNN":
-        return "tanh" if given in ((), ACTIVATIONS[kind] * ways) else ""
-    used = set(given[:ways])
+        return "tanh" if activations in ((), ACTIVATIONS[kind] * ways) else ""
+    used = set(activations[:ways])
     return used.pop() if used in ({"tanh"}, {"relu"}) else ""
 
 

@@ -49,14 +49,14 @@ class Plan:
         head, last = stack[0], stack[-1]
         layout_nodes: list[Node] = []
         absorbed: set[int] = set()
-        for one in joined(self.flow, last):
-            readers = self.flow.users.get(one.value, [])
+        for joined_value in joined(self.flow, last):
+            readers = self.flow.users.get(joined_value.value, [])
             turning = [n for n in readers if len(permutation(n)) == 3]
-            layout_nodes += [one.node] if one.batch_first else turning
+            layout_nodes += [joined_value.node] if joined_value.batch_first else turning
             absorbed.update(
                 id(n)
                 for n in readers
-                if id(n) in self.heads and n.inputs[0] == one.value
+                if id(n) in self.heads and n.inputs[0] == joined_value.value
             )
         absorbed.update(id(node) for node in layout_nodes)
         if is_spent(self.flow, last.node.outputs[0], absorbed):
@@ -92,11 +92,13 @@ class _Replacement:
     def build(self, states: list[str]) -> Mapping[int, list[Node]]:
         """Return the layer and the nodes that convert its input and results."""
         head = self.stack[0]
-        nodes = [one.node for one in self.stack]
+        nodes = [layer_node.node for layer_node in self.stack]
         weights = [
             name
-            for number, one in enumerate(self.stack)
-            for name in self.plan.parameters.stored(one.kind, one.packed, number)
+            for number, layer_node in enumerate(self.stack)
+            for name in self.plan.parameters.stored(
+                layer_node.kind, layer_node.packed, number
+            )
         ]
         x, y, batch_first = self.sequences()
         omitted: list[str | None] = [None] * STATES[head.kind]
@@ -125,7 +127,11 @@ class _Replacement:
         if ends is None or x is None:
             return self.stack[0].node.inputs[0], self.by_time(last), False
         y = self.turned(ends, last)
-        values = [one.value for one in joined(self.flow, last) if not one.batch_first]
+        values = [
+            joined_value.value
+            for joined_value in joined(self.flow, last)
+            if not joined_value.batch_first
+        ]
         self.plan.by_batch.update(dict.fromkeys(values, y))
         return x, y, True
 
@@ -171,11 +177,20 @@ class _Replacement:
     def by_time(self, last: Single) -> str:
         """Return the name of all outputs with time first."""
         every = joined(self.flow, last)
-        y = self.same([one.node for one in every if not one.batch_first], last)
-        for one in every:
-            if one.batch_first:
-                self.gone.append(one.node)
-                self.after.append(_node("Transpose", y, output=one.value, perm=TURN))
+        y = self.same(
+            [
+                joined_value.node
+                for joined_value in every
+                if not joined_value.batch_first
+            ],
+            last,
+        )
+        for joined_value in every:
+            if joined_value.batch_first:
+                self.gone.append(joined_value.node)
+                self.after.append(
+                    _node("Transpose", y, output=joined_value.value, perm=TURN)
+                )
         name = last.node.outputs[0]
         if name is not None:
             self.after += self.with_directions(y, name, last)
@@ -195,7 +210,10 @@ class _Replacement:
 
     def last_state(self, position: int) -> str | None:
         """Return the name of all layers' last states; slices give each one's."""
-        names = [(*one.node.outputs, None, None)[position] for one in self.stack]
+        names = [
+            (*layer_node.node.outputs, None, None)[position]
+            for layer_node in self.stack
+        ]
         if len(names) == 1:
             return names[0]
         graph = self.flow.graph

@@ -104,10 +104,10 @@ def _same_axes(first: Node, node: Node, graph: Graph) -> bool:
 
 
 def _axes(node: Node, t: Type | None, graph: Graph) -> list[int] | None:
-    given = known_ints(graph.type(node.inputs[1]))
-    if given is None or t is None or t.shape is None:
+    numbers = known_ints(graph.type(node.inputs[1]))
+    if numbers is None or t is None or t.shape is None:
         return None
-    return sorted(t.axes(given))
+    return sorted(t.axes(numbers))
 
 
 def needs_no_shape(shape: tuple[Dim, ...], node: Node, graph: Graph) -> bool:

@@ -83,9 +83,9 @@ def _source(
 
 
 def _perm(flow: Dataflow, node: Node) -> Perm:
-    given = node.op.attrs()["perm"]
+    perm = node.op.attrs()["perm"]
     rank = len(flow.extents(node.inputs[0]))
-    return tuple(given) if given else tuple(reversed(range(rank)))
+    return tuple(perm) if perm else tuple(reversed(range(rank)))
 
 
 def equation(rank: int, left: Perm, right: Perm, result: Perm) -> str:

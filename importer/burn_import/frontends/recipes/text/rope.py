@@ -60,8 +60,8 @@ def _kind(scaling: Config) -> str:
 
 
 def _base(config: Config, scaling: Config, usual: float) -> float:
-    given = scaling if scaling.value("rope_theta") is not None else config
-    return given.positive("rope_theta", usual)
+    source = scaling if scaling.value("rope_theta") is not None else config
+    return source.positive("rope_theta", usual)
 
 
 def _trained_length(config: Config, scaling: Config) -> int:

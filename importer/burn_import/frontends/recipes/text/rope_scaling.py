@@ -74,9 +74,9 @@ def factors(scaling: Config, key: str, pairs: int) -> Array:
         InvalidModel: their number is not that of the frequencies.
     """
     values = scaling.value(key)
-    given = values if isinstance(values, list) else []
-    numbers = [v for v in given if isinstance(v, int | float) and v > 0]
-    if len(numbers) != pairs or len(given) != pairs:
+    entries = values if isinstance(values, list) else []
+    numbers = [v for v in entries if isinstance(v, int | float) and v > 0]
+    if len(numbers) != pairs or len(entries) != pairs:
         raise InvalidModel(
             f"config {shown(key)}: expected {pairs} numbers above 0, got "
             f"{shown(values)}"

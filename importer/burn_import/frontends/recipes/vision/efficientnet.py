@@ -70,8 +70,8 @@ def block(w: RecipeWriter, x: str, eps: float, stride: int) -> str:
         alone = bool(squeezed) and number == deep
         y = normed(w, name, y, eps, step, act=not narrow, alone=alone)
     first = w.shape("block.0.0.weight")
-    given = first[0] if squeezed and deep == 0 else first[1]
-    same = stride == 1 and given == w.shape(f"block.{count - 1}.0.weight")[0]
+    input_channels = first[0] if squeezed and deep == 0 else first[1]
+    same = stride == 1 and input_channels == w.shape(f"block.{count - 1}.0.weight")[0]
     return w.add(x, y) if same else y
 
 

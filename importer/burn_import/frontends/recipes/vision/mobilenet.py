@@ -60,8 +60,8 @@ def block(w: RecipeWriter, x: str, stride: int) -> str:
         y = normed(w, f"conv.{number}", y, stride if deep else 1, deep)
     with w.module("conv"):
         y = w.batch_norm(str(last + 1), w.conv(str(last), y))
-    given = w.shape("conv.0.0.weight")[1 if last > 1 else 0]
-    same = stride == 1 and given == w.shape(f"conv.{last}.weight")[0]
+    input_channels = w.shape("conv.0.0.weight")[1 if last > 1 else 0]
+    same = stride == 1 and input_channels == w.shape(f"conv.{last}.weight")[0]
     return w.add(x, y) if same else y
 
 
@@ -120,8 +120,8 @@ def hugging_face(w: RecipeWriter, config: Config) -> RawModel:
         for number in range(count - 1):
             with w.module(f"layer.{number}", "MobileNetV2InvertedResidual"):
                 y = narrowed(w, x, config, 2 if number + 2 in STEPS else 1)
-                given = w.shape("expand_1x1.convolution.weight")[1]
-                same = given == w.shape("reduce_1x1.convolution.weight")[0]
+                input_channels = w.shape("expand_1x1.convolution.weight")[1]
+                same = input_channels == w.shape("reduce_1x1.convolution.weight")[0]
             x = w.add(x, y) if same and number + 2 not in STEPS else y
         x = layer(w, "conv_1x1", x, config)
     return w.model(w.linear("classifier", pooled(w, x), LOGITS))

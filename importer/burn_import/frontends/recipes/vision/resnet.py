@@ -65,8 +65,8 @@ def block(w: RecipeWriter, name: str, x: str, stride: int) -> str:
             if number > 1:
                 y = relu(w, y)
             conv, step = f"conv{number}", stride if number == 1 + deep else 1
-            given = w.shape("conv1.weight")[0] if number == 2 else 0
-            groups = groups_of(w, conv, given) if given else 1
+            input_channels = w.shape("conv1.weight")[0] if number == 2 else 0
+            groups = groups_of(w, conv, input_channels) if input_channels else 1
             y = w.batch_norm(f"bn{number}", w.conv(conv, y, step, groups=groups))
         if w.has("downsample.0.weight"):
             x = w.conv("downsample.0", x, stride)

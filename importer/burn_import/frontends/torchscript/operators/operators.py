@@ -93,8 +93,8 @@ class Operators(OperatorCalls):
         function = function_of_anything(name, args)
         if function is not None:
             return _evaluate(function, args, kwargs)
-        given = [*args, *kwargs.values()]
-        parts = list(self.leaves(given))
+        call_arguments = [*args, *kwargs.values()]
+        parts = list(self.leaves(call_arguments))
         if any(part is UNKNOWN for part in parts):
             return UNKNOWN
         if not any(isinstance(part, TensorRef | Value) for part in parts):

@@ -147,9 +147,9 @@ def lengths(g: Builder, x: Value, axes: Sequence[int], s: Any, half: bool) -> Si
     With ``half`` the last axis has the one-sided transform of an even number of
     elements.
     """
-    given = [s] if isinstance(s, int | Value) else list(s or [-1] * len(axes))
+    requested = [s] if isinstance(s, int | Value) else list(s or [-1] * len(axes))
     extents: list[Extent] = []
-    for axis, size in zip(axes, given, strict=True):
+    for axis, size in zip(axes, requested, strict=True):
         whole = half and axis == axes[-1]
         if isinstance(size, int) and size < 0:
             size = g.extent(x, axis)

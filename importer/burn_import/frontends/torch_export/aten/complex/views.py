@@ -38,51 +38,51 @@ Change = Callable[[Arguments, Value], Arguments]
 _DATA = frozenset({"input", "other", "self", "source", "src", "tensors", "values"})
 
 
-def kept(given: Arguments, x: Value) -> Arguments:
+def kept(named_args: Arguments, x: Value) -> Arguments:
     """Return the arguments unchanged."""
-    return given
+    return named_args
 
 
 def along(*names: str, more: int = 0) -> Change:
     """Return a change to non-negative axes, for ``more`` axes than ``x`` has."""
 
-    def change(given: Arguments, x: Value) -> Arguments:
+    def change(named_args: Arguments, x: Value) -> Arguments:
         rank = max(x.rank + more, 1)
         changed: Arguments = {}
         for name in names:
-            dim = given[name]
+            dim = named_args[name]
             if isinstance(dim, int):
                 changed[name] = dim % rank
             elif dim is not None:
                 changed[name] = [axis % rank for axis in dim]
-        return {**given, **changed}
+        return {**named_args, **changed}
 
     return change
 
 
 def over(name: str) -> Change:
     """Return a change of reduced axes: none become all but that of the pairs."""
-    return lambda given, x: {**given, name: axes_of(x, given[name])}
+    return lambda named_args, x: {**named_args, name: axes_of(x, named_args[name])}
 
 
 def longer(by: int, *names: str) -> Change:
     """Return a change that appends ``by`` for the axis of the pairs to extents."""
 
-    def change(given: Arguments, x: Value) -> Arguments:
-        used = [name for name in names if given[name]] or names[:1]
-        return {**given, **{name: [*given[name], by] for name in used}}
+    def change(named_args: Arguments, x: Value) -> Arguments:
+        used = [name for name in names if named_args[name]] or names[:1]
+        return {**named_args, **{name: [*named_args[name], by] for name in used}}
 
     return change
 
 
-def ordered(given: Arguments, x: Value) -> Arguments:
+def ordered(named_args: Arguments, x: Value) -> Arguments:
     """Return the arguments with the axis of the pairs last in the permutation."""
-    return {**given, "dims": [*axes_of(x, given["dims"]), x.rank]}
+    return {**named_args, "dims": [*axes_of(x, named_args["dims"]), x.rank]}
 
 
 def wider(name: str) -> Change:
     """Return a change that adds no padding for the axis of the pairs."""
-    return lambda given, x: {**given, name: [0, 0, *given[name]]}
+    return lambda named_args, x: {**named_args, name: [0, 0, *named_args[name]]}
 
 
 def as_data(g: Builder, name: str, x: Any) -> Any:
@@ -113,10 +113,10 @@ def adapted(target: str, change: Change) -> Callable[..., Any]:
         bound = signature.bind(g, *args, **kwargs)
         bound.apply_defaults()
         _, *rest = bound.arguments.items()
-        given = dict(rest)
-        tensors = [x for v in given.values() for x in (v if _is_list(v) else [v])]
+        named_args = dict(rest)
+        tensors = [x for v in named_args.values() for x in (v if _is_list(v) else [v])]
         first = next((x for x in tensors if isinstance(x, Value)), g.results[0])
-        changed = change(given, first)
+        changed = change(named_args, first)
         return real(reals(g), **{k: as_data(g, k, v) for k, v in changed.items()})
 
     return apply

@@ -104,8 +104,8 @@ def pinv_by_tensors(
     bound = g.op("Mul", largest, by_matrix(g, rtol))
     if atol is not None:
         bound = g.op("Max", bound, by_matrix(g, atol))
-    kept = g.at(BOOL).op("Greater", values, bound)
-    back = g.op("Where", kept, g.op("Reciprocal", values), g.cast(0))
+    is_nonzero = g.at(BOOL).op("Greater", values, bound)
+    back = g.op("Where", is_nonzero, g.op("Reciprocal", values), g.cast(0))
     rows = g.op("Mul", g.op("Unsqueeze", back, [-1]), transposed(g, left, self.rank))
     return g.op("MatMul", transposed(g, right, self.rank), rows)
 

@@ -106,8 +106,10 @@ def tensordot(
     right = [next(letters) for _ in range(other.rank)]
     for a, b in zip(dims_self, dims_other, strict=True):
         right[b] = left[a]
-    kept = [c for c in left if c not in right] + [c for c in right if c not in left]
-    equation = f"{''.join(left)},{''.join(right)}->{''.join(kept)}"
+    free_labels = [c for c in left if c not in right] + [
+        c for c in right if c not in left
+    ]
+    equation = f"{''.join(left)},{''.join(right)}->{''.join(free_labels)}"
     return g.op("Einsum", self, other, equation=equation)
 
 

@@ -70,8 +70,8 @@ def quantifier(op_type: str) -> Rule:
         g: Builder, self: Value, dim: Axes = None, keepdim: bool = False
     ) -> Value:
         of = g.at(BOOL)
-        kept = attributes(self, dim, keepdim)
-        return g.cast(of.op(op_type, truth(of, self), domain="burn", **kept))
+        attrs = attributes(self, dim, keepdim)
+        return g.cast(of.op(op_type, truth(of, self), domain="burn", **attrs))
 
     return apply
 

@@ -32,9 +32,9 @@ def derivative(
     repeats the derivative of a layer.
     """
     inner = replace(g.at(grad.dtype), out=g.out.inner())
-    given = [grad, *others]
+    constants = [grad, *others]
     first = [formal(g, x, "x") for x in xs]
-    rest = [formal(g, x, "given") for x in given]
+    rest = [formal(g, x, "given") for x in constants]
     result = inner.op("Mul", forward(inner, *first, *rest[1:]), rest[0])
     body = inner.out.body(types_of([*first, *rest]), [result.name])
     domain, op_type = GRADIENT
@@ -43,7 +43,7 @@ def derivative(
         "zs": tuple(x.name for x in rest),
         "y": result.name,
     }
-    operands = (*xs, *given)
+    operands = (*xs, *constants)
     return g.many(op_type, len(xs), *operands, domain=domain, function=body, **names)
 
 
@@ -208,7 +208,7 @@ def layer_norm_backward(
 
 def asked(makers: Sequence[Callable[[], Value]], mask: Mask) -> list[Value]:
     """Return the gradients that a mask selects; only these are written."""
-    return [one() for one, wanted in zip(makers, mask, strict=True) if wanted]
+    return [make() for make, wanted in zip(makers, mask, strict=True) if wanted]
 
 
 def summed(g: Builder, x: Value, axes: list[int]) -> Value:

@@ -80,7 +80,7 @@ def normalised(
     eps: float,
 ) -> Value:
     """Return ``input`` normalised by running statistics or, without, by its own."""
-    kept = running_mean is not None and running_var is not None
+    has_statistics = running_mean is not None and running_var is not None
     count = [channels(input)]
     return g.op(
         "BatchNormalization",
@@ -91,7 +91,7 @@ def normalised(
         running_var or filled_like(g, count, 1),
         epsilon=float(eps),
         momentum=1 - float(momentum),
-        training_mode=None if kept else 1,
+        training_mode=None if has_statistics else 1,
     )
 
 
@@ -155,9 +155,9 @@ def training_step(
 ) -> tuple[Value, ...]:
     """Return the normalised input, batch statistics, and updated ones."""
     if not training:
-        kept = (running_mean, running_var)
-        result = normalised(g, input, weight, bias, *kept, momentum, eps)
-        return result, *kept, *kept
+        statistics = (running_mean, running_var)
+        result = normalised(g, input, weight, bias, *statistics, momentum, eps)
+        return result, *statistics, *statistics
     result, mean, scale = batch_statistics(g, input, weight, bias, True, momentum, eps)
     axes = tuple(axis for axis in range(input.rank) if axis != 1)
     spread = g.op("Var", input, domain="burn", axes=axes)

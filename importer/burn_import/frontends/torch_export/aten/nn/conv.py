@@ -26,9 +26,9 @@ def batched(g: Builder, x: Value, rank: int, apply: Callable[[Value], Value]) ->
         return apply(x)
     if x.rank != rank - 1:
         raise UnsupportedModel(f"expected rank {rank - 1} or {rank}, got {x.rank}")
-    one = g.at(x.dtype).op("Unsqueeze", x, [0])
+    batch = g.at(x.dtype).op("Unsqueeze", x, [0])
     dims = None if x.dims is None else (1, *x.dims)
-    return g.op("Squeeze", apply(replace(one, dims=dims)), [0])
+    return g.op("Squeeze", apply(replace(batch, dims=dims)), [0])
 
 
 @rule(

@@ -34,10 +34,10 @@ def conv_in_groups(
         )
     strides, pads, dilations = windows
     options = {"strides": strides, "pads": pads, "dilations": dilations}
-    kept = {key: tuple(numbers) for key, numbers in options.items()}
+    attributes = {key: tuple(numbers) for key, numbers in options.items()}
     images = g.op("Reshape", x, [-1, inner[0], *size])
     shape = tuple(inner[1:])
-    columns = g.op("Im2Col", images, domain="burn", kernel_shape=shape, **kept)
+    columns = g.op("Im2Col", images, domain="burn", kernel_shape=shape, **attributes)
     parts = g.op("Reshape", columns, [g.extent(x, 0), groups, prod(inner), -1])
     result = g.op("MatMul", g.op("Reshape", weight, [groups, -1, prod(inner)]), parts)
     result = g.op(

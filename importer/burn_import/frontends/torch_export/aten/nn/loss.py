@@ -257,8 +257,8 @@ def by_class(
     }
     if x.rank > 1:
         return g.op(op_type, x, target, weight, **options)
-    one = g.op("Unsqueeze", x, [0]), g.at(INT64).op("Unsqueeze", target, [0])
-    result = g.op(op_type, *one, weight, **options)
+    batch = g.op("Unsqueeze", x, [0]), g.at(INT64).op("Unsqueeze", target, [0])
+    result = g.op(op_type, *batch, weight, **options)
     return g.op("Squeeze", result, [0]) if reduction == 0 else result
 
 

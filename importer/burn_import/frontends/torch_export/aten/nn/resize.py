@@ -52,8 +52,8 @@ def nearest(options: dict[str, Any]) -> tuple[Rule, Rule]:
         scales_h: float | None = None,
         scales_w: float | None = None,
     ) -> Value:
-        given = [scales_d, scales_h, scales_w][-len(output_size) :]
-        factors = [scales] if len(output_size) == 1 else given
+        by_axis = [scales_d, scales_h, scales_w][-len(output_size) :]
+        factors = [scales] if len(output_size) == 1 else by_axis
         return resized(g, self, output_size, factors, "nearest", options)
 
     return vector, plain
@@ -87,8 +87,8 @@ def interpolated(mode: str, **options: Any) -> tuple[Rule, Rule]:
         scales_h: float | None = None,
         scales_w: float | None = None,
     ) -> Value:
-        given = [scales_d, scales_h, scales_w][-len(output_size) :]
-        factors = [scales] if len(output_size) == 1 else given
+        by_axis = [scales_d, scales_h, scales_w][-len(output_size) :]
+        factors = [scales] if len(output_size) == 1 else by_axis
         kept = all_options(align_corners)
         return resized(g, self, output_size, factors, mode, kept)
 

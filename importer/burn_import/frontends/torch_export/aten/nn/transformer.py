@@ -114,8 +114,8 @@ class EncoderLayer:
 
     def attend(self, x: Value) -> Value:
         mask, kind = self.masks
-        given = (*self.attention, mask, False, True, kind)
-        return native_multi_head_attention(self.g, x, x, x, *given)[0]
+        options = (*self.attention, mask, False, True, kind)
+        return native_multi_head_attention(self.g, x, x, x, *options)[0]
 
     def feed(self, x: Value) -> Value:
         w1, b1, w2, b2 = self.feed_forward

@@ -27,8 +27,8 @@ Sizes = Sequence[int | Value]
 
 @rule("aten.cat.default", "aten.concat.default", "aten.concatenate.default")
 def cat(g: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
-    kept = [x for x in tensors if x.dims != (0,)] or list(tensors[:1])
-    parts = [g.cast(x) for x in kept]
+    nonempty = [x for x in tensors if x.dims != (0,)] or list(tensors[:1])
+    parts = [g.cast(x) for x in nonempty]
     return parts[0] if len(parts) == 1 else g.op("Concat", *parts, axis=dim)
 
 
@@ -158,8 +158,8 @@ rule("aten._pad_circular.default")(padding("circular"))
 
 @rule("aten.repeat.default", "aten.tile.default")
 def repeat(g: Builder, self: Value, repeats: Sizes = (), dims: Sizes = ()) -> Value:
-    given = repeats or dims
-    counts: Sizes = [*([1] * (self.rank - len(given))), *given]
+    repetitions = repeats or dims
+    counts: Sizes = [*([1] * (self.rank - len(repetitions))), *repetitions]
     missing = len(counts) - self.rank
     x = g.op("Unsqueeze", self, list(range(missing))) if missing else self
     return g.op("Tile", x, counts) if counts else x
