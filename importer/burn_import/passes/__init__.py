@@ -156,20 +156,20 @@ def simplify(graph: Graph, names: Iterable[str] | None = None) -> Graph:
     Raises:
         ValueError: a name is not that of a pass.
     """
-    chosen = _chosen(names)
+    chosen = _select_passes(names)
     last = [apply for apply in chosen if apply.__name__ in LAST]
     for _ in range(ROUNDS):
         before = graph
         for apply in chosen:
-            graph = graph if apply in last else _applied(apply, graph)
+            graph = graph if apply in last else _apply(apply, graph)
         if graph is before:
             break
     for apply in last:
-        graph = _applied(apply, graph)
+        graph = _apply(apply, graph)
     return graph
 
 
-def _applied(apply: Pass, graph: Graph) -> Graph:
+def _apply(apply: Pass, graph: Graph) -> Graph:
     with defects("try --no-simplify"), located("pass", apply.__name__):
         result = apply_with_bodies(apply, graph)
         if result is graph:
@@ -177,7 +177,7 @@ def _applied(apply: Pass, graph: Graph) -> Graph:
         return infer(apply_with_bodies(dead_code, result))
 
 
-def _chosen(names: Iterable[str] | None) -> Sequence[Pass]:
+def _select_passes(names: Iterable[str] | None) -> Sequence[Pass]:
     if names is None:
         return PASSES
     wanted, every = set(names), (*PASSES, *OPTIONAL_PASSES)

@@ -66,7 +66,7 @@ def is_module(graph: Graph, layer: Layer, weights: Mapping[str, str]) -> bool:
             return False
         if parameter in ("weight", "bias") and _has_other_shape(graph, constant):
             return False
-        if parameter == "weight" and _is_function(graph, layer, constant):
+        if parameter == "weight" and _is_computed_weight(graph, layer, constant):
             return False
     return True
 
@@ -79,7 +79,7 @@ def _has_other_shape(graph: Graph, constant: str) -> bool:
     )
 
 
-def _is_function(graph: Graph, layer: Layer, constant: str) -> bool:
+def _is_computed_weight(graph: Graph, layer: Layer, constant: str) -> bool:
     """Return whether a layer's weight was computed from the author's tensors.
 
     Exporters rename a matrix that they transpose, and a kernel with folded batch
@@ -142,7 +142,7 @@ def _is_computed_here(
         if layer.name.startswith("Conv"):
             first = original(graph, name)
             return is_folded(graph, name) or f"{first}_bias" in graph.constants
-        return _is_function(graph, layer, name)
+        return _is_computed_weight(graph, layer, name)
     array = graph.constants[name]
     if array.size < 2 or not is_folded(graph, name):
         return False

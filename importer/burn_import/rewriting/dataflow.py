@@ -110,10 +110,10 @@ class Dataflow:
         if node is None or node.op.domain or name is None:
             return None
         if node.op.onnx == "Split":
-            return self._split_off(node, name)
-        return self._sliced(node) if node.op.onnx == "Slice" else None
+            return self._split_piece(node, name)
+        return self._slice_piece(node) if node.op.onnx == "Slice" else None
 
-    def _split_off(self, node: Node, name: str) -> tuple[str | None, int, int] | None:
+    def _split_piece(self, node: Node, name: str) -> tuple[str | None, int, int] | None:
         axis, rank = node.op.attrs()["axis"], len(self.extents(node.inputs[0]))
         before = node.outputs[: node.outputs.index(name) + 1]
         sizes = [self.extents(n)[-1:] for n in before if n is not None]
@@ -122,7 +122,7 @@ class Dataflow:
             return None
         return node.inputs[0], sum(widths[:-1]), sum(widths)
 
-    def _sliced(self, node: Node) -> tuple[str | None, int, int] | None:
+    def _slice_piece(self, node: Node) -> tuple[str | None, int, int] | None:
         shape, operands = self.extents(node.inputs[0]), (*node.inputs, None, None)[1:5]
         starts, ends, axes, steps = (known_ints(self.graph.type(n)) for n in operands)
         one_axis = axes in ((-1,), (len(shape) - 1,)) and len(shape) > 0

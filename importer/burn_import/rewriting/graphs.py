@@ -94,26 +94,28 @@ def rename(graph: Graph, aliases: Mapping[str, str]) -> Graph:
 
 def _rename(graph: Graph, final: Mapping[str, str]) -> Graph:
     values = {final.get(name, name) for name in value_names(graph)}
-    nodes = [_renamed(node, final, graph, values) for node in graph.nodes]
+    nodes = [_rename_node(node, final, graph, values) for node in graph.nodes]
     outputs = tuple(final.get(name, name) for name in graph.outputs)
     result = with_nodes(graph, nodes)
     return result if outputs == graph.outputs else replace(result, outputs=outputs)
 
 
-def _renamed(
+def _rename_node(
     node: Node, final: Mapping[str, str], graph: Graph, values: set[str]
 ) -> Node:
     inputs = tuple(None if n is None else final.get(n, n) for n in node.inputs)
     outputs = tuple(None if n is None else final.get(n, n) for n in node.outputs)
     count = captures(node)
     if count:
-        return _recaptured(replace(node, outputs=outputs), inputs, count, graph, values)
+        return _with_captures(
+            replace(node, outputs=outputs), inputs, count, graph, values
+        )
     if inputs == node.inputs and outputs == node.outputs:
         return node
     return replace(node, inputs=inputs, outputs=outputs)
 
 
-def _recaptured(
+def _with_captures(
     node: Node,
     inputs: tuple[str | None, ...],
     count: int,

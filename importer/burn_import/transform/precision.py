@@ -79,7 +79,7 @@ class _Conversion:
         nodes: list[Node] = []
         for node in graph.nodes:
             with error_context(node, self.opsets):
-                nodes += self.converted(node, types, id(node) in angle_nodes)
+                nodes += self.convert(node, types, id(node) in angle_nodes)
         used = {**types, **{n: self.type(t) for n, t in graph.types.items()}, **types}
         return replace(graph, nodes=tuple(nodes), types=used, constants=self.constants)
 
@@ -92,9 +92,7 @@ class _Conversion:
             return replace(value_type, dtype=element.dtype, element=element)
         return value_type.with_dtype(self.target)
 
-    def converted(
-        self, node: Node, types: dict[str, Type], is_angle: bool
-    ) -> list[Node]:
+    def convert(self, node: Node, types: dict[str, Type], is_angle: bool) -> list[Node]:
         """Return ``node`` with the casts it needs before and after it."""
         before: list[Node] = []
         inputs = list(node.inputs)

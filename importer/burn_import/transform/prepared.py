@@ -41,7 +41,7 @@ def prepared(model: RawModel, options: Options) -> Graph:
             reshaped_model(model, input_shapes) if input_shapes else model, options
         )
         if later:
-            graph = _reshaped(graph, options.inputs, later)
+            graph = _apply_shapes(graph, options.inputs, later)
     except InvalidModel as error:
         if not options.shapes:
             raise
@@ -67,7 +67,7 @@ def _cut(model: RawModel, options: Options) -> Graph:
     return finish_cut(build(raw), cut)
 
 
-def _reshaped(
+def _apply_shapes(
     graph: Graph, inputs: Sequence[str], shapes: Mapping[str, Extents]
 ) -> Graph:
     """Return ``graph`` with given shapes applied to inputs that the cut created."""

@@ -59,11 +59,11 @@ def read_archive(data: memoryview, context: Context) -> Content:
             f"expected a byteorder of little or big, got {shown(order)}"
         )
     reader = _Storages(archive, f"{folder}/data/", order == "big")
-    root = _unpickled(archive, f"{folder}/data.pkl", context, reader)
+    root = _unpickle(archive, f"{folder}/data.pkl", context, reader)
     if f"{folder}/constants.pkl" not in archive.entries:
         return Content("zip", root, about=about)
     reader = _Storages(archive, f"{folder}/constants/", order == "big")
-    constants = _unpickled(archive, f"{folder}/constants.pkl", context, reader)
+    constants = _unpickle(archive, f"{folder}/constants.pkl", context, reader)
     return Content("torchscript", root, constants, about)
 
 
@@ -78,7 +78,7 @@ def _metadata(archive: Zip, folder: str) -> dict[str, str]:
     return about
 
 
-def _unpickled(archive: Zip, name: str, context: Context, reader: _Storages) -> Value:
+def _unpickle(archive: Zip, name: str, context: Context, reader: _Storages) -> Value:
     machine = Machine(archive.read(name), context, reader.storage)
     return machine.run()
 

@@ -96,14 +96,14 @@ class Stream:
         line = self.line().strip()
         if len(line) < 2 or line[0] != line[-1] or line[:1] not in (b"'", b'"'):
             raise UnreadableFile(f"expected a string in quotes, got {shown(line)}")
-        content = _ESCAPES.sub(_unescaped, line[1:-1])
+        content = _ESCAPES.sub(_unescape, line[1:-1])
         try:
             return content.decode()
         except UnicodeDecodeError:
             return content
 
 
-def _unescaped(match: re.Match[bytes]) -> bytes:
+def _unescape(match: re.Match[bytes]) -> bytes:
     escape = match[1]
     if escape[:1] == b"x" and len(escape) == 3:
         return bytes([int(escape[1:], 16)])

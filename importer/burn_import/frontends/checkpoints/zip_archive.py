@@ -104,14 +104,14 @@ class Zip:
                 f"{shown(name)} takes {entry.size} bytes, expected {most} at most"
             )
         packed = self.data[entry.begin : entry.begin + entry.packed]
-        content = packed if entry.method == _STORED else _inflated(entry, packed)
+        content = packed if entry.method == _STORED else _inflate(entry, packed)
         # PyTorch writes a checksum of 0 if checksums are disabled.
         if entry.crc and zlib.crc32(content) != entry.crc:
             raise UnreadableFile(f"{shown(name)}: its checksum is wrong")
         return content
 
 
-def _inflated(entry: Entry, packed: memoryview) -> memoryview:
+def _inflate(entry: Entry, packed: memoryview) -> memoryview:
     stream = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
         content = stream.decompress(packed, entry.size + 1)

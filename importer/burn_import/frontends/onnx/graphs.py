@@ -65,12 +65,12 @@ class GraphReader:
             names = names.inner(_defined_names(proto))
             frame = Frame(frame.opsets, names, frame.call)
         stored = {
-            _renamed(names, name): array for name, array in self.initializers(proto)
+            _inner_name(names, name): array for name, array in self.initializers(proto)
         }
         inputs = {}
         overrides = is_main and self.overrides(proto, stored)
         for value in proto.input:
-            name = _renamed(names, value.name)
+            name = _inner_name(names, value.name)
             if name in inputs:
                 message = f"expected inputs of different names, got {name!r} twice"
                 self.problems.append(InvalidModel(message))
@@ -80,7 +80,7 @@ class GraphReader:
         return RawGraph(
             proto.name,
             inputs,
-            tuple(_renamed(names, value.name) for value in proto.output),
+            tuple(_inner_name(names, value.name) for value in proto.output),
             tuple(self.nodes(proto.node, frame)),
             {name: array for name, array in stored.items() if name not in defaults},
             defaults,
@@ -244,7 +244,7 @@ def _body(node: NodeProto, graph: GraphProto) -> GraphProto:
     return body
 
 
-def _renamed(names: Names | None, name: str) -> str:
+def _inner_name(names: Names | None, name: str) -> str:
     """Return the name of a value; ``""`` for an operand that is omitted."""
     return name if names is None else names[name] or ""
 

@@ -108,9 +108,9 @@ class Tensors:
         elif tensor.data_location == _EXTERNAL or tensor.HasField("segment"):
             array = self._raw(tensor, encoding, math.prod(shape), where)
         else:
-            array = _typed(tensor, encoding)
-        array = _unpacked(array, encoding, math.prod(shape))
-        return _shaped(array, shape, where)
+            array = _typed_elements(tensor, encoding)
+        array = _unpack(array, encoding, math.prod(shape))
+        return _reshape(array, shape, where)
 
     def sparse(self, tensor: SparseTensorProto, where: str = "") -> Array:
         """Return the dense array of a sparse tensor, at most 256 MB.
@@ -134,7 +134,7 @@ class Tensors:
         fill: Any = "" if values.dtype == dtypes.string else 0
         dense = np.full(size, fill, values.dtype)
         dense[flat] = values
-        return _shaped(dense, shape, where)
+        return _reshape(dense, shape, where)
 
     def _one_source(self, tensor: TensorProto, encoding: Encoding, where: str) -> None:
         """Check that the data is in one field, the right one for the dtype."""
@@ -207,7 +207,7 @@ def _shape(dims: Any, where: str) -> tuple[int, ...]:
     return shape
 
 
-def _shaped(array: Array, shape: tuple[int, ...], where: str) -> Array:
+def _reshape(array: Array, shape: tuple[int, ...], where: str) -> Array:
     if array.size != math.prod(shape):
         raise InvalidModel(
             f"{where}: expected {math.prod(shape)} elements for dims {list(shape)}, "
@@ -229,7 +229,7 @@ def _strings(tensor: TensorProto, where: str) -> Array:
     return array
 
 
-def _typed(tensor: TensorProto, encoding: Encoding) -> Array:
+def _typed_elements(tensor: TensorProto, encoding: Encoding) -> Array:
     """Return the data of a typed field as elements, or as packed bytes."""
     if encoding.field == "int32_data":
         array: Array = np.array(tensor.int32_data, np.int32)
@@ -251,7 +251,7 @@ def _typed(tensor: TensorProto, encoding: Encoding) -> Array:
     return array.view(encoding.dtype) if whole else array
 
 
-def _unpacked(array: Array, encoding: Encoding, count: int) -> Array:
+def _unpack(array: Array, encoding: Encoding, count: int) -> Array:
     """Return an array with one element each for packed bits or boolean bytes."""
     if encoding.dtype == dtypes.bool_:
         # Any byte but 0 means true, but a NumPy bool must be 0 or 1.

@@ -52,7 +52,7 @@ def steps_of(checkpoint: Checkpoint) -> list[Step]:
     steps = [step for part in runs for step in part]
     if len(runs) > 2 or (len(runs) == 2 and not _is_conv_then_linear(*runs)):
         return []
-    return steps if _linked(steps) else []
+    return steps if _are_linked(steps) else []
 
 
 def _steps(node: Node) -> list[Step]:
@@ -76,7 +76,7 @@ def _is_conv_then_linear(before: list[Step], after: list[Step]) -> bool:
     return before[-1].layer.name != "Linear" and not any(s.is_conv for s in after)
 
 
-def _linked(steps: list[Step]) -> bool:
+def _are_linked(steps: list[Step]) -> bool:
     """Return whether each layer's inputs match the outputs of the one before."""
     sized = [s.layer for s in steps if s.layer.name == "Linear" or s.is_conv]
     for before, after in pairwise(sized):

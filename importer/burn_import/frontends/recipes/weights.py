@@ -27,9 +27,9 @@ class Weights:
     """
 
     def __init__(self, tensors: Mapping[str, LazyTensor]) -> None:
-        self.tensors = {_renamed(key): tensor for key, tensor in tensors.items()}
+        self.tensors = {_current_key(key): tensor for key, tensor in tensors.items()}
         self.used: set[str] = set()
-        self._counts = _counted(self.tensors)
+        self._counts = _count_modules(self.tensors)
 
     def __contains__(self, key: str) -> bool:
         return key in self.tensors
@@ -94,12 +94,12 @@ class Weights:
 _MOST = 8
 
 
-def _renamed(key: str) -> str:
+def _current_key(key: str) -> str:
     old = next((end for end in _OLD if key.endswith(end)), "")
     return key.removesuffix(old) + _OLD[old] if old else key
 
 
-def _counted(keys: Iterable[str]) -> dict[str, int]:
+def _count_modules(keys: Iterable[str]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for key in keys:
         segments = key.split(".")

@@ -289,7 +289,7 @@ def _own_name(function: ast.expr, frame: Frame) -> str:
     return function.id if is_own else ""  # type: ignore[attr-defined]
 
 
-def _typed(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> PyValue:
+def _annotate(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> PyValue:
     """Return the value of ``annotate(type, value)``, as a number if the type is one."""
     if len(node.args) != 2:
         raise InvalidModel("expected a type and a value")
@@ -327,8 +327,8 @@ def _is_instance(
 
 
 _BUILTINS: Mapping[str, Callable[..., PyValue]] = {
-    "annotate": _typed,
-    "unchecked_cast": _typed,
+    "annotate": _annotate,
+    "unchecked_cast": _annotate,
     "uninitialized": lambda *given: UNINITIALIZED,
     "int": _conversion(int),
     "float": _conversion(float),
@@ -359,7 +359,7 @@ def _most(name: str) -> Callable[..., PyValue]:
     return follow
 
 
-def _answer(value: Any) -> Callable[..., PyValue]:
+def _constant(value: Any) -> Callable[..., PyValue]:
     return lambda machine, origin, *args: value
 
 
@@ -367,22 +367,22 @@ _PRIMITIVES: Mapping[str, Callable[..., PyValue]] = {
     "ops.prim.NumToTensor": _as_tensor,
     "ops.prim.RaiseException": _raise,
     "ops.prim.dtype": _dtype,
-    "ops.prim.device": _answer(DEVICE),
-    "ops.prim.type": _answer("cpu"),
-    "ops.prim.index": _answer(0),
-    "ops.prim.layout": _answer(0),
+    "ops.prim.device": _constant(DEVICE),
+    "ops.prim.type": _constant("cpu"),
+    "ops.prim.index": _constant(0),
+    "ops.prim.layout": _constant(0),
     "ops.prim.data": lambda machine, origin, x: x,
     "ops.prim.max": _most("max"),
     "ops.prim.min": _most("min"),
     "ops.prim.abs": _most("abs"),
     **{
-        f"ops.prim.is_{name}": _answer(False)
+        f"ops.prim.is_{name}": _constant(False)
         for name in ("nested", "cuda", "sparse", "quantized", "mkldnn", "meta", "mps")
     },
     # PyTorch's layers have a fused fast path for inference, and one with ordinary
     # operators that they take if gradients may be needed. This selects the latter.
-    "ops.prim.requires_grad": _answer(True),
-    "torch.jit.is_scripting": _answer(True),
+    "ops.prim.requires_grad": _constant(True),
+    "torch.jit.is_scripting": _constant(True),
 }
 _EXPRESSIONS: Mapping[type, Callable[..., PyValue]] = {
     ast.Constant: Expressions.constant,

@@ -110,10 +110,10 @@ class _Match:
 
     def softmax(self, name: str | None) -> Node | None:
         """Return the softmax of the weights, skipping a guard and casts."""
-        name = self.narrowed(name)
+        name = self.skip_narrowing_cast(name)
         guard = self.flow.made_by(name, "Where")
         if guard is not None:
-            name = self.narrowed(guard.inputs[2])
+            name = self.skip_narrowing_cast(guard.inputs[2])
         softmax = self.flow.made_by(name, "Softmax")
         x = None if softmax is None else self.flow.graph.type(softmax.inputs[0])
         if softmax is None or x is None or x.shape is None:
@@ -125,7 +125,7 @@ class _Match:
         self.inner.append(softmax)
         return softmax
 
-    def narrowed(self, name: str | None) -> str | None:
+    def skip_narrowing_cast(self, name: str | None) -> str | None:
         """Return the operand of a cast from float32 to a half type, else ``name``."""
         node = self.flow.made_by(name, "Cast", "CastLike")
         if node is None or not self.widens(node.output, node.inputs[0]):

@@ -72,7 +72,7 @@ class _Rewriter:
                     inner = self.rotation(x, half)
                     if inner is not None:
                         inner = [*inner, plain, turned]
-                        return self.embedded(node, inner, x, cos, sin)
+                        return self.build_embedding(node, inner, x, cos, sin)
         return None
 
     def rotation(self, x: str | None, half: str | None) -> list[Node] | None:
@@ -97,7 +97,7 @@ class _Rewriter:
         rank = len(self.flow.extents(joined.output))
         return joined.op.attrs()["axis"] in (-1, rank - 1)
 
-    def embedded(
+    def build_embedding(
         self,
         node: Node,
         inner: list[Node],
@@ -139,10 +139,10 @@ class _Rewriter:
         if name is None or not steps:
             return None
         if name not in self.halves:
-            self.halves[name] = self.found_half(name, steps)
+            self.halves[name] = self.compute_half(name, steps)
         return self.halves[name]
 
-    def found_half(self, name: str, steps: int) -> str | None:
+    def compute_half(self, name: str, steps: int) -> str | None:
         if self.flow.stored(name) is not None:
             return self.stored_half(name)
         node = self.flow.made_by(name, "Concat", "Gather", *ELEMENTWISE)

@@ -64,7 +64,7 @@ def _replacements(flow: Dataflow, last: Node) -> list[Node]:
         return [last]
     if not flow.are_inside(rotation.inner, last):
         return [last]
-    return _embedded(flow, rotation, last, paired)
+    return _embed(flow, rotation, last, paired)
 
 
 def _is_last(flow: Dataflow, joined: Node) -> bool:
@@ -175,9 +175,7 @@ def _table(flow: Dataflow, name: str, axis: int) -> _Table | None:
     return _Table(name, extents, Squeeze(), axis)
 
 
-def _embedded(
-    flow: Dataflow, rotation: _Rotation, last: Node, paired: bool
-) -> list[Node]:
+def _embed(flow: Dataflow, rotation: _Rotation, last: Node, paired: bool) -> list[Node]:
     """Return the nodes that replace a rotation; ``last`` if its tables do not fit."""
     t, shape = flow.graph.type(rotation.x), flow.extents(rotation.x)
     if t is None or not is_float(t.dtype) or len(shape) != 4:

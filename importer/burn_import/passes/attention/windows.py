@@ -42,9 +42,7 @@ def _replacements(flow: Dataflow, last: Node) -> list[Node]:
         if first is not None and flow.extents(first.inputs[0]) == out:
             fits = all(_fits(flow, mask, split) for _, mask in adds)
             inside = flow.are_inside([*inner[1:], first], last)
-            return (
-                _masked_scores(flow, first, adds, last) if fits and inside else [last]
-            )
+            return _add_masks(flow, first, adds, last) if fits and inside else [last]
         add = flow.made_by(name, "Add")
         sides = None if add is None else _scores_and_mask(flow, add, split)
         if add is None or sides is None:
@@ -78,7 +76,7 @@ def _fits(flow: Dataflow, mask: str, split: tuple[Dim, ...]) -> bool:
     )
 
 
-def _masked_scores(
+def _add_masks(
     flow: Dataflow, first: Node, adds: list[tuple[Node, str]], last: Node
 ) -> list[Node]:
     nodes: list[Node] = []

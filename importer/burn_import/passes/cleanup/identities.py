@@ -27,7 +27,7 @@ def identities(graph: Graph) -> Graph:
     inner = value_names(graph) - set(graph.inputs) - set(graph.outputs)
     outputs, kept = set(graph.outputs), []
     for node in graph.nodes:
-        source = _unchanged(node, graph)
+        source = _unchanged_operand(node, graph)
         target = node.outputs[0]
         if source is None or target is None:
             kept.append(node)
@@ -42,7 +42,7 @@ def identities(graph: Graph) -> Graph:
     return rename(graph.with_nodes(kept), aliases)
 
 
-def _unchanged(node: Node, graph: Graph) -> str | None:
+def _unchanged_operand(node: Node, graph: Graph) -> str | None:
     """Return the operand equal to the first, only used result; None if none is."""
     rule = RULES.get(node.op.onnx)
     if rule is None or node.op.domain or any(node.outputs[1:]):

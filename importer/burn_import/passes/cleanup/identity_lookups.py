@@ -46,7 +46,7 @@ class _Rewriter:
             return [rows]
         else:
             lookup = self.pairs(node)
-        return [node] if lookup is None else self.unsqueezed(node, *lookup)
+        return [node] if lookup is None else self.unsqueeze(node, *lookup)
 
     def rows(self, node: Node) -> Node | None:
         """Return the equivalent ``Gather`` if each index has one component."""
@@ -77,7 +77,7 @@ class _Rewriter:
         counted = all(len(_moving(ramp)) == 1 for ramp in (row, column))
         if len(axes) != 2 or not counted:
             return None
-        return self.checked(data, (axes[0], axes[1]), shape[:-1], (row, column))
+        return self.check_match(data, (axes[0], axes[1]), shape[:-1], (row, column))
 
     def whole(self, name: str | None, shape: tuple[Dim, ...]) -> Ramp | None:
         """Return the ramp of an index column with the shape of all indices."""
@@ -104,9 +104,9 @@ class _Rewriter:
         row, column = _units(ramp, extents[1]), _units(ramp, 1)
         if len(row) != 1 or len(column) != 1 or row == column:
             return None
-        return self.checked(data, (row[0], column[0]), shape, (ramp,))
+        return self.check_match(data, (row[0], column[0]), shape, (ramp,))
 
-    def checked(
+    def check_match(
         self,
         data: str,
         axes: tuple[int, int],
@@ -123,20 +123,20 @@ class _Rewriter:
         rest = [dim for axis, dim in enumerate(shape) if axis not in axes]
         return (data, axes) if all(dim == 1 for dim in rest) else None
 
-    def unsqueezed(self, node: Node, data: str, axes: tuple[int, int]) -> list[Node]:
+    def unsqueeze(self, node: Node, data: str, axes: tuple[int, int]) -> list[Node]:
         shape = self.flow.extents(node.output)
         own = [n for n in (self.flow.producers.get(data), node) if n is not None]
         scope, classes = common_scope(*own)
         node = replace(node, scope=scope, classes=classes)
         new: list[Node] = []
         if shape[axes[1]] != self.flow.extents(data)[1]:
-            new = self.sliced(node, data, axes[1])
+            new = self.slice_columns(node, data, axes[1])
             data = new[-1].output
         rest = [axis for axis in range(len(shape)) if axis not in axes]
         inputs = (data, integers(self.flow.graph, rest))
         return [*new, replace(node, op=Unsqueeze(), inputs=inputs)]
 
-    def sliced(self, node: Node, data: str, column: int) -> list[Node]:
+    def slice_columns(self, node: Node, data: str, column: int) -> list[Node]:
         """Return nodes that slice the first columns of ``data``, as many as read."""
         end = self.flow.fresh(f"{node.output}.end")
         part = self.flow.fresh(f"{node.output}.part")

@@ -26,11 +26,11 @@ def repeated(graph: Graph, most: int = VALUE_BYTES) -> Graph:
     gigabytes from a model of a few bytes. This runs once, at the end, because folding
     would remove the nodes again.
     """
-    result = apply_with_bodies(lambda inner: _repeated(inner, most), graph)
+    result = apply_with_bodies(lambda inner: _repeat_large(inner, most), graph)
     return graph if result is graph else infer(result)
 
 
-def _repeated(graph: Graph, most: int) -> Graph:
+def _repeat_large(graph: Graph, most: int) -> Graph:
     values = value_names(graph)
     names = dict.fromkeys(n for node in graph.nodes for n in node.inputs if n)
     stored = (n for n in names if n in graph.constants and n not in values)

@@ -26,10 +26,10 @@ def strided_views(graph: Graph) -> Graph:
         return graph
     flow = Dataflow(graph)
     ramps = Ramps(flow)
-    return with_nodes(graph, [_viewed(node, flow, ramps) for node in graph.nodes])
+    return with_nodes(graph, [_as_view(node, flow, ramps) for node in graph.nodes])
 
 
-def _viewed(node: Node, flow: Dataflow, ramps: Ramps) -> Node:
+def _as_view(node: Node, flow: Dataflow, ramps: Ramps) -> Node:
     if node.op.domain or node.op.onnx != "Gather" or node.op.attrs()["axis"]:
         return node
     flat = flow.made_by(node.inputs[0], *RESHAPES)

@@ -23,11 +23,11 @@ def products(graph: Graph) -> Graph:
         return graph
     flow = Dataflow(graph)
     return with_nodes(
-        graph, [new for node in graph.nodes for new in _expanded(flow, node)]
+        graph, [new for node in graph.nodes for new in _expand(flow, node)]
     )
 
 
-def _expanded(flow: Dataflow, node: Node) -> list[Node]:
+def _expand(flow: Dataflow, node: Node) -> list[Node]:
     op = node.op
     if not isinstance(op, FusedMatMul) or op.transBatchA or op.transBatchB:
         return [node]
@@ -47,10 +47,10 @@ def _expanded(flow: Dataflow, node: Node) -> list[Node]:
             nodes.append(new)
             operands[position] = output
     product = replace(node, op=MatMul(), inputs=tuple(operands))
-    return [*nodes, *_scaled(flow, product, node)]
+    return [*nodes, *_scale(flow, product, node)]
 
 
-def _scaled(flow: Dataflow, product: Node, node: Node) -> list[Node]:
+def _scale(flow: Dataflow, product: Node, node: Node) -> list[Node]:
     """Return ``product`` times the ``alpha`` of ``node``, with the name of ``node``."""
     alpha = node.op.attrs()["alpha"]
     if alpha == 1:

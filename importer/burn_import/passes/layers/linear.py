@@ -46,14 +46,14 @@ class _Rewriter:
 
     def add(self, node: Node) -> None:
         """Append ``node`` or its replacement."""
-        new = self.rewritten(node)
+        new = self.rewrite(node)
         if new is not node:
             self.has_changes = True
         if isinstance(new.op, Linear | Conv1D) and len(new.inputs) == 2:
             self.products[new.output] = new
         self.nodes.append(new)
 
-    def rewritten(self, node: Node) -> Node:
+    def rewrite(self, node: Node) -> Node:
         if node.op.domain:
             return node
         if node.op.onnx == "MatMul":

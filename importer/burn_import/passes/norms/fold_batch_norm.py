@@ -30,7 +30,7 @@ def fold_batch_norm(graph: Graph) -> Graph:
     nodes, absorbed = [], set()
     for node in graph.nodes:
         layer = _layer(node, flow)
-        new = None if layer is None else _folded(layer, node, flow)
+        new = None if layer is None else _fold(layer, node, flow)
         nodes.append(node if new is None else new)
         if new is not None and layer is not None:
             absorbed.add(id(layer))
@@ -51,7 +51,7 @@ def _layer(node: Node, flow: Dataflow) -> Node | None:
     return layer if flow.are_inside((layer,), node) else None
 
 
-def _folded(layer: Node, norm: Node, flow: Dataflow) -> Node | None:
+def _fold(layer: Node, norm: Node, flow: Dataflow) -> Node | None:
     weights = _arrays(layer.inputs[1:], flow)
     statistics = _arrays(norm.inputs[1:], flow)
     if weights is None or statistics is None:
@@ -65,7 +65,7 @@ def _folded(layer: Node, norm: Node, flow: Dataflow) -> Node | None:
         factor = scale / np.sqrt(var + norm.op.epsilon)
     before = weights[1] if len(weights) > 1 else np.zeros(channels)
     bias = (before - mean) * factor + shift
-    weight = _scaled(layer, weights[0], factor)
+    weight = _scale_channels(layer, weights[0], factor)
     dtype = flow.graph.constants[str(layer.inputs[1])].dtype
     new = [array.astype(dtype) for array in (weight, bias)]
     if not all(np.isfinite(array.astype(np.float64)).all() for array in new):
@@ -93,7 +93,7 @@ def _channels(layer: Node, weight: Array) -> int:
     return int(weight.shape[0])
 
 
-def _scaled(layer: Node, weight: Array, factor: Array) -> Array:
+def _scale_channels(layer: Node, weight: Array, factor: Array) -> Array:
     """Return ``weight`` with each output channel multiplied by its factor."""
     if isinstance(layer.op, ConvTranspose):  # [in, out / groups, ...]
         groups = layer.op.group

@@ -49,7 +49,7 @@ def _normalised(centred: Pattern) -> Pattern:
     )
 
 
-def _scaled(centred: Pattern) -> Pattern:
+def _weighted_norm(centred: Pattern) -> Pattern:
     power = _power(centred)
     return either(
         product(Call("Div", centred, root(power)), WEIGHT),
@@ -58,7 +58,7 @@ def _scaled(centred: Pattern) -> Pattern:
     )
 
 
-def _shifted(factor: Pattern) -> Pattern:
+def _tensorflow_form(factor: Pattern) -> Pattern:
     """Return TensorFlow's form: ``x * factor + (bias - mean * factor)``."""
     rest = Call("Sub", BIAS, product(_MEAN, factor))
     return Call("Add", product(X, factor), rest)
@@ -66,7 +66,7 @@ def _shifted(factor: Pattern) -> Pattern:
 
 _FACTOR = product(inverse_root(_power(_CENTRED)), WEIGHT)
 _WEIGHTED = either(
-    _scaled(_CENTRED),
+    _weighted_norm(_CENTRED),
     product(Cast(_normalised(_WIDE), back=True), WEIGHT),
     # The norm without a weight was fused in an earlier round.
     product(Normalised(LayerNorm, X), WEIGHT),
@@ -95,7 +95,7 @@ def _builder(*labels: str) -> Build:
 
 RULES: tuple[Rule, ...] = (
     (Call("Add", _WEIGHTED, BIAS), _builder("weight", "bias")),
-    (_shifted(_FACTOR), _builder("weight", "bias")),
+    (_tensorflow_form(_FACTOR), _builder("weight", "bias")),
     (_WEIGHTED, _builder("weight")),
     (_PLAIN, _builder()),
 )

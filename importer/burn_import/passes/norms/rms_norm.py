@@ -42,7 +42,7 @@ def _normalised(x: Pattern) -> Pattern:
     return either(product(x, inverse_root(power)), Call("Div", x, root(power)))
 
 
-def _scaled(x: Pattern) -> Pattern:
+def _weighted_norm(x: Pattern) -> Pattern:
     power = _power(x)
     return either(
         product(x, inverse_root(power), WEIGHT),
@@ -51,22 +51,22 @@ def _scaled(x: Pattern) -> Pattern:
     )
 
 
-def _narrow(unit: Pattern) -> Pattern:
+def _cast_back(unit: Pattern) -> Pattern:
     """Return the cast of a norm in float32 back to a half type."""
     return Cast(unit, back=True)
 
 
 _FUSED, _WIDE_FUSED = Normalised(RMSNorm, X), Normalised(RMSNorm, Cast(X))
 _WEIGHTED = either(
-    _scaled(X),
-    product(_narrow(_normalised(Cast(X))), WEIGHT),
+    _weighted_norm(X),
+    product(_cast_back(_normalised(Cast(X))), WEIGHT),
     # The norm without a weight was fused in an earlier round.
     product(_FUSED, WEIGHT),
-    product(_narrow(_WIDE_FUSED), WEIGHT),
+    product(_cast_back(_WIDE_FUSED), WEIGHT),
 )
 
 
-def _weighted(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _build_weighted(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
     scale = None if operand(match, search) is None else weight("weight", match, search)
     if scale is None:
         return None
@@ -74,7 +74,7 @@ def _weighted(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None
     return RMSNormalization(axis=axis, epsilon=epsilon), (match.values["x"], scale)
 
 
-def _plain(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _build_plain(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
     if operand(match, search) is None:
         return None
     axis, epsilon = int(match.numbers["axis"]), match.numbers["epsilon"]
@@ -82,8 +82,8 @@ def _plain(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
 
 
 RULES: tuple[Rule, ...] = (
-    (_WEIGHTED, _weighted),
-    (either(_normalised(X), _narrow(_normalised(Cast(X)))), _plain),
+    (_WEIGHTED, _build_weighted),
+    (either(_normalised(X), _cast_back(_normalised(Cast(X)))), _build_plain),
 )
 
 

@@ -72,10 +72,10 @@ class _Recovery:
             states = self.first_states(stack)
             assert states is not None
             self.instead.update(plan.replacements(stack, states))
-        nodes = [n for node in self.graph.nodes for n in self.placed(node)]
+        nodes = [n for node in self.graph.nodes for n in self.replacements_of(node)]
         return with_nodes(self.graph, nodes)
 
-    def placed(self, node: Node) -> list[Node]:
+    def replacements_of(self, node: Node) -> list[Node]:
         """Return the nodes that replace ``node``."""
         replacement = self.instead.get(id(node))
         return [without_zeros(self.flow, node)] if replacement is None else replacement

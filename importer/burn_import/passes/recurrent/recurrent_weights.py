@@ -136,11 +136,11 @@ def unpacked(kind: str, packed: list[Array]) -> list[Array]:
         parts = [w[way], r[way]]
         if len(packed) == 3:
             parts += np.split(packed[2][way], 2)
-        parameters += [_ordered(part, gates, hidden) for part in parts]
+        parameters += [_reorder_gates(part, gates, hidden) for part in parts]
     return parameters
 
 
-def _ordered(part: Array, gates: tuple[int, ...], hidden: int) -> Array:
+def _reorder_gates(part: Array, gates: tuple[int, ...], hidden: int) -> Array:
     """Return the rows of the gates in another order."""
     if len(gates) == 1:
         return part

@@ -48,7 +48,9 @@ class Ramps:
             ramp = self._infer(name, depth - 1)
             shape = self.flow.extents(name)
             if ramp is not None:
-                ramp = _normal(ramp, shape) if len(shape) == len(ramp.steps) else None
+                ramp = (
+                    _normalize(ramp, shape) if len(shape) == len(ramp.steps) else None
+                )
             self._cache[name] = ramp
         return self._cache[name]
 
@@ -60,14 +62,14 @@ class Ramps:
             return Ramp((0,) * len(self.flow.extents(name)), dims[0])
         array = self.flow.stored(name)
         if array is not None:
-            return _stored(array)
+            return _ramp_of_array(array)
         node = self.flow.made_by(name, "Range", "Unsqueeze", "Expand", *ARITHMETIC)
         if node is None:
             return None
         if node.op.onnx == "Range":
             return self._range(node)
         if node.op.onnx in ARITHMETIC:
-            return self._combined(node, depth)
+            return self._combine(node, depth)
         ramp = self.of(node.inputs[0], depth)
         if ramp is None or node.op.onnx == "Expand":
             return None if ramp is None else ramp.padded(len(self.flow.extents(name)))
@@ -88,7 +90,7 @@ class Ramps:
         steps = tuple(0 if axis in new else next(rest) for axis in range(t.rank))
         return Ramp(steps, ramp.offset)
 
-    def _combined(self, node: Node, depth: int) -> Ramp | None:
+    def _combine(self, node: Node, depth: int) -> Ramp | None:
         ramps = [self.of(name, depth) for name in node.inputs]
         rank = len(self.flow.extents(node.output))
         a, b = (None if ramp is None else ramp.padded(rank) for ramp in ramps)
@@ -107,7 +109,7 @@ class Ramps:
         return Ramp(tuple(step * factor for step in a.steps), a.offset * factor)
 
 
-def _stored(array: Array) -> Ramp | None:
+def _ramp_of_array(array: Array) -> Ramp | None:
     """Return constant integers as a ramp, None if they are none."""
     if array.dtype.kind not in "iu" or not array.size:
         return None
@@ -121,7 +123,7 @@ def _stored(array: Array) -> Ramp | None:
     return Ramp(tuple(steps), int(array[first])) if (array == total).all() else None
 
 
-def _normal(ramp: Ramp, shape: tuple[Dim, ...]) -> Ramp:
+def _normalize(ramp: Ramp, shape: tuple[Dim, ...]) -> Ramp:
     """Return ``ramp`` with step 0 along axes of extent 1."""
     pairs = zip(ramp.steps, shape, strict=True)
     return Ramp(tuple(0 if dim == 1 else step for step, dim in pairs), ramp.offset)

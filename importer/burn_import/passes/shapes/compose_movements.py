@@ -30,14 +30,14 @@ def movements(graph: Graph) -> Graph:
     producers = dict(graph.producers)
     nodes = []
     for node in graph.nodes:
-        joined = _joined(node, producers, graph)
+        joined = _compose(node, producers, graph)
         if joined is not node:
             producers[joined.output] = joined
         nodes.append(joined)
     return with_nodes(graph, nodes)
 
 
-def _joined(node: Node, producers: Mapping[str, Node], graph: Graph) -> Node:
+def _compose(node: Node, producers: Mapping[str, Node], graph: Graph) -> Node:
     name = node.inputs[0] if node.inputs else None
     first = None if name is None else producers.get(name)
     if first is None or name is None or node.op.domain or first.op.domain:
@@ -65,7 +65,7 @@ def _one_transpose(first: Node, node: Node) -> Node:
     inner, outer = first.op.attrs()["perm"], node.op.attrs()["perm"]
     if inner is None or outer is None:
         return node
-    op = node.op.with_attrs(perm=_after(outer, inner))
+    op = node.op.with_attrs(perm=_composed_permutation(outer, inner))
     return replace(node, op=op, inputs=first.inputs)
 
 
@@ -80,7 +80,9 @@ def _one_unsqueeze(first: Node, node: Node, graph: Graph) -> Node:
     return replace(node, inputs=(first.inputs[0], integers(graph, axes)))
 
 
-def _after(outer: tuple[int, ...], inner: tuple[int, ...]) -> tuple[int, ...]:
+def _composed_permutation(
+    outer: tuple[int, ...], inner: tuple[int, ...]
+) -> tuple[int, ...]:
     """Return the permutation ``outer`` applied to the result of ``inner``."""
     return tuple(inner[axis] for axis in outer)
 
@@ -89,7 +91,7 @@ def _transposed_back(first: Node, node: Node, graph: Graph) -> bool:
     inner, outer = first.op.attrs()["perm"], node.op.attrs()["perm"]
     if inner is None or outer is None:
         return inner is outer
-    return _after(outer, inner) == tuple(range(len(outer)))
+    return _composed_permutation(outer, inner) == tuple(range(len(outer)))
 
 
 def _same_axes(first: Node, node: Node, graph: Graph) -> bool:

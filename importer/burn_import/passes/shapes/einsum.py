@@ -23,11 +23,11 @@ def einsum(graph: Graph) -> Graph:
     values must have no other readers. This pass runs last, since others match products.
     """
     flow = Dataflow(graph)
-    results = [_rewritten(flow, node) for node in graph.nodes]
+    results = [_rewrite(flow, node) for node in graph.nodes]
     return with_nodes(graph, [node if new is None else new for node, new in results])
 
 
-def _rewritten(flow: Dataflow, last: Node) -> tuple[Node, Node | None]:
+def _rewrite(flow: Dataflow, last: Node) -> tuple[Node, Node | None]:
     """Return ``last``, and the ``Einsum`` that replaces it or None."""
     product = last
     result = None

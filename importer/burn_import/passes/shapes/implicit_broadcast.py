@@ -50,16 +50,16 @@ def expansions(graph: Graph) -> Graph:
     if graph.operators.isdisjoint(("Expand", "ConstantOfShape")):
         return graph
     flow = Dataflow(graph)
-    return with_nodes(graph, [_rewritten(node, flow) for node in graph.nodes])
+    return with_nodes(graph, [_rewrite(node, flow) for node in graph.nodes])
 
 
-def _rewritten(node: Node, flow: Dataflow) -> Node:
+def _rewrite(node: Node, flow: Dataflow) -> Node:
     if node.op.onnx == "MatMul" and not node.op.domain:
-        return _product(node, flow)
-    return _narrowed(node, flow)
+        return _without_batch_expansions(node, flow)
+    return _without_expansions(node, flow)
 
 
-def _product(node: Node, flow: Dataflow) -> Node:
+def _without_batch_expansions(node: Node, flow: Dataflow) -> Node:
     """Return a matrix product without redundant ``Expand`` of batch axes."""
     inputs = list(node.inputs)
     for position, name in enumerate(node.inputs):
@@ -76,7 +76,7 @@ def _product(node: Node, flow: Dataflow) -> Node:
     return node if same else replace(node, inputs=tuple(inputs))
 
 
-def _narrowed(node: Node, flow: Dataflow) -> Node:
+def _without_expansions(node: Node, flow: Dataflow) -> Node:
     if node.op.domain or node.op.onnx not in ELEMENTWISE:
         return node
     inputs = list(node.inputs)

@@ -25,7 +25,7 @@ def pixel_shuffle(graph: Graph) -> Graph:
     nodes, absorbed = [], set[int]()
     for node in graph.nodes:
         parts = _parts(node, flow)
-        new = None if parts is None else _shuffled(*parts, node, flow)
+        new = None if parts is None else _depth_to_space(*parts, node, flow)
         nodes.append(node if new is None else new)
         if new is not None and parts is not None:
             absorbed |= {id(part) for part in parts}
@@ -43,7 +43,9 @@ def _parts(node: Node, flow: Dataflow) -> tuple[Node, Node] | None:
     return (split, moved) if flow.are_inside((split, moved), node) else None
 
 
-def _shuffled(split: Node, moved: Node, node: Node, flow: Dataflow) -> Node | None:
+def _depth_to_space(
+    split: Node, moved: Node, node: Node, flow: Dataflow
+) -> Node | None:
     order = _ORDERS.get(moved.op.attrs()["perm"])
     x, divided = flow.extents(split.inputs[0]), flow.extents(split.output)
     if order is None or len(x) != 4 or len(divided) != 6:

@@ -55,13 +55,13 @@ class _Rewriter:
         """Append ``node`` or its replacement."""
         name = node.inputs[0] if node.inputs else None
         first = None if name is None else self.flow.producers.get(name)
-        new = None if first is None else self.joined(first, node)
+        new = None if first is None else self.merge(first, node)
         if new is not None and first is not None:
             self.absorbed.add(id(first))
             self.flow.producers[new.output] = new
         self.nodes.append(node if new is None else new)
 
-    def joined(self, first: Node, node: Node) -> Node | None:
+    def merge(self, first: Node, node: Node) -> Node | None:
         """Return the reduction equivalent to ``first`` then ``node``, else None."""
         if node.op.domain or first.op.domain:
             return None
@@ -97,9 +97,9 @@ class _Rewriter:
             return list(range(2, rank))
         if node.op.onnx not in REDUCTIONS or not node.op.attrs()["keepdims"]:
             return None
-        return self.given(node, rank)
+        return self.axes_operand(node, rank)
 
-    def given(self, node: Node, rank: int) -> list[int] | None:
+    def axes_operand(self, node: Node, rank: int) -> list[int] | None:
         """Return the axes operand of a node, sorted; None if unknown or empty."""
         if len(node.inputs) < 2 or not rank:
             return None
@@ -108,7 +108,9 @@ class _Rewriter:
 
     def without_new_axes(self, first: Node, node: Node) -> Node | None:
         shape = self.flow.extents(first.output)
-        new, axes = self.given(first, len(shape)), self.given(node, len(shape))
+        new, axes = self.axes_operand(first, len(shape)), self.axes_operand(
+            node, len(shape)
+        )
         if new is None or axes is None or node.op.attrs()["keepdims"]:
             return None
         before = [axis for axis in range(len(shape)) if axis not in new]

@@ -23,11 +23,11 @@ def splits(graph: Graph) -> Graph:
         return graph
     flow = Dataflow(graph)
     return with_nodes(
-        graph, [new for node in graph.nodes for new in _split(flow, node)]
+        graph, [new for node in graph.nodes for new in _move_split(flow, node)]
     )
 
 
-def _split(flow: Dataflow, last: Node) -> list[Node]:
+def _move_split(flow: Dataflow, last: Node) -> list[Node]:
     """Return ``last``, or the reshape and transpose that replace it."""
     if last.op.domain or last.op.onnx != "Reshape":
         return [last]
@@ -45,7 +45,7 @@ def _split(flow: Dataflow, last: Node) -> list[Node]:
         return [last]
     split = flow.fresh(f"{first.output}.split")
     inputs = (first.output, target)
-    op = Transpose(perm=_around(perm, axis))
+    op = Transpose(perm=_split_permutation(perm, axis))
     return [
         replace(first, op=Reshape(), inputs=inputs, outputs=(split,)),
         replace(turn, op=op, inputs=(split,), outputs=last.outputs),
@@ -77,7 +77,7 @@ def _target(
     return integers(flow.graph, numbers) if numbers.count(-1) < 2 else None
 
 
-def _around(perm: tuple[int, ...], axis: int) -> tuple[int, ...]:
+def _split_permutation(perm: tuple[int, ...], axis: int) -> tuple[int, ...]:
     """Return ``perm`` for an operand with the source of ``axis`` split in two."""
     source = perm[axis]
     moved = [[n + (n > source)] for n in perm]

@@ -21,10 +21,10 @@ def turns(graph: Graph) -> Graph:
     if not graph.operators >= {"Squeeze", "Transpose", "Unsqueeze"}:
         return graph
     flow = Dataflow(graph)
-    return with_nodes(graph, [_rewritten(flow, node) for node in graph.nodes])
+    return with_nodes(graph, [_rewrite(flow, node) for node in graph.nodes])
 
 
-def _rewritten(flow: Dataflow, last: Node) -> Node:
+def _rewrite(flow: Dataflow, last: Node) -> Node:
     if last.op.domain or last.op.onnx != "Squeeze" or len(last.inputs) != 2:
         return last
     turn = flow.made_by(last.inputs[0], "Transpose")

@@ -66,7 +66,7 @@ class _Rewriter:
         for node in region.nodes:
             names[node.output] = self.flow.fresh(f"{node.output}.heads")
         for node in region.nodes:
-            new = _unstacked(node, names)
+            new = _with_heads_axis(node, names)
             behind = self.stack(node, new) if self.is_asked_for(node) else []
             self.instead[id(node)] = [new, *behind]
         root = names[region.nodes[-1].output]
@@ -120,7 +120,7 @@ def reshape(near: Node, name: str, shape: str, output: str) -> Node:
     return replace(near, op=Reshape(), inputs=(name, shape), outputs=(output,))
 
 
-def _unstacked(node: Node, names: dict[str, str]) -> Node:
+def _with_heads_axis(node: Node, names: dict[str, str]) -> Node:
     """Return ``node`` for operands with one more axis."""
     op, attrs = node.op, node.op.attrs()
     if op.onnx == "Transpose":

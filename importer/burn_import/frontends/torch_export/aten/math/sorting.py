@@ -66,10 +66,10 @@ def kthvalue(
     g: Builder, self: Value, k: int | Value, dim: int = -1, keepdim: bool = False
 ) -> tuple[Value, ...]:
     rank = k - 1 if isinstance(k, int) else g.at(INT64).op("Sub", k, 1)
-    return _ranked(g, self, rank, dim, keepdim)
+    return _select_rank(g, self, rank, dim, keepdim)
 
 
-def _ranked(
+def _select_rank(
     g: Builder, x: Value, rank: int | Value, dim: int, keepdim: bool
 ) -> tuple[Value, ...]:
     """Return the element of a rank along an axis, and its index."""
@@ -96,7 +96,7 @@ def middle(g: Builder, x: Value, dim: int) -> int | Value:
 def median(
     g: Builder, self: Value, dim: int, keepdim: bool = False
 ) -> tuple[Value, ...]:
-    return _ranked(g, self, middle(g, self, dim), dim, keepdim)
+    return _select_rank(g, self, middle(g, self, dim), dim, keepdim)
 
 
 @rule("aten.median.default")
@@ -276,7 +276,7 @@ def quantile(
     count = whole.op("Squeeze", whole.op("Shape", x, start=axis, end=axis + 1), [0])
     last = g.cast(whole.op("Sub", count, 1))
     position = g.op("Mul", last, g.cast(q))
-    low, high = _around(g, position, interpolation)
+    low, high = _neighbour_ranks(g, position, interpolation)
     ordered = g.op("Sort", x, domain="burn", axis=axis)
     below, above = (
         g.op("Gather", ordered, g.cast(end, INT64), axis=axis) for end in (low, high)
@@ -292,7 +292,9 @@ def quantile(
     return g.op("Unsqueeze", result, [axis])
 
 
-def _around(g: Builder, position: Value, interpolation: str) -> tuple[Value, Value]:
+def _neighbour_ranks(
+    g: Builder, position: Value, interpolation: str
+) -> tuple[Value, Value]:
     """Return the ranks below and above a position, as floating numbers."""
     names = {"lower": "Floor", "higher": "Ceil", "nearest": "Round"}
     if interpolation in names:

@@ -324,10 +324,12 @@ def cross_entropy_loss(
         return loss
     if weight is not None or reduction == 0:
         raise UnsupportedModel("label_smoothing with weights, or without a reduction")
-    return _smoothed(g, loss, self, target, reduction, ignore_index, label_smoothing)
+    return _smooth_labels(
+        g, loss, self, target, reduction, ignore_index, label_smoothing
+    )
 
 
-def _smoothed(
+def _smooth_labels(
     g: Builder,
     loss: Value,
     x: Value,

@@ -166,20 +166,20 @@ def adaptive_max_pool(count: int) -> Rule:
         extents = [g.extent(self, axis) for axis in axes]
         fixed = [extent for extent in extents if isinstance(extent, int)]
         if len(fixed) != count:
-            return _over_all(g, self, sizes)
+            return _global_max(g, self, sizes)
         if all(e % s == 0 for e, s in zip(fixed, sizes, strict=True)):
             kernel = tuple(e // s for e, s in zip(fixed, sizes, strict=True))
             maxima: tuple[Value, Value] = max_pools(count)[1](g, self, kernel)
             return maxima
         pooled = self
         for axis, extent, size in zip(axes, fixed, sizes, strict=True):
-            pooled = _pooled(g, pooled, axis, extent, size)
+            pooled = _max_along_axis(g, pooled, axis, extent, size)
         return pooled, None
 
     return apply
 
 
-def _over_all(g: Builder, x: Value, sizes: Sequence[int]) -> tuple[Value, Value]:
+def _global_max(g: Builder, x: Value, sizes: Sequence[int]) -> tuple[Value, Value]:
     """Return the maxima of planes of symbolic extents, and their indices."""
     if any(size != 1 for size in sizes):
         raise UnsupportedModel(
@@ -194,7 +194,7 @@ def _over_all(g: Builder, x: Value, sizes: Sequence[int]) -> tuple[Value, Value]
     return values, g.at(INT64).op("Unsqueeze", places, axes) if axes else places
 
 
-def _pooled(g: Builder, x: Value, axis: int, extent: int, size: int) -> Value:
+def _max_along_axis(g: Builder, x: Value, axis: int, extent: int, size: int) -> Value:
     """Return the maxima of windows along one axis."""
     parts = []
     for index in range(size):

@@ -188,7 +188,7 @@ def index(g: Builder, self: Value, indices: Sequence[Value | None]) -> Value:
     if not only:
         return self
     if len(only) == 1 and only[0].dtype == BOOL:
-        return _masked(g, self, only[0], list(indices).index(only[0]))
+        return _select_masked(g, self, only[0], list(indices).index(only[0]))
     at = chosen(g, self, indices)
     if len(at.index) == 1:
         return g.op("Gather", self, at.index[0], axis=at.axes[0])
@@ -197,7 +197,7 @@ def index(g: Builder, self: Value, indices: Sequence[Value | None]) -> Value:
     return turned(g, items, at.result_order(self.rank))
 
 
-def _masked(g: Builder, x: Value, mask: Value, axis: int) -> Value:
+def _select_masked(g: Builder, x: Value, mask: Value, axis: int) -> Value:
     """Return the elements where a mask of some axes is true."""
     if mask.rank == 1:
         return g.op("Compress", x, mask, axis=axis)

@@ -253,7 +253,7 @@ def index_put(
     only = [i for i in indices if i is not None]
     is_mask = len(only) == 1 and only[0].dtype == BOOL
     if is_mask and not accumulate and values.dims in ((), (1,)):
-        return _filled(g, self, only[0], list(indices).index(only[0]), values)
+        return _fill_where(g, self, only[0], list(indices).index(only[0]), values)
     at = chosen(g, self, indices)
     order = at.order(self.rank)
     front = turned(g, self, order)
@@ -280,7 +280,7 @@ def _broadcast_values(
     return g.op("Expand", g.op("Transpose", x, perm=tuple(back)), shape)
 
 
-def _filled(g: Builder, x: Value, mask: Value, axis: int, values: Value) -> Value:
+def _fill_where(g: Builder, x: Value, mask: Value, axis: int, values: Value) -> Value:
     """Return ``x`` with one number where a mask of some axes is true."""
     last = x.rank - axis - mask.rank
     axes = list(range(mask.rank, mask.rank + last))
