@@ -1,6 +1,6 @@
-"""The passes: rewrites of a graph that keep what it computes.
+"""Simplification passes: graph rewrites that preserve the computed function.
 
-Each is a function of a graph in the file of its name, and they run in this order.
+Each pass is a function of a graph in its own file; they run in this order.
 """
 
 from __future__ import annotations
@@ -119,23 +119,24 @@ PASSES: tuple[Pass, ...] = (
     einsum,
 )
 
-#: Passes that run once the others find nothing more, which do not know their results.
+#: Passes that run after the fixed point of the others, which do not match their
+#: results.
 LAST = frozenset({"einsum"})
 
-#: Passes that run if they are asked for by name, behind those above: they change what
-#: can be done with the model.
+#: Passes that run only if named, after the others: they limit the uses of the model
+#: (``fold_batch_norm`` prevents training).
 OPTIONAL_PASSES: tuple[Pass, ...] = (fold_batch_norm,)
 
-#: What one pass finds may be work for an earlier one; more rounds found nothing more.
+#: The most rounds over all passes; the models tested need no more.
 ROUNDS = 3
 
 
-#: Names all of them in a choice, beside others.
+#: The name that selects all of ``PASSES``.
 ALL = "all"
 
 
 def pass_names() -> tuple[str, ...]:
-    """The names of all passes, in their order."""
+    """Return the names of all passes, in their order."""
     return tuple(apply.__name__ for apply in (*PASSES, *OPTIONAL_PASSES))
 
 
@@ -147,28 +148,28 @@ def summary(name: str) -> str:
 
 
 def simplify(graph: Graph, names: Iterable[str] | None = None) -> Graph:
-    """``graph`` after the passes called ``names`` (``PASSES`` when None), typed.
+    """Return the graph after the named passes (``PASSES`` if None), with types.
 
-    ``"all"`` among the names stands for ``PASSES``, too. They run in that order, and
-    then in that of ``OPTIONAL_PASSES``, until nothing changes, three times at most.
+    ``"all"`` among the names selects ``PASSES``. Passes run in the order of ``PASSES``
+    and ``OPTIONAL_PASSES`` until nothing changes, at most three times.
 
     Raises:
-        ValueError: there is no pass of a given name.
+        ValueError: a name is not that of a pass.
     """
-    chosen = _chosen(names)
+    chosen = _select_passes(names)
     last = [apply for apply in chosen if apply.__name__ in LAST]
     for _ in range(ROUNDS):
         before = graph
         for apply in chosen:
-            graph = graph if apply in last else _applied(apply, graph)
+            graph = graph if apply in last else _apply(apply, graph)
         if graph is before:
             break
     for apply in last:
-        graph = _applied(apply, graph)
+        graph = _apply(apply, graph)
     return graph
 
 
-def _applied(apply: Pass, graph: Graph) -> Graph:
+def _apply(apply: Pass, graph: Graph) -> Graph:
     with defects("try --no-simplify"), located("pass", apply.__name__):
         result = apply_with_bodies(apply, graph)
         if result is graph:
@@ -176,7 +177,7 @@ def _applied(apply: Pass, graph: Graph) -> Graph:
         return infer(apply_with_bodies(dead_code, result))
 
 
-def _chosen(names: Iterable[str] | None) -> Sequence[Pass]:
+def _select_passes(names: Iterable[str] | None) -> Sequence[Pass]:
     if names is None:
         return PASSES
     wanted, every = set(names), (*PASSES, *OPTIONAL_PASSES)

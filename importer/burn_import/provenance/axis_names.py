@@ -1,4 +1,4 @@
-"""Names of input axes whose extents vary, where the file has only an exporter's."""
+"""Names for symbolic axes of inputs that have only an exporter's counters."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ AXES: Mapping[int, Sequence[str]] = {
     4: ("batch", "channels", "height", "width"),
     5: ("batch", "channels", "depth", "height", "width"),
 }
-#: Symbols as ``torch.export`` and tf2onnx count them.
+#: Counted symbols of ``torch.export`` and tf2onnx.
 _COUNTED = re.compile(r"s\d+|u\d+|unk__\d+")
 
 
 def is_counted(text: str) -> bool:
-    """Return whether the name of an extent is an exporter's: ``s77``, ``unk__749``."""
+    """Return whether an extent's name is a counter: ``s77``, ``unk__749``."""
     return _COUNTED.fullmatch(text) is not None
 
 
 def axis_name(axis: int, fixed: Sequence[bool]) -> str:
     """Return the name of an axis of an input, "" where its rank has none.
 
-    ``fixed`` says of each axis whether its extent is a number. A varying axis 1 before
-    a fixed last one is the height of an image whose channels come last.
+    ``fixed`` tells for each axis whether its extent is a number. A symbolic axis 1
+    before a fixed last one is the height of a channels-last image.
     """
     rank = len(fixed)
     names = list(AXES.get(rank, ()))

@@ -1,4 +1,4 @@
-"""Tell what PyTorch's exporters computed from parameters, and say so."""
+"""Detection of arrays that PyTorch's exporters computed from parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from burn_ir.error_context import error_context
 from burn_ir.graph import Graph
 from burn_ir.op import Layer
 
-#: What ``torch.export`` calls a weight in another layout, and others before folding.
+#: Names of ``torch.export`` for weights in another layout, and of older exporters for
+#: folded arrays.
 _LAYOUT = re.compile(
     r"(val|var|node|initializer|constant|t|transpose|permute|view|reshape|contiguous|"
     r"clone|unsqueeze|squeeze|to_copy|_to_copy)(_\d+)*$|.*\d{2}_?$"
@@ -20,10 +21,10 @@ _LAYOUT = re.compile(
 
 
 def is_folded(graph: Graph, constant: str) -> bool:
-    """Return whether PyTorch's exporter computed a stored array, maybe from parameters.
+    """Return whether PyTorch's exporter computed a constant by folding.
 
-    The other arrays in its files have the author's keys, or are numbers in the code.
-    A file without keys says nothing of its arrays.
+    The other arrays in its files have the author's keys, or are numbers in the code. In
+    files without keys nothing counts as folded.
     """
     constants, name = graph.constants, original(graph, constant)
     if constants.trained or name in constants.literals:
@@ -34,7 +35,7 @@ def is_folded(graph: Graph, constant: str) -> bool:
 
 
 def _has_keys(graph: Graph) -> bool:
-    """Whether arrays of the file have names that tell keys from what was computed."""
+    """Return whether the file's names distinguish keys from computed arrays."""
     constants = graph.constants
     if constants.has_keys is None:
         computed = {*constants.literals, *constants.source, *constants.recipes}
@@ -48,44 +49,43 @@ def _has_keys(graph: Graph) -> bool:
 
 
 def is_module(graph: Graph, layer: Layer, weights: Mapping[str, str]) -> bool:
-    """Return whether stored weights, by parameter, are those of a module of PyTorch's.
+    """Return whether constants, by parameter name, are those of a PyTorch module.
 
-    Its parameters have the names and shapes that they have here, and are in a module
-    of the author's. A function of an author's own
-    parameters (``F.linear(x, self.weight_ih)``) does the same with others. What the
-    exporter makes of a convolution and the normalisation after it ends in
-    ``weight_bias``.
+    The names and shapes must be those of the module's parameters, in a module of the
+    author's. A function of an author's parameters (``F.linear(x, self.weight_ih)``) has
+    other names. The exporter's fused convolution and normalisation has names that end
+    in ``weight_bias``.
     """
     if not graph.producer.startswith("pytorch"):
         return True
     for parameter, constant in weights.items():
         name = original(graph, constant)
         path, _, leaf = name.rpartition(".")
-        alike = leaf in (parameter, f"weight_{parameter}")
-        if is_authored(graph, constant) and not (alike and path):
+        has_parameter_name = leaf in (parameter, f"weight_{parameter}")
+        if is_authored(graph, constant) and not (has_parameter_name and path):
             return False
         if parameter in ("weight", "bias") and _has_other_shape(graph, constant):
             return False
-        if parameter == "weight" and _is_function(graph, layer, constant):
+        if parameter == "weight" and _is_computed_weight(graph, layer, constant):
             return False
     return True
 
 
 def _has_other_shape(graph: Graph, constant: str) -> bool:
-    """Whether a constant is an author's tensor in a shape that is not the author's."""
+    """Return whether a constant is an author's tensor in another shape."""
     first = graph.constants[original(graph, constant)]
     return (
         is_authored(graph, constant) and graph.constants[constant].shape != first.shape
     )
 
 
-def _is_function(graph: Graph, layer: Layer, constant: str) -> bool:
-    """Return whether a layer's weight is what an exporter computed from the author's.
+def _is_computed_weight(graph: Graph, layer: Layer, constant: str) -> bool:
+    """Return whether a layer's weight was computed from the author's tensors.
 
-    Exporters rename a matrix that they transpose, and a kernel that they fold a batch
-    normalization into: these stay layers, as does a group normalization, whose scale
-    they store with axes of one element. The scale of another norm keeps its name unless
-    something was computed, and ``torch.export`` calls after its operator what was.
+    Exporters rename a matrix that they transpose, and a kernel with folded batch
+    normalization: these stay layers, as does a group normalization, whose scale they
+    store with axes of extent 1. The scale of another norm keeps its name unless it was
+    computed; ``torch.export`` names computed arrays after their operator.
     """
     if not is_folded(graph, constant):
         return False
@@ -104,8 +104,8 @@ def is_computed(name: str) -> bool:
 
 
 def folding_notes(graph: Graph) -> tuple[str, ...]:
-    """Return a note for the docstring if the exporter computed arrays that are read."""
-    names = list(dict.fromkeys(_computed(graph)))
+    """Return a note for the docstring if folded arrays are read, else ()."""
+    names = list(dict.fromkeys(_folded_arrays(graph)))
     if not names:
         return ()
     shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
@@ -117,12 +117,12 @@ def folding_notes(graph: Graph) -> tuple[str, ...]:
     )
 
 
-#: So many arrays are named in a note.
+#: The most arrays that a note names.
 _SHOWN = 3
 
 
-def _computed(graph: Graph) -> Iterator[str]:
-    """The folded arrays of a graph, each by the module or node that reads it."""
+def _folded_arrays(graph: Graph) -> Iterator[str]:
+    """Yield the folded arrays of a graph, each by the module or node that reads it."""
     for node in graph.nodes:
         types = [graph.type(name) for name in node.inputs]
         with error_context(node, graph.opsets):
@@ -137,12 +137,12 @@ def _computed(graph: Graph) -> Iterator[str]:
 def _is_computed_here(
     graph: Graph, name: str, layer: Layer | None, position: int
 ) -> bool:
-    """Return whether an operand was folded, and not only turned as matrices are."""
+    """Return whether an operand was folded, not only transposed."""
     if layer is not None and position in layer.weights.values():
         if layer.name.startswith("Conv"):
             first = original(graph, name)
             return is_folded(graph, name) or f"{first}_bias" in graph.constants
-        return _is_function(graph, layer, name)
+        return _is_computed_weight(graph, layer, name)
     array = graph.constants[name]
     if array.size < 2 or not is_folded(graph, name):
         return False

@@ -1,9 +1,9 @@
 """Classification of value names: chosen by an author or made up by an exporter.
 
-An exporter calls a value after the operator that makes it, and counts: ``view_3``,
-``split_split_0``, ``/encoder/Add_2_output_0``. Such a name says nothing that the
-expression does not say. The operators are a closed table: ATen's and TensorFlow's are
-listed here, those of ONNX are the declared ones.
+An exporter names a value after its operator, with a counter: ``view_3``,
+``split_split_0``, ``/encoder/Add_2_output_0``. Such a name adds nothing to the
+expression. The operators are a closed table: those of ATen and TensorFlow are listed
+here, those of ONNX are the declared ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from burn_import.tracing.identifiers import identifier, snake
 from burn_ir.op import operators
 
-#: Operators of ATen, as nodes of a traced program are called, without variants.
+#: Operators of ATen, as named in traced programs, without variants.
 _ATEN = """
 abs absolute acos acosh adaptive_avg_pool adaptive_max_pool add addbmm addcdiv addcmul
 addmm addmv addr affine_grid_generator alias all alpha_dropout amax amin aminmax any
@@ -59,7 +59,7 @@ upsample_bilinear upsample_linear upsample_nearest upsample_nearest_exact
 upsample_trilinear var var_mean view view_as vstack where while_loop xlogy zeros
 zeros_like
 """
-#: Operators of TensorFlow that have another name in ONNX.
+#: Operators of TensorFlow whose name differs from ONNX's.
 _TENSORFLOW = """
 add_v2 arg_max arg_min avg_pool batch_mat_mul batch_mat_mul_v2 batch_to_space_nd
 bias_add broadcast_to concat_v2 const conv_2_d conv2_d depthwise_conv2d_native
@@ -68,7 +68,7 @@ mat_mul mirror_pad pack pad_v2 partitioned_call placeholder read_variable_op rea
 resize_bilinear resize_nearest_neighbor rsqrt select_v2 space_to_batch_nd split_v
 squared_difference stateful_partitioned_call strided_slice top_k_v2 unpack
 """
-#: What authors call the main stream of data.
+#: Authors' usual names of the main stream of data.
 _ANYTHING = frozenset(
     {"a", "b", "x", "y", "z", "out", "outs", "output", "outputs", "input", "inputs"}
     | {"in", "hidden_states", "hidden_state", "hidden", "res", "result", "results"}
@@ -78,7 +78,7 @@ _MADE_UP = """
 node val value_info var variable graph_output graph_input identity constant initializer
 onnx output input tensor tmp
 """
-#: How exporters end the name of one of several results, and ATen that of a variant.
+#: Suffixes of exporters for one of several results, and of ATen for variants.
 _VARIANTS = frozenset(
     {"split", "output", "default", "tensor", "scalar", "int", "float", "dim", "self"}
     | {"mode", "out", "vec", "values", "indices", "names", "complex", "bool", "other"}
@@ -89,22 +89,22 @@ _COUNT = re.compile(r"_?\d+d?$")
 
 
 def authored(name: str) -> str:
-    """An identifier for a value whose name in the file an author gave, else "".
+    """Return an identifier for a value named by an author, else "".
 
-    Counters are left out: ``key_3`` is ``key``. What says no more than that there is a
-    value, such as ``x`` and ``hidden_states``, is none.
+    Counters are dropped: ``key_3`` is ``key``. Generic names such as ``x`` and
+    ``hidden_states`` give "".
     """
     word = chosen(name)
     return "" if is_stream(word) else word
 
 
 def is_stream(word: str) -> bool:
-    """Return whether an author calls anything so that flows through."""
+    """Return whether a word is a generic name of the main stream of data."""
     return word.rstrip("_") in _ANYTHING or re.fullmatch(r"[a-z]\d+", word) is not None
 
 
 def chosen(name: str) -> str:
-    """An identifier for a value whose name is not one of an exporter, else ""."""
+    """Return an identifier for a value whose name is not an exporter's, else ""."""
     leaf = name.rpartition("/")[2].rpartition("::")[2].partition(":")[0]
     leaf = leaf.partition(".")[0]
     if not leaf or leaf[0].isdigit() or re.search(r"\d{3}", leaf):
@@ -117,7 +117,7 @@ def chosen(name: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def is_leftover(word: str) -> bool:
-    """Whether an identifier is an operator's name, with variants and counters."""
+    """Return whether an identifier is an operator's name, with variants or counters."""
     words = _operators()
     parts = [part for part in word.lower().split("_") if part]
     for end in range(len(parts), 0, -1):
@@ -132,9 +132,10 @@ def is_leftover(word: str) -> bool:
 
 @cache
 def _operators() -> frozenset[str]:
-    """All operators in snake case, and what exporters call anything at all.
+    """Return all operators in snake case, and other generated names.
 
-    Those that others declare are left out: names must not depend on what is loaded.
+    Operators registered by others are left out: names must not depend on what is
+    loaded.
     """
     ours = ("", "ai.onnx.ml", "com.microsoft", "burn")
     onnx = {snake(name).rstrip("_") for domain, name in operators() if domain in ours}

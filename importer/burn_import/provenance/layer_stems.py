@@ -6,17 +6,17 @@ import os
 import re
 from collections.abc import Sequence
 
-#: How names of weights end that are not dotted.
+#: Suffixes of weight names without dots.
 _WEIGHT = re.compile(r"(?i)[_/:.](w|weights?|kernel|filter)([_:]\d+)?$")
 
 
 def common_stem(names: Sequence[str]) -> str:
-    """Return the stem that a layer's weight names share."""
+    """Return the common stem of a layer's weight names."""
     stem = os.path.commonprefix(list(names))
     if len(names) == 1:
         stem, removed = _WEIGHT.subn("", stem)
         if not removed:
             return ""
     elif any(name[len(stem) :][:1].isdigit() for name in names):
-        stem = stem.rstrip("0123456789")  # of 10 and 11 the first digit says nothing
+        stem = stem.rstrip("0123456789")  # do not share the first digit of 10 and 11
     return re.sub(r"[^0-9A-Za-z]+$", "", stem)

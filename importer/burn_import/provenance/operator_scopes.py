@@ -1,8 +1,8 @@
 """Module scopes of files whose node names are paths of TensorFlow operators.
 
-TensorFlow opens a name scope for every Keras layer, and further ones for functions
-inside of it: ``block_1/bn/batchnorm/mul``. A Keras layer is one layer with the
-transposes, pads and activations around it, so that a scope with one layer is that
+TensorFlow opens a name scope for every Keras layer, and nested ones for functions
+inside of it: ``block_1/bn/batchnorm/mul``. A Keras layer contains one layer with the
+transposes, pads and activations around it, so a scope with a single layer is that
 layer, and not a module with a layer in it.
 """
 
@@ -16,7 +16,7 @@ from burn.dtypes import is_float
 from burn_import.provenance.path_segments import Path
 from burn_ir.graph import Graph, Node
 
-#: More nodes than this beside a layer are a module of their own.
+#: With more nodes than this beside its layer, a scope is a module.
 _MOST_BESIDE = 8
 
 
@@ -34,13 +34,13 @@ def with_layer_scopes(graph: Graph) -> Graph:
     return replace(
         graph,
         nodes=tuple(
-            _moved(node, names, layers)
+            _in_layer_scope(node, names, layers)
             for node, names in zip(nodes, weights, strict=True)
         ),
     )
 
 
-def _moved(node: Node, weights: Path, layers: Mapping[Path, Path]) -> Node:
+def _in_layer_scope(node: Node, weights: Path, layers: Mapping[Path, Path]) -> Node:
     """Return ``node`` in the scope of its layer, or in the one around a layer."""
     at = next((n for n in range(1, len(node.scope) + 1) if node.scope[:n] in layers), 0)
     if not at:
@@ -51,7 +51,7 @@ def _moved(node: Node, weights: Path, layers: Mapping[Path, Path]) -> Node:
 
 
 def _without_only_children(scopes: list[Path]) -> dict[Path, Path]:
-    """Map each scope to its path without only children of scopes that run nothing."""
+    """Map each scope to its path without scopes that only contain one other."""
     children: dict[Path, set[str]] = defaultdict(set)
     for scope in scopes:
         for length, segment in enumerate(scope):

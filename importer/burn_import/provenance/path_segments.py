@@ -1,4 +1,4 @@
-"""Paths of modules from the segments of names: ``encoder.layers.0``."""
+"""Module paths from the segments of names: ``encoder.layers.0``."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from burn_import.tracing.identifiers import attribute
 #: The attributes that lead from the root to a module.
 Path = tuple[str, ...]
 
-#: The attribute that stands for the model where its keys begin with numbers.
+#: The attribute that holds the model if its keys begin with numbers.
 ROOT = "layers"
-#: Modules inside modules; nobody nests them deeper, but a file may say so.
+#: Largest nesting depth of modules; a corrupt file may have deeper paths.
 _DEEPEST = 24
 _SEPARATORS = re.compile(r"[./]")
 _LIST_INDEX = re.compile(r"0|[1-9][0-9]{0,3}")
 
 
 def clean(segments: Sequence[str]) -> Path:
-    """Path segments as identifiers; numbers stay numbers, in a list of the model's."""
+    """Return path segments as identifiers; numbers stay, as indices of a list."""
     path: list[str] = []
     for segment in segments:
         for piece in _SEPARATORS.split(segment):
@@ -30,12 +30,12 @@ def clean(segments: Sequence[str]) -> Path:
 
 
 def _is_number(piece: str) -> bool:
-    """Whether a segment is a place in a list: ``12``; not ``012`` and not a date."""
+    """Return whether a segment is a list index: ``12``, but not ``012`` or a date."""
     return _LIST_INDEX.fullmatch(piece) is not None
 
 
 def common(paths: Sequence[Path]) -> Path:
-    """The longest path that all of ``paths`` start with."""
+    """Return the longest common prefix of ``paths``."""
     first, last = min(paths), max(paths)
     length = 0
     while length < min(len(first), len(last)) and first[length] == last[length]:

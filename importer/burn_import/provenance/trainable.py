@@ -1,4 +1,4 @@
-"""Whether a stored array is a weight or a buffer, as its name and contents tell."""
+"""Classification of stored arrays as parameters or buffers, by name and content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_ir.graph import Graph
 from burn_ir.types import Array
 
-#: What PyTorch's models register as buffers under these names.
+#: Names that PyTorch's models commonly give to buffers.
 _BUFFERS = re.compile(
     r"(running_(mean|var)|(original_)?inv_freq|.*_ids|.*_?mask(ed_bias)?|"
     r"relative_(position_index|coords_table)|.*(cos|sin)_cached|embed_scale|"
@@ -25,15 +25,17 @@ _BUFFERS = re.compile(
 
 
 def is_trained(graph: Graph, constant: str) -> bool:
-    """Return whether a stored array is a weight, to be trained, rather than a buffer.
+    """Return whether a stored array is a trainable parameter, not a buffer.
 
-    Few files tell the two apart. What an exporter computed is no parameter: training it
-    would not train those that it was computed from. What is no floating number, or is
-    replaced by a call, cannot be trained. What stands in the file as a small
-    ``Constant`` was written by hand; PyTorch's exporters write no weight so, other ones
-    do. Of the rest, what PyTorch's models commonly register as a buffer is told by its
-    name, and without a name by its contents: angles of rotary embedding, slopes, and
-    masks. Sinusoids of positions are told by their contents whatever they are called.
+    Few files record the difference. An array that an exporter computed is no parameter:
+    training it would not train its sources. Arrays that are not floating, or that a
+        call
+    replaces, cannot be trained. A small ``Constant`` node was written by hand;
+        PyTorch's
+    exporters store no weight so, others do. Other buffers are recognised by common
+        names
+    or, without a name, by content: rotary frequencies, ALiBi slopes, and masks.
+    Sinusoidal position tables are recognised by content whatever their name.
     """
     array, constants = graph.constants[constant], graph.constants
     if not is_float(array.dtype) or constant in graph.states:
@@ -59,10 +61,10 @@ def is_trained(graph: Graph, constant: str) -> bool:
 
 
 def is_learned(graph: Graph, name: str | None) -> bool:
-    """Whether a value is an entry of the author's ``state_dict``, of floating numbers.
+    """Return whether a value is a floating entry of the author's ``state_dict``.
 
-    Training, or loading another ``state_dict``, changes its numbers: passes must not
-    depend on them. Where the file does not list buffers, only parameters count.
+    Training, or loading another ``state_dict``, changes its numbers, so passes must not
+    depend on them. In files that do not list buffers, only parameters count.
     """
     if name is None or name in graph.types or name not in graph.constants:
         return False
@@ -72,16 +74,16 @@ def is_learned(graph: Graph, name: str | None) -> bool:
 
 
 def is_listed_buffer(graph: Graph, constant: str) -> bool:
-    """Whether a constant is a floating buffer that the file lists as persistent."""
+    """Return whether a constant is a persistent floating buffer of the file."""
     name, constants = original(graph, constant), graph.constants
     is_listed = name in constants.trained and name not in constants.transient
     return is_listed and is_float(constants[constant].dtype)
 
 
 def is_kept(graph: Graph, constant: str) -> bool:
-    """Whether a constant is a tensor of the author's, which is read from the record.
+    """Return whether a constant is an author's tensor, read from the record.
 
-    Integers are where the file lists its buffers; elsewhere they are written down.
+    Integers count where the file lists its buffers; elsewhere they become literals.
     """
     number = is_float(graph.constants[constant].dtype)
     return is_authored(graph, constant) and (number or bool(graph.constants.trained))
@@ -98,15 +100,15 @@ def contents(array: Array) -> str:
     if size < 2 or size != max(array.shape):
         return "mask" if _is_mask(array) else ""
     flat = array.reshape(-1)
-    return _ladder(flat) if array.dtype == float32 else ""
+    return _progression(flat) if array.dtype == float32 else ""
 
 
-def _ladder(flat: Array) -> str:
+def _progression(flat: Array) -> str:
     """Return a noun for numbers in geometric progression.
 
-    Those of rotary embedding start at 1, or less if positions are scaled; those that
-    ALiBi multiplies distances by start at the ratio itself. Any two numbers are a
-    progression: two frequencies are 1 and a small one.
+    Rotary frequencies start at 1, or less if positions are scaled; the slopes of ALiBi
+    start at the ratio itself. Any two numbers are a progression, so two frequencies
+    must be 1 and a small one.
     """
     if not 0 < flat[-1] < flat[0] <= 1 or not (flat > 0).all():
         return ""
@@ -120,7 +122,7 @@ def _ladder(flat: Array) -> str:
 
 
 def is_sinusoid(array: Array) -> bool:
-    """Whether rows are the sines and cosines of 0, 1, 2, ... times some frequencies."""
+    """Return whether rows are sines and cosines of 0, 1, 2, ... times frequencies."""
     if array.ndim < 2 or array.dtype != float32 or array.size != prod(array.shape[-2:]):
         return False
     rows = array.reshape(array.shape[-2:])[:3]
@@ -135,11 +137,11 @@ def is_sinusoid(array: Array) -> bool:
 
 
 def _is_mask(array: Array) -> bool:
-    """Return whether an array is zero or minus a huge number everywhere, and both."""
+    """Return whether both zero and one huge negative number occur, and nothing else."""
     if array.dtype != float32 or array.size <= INLINE_LIMIT:
         return False
     row = array[(0,) * (array.ndim - 1)]
     if (row[row >= -1e4] != 0).any():
-        return False  # as most are, seen without reading them
+        return False  # fast exit without reading all elements
     low = array < -1e4
     return bool(low.any() and not low.all() and not array[~low].any())

@@ -12,23 +12,23 @@ from burn_import.provenance.path_segments import Path
 from burn_ir.graph import Graph, Node, nested_nodes
 
 _DOTTED = re.compile(r"^([A-Za-z_]\w*(\.\w+)+|\d{1,4}(\.\w+)*\.[A-Za-z_]\w*)$")
-#: What exporters append to the scope of a module that is called again.
+#: The suffix of exporters for the scope of a repeated module call.
 _AGAIN = re.compile(r"_\d+")
-#: What exporters call stored numbers whose dtype they changed or that they wrote down.
+#: Names of exporters for converted constants and for literals.
 _CAST = re.compile(r"_cast$|^(u?int|b?float|bool)\d*_")
-#: What ``torch.export`` calls tensors that ``forward`` makes, in the module that does.
+#: Names of ``torch.export`` for tensors created in ``forward``, after the module path.
 _LIFTED = re.compile(r"(c_|_)?(lifted_tensor|tensor_constant)_?\d*")
 
 
 def is_dotted(name: str) -> bool:
-    """Return whether a name in the file is a path of attributes: a key of PyTorch's."""
+    """Return whether a name is a dotted path of attributes, as PyTorch's keys are."""
     return _DOTTED.match(name) is not None
 
 
 def is_key(producer: str, name: str) -> bool:
-    """Whether a stored array's name is its key, in a file that ``producer`` wrote.
+    """Return whether an array's name is its key, in a file by ``producer``.
 
-    What belongs to a PyTorch model itself, and to no module in it, has no dot.
+    A tensor of the root module of PyTorch has a key without dots.
     """
     if producer.startswith("pytorch") and _LIFTED.fullmatch(name.rpartition(".")[2]):
         return False
@@ -38,10 +38,10 @@ def is_key(producer: str, name: str) -> bool:
 
 
 def is_authored(graph: Graph, constant: str) -> bool:
-    """Whether a stored array is, or is made from, a tensor of the author's module.
+    """Return whether a constant is, or derives from, a tensor of the author's.
 
-    Programs list their parameters and buffers. PyTorch's ONNX exporters keep the key of
-    what they did not compute; files of others say nothing.
+    Exported programs list their parameters and buffers. PyTorch's ONNX exporters keep
+    the keys of arrays that they did not compute; files of other producers tell nothing.
     """
     name, constants = original(graph, constant), graph.constants
     if constants.trained:
@@ -52,7 +52,7 @@ def is_authored(graph: Graph, constant: str) -> bool:
 
 
 def is_list(graph: Graph) -> bool:
-    """Whether the author's model is an ``nn.Sequential``: all keys are numbered."""
+    """Return whether the model is an ``nn.Sequential``: all keys are numbered."""
     names = {n for node in graph.nodes for n in node.inputs if n is not None}
     stored = {original(graph, n) for n in names if n in graph.constants}
     keys = [name for name in stored if is_dotted(name)]
@@ -60,9 +60,9 @@ def is_list(graph: Graph) -> bool:
 
 
 def original(graph: Graph, constant: str) -> str:
-    """The name in the file of the array that a constant was made from.
+    """Return the name in the file of the array that a constant derives from.
 
-    The shape that one was filled to is not what it was made from.
+    A filled constant does not derive from its shape.
     """
     constants = graph.constants
     while constant in constants.source:
@@ -74,12 +74,12 @@ def original(graph: Graph, constant: str) -> str:
 
 
 def homes_of_arrays(graph: Graph) -> set[Path]:
-    """The modules that stored arrays with dotted names are attributes of.
+    """Return the paths of the modules that own arrays with dotted names.
 
-    An array that the file lists is one itself: what has modules under numbers and
-    arrays under other names is no list.
+    Arrays that the file lists are included with their own paths, so that a module with
+    numbered children and other arrays is not taken for a list.
     """
-    inner = (one for node in graph.nodes for one in nested_nodes(node))
+    inner = (node_inside for node in graph.nodes for node_inside in nested_nodes(node))
     read = {name for node in inner for name in node.inputs if name is not None}
     names = {original(graph, name) for name in read if name in graph.constants}
     keys = {tuple(name.split(".")) for name in names if is_dotted(name)}
@@ -88,10 +88,10 @@ def homes_of_arrays(graph: Graph) -> set[Path]:
 
 
 class Homes:
-    """Locations of layers with the same stored weights.
+    """Module paths of layers with the same stored weights.
 
     PyTorch lists a tied weight under each of its names, and the file has one of them.
-    The other layers are where the exporter says that their nodes run.
+    The other layers are located by the scopes of their nodes.
     """
 
     def __init__(
@@ -113,42 +113,48 @@ class Homes:
                 self.readers.setdefault(name, []).append(node)
 
     def own(self, node: Node, named: Path) -> Path | None:
-        """The path of a layer that only shares the weights of the one at ``named``."""
+        """Return the path of a layer that shares the weights of ``named``, or None."""
         scope = self.scope(node)
         owner = self.runs.get(named) or self._first(node)
         if owner is node or not scope or scope == named[: len(scope)]:
             return None
-        if self._alike(owner, node) and not self._apart(owner, scope, named):
+        if self._have_equal_weights(owner, node) and not self._is_other_module(
+            owner, scope, named
+        ):
             return None
         return scope
 
     def borrows(self, node: Node, named: Path) -> bool:
-        """Whether ``node`` is no layer: it does something else around ``named``."""
+        """Return whether ``node`` only reads a weight of ``named`` and is no layer."""
         runs, scope = self.runs.get(named), self.scope(node)
         owner = runs or self._first(node)
-        if owner is node or self._alike(owner, node) or not (scope or runs):
+        if (
+            owner is node
+            or self._have_equal_weights(owner, node)
+            or not (scope or runs)
+        ):
             return False
         return len(scope) < len(named) and scope == named[: len(scope)]
 
     def _first(self, node: Node) -> Node:
-        """The first layer that has one of the weights of ``node``."""
+        """Return the first layer that reads one of the weights of ``node``."""
         names = [original(self.graph, n) for n in self.weights[id(node)].values()]
         return next(self.readers[name][0] for name in names if is_dotted(name))
 
-    def _alike(self, a: Node, b: Node) -> bool:
+    def _have_equal_weights(self, a: Node, b: Node) -> bool:
         same = type(a.op) is type(b.op)
         return same and self.weights[id(a)] == self.weights[id(b)]
 
-    def _apart(self, owner: Node, scope: Path, named: Path) -> bool:
-        """Return whether ``scope`` is no second call of the module at ``named``."""
+    def _is_other_module(self, owner: Node, scope: Path, named: Path) -> bool:
+        """Return whether ``scope`` is not a second call of the module at ``named``."""
         return self.scope(owner) == named and not is_again(scope, named)
 
 
 def are_same_weights(graph: Graph, a: Sequence[str], b: Sequence[str]) -> bool:
-    """Whether two layers at one path have the same weights, so that they are one.
+    """Return whether two layers at one path have equal weights.
 
     ``torch.onnx.export(dynamo=True)`` stores the transpose of a matrix once for each
-    call of its layer. Equal arrays of one repeated element tell nothing.
+    call of its layer. Equal arrays of one repeated element are no evidence.
     """
     if a == b:
         return True
@@ -158,7 +164,7 @@ def are_same_weights(graph: Graph, a: Sequence[str], b: Sequence[str]) -> bool:
 
 
 def _are_copies(graph: Graph, a: str, b: str) -> bool:
-    """Return whether two stored arrays have the same elements, which differ."""
+    """Return whether two arrays are equal and not of one repeated element."""
     if a not in graph.constants or b not in graph.constants:
         return False
     x, y = graph.constants[a], graph.constants[b]
@@ -168,7 +174,7 @@ def _are_copies(graph: Graph, a: str, b: str) -> bool:
 
 
 def is_again(scope: Path, path: Path) -> bool:
-    """Whether ``scope`` is what exporters call the module at ``path`` once more."""
+    """Return whether ``scope`` is a repeated call of the module at ``path``."""
     return len(scope) == len(path) and all(
         a == b or (a.startswith(b) and _AGAIN.fullmatch(a[len(b) :]))
         for a, b in zip(scope, path, strict=True)

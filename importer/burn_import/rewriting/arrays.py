@@ -1,4 +1,4 @@
-"""Contents of arrays in memory, and comparison of two."""
+"""Contents of constant arrays: comparison, digests, and derived constants."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from burn_ir.types import Array
 
 
 def core(array: Array) -> Array:
-    """``array`` without the repetitions of a broadcast view."""
+    """Return ``array`` without its broadcast axes (stride 0)."""
     if 0 in array.shape:
         return array
     once = (slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)
     return np.asarray(array[tuple(once)])
 
 
-def held(array: Array, given: list[Array]) -> int:
-    """The bytes that ``array`` holds besides those of the arrays it may be a view of.
+def held(array: Array, others: list[Array]) -> int:
+    """Return the bytes of ``array``; 0 if it is a view of one of ``given``.
 
-    An axis of stride 0 shows the same elements again and costs nothing.
+    Axes of stride 0 repeat the same elements and cost nothing.
     """
-    if any(np.may_share_memory(array, other) for other in given):
+    if any(np.may_share_memory(array, other) for other in others):
         return 0
     extents = zip(array.shape, array.strides, strict=True)
     return int(array.itemsize * prod(n for n, stride in extents if stride))
@@ -50,14 +50,14 @@ def memory_of(array: Array) -> tuple[int, ...]:
 
 
 def same_view(a: Array, b: Array) -> bool:
-    """Return whether two arrays are the same memory, read in the same way."""
+    """Return whether two arrays share address, dtype, shape and strides."""
     if a.dtype != b.dtype or a.shape != b.shape or a.strides != b.strides:
         return False
     return bool(a.ctypes.data == b.ctypes.data)
 
 
 def origins(constants: Constants, name: str) -> Iterator[str]:
-    """``name`` and the constants that it was made from, that of the file last."""
+    """Yield ``name`` and the constants it was derived from, that of the file last."""
     yield name
     while name in constants.source:
         name = constants.source[name]
@@ -65,9 +65,9 @@ def origins(constants: Constants, name: str) -> Iterator[str]:
 
 
 def derive(graph: Graph, name: str, array: Array, suffix: str) -> str:
-    """The name of ``array``, made of the stored one called ``name``; stored once.
+    """Return the name of ``array``, derived from constant ``name`` and stored once.
 
-    An array that was made back into what it was before is that one.
+    If an earlier constant of the chain is the same view, its name is returned.
     """
     constants = graph.constants
     for older in origins(constants, name):
@@ -85,18 +85,18 @@ def derive(graph: Graph, name: str, array: Array, suffix: str) -> str:
 
 
 def integers(graph: Graph, values: list[int]) -> str:
-    """The name of a stored vector, one for equal contents: so readers are merged."""
+    """Return the name of a stored int64 vector, one for equal contents."""
     return literal(graph, f"int64{values}", np.array(values, np.int64))
 
 
 def number(graph: Graph, value: float, dtype: np.dtype[Any]) -> str:
-    """The name of a stored number without axes, one for each dtype."""
+    """Return the name of a stored scalar, one for each value and dtype."""
     array = np.array(value, dtype)
     return literal(graph, f"{dtype}({array[()]!s})", array)
 
 
 def literal(graph: Graph, name: str, array: Array) -> str:
-    """The name of an array that no file has, which is ``name`` if that is free."""
+    """Return the name of an array that is not from the file, ``name`` if it is free."""
     while name in graph.types:
         name += "_"
     stored = graph.constants.get(name)

@@ -18,21 +18,21 @@ from burn_ir.names import free_name
 from burn_ir.ops.support import known_ints
 from burn_ir.types import Array, Type
 
-#: What is taken to bound products of matrices, which are sums of unknown length.
+#: Assumed bound of matrix products, which are sums of unknown length.
 PRODUCT = 1e18
-#: How many nodes are looked through on the way to what bounds a value.
+#: The largest number of nodes followed when bounding a value.
 DEPTH = 24
 
 
 @dataclass
 class Dataflow:
-    """A graph with its values' producers and readers."""
+    """A graph with the producers and users of its values."""
 
     graph: Graph
     producers: dict[str, Node] = field(init=False)
     users: Mapping[str, Sequence[Node]] = field(init=False)
     outputs: frozenset[str] = field(init=False)
-    #: Names that were given to new values.
+    #: Names of the values that were created.
     new: set[str] = field(default_factory=set)
     _magnitudes: dict[str, float] = field(default_factory=dict)
 
@@ -42,22 +42,25 @@ class Dataflow:
         self.outputs = frozenset(self.graph.outputs)
 
     def made_by(self, name: str | None, *ops: str) -> Node | None:
-        """The node that makes a value, if it is of one of ONNX's operators ``ops``."""
+        """Return the node with first output ``name``, if it is of one of ``ops``.
+
+        Only operators of ONNX's default domain are considered.
+        """
         node = None if name is None else self.producers.get(name)
         if node is None or node.op.domain or node.op.onnx not in ops:
             return None
         return node if node.outputs[0] == name else None
 
     def stored(self, name: str | None) -> Array | None:
-        """The array of a stored operand."""
+        """Return the array of a constant; None for other values."""
         if name is None or name in self.graph.types:
             return None
         return self.graph.constants.get(name)
 
     def scalar(self, name: str | None) -> float | None:
-        """The one element of a stored floating operand; None unless it is finite.
+        """Return the single element of a float constant; None unless it is finite.
 
-        A parameter is no number: training changes it.
+        Parameters are excluded: training changes them.
         """
         array = self.stored(name)
         if array is None or array.size != 1 or not is_float(array.dtype):
@@ -68,7 +71,7 @@ class Dataflow:
         return value if isfinite(value) else None
 
     def factor(self, node: Node | None) -> tuple[str | None, float]:
-        """Return the value that a node scales by a stored number, and the factor."""
+        """Return the value that a node scales by a constant, and the factor."""
         if node is None or node.op.onnx not in ("Mul", "Div"):
             return None, 1.0
         pairs = [node.inputs, node.inputs[::-1]]
@@ -81,9 +84,9 @@ class Dataflow:
         return None, 1.0
 
     def axes(self, node: Node) -> tuple[int, ...] | None:
-        """The axes that a reduction removes, from behind; None unless they are known.
+        """Return the axes of a reduction as negative numbers; None unless known.
 
-        One that keeps them as extents of 1 is meant.
+        Only reductions with ``keepdims`` are considered.
         """
         x, attrs = self.graph.type(node.inputs[0]), node.op.attrs()
         if len(node.inputs) < 2 or not attrs["keepdims"]:
@@ -94,22 +97,23 @@ class Dataflow:
         return tuple(sorted(axis - len(x.shape) for axis in x.axes(axes)))
 
     def extents(self, name: str | None) -> tuple[Dim, ...]:
-        """The shape of a value; empty where not even the rank is known."""
+        """Return the shape of a value; () if its rank is unknown."""
         t = self.graph.type(name)
         return () if t is None or t.shape is None else t.shape
 
     def piece(self, name: str | None) -> tuple[str | None, int, int] | None:
-        """The value of which ``name`` is a slice of the last axis, and from where to
-        where; None unless that is known.
+        """Return the source, begin and end of a slice of the last axis.
+
+        The source is a value's name; None if ``name`` is no such slice.
         """
         node = None if name is None else self.producers.get(name)
         if node is None or node.op.domain or name is None:
             return None
         if node.op.onnx == "Split":
-            return self._split_off(node, name)
-        return self._sliced(node) if node.op.onnx == "Slice" else None
+            return self._split_piece(node, name)
+        return self._slice_piece(node) if node.op.onnx == "Slice" else None
 
-    def _split_off(self, node: Node, name: str) -> tuple[str | None, int, int] | None:
+    def _split_piece(self, node: Node, name: str) -> tuple[str | None, int, int] | None:
         axis, rank = node.op.attrs()["axis"], len(self.extents(node.inputs[0]))
         before = node.outputs[: node.outputs.index(name) + 1]
         sizes = [self.extents(n)[-1:] for n in before if n is not None]
@@ -118,7 +122,7 @@ class Dataflow:
             return None
         return node.inputs[0], sum(widths[:-1]), sum(widths)
 
-    def _sliced(self, node: Node) -> tuple[str | None, int, int] | None:
+    def _slice_piece(self, node: Node) -> tuple[str | None, int, int] | None:
         shape, operands = self.extents(node.inputs[0]), (*node.inputs, None, None)[1:5]
         starts, ends, axes, steps = (known_ints(self.graph.type(n)) for n in operands)
         one_axis = axes in ((-1,), (len(shape) - 1,)) and len(shape) > 0
@@ -135,7 +139,7 @@ class Dataflow:
         return node.inputs[0], start, end
 
     def fresh(self, name: str) -> str:
-        """A name for a new value, made from ``name``; the same in every run."""
+        """Return a new value name derived from ``name``; the same in every run."""
         name = free_name(name, self.graph.types, self.graph.constants, self.new)
         self.new.add(name)
         return name
@@ -146,9 +150,9 @@ class Dataflow:
         return t is not None and t.dtype.kind in "biu"
 
     def are_inside(self, inner: Iterable[Node], last: Node) -> bool:
-        """Return whether only ``inner`` and ``last`` read what ``inner`` make.
+        """Return whether only ``inner`` and ``last`` read the results of ``inner``.
 
-        A reader that asks for a shape alone which is known does not count.
+        A ``Shape`` node whose result is known does not count as a reader.
         """
         nodes = list(inner)
         among = {id(node) for node in nodes} | {id(last)}
@@ -167,7 +171,7 @@ class Dataflow:
         return self.graph.types[node.output].known is not None
 
     def magnitude(self, name: str | None, depth: int = DEPTH) -> float:
-        """A bound of a value's elements, signs aside; infinite if there is none."""
+        """Return a bound of a value's absolute elements; infinity if none is known."""
         if name is None or depth == 0:
             return float("inf")
         if name not in self._magnitudes:
@@ -200,7 +204,7 @@ class Dataflow:
 
 
 def largest(array: Array) -> float:
-    """The largest element, signs aside; infinite if one is not a finite number."""
+    """Return the largest absolute element; infinity if one is not finite."""
     once = core(array)
     if not once.size:
         return 0.0
@@ -209,13 +213,13 @@ def largest(array: Array) -> float:
 
 
 def greatest(t: Type) -> float:
-    """The largest finite number of a floating type, 0 if it is none."""
+    """Return the largest finite number of a floating type; 0 for other types."""
     if not is_float(t.dtype):
         return 0.0
     return float(ml_dtypes.finfo(t.dtype).max)  # type: ignore[no-untyped-call]
 
 
-#: Bounds of results, whatever they are made of.
+#: Bounds of results that hold for any operands.
 BOUNDED = {
     "MatMul": PRODUCT,
     "Softmax": 1.0,
@@ -223,7 +227,7 @@ BOUNDED = {
     "Tanh": 1.0,
 }
 
-#: Operators that take elements of their first operand and none from elsewhere.
+#: Operators whose result has only elements of the first operand, up to sign.
 MOVES = frozenset(
     [
         "Cast",
@@ -247,7 +251,7 @@ MOVES = frozenset(
 
 
 def _content(node: Node) -> tuple[str | None, ...]:
-    """The operands whose elements the result is made of; none if it is not known."""
+    """Return the operands that bound the result's elements; () if unknown."""
     if node.op.onnx in MOVES:
         return node.inputs[:1]
     if node.op.onnx == "Where":

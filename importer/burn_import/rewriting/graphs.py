@@ -1,7 +1,7 @@
 """Shared rewriting functions: rename values in one sweep, and rewrite bodies.
 
-A body is closed: its inputs end with the values that it captures, and these have the
-same names inside as outside. ``rename`` keeps that so, which is how one can tell the
+A body is closed: its last inputs are the values that it captures, with the same names
+inside as outside. ``rename`` preserves this, since the names are what distinguishes the
 captured operands of a node from the others.
 """
 
@@ -18,9 +18,9 @@ Pass = Callable[[Graph], Graph]
 
 
 def apply_with_bodies(apply: Pass, graph: Graph) -> Graph:
-    """``graph`` after ``apply`` to all its bodies, innermost first, and to itself.
+    """Apply a function to all bodies of ``graph``, innermost first, and to itself.
 
-    It is the same object if nothing changed.
+    The same object is returned if nothing changed.
     """
     if not graph.has_bodies:
         return apply(graph)
@@ -42,7 +42,7 @@ def _with_bodies(node: Node, rewrite: Pass) -> Node:
 
 
 def with_nodes(graph: Graph, nodes: list[Node]) -> Graph:
-    """``graph`` with ``nodes``: the same object if they are its own."""
+    """Return ``graph`` with ``nodes``: the same object if they are its own."""
     if len(nodes) == len(graph.nodes) and all(map(is_, nodes, graph.nodes)):
         return graph
     return graph.with_nodes(nodes)
@@ -58,7 +58,7 @@ def value_names(graph: Graph) -> set[str]:
 
 
 def captures(node: Node) -> int:
-    """Count the last operands that are there because bodies use them."""
+    """Return how many of the last operands are captures of the node's bodies."""
     count = 0
     bodies = [body.inputs for body in node.op.bodies().values()]
     while bodies and count < len(node.inputs):
@@ -70,17 +70,17 @@ def captures(node: Node) -> int:
 
 
 def resolve(aliases: Mapping[str, str], name: str) -> str:
-    """Return the final name of ``name``."""
+    """Return the name at the end of a chain of aliases."""
     while name in aliases:
         name = aliases[name]
     return name
 
 
 def rename(graph: Graph, aliases: Mapping[str, str]) -> Graph:
-    """``graph`` with every value under the name that ``aliases`` lead to.
+    """Return ``graph`` with every value renamed to the end of its chain of aliases.
 
-    Captured operands that are constants now, or given twice, are no operands any more.
-    The same object if nothing changes.
+    Captured operands that became constants or duplicates are removed. The same object
+    is returned if nothing changes.
     """
     final: dict[str, str] = {}
     for name in aliases:
@@ -94,33 +94,35 @@ def rename(graph: Graph, aliases: Mapping[str, str]) -> Graph:
 
 def _rename(graph: Graph, final: Mapping[str, str]) -> Graph:
     values = {final.get(name, name) for name in value_names(graph)}
-    nodes = [_renamed(node, final, graph, values) for node in graph.nodes]
+    nodes = [_rename_node(node, final, graph, values) for node in graph.nodes]
     outputs = tuple(final.get(name, name) for name in graph.outputs)
     result = with_nodes(graph, nodes)
     return result if outputs == graph.outputs else replace(result, outputs=outputs)
 
 
-def _renamed(
+def _rename_node(
     node: Node, final: Mapping[str, str], graph: Graph, values: set[str]
 ) -> Node:
     inputs = tuple(None if n is None else final.get(n, n) for n in node.inputs)
     outputs = tuple(None if n is None else final.get(n, n) for n in node.outputs)
     count = captures(node)
     if count:
-        return _recaptured(replace(node, outputs=outputs), inputs, count, graph, values)
+        return _with_captures(
+            replace(node, outputs=outputs), inputs, count, graph, values
+        )
     if inputs == node.inputs and outputs == node.outputs:
         return node
     return replace(node, inputs=inputs, outputs=outputs)
 
 
-def _recaptured(
+def _with_captures(
     node: Node,
     inputs: tuple[str | None, ...],
     count: int,
     graph: Graph,
     values: set[str],
 ) -> Node:
-    """``node`` with other captured operands, in its bodies too."""
+    """Return ``node`` with other captured operands, also in its bodies."""
     old, new = node.inputs[-count:], inputs[-count:]
     kept = tuple(
         dict.fromkeys(n for n in new if n in values or n not in graph.constants)
@@ -140,9 +142,9 @@ def _recaptured(
 
 
 def common_scope(*nodes: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The scope and classes of a node that stands for ``nodes``: the last one's.
+    """Return the scope and classes of a node that replaces ``nodes``.
 
-    Where scopes disagree it is what they begin with alike.
+    It is the last node's scope, or the common prefix where scopes differ.
     """
     last = nodes[-1]
     length = 0

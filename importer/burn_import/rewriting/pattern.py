@@ -1,8 +1,8 @@
-"""Patterns of nodes that one operator stands for, and their replacement.
+"""Patterns of subgraphs that one operator replaces.
 
-A pattern is matched against a value: it says which operators made it, of what. It looks
-at what nodes compute, never at their names or scopes. Everything inside of a match is
-read by nodes of the match alone, and is no output of the graph.
+A pattern is matched against a value: it constrains the operators and operands that
+produced it. It depends on the computation only, never on names or scopes. Values inside
+a match are read by nodes of the match alone, and are no graph outputs.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from burn_ir.op import Op
 from burn_ir.ops.options import shortest
 from burn_ir.types import Array
 
-#: Operators whose two operands may stand in any order.
+#: Commutative operators.
 COMMUTATIVE = frozenset({"Add", "Mul"})
-#: How far a constant may be from the number that it stands for: one rounding in
-#: float32, which is what a written number has in it.
+#: Largest relative error of a constant against the pattern's number: one rounding in
+#: float32, the precision of literals in files.
 PRECISION = 2.0**-23
 
 
 @dataclass(frozen=True)
 class Match:
-    """Values and numbers that a pattern has matched, by label, and its nodes."""
+    """Values and numbers that a pattern has bound, by label, and the matched nodes."""
 
     values: Mapping[str, str] = field(default_factory=dict)
     numbers: Mapping[str, float] = field(default_factory=dict)
     nodes: tuple[Node, ...] = ()
-    #: The largest rank of a number: it may widen what it meets.
+    #: The largest rank of a matched constant: it may broadcast the result.
     rank: int = 0
 
     def with_value(self, label: str, name: str) -> Match | None:
-        """This with a value; None if the label is another's."""
+        """Return the match with a value; None if the label is bound to another."""
         if label in self.values:
             return self if self.values[label] == name else None
         return replace(self, values={**self.values, label: name})
 
     def with_number(self, label: str, number: float) -> Match | None:
-        """This with a number; None if the label is another's."""
+        """Return the match with a number; None if the label is bound to another."""
         if label in self.numbers:
             return self if self.numbers[label] == number else None
         return replace(self, numbers={**self.numbers, label: number})
 
 
 class Search:
-    """A graph, and what patterns ask of it."""
+    """A graph, and the queries that patterns make on it."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -67,26 +67,26 @@ class Search:
                 self.fixed.update(name for name in node.outputs if name is not None)
 
     def is_fixed(self, name: str) -> bool:
-        """Return whether a value is stored or made of nothing but stored ones."""
+        """Return whether a value depends on constants alone."""
         return self.array(name) is not None or name in self.fixed
 
     def array(self, name: str) -> Array | None:
-        """The contents of a stored value."""
+        """Return the array of a constant; None for other values."""
         if name in self.graph.types or name not in self.graph.constants:
             return None
         return self.graph.constants[name]
 
     def number(self, name: str) -> Array | None:
-        """The contents of a stored value that training does not change."""
+        """Return the array of a constant that training does not change."""
         return None if is_learned(self.graph, name) else self.array(name)
 
     def node(self, name: str) -> Node | None:
-        """The node of ONNX's own domain that makes a value."""
+        """Return the producer of a value, if it is of ONNX's default domain."""
         node = self.producers.get(name)
         return None if node is None or node.op.domain else node
 
     def is_closed(self, nodes: Iterable[Node], last: Node) -> bool:
-        """Whether what ``nodes`` make but for ``last`` is read by ``nodes`` alone."""
+        """Return whether only ``nodes`` read their results, those of ``last`` aside."""
         inside: dict[str, int] = {}
         every = {id(node): node for node in nodes}
         for node in every.values():
@@ -106,12 +106,12 @@ class Pattern(ABC):
 
     @abstractmethod
     def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
-        """Every way in which the value is that, added to ``match``."""
+        """Yield ``match`` extended by every way in which the value matches."""
 
 
 @dataclass(frozen=True, eq=False)
 class Value(Pattern):
-    """Any value; the same one wherever the label is the same."""
+    """Any value; equal labels match the same value."""
 
     label: str
 
@@ -134,7 +134,7 @@ class Stored(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Number(Pattern):
-    """A stored number that stands for ``value``."""
+    """A constant scalar equal to ``value`` up to rounding."""
 
     value: float
 
@@ -146,7 +146,7 @@ class Number(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Scalar(Pattern):
-    """Any stored floating number, as many digits of it as its dtype has."""
+    """Any constant float scalar, bound with the digits of its dtype."""
 
     label: str
 
@@ -156,16 +156,16 @@ class Scalar(Pattern):
             return
         item = array.reshape(())[()]
         exact = float(item)
-        # The least digits that are this number in float32; a double has its own.
-        written = exact if array.dtype.itemsize > 4 else shortest(exact)
-        new = match.with_number(self.label, written)
+        # The fewest digits that round to this number in float32; a float64 is exact.
+        literal_value = exact if array.dtype.itemsize > 4 else shortest(exact)
+        new = match.with_number(self.label, literal_value)
         if new is not None:
             yield replace(new, rank=max(match.rank, array.ndim))
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Call(Pattern):
-    """The result of an operator on values that match ``operands``."""
+    """The result of an operator on operands that match ``operands``."""
 
     op: str
     operands: tuple[Pattern | None, ...]
@@ -186,7 +186,7 @@ class Call(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Either(Pattern):
-    """A match of one of several patterns."""
+    """A value that matches one of several patterns."""
 
     ways: tuple[Pattern, ...]
 
@@ -199,7 +199,7 @@ class Either(Pattern):
 class Product(Pattern):
     """A product of all ``factors``, in any order and grouping.
 
-    A division by a number is a factor, and so is a power of what is there repeatedly.
+    A division by a constant counts as a factor, and a power as repeated factors.
     """
 
     factors: tuple[Pattern, ...]
@@ -218,7 +218,7 @@ class Product(Pattern):
     def operands(self, op: str) -> Iterator[tuple[Pattern, ...]]:
         """Return the patterns of an operator's operands if it computes the product."""
         if op == "Mul":
-            for left, right in _splits(self.factors):
+            for left, right in _partitions(self.factors):
                 yield Product(left), Product(right)
         elif op == "Div":
             for position, factor in enumerate(self.factors):
@@ -230,20 +230,20 @@ class Product(Pattern):
 
 
 def either(*ways: Pattern) -> Either:
-    """The pattern of what one of ``ways`` says."""
+    """Return the pattern that matches if one of ``ways`` does."""
     return Either(ways)
 
 
 def product(*factors: Pattern) -> Product:
-    """The pattern of a product of ``factors``."""
+    """Return the pattern of a product of ``factors``."""
     return Product(factors)
 
 
 @cache
-def _splits(
+def _partitions(
     factors: tuple[Pattern, ...],
 ) -> tuple[tuple[tuple[Pattern, ...], tuple[Pattern, ...]], ...]:
-    """Every way to make two groups of ``factors``."""
+    """Return every partition of ``factors`` into two non-empty groups."""
     every = range(len(factors))
     masks = range(1, 2 ** len(factors) - 1)
     return tuple(
@@ -263,7 +263,7 @@ def match_all(
     search: Search,
     match: Match,
 ) -> Iterator[Match]:
-    """Every way in which values match one pattern each; None is an input left out."""
+    """Yield the matches of each value with its pattern; None is an omitted input."""
     if len(names) != len(patterns):
         return
     if not patterns:
@@ -278,9 +278,9 @@ def match_all(
 
 
 def stands_for(array: Array, value: float) -> bool:
-    """Return whether a stored number is ``value``, as it is rounded in its dtype.
+    """Return whether a constant is ``value`` rounded to its dtype.
 
-    Numbers of float64 may have been written with the digits of float32.
+    A float64 may have been written with the digits of float32.
     """
     if array.size != 1:
         return False
@@ -293,45 +293,47 @@ def stands_for(array: Array, value: float) -> bool:
     return number == rounded or abs(number - value) <= PRECISION * abs(value)
 
 
-#: What a match becomes: an operator and its operands, or nothing.
+#: Builds the replacement of a match, an operator and its operands; None to refuse.
 Build = Callable[[Match, Search], tuple[Op, tuple[str, ...]] | None]
 Rule = tuple[Pattern, Build]
 
 
 def fuse(graph: Graph, rules: Sequence[Rule], *marks: str) -> Graph:
-    """``graph`` with one node for every match of a rule's pattern.
+    """Return ``graph`` with one node for every match of a rule's pattern.
 
-    Of several rules the first that applies is taken, and of matches with common nodes
-    the one that ends last. The new node is where the last one was, and has its scope;
-    if the scopes of the nodes disagree it has what they begin with alike. Every match
-    has an operator among ``marks``; most graphs have none.
+    The first rule that applies wins, and of overlapping matches the one that ends last.
+    The new node takes the position and the scope of the last matched node, or the
+    common prefix of the scopes if they differ. Every match has an operator among
+    ``marks``; graphs without any of them are returned at once.
     """
     if graph.operators.isdisjoint(marks):
         return graph
     search = Search(graph)
     new: dict[int, Node] = {}
-    taken: set[int] = set()
+    matched_ids: set[int] = set()
     for node in reversed(graph.nodes):
-        if id(node) in taken or node.outputs[0] is None:
+        if id(node) in matched_ids or node.outputs[0] is None:
             continue
-        match = _fused(node, rules, search, taken)
+        match = _match_ending_at(node, rules, search, matched_ids)
         if match is not None:
             new[id(node)], used = match
-            taken |= used
+            matched_ids |= used
     if not new:
         return graph
-    kept = [n for n in graph.nodes if id(n) in new or id(n) not in taken]
-    return with_nodes(graph, [new.get(id(n), n) for n in kept])
+    remaining = [n for n in graph.nodes if id(n) in new or id(n) not in matched_ids]
+    return with_nodes(graph, [new.get(id(n), n) for n in remaining])
 
 
-def _fused(
-    node: Node, rules: Sequence[Rule], search: Search, taken: set[int]
+def _match_ending_at(
+    node: Node, rules: Sequence[Rule], search: Search, matched_ids: set[int]
 ) -> tuple[Node, set[int]] | None:
-    """The node for the first match that ends at ``node``, and which nodes it is of."""
+    """Return the replacement of the first match ending at ``node``, and its nodes."""
     for pattern, build in rules:
         for match in pattern.match(node.output, search, Match()):
             used = {id(n) for n in match.nodes}
-            if not used.isdisjoint(taken) or not search.is_closed(match.nodes, node):
+            if not used.isdisjoint(matched_ids) or not search.is_closed(
+                match.nodes, node
+            ):
                 continue
             built = build(match, search)
             if built is not None:
@@ -346,7 +348,7 @@ def _fused(
 
 
 def elementwise(op: Op) -> Build:
-    """Build ``op`` of the value called ``x``, which is a float and not widened."""
+    """Return a builder of ``op`` of the float value ``x`` without broadcasting."""
 
     def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
         name = match.values["x"]

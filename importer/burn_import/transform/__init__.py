@@ -1,13 +1,13 @@
-"""Changes of a model that its caller asks for: shapes, a part of it, a dtype.
+"""User-requested changes of a model: input shapes, subgraphs, and dtype.
 
-Unlike the passes, these change what is computed, so none of them runs by itself.
+Unlike the passes, these change what the model computes, so none runs by default.
 
 =================  ========================================================
 ``shapes.py``      the extents of inputs, fixed or named
-``cut.py``         the part of the model between given values
-``precision.py``   the floating dtype that it computes in
-``applicable.py``  the options that a kind of file has no use for
-``prepared.py``    all of them, in this order, on the way to a typed graph
+``cut.py``         the subgraph between named values
+``precision.py``   the floating dtype of the computation
+``applicable.py``  options that have no effect on a kind of file
+``prepared.py``    applies all of them, in this order, and infers types
 =================  ========================================================
 """
 

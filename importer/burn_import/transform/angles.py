@@ -1,6 +1,6 @@
-"""Nodes that compute angles from integers, which half a float's digits are too few for.
+"""Nodes that compute angles from integers, which need more digits than half types.
 
-Position 4095 is no bfloat16, and its sine is another number than that of 4096.
+Position 4095 has no exact bfloat16: it rounds to 4096, whose sine is another number.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 from burn_ir.graph import Graph, Node
 
-#: What makes numbers of ``x`` in turns: the end of an angle's way.
+#: Operators that end the computation of an angle.
 TURNS = frozenset({"Cos", "Sin"})
-#: What leads from positions to angles.
+#: Operators between positions and angles.
 STEPS = frozenset(
     {"Add", "Concat", "Div", "Einsum", "Expand", "Flatten", "Gather", "Identity"}
     | {"MatMul", "Mul", "Neg", "Pow", "Reciprocal", "Reshape", "Slice", "Squeeze"}
@@ -20,16 +20,16 @@ STEPS = frozenset(
 
 
 def angles(graph: Graph) -> set[int]:
-    """The identities of nodes that make sines and cosines of integers, all the way.
+    """Return the ids of the nodes from integers to the sines and cosines of angles.
 
-    They depend on integers and constants alone, and nothing else reads what lies
-    between. Casts from integers are among them, where they begin.
+    These nodes depend on integers and constants alone, and no other node reads their
+    intermediate values. The casts from integers at their beginning are included.
     """
     producers, users = graph.producers, graph.users
     angle_nodes: set[int] = set()
     for node in graph.nodes:
         if node.op.onnx in TURNS and not node.op.domain and id(node) not in angle_nodes:
-            angle_nodes |= _way(node, graph, producers) or set()
+            angle_nodes |= _angle_ancestors(node, graph, producers) or set()
     for node in reversed(graph.nodes):
         if id(node) in angle_nodes and node.op.onnx not in TURNS:
             readers = users.get(node.output, [])
@@ -40,8 +40,10 @@ def angles(graph: Graph) -> set[int]:
     return angle_nodes
 
 
-def _way(turn: Node, graph: Graph, producers: Mapping[str, Node]) -> set[int] | None:
-    """The nodes before ``turn`` down to integers; None if another value leads there."""
+def _angle_ancestors(
+    turn: Node, graph: Graph, producers: Mapping[str, Node]
+) -> set[int] | None:
+    """Return the ancestors of ``turn`` up to integers; None if one is a float input."""
     ancestors: set[int] = set()
     pending = [turn]
     while pending:
@@ -56,11 +58,11 @@ def _way(turn: Node, graph: Graph, producers: Mapping[str, Node]) -> set[int] | 
             source = producers.get(name)
             if source is None and name in graph.constants and name not in graph.inputs:
                 continue
-            if source is None or not _leads(source):
+            if source is None or not _is_angle_step(source):
                 return None
             pending.append(source)
     return ancestors
 
 
-def _leads(node: Node) -> bool:
+def _is_angle_step(node: Node) -> bool:
     return not node.op.domain and (node.op.onnx in STEPS or node.op.onnx == "Cast")

@@ -1,4 +1,4 @@
-"""Options that a kind of file has no use for: they are refused, not ignored."""
+"""Rejection of options that have no effect on a kind of file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from burn_import.options import Options
 from burn_import.transform.errors import WrongOptions
 from burn_ir.errors import Problem
 
-#: Options of models with a program.
+#: Options of models with a program (a graph).
 OF_PROGRAMS = ("--flat", "--shape", "--inputs", "--outputs", "--simplify")
-#: Options of weights alone, and what each of them is for.
+#: Options of weights alone, with the purpose of each.
 OF_WEIGHTS = {
     "--config": "the config.json of the model that weights are of",
     "--top-level-key": "the dict in a checkpoint that holds the weights",
@@ -56,7 +56,7 @@ def refuse_options(
     """Return if none of the options with these flags is given.
 
     Raises:
-        WrongOptions: each that is given, with what it applies to and what it is for.
+        WrongOptions: lists each given flag with ``expected``, ``got`` and its purpose.
     """
     problems = [
         Problem(f"{flag}: expected {expected}, got {got}", hint=_purpose(flag))
@@ -68,10 +68,10 @@ def refuse_options(
 
 
 def check_applicable(kind: FileKind, options: Options) -> None:
-    """Return if every option has an effect on files of a kind, or may have one.
+    """Return if every given option can have an effect on files of ``kind``.
 
     Raises:
-        WrongOptions: one has none; everything is listed.
+        WrongOptions: lists every option without effect.
     """
     if kind is not FileKind.WEIGHTS:
         refuse_options(options, OF_WEIGHTS, "weights alone", _PROGRAMS[kind])

@@ -1,4 +1,4 @@
-"""A part of a model: what lies between values that the caller names."""
+"""Extraction of the subgraph between values that the caller names."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ class Cut:
     """Cut points of a model; see :func:`begin_cut`."""
 
     inputs: tuple[str, ...]
-    #: Those of ``inputs`` that the model's nodes make.
+    #: The ``inputs`` that nodes of the model produce.
     computed: tuple[str, ...]
-    #: What the file calls the inputs of the whole model.
+    #: Names in the file of the inputs of the whole model.
     given: tuple[str, ...]
 
 
 def begin_cut(
     model: RawModel, inputs: Sequence[str], outputs: Sequence[str]
 ) -> tuple[RawModel, Cut]:
-    """``model`` with other outputs, and what :func:`finish_cut` needs of it.
+    """Return ``model`` with other outputs, and the cut for :func:`finish_cut`.
 
-    Nodes that neither the outputs nor the types of the inputs depend on are gone, so
-    that they need not be supported. The computed inputs are further outputs, after the
-    others, until the types of all values are known.
+    Nodes that neither the outputs nor the types of the inputs depend on are removed, so
+    that they need not be supported. Computed inputs are additional outputs, after the
+    others, until the types of all values are inferred.
 
     Raises:
-        WrongOptions: there is no value of some names, or one is named twice.
+        WrongOptions: a named value does not exist, or is named twice.
     """
     graph = model.graph
     produced = {name for node in graph.nodes for name in node.outputs if name}
     stored = {*graph.constants, *graph.defaults}
-    problems = [*_unknown(graph, produced, "an input", inputs)]
-    problems += _unknown(graph, produced, "an output", outputs)
+    problems = [*_name_problems(graph, produced, "an input", inputs)]
+    problems += _name_problems(graph, produced, "an output", outputs)
     if problems:
         raise WrongOptions(problems)
     computed = tuple(name for name in inputs if name in produced)
@@ -62,17 +62,17 @@ def begin_cut(
         graph,
         inputs=kept,
         outputs=(*ends, *computed),
-        nodes=_needed(graph, {*ends, *computed}),
+        nodes=_needed_nodes(graph, {*ends, *computed}),
         constants={n: array for n, array in constants.items() if n not in kept},
         defaults=defaults,
     )
     return replace(model, graph=raw), Cut(tuple(inputs), computed, tuple(kept))
 
 
-def _unknown(
+def _name_problems(
     graph: RawGraph, produced: set[str], kind: str, names: Sequence[str]
 ) -> Iterator[Problem]:
-    """Yield the problems with ``names`` by themselves."""
+    """Yield a problem for each name that does not exist or is repeated."""
     candidates = [*graph.inputs, *graph.constants, *(n for n in produced if n)]
     valid = set(candidates)
     for number, name in enumerate(names):
@@ -84,8 +84,8 @@ def _unknown(
             )
 
 
-def _needed(graph: RawGraph, names: set[str]) -> tuple[RawNode, ...]:
-    """The nodes that ``names`` depend on; nodes may stand in any order."""
+def _needed_nodes(graph: RawGraph, names: set[str]) -> tuple[RawNode, ...]:
+    """Return the nodes that ``names`` depend on; nodes may be in any order."""
     producers = {out: node for node in graph.nodes for out in node.outputs if out}
     pending, seen = list(names), set(names)
     kept: set[int] = set()
@@ -94,29 +94,31 @@ def _needed(graph: RawGraph, names: set[str]) -> tuple[RawNode, ...]:
         if node is None or id(node) in kept:
             continue
         kept.add(id(node))
-        reads = set(_reads(node)) - seen
+        reads = set(_read_names(node)) - seen
         seen |= reads
         pending += reads
     return tuple(node for node in graph.nodes if id(node) in kept)
 
 
-def _reads(node: RawNode) -> Iterator[str]:
-    """The names that a node may read, those in its bodies included."""
+def _read_names(node: RawNode) -> Iterator[str]:
+    """Yield the names that a node may read, including those in its bodies."""
     yield from filter(None, node.inputs)
     for body in node.attrs.values():
         if isinstance(body, RawGraph):
             yield from body.outputs
             for inner in body.nodes:
-                yield from _reads(inner)
+                yield from _read_names(inner)
 
 
 def finish_cut(graph: Graph, cut: Cut) -> Graph:
-    """``graph``, the typed model of :func:`begin_cut`, from the cut's inputs on.
+    """Return the part of ``graph`` from the cut's inputs to its outputs.
+
+    ``graph`` is the typed graph of the model that :func:`begin_cut` returned.
 
     Extents are read from the new inputs where they have them.
 
     Raises:
-        WrongOptions: the outputs depend on other inputs, or do not on one of these.
+        WrongOptions: the outputs depend on other inputs, or not on one of these.
     """
     if not cut.inputs:
         return graph
@@ -139,19 +141,19 @@ def finish_cut(graph: Graph, cut: Cut) -> Graph:
 
 
 def _open_types(graph: Graph, inputs: Mapping[str, str]) -> dict[str, Type]:
-    """The types of new inputs: extents that none of them has as such get a name."""
+    """Return the types of new inputs; extents that are expressions get a new name."""
     types = {name: graph.types[name].forget() for name in inputs}
     extents = [dim for value_type in types.values() for dim in value_type.shape or ()]
     plain = {str(dim) for dim in extents if isinstance(dim, Poly)}
     plain = {name for name in plain if name.isidentifier()}
-    taken = {name for dim in extents for name in symbols(dim)}
+    used_names = {name for dim in extents for name in symbols(dim)}
     names: dict[Dim, Dim] = {}
     for name, called in inputs.items():
         for axis, dim in enumerate(types[name].shape or ()):
             if not plain.issuperset(symbols(dim)) and dim not in names:
                 base = symbol_name(called[:40], "value")
-                extent = free_name(f"{base}_dim_{axis}", taken)
-                taken.add(extent)
+                extent = free_name(f"{base}_dim_{axis}", used_names)
+                used_names.add(extent)
                 names[dim] = symbol(extent)
     return {
         name: (
@@ -166,7 +168,7 @@ def _open_types(graph: Graph, inputs: Mapping[str, str]) -> dict[str, Type]:
 
 
 class _Cutting:
-    """Finds the nodes between the new inputs and the outputs."""
+    """Search for the nodes between the new inputs and the outputs."""
 
     def __init__(self, graph: Graph, inputs: Mapping[str, Type]) -> None:
         self.graph = graph
@@ -175,7 +177,7 @@ class _Cutting:
         self.outside = self._outside()
 
     def _outside(self) -> set[str]:
-        """The values that depend on inputs that are not given any more."""
+        """Return the values that depend on inputs that are removed."""
         outside = set(self.graph.inputs) - set(self.inputs)
         for node in self.graph.nodes:
             if not outside.isdisjoint(node.inputs):
@@ -183,21 +185,21 @@ class _Cutting:
         return outside
 
     def nodes(self) -> tuple[list[Node], set[str]]:
-        """The nodes, and all names that they and the outputs read."""
+        """Return the nodes, and all names that they and the outputs read."""
         needed = set(self.graph.outputs)
         kept: list[Node] = []
         for node in reversed(self.graph.nodes):
             wanted = [n for n in node.outputs if n in needed and n not in self.inputs]
             if not wanted:
                 continue
-            for one in reversed(self.instead(node, wanted)):
-                kept.append(one)
-                needed.update(name for name in one.inputs if name is not None)
+            for replacement in reversed(self.replacements(node, wanted)):
+                kept.append(replacement)
+                needed.update(name for name in replacement.inputs if name is not None)
         kept.reverse()
         return kept, needed
 
-    def instead(self, node: Node, wanted: Iterable[str]) -> list[Node]:
-        """``node``, or nodes that read the extents it makes from the new inputs."""
+    def replacements(self, node: Node, wanted: Iterable[str]) -> list[Node]:
+        """Return ``node``, or nodes that read its extents from the new inputs."""
         if not self.outside.isdisjoint(node.inputs):
             per_value = [self.sizes.nodes(name) for name in wanted]
             if all(nodes is not None for nodes in per_value):

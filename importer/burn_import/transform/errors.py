@@ -1,4 +1,4 @@
-"""Options that do not fit: themselves, each other, or the model."""
+"""Errors about options: invalid, contradictory, or not applicable to the model."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from burn_ir.errors import ModelError, Problem
 _SHOWN = 3
 
 
-class WrongOptions(ModelError):  # noqa: N818  named like the other kinds of problems
-    """Options that cannot be applied to this model; all reasons are listed."""
+class WrongOptions(ModelError):  # noqa: N818  named like the other kinds of errors
+    """Raised when options cannot be applied to a model; lists all reasons."""
 
 
 def unknown(kind: str, name: str, valid: Iterable[str]) -> Problem:
-    """The problem that there is no ``kind`` called ``name``, with names like it."""
-    names = [one for one in valid if one]
+    """Return the problem that no ``kind`` is called ``name``, with similar names."""
+    names = [choice for choice in valid if choice]
     near = difflib.get_close_matches(name, names, _SHOWN, 0.65)
-    # The end of a long path is what people remember of it.
-    near += [one for one in names if len(name) > 2 and one.endswith(name)]
+    # Users tend to remember the last segment of a long path.
+    near += [choice for choice in names if len(name) > 2 and choice.endswith(name)]
     hint = ", ".join(map(repr, dict.fromkeys(near[: 2 * _SHOWN])))
     if hint:
         hint = f"did you mean {hint}?"

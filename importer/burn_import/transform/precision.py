@@ -1,4 +1,4 @@
-"""A model that computes in another floating dtype."""
+"""Conversion of a model to another floating dtype."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from burn_ir.ops.cast import Cast
 from burn_ir.ops.support import ELEMENT_NUMBERS, ELEMENT_TYPES
 from burn_ir.types import Type
 
-#: The dtypes that become another one. Those of 8 bits and fewer are storage.
+#: The dtypes that are converted. Floating dtypes of 8 bits or fewer are storage.
 KINDS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
-#: Operators of which some operands are counted or measured with, not computed on:
-#: rounding them would make other sizes, or other elements. They take float32.
+#: Operands, by position, that give sizes, thresholds or quantization parameters:
+#: rounding them would change shapes or select other elements. They stay float32.
 EXACT: Mapping[str, Sequence[int]] = {
     "DynamicQuantizeLinear": (0,),
     "NonMaxSuppression": (0, 1, 3, 4),
@@ -34,18 +34,18 @@ EXACT: Mapping[str, Sequence[int]] = {
     "Range": (0, 1, 2),
     "Resize": (1, 2),
 }
-#: Classical models hold thresholds and coefficients in float32; they take that.
+#: Classical ML operators hold thresholds and coefficients in float32 and need them.
 EXACT_DOMAINS = frozenset({"ai.onnx.ml"})
-#: Attributes that hold the number of a dtype.
+#: Attributes whose value is an ONNX dtype number.
 NUMBERED = frozenset({"to", "dtype", "output_datatype", "output_dtype"})
 
 
 def in_precision(graph: Graph, name: str) -> Graph:
-    """``graph`` with its inputs, outputs, weights and nodes in the dtype ``name``.
+    """Return ``graph`` with its inputs, outputs, weights and nodes in dtype ``name``.
 
-    What is float16, bfloat16, float32 or float64 becomes that; integers, bools and
-    texts stay. Finite numbers stay finite: what is beyond the dtype becomes its largest
-    number. A node that has to be exact gets float32, by casts around it, and so do
+    float16, bfloat16, float32 and float64 are converted; integers, bools and strings
+    are not. Finite numbers stay finite: those out of range become the largest number of
+    the dtype. Nodes that must be exact compute in float32 between casts, and so do
     angles that are computed from integers (rotary embedding).
 
     Raises:
@@ -73,18 +73,18 @@ class _Conversion:
         self.exact_constants: dict[str, str] = {}
 
     def run(self, graph: Graph) -> Graph:
-        """``graph``, which may be a body, in the dtype."""
+        """Return ``graph``, the model or a body, in the dtype."""
         types = {name: self.type(graph.types[name]) for name in graph.inputs}
-        kept = angles(graph)
+        angle_nodes = angles(graph)
         nodes: list[Node] = []
         for node in graph.nodes:
             with error_context(node, self.opsets):
-                nodes += self.converted(node, types, id(node) in kept)
+                nodes += self.convert(node, types, id(node) in angle_nodes)
         used = {**types, **{n: self.type(t) for n, t in graph.types.items()}, **types}
         return replace(graph, nodes=tuple(nodes), types=used, constants=self.constants)
 
     def type(self, value_type: Type) -> Type:
-        """``value_type`` in the dtype."""
+        """Return ``value_type`` in the dtype."""
         if value_type.dtype not in KINDS or isinstance(value_type, MapType):
             return value_type
         if isinstance(value_type, SequenceType | OptionalType):
@@ -92,10 +92,8 @@ class _Conversion:
             return replace(value_type, dtype=element.dtype, element=element)
         return value_type.with_dtype(self.target)
 
-    def converted(
-        self, node: Node, types: dict[str, Type], is_angle: bool
-    ) -> list[Node]:
-        """``node``, with casts before and after it where it needs them."""
+    def convert(self, node: Node, types: dict[str, Type], is_angle: bool) -> list[Node]:
+        """Return ``node`` with the casts it needs before and after it."""
         before: list[Node] = []
         inputs = list(node.inputs)
         for position, name in enumerate(inputs):
@@ -117,7 +115,7 @@ class _Conversion:
                 outputs[position] = f"{name}_{dtypes.name_of(result.dtype)}"
                 types[outputs[position] or ""] = result
                 cast = Cast(ELEMENT_NUMBERS[self.target])
-                after.append(_beside(node, cast, outputs[position], name))
+                after.append(_node_in_scope(node, cast, outputs[position], name))
         converted = replace(node, op=op, inputs=tuple(inputs), outputs=tuple(outputs))
         return [*before, converted, *after]
 
@@ -127,7 +125,7 @@ class _Conversion:
     def exact(
         self, name: str, node: Node, types: dict[str, Type], before: list[Node]
     ) -> str:
-        """The name of an operand in float32, or ``name`` if it is of no such kind."""
+        """Return the name of a float operand in float32, ``name`` for other kinds."""
         if name not in types:
             return self.exact_constant(name)
         if types[name].dtype not in KINDS or kind_of(types[name]) != "tensor":
@@ -136,7 +134,9 @@ class _Conversion:
             return name
         exact = f"{name}_float32"
         if exact not in types:
-            cast = _beside(node, Cast(ELEMENT_NUMBERS[dtypes.float32]), name, exact)
+            cast = _node_in_scope(
+                node, Cast(ELEMENT_NUMBERS[dtypes.float32]), name, exact
+            )
             before.append(cast)
         types[exact] = types[name].with_dtype(dtypes.float32)
         return exact
@@ -154,18 +154,18 @@ class _Conversion:
         return self.exact_constants[name]
 
     def op(self, op: Op) -> Op:
-        """``op`` with attributes that say or hold the dtype; its bodies converted."""
+        """Return ``op`` with its dtype attributes, numbers and bodies converted."""
         new: dict[str, Any] = {n: self.run(b) for n, b in op.bodies().items()}
         if op.onnx == "BitCast" or op.domain in EXACT_DOMAINS:
             return op
-        for one in fields(op):  # type: ignore[arg-type]
-            value = getattr(op, one.name)
-            kind = ELEMENT_TYPES.get(value) if one.name in NUMBERED else None
-            # NumPy takes None for float64: no number is no dtype.
+        for attribute in fields(op):  # type: ignore[arg-type]
+            value = getattr(op, attribute.name)
+            kind = ELEMENT_TYPES.get(value) if attribute.name in NUMBERED else None
+            # NumPy interprets None as float64, but here it means no dtype.
             if kind is not None and kind in KINDS:
-                new[one.name] = ELEMENT_NUMBERS[self.target]
+                new[attribute.name] = ELEMENT_NUMBERS[self.target]
             elif isinstance(value, np.ndarray) and value.dtype in KINDS:
-                new[one.name] = rounded(value, self.target)
+                new[attribute.name] = rounded(value, self.target)
         return op.with_attrs(**new) if new else op
 
 
@@ -175,6 +175,6 @@ def _is_exact(op: Op, position: int) -> bool:
     return not op.domain and position in EXACT.get(op.onnx, ())
 
 
-def _beside(node: Node, op: Op, source: str | None, result: str) -> Node:
-    """A node of ``op`` in the scope of ``node``."""
+def _node_in_scope(node: Node, op: Op, source: str | None, result: str) -> Node:
+    """Return a node of ``op`` in the scope of ``node``."""
     return Node(op, (source,), (result,), "", node.scope, node.classes)

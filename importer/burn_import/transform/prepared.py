@@ -1,4 +1,4 @@
-"""From a model as written to the typed graph that the caller wants of it."""
+"""From a raw model to the typed graph with the caller's options applied."""
 
 from __future__ import annotations
 
@@ -27,30 +27,33 @@ from burn_ir.raw import RawModel
 
 
 def prepared(model: RawModel, options: Options) -> Graph:
-    """The typed graph of ``model``, with the shapes, cut and dtype of ``options``.
+    """Return the typed graph of ``model`` with shapes, cut and dtype of ``options``.
 
     Raises:
         WrongOptions: the options contradict the model; all reasons are listed.
         UnsupportedModel, InvalidModel: as :func:`burn_ir.build` does.
     """
-    given = {n: s for n, s in options.shapes.items() if n in model.graph.inputs}
-    later = {n: s for n, s in options.shapes.items() if n not in given}
+    input_shapes = {n: s for n, s in options.shapes.items() if n in model.graph.inputs}
+    later = {n: s for n, s in options.shapes.items() if n not in input_shapes}
     _check_inputs(model, options)
     try:
-        graph = _cut(reshaped_model(model, given) if given else model, options)
+        graph = _cut(
+            reshaped_model(model, input_shapes) if input_shapes else model, options
+        )
         if later:
-            graph = _reshaped(graph, options.inputs, later)
+            graph = _apply_shapes(graph, options.inputs, later)
     except InvalidModel as error:
         if not options.shapes:
             raise
-        # The file may be sound and the shapes wrong: the place alone does not say so.
+        # The model may be valid and the given shapes wrong; the location alone does not
+        # show that.
         hint = "the shapes that were asked for may not fit"
-        problems = [_hinted(problem, hint) for problem in error.problems]
+        problems = [_with_hint(problem, hint) for problem in error.problems]
         raise InvalidModel(problems) from error
     return graph if options.dtype is None else in_precision(graph, options.dtype)
 
 
-def _hinted(problem: Problem, hint: str) -> Problem:
+def _with_hint(problem: Problem, hint: str) -> Problem:
     return replace(problem, hint=problem.hint or hint)
 
 
@@ -64,10 +67,10 @@ def _cut(model: RawModel, options: Options) -> Graph:
     return finish_cut(build(raw), cut)
 
 
-def _reshaped(
+def _apply_shapes(
     graph: Graph, inputs: Sequence[str], shapes: Mapping[str, Extents]
 ) -> Graph:
-    """``graph`` with shapes of inputs that the cut made."""
+    """Return ``graph`` with given shapes applied to inputs that the cut created."""
     names = dict(zip(inputs, graph.inputs, strict=True))
     wanted = {names[name]: extents for name, extents in shapes.items()}
     types = with_shapes({name: graph.types[name] for name in graph.inputs}, wanted)
@@ -75,9 +78,11 @@ def _reshaped(
 
 
 def _check_inputs(model: RawModel, options: Options) -> None:
-    """Return if shapes are given for inputs alone."""
-    given = (name for name in model.graph.inputs if name not in model.graph.states)
-    inputs = options.inputs or tuple(given)
+    """Return if shapes are given for existing inputs only."""
+    user_inputs = (
+        name for name in model.graph.inputs if name not in model.graph.states
+    )
+    inputs = options.inputs or tuple(user_inputs)
     problems = [
         unknown("an input to give a shape", name, inputs)
         for name in options.shapes
@@ -88,7 +93,7 @@ def _check_inputs(model: RawModel, options: Options) -> None:
 
 
 def check_options(options: Options) -> None:
-    """Return if the options make sense by themselves, whatever the model is.
+    """Return if the options are valid and consistent, independent of the model.
 
     Raises:
         WrongOptions: a value is unknown or two contradict; everything is listed.

@@ -1,4 +1,4 @@
-"""Arrays in another floating dtype."""
+"""Conversion of arrays to another floating dtype."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from burn_ir.types import Array
 
 
 def rounded(array: Array, target: DType) -> Array:
-    """``array`` in ``target``; finite numbers stay finite, repeated ones repeated."""
+    """Return ``array`` in ``target``; finite numbers stay finite, strides 0 stay."""
     if array.dtype == target:
         return array
-    # An element that is seen many times takes the memory of one.
+    # An axis of stride 0 is converted once and broadcast again.
     once = tuple(slice(0, 1) if step == 0 else slice(None) for step in array.strides)
     few = array[once]
     wide = few.astype(np.float64 if few.dtype.itemsize > 4 else np.float32)

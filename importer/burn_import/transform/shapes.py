@@ -1,4 +1,4 @@
-"""The extents of inputs, as the caller fixes and names them."""
+"""User-given extents of inputs, fixed numbers or names."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from burn_ir.types import Type
 def with_shapes(
     types: Mapping[str, Type], wanted: Mapping[str, Extents]
 ) -> dict[str, Type]:
-    """``types`` of inputs by name, those in ``wanted`` with these extents.
+    """Return the input ``types`` by name, those in ``wanted`` with these extents.
 
-    An extent that the file leaves open may become a number or get another name, and is
-    the same everywhere: what ``batch`` becomes in one input it becomes in all of them.
+    An extent that is symbolic in the file may become a number or get another name. The
+    change applies everywhere: if ``batch`` becomes 4 in one input, it does in all.
 
     Raises:
         WrongOptions: an extent contradicts the file or another one; all are listed.
     """
     run = _Shaping(types)
     for name, extents in wanted.items():
-        run.take(name, extents)
+        run.bind_input(name, extents)
     result = {name: run.bound(value_type) for name, value_type in types.items()}
     for name, extents in wanted.items():
-        result[name] = run.settled(name, result[name], extents)
+        result[name] = run.with_extents(name, result[name], extents)
     if run.problems:
         raise WrongOptions(run.problems)
     return result
 
 
 def reshaped_model(model: RawModel, wanted: Mapping[str, Extents]) -> RawModel:
-    """``model`` with ``wanted`` extents of its inputs.
+    """Return ``model`` with ``wanted`` extents of its inputs.
 
     Raises:
         WrongOptions: as :func:`with_shapes` does, or a default has another shape.
@@ -68,7 +68,7 @@ def _differs(name: str, got: str, expected: str, reason: str) -> Problem:
 
 
 def shown(value_type: Type) -> str:
-    """The shape of ``value_type`` as people write it: ``[batch, 3]``."""
+    """Return the shape of ``value_type`` as text: ``[batch, 3]``."""
     return f"[{', '.join(map(str, value_type.shape or ()))}]"
 
 
@@ -78,12 +78,12 @@ class _Shaping:
     def __init__(self, types: Mapping[str, Type]) -> None:
         self.types = types
         self.values: dict[str, Dim] = {}
-        #: The input that decided what each symbol becomes.
+        #: The input that determined the binding of each symbol.
         self.deciders: dict[str, str] = {}
         self.problems: list[Problem] = []
 
-    def take(self, name: str, extents: Extents) -> None:
-        """Note what ``extents`` mean for the symbols of an input."""
+    def bind_input(self, name: str, extents: Extents) -> None:
+        """Bind the symbols of input ``name`` to ``extents``."""
         wrong = [extent for extent in extents if not is_extent(extent)]
         if wrong:
             message = f"expected numbers and names as extents, got {wrong[0]!r}"
@@ -98,24 +98,24 @@ class _Shaping:
             return
         if len(value_type.shape) != len(extents):
             expected = f"{len(value_type.shape)} extents {shown(value_type)}"
-            got = f"{len(extents)}: {_listed(extents)}"
+            got = f"{len(extents)}: {_shape_text(extents)}"
             self.problems.append(_differs(name, got, expected, "the file has"))
             return
         for axis, (old, extent) in enumerate(
             zip(value_type.shape, extents, strict=True)
         ):
-            self.decide(name, axis, old, _dim(extent))
+            self.bind_extent(name, axis, old, _dim(extent))
 
-    def decide(self, name: str, axis: int, old: Dim, new: Dim) -> None:
-        """Note that the extent ``old`` of an input's axis is to be ``new``."""
+    def bind_extent(self, name: str, axis: int, old: Dim, new: Dim) -> None:
+        """Bind the extent ``old`` of an input's axis to ``new``."""
         where = f"{name!r}, axis {axis}"
         if isinstance(old, int):
             if old != new:
                 message = f"expected {old}, as the file has, got {new}"
                 self.problems.append(Problem(f"input {where}: {message}"))
             return
-        if (one := _plain(old)) is None:
-            return  # an expression is compared when its symbols are known
+        if (one := _symbol_name(old)) is None:
+            return  # expressions are compared after their symbols are bound
         first = self.values.setdefault(one, new)
         decider = self.deciders.setdefault(one, name)
         if first != new:
@@ -135,7 +135,7 @@ class _Shaping:
         result: Dim = bind(dim, {**names, **self.values})
         return result
 
-    def settled(self, name: str, value_type: Type, extents: Extents) -> Type:
+    def with_extents(self, name: str, value_type: Type, extents: Extents) -> Type:
         """Return the type with ``extents`` for expressions, or for an unknown shape."""
         if self.problems:
             return value_type
@@ -153,7 +153,7 @@ class _Shaping:
         return value_type.with_shape(dims)
 
 
-def _listed(extents: Extents) -> str:
+def _shape_text(extents: Extents) -> str:
     return f"[{', '.join(map(str, extents))}]"
 
 
@@ -161,7 +161,7 @@ def _dim(extent: int | str) -> Dim:
     return symbol(extent) if isinstance(extent, str) else int(extent)
 
 
-def _plain(dim: Dim) -> str | None:
-    """The symbol that ``dim`` is, None if it is an expression of some."""
+def _symbol_name(dim: Dim) -> str | None:
+    """Return the name of a dimension that is one symbol; None for expressions."""
     names = list(symbols(dim))
     return names[0] if isinstance(dim, Poly) and dim == symbol(names[0]) else None

@@ -1,4 +1,4 @@
-"""Extents that are read from other values than the file reads them from."""
+"""Extents read from the inputs of a cut instead of from removed values."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from burn_ir.types import Type
 
 
 class Sizes:
-    """Makes nodes that read extents from ``inputs``, for values of ``graph``."""
+    """Builder of nodes that read extents of ``graph`` from ``inputs``."""
 
     def __init__(self, graph: Graph, inputs: Mapping[str, Type]) -> None:
         self.graph = graph
-        #: For each extent, an input and an axis that have it.
+        #: An input and an axis for each extent.
         self.places: dict[Dim, tuple[str, int]] = {}
         for name, value_type in inputs.items():
             for axis, dim in enumerate(value_type.shape or ()):
                 self.places.setdefault(dim, (name, axis))
 
     def nodes(self, name: str) -> list[Node] | None:
-        """Nodes that make the value ``name``; None if its contents are not known.
+        """Return nodes that compute value ``name``; None if its contents are unknown.
 
-        They are known if inference found that it holds numbers, and extents that the
-        inputs have.
+        The contents are known if inference found only numbers and extents of the
+        inputs.
         """
         contents = self.graph.types[name].known
         if contents is None or contents.size == 0:
@@ -49,11 +49,11 @@ class Sizes:
         return [*nodes, Node(Cast(to), (shaped,), (name,))]
 
     def source_of(self, dim: Dim) -> tuple[str, int] | None:
-        """An input and an axis with the extent ``dim``."""
+        """Return an input and an axis with the extent ``dim``; None for numbers."""
         return None if _is_number(dim) else self.places.get(dim)
 
     def part(self, name: str, dim: Dim) -> tuple[Node | None, str]:
-        """The node that makes a vector of ``dim`` alone, if it takes one; its name."""
+        """Return the name of a vector of ``dim``, and the node it needs if any."""
         source_axis = self.source_of(dim)
         if source_axis is None:
             return None, self.number(name, int(dim))
@@ -61,7 +61,7 @@ class Sizes:
         return Node(Shape(axis, axis + 1), (source,), (name,)), name
 
     def number(self, name: str, *values: int) -> str:
-        """The name of a stored vector."""
+        """Store a vector and return its name."""
         array = np.array(values, np.int64)
         stored = self.graph.constants.add(name, array)
         self.graph.constants.literals.add(stored)

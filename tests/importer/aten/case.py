@@ -1,4 +1,4 @@
-"""Cases: one call of an operator, what goes in, and what NumPy says comes out."""
+"""Cases: one call of an operator, its inputs, and NumPy's results."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 
 from burn_ir.types import Array
 
-#: The two extents that an axis called ``n`` has.
+#: The two extents of an axis called ``n``.
 SIZES = (2, 5)
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Any]
 
 
 @dataclass(frozen=True)
 class Given:
-    """A tensor that goes in; ``n`` among its extents varies from call to call."""
+    """An input tensor; ``n`` among its extents varies from call to call."""
 
     dtype: str
     dims: tuple[int | str, ...]
@@ -33,20 +33,20 @@ class Given:
 
 @dataclass(frozen=True)
 class Extent:
-    """An extent of the first tensor as a number that the program computes."""
+    """An extent of the first tensor, as a number that the program computes."""
 
     axis: int = 0
 
 
 #: The input of which only the extents are read.
 SIZED = "sized"
-#: The extent that varies.
+#: The symbolic extent.
 N = Extent()
 
 
 @dataclass(frozen=True)
 class Case:
-    """One call of an operator; ``expected`` gets the tensors that go in."""
+    """One call of an operator; ``expected`` receives the input tensors."""
 
     target: str
     expected: Callable[..., Any]
@@ -54,30 +54,30 @@ class Case:
     label: str = ""
     tolerance: float = 1e-5
     given: Mapping[str, Given] = field(default_factory=dict)
-    #: Whether the first result alone is of interest.
+    #: Whether only the first result is compared.
     first: bool = False
-    #: Tensors that it changes in place: they come out after the results.
+    #: Tensors that the call changes in place, returned after the results.
     changed: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        """What the case is called in reports."""
+        """The name of the case in reports."""
         return f"{self.target}-{self.label}" if self.label else self.target
 
     def arrays(self, size: int) -> list[Array]:
-        """Return what goes in at a size."""
+        """Return the inputs at a size."""
         rng = np.random.default_rng(zlib.crc32(self.name.encode()) + size)
         return [given.array(rng, size) for given in self.given.values()]
 
     def results(self, arrays: Sequence[Array]) -> list[Array]:
-        """Return what comes out, as one list."""
+        """Return the expected outputs as one list."""
         result = self.expected(*arrays)
         several = result if isinstance(result, tuple | list) else (result,)
         return [np.asarray(array) for array in several]
 
     @property
     def varies(self) -> bool:
-        """Whether an extent of what goes in varies."""
+        """Whether an extent of an input varies."""
         return any("n" in given.dims for given in self.given.values())
 
 
@@ -91,9 +91,9 @@ def case(
     sized: Given | None = None,
     **args: Any,
 ) -> Case:
-    """Return a case; tensors among the arguments are what goes in, in their order.
+    """Return a case; tensors among the arguments are the inputs, in their order.
 
-    ``sized`` goes in before them, for its extents alone.
+    ``sized`` is an input before them, of which only the extents are used.
     """
     given = {} if sized is None else {SIZED: sized}
     given |= dict(tensors(args))
@@ -107,12 +107,12 @@ def first(target: str, expected: Callable[..., Any], /, **args: Any) -> Case:
 
 
 def changing(changed: str, case_: Case) -> Case:
-    """Return a case that some of its tensors come out of, as the call changed them."""
+    """Return a case that also returns some of its tensors, changed in place."""
     return replace(case_, changed=tuple(changed.split()))
 
 
 def paired(array: Array) -> Array:
-    """Return complex numbers as the pairs that a module takes and gives."""
+    """Return complex numbers as pairs, the inputs and outputs of modules."""
     if array.dtype.kind != "c":
         return array
     return np.stack([array.real, array.imag], -1)
@@ -203,7 +203,7 @@ def bools(*dims: int | str) -> Given:
 
 
 def distinct(*dims: int | str, dtype: str = "float32") -> Given:
-    """Return a tensor of numbers no two of which are equal: orders are certain."""
+    """Return a tensor of distinct numbers, whose order is unique."""
 
     def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         return (rng.permutation(int(np.prod(shape))) - 3).reshape(shape) * 0.5

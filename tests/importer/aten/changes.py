@@ -1,4 +1,4 @@
-"""Operators that write into a tensor that is given, and normalisation in training."""
+"""Operators that write to an operand, and normalisation in training."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def instances(x: Array, w: Array, b: Array, mean: Array, var: Array) -> list[Arr
 
 
 def twice(function: Any) -> Any:
-    """Return a result, which is what the tensor that is written into holds too."""
+    """Return a result that is also written to an operand."""
 
     def run(*arrays: Array) -> Any:
         result = np.asarray(function(*arrays[:-1])).astype(arrays[-1].dtype)

@@ -1,4 +1,4 @@
-"""Operators that draw at random: what their numbers have in common."""
+"""Random operators, tested by statistics of their numbers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ DEVICE: dict[str, Any] = {"dtype": dtype_of("float32")}
 
 @dataclass(frozen=True)
 class Draw:
-    """A call, and the mean, deviation and bounds of the numbers that it gives.
+    """A call, and the mean, deviation and bounds of its numbers.
 
-    Without a deviation there is none: the bounds alone are looked at.
+    Without a deviation only the bounds are checked.
     """
 
     case: Case
@@ -30,7 +30,7 @@ class Draw:
     high: float = math.inf
 
     def check(self, actual: Array) -> None:
-        """Return if numbers may be some of these, which they are but once in 10^8."""
+        """Return if numbers are plausible; wrong failures are rarer than 1 in 10^8."""
         (expected,) = self.case.results(self.case.arrays(0))
         assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
         assert self.low <= actual.min() and actual.max() <= self.high
@@ -42,17 +42,17 @@ class Draw:
 
 
 def draw(target: str, *bounds: Any, shape: Any = SHAPE, **args: Any) -> Draw:
-    """Return a call that gives float32, with the bounds of its numbers."""
+    """Return a call with float32 results, and the bounds of its numbers."""
     return Draw(case(target, lambda *_: np.zeros(shape, np.float32), **args), *bounds)
 
 
 def whole(target: str, *bounds: Any, shape: Any = SHAPE, **args: Any) -> Draw:
-    """Return a call that gives int64, with the bounds of its numbers."""
+    """Return a call with int64 results, and the bounds of its numbers."""
     return Draw(case(target, lambda *_: np.zeros(shape, np.int64), **args), *bounds)
 
 
 def even(low: int, high: int) -> tuple[float, float, int, int]:
-    """Return the mean, deviation and bounds of numbers below another."""
+    """Return the mean, deviation and bounds of uniform integers."""
     return (low + high - 1) / 2, math.sqrt(((high - low) ** 2 - 1) / 12), low, high - 1
 
 

@@ -1,4 +1,4 @@
-"""In-place forms whose schema differs from the one of the functional form."""
+"""In-place operators whose schema differs from the functional one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Y = f32("n", 3, 4)
 
 
 def as_float(function: Any) -> Any:
-    """Return a test of NumPy whose result has the dtype of the first operand."""
+    """Return a NumPy predicate whose result has the dtype of the first operand."""
     return lambda x, *rest: np.asarray(function(x, *rest)).astype(x.dtype)
 
 

@@ -1,4 +1,4 @@
-"""What several families of cases use."""
+"""Helpers of several families of cases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def single(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def after(function: Callable[..., Any], *rest: Any) -> Callable[..., Any]:
-    """Return ``function`` of one operand: the others are these numbers."""
+    """Return ``function`` of one operand, with these other operands."""
     return lambda x: function(x, *rest)
 
 

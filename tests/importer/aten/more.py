@@ -1,4 +1,4 @@
-"""Other overloads, and what only decompositions or composites contain."""
+"""Other overloads, and operators that occur only in decompositions or composites."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Y = f32("n", 3, 4)
 
 
 def bagged(end: Any) -> Any:
-    """Return the rows of each bag, put together by ``end``."""
+    """Return the rows of each bag, reduced by ``end``."""
 
     def run(w: Array, i: Array, o: Array, per: Array | None = None) -> Any:
         rows = w[i] if per is None else w[i] * per[:, None]
@@ -52,7 +52,7 @@ def entropy(x: Array) -> Any:
 
 
 def antialiased(x: Array, size: tuple[int, int], a: float | None = None) -> Any:
-    """Return ``x`` made smaller with weights as wide as the step."""
+    """Return ``x`` downsampled with antialiasing."""
     out = x.astype(np.float64)
     for axis, new in zip((2, 3), size, strict=True):
         old = out.shape[axis]

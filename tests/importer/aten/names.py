@@ -1,4 +1,4 @@
-"""``python -m tests.importer.aten.names``: adds to ``names.json`` what PyTorch has.
+"""``python -m tests.importer.aten.names``: adds PyTorch's operators to ``names.json``.
 
 It needs PyTorch: its core operators, and those in the exports of all layers and
 functions that the opt-in tests compare.
@@ -33,7 +33,7 @@ def core() -> Iterator[str]:
 
 
 def exported() -> Iterator[str]:
-    """Yield what the exports call, before and after they are decomposed."""
+    """Yield the operators in the exports, before and after decomposition."""
     import torch
 
     for _, function, samples in (*layers(), *functions()):
@@ -48,7 +48,7 @@ def exported() -> Iterator[str]:
 
 
 def calls(graph_module: Any) -> Iterator[str]:
-    """Yield the targets of the calls in a graph and in those inside of it."""
+    """Yield the targets of the calls in a graph and its subgraphs."""
     for part in graph_module.modules():
         for node in getattr(getattr(part, "graph", None), "nodes", ()):
             if node.op == "call_function" and hasattr(node.target, "_schema"):
@@ -56,7 +56,7 @@ def calls(graph_module: Any) -> Iterator[str]:
 
 
 def main() -> None:
-    """Write the names, those known so far among them."""
+    """Write the names, including those known so far."""
     names = json.loads(NAMES.read_text("utf-8"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

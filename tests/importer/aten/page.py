@@ -1,7 +1,7 @@
 """``python -m tests.importer.aten.page``: writes ``docs/aten.md``.
 
-What the page says comes from the rules, the table of what has none, the stored names
-of the core operators, and the cases.
+Its sources are the rules, the table of unsupported operators, the stored names of the
+core operators, and the cases.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ HEAD = """\
 
 Written by `python -m tests.importer.aten.page`: do not edit.
 
-These are the operators of ATen that a `.pt2` file may call. Each is written with
-operators of the [other page](operators.md), so that there is one meaning of each, and
-its gradient, devices and dtypes are those that stand there. *core* are the overloads
-that PyTorch counts among the Core ATen operators; *others* are those that programs
-contain if they are exported without `run_decompositions()`, or that decompositions
-make. `add_` and the like, which change their operand in place, come with the operator
-of which they are the form. *cases* are those that compare an overload with a formula,
-or the numbers that it draws with their distribution.
+The ATen operators that a `.pt2` file may call. Each is lowered to the
+[operators of ONNX and burn](operators.md), which define its gradient, devices and
+dtypes.
+
+- *core* lists the overloads that are Core ATen operators.
+- *others* lists overloads of programs that are exported without `run_decompositions()`,
+  and of decompositions. In-place operators (`add_`) have the rule of the functional
+  operator.
+- *cases* counts the tests that compare an overload with a formula, or the distribution
+  of its random numbers.
 """
 
 
@@ -43,7 +45,7 @@ def page() -> str:
     lines += ["| operator | core | others | cases |", "|---|---|---|--:|"]
     lines += rows(core)
     lines += ["", "## Not supported", ""]
-    lines += ["A program that calls one of these is refused with the reason.", ""]
+    lines += ["A program that calls one of these is refused with this reason.", ""]
     for reason, targets in REASONS.items():
         names = ", ".join(
             f"`{t.removeprefix('aten.')}`" for t in sorted(targets.split())
@@ -53,15 +55,15 @@ def page() -> str:
 
 
 def summary() -> str:
-    """Return how much of the stored names has a rule."""
+    """Return how many of the stored names have a rule."""
     counts = []
-    for kind, text in (("core", "core operators"), ("exported", "others")):
+    for kind in ("core", "exported"):
         result = sum(name in RULES or name in COMPLEX for name in NAMES[kind])
-        counts.append(f"{result} of the {len(NAMES[kind])} {text}")
+        counts.append(f"{result} of the {len(NAMES[kind])}")
     return (
-        f"With PyTorch {NAMES['torch']}, {' and '.join(counts)} that exports of its "
-        f"layers and functions\ncontain have a rule; {len(CASES)} cases call "
-        f"{len({case.target for case in CASES})} of them."
+        f"With PyTorch {NAMES['torch']}, {counts[0]} core operators have a rule, and "
+        f"{counts[1]} others\nin exports of its layers and functions. {len(CASES)} "
+        f"cases call {len({case.target for case in CASES})} operators."
     )
 
 

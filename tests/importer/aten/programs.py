@@ -1,4 +1,4 @@
-"""Programs of one call, made of a case by the writer of archives."""
+"""Programs of one call, written from a case as an archive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.importer.exported_files import CODES, meta, program, ref
 
 
 def argument(value: Any, name: str) -> dict[str, Any]:
-    """Return the union that the schema has for an argument."""
+    """Return the schema's union for an argument."""
     if isinstance(value, Given):
         return ref(name)
     if isinstance(value, list | tuple):
@@ -29,7 +29,7 @@ def argument(value: Any, name: str) -> dict[str, Any]:
 
 
 def listed(values: Sequence[Any], name: str) -> dict[str, Any]:
-    """Return the union that the schema has for a list."""
+    """Return the schema's union for a list."""
     names = [f"{name}_{index}" for index in range(len(values))]
     if any(isinstance(value, Given) for value in values):
         items = [argument(v, n) for v, n in zip(values, names, strict=True)]
@@ -84,7 +84,7 @@ def written(case: Case) -> dict[str, Any]:
 
 
 def called(target: str) -> str:
-    """Return how programs write a target."""
+    """Return the spelling of a target in programs."""
     return f"torch.ops.{target}" if target.startswith("aten.") else target
 
 

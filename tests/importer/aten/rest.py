@@ -1,4 +1,4 @@
-"""Forms in place, and overloads that few programs call."""
+"""In-place operators, and rare overloads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Y = f32(3, 1)
 
 
 def twice(function: Any) -> Any:
-    """Return a result, which is what the tensor that is changed holds too."""
+    """Return a result that is also the changed operand."""
 
     def run(*given: Array) -> Any:
         result = np.asarray(function(*given)).astype(given[0].dtype)
@@ -26,7 +26,7 @@ def twice(function: Any) -> Any:
 
 
 def trilinear(x: Array, grid: Array) -> Array:
-    """Return ``x`` [N, C, D, H, W] between its elements, 0 beyond them."""
+    """Return ``x`` [N, C, D, H, W] interpolated, 0 outside."""
     out = np.zeros((*x.shape[:2], *grid.shape[1:4]))
     sizes = np.array(x.shape[:1:-1])
     for n, i, j, k in np.ndindex(*grid.shape[:4]):
@@ -41,7 +41,7 @@ def trilinear(x: Array, grid: Array) -> Array:
 
 
 def product(x: Array, w: Array, y: Array) -> Array:
-    """Return what a bilinear layer is made of: ``x w y`` summed over two axes."""
+    """Return the products of a bilinear layer: ``x w y`` summed over two axes."""
     return np.asarray(np.einsum("ni,oij,nj->no", x, w, y))
 
 

@@ -1,4 +1,4 @@
-"""Every operator of ATen that has a rule computes what NumPy says, at two sizes."""
+"""Every ATen operator with a rule computes NumPy's results, at two sizes."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def test_an_operator_computes_what_it_says(case: Case, tmp_path: Path) -> None:
 
 
 def compare(case: Case, actual: list[Array], expected: list[Array]) -> None:
-    """Return if results are those expected, dtypes and shapes included."""
+    """Return if results equal the expected ones, including dtypes and shapes."""
     actual, expected = list(map(paired, actual)), list(map(paired, expected))
     assert [(x.dtype, x.shape) for x in actual] == [
         (x.dtype, x.shape) for x in expected

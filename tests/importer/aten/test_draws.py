@@ -1,4 +1,4 @@
-"""Operators that draw at random give numbers of the right kind, others every time."""
+"""Random operators have the right distribution, and draw new numbers each time."""
 
 from importlib.util import find_spec
 from pathlib import Path

@@ -9,8 +9,8 @@ from burn_import.frontends.torch_export.aten import COMPLEX, RULES
 from burn_import.frontends.torch_export.unsupported import UNSUPPORTED, refusal
 from tests.importer.aten import families, page
 
-#: The Core ATen operators, and the others that PyTorch's exports of layers and
-#: functions contained: ``python -m tests.importer.aten.names`` lists them anew.
+#: The Core ATen operators, and others in PyTorch's exports of layers and functions;
+#: ``python -m tests.importer.aten.names`` updates them.
 NAMES = json.loads(Path(__file__).with_name("names.json").read_text("utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""What decompositions take apart is written as an author would."""
+"""Decomposed operators become the source that an author would write."""
 
 import inspect
 from pathlib import Path
@@ -15,12 +15,12 @@ NUMBERS = {int: "as_int", float: "as_float", bool: "as_bool", str: "as_string"}
 
 
 def value(x: Any) -> Any:
-    """Return an argument: texts that are names of values, else numbers and lists."""
+    """Return an argument: strings are names of values, else numbers and lists."""
     if isinstance(x, str) and not x.startswith("-"):
         return ref(x)
     if isinstance(x, list):
         return {"as_ints": x}
-    if isinstance(x, str):  # what JSON has no literal for
+    if isinstance(x, str):  # JSON has no literal for these
         return {"as_float": x}
     return {NUMBERS[type(x)]: x}
 

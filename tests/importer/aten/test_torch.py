@@ -1,4 +1,4 @@
-"""Every case against PyTorch: the formula beside it, and a program it exports."""
+"""Every case against PyTorch: NumPy's formula, and a program it exports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.torch
 CASES = [case for case in families.CASES if case.target.startswith("aten.")]
 if find_spec("torch") is None:
     pytest.skip(f"{3 * len(CASES)} cases: needs PyTorch", allow_module_level=True)
-#: What PyTorch takes apart into something else than it computes itself, and how.
+#: Operators that PyTorch decomposes with different results.
 WRONG = {
     "aten.multilabel_margin_loss.default": "what stands behind a -1 counts as class 0"
 }
@@ -42,7 +42,7 @@ def test_a_formula_is_what_pytorch_computes(case: Case) -> None:
         compare(case, arrays(called(case)(*map(tensor, given))), expected)
 
 
-#: What begins the names of operators that PyTorch has no shapes for: no exports.
+#: Prefixes of operators without shape functions in PyTorch, which it cannot export.
 UNEXPORTED = ("aten.fake_quantize",)
 
 

@@ -1,4 +1,4 @@
-"""Layers and functions of PyTorch, exported by it, compute the same without it."""
+"""Layers and functions exported by PyTorch compute the same without it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ pytestmark = [
     pytest.mark.torch,
     pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch"),
 ]
-#: Other reasons for which a program may be refused before it is decomposed.
+#: Other valid reasons for refusing a program before it is decomposed.
 IN_PLACE = "a change in place of"
 SIZES = (3, SIZE)
 
 
 def entries() -> list[Entry]:
-    """Return everything that is exported; nothing without PyTorch."""
+    """Return all exported entries; none without PyTorch."""
     if find_spec("torch") is None:
         return []
     with warnings.catch_warnings():
@@ -71,7 +71,7 @@ def check_refusal(error: UnsupportedModel, decomposed: bool) -> None:
 
 
 def compare(actual: Sequence[Any], expected: Sequence[Any]) -> None:
-    """Return if tensors of ours are those of PyTorch, dtypes and shapes included."""
+    """Return if our tensors equal those of PyTorch, including dtypes and shapes."""
     assert len(actual) == len(expected)
     for a, b in zip(actual, expected, strict=True):
         assert (str(a.dtype), a.shape) == (str(b.dtype).split(".")[1], tuple(b.shape))

@@ -1,4 +1,4 @@
-"""Functions of PyTorch that people write, as sources: a name for each is its text."""
+"""PyTorch functions as source strings; the string is the name of the case."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ detach nansum t
 
 
 def functions() -> Iterator[Entry]:
-    """Yield texts, the functions that they are, and inputs."""
+    """Yield sources, their functions, and inputs."""
     x, y = drawn(SIZE, 4, 7), drawn(SIZE, 4, 7).flip(0) * 0.5
     for text in (part.strip() for part in TEXTS.replace("\n", " | ").split(" | ")):
         if text:
@@ -83,7 +83,7 @@ def functions() -> Iterator[Entry]:
 
 
 def function(text: str) -> Any:
-    """Return the function of ``x`` and ``y`` that a text of this file is."""
+    """Return the function of ``x`` and ``y`` with a source of this file."""
     import torch
     from torch.nn import functional
 
@@ -101,7 +101,7 @@ def function(text: str) -> Any:
 
 
 def matrix_parts(left: Any, values: Any, right: Any = None) -> Any:
-    """Return what singular vectors say whatever their signs are."""
+    """Return functions of singular vectors that do not depend on their signs."""
     if right is None:
         return left @ left.mT, values
     return (left * values.tanh()[..., None, :]) @ right, values

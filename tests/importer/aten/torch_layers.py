@@ -1,6 +1,6 @@
-"""Layers of PyTorch that people use, with inputs whose first axis may vary.
+"""Common layers of PyTorch, with inputs whose first axis may vary.
 
-Only the opt-in tests import PyTorch; everything here is made when it is asked for.
+Only the opt-in tests import PyTorch; everything here is created on demand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SHAPES = {1: (4, 12), 2: (4, 12, 10), 3: (4, 6, 8, 7)}
 
 
 def drawn(*shape: int) -> Any:
-    """Return a tensor of random numbers, the same ones each time."""
+    """Return a tensor of random numbers with a fixed seed."""
     import torch
 
     return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape)))
@@ -129,7 +129,7 @@ def resizes(count: int) -> Iterator[Entry]:
 
 
 def rest() -> Iterator[Entry]:
-    """Yield layers of no family."""
+    """Yield other layers."""
     import torch
     from torch import nn
 

@@ -1,4 +1,4 @@
-"""Programs that PyTorch itself exports, which only the opt-in tests make."""
+"""Programs exported by PyTorch, created only by the opt-in tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.importer.aten.case import SIZED, Case, Extent, Given
 
 
 def tensor(array: Array) -> Any:
-    """Return the tensor of PyTorch with the numbers of an array."""
+    """Return an array as a tensor of PyTorch."""
     import torch
 
     if array.dtype.name == "bfloat16":
@@ -24,13 +24,13 @@ def tensor(array: Array) -> Any:
 
 
 def arrays(results: Any) -> list[Array]:
-    """Return what PyTorch computed."""
+    """Return PyTorch's results as arrays."""
     several = results if isinstance(results, tuple | list) else (results,)
     return [array(x.detach().resolve_conj()) for x in several if x is not None]
 
 
 def array(x: Any) -> Array:
-    """Return the array with the numbers of a tensor of PyTorch."""
+    """Return a tensor of PyTorch as an array."""
     if str(x.dtype) == "torch.bfloat16":
         return np.asarray(x.float().numpy().astype(ml_dtypes.bfloat16))
     return np.asarray(x.numpy())
@@ -51,7 +51,7 @@ def called(case: Case) -> Callable[..., Any]:
     assert op is not None
 
     def run(*inputs: Any) -> Any:
-        # PyTorch does not export all changes of what is given.
+        # PyTorch does not export all in-place changes of inputs.
         pairs = zip(inputs, case.given, strict=True)
         given = [x.clone() if name in case.changed else x for x, name in pairs]
         left = iter(given[1:] if SIZED in case.given else given)
@@ -69,7 +69,7 @@ def called(case: Case) -> Callable[..., Any]:
 
 
 def filled(value: Any, left: Any, given: Sequence[Any]) -> Any:
-    """Return an argument with tensors where the case says what goes in."""
+    """Return an argument with the input tensors of the case."""
     import torch
 
     if isinstance(value, Given):
@@ -84,7 +84,7 @@ def filled(value: Any, left: Any, given: Sequence[Any]) -> Any:
 
 
 def module(function: Any) -> Any:
-    """Return a module of PyTorch that calls a function, or is it."""
+    """Return a PyTorch module that calls a function, or the module itself."""
     import torch
 
     if isinstance(function, torch.nn.Module):
@@ -102,7 +102,7 @@ def exported(
     varying: bool,
     decomposed: bool,
 ) -> bool:
-    """Return whether the extent still varies in the program that PyTorch saved."""
+    """Return whether the extent is still symbolic in the exported program."""
     import torch
 
     model = module(function)
@@ -123,5 +123,5 @@ def exported(
     return bool(program.range_constraints)
 
 
-#: The extent that varies, when a program is exported.
+#: The symbolic extent in exports.
 SAMPLE = 5

@@ -1,4 +1,4 @@
-"""The examples of ``docs/records.md`` do what the page says, in order."""
+"""The examples of ``docs/records.md`` work in order."""
 
 import contextlib
 import io

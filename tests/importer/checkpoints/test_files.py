@@ -59,7 +59,7 @@ def opened(folder: Path, content: bytes, key: str | None = None) -> Checkpoint:
 
 
 def same(actual: Array, expected: Array) -> None:
-    """Return if two arrays are equal to the bit, and the first is read-only."""
+    """Return if two arrays are bit-identical, and the first is read-only."""
     assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
     assert actual.tobytes() == expected.tobytes()
     assert not actual.flags.writeable
@@ -219,7 +219,7 @@ def test_quantised_tensors_are_their_integers(tmp_path: Path) -> None:
     assert isinstance(scaling.scale, Tensor) and isinstance(scaling.zero_point, Tensor)
     same(scaling.scale.array(), scales)
     same(scaling.zero_point.array(), zeros)
-    assert actual.skipped == {"odd": "a tensor quantised in a way that is not known"}
+    assert actual.skipped == {"odd": "a tensor of an unknown quantization scheme"}
 
 
 PARAMETER = Name("torch._utils", "_rebuild_parameter")
@@ -307,7 +307,7 @@ def test_an_object_of_no_class_is_inert(tmp_path: Path) -> None:
 
 
 def wide(content: bytes) -> bytes:
-    """Return an archive with all its sizes and places in eight bytes."""
+    """Return an archive in zip64 format."""
     end = content.rindex(b"PK\5\6")
     count, size, begin = struct.unpack_from("<H2I", content, end + 10)
     listed, at = b"", begin
@@ -337,9 +337,9 @@ def test_archives_of_the_wide_form(tmp_path: Path) -> None:
     same(result["w"].array(), W)
     same(result["v"].array(), V)
     for at, message in (
-        (content.rindex(b"PK\6\6"), "whose end is damaged"),
-        (content.rindex(b"PK\1\2"), "list is damaged"),
-        (content.rindex(struct.pack("<2H", 1, 24)), "the sizes of a large entry"),
+        (content.rindex(b"PK\6\6"), "damaged end record"),
+        (content.rindex(b"PK\1\2"), "damaged central directory"),
+        (content.rindex(struct.pack("<2H", 1, 24)), "the zip64 sizes of an entry"),
     ):
         broken = content[:at] + b"XX" + content[at + 2 :]
         with pytest.raises(UnreadableFile, match=message):

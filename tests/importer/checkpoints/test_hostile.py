@@ -1,4 +1,4 @@
-"""Files that attack, lie or are damaged: nothing runs, and one clear error comes."""
+"""Malicious or damaged files: nothing is executed, and one clear error is raised."""
 
 import pickle
 import sys
@@ -30,7 +30,7 @@ RUN = f"__import__('os').system({TOUCH!r})"
 SYSTEM = Name("os", "system")
 
 
-#: What runs code in ``pickle``, or would if it were looked up.
+#: Functions that ``pickle`` would execute.
 PAYLOADS: dict[str, Any] = {
     "os.system": Reduce(SYSTEM, (TOUCH,)),
     "posix.system": Reduce(Name("posix", "system"), (TOUCH,)),
@@ -84,7 +84,7 @@ PAYLOADS: dict[str, Any] = {
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder to be in, where an attack would leave a file."""
+    """Return an empty current directory, where an attack would leave a file."""
     monkeypatch.chdir(tmp_path)
     modules = set(sys.modules)
     yield tmp_path
@@ -128,7 +128,7 @@ def test_a_refused_name_is_shown(directory: Path) -> None:
 
 
 def test_objects_do_not_reach_other_files(directory: Path) -> None:
-    """State may say anything of an object; no class of ours takes it on."""
+    """Pickled state never becomes the state of one of our objects."""
     slots = (None, {"__class__": SYSTEM, "build": SYSTEM, "__reduce__": SYSTEM})
     kinds = (
         "burn_import.frontends.checkpoints.pickle_values.Instance",
@@ -164,7 +164,7 @@ def nested() -> Raw:
 
 
 def shared_module() -> Raw:
-    """Return a list that has a module 5000 times, whose parameters are all None."""
+    """Return a list of 5000 references to one module without parameters."""
     fields: dict[str, Any] = dict.fromkeys(("_parameters", "_buffers", "_modules"), {})
     fields["_parameters"] = {str(n): None for n in range(1000)}
     code = PickleWriter().code(New(Name("mine", "Net"), (), fields))
@@ -190,7 +190,7 @@ BOMBS: dict[str, tuple[Any, str]] = {
         ),
         "does more than",
     ),
-    "a storage loaded often": (nested(), "more instructions"),
+    "a storage loaded often": (nested(), "limit on instructions"),
     "a module used often": (shared_module(), "entries when written out"),
     "long integer": (raw(b"\x8b\xff\xff\xff\x7f"), "an integer of 2147483647 bytes"),
     "long digits": (raw(b"L" + b"9" * 3000 + b"L\n"), "an integer of 3000 digits"),

@@ -1,4 +1,4 @@
-"""Keys of the modules that files with PyTorch's names become."""
+"""Keys of the modules that are generated from files with PyTorch's names."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from tests.modules import call, generate, import_file, onnxruntime_outputs
 
 
 def imported(tmp_path: Path, proto: onnx.ModelProto, x: Array) -> nn.Module:
-    """The module of a file, which gives what onnxruntime gives."""
+    """Return the module of a file, after a comparison with onnxruntime."""
     path = saved(tmp_path / "model.onnx", proto)
     module, name = generate(path, tmp_path)
     actual = getattr(import_file(module), name).load()
@@ -36,7 +36,7 @@ def keys(module: nn.Module) -> dict[str, tuple[int, ...]]:
 
 
 def kinds(module: nn.Module) -> dict[str, bool]:
-    """Whether each array is one to be trained."""
+    """Return whether each array is trainable."""
     return {path: isinstance(box, nn.Parameter) for path, box in module.boxes()}
 
 
@@ -110,7 +110,7 @@ def test_a_table_used_by_its_module_is_read_there(tmp_path: Path) -> None:
 def test_a_product_with_a_table_beside_it_is_no_second_layer(
     tmp_path: Path, outer: str
 ) -> None:
-    """A codebook: the nearest row of a table is found, then looked up."""
+    """A codebook: the nearest row of a table is computed, then gathered."""
     inner = f"{outer}/codes".strip("/")
     key = f"{inner.replace('/', '.')}.weight"
     nodes = [
@@ -124,7 +124,7 @@ def test_a_product_with_a_table_beside_it_is_no_second_layer(
 
 
 def test_an_own_parameter_that_a_module_is_given_is_one(tmp_path: Path) -> None:
-    """Queries of a decoder: expanded by the model, added to by its first layer."""
+    """Decoder queries: expanded by the model, added to by its first layer."""
     nodes = [
         node("Add", "x queries", "a", ""),
         node("Gemm", "a layer.up.weight", "b", "layer/up", transB=1),
@@ -140,7 +140,7 @@ def test_an_own_parameter_that_a_module_is_given_is_one(tmp_path: Path) -> None:
 
 
 def test_a_turned_copy_of_an_own_parameter_is_tied(tmp_path: Path) -> None:
-    """A memory of patterns, of which the exporter stores the transpose as well."""
+    """A pattern memory whose transpose the exporter stores as well."""
     nodes = [
         node("MatMul", "x t", "a", ""),
         node("Softmax", "a", "b", "", axis=1),
@@ -276,6 +276,6 @@ def test_norms_without_weights_have_no_keys_of_any(tmp_path: Path) -> None:
     weights |= {"bn.running_mean": drawn(3), "bn.running_var": drawn(3) ** 2 + 1}
     x = drawn(2, 3, 4, 5, seed=6)
     module = imported(tmp_path, exported(nodes, weights, [2, 3, 4, 5]), x)
-    # What is not trained yet has the same numbers, and is a weight nevertheless.
+    # An untrained weight may have the same numbers.
     assert set(keys(module)) == {"new.weight", "new.bias", *statistics.split()}
     assert "self.bn = nn.BatchNorm2d(3, affine=False)" in source(tmp_path)

@@ -1,4 +1,4 @@
-"""Which stored arrays are told by their contents to be the angles of an embedding."""
+"""Stored arrays that are recognised as rotary frequencies by their contents."""
 
 import numpy as np
 import pytest

@@ -339,7 +339,7 @@ def test_limits(tmp_path: Path) -> None:
     path.write_bytes(content)
     assert list(read(path, limits=LIMITS)) == ["w.0.0"]
     for limits, message in (
-        (Limits(operations=40), "more instructions"),
+        (Limits(operations=40), "limit on instructions"),
         (Limits(marks=3), "deeper than 3"),
         (Limits(depth=2), "deeper than 2"),
         (Limits(entries=20), "more than 20 entries"),

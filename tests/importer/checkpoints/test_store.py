@@ -1,4 +1,4 @@
-"""Files of PyTorch, loaded into modules that were written by hand."""
+"""Files of PyTorch, loaded into hand-written modules."""
 
 from pathlib import Path
 from typing import Any

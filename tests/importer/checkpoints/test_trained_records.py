@@ -1,4 +1,4 @@
-"""Records that were changed since the importer wrote them are not overwritten."""
+"""Records that were changed since the import are not overwritten."""
 
 from pathlib import Path
 

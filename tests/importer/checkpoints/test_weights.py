@@ -1,4 +1,4 @@
-"""Weights to records: what the command writes, prints and refuses."""
+"""Conversion of weights to records: output, messages and refusals."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ EXPECTED = {"w": W, "t": W[1].T, "half": HALF, "n": V[0, 0, 0]}
 
 
 def run(*args: Any) -> Result:
-    """Return the answer of the command line."""
+    """Return the result of the command line."""
     return CliRunner().invoke(command, [str(arg) for arg in args])
 
 

@@ -1,4 +1,4 @@
-"""Weights to records of every format, by the command."""
+"""Conversion of weights to records of every format, by the command."""
 
 import json
 from pathlib import Path

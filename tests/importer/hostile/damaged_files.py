@@ -1,7 +1,7 @@
-"""Strategies of files that are damaged, or say what no writer of them would.
+"""Strategies for files that are damaged or inconsistent.
 
-Every choice is drawn by Hypothesis, so that a file that does harm shrinks to the few
-edits that matter.
+Every choice is drawn by Hypothesis, so that a failing file shrinks to the few edits
+that matter.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-import burn_import.frontends.checkpoints.torch_globals  # noqa: F401  which has most functions
+import burn_import.frontends.checkpoints.torch_globals  # noqa: F401  for its functions
 from burn.record import FORMATS, record_bytes
 from burn_import.frontends.checkpoints.pickle_globals import FUNCTIONS
 from tests.importer.branched_files import rich_program
@@ -57,7 +57,7 @@ WORDS = st.sampled_from(
 
 
 def pieces(source: bytes) -> st.SearchStrategy[bytes]:
-    """Return bytes to put into a file: any, numbers, or some that it has elsewhere."""
+    """Return bytes to insert into a file: random, numbers, or copies from the file."""
     ends = st.tuples(st.integers(0, len(source)), SIZES)
     return st.one_of(
         st.binary(max_size=8),
@@ -69,7 +69,7 @@ def pieces(source: bytes) -> st.SearchStrategy[bytes]:
 
 @st.composite
 def edited(draw: st.DrawFn, data: bytes, most: int = 6) -> bytes:
-    """Return bytes with some of them changed, taken out, put in or repeated."""
+    """Return bytes with changes, deletions, insertions and repetitions."""
     for _ in range(draw(st.integers(1, most))):
         at, cut = draw(st.integers(0, len(data))), draw(SIZES)
         data = data[:at] + draw(pieces(data)) + data[at + cut :]
@@ -84,7 +84,7 @@ LEAVES = st.one_of(
     st.sampled_from([Name("torch", "FloatStorage"), Name("os", "system")]),
     st.sampled_from([Name("torch", "int64"), Name("numpy", "ndarray"), REBUILD]),
 )
-#: Every function that a pickle may call, and classes of which it makes objects.
+#: Every function that a pickle may call, and classes of its objects.
 CALLED = st.sampled_from([Name(*path.rsplit(".", 1)) for path in sorted(FUNCTIONS)])
 CLASSES = st.sampled_from([Name("collections", "OrderedDict"), Name("mine", "Net")])
 
@@ -100,7 +100,7 @@ def _holding(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-#: What a pickle can say, calls with wrong arguments among it.
+#: Parts of a pickle, including calls with wrong arguments.
 VALUES = st.recursive(LEAVES, _holding, max_leaves=12)
 SCRAPS = [bytes([code]) for code in range(256)] + [
     PickleWriter().code(value)
@@ -110,7 +110,7 @@ SCRAPS = [bytes([code]) for code in range(256)] + [
 
 @st.composite
 def pickles(draw: st.DrawFn) -> bytes:
-    """Return a file whose pickle is put together from scraps, calls or edits."""
+    """Return a file whose pickle is composed of fragments, calls or edits."""
     protocol = draw(st.sampled_from([0, 2, 4]))
     write: Writing = draw(st.sampled_from([zip_file, legacy_file, bare_file]))
     kind = draw(st.sampled_from(["calls", "scraps", "edits"]))
@@ -126,7 +126,7 @@ def pickles(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def archives(draw: st.DrawFn) -> bytes:
-    """Return a container with edits anywhere, in its list, or in its entries."""
+    """Return a container with edits anywhere, in its directory, or in its entries."""
     if draw(st.booleans()):
         return zipped(draw(st.lists(entries(), min_size=1, max_size=6)))
     data = draw(st.sampled_from(WHOLE))
@@ -138,7 +138,7 @@ def archives(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def entries(draw: st.DrawFn) -> Entry:
-    """Return an entry of an archive, with some fields that say something else."""
+    """Return an entry of an archive with some wrong fields."""
     entry = draw(st.sampled_from(ENTRIES))
     small = NUMBERS.map(lambda number: number % 2**32)
     fields = {
@@ -170,7 +170,7 @@ JSON = st.recursive(
 
 
 def places(of: Any) -> list[tuple[Any, Any]]:
-    """Return every place in JSON as its container and key."""
+    """Return every location in JSON as its container and key."""
     results: list[tuple[Any, Any]] = []
     pairs = list(of.items()) if isinstance(of, dict) else list(enumerate(of))
     for key, value in pairs:
@@ -182,7 +182,7 @@ def places(of: Any) -> list[tuple[Any, Any]]:
 
 @st.composite
 def changed(draw: st.DrawFn, text: str, most: int = 3) -> Any:
-    """Return JSON with values replaced, taken out, renamed, or put elsewhere."""
+    """Return JSON with values replaced, deleted, renamed, or moved."""
     tree = json.loads(text)
     for _ in range(draw(st.integers(1, most))):
         result = places(tree)
@@ -192,7 +192,7 @@ def changed(draw: st.DrawFn, text: str, most: int = 3) -> Any:
         what = draw(st.sampled_from(["value", "other", "gone", "key"]))
         if what == "value":
             holder[key] = draw(JSON)
-        elif what == "other":  # copied: a tree within itself is none
+        elif what == "other":  # copied, since a cyclic value is no JSON
             other, index = draw(st.sampled_from(result))
             holder[key] = json.loads(json.dumps(other[index]))
         elif what == "gone":
@@ -265,7 +265,7 @@ OTHERS = (
 
 @st.composite
 def scripts(draw: st.DrawFn, inputs: Sequence[Any] = ()) -> bytes:
-    """Return an archive of TorchScript in which words of the code are others."""
+    """Return a TorchScript archive with replaced tokens in its code."""
     words: Sequence[str] = CODE
     for _ in range(draw(st.integers(1, 4))):
         at, cut = draw(st.integers(0, len(words) - 1)), draw(st.integers(0, 2))

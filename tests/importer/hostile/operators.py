@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from tests.importer.onnx_files import graph, model, stored
 
-#: Shapes of the constants: one element, seen so many times.
+#: Shapes of the constants, which are broadcasts of one element.
 SHAPES = ((2**31,), (2**15, 2**16), (2**10, 2**10, 2**10), (4096, 4096))
 DTYPES = {
     "tensor(float)": TensorProto.FLOAT,
@@ -48,13 +48,13 @@ def schemas() -> list[onnx.defs.OpSchema]:
 
 
 def dtype_of(schema: onnx.defs.OpSchema, rng: random.Random) -> int:
-    """Return an element type of the first operand, float if it takes none of ours."""
+    """Return an element type of the first operand, float if it accepts none of ours."""
     taken = sorted(schema.inputs[0].types & DTYPES.keys()) if schema.inputs else []
     return DTYPES[rng.choice(taken)] if taken else TensorProto.FLOAT
 
 
 def nodes_of(schema: onnx.defs.OpSchema, rng: random.Random) -> list[onnx.NodeProto]:
-    """Return nodes that make ``y`` by the operator, of the constants ``one`` etc."""
+    """Return nodes that compute ``y`` with the operator from constants ``one`` etc."""
     dtype = dtype_of(schema, rng)
     required = {n: a for n, a in schema.attributes.items() if a.required}
     attrs = {name: rng.choice(CHOICES[a.type]) for name, a in required.items()}
@@ -73,7 +73,7 @@ def nodes_of(schema: onnx.defs.OpSchema, rng: random.Random) -> list[onnx.NodePr
 
 
 def in_branches(nodes: list[onnx.NodeProto], depth: int) -> list[onnx.NodeProto]:
-    """Return nodes that make ``y`` in branches of as many ``If`` inside each other."""
+    """Return nodes that compute ``y`` in ``depth`` nested ``If`` branches."""
     for level in range(depth):
         bodies = {
             f"{side}_branch": helper.make_graph(
@@ -87,7 +87,7 @@ def in_branches(nodes: list[onnx.NodeProto], depth: int) -> list[onnx.NodeProto]
 
 
 def in_function(nodes: list[onnx.NodeProto]) -> onnx.FunctionProto:
-    """Return a function of the constants that makes ``y``."""
+    """Return a function of the constants that computes ``y``."""
     opsets = [helper.make_opsetid("", OPSET)]
     names = ["one", "size", "k"]
     return helper.make_function(DOMAIN, "Own", names, ["y"], nodes, opsets)
@@ -96,7 +96,7 @@ def in_function(nodes: list[onnx.NodeProto]) -> onnx.FunctionProto:
 def hostile(
     schema: onnx.defs.OpSchema, shape: Sequence[int], rng: random.Random
 ) -> onnx.ModelProto:
-    """Return a model of an operator: plainly, in branches, or in a function."""
+    """Return a model of an operator: plain, in branches, or in a function."""
     nodes = nodes_of(schema, rng)
     arrays = (
         *(stored("one", np.array([0.5], np.float32)), stored("k", np.array([1]))),
@@ -119,7 +119,7 @@ def hostile(
 
 
 def sample(count: int, seed: int) -> Iterator[tuple[str, onnx.ModelProto]]:
-    """Yield ``count`` models with names; every operator before one comes again."""
+    """Yield ``count`` named models; all operators occur before one is repeated."""
     rng = random.Random(seed)
     names = schemas()
     order: list[onnx.defs.OpSchema] = []

@@ -1,4 +1,4 @@
-"""String attributes choose from tables or are data; none of them becomes code."""
+"""String attributes select from tables or are data; none becomes code."""
 
 import sys
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ ML, MICROSOFT = "ai.onnx.ml", "com.microsoft"
 
 
 def strings() -> Iterator[tuple[str, str, str, bool]]:
-    """Domain, operator and attribute of every string, and whether a table lists it."""
+    """Yield domain, operator and attribute of every string, and if a table lists it."""
     for (domain, name), cls in operators().items():
         for attribute, hint in hints(cls).items():
             options = [str(option) for option in get_args(hint)]
@@ -53,8 +53,8 @@ F32 = np.float32
 ONES = {name: np.ones(shape, F32) for name, shape in (("k", SMALL), ("m", FLAT))}
 RNN = {"rw": np.ones((1, 3, 4), F32), "rr": np.ones((1, 3, 3), F32)}
 
-#: For strings that the operator itself compares: operands, their shape, and what else
-#: it needs. Every payload is refused.
+#: For strings that the operator compares itself: operands, their shape, and other
+#: requirements. Every payload is refused.
 CHOICES: dict[tuple[str, str, str], tuple[str, tuple[int, ...], dict[str, Any]]] = {
     ("", "Gelu", "approximate"): ("x", FLAT, {}),
     ("", "BitShift", "direction"): ("i i", FLAT, {}),
@@ -93,8 +93,8 @@ STORED: dict[str, Any] = {
     "bytes": np.zeros(4, np.uint8),
 }
 
-#: What is looked up, matched or returned: any string is as good as another. Held by
-#: ``test_any_text_is_data``, by the conformance suite, and by the laws over operators.
+#: Strings that are looked up, matched or returned: any value is valid. Tested by
+#: ``test_any_text_is_data``, the conformance suite, and the laws over operators.
 DATA = {
     (ML, "CategoryMapper", "cats_strings"),
     (ML, "CategoryMapper", "default_string"),
@@ -116,7 +116,7 @@ DATA = {
     ("", "StringSplit", "delimiter"),
     ("", "TfIdfVectorizer", "pool_strings"),
 }
-#: Of the same code as one above, or names of values.
+#: With the code of an operator above, or names of values.
 ALIKE = {
     ("", "ConvInteger", "auto_pad"),
     ("", "QLinearConv", "auto_pad"),
@@ -136,7 +136,7 @@ def test_every_string_is_accounted_for() -> None:
 def model(
     node: RawNode, shape: tuple[int, ...], stored: dict[str, Any], dtype: Any
 ) -> RawModel:
-    """A model of one node on ``x``."""
+    """Return a model of one node on ``x``."""
     inputs = {"x": Type(dtype, shape)}
     return RawModel(
         RawGraph("g", inputs, ("y",), (node,), stored), {"": 20, ML: 3, MICROSOFT: 1}
@@ -159,13 +159,13 @@ def test_what_an_operator_compares_is_refused(key: tuple[str, str, str]) -> None
 
 
 def encoder(keys: list[str], values: list[str], **others: str) -> RawNode:
-    """A node that gives a value for each key."""
+    """Return a node that maps keys to values."""
     lists = {"keys_strings": tuple(keys), "values_strings": tuple(values)}
     return RawNode("LabelEncoder", ML, {**lists, **others}, ("x",), ("y",))
 
 
 def looked_up(words: list[str]) -> dict[str, tuple[RawNode, list[str], list[str]]]:
-    """Nodes on texts whose attributes are ``words``, with texts and what they give."""
+    """Return nodes with attributes ``words``, with inputs and expected outputs."""
     keys = [f"key of {word}" for word in words]
     stop = {"stopwords": tuple(words), "is_case_sensitive": 1}
     without = RawNode("StringNormalizer", "", stop, ("x",), ("y",))
@@ -183,7 +183,7 @@ def test_any_text_is_data(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # nothing is to be written
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # nothing may be written
     words = list(PAYLOADS)
     for turn in range(3):
         node, given, expected = looked_up(words[turn:] + words[:turn])[kind]

@@ -1,4 +1,4 @@
-"""Files that are no models, or models that lie: one clear answer, nothing touched."""
+"""Invalid models give one clear error and change nothing."""
 
 import os
 import resource
@@ -30,43 +30,43 @@ EMPTY = helper.make_empty_tensor_value_info
 
 
 def bytes_of(proto: onnx.ModelProto) -> bytes:
-    """The content of a file."""
+    """Return the content of a file."""
     content: bytes = proto.SerializeToString()
     return content
 
 
 def node(kind: str, inputs: str, outputs: str = "y", **attrs: Any) -> onnx.NodeProto:
-    """A node called ``here``."""
+    """Return a node called ``here``."""
     return helper.make_node(kind, inputs.split(), outputs.split(), name="here", **attrs)
 
 
 def net(*nodes: onnx.NodeProto, **arrays: Any) -> bytes:
-    """A model of ``x`` float32[2, 3] that gives ``y``."""
+    """Return a model of ``x`` float32[2, 3] with output ``y``."""
     weights = tuple(stored(name, array) for name, array in arrays.items())
     return bytes_of(model(graph(list(nodes), initializers=weights)))
 
 
 def image(kind: str, inputs: str = "x k", **attrs: Any) -> bytes:
-    """A model of one node on ``x`` float32[1, 4, 5, 6] and a kernel ``k``."""
+    """Return a model of one node on ``x`` float32[1, 4, 5, 6] and a kernel ``k``."""
     nodes, shapes = [node(kind, inputs, **attrs)], {"x": [1, 4, 5, 6]}
     return bytes_of(model(graph(nodes, shapes, initializers=(stored("k", KERNEL),))))
 
 
 def claims(*dims: int, **fields: Any) -> bytes:
-    """A model whose weight says that it has these dims."""
+    """Return a model whose weight claims these dims."""
     tensor = TensorProto(name="w", dims=dims, data_type=1, **fields)
     return bytes_of(model(graph([node("Add", "x w")], initializers=(tensor,))))
 
 
 def external(location: str) -> bytes:
-    """A model whose weight is in another file."""
+    """Return a model whose weight is in another file."""
     entry = onnx.StringStringEntryProto(key="location", value=location)
     index = TensorProto.EXTERNAL
     return claims(2, 3, data_location=index, external_data=[entry])
 
 
 def field(number: int, content: bytes) -> bytes:
-    """A field of a message, as protobuf writes it."""
+    """Return a field of a message in protobuf's encoding."""
     size, length = len(content), b""
     while size > 127:
         length += bytes([size & 127 | 128])
@@ -75,7 +75,7 @@ def field(number: int, content: bytes) -> bytes:
 
 
 def nested(depth: int) -> bytes:
-    """A model of ``If`` in ``If``, deeper than protobuf's own writer goes."""
+    """Return a model of nested ``If`` nodes, deeper than protobuf itself writes."""
     head = helper.make_node("If", ["c"], ["y"]).SerializeToString()
     end = helper.make_graph([], "body", [], [EMPTY("y")]).SerializeToString()
     result = helper.make_node("Neg", ["x"], ["y"]).SerializeToString()
@@ -136,7 +136,7 @@ INVALID_MODELS: dict[str, tuple[bytes, str]] = {
     "cycle": (net(node("Add", "x y")), "cycles"),
     "producers": (net(node("Neg", "x"), node("Relu", "x")), "one producer"),
     "dims": (claims(-1, 4, raw_data=bytes(16)), "dims"),
-    "beyond memory": (claims(2**31, 2**31), "beyond any memory"),
+    "beyond memory": (claims(2**31, 2**31), "too large for memory"),
     "billions": (claims(40_000, 50_000, raw_data=bytes(16)), "bytes"),
     "no outputs": (bytes_of(model(graph([node("Neg", "x")], outputs=()))), "outputs"),
     "no producer": (net(node("Neg", "x", "z")), "compute its output 'y'"),
@@ -144,13 +144,13 @@ INVALID_MODELS: dict[str, tuple[bytes, str]] = {
 
 
 def run(*args: str | Path) -> Result:
-    """The answer of the command line."""
+    """Return the result of the command line."""
     return CliRunner().invoke(command, [str(arg) for arg in args])
 
 
 @pytest.fixture
 def refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """What the command says of a file that it must refuse, with and without outputs."""
+    """Return the message for a file that must be refused, with and without outputs."""
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -192,7 +192,7 @@ def test_a_model_that_contradicts_itself_is_refused(
     content, message = INVALID_MODELS[name]
     output = refusal(content, INVALID)
     assert message in output and output.startswith("error[invalid]: ")
-    assert len(output.splitlines()) <= 8  # two problems: what, where, what helps
+    assert len(output.splitlines()) <= 8  # two problems: message, location, hint
 
 
 def test_a_checkpoint_by_the_wrong_name_is_known(refusal: Callable[..., str]) -> None:
@@ -276,7 +276,7 @@ def test_a_long_chain_takes_no_long_time(tmp_path: Path) -> None:
 
 
 def strings_net(path: Path, words: list[str]) -> Path:
-    """A model that gives the words at the places asked for."""
+    """Write a model that returns the words at given indices."""
     content = [word.encode() for word in words]
     labels = TensorProto(
         name="s", dims=[len(words)], data_type=TensorProto.STRING, string_data=content

@@ -1,4 +1,4 @@
-"""Small ONNX files that ask for much work or memory before the model runs."""
+"""Small ONNX files that would cause much work or memory in constant folding."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +29,7 @@ def node(kind: str, inputs: str, outputs: str = "y", **attrs: Any) -> onnx.NodeP
 
 
 def folded(*nodes: onnx.NodeProto, opset: int = 17) -> onnx.ModelProto:
-    """Return a model that computes with an array of one element seen 2^31 times."""
+    """Return a model that computes with one element broadcast to 2^31."""
     first = node("Expand", "one size", "e")
     arrays = stored("one", ONE), stored("size", HUGE), stored("k", np.array([1]))
     return model(graph([first, *nodes], {}, ("y",), arrays), opset)
@@ -44,7 +44,7 @@ def doubled(count: int) -> onnx.ModelProto:
 
 
 def nested(count: int) -> onnx.ModelProto:
-    """Return a model of ``count`` loops inside each other."""
+    """Return a model of ``count`` nested loops."""
     body = [node("Identity", "x", "v0")]
     for depth in range(count):
         proto = helper.make_graph(
@@ -78,7 +78,7 @@ def squared(count: int) -> onnx.ModelProto:
 
 
 def written(*nodes: onnx.NodeProto) -> onnx.ModelProto:
-    """Return a model that computes with one element seen 2^24 times, as its result."""
+    """Return a model whose output is computed from one element broadcast to 2^24."""
     first = node("Expand", "one size", "e")
     size = stored("size", np.array([4096, 4096]))
     arrays = stored("one", ONE), size, stored("axes", np.array([0]))
@@ -193,7 +193,7 @@ def _of(constants: Constants) -> Graph:
 
 
 def run(path: Path) -> Any:
-    """Return what the model in a file gives without inputs."""
+    """Return the outputs of the model in a file without inputs."""
     loaded: Any = load(path)
     return loaded().numpy()
 

@@ -1,9 +1,9 @@
-"""Readers of untrusted files, fed with files that are damaged in many ways.
+"""Readers of untrusted files, fuzzed with damaged files.
 
-``--fuzz-seconds 60`` gives each of them a minute. Only errors of ours may come out, and
-no file may take more than ``limits.MOST_SECONDS`` and ``limits.MOST_BYTES``. Hypothesis
-makes the files, in rounds that each begin with another number: what fails shrinks, is
-printed as the bytes of a file and comes again at the next run.
+``--fuzz-seconds 60`` gives each of them a minute. Only errors of burn-import may be
+raised, and no file may take more than ``limits.MOST_SECONDS`` and
+``limits.MOST_BYTES``. Hypothesis generates the files in rounds with different seeds; a
+failure shrinks, is printed as the bytes of a file, and is repeated by the next run.
 """
 
 import resource
@@ -66,27 +66,27 @@ def read_any_record(path: Path) -> None:
 
 
 def read_program(path: Path) -> None:
-    """Read an exported program and find its types."""
+    """Read an exported program and infer its types."""
     build(read_exported(path))
 
 
 def read_trace(path: Path) -> None:
-    """Follow the code of a trace and find its types."""
+    """Interpret the code of a trace and infer its types."""
     build(read_script(path))
 
 
 def read_code(path: Path) -> None:
-    """Follow the code of a script and find its types."""
+    """Interpret the code of a script and infer its types."""
     build(read_script(path, {"x": (2, 3)}))
 
 
 def load_program(path: Path) -> None:
-    """Make the module of an exported program."""
+    """Generate the module of an exported program."""
     load(path, Options())
 
 
 class Target(NamedTuple):
-    """What makes files, a file that is whole, and what reads both."""
+    """A strategy of damaged files, a valid file, and the reader of both."""
 
     damaged: st.SearchStrategy[bytes]
     whole: bytes
@@ -112,7 +112,7 @@ TARGETS: dict[str, Target] = {
 
 @contextmanager
 def bounded_memory() -> Iterator[None]:
-    """Refuse memory beyond what a file may take, on top of what there is."""
+    """Refuse allocations beyond the limit of a file, in addition to current use."""
     status = Path("/proc/self/status").read_text().splitlines()
     used = next(line.split()[1] for line in status if line.startswith("VmData"))
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -124,7 +124,7 @@ def bounded_memory() -> Iterator[None]:
 
 
 class Files:
-    """What became of the files that were opened: how many, and the longest seconds."""
+    """Statistics of the opened files: their number, and the longest time."""
 
     def __init__(self, path: Path, open_file: Callable[[Path], None]) -> None:
         self.path = path
@@ -132,7 +132,7 @@ class Files:
         self.count, self.whole, self.longest = 0, 0, 0.0
 
     def open(self, data: bytes) -> None:
-        """Open a file of these bytes; whatever is not an error of ours is raised."""
+        """Open a file of these bytes; errors other than ours are raised."""
         self.path.write_bytes(data)
         start = time.process_time()
         self.count += 1
@@ -155,7 +155,7 @@ def test_only_our_errors_come_out(
     target = TARGETS[name]
     files = Files(tmp_path / f"fuzzed{target.suffix}", target.open_file)
     files.path.write_bytes(target.whole)
-    target.open_file(files.path)  # which imports what it needs
+    target.open_file(files.path)  # for its imports
     end = time.monotonic() + request.config.getoption("--fuzz-seconds")
     number = 0
     with bounded_memory():

@@ -1,4 +1,4 @@
-"""Defects of the importer: found at import, and reported with a place and a remedy."""
+"""Defects of the importer are reported with a location and a remedy."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ STATE: dict[str, Array] = {
 
 @pytest.fixture
 def net(tmp_path: Path) -> Path:
-    """A model y = relu(x + w)."""
+    """Write a model y = relu(x + w)."""
     nodes = [
         helper.make_node("Add", ["x", "w"], ["h"], name="/act/add"),
         helper.make_node("Relu", ["h"], ["y"], name="/act/relu"),

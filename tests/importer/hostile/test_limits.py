@@ -1,4 +1,4 @@
-"""Hostile files end soon and take little memory, whatever they ask for."""
+"""Malicious files are refused quickly and with little memory."""
 
 from pathlib import Path
 

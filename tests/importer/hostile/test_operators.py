@@ -1,4 +1,4 @@
-"""Operators on large constants of one element take little work and memory."""
+"""Operators on large broadcast constants take little work and memory."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every place in a file that takes a string, with every string in it."""
+"""Every string field of a file, with every payload."""
 
 import ast
 from collections import defaultdict
@@ -27,13 +27,13 @@ X = RNG.normal(size=(2, 3, 4)).astype(np.float32)
 WEIGHT = RNG.normal(size=(4, 5)).astype(np.float32)
 BIAS = RNG.normal(size=(5,)).astype(np.float32)
 
-#: Names of values: the model is another one if two of them are the same.
+#: Names of values: equal ones would change the model.
 VALUES = [
     *("input", "output", "second output", "weight", "bias", "product", "sum"),
     *("most", "condition", "branch value", "other value", "function value"),
     *("function input", "function output"),
 ]
-#: All others, which say nothing about the values.
+#: Other strings, which do not affect the values.
 WORDS = [
     *("model domain", "model doc", "producer", "producer version"),
     *("model key", "model value", "graph name", "graph doc", "graph key"),
@@ -49,13 +49,13 @@ Slots = Mapping[str, str]
 
 
 def entry(owner: Any, key: str, value: str) -> None:
-    """Add to the metadata of a part of the file."""
+    """Add an entry to the metadata of a part of the file."""
     result = owner.metadata_props.add()
     result.key, result.value = key, value
 
 
 def function(s: Slots) -> onnx.FunctionProto:
-    """A function that multiplies by what its attribute says."""
+    """Return a function that multiplies by its attribute."""
     times = helper.make_node("Constant", [], [s["function value"]])
     attr = times.attribute.add(name="value_float", type=onnx.AttributeProto.FLOAT)
     attr.ref_attr_name = s["function attribute"]
@@ -78,14 +78,14 @@ def function(s: Slots) -> onnx.FunctionProto:
 
 
 def branch(s: Slots, kind: str, value: str) -> onnx.GraphProto:
-    """A body of the ``If``."""
+    """Return a body of the ``If``."""
     node = helper.make_node(kind, [s["sum"]], [s[value]], name=s["body node"])
     output = helper.make_empty_tensor_value_info(s[value])
     return helper.make_graph([node], s["body name"], [], [output], [], s["body doc"])
 
 
 def nodes(s: Slots) -> Iterator[onnx.NodeProto]:
-    """``(x @ w + b) * 1.5`` by a function, and ``relu(x @ w + b)`` by an ``If``."""
+    """Yield ``(x @ w + b) * 1.5`` by a function, ``relu(x @ w + b)`` by an ``If``."""
     product = helper.make_node("MatMul", [s["input"], s["weight"]], [s["product"]])
     product.name, product.doc_string = s["node name"], s["node doc"]
     entry(product, s["node key"], s["node value"])
@@ -112,7 +112,7 @@ def nodes(s: Slots) -> Iterator[onnx.NodeProto]:
 
 
 def hostile_model(s: Slots) -> onnx.ModelProto:
-    """A model with the strings of ``s`` in its slots."""
+    """Return a model with the strings of ``s`` in its slots."""
     given = helper.make_tensor_value_info(
         s["input"], TensorProto.FLOAT, [s["dim"], 3, 4]
     )
@@ -151,19 +151,19 @@ def hostile_model(s: Slots) -> onnx.ModelProto:
 
 
 def plain() -> dict[str, str]:
-    """A harmless string for every slot."""
+    """Return a harmless string for every slot."""
     return {slot: slot.replace(" ", "_") for slot in SLOTS}
 
 
 def kinds(text: str) -> list[str]:
-    """The kinds of the nodes of a module, without what they hold."""
+    """Return the kinds of the nodes of a module, without their contents."""
     return [type(node).__name__ for node in ast.walk(ast.parse(text))]
 
 
 def holds(slots: Slots, folder: Path) -> None:
-    """Return nothing if a model with these strings is like any other.
+    """Return if a model with these strings gives an ordinary module.
 
-    Its text is ASCII that passes the gate, and computes the same and nothing else.
+    Its source is ASCII, passes the gate, and computes the same and nothing else.
     """
     path = folder / "model.onnx"
     path.write_bytes(hostile_model(slots).SerializeToString())
@@ -179,7 +179,7 @@ def holds(slots: Slots, folder: Path) -> None:
 
 
 def encodable(text: str) -> bool:
-    """Whether protobuf takes it: no surrogates."""
+    """Return whether protobuf can encode it: no surrogates."""
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
@@ -188,13 +188,13 @@ ENCODABLE = [payload for payload in PAYLOADS if encodable(payload)]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory, empty."""
+    """Return the current directory, empty."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def short(text: str) -> str:
-    """The name of a test with a payload."""
+    """Return the name of a test with a payload."""
     return ascii(text)[:30]
 
 
@@ -206,13 +206,13 @@ def test_a_payload_in_all_slots_at_once(payload: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("turn", range(len(ENCODABLE)))
 def test_every_payload_in_every_slot(turn: int, folder: Path) -> None:
-    """Another one in each slot, and in every turn another one there."""
+    """Each slot has another payload, and another one in every turn."""
     count = len(ENCODABLE)
     assert len(VALUES) <= count
     holds({s: ENCODABLE[(n + turn) % count] for n, s in enumerate(SLOTS)}, folder)
 
 
-#: These name modules and classes, and say where they begin and end.
+#: Strings that name modules and classes, and delimit them.
 STRUCTURE = {"node name", "scopes", "classes", "namespace", "call name"}
 
 
@@ -251,7 +251,7 @@ def test_any_string_anywhere(folder: Path, names: list[str], words: list[str]) -
 
 
 def strings_of(message: Any, path: str = "") -> Iterator[str]:
-    """The places in a file that hold a string, as paths of fields."""
+    """Yield the string fields of a file, as paths of fields."""
     for field in message.DESCRIPTOR.fields:
         value = getattr(message, field.name)
         several = value if field.is_repeated else [value]
@@ -265,7 +265,7 @@ def strings_of(message: Any, path: str = "") -> Iterator[str]:
 
 
 def test_every_field_of_the_format_is_a_slot() -> None:
-    """A release of onnx that adds a string shows up here."""
+    """A release of onnx that adds a string field fails here."""
     proto = hostile_model({slot: f"{slot}!" for slot in SLOTS})
     owners: dict[str, set[str]] = defaultdict(set)
     for index in strings_of(proto):
@@ -278,6 +278,6 @@ def test_every_field_of_the_format_is_a_slot() -> None:
         for field in message.fields
         if field.type == field.TYPE_STRING
     }
-    # What onnx calls so for several devices; nothing here reads it.
+    # Multi-device configuration, which nothing here reads.
     elsewhere = {"configuration_id", "device"}
     assert declared - seen <= elsewhere

@@ -1,4 +1,4 @@
-"""Runs what must do nothing but compute, and says what else it did."""
+"""Detection of side effects of code that must only compute."""
 
 import sys
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-#: What a module that computes has no business with.
+#: Audit events that a computing module must not cause.
 FORBIDDEN = frozenset(
     {"os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.remove"}
     | {"subprocess.Popen", "socket.connect", "shutil.rmtree", "ctypes.dlopen"}
     | {"os.mkdir", "os.rename", "os.putenv", "pty.spawn", "webbrowser.open"}
 )
 _events: list[str] = []
-_watching = [False, False]  # whether, and whether a hook is there: it stays for good
+_watching = [False, False]  # whether it is active; an audit hook cannot be removed
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
@@ -26,9 +26,9 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
 
 @contextmanager
 def watched(folder: Path) -> Iterator[None]:
-    """Within, no file is written, no program started and nothing called ``pwned``.
+    """Check that no file is written, no process started and no ``pwned`` called.
 
-    ``folder`` is the current directory, which stays as it is.
+    ``folder`` is the current directory, which must stay unchanged.
     """
     before = sorted(path.name for path in folder.iterdir())
     if not _watching[1]:

@@ -1,4 +1,4 @@
-"""Operators that users declare: the example of the page, and what is refused."""
+"""Operators that users declare: the example in the docs, and refusals."""
 
 import re
 import runpy
@@ -26,19 +26,19 @@ X = np.random.default_rng(5).normal(size=(2, 3, 4)).astype(np.float32)
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory, with the files of the page; nothing is declared yet."""
+    """Return the current directory, with the files of the page and no declarations."""
     for name, text in BLOCK.findall(PAGE.read_text()):
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "example_operators", raising=False)
-    # What a test declares is forgotten after it.
+    # Declarations of a test are removed after it.
     before = dict(operators())
     monkeypatch.setattr(declarations, "_OPERATORS", before)
     return tmp_path
 
 
 def unit(x: str, y: str, **attrs: Any) -> onnx.NodeProto:
-    """A node of the example's operator."""
+    """Return a node of the example's operator."""
     return helper.make_node("GatedUnit", [x], [y], domain="com.example", **attrs)
 
 
@@ -48,7 +48,7 @@ def net(
     opset: int = 2,
     functions: tuple[onnx.FunctionProto, ...] = (),
 ) -> Path:
-    """A model of the nodes, from x to y."""
+    """Write a model of the nodes, from x to y."""
     x = helper.make_tensor_value_info("x", 1, ["batch", 3, 4])
     graph = helper.make_graph(
         nodes, "net", [x], [helper.make_empty_tensor_value_info("y")]

@@ -23,7 +23,7 @@ def gradient(
 
 
 def model(weight: NDArray[np.float32]) -> onnx.ModelProto:
-    """d = (a @ w + b)^2, its derivatives, one at another place, and a second."""
+    """Return d = (a @ w + b)^2, its derivatives at two points, and a second one."""
     nodes = [
         helper.make_node("MatMul", ["a", "w"], ["m"]),
         helper.make_node("Add", ["m", "b"], ["c"]),

@@ -1,4 +1,4 @@
-"""Models that take or return maps, against onnxruntime."""
+"""Models with maps as inputs or outputs, against onnxruntime."""
 
 from pathlib import Path
 from types import ModuleType

@@ -146,7 +146,7 @@ def test_what_is_no_dimension_becomes_a_symbol(text: str) -> None:
 
 
 def scaled(name: str = "Scaled", **fields: Any) -> onnx.FunctionProto:
-    """A function y = act(x * factor + shift) with an attribute and a default."""
+    """Return a function y = act(x * factor + shift) with an attribute and a default."""
     factor = helper.make_node("Constant", [], ["factor"])
     factor.attribute.append(
         AttributeProto(
@@ -171,7 +171,7 @@ def scaled(name: str = "Scaled", **fields: Any) -> onnx.FunctionProto:
 def with_functions(
     nodes: list[onnx.NodeProto], functions: list[onnx.FunctionProto], **more: Any
 ) -> onnx.ModelProto:
-    """A model with functions."""
+    """Return a model with functions."""
     proto = model(graph(nodes, **more), functions=functions)
     proto.opset_import.append(helper.make_opsetid("mine", 1))
     return proto
@@ -207,7 +207,7 @@ def test_functions_are_inlined(tmp_path: Path) -> None:
 
 
 def run(proto: onnx.ModelProto, raw: Any, x: Any) -> list[Any]:
-    """What the operators of ``raw`` compute."""
+    """Return the results of the operators of ``raw``."""
     values = {"x": x, **raw.graph.constants}
     functions: dict[str, Any] = {"Mul": np.multiply, "Add": np.add}
     for node in raw.graph.nodes:
@@ -277,7 +277,7 @@ def test_functions_that_become_too_many_nodes(tmp_path: Path) -> None:
     path = saved(tmp_path / "m.onnx", with_functions([call], functions))
     most = NODES + 61 * NODES_PER_NODE
     refused = pytest.raises(UnsupportedModel, match=f"at most {most} nodes")
-    with within(0.5), refused:  # they are counted before they are made
+    with within(0.5), refused:  # counted before they are inlined
         read(path)
 
 

@@ -1,4 +1,4 @@
-"""Tensors of ONNX files: dtypes, encodings, external files, what they are not."""
+"""Tensors of ONNX files: dtypes, encodings, external files, and invalid ones."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
 from tests.importer.onnx_files import constant_model, graph, model, saved, stored
 
 RNG = np.random.default_rng(5)
-BITS = RNG.integers(0, 255, 105, dtype=np.uint8)  # odd, so that packing has a rest
+BITS = RNG.integers(0, 255, 105, dtype=np.uint8)  # odd, so that the last byte is padded
 
 NUMBERS = [
     *("float16", "float32", "float64", "complex64", "complex128", "bool"),
@@ -28,7 +28,7 @@ EXTENDED = [
 
 
 def sample(name: str) -> Any:
-    """Rank three, asymmetric, random."""
+    """Return a random asymmetric array of rank three."""
     if name in NUMBERS:
         values = RNG.normal(0, 50, (3, 5, 7))
         if np.dtype(name).kind == "u":
@@ -39,7 +39,7 @@ def sample(name: str) -> Any:
 
 
 def first(path: Path) -> Any:
-    """The only stored array."""
+    """Return the only stored array."""
     (array,) = read(path).graph.constants.values()
     return array
 
@@ -161,7 +161,7 @@ def test_sparse_tensors_that_do_not_fit(
 
 
 def tensor(**fields: Any) -> TensorProto:
-    """A tensor called w, as wrong as asked."""
+    """Return a tensor called w with the given, possibly wrong fields."""
     return TensorProto(**{"name": "w", "data_type": 1, "dims": [2], **fields})
 
 
@@ -172,8 +172,8 @@ def tensor(**fields: Any) -> TensorProto:
         (tensor(raw_data=b"\0" * 7), "expected 8 bytes .* got 7"),
         (tensor(float_data=[1.0]), "expected 2 elements .* got 1"),
         (tensor(dims=[-1, 4], raw_data=b"\0" * 16), "dims of 0 or more"),
-        (tensor(dims=[2**31, 2**31]), "beyond any memory"),
-        (tensor(dims=[1] * 65, float_data=[1.0]), "beyond any memory"),
+        (tensor(dims=[2**31, 2**31]), "too large for memory"),
+        (tensor(dims=[1] * 65, float_data=[1.0]), "too large for memory"),
         (tensor(data_type=99, raw_data=b"\0" * 8), "got number 99"),
         (tensor(data_type=0), "got number 0"),
         (tensor(float_data=[1, 2], raw_data=b"\0" * 8), "got float_data, raw_data"),
@@ -191,7 +191,7 @@ def test_tensors_that_contradict_themselves(
 
 
 def external(tmp_path: Path, where: str = "m.onnx", **entries: str) -> Path:
-    """A model whose weight is in another file."""
+    """Write a model whose weight is in another file."""
     proto = tensor(dims=[2, 3], data_location=TensorProto.EXTERNAL)
     for key, value in entries.items():
         proto.external_data.add(key=key, value=value)

@@ -38,13 +38,13 @@ from burn_ir.types import Type
 
 FOLDER = Path(__file__).parent
 HEADER = '<ir_version: 10, opset_import: ["": 24, "burn": 1, "com.microsoft": 1]>\n'
-#: Two values for every symbol; no two are alike, and none is 1.
+#: Two values for every symbol, all different and none 1.
 SIZES = ((2, 5, 7, 11), (3, 4, 9, 6))
 
 
 @dataclass(frozen=True)
 class Case:
-    """One model and the listing of what the pass of its file leaves of it."""
+    """A model, and the listing of the nodes that the pass of its file leaves."""
 
     file: str
     title: str
@@ -56,14 +56,14 @@ class Case:
         return f"{self.file}: {self.title}"
 
     def doubled(self) -> str:
-        """The model in float64, unless it is about half types beside float32."""
+        """Return the model in float64, unless it tests half types beside float32."""
         if "float16" in self.model:
             return self.model
         return re.sub(r"\bfloat\b", "double", self.model)
 
 
 def cases(file: str) -> list[Case]:
-    """The cases in the file of a pass."""
+    """Return the cases in the file of a pass."""
     text = (FOLDER / f"{file}.txt").read_text("utf-8")
     matches = []
     for part in re.split(r"^== ", text, flags=re.M)[1:]:
@@ -74,7 +74,7 @@ def cases(file: str) -> list[Case]:
 
 
 def graph_of(text: str) -> Graph:
-    """The typed graph of a model written as text, with random weights."""
+    """Return the typed graph of a model written as text, with random weights."""
     model = onnx.parser.parse_model(HEADER + text)
     _store_weights(model)
     with tempfile.TemporaryDirectory() as folder:
@@ -100,7 +100,7 @@ def _store_weights(model: ModelProto) -> None:
 def random_array(
     dtype: np.dtype[Any], shape: tuple[int, ...], seed: int
 ) -> np.ndarray[Any, Any]:
-    """Random contents; integers are from -3 to 3."""
+    """Return random contents; integers are from -3 to 3."""
     rng = np.random.default_rng(seed)
     if dtype == np.bool_:
         return np.asarray(rng.random(shape) < 0.5)
@@ -110,7 +110,7 @@ def random_array(
 
 
 def arguments(graph: Graph, sizes: tuple[int, ...], seed: int) -> list[Tensor]:
-    """Random inputs, the symbols of whose extents have the values in ``sizes``."""
+    """Return random inputs; ``sizes`` are the values of symbolic extents."""
     names: dict[str, int] = {}
     matches = []
     for number, name in enumerate(graph.inputs):
@@ -125,20 +125,23 @@ def arguments(graph: Graph, sizes: tuple[int, ...], seed: int) -> list[Tensor]:
 
 
 def results(graph: Graph, inputs: list[Tensor]) -> list[np.ndarray[Any, Any]]:
-    """What a graph computes."""
+    """Return the outputs of a graph."""
     with np.errstate(all="ignore"):
         return [np.asarray(value.numpy()) for value in evaluate(graph, inputs)]
 
 
 def runs(graph: Graph) -> Iterator[list[Tensor]]:
-    """Inputs of two sizes, two of each: a bool input is most likely both."""
+    """Yield inputs of two sizes, two of each, so that bool inputs have both values."""
     for sizes in SIZES:
         for seed in (1, 2, 3):
             yield arguments(graph, sizes, seed)
 
 
 def same_values(before: Graph, after: Graph, tolerance: float) -> None:
-    """Compare what two graphs compute; with no tolerance, all but the sign of zero."""
+    """Compare the outputs of two graphs.
+
+    Without a tolerance they must be equal except for the sign of zero.
+    """
     assert before.outputs == after.outputs
     assert before.inputs == after.inputs
     check(after)
@@ -154,7 +157,7 @@ def same_values(before: Graph, after: Graph, tolerance: float) -> None:
 
 
 def check(graph: Graph) -> None:
-    """Check that every value is made before it is used, and once; bodies are closed."""
+    """Check that values are defined once and before use, and that bodies are closed."""
     created = set(graph.inputs)
     assert len(created) == len(graph.inputs)
     for node in graph.nodes:
@@ -171,7 +174,7 @@ def check(graph: Graph) -> None:
 
 
 def listing(graph: Graph) -> str:
-    """The nodes of a graph as the files of cases have them."""
+    """Return the nodes of a graph in the notation of the case files."""
     lines = [line for node in graph.nodes for line in _lines(node)]
     created = {name for node in graph.nodes for name in node.outputs}
     if not created.issuperset(graph.outputs):

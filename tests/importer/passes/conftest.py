@@ -1,4 +1,4 @@
-"""Tests of this folder execute generated sources, which black need not lay out."""
+"""Tests of this folder execute generated sources, which need not pass black."""
 
 from tests.layout import printed_only
 

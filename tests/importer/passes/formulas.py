@@ -1,4 +1,4 @@
-"""Formulas of layers, written in the ways in which exporters write them."""
+"""Random formulas of layers, in the forms that exporters write."""
 
 from collections.abc import Callable, Sequence
 from math import pi, sqrt
@@ -6,12 +6,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-#: What draws an example of a strategy.
+#: Draws an example of a strategy.
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 
 class FormulaWriter:
-    """The nodes of a model in float64, in an order and grouping that is drawn."""
+    """Writer of a float64 model with operands in random order and grouping."""
 
     def __init__(self, draw: Draw) -> None:
         self.draw = draw
@@ -22,7 +22,7 @@ class FormulaWriter:
         return bool(self.draw(st.booleans()))
 
     def call(self, op: str, *operands: str, attrs: str = "") -> str:
-        """A node; operands of sums and products are in any order."""
+        """Add a node; operands of sums and products are in any order."""
         given = list(operands)
         if op in ("Add", "Mul") and self.flip():
             given.reverse()
@@ -46,7 +46,7 @@ class FormulaWriter:
         return name
 
     def product(self, *factors: str | float) -> str:
-        """All of ``factors`` multiplied, powers and quotients among them."""
+        """Return the product of ``factors``, with powers and quotients."""
         if len(factors) == 1:
             (only,) = factors
             return only if isinstance(only, str) else self.number(only)
@@ -60,11 +60,11 @@ class FormulaWriter:
         return self.call("Mul", self.product(*left), self.product(*right))
 
     def shuffled(self, *operands: Any) -> tuple[Any, ...]:
-        """The operands in an order that is drawn."""
+        """Return the operands in random order."""
         return tuple(self.draw(st.permutations(operands)))
 
     def read_too(self, value: str, inside: str) -> str:
-        """``value`` with something of another value added to each element."""
+        """Return ``value`` with another reader of ``inside`` added to it."""
         number = self.call("Cast", inside, attrs="<to = 11>")
         total = self.call("ReduceMean", number, attrs="<keepdims = 0>")
         return self.call("Add", value, total)
@@ -93,9 +93,9 @@ class FormulaWriter:
         result: str,
         last: Sequence[str | int] | None = None,
     ) -> str:
-        """The text of the model, whose input is ``x``; a node before and one after.
+        """Return the model as text, with input ``x`` and nodes around the formula.
 
-        The result has the shape ``last``, or that of the input.
+        The result has the shape ``last``, by default that of the input.
         """
         dims, ends = (", ".join(map(str, s)) for s in (shape, last or shape))
         lines = ["x = Neg(given)", *self.lines, f"y = Neg({result})"]
@@ -105,9 +105,9 @@ class FormulaWriter:
         return f"case {types}{stored} {{\n{body}\n}}"
 
 
-#: The text of a model, and the operator that its formula is.
+#: A model as text, and the operator that the pass must recover.
 Formula = tuple[str, str]
-#: The value that a formula makes, and the operator that makes it after the pass.
+#: The result of a formula, and the operator that computes it after the pass.
 Part = tuple[str, str]
 FREE: tuple[str | int, ...] = ("N", 5, "M", 3)
 
@@ -163,7 +163,7 @@ def hard_sigmoid(w: FormulaWriter, x: str) -> Part:
 
 
 def chosen(w: FormulaWriter, x: str, above: str, below: str) -> str:
-    """``above`` where ``x`` is above 0, ``below`` elsewhere."""
+    """Return ``above`` where ``x`` is above 0, ``below`` elsewhere."""
     if w.flip():
         op = w.draw(st.sampled_from(["Greater", "GreaterOrEqual"]))
         return w.call("Where", w.call(op, x, w.number(0.0)), above, below)
@@ -235,7 +235,7 @@ def mish(w: FormulaWriter, x: str) -> Part:
     return w.product(x, w.call("Tanh", w.call("Softplus", x))), "Mish"
 
 
-#: What keeps the shape [N, 5, M, 3]: adds the nodes of a formula of a value.
+#: Formulas that keep the shape [N, 5, M, 3].
 PARTS: dict[str, Callable[[FormulaWriter, str], Part]] = {
     part.__name__: part
     for part in (
@@ -257,7 +257,7 @@ PARTS: dict[str, Callable[[FormulaWriter, str], Part]] = {
 
 @st.composite
 def alone(draw: Draw, name: str) -> Formula:
-    """One part, and nothing else."""
+    """Return a model of one formula."""
     w = FormulaWriter(draw)
     result, operator = PARTS[name](w, "x")
     return w.model(FREE, result), operator
@@ -265,13 +265,13 @@ def alone(draw: Draw, name: str) -> Formula:
 
 @st.composite
 def mixed(draw: Draw) -> str:
-    """A graph of several parts; some values are read by more than one."""
+    """Return a graph of several formulas; some values have several readers."""
     w = FormulaWriter(draw)
     values = ["x"]
     for name in draw(st.lists(st.sampled_from(sorted(PARTS)), min_size=2, max_size=5)):
         start = len(w.lines)
         values.append(PARTS[name](w, draw(st.sampled_from(values[-2:])))[0])
-        if draw(st.integers(0, 3)) == 0:  # reads what is inside of a part
+        if draw(st.integers(0, 3)) == 0:  # an additional reader of an inner value
             inside = w.lines[draw(st.integers(start, len(w.lines) - 1))]
             if "Constant" not in inside and "Greater" not in inside:
                 values[-1] = w.read_too(values[-1], inside.split(" = ")[0])
@@ -283,7 +283,7 @@ def mixed(draw: Draw) -> str:
 def features(
     w: FormulaWriter,
 ) -> tuple[tuple[str | int, ...], list[int], tuple[int, ...]]:
-    """A shape, the last axes of it in any order, and their extents."""
+    """Return a shape, its last axes in any order, and their extents."""
     last = w.draw(st.sampled_from([(3,), (5, 3), (2, 5, 3)]))
     shape = ("N", "M", *last)
     signed = [i - len(last) for i in range(len(last))]
@@ -292,7 +292,7 @@ def features(
 
 
 def scaled(w: FormulaWriter, numerator: str, power: str, last: tuple[int, ...]) -> str:
-    """``numerator / sqrt(power + epsilon)`` times a weight."""
+    """Return ``numerator / sqrt(power + epsilon)`` times a weight."""
     total = w.plus(power, w.draw(st.sampled_from([1e-5, 1e-6, 0.125])))
     weight = w.weight(*last)
     if w.flip():

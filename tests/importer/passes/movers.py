@@ -1,4 +1,4 @@
-"""Random graphs of layers, reductions and rearrangements, as exporters write them."""
+"""Random graphs of layers, reductions and data movements, as exporters write them."""
 
 from collections.abc import Callable
 from math import prod
@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from tests.importer.passes.formulas import Draw, FormulaWriter
 
-#: A value and its extents behind the one of the samples.
+#: A value and its extents after the batch axis.
 Value = tuple[str, tuple[int, ...]]
 
 
 def dense(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
-    """A linear layer on rows, which are made before it and undone behind it."""
+    """Add a linear layer on flattened rows, with reshapes before and after it."""
     inner, outer = shape[-1], w.draw(st.sampled_from([4, 6]))
     rows = w.call("Reshape", x, w.ints([-1, inner]))
     if w.flip():
@@ -27,7 +27,7 @@ def dense(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
 
 
 def rolled(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
-    """Two slices along one axis, the last one first."""
+    """Add the concatenation of two slices along one axis, the last one first."""
     axis = w.draw(st.integers(1, len(shape)))
     if shape[axis - 1] < 2:
         return x, shape
@@ -39,7 +39,7 @@ def rolled(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
 
 
 def reduced(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
-    """An axis that is reduced and taken off, or put in and reduced with another."""
+    """Add a reduction with axes that are removed later, or inserted before."""
     if len(shape) < 2:
         return x, shape
     op = w.draw(st.sampled_from(["ReduceMean", "ReduceMax", "ReduceSum", "ReduceL2"]))
@@ -56,14 +56,14 @@ def reduced(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
 
 
 def normalised(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
-    """Every sample divided by its norm, which is expanded to its shape."""
+    """Divide every sample by its norm, expanded to its shape."""
     norm = w.plus(w.call("ReduceL2", x, w.ints([len(shape)])), 0.5)
     wide = w.call("Expand", norm, w.call("Shape", x))
     return w.call("Div", x, wide), shape
 
 
 def turned(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
-    """Two permutations, of which the second may undo the first."""
+    """Add two permutations, of which the second may undo the first."""
     order = list(w.draw(st.permutations(range(1, len(shape) + 1))))
     perms = [order, [order.index(i) + 1 for i in range(1, len(shape) + 1)]]
     for perm in perms if w.flip() else perms[:1]:
@@ -73,13 +73,13 @@ def turned(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
 
 
 def repeated(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
-    """An operator, and again."""
+    """Apply an operator twice."""
     op = w.draw(st.sampled_from(["Neg", "Relu", "Abs", "Identity"]))
     return w.call(op, w.call(op, x)), shape
 
 
 def convolved(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
-    """A convolution, a bias and batch normalisation, some of them left out."""
+    """Add a convolution, a bias and batch normalisation, some of them left out."""
     flat = (shape[0], prod(shape[1:]))
     if len(shape) != 2:
         x = w.call("Reshape", x, w.ints([-1, *flat]))
@@ -93,7 +93,7 @@ def convolved(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
 
 
 def shuffled(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
-    """Channels that become space, if there are four times as many as are wanted."""
+    """Add a pixel shuffle, if there are enough channels."""
     if len(shape) != 3 or shape[0] % 4:
         return x, shape
     channels, (high, wide) = shape[0] // 4, shape[1:]
@@ -117,7 +117,7 @@ MOVERS: tuple[Callable[[FormulaWriter, str, tuple[int, ...]], Value], ...] = (
 
 @st.composite
 def moved(draw: Draw) -> str:
-    """A graph of several of them, one after the other; some values are read again."""
+    """Return a graph of several of these; some values have several readers."""
     w = FormulaWriter(draw)
     first = draw(st.sampled_from([(4, 6), (8, 3, 2), (4, 2, 3)]))
     x, shape = "x", first

@@ -1,4 +1,4 @@
-"""Attention however it was written out: one node is left, with the same values."""
+"""Attention in all its decompositions becomes one node with the same values."""
 
 from hypothesis import given, settings, strategies as st
 
@@ -7,7 +7,7 @@ from tests.importer.passes.cases import graph_of, listing, same_values
 from tests.importer.passes.gradients.derivatives import compare
 from tests.sampling import example_count
 
-#: How the key, of whose heads and sizes there are {h} and {d}, is turned.
+#: Transposes of the key, with {h} heads of size {d}.
 KEYS = {
     "transposed": ("[B, {h}, T, {d}]", "t = Transpose<perm = [0, 1, 3, 2]>(k)"),
     "permuted": ("[B, T, {h}, {d}]", "t = Transpose<perm = [0, 2, 3, 1]>(k)"),
@@ -25,7 +25,7 @@ KEYS = {
         t = Reshape(t3, whole)""",
     ),
 }
-#: The first product, of matrices with heads as an axis or stacked over all heads.
+#: The first product, with heads as an axis or merged into the batch.
 PRODUCTS = (
     "s = MatMul(q2, t2)",
     """first = Constant<value = int64[1] {-1}>()
@@ -65,7 +65,7 @@ MASKS = {
 
 @st.composite
 def models(draw: st.DrawFn) -> str:
-    """A model that ends with attention, in float64."""
+    """Return a model that ends with attention, in float64."""
     heads, size = draw(st.integers(1, 4)), draw(st.integers(1, 5))
     shape, turned = draw(st.sampled_from(list(KEYS.values())))
     query, key, after = draw(st.sampled_from(list(SCALES.values())))

@@ -1,4 +1,4 @@
-"""Which products with a named matrix are ``Conv1D``: the rest is as without a name."""
+"""Products with a named matrix that become ``Conv1D``, and those that do not."""
 
 from pathlib import Path
 from typing import Any

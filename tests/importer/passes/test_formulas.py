@@ -1,4 +1,4 @@
-"""Passes that recover one operator from a formula, on random ways to write it."""
+"""Passes that recover one operator from random forms of its formula."""
 
 import time
 from typing import Any
@@ -51,7 +51,7 @@ def test_graphs_of_layers_and_movements_keep_their_values(text: str, data: Any) 
 
 
 def scoped(*scopes: tuple[str, ...]) -> Graph:
-    """SiLU between two nodes, its own two in the scopes given."""
+    """Return SiLU between two nodes, with the given scopes for its own two."""
     first, last = scopes
     nodes = (
         RawNode("Exp", "", {}, ("x",), ("a",), scope=("before",)),
@@ -193,7 +193,7 @@ def test_what_is_no_number_stands_for_none() -> None:
 
 
 def gates(count: int) -> Graph:
-    """SiLUs in a chain, every other one with a sigmoid that is read twice."""
+    """Return a chain of SiLUs; every other sigmoid has a second reader."""
     nodes, last = [], "x"
     for number in range(count):
         s, m, y = (f"{kind}{number}" for kind in "smy")

@@ -1,4 +1,4 @@
-"""A mask with axes put in, looked up in pairs or places: no lookup is left."""
+"""A mask with inserted axes, gathered as pairs or flat: no gather remains."""
 
 from hypothesis import given, settings, strategies as st
 
@@ -30,7 +30,7 @@ def integers(name: str, values: list[int]) -> str:
 
 @st.composite
 def models(draw: st.DrawFn) -> str:
-    """A model that looks up all of a mask, and whose result may be transposed."""
+    """Return a model that gathers all of a mask; its result may be transposed."""
     rank = draw(st.integers(2, 5))
     row = draw(st.integers(0, rank - 2))
     column = draw(st.integers(row + 1, rank - 1))

@@ -1,4 +1,4 @@
-"""Every case of every pass: what is left, and that it computes the same."""
+"""Every case of every pass: the remaining nodes, and equal outputs."""
 
 import pytest
 
@@ -15,9 +15,9 @@ from tests.importer.passes.cases import (
 
 NAMES = [apply.__name__ for apply in (*PASSES, *OPTIONAL_PASSES)]
 CASES = [case for name in NAMES for case in cases(name)]
-#: So many cases that a pass changes, and that it keeps its hands off.
+#: The least number of cases that a pass changes, and that it leaves alone.
 POSITIVE, NEGATIVE = 3, 5
-#: Passes that change how results are rounded, with the error allowed.
+#: Passes that change rounding, with the error allowed.
 ROUNDING = {
     "attention",
     "conv_bias",
@@ -44,7 +44,7 @@ ROUNDING = {
     "softplus",
     "softsign",
 }
-#: What half types may differ by where they are rounded less often than before.
+#: Errors of half types where they are rounded less often than before.
 HALF = 5e-3
 
 
@@ -77,7 +77,7 @@ def test_the_pass_keeps_values(case: Case, double: bool) -> None:
 
 
 def allowed(case: Case, error: float) -> float:
-    """The error allowed for a case whose other types allow ``error``."""
+    """Return the error allowed for a case, given ``error`` for other types."""
     return HALF if "float16" in case.model else error
 
 

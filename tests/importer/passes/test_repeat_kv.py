@@ -1,4 +1,4 @@
-"""Keys and values for groups of heads, however they were repeated."""
+"""Keys and values repeated for groups of heads, in several forms."""
 
 from hypothesis import given, settings, strategies as st
 
@@ -6,7 +6,7 @@ from burn_import.passes import simplify
 from tests.importer.passes.cases import graph_of, listing, same_values
 from tests.sampling import example_count
 
-#: ``x`` ``[B, groups, T, {size}]`` for ``count`` heads each, as ``x_many``.
+#: ``x`` ``[B, groups, T, {size}]`` repeated for ``count`` heads each, as ``x_many``.
 REPEATED = """
 {x}_apart = {apart}
 {x}_copies = {copies}({x}_apart, copies)
@@ -18,7 +18,7 @@ REPEATED = """
 
 @st.composite
 def models(draw: st.DrawFn) -> str:
-    """A model that repeats heads and then attends, in float64."""
+    """Return a model that repeats heads and applies attention, in float64."""
     groups, count = draw(st.integers(1, 3)), draw(st.integers(2, 4))
     sizes = {"k": draw(st.integers(1, 5)), "v": draw(st.integers(1, 5))}
     lines = [

@@ -1,4 +1,4 @@
-"""Arrays that are few elements seen many times: nodes again, with the same values."""
+"""Broadcast constants become nodes with the same values."""
 
 import pytest
 

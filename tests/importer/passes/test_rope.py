@@ -1,4 +1,4 @@
-"""Rotary embedding however it was written out: one node, with the same values."""
+"""Rotary embedding in several forms becomes one node with the same values."""
 
 from hypothesis import given, settings, strategies as st
 
@@ -15,7 +15,7 @@ SPLIT = "first, second = Split<axis = 3, num_outputs = 2>(turning)"
 
 @st.composite
 def models(draw: st.DrawFn) -> str:
-    """A model that embeds all features of ``x`` or the first ones, in float64."""
+    """Return a model that embeds all or the first features of ``x``, in float64."""
     heads, pairs = draw(st.integers(1, 4)), draw(st.integers(1, 4))
     rest = draw(st.integers(0, 3))
     width = 2 * pairs

@@ -1,4 +1,4 @@
-"""Rotations of halves and of pairs: one node is left, with the same values."""
+"""Rotations of halves and of pairs become one node with the same values."""
 
 from hypothesis import given, settings, strategies as st
 
@@ -24,7 +24,7 @@ PARTS = {
 
 @st.composite
 def models(draw: st.DrawFn) -> str:
-    """A rotation of the first features of a few heads, in float64."""
+    """Return a rotation of the first features of a few heads, in float64."""
 
     def both(op: str, a: str, b: str) -> str:
         return f"{op}({a}, {b})" if draw(st.booleans()) else f"{op}({b}, {a})"

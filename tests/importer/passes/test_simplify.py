@@ -1,4 +1,4 @@
-"""What holds for all passes together, and what no case can say."""
+"""Properties of all passes together."""
 
 import time
 from dataclasses import replace
@@ -24,7 +24,7 @@ def raw(op: str, inputs: str, output: str, *scope: str) -> RawNode:
 
 
 def raw_graph(*nodes: RawNode) -> Graph:
-    """The graph of nodes that make ``y`` of ``x``, with weights ``w`` and ``b``."""
+    """Return the graph of nodes that compute ``y`` from ``x``, with ``w`` and ``b``."""
     weights = {
         "w": np.random.default_rng(1).normal(size=(3, 3)).astype(FLOAT),
         "b": np.random.default_rng(2).normal(size=3).astype(FLOAT),
@@ -215,7 +215,7 @@ def test_a_body_takes_a_value_once_and_no_constants() -> None:
 
 
 def chain(count: int) -> Graph:
-    """Nodes of which every other one is an identity, on an input and on a weight."""
+    """Return nodes, every other one an identity, on an input and a weight."""
     nodes, last = [], "x"
     for number in range(count // 4):
         nodes += [

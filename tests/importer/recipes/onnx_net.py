@@ -13,7 +13,7 @@ _RNG_SEED = 11
 
 
 class OnnxNet:
-    """Writes nodes; values are their names. ``state`` has the weights by key."""
+    """Graph builder; values are names. ``state`` has the weights by key."""
 
     def __init__(self, image: tuple[int, ...]) -> None:
         self.image = image
@@ -31,7 +31,7 @@ class OnnxNet:
         return key
 
     def positive(self, key: str, size: int) -> str:
-        """Return the name of a new weight of numbers around 1."""
+        """Return the name of a new weight with values around 1."""
         self.state[key] = self.rng.uniform(0.5, 1.2, size).astype(np.float32)
         return key
 
@@ -41,7 +41,7 @@ class OnnxNet:
     # Operators
 
     def op(self, kind: str, *operands: str, **attrs: Any) -> str:
-        """Return the name of what an operator makes."""
+        """Add an operator and return the name of its result."""
         name = f"value_{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(operands), [name], **attrs))
         return name
@@ -139,7 +139,7 @@ class OnnxNet:
         return self.op("Einsum", rows, x, columns, equation="rh,nchw,sw->ncrs")
 
     def means(self, count: int, size: int) -> str:
-        """Return the matrix that takes the means of ``size`` even windows."""
+        """Return the matrix of adaptive average pooling to ``size`` elements."""
         weights = np.zeros((size, count), np.float32)
         for row in range(size):
             start, stop = row * count // size, -(-(row + 1) * count // size)
@@ -169,10 +169,10 @@ class OnnxNet:
         shape = self.op("Concat", batch, self.stored(np.array([1, 1])), axis=0)
         return self.op("Concat", self.op("Expand", first, shape), x, axis=1)
 
-    # The whole
+    # The whole model
 
     def model(self, output: str) -> Any:
-        """Return the model of an image ``x`` that makes one value."""
+        """Return the model with the image ``x`` as input and one output."""
         weights = {
             k: v for k, v in (self.state | self.extra).items() if v.dtype != np.int64
         } | {k: v for k, v in self.extra.items() if v.dtype == np.int64}
@@ -187,7 +187,7 @@ class OnnxNet:
         return helper.make_model(graph, opset_imports=[opset], ir_version=9)
 
     def run(self, output: str, x: Array) -> Array:
-        """Return what onnxruntime makes of ``x``."""
+        """Return the output of onnxruntime for ``x``."""
         import onnxruntime
 
         options = onnxruntime.SessionOptions()

@@ -1,4 +1,4 @@
-"""Weights and configurations that are wrong are refused, and never run into."""
+"""Invalid weights and configurations are refused without other errors."""
 
 from pathlib import Path
 from typing import Any
@@ -44,12 +44,12 @@ CONFIG: dict[str, dict[str, Any]] = {
     "whisper": {"encoder_attention_heads": 2},
     "clip": {"vision_config": {"num_attention_heads": 2}},
 }
-#: Keys that only repeat what is known of the first layer.
+#: Keys whose information the first layer already gives.
 REPEATED = (".1.", ".2.")
 
 
 def refused(path: Path) -> bool:
-    """Return whether a file is refused with an error of ours; others are raised."""
+    """Return whether a file is refused with an error of burn-import; raise others."""
     try:
         build(read(path))
     except ERRORS as error:

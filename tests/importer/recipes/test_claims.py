@@ -1,4 +1,4 @@
-"""A family is claimed only if weights and configuration determine its numbers."""
+"""A family applies only if weights and configuration determine its numbers."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ LLAMA: dict[str, Any] = {
 
 
 def reason(path: Path) -> str:
-    """Return why a file of weights is a skeleton; empty if it is a model."""
+    """Return why a file of weights is a skeleton; "" if it is a model."""
     result = model_of(path, Hints())
     return "" if isinstance(result, RawModel) else " ".join(result.notes)
 

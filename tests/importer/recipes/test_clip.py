@@ -1,4 +1,4 @@
-"""CLIP of random weights, beside the same in NumPy."""
+"""CLIP with random weights, against an implementation in NumPy."""
 
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ def layer_shapes(at: str) -> Shapes:
 
 
 def text_shapes() -> Shapes:
-    """Return the shapes of the weights that texts are read with."""
+    """Return the shapes of the text encoder's weights."""
     shapes: Shapes = {
         f"{TEXT}.token_embedding.weight": (WORDS, HIDDEN),
         f"{TEXT}.position_embedding.weight": (16, HIDDEN),
@@ -55,7 +55,7 @@ def text_shapes() -> Shapes:
 
 
 def vision_shapes() -> Shapes:
-    """Return the shapes of the weights that images are seen with."""
+    """Return the shapes of the image encoder's weights."""
     shapes: Shapes = {
         f"{VISION}.class_embedding": (HIDDEN,),
         f"{VISION}.patch_embedding.weight": (HIDDEN, 2, SIZE, SIZE),
@@ -67,7 +67,7 @@ def vision_shapes() -> Shapes:
 
 
 def encoded(p: Twin, x: Array, mask: Array | None = None) -> Array:
-    """Return what the layers of an encoder make of rows."""
+    """Return the result of an encoder's layers."""
     for number in range(2):
         at = p.at(f"encoder.layers.{number}")
         y = at.norm("layer_norm1", x, EPS)
@@ -88,7 +88,7 @@ def text_twin(p: Twin, ids: Array, mask: Array, ends: Array) -> tuple[Array, Arr
 
 
 def vision_twin(p: Twin, pixels: Array) -> tuple[Array, Array]:
-    """Return the hidden states of images, and the normalised one of each."""
+    """Return the hidden states of images, and the normalised class tokens."""
     grid = pixels.reshape(len(pixels), 2, SIDE, SIZE, SIDE, SIZE)
     kernel = p.get("embeddings.patch_embedding.weight")
     rows = np.einsum("bchiwj,ocij->bhwo", grid, kernel).reshape(len(pixels), -1, HIDDEN)

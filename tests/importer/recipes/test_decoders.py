@@ -1,4 +1,4 @@
-"""Decoders of text of random weights, beside the same in NumPy."""
+"""Decoders of text with random weights, against implementations in NumPy."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ SIZES = ((2, 5), (3, 9))
 
 
 def gpt2_weights(prefix: str) -> dict[str, Array]:
-    """Return random weights of GPT-2, with the masks that old files have."""
+    """Return random weights of GPT-2, with the masks that old files contain."""
     shapes: Shapes = {
         f"{prefix}wte.weight": (WORDS, HIDDEN),
         f"{prefix}wpe.weight": (16, HIDDEN),
@@ -62,7 +62,7 @@ def gpt2_twin(p: Twin, ids: Array, mask: Array, scales: tuple[float, ...]) -> Ar
 
 
 def turned(p: Twin, name: str, x: Array) -> Array:
-    """Return what a ``Conv1D`` makes of rows."""
+    """Return the result of a ``Conv1D``."""
     return np.asarray(x @ p.get(f"{name}.weight") + p.get(f"{name}.bias"))
 
 

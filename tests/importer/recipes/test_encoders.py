@@ -1,4 +1,4 @@
-"""BERT, RoBERTa and DistilBERT of random weights, beside the same in NumPy."""
+"""BERT, RoBERTa and DistilBERT with random weights, against NumPy."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Files as they are found: narrow floats, old names, weights that nobody reads."""
+"""Files in practice: narrow floats, old names, unused weights."""
 
 from pathlib import Path
 from typing import Any
@@ -96,8 +96,8 @@ def test_angles_are_scaled_as_configured() -> None:
         "original_max_position_embeddings": 256,
     }
     actual = frequencies(Config({"rope_parameters": settings}), 8)
-    # Waves of 6.3, 63, 630 and 6300 places: longer than 256 are stretched, those
-    # shorter than 256 / 4 are kept.
+    # Wavelengths of 6.3, 63, 630 and 6300 positions: those longer than 256 are scaled,
+    # those shorter than 256 / 4 are kept.
     expected = [plain[0], plain[1], plain[2] / 8, plain[3] / 8]
     np.testing.assert_allclose(actual, expected, rtol=1e-6)
     settings["original_max_position_embeddings"] = 128

@@ -1,4 +1,4 @@
-"""Llama, Gemma and their kin of random weights, beside the same in NumPy."""
+"""Llama, Gemma and similar decoders with random weights, against NumPy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ SIZES = ((2, 5), (3, 9))
 
 @dataclass(frozen=True)
 class Family:
-    """What a kind of decoder does its own way."""
+    """The differences between kinds of decoders."""
 
     config: Mapping[str, Any]
     plus: float = 0.0
@@ -144,7 +144,7 @@ def twin(p: Twin, family: Family, ids: Array, mask: Array) -> Array:
 
 
 def attention(p: Twin, family: Family, x: Array, mask: Array, number: int) -> Array:
-    """Return what a layer's tokens take from each other."""
+    """Return the attention of a layer."""
     seen, length = visible(mask, causal=True), x.shape[1]
     if family.windows[number]:
         places = np.arange(length)
@@ -162,7 +162,7 @@ def attention(p: Twin, family: Family, x: Array, mask: Array, number: int) -> Ar
 
 
 def rotated(x: Array, theta: float) -> Array:
-    """Return heads ``[batch, length, heads, size]`` turned by their places."""
+    """Return heads ``[batch, length, heads, size]`` rotated by their positions."""
     turns = theta ** (-np.arange(0, SIZE, 2) / SIZE)
     angles = np.arange(x.shape[1])[:, None, None] * turns
     first, second = np.split(x, 2, -1)

@@ -1,4 +1,4 @@
-"""Angles scaled for long texts, and classes of texts, beside the same in NumPy."""
+"""Rotary angles scaled for long texts, and text classes, against NumPy."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Networks of numbered layers, from their weights and what a user tells."""
+"""Networks of numbered layers, from weights and user hints."""
 
 import re
 from collections.abc import Mapping
@@ -205,7 +205,7 @@ def test_slopes_are_activations(tmp_path: Path) -> None:
 
 
 def run(*args: object) -> Result:
-    """Return what the command answers."""
+    """Return the result of the command."""
     return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 

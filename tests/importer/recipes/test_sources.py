@@ -1,4 +1,4 @@
-"""Sources that recipes make: what black, ruff and mypy say of them."""
+"""Sources of recipes pass black, ruff and mypy."""
 
 import importlib.util
 import subprocess

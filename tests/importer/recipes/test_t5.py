@@ -1,4 +1,4 @@
-"""T5 of random weights, beside the same in NumPy."""
+"""T5 with random weights, against an implementation in NumPy."""
 
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ def stack_twin(p: Twin, x: Array, mask: Array, other: Array | None = None) -> Ar
 
 
 def row(distance: int, both: bool) -> int:
-    """Return the row of the table for how far a key is behind a query."""
+    """Return the bucket of a relative position, query minus key."""
     first, count = 0, ROWS
     if both:
         count = ROWS // 2
@@ -86,13 +86,13 @@ def row(distance: int, both: bool) -> int:
 
 
 def attention(p: Twin, x: Array, other: Array, mask: Array) -> Array:
-    """Return what tokens take from ``other``."""
+    """Return attention to ``other``."""
     parts = [p.linear("q", x), p.linear("k", other), p.linear("v", other)]
     return p.linear("o", attend(parts, COUNT, mask, 1.0))
 
 
 def network(p: Twin, x: Array) -> Array:
-    """Return what the layers behind attention make of rows."""
+    """Return the result of the MLP."""
     if p.has("wi.weight"):
         return p.linear("wo", np.maximum(p.linear("wi", x), 0))
     return p.linear("wo", gelu_tanh(p.linear("wi_0", x)) * p.linear("wi_1", x))

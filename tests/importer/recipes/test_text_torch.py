@@ -1,6 +1,6 @@
-"""Networks of text from their weights alone, against layers of PyTorch itself.
+"""Networks of text from their weights alone, against layers of PyTorch.
 
-They are those that no recorded outputs are at hand of, by the keys of Hugging Face.
+These have no recorded outputs; their keys are those of Hugging Face.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ HIDDEN, WIDE, WORDS, SIZE, HEADS = 12, 20, 30, 6, 2
 
 
 class TextNet(TorchNet):
-    """Layers by key below a prefix, as networks of text have them."""
+    """Layers by key below a prefix, as in networks of text."""
 
     def __init__(self, torch: Any) -> None:
         super().__init__(torch)
@@ -54,7 +54,7 @@ class TextNet(TorchNet):
 
 
 def gemma(net: TextNet, ids: Any, mask: Any) -> Any:
-    """Return the scores of the next token, of the first Gemma."""
+    """Return the next-token scores of the first Gemma."""
     places = net.torch.arange(ids.shape[1])
     seen = (mask != 0)[:, None, None] & (places <= places[:, None])
     turns = places[:, None] * 10000.0 ** -(net.torch.arange(0, SIZE, 2) / SIZE)
@@ -81,13 +81,13 @@ def gemma(net: TextNet, ids: Any, mask: Any) -> Any:
 
 
 def plus_one(net: TextNet, key: str, x: Any) -> Any:
-    """Return RMS norm that scales by 1 more than its weight."""
+    """Return RMS norm that scales by ``1 + weight``."""
     scale = net.tensor(f"{key}.weight", HIDDEN) + 1
     return net.functional.rms_norm(x, (HIDDEN,), scale, 1e-6)
 
 
 def turned(net: TextNet, x: Any, turns: Any) -> Any:
-    """Return features of heads turned by their places."""
+    """Return features of heads rotated by their positions."""
     first, second = x.unflatten(-1, (-1, SIZE)).chunk(2, -1)
     cos, sin = turns.cos()[:, None], turns.sin()[:, None]
     halves = [first * cos - second * sin, second * cos + first * sin]
@@ -95,7 +95,7 @@ def turned(net: TextNet, x: Any, turns: Any) -> Any:
 
 
 def bert(net: TextNet, ids: Any, mask: Any) -> Any:
-    """Return BERT's scores of tokens in masked places."""
+    """Return BERT's masked-token scores."""
     eps, at = 1e-12, "bert.embeddings"
     places = net.torch.arange(ids.shape[1])
     x = net.embedding(f"{at}.word_embeddings", ids)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.torch
 
 
 class TorchNet:
-    """Computes with modules of PyTorch; ``modules`` has them by key."""
+    """Network of PyTorch modules; ``modules`` has them by key."""
 
     def __init__(self, torch: Any) -> None:
         self.torch = torch
@@ -27,7 +27,7 @@ class TorchNet:
         torch.manual_seed(4)
 
     def layer(self, key: str, make: Any) -> Any:
-        """Return the module at ``key``, made and put there if there is none."""
+        """Return the module at ``key``, created at first use."""
         module, *names = self.root, *key.split(".")
         for name in names[:-1]:
             if not hasattr(module, name):

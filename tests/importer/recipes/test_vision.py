@@ -15,7 +15,7 @@ from tests.modules import Array
 
 
 def saved(folder: Path, state: dict[str, Array], name: str) -> Path:
-    """Return the file of a state dict, beside its configuration where it needs one."""
+    """Return the file of a state dict, with its configuration if it needs one."""
     path = folder / "net.safetensors"
     write_configuration(folder, name)
     write_record(path, list(state.items()))
@@ -42,7 +42,7 @@ def test_outputs_are_those_of_the_twin(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", TWINS)
 @pytest.mark.sampled(3)
 def test_wider_weights_keep_their_keys(name: str, tmp_path: Path) -> None:
-    """What is not float32 is held by no layer: arrays stand where layers did."""
+    """Layers hold float32: weights of other dtypes are plain arrays."""
     twin, sizes = TWINS[name]
     x = np.random.default_rng(3).normal(size=(2, 3, *sizes[0])).astype(np.float32)
     net = OnnxNet(x.shape)

@@ -1,4 +1,4 @@
-"""Whisper of random weights, beside the same in NumPy."""
+"""Whisper with random weights, against an implementation in NumPy."""
 
 from pathlib import Path
 from typing import Any
@@ -90,7 +90,7 @@ def encoder_twin(p: Twin, x: Array) -> Array:
 
 
 def convolved(p: Twin, x: Array, stride: int) -> Array:
-    """Return what a convolution of three steps makes of rows with zeros around."""
+    """Return the result of a convolution with kernel 3 and zero padding."""
     x = np.pad(x, ((0, 0), (0, 0), (1, 1)))
     places = range(0, x.shape[2] - 2, stride)
     windows = np.stack([x[:, :, at : at + 3] for at in places], 1)
@@ -113,13 +113,13 @@ def decoder_twin(p: Twin, ids: Array, mask: Array, other: Array) -> Array:
 
 
 def attention(p: Twin, x: Array, other: Array, mask: Array | None) -> Array:
-    """Return what rows take from ``other``."""
+    """Return attention to ``other``."""
     parts = p.linear("q_proj", x), p.linear("k_proj", other), p.linear("v_proj", other)
     return p.linear("out_proj", attend(parts, COUNT, mask))
 
 
 def network(p: Twin, x: Array) -> Array:
-    """Return what the layers behind attention make of rows."""
+    """Return the result of the MLP."""
     return p.linear("fc2", gelu(p.linear("fc1", p.norm("final_layer_norm", x, EPS))))
 
 

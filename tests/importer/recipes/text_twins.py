@@ -1,4 +1,4 @@
-"""What networks of text compute, in NumPy and float64, by the keys of their weights."""
+"""Networks of text in NumPy and float64, by the keys of their weights."""
 
 from collections.abc import Iterable, Mapping
 from math import erf
@@ -16,14 +16,14 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 class Twin:
-    """Weights by key, below a prefix, and the layers that they are of."""
+    """Weights by key, below a prefix, and the layers that use them."""
 
     def __init__(self, weights: Mapping[str, Array], prefix: str = "") -> None:
         self.weights = weights
         self.prefix = prefix
 
     def at(self, name: str) -> "Twin":
-        """Return the twin of the module ``name`` of this one."""
+        """Return the child ``name``."""
         return Twin(self.weights, f"{self.prefix}{name}.")
 
     def get(self, name: str) -> Array:
@@ -35,18 +35,18 @@ class Twin:
         return self.prefix + name in self.weights
 
     def linear(self, name: str, x: Array) -> Array:
-        """Return what a linear layer makes of rows."""
+        """Return the result of a linear layer."""
         out = x @ self.get(f"{name}.weight").T
         return out + self.get(f"{name}.bias") if self.has(f"{name}.bias") else out
 
     def norm(self, name: str, x: Array, eps: float) -> Array:
-        """Return rows of mean 0 and variance 1, scaled and moved."""
+        """Return the result of a layer norm."""
         x = x - x.mean(-1, keepdims=True)
         x = x / np.sqrt((x * x).mean(-1, keepdims=True) + eps)
         return x * self.get(f"{name}.weight") + self.get(f"{name}.bias")
 
     def rms(self, name: str, x: Array, eps: float, plus: float = 0.0) -> Array:
-        """Return rows of mean square 1, scaled."""
+        """Return the result of an RMS norm."""
         x = x / np.sqrt((x * x).mean(-1, keepdims=True) + eps)
         return x * (self.get(f"{name}.weight") + plus)
 
@@ -60,7 +60,7 @@ def attend(
 ) -> Array:
     """Return attention of a query, a key and a value in ``count`` heads.
 
-    ``mask`` is added to the scores, or bool; the scores come near to ``bound``.
+    ``mask`` is bool, or a term to add; ``bound`` is the soft cap of the scores.
     """
     q, k, v = (x.reshape(*x.shape[:2], count, -1).swapaxes(1, 2) for x in parts)
     size = q.shape[-1]
@@ -75,7 +75,7 @@ def attend(
 
 
 def visible(mask: Array, causal: bool = False) -> Array:
-    """Return ``[batch, 1, rows, columns]`` of what tokens may see."""
+    """Return the bool mask ``[batch, 1, rows, columns]``."""
     length = mask.shape[1]
     order = np.tril(np.ones((length, length), bool)) if causal else np.True_
     return np.asarray((mask[:, None, None, :] != 0) & order)
@@ -87,13 +87,13 @@ def gelu(x: Array) -> Array:
 
 
 def gelu_tanh(x: Array) -> Array:
-    """Return GELU by its approximation."""
+    """Return GELU with the tanh approximation."""
     inner = np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)
     return np.asarray(0.5 * x * (1 + np.tanh(inner)))
 
 
 def drawn(shapes: Shapes, seed: int = 7) -> dict[str, Array]:
-    """Return random weights of these shapes, norms near what they are at first."""
+    """Return random weights of these shapes; norms are near their initial values."""
     rng = np.random.default_rng(seed)
     return {
         key: np.asarray(rng.normal(size=shape) * 0.4, np.float32)
@@ -116,7 +116,7 @@ def norm(name: str, size: int, bias: bool = True) -> Shapes:
 def tokens(batch: int, length: int, padding: int) -> tuple[Array, Array]:
     """Return tokens and their mask, with ``padding`` at the end of the last row.
 
-    There are 30 tokens, of which the first three are left to padding and the like.
+    There are 30 tokens; the first three are reserved for padding and the like.
     """
     rng = np.random.default_rng(length)
     ids = rng.integers(3, 30, (batch, length))
@@ -126,13 +126,13 @@ def tokens(batch: int, length: int, padding: int) -> tuple[Array, Array]:
 
 
 def results(model: Any, *inputs: Array) -> list[Array]:
-    """Return what a model gives."""
+    """Return the outputs of a model."""
     result = model(*map(burn.tensor, inputs))
     return [x.numpy() for x in (result if isinstance(result, tuple) else (result,))]
 
 
 def close(actual: Array, expected: Array) -> None:
-    """Return if both are the same but for rounding."""
+    """Return if both are equal up to rounding."""
     assert actual.shape == expected.shape
     np.testing.assert_allclose(actual, expected, atol=1e-5, rtol=1e-5)
 

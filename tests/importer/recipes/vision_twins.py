@@ -1,7 +1,7 @@
-"""Networks on images as torchvision publishes them, written apart from the recipes.
+"""Networks for images as torchvision publishes them, independent of the recipes.
 
-Each is a function of a :class:`Net`, which makes the weights under the published keys,
-and computes. Everything that a recipe has to find out is a number here.
+Each is a function of a :class:`Net`, which creates the weights under the published keys
+and computes. Everything that a recipe must infer is a number here.
 """
 
 import json
@@ -13,7 +13,7 @@ Value = Any
 
 
 class Net(Protocol):
-    """Layers by their keys, and functions; weights are made when a layer is called."""
+    """Layers by key, and functions; weights are created when a layer is called."""
 
     def conv(
         self,
@@ -39,11 +39,11 @@ class Net(Protocol):
     def attention(self, key: str, x: Value, size: int, heads: int) -> Value: ...
 
     def call(self, name: str, *operands: Value) -> Value:
-        """``relu``, ``relu6``, ``silu``, ``sigmoid``, ``gelu``, ``add``, ``mul``..."""
+        """Apply ``relu``, ``relu6``, ``silu``, ``sigmoid``, ``gelu``, ``add``..."""
         ...
 
     def pool(self, kind: str, x: Value, kernel: int, stride: int, pad: int) -> Value:
-        """``max`` or ``average``."""
+        """Apply ``max`` or ``average`` pooling."""
         ...
 
     def adaptive(self, x: Value, size: int) -> Value: ...
@@ -55,11 +55,11 @@ class Net(Protocol):
     def concat(self, values: Sequence[Value], axis: int) -> Value: ...
 
     def first(self, x: Value) -> Value:
-        """The first element of axis 1."""
+        """Return the first element of axis 1."""
         ...
 
     def before(self, first: Value, x: Value) -> Value:
-        """``first`` ``[1, 1, size]`` of each sample, then ``x`` along axis 1."""
+        """Concatenate ``first`` ``[1, 1, size]``, repeated per sample, and ``x``."""
         ...
 
 
@@ -223,7 +223,7 @@ def fused(
 def inverted(
     net: Net, at: str, x: Value, given: int, stage: Any, step: int, eps: float
 ) -> Value:
-    """Return a block that weighs its channels."""
+    """Return a block with squeeze-and-excitation."""
     _, kernel, _, wide, out, _ = stage
     inner, index, y = given * wide, 0, x
     if wide != 1:
@@ -328,7 +328,7 @@ V2 = (
     *(("mb", 3, 2, 4, 20, 2), ("mb", 3, 1, 6, 20, 1), ("mb", 3, 2, 6, 24, 1)),
 )
 
-#: Every twin, with the sizes of the images that it is tried on.
+#: Every twin, with the image sizes that it is tested on.
 TWINS: dict[str, tuple[Twin, tuple[tuple[int, int], ...]]] = {
     "resnet basic": (resnet((2, 2, 1, 1)), ((64, 64), (50, 70))),
     "resnet deep": (resnet((1, 2, 1, 1), deep=True), ((64, 64), (50, 70))),
@@ -350,7 +350,7 @@ TWINS: dict[str, tuple[Twin, tuple[tuple[int, int], ...]]] = {
     "vit of old": (vit(("linear_1", "linear_2"), 128, 2), ((12, 12),)),
 }
 
-#: The heads of attention that the width of a twin does not determine.
+#: The number of attention heads that the width of a twin does not determine.
 HEADS = {"vit": 1, "vit of old": 2}
 
 

@@ -1,4 +1,4 @@
-"""Changes in place of a result that is, or is not, the operand of the call itself."""
+"""In-place changes of a result that is, or is not, an alias of the operand."""
 
 from pathlib import Path
 from typing import Any

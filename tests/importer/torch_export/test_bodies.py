@@ -1,4 +1,4 @@
-"""Graphs that a program marks, as under ``no_grad``: results, numbers, changes."""
+"""Subgraphs of context managers such as ``no_grad``: results, numbers, changes."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ def rows(text: str) -> dict[str, Any]:
 
 
 def computed(target: str, result: str, *args: Any) -> dict[str, Any]:
-    """Return a call of a function of Python, whose result is a number."""
+    """Return a call of a Python function, whose result is a number."""
     output = call("", result, **{f"a{i}": arg for i, arg in enumerate(args)})
     inputs = [{**arg, "name": ""} for arg in output["inputs"]]
     return {**output, "target": target, "inputs": inputs, "outputs": [number(result)]}
@@ -63,7 +63,7 @@ def body() -> dict[str, Any]:
 
 
 def marked(target: str, *first: Any) -> dict[str, Any]:
-    """Return a program that calls the graph by an operator, and adds its results."""
+    """Return a program that calls the subgraph by an operator, and adds its results."""
     inside = {"as_graph": {"name": "submod", "graph": body()}}
     given = [*first, inside, ref("x"), ref("z")]
     wrapped = call(target, "wrapped", **{f"a{i}": a for i, a in enumerate(given)})

@@ -1,4 +1,4 @@
-"""Programs that are made to do harm: each is refused, or is what it says, and soon."""
+"""Malicious programs: each is refused or read correctly, and quickly."""
 
 import json
 from collections.abc import Callable
@@ -34,12 +34,12 @@ from tests.sampling import example_count
 RICH, WEIGHTS = rich_program()
 TEXT = json.dumps(RICH)
 LINEAR, FEW = linear_program()
-#: What every file is refused in, at the most.
+#: The time limit for refusing a file.
 SECONDS = 2
 
 
 def refused(path: Path) -> ModelError:
-    """Return how the file at ``path`` is refused, after at most two seconds."""
+    """Return the error for the file at ``path``, raised within two seconds."""
     with within(SECONDS), pytest.raises(ModelError) as caught:
         load(path)
     return caught.value
@@ -71,7 +71,7 @@ def test_where_a_call_was_written_is_not_told(tmp_path: Path) -> None:
 
 
 def change(of: Any, path: str, value: Any) -> None:
-    """Set what is at a dotted path."""
+    """Set the value at a dotted path."""
     *around, last = path.split(".")
     for key in around:
         of = of[int(key)] if key.isdigit() else of[key]
@@ -228,7 +228,7 @@ def test_views_of_themselves_are_refused_or_read(tmp_path: Path) -> None:
 
 
 def nested(depth: int) -> Any:
-    """Return a program of branches in branches, each with one that is short."""
+    """Return a program of nested branches, each with a short side."""
     two, truth = meta("float32", [2]), meta("bool", [])
     inner, result = {"a": two, "c": truth}, {"r": two}
     exp = call("aten.exp.default", "r", self=ref("a"))
@@ -245,7 +245,7 @@ def test_branches_in_branches_are_read_to_a_depth(tmp_path: Path) -> None:
     x = np.array([0.5, 1.0], np.float32)
     actual = model(burn.tensor(x), burn.tensor(np.array(False)))
     np.testing.assert_allclose(actual.numpy(), np.exp(x), rtol=1e-6)
-    assert "at most 24 graphs" in str(refused(saved(tmp_path, nested(60), {})))
+    assert "at most 24 nested graphs" in str(refused(saved(tmp_path, nested(60), {})))
 
 
 NUMBERS = [0, -1, 2**31, 2**62, 2**63 - 1, 2**63, -(2**63), 10**40]
@@ -302,7 +302,7 @@ def one(value: int) -> dict[str, Any]:
 
 
 def renamed(of: Any, old: str, new: str) -> Any:
-    """Return JSON with a text in place of another one, in keys too."""
+    """Return JSON with a string replaced, also in keys."""
     if isinstance(of, dict):
         return {renamed(k, old, new): renamed(v, old, new) for k, v in of.items()}
     if isinstance(of, list):
@@ -310,7 +310,7 @@ def renamed(of: Any, old: str, new: str) -> Any:
     return new if of == old else of
 
 
-#: The names in a program that are its author's, or the exporter's.
+#: Names in a program that an author or the exporter chose.
 NAMES = [
     *("x", "linear", "relu", "first", "second", "scaled", "a", "e", "cond", "s"),
     *("p_head_weight", "b_steps_count", "graph_inside", "2.13.0"),
@@ -325,7 +325,7 @@ def test_names_are_nothing_but_names(
     content = renamed(json.loads(TEXT), name, text)
     path = saved(tmp_path_factory.mktemp("names"), content, WEIGHTS)
     with within(SECONDS), suppress(ModelError):
-        model: Any = load(path)  # looks at the source before it runs it
+        model: Any = load(path)  # inspects the source before running it
         model(burn.tensor(np.ones((2, 4, 5), np.float32)))
     assert not Path("pwned").exists()
 

@@ -1,4 +1,4 @@
-"""Views that say where in memory their elements lie, of tensors in any order there."""
+"""Strided views of tensors in any memory layout."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.importer.exported_files import call, meta, program, ref, saved
 def laid_out(
     dims: Sequence[int | str], strides: Sequence[int], offset: int = 0
 ) -> dict[str, Any]:
-    """Return the type of a tensor that lies in memory in another way."""
+    """Return the type of a tensor with the given strides and offset."""
     result = meta("float32", dims)
     result["strides"] = [{"as_int": stride} for stride in strides]
     result["storage_offset"] = {"as_int": offset}
@@ -27,7 +27,7 @@ def laid_out(
 def strided(
     folder: Path, view: Any, kind: dict[str, Any], size: list[int], stride: list[int]
 ) -> Any:
-    """Return the module that takes places of a view [..] of x [4, 5]."""
+    """Return the module that gathers a strided view [..] of x [4, 5]."""
     nodes = [
         view,
         call(

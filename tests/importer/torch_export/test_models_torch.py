@@ -1,4 +1,4 @@
-"""Models with complex numbers, and a training step, compute what PyTorch does."""
+"""Models with complex numbers, and a training step, against PyTorch."""
 
 import warnings
 from collections.abc import Callable, Sequence

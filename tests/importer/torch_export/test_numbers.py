@@ -1,4 +1,4 @@
-"""Numbers that a program computes on the way, and functions of Python of them."""
+"""Numbers that a program computes, and Python functions of them."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ ROWS = meta("float32", ["n", 3])
 
 
 def number(target: str, name: str, *args: Any, kind: str = "int") -> dict[str, Any]:
-    """Return a call that gives a number, by position as Python's functions are."""
+    """Return a call that gives a number, with positional arguments."""
     node = call("aten.x", name, **{f"a{i}": arg for i, arg in enumerate(args)})
     return {
         **node,
@@ -31,12 +31,12 @@ def extent(name: str = "size") -> dict[str, Any]:
 
 
 def known(name: str, kind: str = "int") -> dict[str, Any]:
-    """Return an argument that is a number which is computed."""
+    """Return an argument that is a computed number."""
     return {f"as_sym_{kind}": {"as_name": name}}
 
 
 def loaded(folder: Path, nodes: list[Any], values: Any, kinds: Any = None) -> Any:
-    """Return the module of a program of x [n, 3] that gives y."""
+    """Return the module of a program of x [n, 3] with output y."""
     content = program({"x": ROWS}, {}, nodes, values, ["y"])
     graph = content["graph_module"]["graph"]
     for node in nodes:

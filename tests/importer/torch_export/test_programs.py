@@ -54,7 +54,7 @@ def test_what_is_not_trained_yet_is_a_weight(tmp_path: Path) -> None:
 def test_parameters_and_buffers_are_told_apart(tmp_path: Path) -> None:
     two = meta("float32", [2])
     mean, mask = np.array([[0.5, 2.0], [1.0, -1.0]], np.float32)
-    weights = {"mean": mean, "mask": mask}  # names that say something else
+    weights = {"mean": mean, "mask": mask}  # misleading names
     nodes = [
         call("aten.mul.Tensor", "mul", self=ref("x"), other=ref("b_mean")),
         call("aten.add.Tensor", "add", self=ref("mul"), other=ref("p_mask")),
@@ -129,7 +129,7 @@ def test_a_buffer_that_is_changed_in_place_is_kept(tmp_path: Path) -> None:
     )
     path = saved(tmp_path, content, weights)
     x = np.array([1.0, -2.0], np.float32)
-    for _ in range(2):  # each starts with what is stored
+    for _ in range(2):  # each begins with the stored value
         held = weights["steps.count"]
         model: Any = load(path)
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""Programs of a training step: what they return besides what a user asks for."""
+"""Programs of a training step: their outputs beside the user's."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Extents of programs: the expressions, and what symbols are called."""
+"""Symbolic extents of programs: expressions, and names of symbols."""
 
 from pathlib import Path
 from typing import Any

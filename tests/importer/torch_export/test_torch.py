@@ -1,4 +1,4 @@
-"""Programs that PyTorch exports compute what it computes, call after call."""
+"""Programs exported by PyTorch give the same results, call after call."""
 
 import copy
 import warnings
@@ -114,7 +114,7 @@ SIZES = (2, 5, 3)
 
 
 def arrays(results: Any) -> list[Any]:
-    """Return what a module gives, one array after the other."""
+    """Return the outputs of a module as a list of arrays."""
     import torch
 
     if isinstance(results, torch.Tensor):

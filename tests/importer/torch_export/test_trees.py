@@ -1,4 +1,4 @@
-"""What a program takes and returns in tuples, dictionaries and the like."""
+"""Inputs and outputs in pytrees: tuples, dictionaries and the like."""
 
 import json
 from pathlib import Path
@@ -93,7 +93,7 @@ def test_a_tree_that_is_too_deep_is_refused() -> None:
     deep: Any = LEAF
     for _ in range(100):
         deep = tree("builtins.list", None, deep)
-    with pytest.raises(InvalidModel, match="at most 64 containers"):
+    with pytest.raises(InvalidModel, match="at most 64 nested containers"):
         leaf_names(json.dumps([1, deep]), {})
 
 

@@ -1,4 +1,4 @@
-"""A recurrent layer of packed sequences, for the compiler of TorchScript."""
+"""A recurrent layer of packed sequences, for TorchScript's compiler."""
 
 import torch
 from torch import Tensor, nn

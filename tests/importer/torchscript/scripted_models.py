@@ -1,11 +1,10 @@
-"""Models with control flow, as their authors write them for ``torch.jit.script``.
+"""Models with control flow, as authors write them for ``torch.jit.script``.
 
-Those in ``REFUSED`` are not followed to their end, and why.
+``REFUSED`` has those that are not supported, with the reason.
 """
 
-# The compiler of TorchScript does not know all that Python does.
+# The compiler of TorchScript does not support all of Python.
 # ruff: noqa: B007, B905, SIM108, UP045
-
 
 import torch
 from torch import Tensor, nn

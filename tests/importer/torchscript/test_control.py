@@ -1,4 +1,4 @@
-"""Branches and loops of scripts: followed where known, else written as such."""
+"""Branches and loops of scripts: interpreted if static, else written as nodes."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def drawn(seed: int, *shape: int) -> Array:
 
 
 def compare(path: Path, reference: Any, *inputs: Array) -> None:
-    """Return if the model gives what the reference gives."""
+    """Return if the model's outputs equal the reference's."""
     model: Any = load(path, SHAPE)
     for x in inputs:
         actual = model(burn.tensor(x)).numpy()
@@ -220,7 +220,7 @@ return torch.add(y, 1)
         (
             "outs = [None, x]\nn = torch.size(x, 0)\nreturn outs[torch.sub(n, 1)]",
             9,
-            "an item that is known only when the model runs",
+            "an item that is known only at run time",
         ),
         ("return [y for y in x]", 7, "an expression of kind ListComp"),
         ("assert x\nreturn x", 7, "a statement of kind Assert"),

@@ -1,4 +1,4 @@
-"""Returns within loops, which TorchScript writes as flags and names without a value."""
+"""Returns within loops, which TorchScript writes with flags and uninitialized names."""
 
 from pathlib import Path
 from typing import Any

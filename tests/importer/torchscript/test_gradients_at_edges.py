@@ -1,4 +1,4 @@
-"""Gradients of functions that are composed of others, where one of these has none."""
+"""Gradients of composed functions where a component has none."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Archives that nobody means well with: refused in little time, nothing is executed."""
+"""Malicious archives are refused quickly, and nothing is executed."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -144,7 +144,7 @@ return y
 
 @pytest.mark.parametrize("inputs", [0, 9])
 def test_a_loop_without_end_is_followed_once(inputs: int, tmp_path: Path) -> None:
-    # Types of inputs that may be others are no reason to follow it again and again.
+    # Inputs of unknown type do not multiply the interpretations.
     given = [example("Float", 2, 3, 5, 7)] * inputs
     names = ", ".join(f"x{number}: Tensor" for number in range(1, inputs))
     parameters = ", ".join(filter(None, ("x: Tensor", names)))
@@ -153,7 +153,7 @@ def test_a_loop_without_end_is_followed_once(inputs: int, tmp_path: Path) -> Non
 
 
 def test_a_long_loop_is_followed_a_few_times(tmp_path: Path) -> None:
-    # Every extent of its inputs may vary: each is tried.
+    # Every extent of the inputs may vary, and each is tried.
     rounds = "y = x\nfor i in range(100):\n  y = torch.exp(torch.exp(y))\n"
     given = [example("Float", *range(2, 9))] * 9
     names = ", ".join(f"x{number}: Tensor" for number in range(1, 9))
@@ -167,7 +167,7 @@ def test_recursion_ends(tmp_path: Path) -> None:
 
 
 def test_a_module_within_itself_ends(tmp_path: Path) -> None:
-    # q: put the module into the memo as 1, h: get it as an attribute of itself.
+    # q: store the module in the memo as 1, h: get it as an attribute of itself.
     code = b"c__torch__\nNet\n)\x81q\x01}(X\x04\0\0\0selfh\x01ub"
     script = net("a = self.self\nreturn (a).forward(x, )")
     broken = Script(Raw(code), script.code)
@@ -231,7 +231,7 @@ def test_pickles_still_call_nothing(tmp_path: Path) -> None:
 
 
 def test_examples_nested_without_end(tmp_path: Path) -> None:
-    # Thirty lists, each with the one before twice.
+    # Thirty lists, each with two references to the one before.
     code = b"]" + b"".join(b"q%c0](h%ch%ce" % (n, n, n) for n in range(1, 31))
     more = [
         Entry("net/traced_inputs.pkl", b"\x80\x02}(X\x07\0\0\0forward" + code + b"u.")

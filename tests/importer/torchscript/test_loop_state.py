@@ -1,4 +1,4 @@
-"""Loops that change tensors and lists from before them, and read lists that grow."""
+"""Loops that change outer tensors and lists in place, and read growing lists."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -232,7 +232,7 @@ return torch.add(y, torch.sum(torch.stack(s)))
     [
         (
             "_0 = torch.append(outs, torch.add_(y, row))",
-            "a loop that keeps a tensor which later rounds change in place",
+            "a loop that keeps a tensor which later iterations change in place",
         ),
         ("_0 = torch.add_(p, row)\n  p = row", "a loop that changes 'p' in place"),
         (
@@ -254,11 +254,11 @@ return torch.add(y, torch.sum(torch.stack(s)))
         ("_0 = torch.pop(s)", "a list that changes in a branch or loop"),
         (
             "_0 = torch.add_(s[torch.remainder(i, 2)], row)",
-            "a change in place of an item that is known only when the model runs",
+            "a change in place of an item that is known only at run time",
         ),
         (
             "_0 = torch._set_item(s, torch.remainder(i, 2), row)",
-            "an item of a list that is set where is known only when the model runs",
+            "an assignment to a list item whose index is known only at run time",
         ),
     ],
 )

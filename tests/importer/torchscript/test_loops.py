@@ -1,4 +1,4 @@
-"""Loops that carry and make lists, and returns and lists in branches."""
+"""Loops with carried values and appended lists; returns and lists in branches."""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ return {result}
 
 
 def averaged(x: Array) -> Array:
-    """The moving averages of rows."""
+    """Return the moving averages of rows."""
     rows, h = [], np.zeros(3, np.float32)
     for row in x:
         h = h * np.float32(0.5) + row
@@ -198,7 +198,7 @@ return y
 
 
 def test_a_loop_whose_first_round_is_followed_calls_a_layer(tmp_path: Path) -> None:
-    """The first condition is known, so that the name of the layer is set before it."""
+    """The first condition is known, so that the layer's name is bound before it."""
     code = {
         "__torch__.py": """class Net(Module):
   __parameters__ = []

@@ -1,4 +1,4 @@
-"""Changes in place: everybody who shares the memory sees them, or nobody may look."""
+"""In-place changes are visible in all aliases, or reading an alias is refused."""
 
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ def test_a_changed_copy_changes_nothing_else(copy: str, tmp_path: Path) -> None:
 def test_a_view_shows_changes_of_the_whole(
     view: str, change: str, tmp_path: Path
 ) -> None:
-    """Also of a branch, and those that are made by another view."""
+    """Also in a branch, and for views of views."""
     forward = f"""
 y = torch.clone(x)
 w = {view}

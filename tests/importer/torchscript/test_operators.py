@@ -1,7 +1,7 @@
-"""Calls of every operator that has a rule, as the code of an archive has them.
+"""Calls of every operator that has a rule, as the code of an archive writes them.
 
-What they compute is checked with the rules. Here it is that a call without the name of
-its overload, and with arguments by position, finds its rule, and what its results are.
+Their values are checked with the rules. These tests check that calls without overload
+name, with positional arguments, find their rule, and the results' types.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from tests.importer.aten.case import SIZES, Case, Extent, Given
 from tests.importer.pytorch_files import KINDS
 from tests.importer.script_files import example, net
 
-#: What is never written in the code, and why.
+#: Operators that never occur in the code, with the reason.
 UNWRITTEN = {
     "aten.float_power.Scalar": "the code has torch.pow of a float64 tensor",
     **dict.fromkeys(
@@ -33,7 +33,7 @@ UNWRITTEN = {
 
 
 def text(value: Any, name: str, first: str) -> str:
-    """Return an argument as the code has it."""
+    """Return an argument in the syntax of the code."""
     if isinstance(value, Given):
         return f"in_{name}"
     if isinstance(value, Extent):
@@ -47,7 +47,7 @@ def text(value: Any, name: str, first: str) -> str:
 
 
 def call(case: Case) -> str:
-    """Return the call: arguments by position as far as they follow the schema."""
+    """Return the call, with positional arguments as far as they follow the schema."""
     family, name, _ = case.target.split(".")
     first = next(iter(case.given), "")
     left = dict(case.args)
@@ -61,7 +61,7 @@ def call(case: Case) -> str:
 
 
 def examples(given: Mapping[str, Given]) -> list[Any]:
-    """Return the examples of a trace for what goes in."""
+    """Return the example inputs of a trace."""
     size = SIZES[-1]
     return [
         example(KINDS[x.dtype], *(size if isinstance(d, str) else d for d in x.dims))

@@ -1,4 +1,4 @@
-"""Recurrent layers of sequences of different lengths, in traces made by hand."""
+"""Recurrent layers of sequences of different lengths, in hand-written traces."""
 
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def packing(changed: str = "", total: str = "-1") -> Any:
 
 
 def expected(weights: list[Array], lengths: Array) -> tuple[Array, Array]:
-    """Return the states of each sequence, 0.5 behind its end, and the last ones."""
+    """Return the states of each sequence, padded with 0.5, and the last ones."""
     w, u, b, c = weights
     states, last = np.full((3, 9, 4), 0.5, np.float32), np.zeros((1, 3, 4), np.float32)
     for row, count in enumerate(lengths):
@@ -90,7 +90,7 @@ def test_packed_data_that_were_changed_are_refused(tmp_path: Path) -> None:
 
 
 def test_weights_of_packed_sequences_have_gradients(tmp_path: Path) -> None:
-    """They are stored under their keys, and not in the order that ONNX has them."""
+    """They are stored under their keys, not in ONNX's order."""
     script, weights = packing(total="6")
     code = script.code["__torch__.py"].replace(
         "__parameters__ = []", '__parameters__ = ["w", "u", "b", "c", ]'

@@ -1,4 +1,4 @@
-"""Programs of TorchScript: followed without PyTorch, refused by place and name."""
+"""TorchScript programs: interpreted without PyTorch, refused with place and name."""
 
 from pathlib import Path
 from typing import Any
@@ -130,7 +130,7 @@ return torch.view_as_real(torch.add(z, torch.sum(torch.stack(zs), [0])))"""
 
 
 def rounds(x: Array) -> Array:
-    """Return what ``LOOP`` computes."""
+    """Return the result of ``LOOP``."""
     zs = [(x + 1j * x) * 0.5j ** (n + 1) for n in range(len(x))]
     return zs[-1] + sum(zs)
 
@@ -194,7 +194,9 @@ def test_what_is_not_supported_is_named_with_its_place(tmp_path: Path) -> None:
 
 def test_a_shape_that_is_missing_is_asked_for(tmp_path: Path) -> None:
     path = net("return torch.relu(x)").saved(tmp_path)
-    with pytest.raises(UnsupportedModel, match="give it, such as --shape x=batch,3"):
+    with pytest.raises(
+        UnsupportedModel, match="pass its shape, such as --shape x=batch,3"
+    ):
         load(path)
     model: Any = load(path, Options(shapes={"x": ("batch", 3)}))
     x = drawn(4, 3)
@@ -248,7 +250,7 @@ return torch.add(y0, CONSTANTS.c1)
 def test_an_extent_is_open_up_to_the_length_of_a_table(
     tmp_path: Path, places: int
 ) -> None:
-    """Rows of a table of positions are added; a trace has 8 of at most ``places``."""
+    """Rows of a position table are added; a trace has 8 of at most ``places``."""
     forward = """
 _0 = ops.prim.NumToTensor(torch.size(x, 1))
 _1 = torch.slice(CONSTANTS.c0, 0, 0, int(_0))
@@ -297,7 +299,7 @@ return torch.add(torch.cumsum(words, 1), torch.select(_0, 2, 0))
 
 
 def test_constants_without_axes_adapt_as_numbers_do(tmp_path: Path) -> None:
-    """PyTorch takes them for the numbers that they were, unless detached."""
+    """PyTorch treats them as Python numbers, unless detached."""
     forward = """
 _0 = torch.mul(x, CONSTANTS.c0)
 _1 = torch.mul(x, torch.detach(torch.to(CONSTANTS.c0, 7)))

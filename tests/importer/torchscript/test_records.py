@@ -1,4 +1,4 @@
-"""NamedTuples in the code of archives, and packed sequences, which are some."""
+"""NamedTuples in the code of archives, packed sequences among them."""
 
 import warnings
 from pathlib import Path
@@ -23,7 +23,7 @@ class Pair(NamedTuple):
 
 
 def records(forward: str) -> Script:
-    """Return the archive of a module beside which a NamedTuple is defined."""
+    """Return the archive of a module, with a NamedTuple in its code."""
     script = net(forward, example("Float", 2, 3))
     script.code["__torch__.py"] += PAIR
     return script

@@ -1,4 +1,4 @@
-"""Arguments by position: the order of PyTorch's schemas for every rule."""
+"""Positional arguments: the order of PyTorch's schemas for every rule."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ pytestmark = pytest.mark.torch
 if find_spec("torch") is None:
     pytest.skip(f"{len(RULES)} rules: needs PyTorch", allow_module_level=True)
 
-#: Calls that no archive has, or whose rules read no arguments by position.
+#: Calls that no archive has, or whose rules have no positional arguments.
 UNWRITTEN = (
     *("aten._assert", "aten._functional", "aten.sym_constrain", "aten._linalg_check"),
     *("aten._autocast_to", "aten.where.default", "aten.empty_permuted"),
 )
-#: Arguments that rules have under another name than the schema, at the same place.
+#: Arguments to which the rule gives another name than the schema.
 SYNONYMS = {
     ("split_sizes", "split_size"),
     ("dim0", "axis0"),
@@ -35,7 +35,7 @@ SYNONYMS = {
 
 
 def positional(target: str) -> list[str] | None:
-    """Return the arguments by position of an overload; None if PyTorch has it not."""
+    """Return the positional arguments of an overload; None if PyTorch lacks it."""
     torch = pytest.importorskip("torch")
     _, name, overload = target.split(".", 2)
     try:

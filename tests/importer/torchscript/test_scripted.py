@@ -1,4 +1,4 @@
-"""What PyTorch scripts of control flow, against PyTorch at several sizes."""
+"""Scripts with control flow from PyTorch, against PyTorch at several sizes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_script_is_computed_or_its_construct_is_named(
             load(path, SHAPES)
         return
     ours: Any = load(path, SHAPES)
-    for seed in range(6):  # of both signs, and of more and less than one
+    for seed in range(6):  # of both signs, with absolute values below and above one
         x = torch.randn(2 + seed, 3) * (1 + seed)
         x = x.abs() if seed % 2 else x
         with torch.no_grad():

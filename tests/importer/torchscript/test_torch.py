@@ -1,4 +1,4 @@
-"""What PyTorch traces and scripts itself, against PyTorch: operators and models."""
+"""Traces and scripts from PyTorch, against PyTorch: operators and models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.importer.aten.test_aten import compare
 from tests.importer.aten.torch_programs import called, module, operator_of, tensor
 
 pytestmark = pytest.mark.torch
-#: What PyTorch cannot trace, or computes otherwise than NumPy, and why.
+#: Cases that PyTorch cannot trace, or computes differently from NumPy.
 UNTRACED = {
     "aten.fill.Scalar": "there is no aten::fill in TorchScript",
     "aten.fill.Tensor": "there is no aten::fill in TorchScript",
@@ -33,7 +33,7 @@ UNTRACED = {
 CASES = [case for case in families.CASES if case.target.startswith("aten.")]
 if find_spec("torch") is None:
     pytest.skip(f"{len(CASES)} cases: needs PyTorch", allow_module_level=True)
-#: What begins the names of operators that PyTorch's tracer fails on.
+#: Prefixes of operators that PyTorch's tracer fails on.
 UNTRACEABLE = (
     *("aten.convolution_backward", "aten.native_layer_norm_backward"),
     *("aten.native_group_norm_backward", "aten.resize_"),
@@ -45,12 +45,12 @@ MODELS = (
 
 
 def refused(case: Case) -> str:
-    """Return what is said of a case that is refused, else ""."""
+    """Return the message of a case that is refused, else ""."""
     return "known strides" if case.target.startswith("aten.as_strided") else ""
 
 
 def flat(result: Any) -> list[Any]:
-    """Return the tensors in what a model returns."""
+    """Return the tensors in the result of a model."""
     if isinstance(result, dict):
         result = list(result.values())
     if isinstance(result, list | tuple):
@@ -85,7 +85,7 @@ def test_a_traced_operator_is_computed(case: Case, tmp_path: Path) -> None:
 
 
 def made(name: str) -> tuple[Any, Any]:
-    """Return a model with weights that are no zeros, and its inputs by batch."""
+    """Return a model with nonzero weights, and its inputs by batch."""
     import torch
 
     from tests.importer.torchscript import torch_models

@@ -1,4 +1,4 @@
-"""Models of PyTorch as they are commonly built, which only the opt-in tests make."""
+"""Typical PyTorch models, created only by the opt-in tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.nn import functional as F  # noqa: N812
 
 
 class Residual(nn.Module):
-    """Two convolutions beside what goes in, as in ResNet."""
+    """A residual block of two convolutions, as in ResNet."""
 
     def __init__(self, inside: int, outside: int, stride: int) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class ResNet(nn.Module):
 
 
 class Inverted(nn.Module):
-    """A wide depthwise convolution with squeeze and excitation, as in MobileNetV3."""
+    """An inverted residual block with squeeze and excitation, as in MobileNetV3."""
 
     def __init__(self, channels: int, wide: int) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class Inverted(nn.Module):
 
 
 class Dense(nn.Module):
-    """Layers that see all before them, as in DenseNet, and a shuffle of channels."""
+    """Layers that read all earlier outputs, as in DenseNet, and a channel shuffle."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class Dense(nn.Module):
 
 
 class UNet(nn.Module):
-    """Down, up, and both joined."""
+    """An encoder and a decoder with skip connections."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class Resized(nn.Module):
 
 
 class Attention(nn.Module):
-    """Attention written by hand, with queries, keys and values in one projection."""
+    """Hand-written attention with a packed projection."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class Attention(nn.Module):
 
 
 class ViT(nn.Module):
-    """Patches, a token before them, and blocks of attention."""
+    """Patches, a class token, and blocks of attention."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -164,7 +164,7 @@ class ViT(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """Words through two kinds of recurrent layers."""
+    """Embedded words and two kinds of recurrent layers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -196,7 +196,7 @@ class Encoder(nn.Module):
 
 
 class Indexed(nn.Module):
-    """Slices, changes in place of a copy, and lookups."""
+    """Slices, in-place changes of a copy, and gathers."""
 
     def forward(self, x: Tensor) -> dict[str, Tensor]:
         y = x.clone()
@@ -217,12 +217,12 @@ Inputs = Callable[[int], tuple[Any, ...]]
 
 
 def image(channels: int, height: int, width: int) -> Inputs:
-    """Return inputs that are batches of images."""
+    """Return batches of images."""
     return lambda batch: (torch.randn(batch, channels, height, width),)
 
 
 def rows(length: int, width: int) -> Inputs:
-    """Return inputs that are batches of vectors."""
+    """Return batches of vectors."""
     return lambda batch: (torch.randn(batch, length, width),)
 
 

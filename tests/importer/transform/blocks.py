@@ -1,4 +1,4 @@
-"""A small model of two layers, and what the tests of options ask of it."""
+"""A small model of two layers, and helpers for the tests of options."""
 
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,12 @@ from tests.importer.onnx_files import graph, model, saved, stored
 
 RNG = np.random.default_rng(11)
 WIDTH = 6
-#: What the first of two layers makes.
+#: The result of the first layer.
 MIDDLE = "/enc/0/y"
 
 
 def weight(*shape: int) -> Any:
-    """Random float32."""
+    """Return random float32."""
     return RNG.normal(size=shape).astype(np.float32)
 
 
@@ -37,7 +37,7 @@ X = weight(2, 4, WIDTH)
 
 
 def two_blocks(folder: Path) -> Path:
-    """Two dense layers with a residual, heads split by the extents of ``x``."""
+    """Write two dense layers with a residual; ``x`` gives the extents of heads."""
     nodes = []
     before = "x"
     for n in (0, 1):
@@ -65,7 +65,7 @@ def two_blocks(folder: Path) -> Path:
 
 
 def blocks(x: Any, first: int = 0) -> Any:
-    """What the dense layers from ``first`` on compute."""
+    """Return the result of the dense layers from ``first`` on."""
     for n in range(first, 2):
         dense = x @ WEIGHTS[f"enc.{n}.lin.weight"].T + WEIGHTS[f"enc.{n}.lin.bias"]
         x = np.tanh(dense) + x
@@ -73,29 +73,29 @@ def blocks(x: Any, first: int = 0) -> Any:
 
 
 def head(x: Any) -> Any:
-    """What comes after the dense layers."""
+    """Return the result of the nodes after the dense layers."""
     return np.maximum(x.reshape(*x.shape[:2], 2, 3).mean(2), 0)
 
 
 def close(actual: Any, expected: Any, tolerance: float = 1e-5) -> None:
-    """Return nothing if they are equal to some digits."""
+    """Return if the arrays are equal up to a tolerance."""
     actual = np.asarray(actual, np.float64)
     np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
 def computed(path: Path, x: Any, **options: Any) -> Any:
-    """What the model gives for ``x``, with these options."""
+    """Return the outputs of the model for ``x``, imported with these options."""
     net: Any = load(path, Options(**options))
     return net(burn.tensor(x)).numpy()
 
 
 def run(*args: str | Path) -> Result:
-    """The answer of the command line."""
+    """Return the result of the command line."""
     return CliRunner().invoke(command, [str(arg) for arg in args])
 
 
 def wrong(path: Path, **options: Any) -> list[str]:
-    """The problems that options are refused with."""
+    """Return the problems with which options are refused."""
     with pytest.raises(WrongOptions) as caught:
         import_model(path, Options(**options))
     return [str(problem) for problem in caught.value.problems]

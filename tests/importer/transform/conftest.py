@@ -1,4 +1,4 @@
-"""The model that all tests of options are about."""
+"""The model of all tests of options."""
 
 from pathlib import Path
 
@@ -9,5 +9,5 @@ from tests.importer.transform.blocks import two_blocks
 
 @pytest.fixture
 def net(tmp_path: Path) -> Path:
-    """Two dense layers with a residual, heads split by the extents of ``x``."""
+    """Return two dense layers with a residual; ``x`` gives the extents of heads."""
     return two_blocks(tmp_path)

@@ -1,4 +1,4 @@
-"""Options that change how a module is written, not what it computes."""
+"""Options that change the form of a module, not its results."""
 
 import ast
 from pathlib import Path

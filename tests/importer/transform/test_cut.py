@@ -1,4 +1,4 @@
-"""A part of a model: what lies between values that the caller names."""
+"""Extraction of the subgraph between named values."""
 
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def test_a_part_of_a_model(net: Path) -> None:
 
 
 def test_extents_are_read_from_the_new_inputs(net: Path) -> None:
-    """``y`` needs the extents of ``x``, which is not given any more."""
+    """``y`` needs the extents of ``x``, which is no input any more."""
     for passes in (None, ()):
         cut = Options(inputs=(MIDDLE,), passes=passes)
         part: Any = load(net, cut)
@@ -57,7 +57,7 @@ def test_the_shape_of_a_cut(net: Path) -> None:
 
 
 def test_a_weight_as_input(net: Path) -> None:
-    """What is stored becomes an argument, and the other weights stay."""
+    """A stored array becomes an argument; the other weights stay."""
     part: Any = load(net, Options(inputs=("x", "enc.1.lin.bias")))
     bias = WEIGHTS["enc.1.lin.bias"]
     close(part(burn.tensor(X), burn.tensor(bias)).numpy(), head(blocks(X)))

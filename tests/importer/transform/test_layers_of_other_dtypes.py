@@ -21,7 +21,7 @@ WEIGHTS["onnx::MatMul_21"] = drawn(5, 2)
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A linear layer with a bias, and one without in a list, as exported by default."""
+    """Write a linear layer with a bias, and one without in a list, as exported."""
     nodes = [
         node("MatMul", "x onnx::MatMul_20", "m", "a"),
         node("Add", "m a.bias", "h", "a"),

@@ -1,4 +1,4 @@
-"""Modules that compute in another dtype than the file has."""
+"""Modules that compute in another dtype than the file's."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def test_a_module_computes_in_a_dtype(net: Path, dtype: str) -> None:
 
 
 def halves(tmp_path: Path, nodes: list[Any], *weights: Any, kind: int = 1) -> Any:
-    """What a model of ``x`` [2, 3] gives in float16, and its text."""
+    """Return the outputs of a model of ``x`` [2, 3] in float16, and its source."""
     proto = model(graph(nodes, {"x": [2, 3]}, ("y",), weights))
     proto.graph.input[0].type.tensor_type.elem_type = kind
     path = saved(tmp_path / "net.onnx", proto)
@@ -54,7 +54,7 @@ def test_integers_are_quantized_to_the_dtype_of_the_zero_point(tmp_path: Path) -
 
 
 def test_what_has_to_be_exact_stays_so(tmp_path: Path) -> None:
-    """0.1 in float16 gives eleven numbers below 1, not ten."""
+    """With a step of 0.1 in float16 there are eleven numbers below 1, not ten."""
     bounds = [stored(n, np.float32(v)) for n, v in (("a", 0), ("b", 1), ("c", 0.1))]
     nodes = [
         helper.make_node("Range", ["a", "b", "c"], ["r"]),
@@ -131,7 +131,7 @@ def test_a_node_that_cannot_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_a_quantization_keeps_its_integers(tmp_path: Path, dtype: str) -> None:
-    """That asks for no dtype by an attribute, but by its zero point."""
+    """Its dtype is that of its zero point, not of an attribute."""
     operands = (
         stored("scale", np.array(0.5, np.float32)),
         stored("zero", np.array(3, np.int8)),

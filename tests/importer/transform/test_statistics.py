@@ -1,4 +1,4 @@
-"""Batch normalization in another precision is a layer, whose statistics move."""
+"""Batch normalization in another precision is a layer with running statistics."""
 
 from pathlib import Path
 

@@ -1,12 +1,13 @@
-"""Weights of PyTorch, read without PyTorch and without running what a file says.
+"""Reader of PyTorch weights, without PyTorch and without executing the file.
 
 ====================  ======================================================
 ``read(path)``        the tensors of a file as a lazy :class:`Checkpoint`
-``open_store(path)``  the same to be loaded into a module (``burn.store``)
+``open_store(path)``  the same as a store to load modules from (``burn.store``)
 ====================  ======================================================
 
-Pickles are programs. Here a closed machine follows them (:mod:`.machine`), whose only
-calls are those of a table (:mod:`.calls`); all else is data that does nothing.
+A pickle is a program. Here an interpreter (:mod:`.unpickler`) follows it and calls only
+the functions of a closed table (:mod:`.pickle_globals`); everything else becomes inert
+data.
 """
 
 from burn_import.frontends.checkpoints.checkpoint import Checkpoint, LazyTensor

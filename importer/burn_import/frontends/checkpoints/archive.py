@@ -17,12 +17,12 @@ from burn_import.frontends.checkpoints.unpickler import Machine
 from burn_import.frontends.checkpoints.zip_archive import Zip
 from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
 
-_TYPED = 5  # fields of the persistent id of a storage
+_TYPED = 5  # fields of a storage's persistent id
 
 
 @dataclass(frozen=True)
 class Content:
-    """The root of a file, constants of TorchScript, and what it says of itself."""
+    """The root object of a file, TorchScript constants, and metadata."""
 
     format: str
     root: Value
@@ -31,11 +31,12 @@ class Content:
 
 
 def read_archive(data: memoryview, context: Context) -> Content:
-    """The content of a zip archive.
+    """Return the content of a zip archive.
 
     Raises:
-        UnreadableFile: it is damaged, or of no kind that PyTorch writes.
-        UnsupportedModel: it is an exported program, or calls what is not allowed.
+        UnreadableFile: the archive is damaged, or not of a kind that PyTorch writes.
+        UnsupportedModel: it is an exported program, or calls a function that is
+            refused.
         InvalidModel: a tensor contradicts its storage.
     """
     archive = Zip(data, context.limits)
@@ -51,23 +52,23 @@ def read_archive(data: memoryview, context: Context) -> Content:
             f"expected an archive of PyTorch, got a zip without data.pkl in "
             f"{shown(folder)}"
         )
-    about = _about(archive, folder)
+    about = _metadata(archive, folder)
     order = about.get("byteorder", "little")
     if order not in ("little", "big"):
         raise UnreadableFile(
             f"expected a byteorder of little or big, got {shown(order)}"
         )
     reader = _Storages(archive, f"{folder}/data/", order == "big")
-    root = _unpickled(archive, f"{folder}/data.pkl", context, reader)
+    root = _unpickle(archive, f"{folder}/data.pkl", context, reader)
     if f"{folder}/constants.pkl" not in archive.entries:
         return Content("zip", root, about=about)
     reader = _Storages(archive, f"{folder}/constants/", order == "big")
-    constants = _unpickled(archive, f"{folder}/constants.pkl", context, reader)
+    constants = _unpickle(archive, f"{folder}/constants.pkl", context, reader)
     return Content("torchscript", root, constants, about)
 
 
-def _about(archive: Zip, folder: str) -> dict[str, str]:
-    """The small entries that say how the archive was written."""
+def _metadata(archive: Zip, folder: str) -> dict[str, str]:
+    """Return the small entries that describe how the archive was written."""
     about = {}
     for name in ("version", "byteorder", ".format_version", ".data/version"):
         entry = archive.entries.get(f"{folder}/{name}")
@@ -77,13 +78,13 @@ def _about(archive: Zip, folder: str) -> dict[str, str]:
     return about
 
 
-def _unpickled(archive: Zip, name: str, context: Context, reader: _Storages) -> Value:
+def _unpickle(archive: Zip, name: str, context: Context, reader: _Storages) -> Value:
     machine = Machine(archive.read(name), context, reader.storage)
     return machine.run()
 
 
 class _Storages:
-    """The storages of an archive: an entry of raw bytes each."""
+    """The storages of an archive, each an entry of raw bytes."""
 
     def __init__(self, archive: Zip, folder: str, is_big: bool) -> None:
         self.archive = archive
@@ -92,7 +93,7 @@ class _Storages:
         self.blocks: dict[str, Block] = {}
 
     def storage(self, pid: Value) -> Storage:
-        """The storage that a persistent id names.
+        """Return the storage that a persistent id names.
 
         Raises:
             InvalidModel: the archive has no such entry, or one of another size.
@@ -121,15 +122,15 @@ class _Storages:
 
 
 def typed_storage(pid: Value) -> tuple[Element, str, int]:
-    """The element, key and size of a storage by its persistent id.
+    """Return the element type, key and size of a storage's persistent id.
 
     Raises:
-        UnsupportedModel: it names something else.
-        InvalidModel: it names no storage in full.
+        UnsupportedModel: the id is not that of a storage.
+        InvalidModel: a field is missing or has a wrong type.
     """
     if not isinstance(pid, tuple) or len(pid) < _TYPED or pid[0] != "storage":
         raise UnsupportedModel(f"expected the id of a storage, got {named(pid)}")
-    _, kind, key, _, count = pid[:_TYPED]  # the fourth is a device, here as anywhere
+    _, kind, key, _, count = pid[:_TYPED]  # the fourth is the device
     if not isinstance(kind, Global) or kind.module not in STORAGE_MODULES:
         raise UnsupportedModel(f"expected a class of storages, got {named(kind)}")
     if kind.name not in STORAGES:

@@ -1,4 +1,4 @@
-"""The tensors of a file by name, each read when it is asked for."""
+"""Named tensors of a file, read on demand."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from burn_import.frontends.checkpoints.tensors import Quantization
 from burn_ir import InvalidModel
 from burn_ir.types import Array
 
-#: Where a checkpoint of PyTorch Lightning has its version.
+#: The key of the version in a checkpoint of PyTorch Lightning.
 LIGHTNING = "pytorch-lightning_version"
 
 
 class LazyTensor(Protocol):
-    """A tensor whose dtype and shape are known and whose values are mapped.
+    """A tensor with known dtype and shape and memory-mapped values.
 
-    ``array()`` is a read-only view on the file; its address may be unfit for the dtype.
-    ``quantization`` says how the integers of a quantised tensor are scaled, else None.
+    ``array()`` is a read-only view of the file, possibly unaligned for the dtype.
+    ``quantization`` has the scales of a quantised tensor's integers, else None.
     """
 
     @property
@@ -62,14 +62,14 @@ class RecordTensor:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Checkpoint(Mapping[str, LazyTensor]):
-    """An ordered mapping of names to tensors, and what else a file says.
+    """An ordered mapping of names to tensors, with the file's other contents.
 
-    ``format`` is ``zip``, ``torchscript``, ``legacy``, ``pickle``, ``safetensors``
-    or ``sharded``. ``metadata`` holds what the container says of itself (versions, byte
-    order), ``scalars`` plain values by name (``epoch``,
-    ``optimizer.param_groups.0.lr``), ``skipped`` what is neither, with the reason.
-    ``constants`` are those of TorchScript, named as its code names them (``c0``).
-    ``notes`` are sentences about why no model was made of the tensors.
+    ``format`` is ``zip``, ``torchscript``, ``legacy``, ``pickle``, ``safetensors`` or
+    ``sharded``. ``metadata`` describes the container (versions, byte order),
+    ``scalars`` has plain values by name (``epoch``, ``optimizer.param_groups.0.lr``),
+    ``skipped`` the reasons why other entries are not read. ``constants`` are those of
+    TorchScript, named as in its code (``c0``). ``notes`` explain why the tensors did
+    not become a model.
     """
 
     path: Path
@@ -83,7 +83,7 @@ class Checkpoint(Mapping[str, LazyTensor]):
 
     @property
     def producer(self) -> str:
-        """The program that wrote the file, with its version where the file says it."""
+        """The program that wrote the file, with its version if recorded."""
         lightning = self.metadata.get(LIGHTNING)
         if lightning is not None:
             return f"pytorch-lightning {lightning}"

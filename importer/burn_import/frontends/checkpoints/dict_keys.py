@@ -1,20 +1,20 @@
-"""Values that may be keys of dicts."""
+"""Check of values used as dict keys."""
 
 from __future__ import annotations
 
 from burn_import.frontends.checkpoints.pickle_values import Value, named
 from burn_ir import UnsupportedModel
 
-#: Integers below this have hashes of their own; larger ones can be made to collide.
+#: Integers below this have distinct hashes; larger ones can be made to collide.
 _LARGEST = 2**60
 _MOST_ITEMS = 16
 
 
 def checked_key(key: Value) -> Value:
-    """The key, if its hash is cheap and cannot be made to collide with others.
+    """Return the key if its hash is cheap and cannot be made to collide.
 
     Raises:
-        UnsupportedModel: it cannot be a key.
+        UnsupportedModel: the value cannot be a key.
     """
     if type(key) is tuple and len(key) <= _MOST_ITEMS:
         if all(_is_plain(item) for item in key):
@@ -24,7 +24,7 @@ def checked_key(key: Value) -> Value:
     raise UnsupportedModel(f"a dict with {named(key)} as a key")
 
 
-#: All others are text, which is hashed with a secret, or objects, hashed by identity.
+#: Other keys are strings, whose hashes are randomized, or objects, hashed by identity.
 _UNFIT = (int, float, tuple, list, dict, bytearray, memoryview)
 
 

@@ -1,7 +1,7 @@
-"""The element types of PyTorch: their names, storages, and form in NumPy.
+"""Element types of PyTorch: names, storages, and NumPy dtypes.
 
-Quantised types are the integers that they are stored as; how these are scaled stands
-with the tensor. Types that NumPy and ml_dtypes cannot hold have a size and no dtype.
+Quantised types are read as the integers that they are stored as; the scales are stored
+with the tensor. Types without a NumPy or ml_dtypes equivalent have a size and no dtype.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from burn.dtypes import DType
 
 @dataclass(frozen=True)
 class Element:
-    """A dtype of PyTorch by its name there, and the bytes that one element takes."""
+    """A dtype of PyTorch: its name, NumPy dtype, and bytes per element."""
 
     name: str
     size: int
@@ -40,7 +40,7 @@ def _table() -> dict[str, Element]:
     return types | {name: Element(name, size, None) for name, size in sizes.items()}
 
 
-#: By the name after ``torch.``.
+#: Element types by name after ``torch.``.
 ELEMENTS = _table()
 
 _STORAGES = {
@@ -63,7 +63,7 @@ _STORAGES = {
     "QUInt4x2": "quint4x2",
     "QUInt2x4": "quint2x4",
 }
-#: By the name of the class of a storage; one without a type is one of bytes.
+#: Element types by name of the storage class; ``UntypedStorage`` has bytes.
 STORAGES = {f"{name}Storage": ELEMENTS[kind] for name, kind in _STORAGES.items()}
 STORAGES["UntypedStorage"] = ELEMENTS["uint8"]
 STORAGE_MODULES = ("torch", "torch.cuda", "torch.storage")

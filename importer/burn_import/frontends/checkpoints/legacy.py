@@ -1,7 +1,8 @@
-"""Pickles in a row, as ``torch.save`` wrote them before 1.6, and bare pickles.
+"""Files of ``torch.save`` before 1.6 (consecutive pickles), and bare pickles.
 
-A magic number, a protocol, facts of the machine, the object, the keys of its storages,
-and then each storage: how many elements, and their bytes in little-endian.
+The pickles are a magic number, a protocol, machine facts, the object, and the keys of
+its storages. Then follows each storage: the number of elements and their bytes in
+little-endian order.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ _COUNT = struct.Struct("<q")
 
 
 def read_pickles(data: memoryview, context: Context) -> Content:
-    """The content of a file that begins with a pickle.
+    """Return the content of a file that begins with a pickle.
 
     Raises:
-        UnreadableFile: it is damaged.
-        UnsupportedModel: it calls what is not allowed, or is of another protocol.
+        UnreadableFile: the file is damaged.
+        UnsupportedModel: it calls a function that is refused, or has another protocol.
         InvalidModel: a tensor contradicts its storage.
     """
     first = Machine(data, context)
@@ -43,7 +44,7 @@ def nested_storage(data: memoryview, context: Context) -> Value:
 
 
 class _Legacy:
-    """The pickles after the magic number, from byte ``at`` on."""
+    """Reader of the pickles after the magic number, from byte ``at`` on."""
 
     def __init__(self, data: memoryview, context: Context, at: int) -> None:
         self.data = data
@@ -56,7 +57,7 @@ class _Legacy:
         if protocol != PROTOCOL:
             got = shown(protocol) if type(protocol) is int else named(protocol)
             raise UnsupportedModel(f"expected protocol {PROTOCOL}, got {got}")
-        self._next()  # the byte order of numbers that are not in the file
+        self._next()  # the byte order of the numbers outside of the pickles
         root = self._next()
         keys = self._next()
         if not isinstance(keys, list):
@@ -77,7 +78,7 @@ class _Legacy:
         return value
 
     def _persistent(self, pid: Value) -> Value:
-        """A storage, a part of one, or the class whose source stands beside it."""
+        """Return a storage, a view of one, or a class saved with its source."""
         if isinstance(pid, tuple) and len(pid) == 4 and pid[0] == "module":
             return pid[1]
         element, key, count = typed_storage(pid)
@@ -96,7 +97,7 @@ class _Legacy:
         return root.part(*numbers)
 
     def _place(self, key: Value) -> None:
-        """Take the next bytes for the storage of this key."""
+        """Assign the next bytes of the file to the storage of this key."""
         storage = self.roots.get(key) if isinstance(key, str) else None
         if storage is None or storage.block.placed:
             raise InvalidModel(f"expected the key of a storage, got {named(key)}")
@@ -110,8 +111,8 @@ def counted_bytes(
     """Return the end of a storage whose size is at ``at``, and its bytes.
 
     Raises:
-        InvalidModel: it has another size than the pickle says.
-        UnreadableFile: it is cut off.
+        InvalidModel: the size differs from that in the pickle.
+        UnreadableFile: the file is truncated.
     """
     begin = at + _COUNT.size
     if begin > len(data):

@@ -1,4 +1,4 @@
-"""Limits on the memory and work that a file may ask for."""
+"""Limits on the memory and work that reading a file may cause."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass
 class Limits:
     """Bounds on the work that a file can cause. Real checkpoints stay far below them.
 
-    ``operations`` counts instructions of one pickle, and once more the elements that
-    its functions copy. ``marks`` and ``depth`` bound how deep containers nest,
-    ``entries`` what their contents are when written out, ``integer`` and ``line`` the
-    bytes of one number and of one line of text. ``metadata`` bounds the entries of an
-    archive that are read whole. ``view`` is how large a tensor may be that repeats a
-    smaller storage, in bytes; four times the storage is always allowed.
+    ``operations`` bounds the instructions of one pickle, and separately the elements
+    that its functions copy. ``marks`` and ``depth`` bound the nesting of containers,
+    ``entries`` the size of their contents with shared ones counted repeatedly,
+    ``integer`` and ``line`` the bytes of one number and one line of text. ``metadata``
+    bounds the entries of an archive that are read whole. ``view`` is the largest size
+    in bytes of a tensor that repeats a smaller storage; four times the storage is
+    always allowed.
     """
 
     operations: int = 4_000_000

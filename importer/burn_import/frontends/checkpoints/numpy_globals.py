@@ -1,7 +1,7 @@
-"""Arrays of NumPy that stand in a pickle among tensors.
+"""NumPy arrays in a pickle among tensors.
 
-``numpy.dtype``, ``numpy.ndarray`` and scalars are rebuilt from the state they save:
-plain numbers alone, of one of the dtypes that PyTorch has too. Others are not read.
+``numpy.dtype``, ``numpy.ndarray`` and scalars are rebuilt from their saved state, for
+numeric dtypes that PyTorch has too. Arrays of other dtypes are skipped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from burn_import.frontends.checkpoints.tensors import (
 )
 from burn_ir import InvalidModel
 
-#: By the letters of ``numpy.dtype.str`` without the byte order.
+#: Element types by ``numpy.dtype.str`` without the byte order.
 _CODES = {
     **{f"i{n}": f"int{8 * n}" for n in (1, 2, 4, 8)},
     **{f"u{n}": f"uint{8 * n}" for n in (1, 2, 4, 8)},
@@ -30,21 +30,21 @@ _CODES = {
 
 
 class Buildable:
-    """Object that is created empty and then receives its state."""
+    """An object that is created empty and receives its state later."""
 
     __slots__ = ()
 
     def build(self, state: Value) -> None:
-        """Take the state.
+        """Set the state.
 
         Raises:
-            InvalidModel: it is none for this.
+            InvalidModel: the state has the wrong structure.
         """
         raise NotImplementedError
 
 
 class NumpyDtype(Buildable):
-    """A dtype by its letters, with its byte order once it is built."""
+    """A dtype by its type code; its state sets the byte order."""
 
     __slots__ = ("code", "order")
 
@@ -59,7 +59,7 @@ class NumpyDtype(Buildable):
 
     @property
     def element(self) -> Element | None:
-        """The same dtype of PyTorch, if there is one."""
+        """The equivalent dtype of PyTorch; None if there is none."""
         return ELEMENTS.get(_CODES.get(self.code, ""))
 
 
@@ -67,7 +67,7 @@ _ORDERS = ("<", ">", "|", "=")
 
 
 class NumpyArray(Buildable):
-    """An array: a tensor once it is built, or why it is none."""
+    """An array, which becomes a tensor or an :class:`Unread` when built."""
 
     __slots__ = ("_context", "_value")
 
@@ -82,24 +82,24 @@ class NumpyArray(Buildable):
         self._value = array_of(self._context, raw, dtype, shape, is_fortran is True)
 
     def value(self) -> Value:
-        """The tensor, or an :class:`Unread`."""
+        """Return the tensor, or an :class:`Unread`."""
         return self._value
 
 
 def array_of(
     context: Context, raw: Value, dtype: Value, shape: Value, is_fortran: bool
 ) -> Value:
-    """The tensor of bytes, whose axes are in order or reversed.
+    """Return the tensor over bytes in C order or Fortran order.
 
     Raises:
-        InvalidModel: the bytes are not as many as the shape says.
+        InvalidModel: the number of bytes does not match the shape.
     """
     if not isinstance(dtype, NumpyDtype):
         raise InvalidModel(f"expected a dtype of NumPy, got {named(dtype)}")
     element = dtype.element
     if element is None or isinstance(raw, list):
         return Unread(f"an array of NumPy of dtype {shown(dtype.code)}")
-    if isinstance(raw, str):  # of Python 2, whose bytes happened to be text
+    if isinstance(raw, str):  # Python 2 pickled bytes as text
         context.spend(len(raw) // 16)
         raw = raw.encode("utf-8", "surrogatepass")
     if not isinstance(raw, Bytes):
@@ -127,13 +127,13 @@ _CORES = ("numpy.core", "numpy._core")
 
 @rebuilds("numpy.dtype", args=(1, 3))
 def dtype(context: Context, code: Value, align: Value = 0, copy: Value = 1) -> Value:
-    """A dtype, by its letters."""
+    """Return the dtype of a type code."""
     return NumpyDtype(code if isinstance(code, str) else "O")
 
 
 @rebuilds(*(f"{core}.multiarray._reconstruct" for core in _CORES), args=(3, 3))
 def reconstruct(context: Context, kind: Value, shape: Value, code: Value) -> Value:
-    """An empty array, which is then given its state."""
+    """Return an empty array, which receives its state later."""
     return NumpyArray(context)
 
 
@@ -141,7 +141,7 @@ def reconstruct(context: Context, kind: Value, shape: Value, code: Value) -> Val
 def from_buffer(
     context: Context, raw: Value, dtype: Value, shape: Value, order: Value
 ) -> Value:
-    """An array of bytes that stand before it, as protocol 5 writes one."""
+    """Return the array over bytes, as protocol 5 writes it."""
     return array_of(context, raw, dtype, shape, order == "F")
 
 

@@ -1,7 +1,7 @@
-"""The functions that a pickle may call, each as what it means for its arguments.
+"""The functions that a pickle may call, each with its own implementation.
 
-The table is closed: a name that is not in it is refused where it is called. What the
-functions here make is data, so the worst that a file can do is to be wrong.
+The table is closed: calls of other names are refused. The functions return data only,
+so the worst that a file can do is to contain wrong values.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Loader: TypeAlias = "Callable[[memoryview, Context], Value]"
 
 @dataclass
 class Context:
-    """State that calls share in one file: the limits, and how much of them is used.
+    """State shared by all calls of one file: limits, and the amounts used.
 
-    ``nested`` reads a storage that was saved into bytes; there is none within one.
+    ``nested`` reads a storage that was pickled to bytes; None inside of such bytes.
     """
 
     limits: Limits = LIMITS
@@ -40,17 +40,17 @@ class Context:
         return max(self.limits.operations - self.spent[0], 0)
 
     def spend(self, amount: int) -> None:
-        """Count instructions that ran, and elements that calls copied.
+        """Count executed instructions, and elements that calls copied.
 
         Raises:
-            UnsupportedModel: together they are more than is ever needed.
+            UnsupportedModel: the sum exceeds the limit.
         """
         self.spent[0] += amount
         if self.spent[0] > self.limits.operations:
-            raise UnsupportedModel("a pickle that does more than is ever needed")
+            raise UnsupportedModel("a pickle that exceeds the limit on operations")
 
     def within(self) -> Context:
-        """The context of what is saved within this file."""
+        """Return the context of a file that is saved inside this one."""
         return replace(self, nested=None)
 
 
@@ -58,14 +58,17 @@ _REMEDY = (
     "where you trust the file, load it in PyTorch and save the state_dict of its model"
 )
 Function = Callable[[Context, tuple[Value, ...]], Value]
-#: Each by its name, with the fewest and the most arguments that it takes.
+#: Functions by name, with their least and greatest number of arguments.
 FUNCTIONS: dict[str, tuple[Function, int, int]] = {}
 
 
 def rebuilds(
     *names: str, args: tuple[int, int]
 ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
-    """A decorator: the function is called for these names with so many arguments."""
+    """Return a decorator that registers a function under names.
+
+    ``args`` are the least and greatest number of its arguments.
+    """
 
     def register(function: Callable[..., Value]) -> Callable[..., Value]:
         for name in names:
@@ -79,8 +82,8 @@ def call(context: Context, function: Value, args: Value) -> Value:
     """Return the result of a call.
 
     Raises:
-        UnsupportedModel: it is a call that no file of tensors needs.
-        InvalidModel: its arguments are not what the function takes.
+        UnsupportedModel: the function is not in the table.
+        InvalidModel: the arguments have the wrong number or types.
     """
     if not isinstance(function, Global):
         raise UnsupportedModel(f"the pickle calls {named(function)}, not a function")
@@ -99,7 +102,7 @@ def call(context: Context, function: Value, args: Value) -> Value:
 
 
 def make(kind: Global, args: Value) -> Value:
-    """The object that ``kind.__new__`` would make: an inert one.
+    """Return an inert object in place of ``kind.__new__(*args)``.
 
     Raises:
         InvalidModel: there are no arguments.
@@ -116,13 +119,13 @@ _DICTS = ("collections.OrderedDict", "collections.defaultdict")
 
 @rebuilds("collections.OrderedDict", "collections.Counter", args=(0, 1))
 def ordered_dict(context: Context, pairs: Value = ()) -> Value:
-    """A dict of pairs, or of a dict."""
+    """Return a dict of pairs, or a copy of a dict."""
     if isinstance(pairs, dict):
         context.spend(len(pairs))
         return dict(pairs)
     if not isinstance(pairs, list | tuple):
         raise InvalidModel(f"expected pairs of a dict, got {named(pairs)}")
-    context.spend(2 * len(pairs))  # each is taken apart and checked
+    context.spend(2 * len(pairs))  # unpacked and checked below
     result = {}
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
@@ -133,13 +136,13 @@ def ordered_dict(context: Context, pairs: Value = ()) -> Value:
 
 @rebuilds("collections.defaultdict", args=(0, 1))
 def default_dict(context: Context, factory: Value = None) -> Value:
-    """An empty dict; what makes its defaults is not called."""
+    """Return an empty dict; the default factory is not called."""
     return {}
 
 
 @rebuilds("torch.Size", args=(0, 1))
 def size(context: Context, values: Value = ()) -> Value:
-    """The sizes of a shape, which may be a list as well as a tuple."""
+    """Return the extents of a shape, given as a tuple or a list."""
     return values
 
 
@@ -148,7 +151,7 @@ _ROOTS = ("__builtin__.object", "builtins.object")
 
 @rebuilds("copy_reg._reconstructor", "copyreg._reconstructor", args=(3, 3))
 def reconstructor(context: Context, kind: Value, base: Value, state: Value) -> Value:
-    """An inert object, as protocols 0 and 1 describe one."""
+    """Return an inert object, as protocols 0 and 1 describe one."""
     plain = isinstance(base, Global) and base.path in _ROOTS
     if not plain or not isinstance(kind, Global):
         raise UnsupportedModel(
@@ -159,7 +162,7 @@ def reconstructor(context: Context, kind: Value, base: Value, state: Value) -> V
 
 @rebuilds("_codecs.encode", args=(2, 2))
 def encode(context: Context, text: Value, encoding: Value) -> Value:
-    """The bytes that protocols 0 to 2 write as text."""
+    """Return the bytes that protocols 0 to 2 write as text."""
     if not isinstance(text, str) or encoding not in ("latin1", "latin-1", "utf-8"):
         raise InvalidModel("_codecs.encode: expected text and latin1")
     context.spend(len(text) // 16)
@@ -177,7 +180,7 @@ def no_bytes(context: Context) -> Value:
 
 @rebuilds("builtins.bytearray", "__builtin__.bytearray", args=(0, 2))
 def byte_array(context: Context, content: Value = b"", encoding: Value = "") -> Value:
-    """Bytes, or the text that stands for them."""
+    """Return bytes, given as such or as text."""
     if isinstance(content, str):
         return encode(context, content, encoding)
     if not isinstance(content, Bytes):
@@ -195,7 +198,7 @@ def byte_array(context: Context, content: Value = b"", encoding: Value = "") -> 
     args=(0, 1),
 )
 def unordered(context: Context, values: Value = ()) -> Value:
-    """A set, whose elements stand in no order: an inert object."""
+    """Return an inert object in place of a set."""
     result = Instance(Global("builtins", "set"))
     if isinstance(values, list | tuple):
         context.spend(len(values))
@@ -204,13 +207,13 @@ def unordered(context: Context, values: Value = ()) -> Value:
 
 
 def inert(name: str) -> None:
-    """Let a class be called, which gives an inert object."""
+    """Register a class whose call returns an inert object."""
     module, _, last = name.rpartition(".")
     kind = Global(module, last)
     FUNCTIONS[name] = (lambda c, args: Instance(kind, args)), 0, 32
 
 
-#: Classes of the standard library that stand beside tensors in checkpoints.
+#: Classes of the standard library that occur beside tensors in checkpoints.
 _PLAIN = (
     *(f"builtins.{name}" for name in ("complex", "range", "slice")),
     *(f"__builtin__.{name}" for name in ("complex", "slice", "xrange")),

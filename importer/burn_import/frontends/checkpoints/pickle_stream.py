@@ -1,4 +1,4 @@
-"""The bytes of a pickle and the arguments of its instructions."""
+"""Byte stream of a pickle, and decoding of instruction arguments."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from burn_ir import UnreadableFile, UnsupportedModel
 
 _ESCAPES = re.compile(rb"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", re.DOTALL)
 _CONTROLS = dict(zip(b"abfnrtv", b"\a\b\f\n\r\t\v", strict=True))
-#: Longer byte strings are kept as a part of the file, not copied.
+#: Longer byte strings are views of the file, not copies.
 _COPIED = 4096
 
 
 class Stream:
     """A position in the bytes of a pickle.
 
-    What is read past the end raises ``IndexError`` or ``struct.error``, which the
-    machine reports.
+    Reading past the end raises ``IndexError`` or ``struct.error``, which the unpickler
+    reports.
     """
 
     def __init__(self, data: memoryview, at: int, limits: Limits) -> None:
@@ -28,13 +28,13 @@ class Stream:
         self.limits = limits
 
     def number(self, layout: struct.Struct) -> int:
-        """The next number in a fixed layout."""
+        """Read the next number in a ``struct`` layout."""
         value: int = layout.unpack_from(self.data, self.at)[0]
         self.at += layout.size
         return value
 
     def take(self, size: int) -> memoryview:
-        """The next ``size`` bytes, which are not copied."""
+        """Read the next ``size`` bytes without a copy."""
         end = self.at + size
         if end > len(self.data):
             raise IndexError
@@ -43,23 +43,23 @@ class Stream:
         return part
 
     def counted(self, layout: struct.Struct) -> memoryview:
-        """Return bytes whose count is stored in front of them."""
+        """Read bytes that are preceded by their count."""
         size = self.number(layout)
         if size < 0:
             raise UnreadableFile(f"expected a length of 0 or more, got {size}")
         return self.take(size)
 
     def raw(self, layout: struct.Struct) -> bytes | memoryview:
-        """The same as bytes, or as a part of the file where they are many."""
+        """Read counted bytes, as ``bytes`` or, if long, as a view of the file."""
         part = self.counted(layout)
         return part if len(part) > _COPIED else bytes(part)
 
     def text(self, layout: struct.Struct) -> str:
-        """The same as text in UTF-8."""
+        """Read counted UTF-8 text."""
         return decoded(self.counted(layout))
 
     def text_or_bytes(self, layout: struct.Struct) -> str | bytes:
-        """The same for strings of Python 2, which may be either."""
+        """Read a counted Python 2 string, which may be text or bytes."""
         part = bytes(self.counted(layout))
         try:
             return part.decode()
@@ -67,7 +67,7 @@ class Stream:
             return part
 
     def line(self) -> bytes:
-        """Return the text up to the next end of a line."""
+        """Read the text up to the next end of line."""
         window = bytes(self.data[self.at : self.at + self.limits.line + 1])
         end = window.find(b"\n")
         if end < 0:
@@ -78,32 +78,32 @@ class Stream:
         return window[:end]
 
     def digits(self) -> int:
-        """The number in a line, of at most ``limits.integer`` digits."""
+        """Read a line with a number of at most ``limits.integer`` digits."""
         line = self.line().removesuffix(b"L")
         if len(line) > self.limits.integer:
             raise UnsupportedModel(f"an integer of {len(line)} digits")
         return int(line)
 
     def integer(self, layout: struct.Struct) -> int:
-        """The number of any size in as many bytes as are counted."""
+        """Read a little-endian integer that is preceded by its size."""
         size = self.number(layout)
         if not 0 <= size <= self.limits.integer:
             raise UnsupportedModel(f"an integer of {size} bytes")
         return int.from_bytes(self.take(size), "little", signed=True)
 
     def quoted(self) -> str | bytes:
-        """The string in a line, as Python 2 printed it."""
+        """Read a line with a string literal, as Python 2 wrote it."""
         line = self.line().strip()
         if len(line) < 2 or line[0] != line[-1] or line[:1] not in (b"'", b'"'):
             raise UnreadableFile(f"expected a string in quotes, got {shown(line)}")
-        content = _ESCAPES.sub(_unescaped, line[1:-1])
+        content = _ESCAPES.sub(_unescape, line[1:-1])
         try:
             return content.decode()
         except UnicodeDecodeError:
             return content
 
 
-def _unescaped(match: re.Match[bytes]) -> bytes:
+def _unescape(match: re.Match[bytes]) -> bytes:
     escape = match[1]
     if escape[:1] == b"x" and len(escape) == 3:
         return bytes([int(escape[1:], 16)])
@@ -115,10 +115,10 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
 
 
 def decoded(part: memoryview | bytes) -> str:
-    """The text in UTF-8; lone surrogates are kept, as pickles do.
+    """Return UTF-8 text, with lone surrogates as pickles allow.
 
     Raises:
-        UnreadableFile: it is no UTF-8.
+        UnreadableFile: the bytes are not UTF-8.
     """
     try:
         return str(part, "utf-8", "surrogatepass")

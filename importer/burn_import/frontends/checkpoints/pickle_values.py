@@ -1,8 +1,8 @@
-"""Values of a pickle: data of Python, and inert records of objects.
+"""Values of a pickle: plain Python data, and inert records of objects.
 
-A name of a class or function becomes a :class:`Global`. It is text: nothing is looked
-up, imported or called. An object of a class becomes an :class:`Instance`, which keeps
-what the file says of it.
+The name of a class or function becomes a :class:`Global`, which is only text: nothing
+is looked up, imported or called. An object becomes an :class:`Instance` with its
+recorded state.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any, TypeAlias
 
 from burn.record.errors import shown
 
-#: None, bool, int, float, str, bytes, memoryview, list, tuple, dict, or one of ours.
+#: None, bool, int, float, str, bytes, memoryview, list, tuple, dict, or a class below.
 Value: TypeAlias = Any
 Bytes = (bytes, memoryview, bytearray)
 
 
 class Global:
-    """The name of something in a module of Python, which is never looked up."""
+    """The name of an object in a Python module, which is never looked up."""
 
     __slots__ = ("module", "name")
 
@@ -27,7 +27,7 @@ class Global:
 
     @property
     def path(self) -> str:
-        """The module and the name in it, with a dot between."""
+        """The module and the name, joined by a dot."""
         return f"{self.module}.{self.name}"
 
     def __str__(self) -> str:
@@ -35,10 +35,10 @@ class Global:
 
 
 class Instance:
-    """An object that the file describes and nobody builds.
+    """An object that the file describes; it is not constructed.
 
-    ``state`` is what its class would restore it from, ``entries`` and ``elements`` what
-    it holds where its class is a kind of dict or list.
+    ``state`` is what its class would restore it from, ``entries`` and ``elements`` are
+    its items if its class is a kind of dict or list.
     """
 
     __slots__ = ("args", "elements", "entries", "kind", "state")
@@ -52,7 +52,7 @@ class Instance:
 
 
 class Unread:
-    """A tensor of a kind that is not read, and why."""
+    """A tensor of a kind that is not read, with the reason."""
 
     __slots__ = ("reason",)
 

@@ -1,4 +1,4 @@
-"""Files of weights, by what they are and not by what they are called."""
+"""Entry point for files of weights, recognised by content and not by suffix."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ _PROTOCOL_0 = b"(c]}"
 def read(
     path: str | Path, top_level_key: str | None = None, *, limits: Limits = LIMITS
 ) -> Checkpoint:
-    """The tensors in a file of PyTorch or safetensors, by name and not yet read.
+    """Return the tensors of a PyTorch or safetensors file by name, read on demand.
 
     Reads ``.pt``, ``.pth``, ``.ckpt`` and ``.bin`` files that PyTorch 0.1.11 or newer
     wrote, TorchScript archives, pickled modules, safetensors files, and the index of a
     sharded model (``*.index.json``). Nothing in a file is executed or imported. Names
     are those of a ``state_dict``; in a checkpoint they begin with the keys of its dicts
-    (``model.layer1.weight``), which ``top_level_key`` takes off.
+    (``model.layer1.weight``). ``top_level_key`` selects one dict and drops its prefix.
 
     Raises:
-        UnreadableFile: the file is damaged, or nothing that holds tensors.
+        UnreadableFile: the file is damaged, or of a format without tensors.
         UnsupportedModel: it calls a function that is refused, or nests or repeats more
             than ``limits`` allow.
-        InvalidModel: a tensor does not fit its storage; there is no such key.
+        InvalidModel: a tensor does not fit its storage, or ``top_level_key`` is
+            missing.
     """
     path = Path(path)
     try:

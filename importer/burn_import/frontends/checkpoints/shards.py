@@ -1,4 +1,4 @@
-"""Models in several files, by the index that says which tensor is in which."""
+"""Sharded models: several files with an index of their tensors."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from burn_ir import InvalidModel, UnreadableFile
 
 
 def read_shards(path: Path, read: Callable[[Path], Checkpoint]) -> Checkpoint:
-    """The tensors of all the files that the index at ``path`` names.
+    """Return the tensors of all the files that the index at ``path`` names.
 
     Raises:
         UnreadableFile: the index is damaged, or names a file that is not beside it.
-        InvalidModel: a tensor is not in the file that should have it.
+        InvalidModel: a tensor is missing from the file that the index names.
     """
     try:
         index = read_index(path)

@@ -1,4 +1,4 @@
-"""Files of PyTorch as stores: their weights into modules that were written by hand."""
+"""PyTorch files as stores, to load weights into hand-written modules."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from burn_import.frontends.checkpoints.tensors import Quantization, Tensor
 def open_store(
     path: str | Path, top_level_key: str | None = None, *, limits: Limits = LIMITS
 ) -> Store:
-    """The store of a file that :func:`burn_import.pytorch.read` reads, to load from.
+    """Return a store of a file that :func:`burn_import.pytorch.read` reads.
 
     ``top_level_key`` is the dict in a checkpoint that holds the weights. Loading raises
-    what ``read`` does, and what ``Store.load`` does.
+    the errors of ``read`` and of ``Store.load``.
     """
     return Store(TorchFile(Path(path), top_level_key, limits))
 
 
 @dataclass(frozen=True)
 class TorchFile:
-    """A file of PyTorch, which is read and never written."""
+    """A read-only store of a PyTorch file."""
 
     path: Path
     top_level_key: str | None
@@ -56,9 +56,9 @@ class TorchFile:
 
 
 def parts(checkpoint: Checkpoint) -> dict[str, StoredTensor]:
-    """The tensors by name, mapped and not read.
+    """Return the tensors by name, memory-mapped and not read.
 
-    A quantised one is its integers, with ``.scale`` and ``.zero_point`` beside it.
+    A quantised tensor is its integers, with ``.scale`` and ``.zero_point`` beside it.
     """
     tensors: dict[str, StoredTensor] = {}
     for name, tensor in checkpoint.items():

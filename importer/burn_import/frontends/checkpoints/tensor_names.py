@@ -1,8 +1,8 @@
-"""From the value of a pickle to named tensors.
+"""Named tensors of the value of a pickle.
 
-Names are paths through dicts, lists and modules, with dots between: those of a
-``state_dict``. A pickled module is described by its ``_parameters``, ``_buffers`` and
-``_modules``; one of TorchScript by its attributes.
+Names are dotted paths through dicts, lists and modules, as in a ``state_dict``. A
+pickled module is described by its ``_parameters``, ``_buffers`` and ``_modules``, a
+TorchScript module by its attributes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_NUMBERS = 1000
 
 @dataclass
 class Contents:
-    """Content of a file by name: tensors, plain values, and why others are skipped."""
+    """The content of a file by name: tensors, plain values, and skipped entries."""
 
     tensors: dict[str, Tensor] = field(default_factory=dict)
     scalars: dict[str, Scalar] = field(default_factory=dict)
@@ -41,14 +41,14 @@ class Contents:
 
 
 def find(root: Value, limits: Limits) -> Contents:
-    """All that is in ``root``, in its order.
+    """Return all tensors and values in ``root``, in its order.
 
     Raises:
         InvalidModel: two tensors have one name.
-        UnsupportedModel: there is no tensor, but an object that cannot be looked into;
-            or what is there nests too deep, or is too much when written out.
+        UnsupportedModel: there is no tensor but an opaque object, or the containers
+            exceed the limits on depth or entries.
     """
-    if _written_out(root, limits, {}, 0) > limits.entries:
+    if _count_entries(root, limits, {}, 0) > limits.entries:
         raise _too_many(limits)
     walk = _Walk(limits)
     walk.visit(root, "", 0)
@@ -62,7 +62,7 @@ def select(root: Value, key: str) -> Value:
     """Return the value at a key of the outermost dict, or at keys joined by dots.
 
     Raises:
-        InvalidModel: there is no such key; those that there are, are named.
+        InvalidModel: there is no such key; the message lists the existing ones.
     """
     entries = _entries(root)
     if entries is not None and key in entries:
@@ -92,26 +92,26 @@ def _check_depth(depth: int, limits: Limits) -> None:
         raise UnsupportedModel(f"containers nested deeper than {limits.depth}")
 
 
-def _written_out(
+def _count_entries(
     value: Value, limits: Limits, sizes: dict[int, int], depth: int
 ) -> int:
-    """Return the number of entries in dicts and lists, counted once per reference.
+    """Return the number of entries in dicts and lists, counted per reference.
 
-    Each container is looked at once: two lists that each have the next two times are
-    as many entries as there are paths, and this many are not to be walked.
+    Each container is visited once: nested lists that reference the next one twice have
+    exponentially many entries, which are counted and not traversed.
     """
     if not isinstance(value, dict | list | tuple):
         return 1
     if id(value) not in sizes:
         _check_depth(depth, limits)
         items = value.values() if isinstance(value, dict) else value
-        below = (_written_out(item, limits, sizes, depth + 1) for item in items)
+        below = (_count_entries(item, limits, sizes, depth + 1) for item in items)
         sizes[id(value)] = 1 if _is_data(value) else 1 + sum(below)
     return sizes[id(value)]
 
 
 def _is_data(value: Value) -> bool:
-    """Return whether a value is a long list of numbers or texts, which is left out."""
+    """Return whether a value is a long list of numbers or strings, which is skipped."""
     return (
         not isinstance(value, dict)
         and len(value) > _MOST_NUMBERS
@@ -129,7 +129,7 @@ class _Walk:
         self.data: dict[int, bool] = {}
 
     def visit(self, value: Value, name: str, depth: int) -> None:
-        """Note ``value``, and what is in it, under ``name``."""
+        """Collect ``value`` and its contents under ``name``."""
         self._count(1)
         _check_depth(depth, self.limits)
         kind = type(value)
@@ -144,10 +144,10 @@ class _Walk:
         elif kind is Instance:
             self._instance(value, name, depth)
         else:
-            self.contents.skipped[name] = _what(value)
+            self.contents.skipped[name] = _skip_reason(value)
 
     def _count(self, entries: int) -> None:
-        """Count what is looked at: a value that is used often is, each time."""
+        """Count visited entries; shared values count once per reference."""
         self.visits += entries
         if self.visits > self.limits.entries:
             raise _too_many(self.limits)
@@ -198,10 +198,10 @@ class _Walk:
         elif value.elements:
             self._list(value.elements, name, depth)
         else:
-            self.contents.skipped[name] = _what(value)
+            self.contents.skipped[name] = _skip_reason(value)
 
     def _module(self, state: dict[Value, Value], name: str, depth: int) -> None:
-        """The tensors of a pickled module, as its ``state_dict`` names them."""
+        """Collect the tensors of a pickled module, named as in its ``state_dict``."""
         hidden = state.get("_non_persistent_buffers_set")
         elements = hidden.elements if isinstance(hidden, Instance) else []
         self._count(len(elements))
@@ -217,12 +217,12 @@ class _Walk:
             self._pairs(present, name, depth)
 
     def _script_module(self, value: Instance, name: str, depth: int) -> None:
-        """The tensors of a module of TorchScript: its attributes, and theirs."""
+        """Collect the tensors in the attributes of a TorchScript module."""
         if not isinstance(value.state, dict):
             if (
                 value.state is not None
             ):  # such as the packed weights of a quantised layer
-                self.contents.skipped[name] = _what(value)
+                self.contents.skipped[name] = _skip_reason(value)
             return
         self._count(len(value.state))
         holders = (Tensor, Instance, list, tuple, dict)
@@ -233,7 +233,7 @@ class _Walk:
 _PARTS = ("_parameters", "_buffers", "_modules")
 
 
-def _what(value: Value) -> str:
+def _skip_reason(value: Value) -> str:
     """Return the reason why a value is not among the tensors."""
     if isinstance(value, Unread):
         return value.reason

@@ -1,8 +1,8 @@
-"""Storages, and the tensors that are views on them.
+"""Storages, and tensors that are views of them.
 
-Nothing is read before :meth:`Tensor.array` is called, and then only mapped. What a file
-says of a tensor is checked when the file is opened, in integers without a limit, since
-NumPy would look past the end of a buffer if it were told to.
+Nothing is read before :meth:`Tensor.array` is called, and then only mapped. Offsets,
+shapes and strides are validated when the file is opened, in Python integers, because
+NumPy would not check them against the end of the buffer.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ _MAX_BYTES = 2**63 - 1
 
 
 class Block:
-    """Bytes in a file that storages are made of, found now or later by ``place``."""
+    """Bytes of the file for one or more storages, located now or later."""
 
     __slots__ = ("_array", "_raw", "swapped", "where")
 
     def __init__(self, where: str, raw: memoryview | None = None) -> None:
         self.where = where
-        self.swapped = 1  # the size of the elements whose bytes stand in big-endian
+        self.swapped = 1  # element size if the bytes are big-endian
         self._raw = raw
         self._array: Array | None = None
 
     @property
     def placed(self) -> bool:
-        """Whether it is known where the bytes are."""
+        """Whether the bytes are located."""
         return self._raw is not None
 
     def attach(self, raw: memoryview) -> None:
-        """Set the memory with the bytes."""
+        """Set the memory of the block."""
         self._raw = raw
 
     def bytes(self) -> Array:
-        """All of them, as one array that tensors are views on."""
+        """Return all bytes as one array, the base of all tensors in the block."""
         if self._array is None:
             array = np.frombuffer(self._raw or b"", np.uint8)
             if self.swapped > 1:
@@ -68,10 +68,10 @@ class Storage:
     start: int = 0
 
     def part(self, offset: int, count: int) -> Storage:
-        """The storage of ``count`` elements from element ``offset`` on.
+        """Return a storage of ``count`` elements from element ``offset`` on.
 
         Raises:
-            InvalidModel: it reaches beyond this one.
+            InvalidModel: it exceeds this storage.
         """
         if not 0 <= offset <= offset + count <= self.count:
             raise InvalidModel(
@@ -84,9 +84,9 @@ class Storage:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Quantization:
-    """Affine quantization: the number is ``scale * (q - zero_point)``.
+    """Affine quantization: the real value is ``scale * (q - zero_point)``.
 
-    For each channel of ``axis`` the two are tensors, else numbers.
+    ``scale`` and ``zero_point`` are tensors over the channels of ``axis``, or numbers.
     """
 
     scale: float | Tensor
@@ -96,10 +96,10 @@ class Quantization:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tensor:
-    """A tensor in a file: ``dtype`` and ``shape`` at once, ``array()`` when asked.
+    """A tensor in a file: ``dtype`` and ``shape`` are known, ``array()`` maps it.
 
     ``strides`` and ``offset`` count elements of the ``storage``. Tensors of one storage
-    are views on one array. Quantised tensors are integers with a ``quantization``.
+    are views of one array. Quantised tensors are integers with a ``quantization``.
     """
 
     storage: Storage
@@ -115,22 +115,23 @@ class Tensor:
     def dtype(self) -> DType:
         """The dtype of the array."""
         if self.element.dtype is None:
-            raise InvalidModel(f"dtype {self.element.name} has no place in NumPy")
+            raise InvalidModel(f"dtype {self.element.name} has no NumPy equivalent")
         return self.element.dtype
 
     def array(self) -> Array:
-        """The tensor as a read-only view on the mapped file, where that is possible.
+        """Return the tensor as a read-only view of the mapped file where possible.
 
-        The address may be unfit for the dtype, as files do not align all storages. Only
-        big-endian storages, and tensors that are to be conjugated or negated, are
-        copied. A file cut short by someone else while it is open ends the process.
+        The array may be unaligned for its dtype, as files do not align all storages.
+        Only big-endian storages and lazily conjugated or negated tensors are copied. If
+        another process truncates the file while it is mapped, this process is killed
+        (SIGBUS).
 
         Raises:
             InvalidModel: a bool tensor has bytes other than 0 and 1.
         """
         block = self.storage.block.bytes()
         size = self.element.size
-        # One element of an axis has no stride, and NumPy's are below 2**63.
+        # An axis of extent 1 needs no stride, and NumPy's strides are below 2**63.
         strides = [
             stride * size if dim > 1 else size
             for dim, stride in zip(self.shape, self.strides, strict=True)
@@ -169,10 +170,10 @@ def tensor_in(
     element: Element | None = None,
     **more: Any,
 ) -> Tensor:
-    """The tensor of these parts, every one of which a file made up.
+    """Return a tensor after validating the untrusted fields of a file.
 
     Raises:
-        InvalidModel: they are no tensor within the storage.
+        InvalidModel: the fields describe no tensor within the storage.
     """
     if not isinstance(storage, Storage):
         raise InvalidModel(f"expected the storage of a tensor, got {named(storage)}")
@@ -183,11 +184,13 @@ def tensor_in(
     if len(shape) != len(strides):
         raise InvalidModel(f"{where}: expected as many strides, got {len(strides)}")
     if prod(dim or 1 for dim in shape) * element.size > _MAX_BYTES:
-        raise InvalidModel(f"{where} is beyond any memory")
+        raise InvalidModel(f"{where} is too large for memory")
     room = storage.count * storage.element.size
     _check_room(where, shape, strides, at, room, element.size)
     if prod(shape) * element.size > max(limits.view, 4 * room):
-        raise InvalidModel(f"{where} repeats {room} bytes beyond reason")
+        raise InvalidModel(
+            f"{where} repeats {room} bytes more often than the limit allows"
+        )
     return Tensor(storage, element, shape, strides, at, **more)
 
 
@@ -211,10 +214,10 @@ def _check_room(
 
 
 def integers(values: Value, noun: str) -> tuple[int, ...]:
-    """The numbers in a list or tuple, each in 0 .. 2**63 - 1.
+    """Return the numbers in a list or tuple, each in 0 .. 2**63 - 1.
 
     Raises:
-        InvalidModel: they are something else, or more than an array can have axes.
+        InvalidModel: ``values`` is something else, or longer than the largest rank.
     """
     if not isinstance(values, tuple | list) or len(values) > _MAX_RANK:
         raise InvalidModel(f"expected {noun} of a tensor, got {named(values)}")

@@ -1,4 +1,4 @@
-"""The functions of PyTorch that rebuild tensors, as views on storages.
+"""PyTorch's functions that rebuild tensors, as views of storages.
 
 Their arguments are those in ``torch/_utils.py`` and ``torch/_tensor.py``.
 """
@@ -28,7 +28,7 @@ from burn_ir import InvalidModel, UnsupportedModel
 def tensor(
     context: Context, storage: Value, offset: Value, size: Value, stride: Value
 ) -> Value:
-    """A view on a storage; before 0.4."""
+    """Return a view of a storage; the format before 0.4."""
     return tensor_in(context.limits, storage, offset, size, stride)
 
 
@@ -43,7 +43,7 @@ def tensor_v2(
     hooks: Value,
     metadata: Value = None,
 ) -> Value:
-    """A view on a storage; ``metadata`` says what is still to be done to it."""
+    """Return a view of a storage; ``metadata`` has lazy conjugation and negation."""
     marks = _marks(metadata)
     return tensor_in(context.limits, storage, offset, size, stride, None, **marks)
 
@@ -60,7 +60,7 @@ def tensor_v3(
     dtype: Value,
     metadata: Value = None,
 ) -> Value:
-    """A view on a storage of bytes; for dtypes that have no storage of their own."""
+    """Return a view of a byte storage, for dtypes without a typed storage."""
     element, marks = _element(dtype), _marks(metadata)
     return tensor_in(context.limits, storage, offset, size, stride, element, **marks)
 
@@ -69,7 +69,7 @@ def tensor_v3(
 def parameter(
     context: Context, data: Value, requires_grad: Value, hooks: Value
 ) -> Value:
-    """The tensor of a parameter."""
+    """Return the tensor of a parameter."""
     return _tensor(data)
 
 
@@ -77,7 +77,7 @@ def parameter(
 def parameter_with_state(
     context: Context, data: Value, requires_grad: Value, hooks: Value, state: Value
 ) -> Value:
-    """The same, of one that has attributes."""
+    """Return the tensor of a parameter that has attributes."""
     return _tensor(data)
 
 
@@ -92,10 +92,10 @@ def quantized(
     requires_grad: Value,
     hooks: Value,
 ) -> Value:
-    """The integers of a quantised tensor, with how they are scaled."""
+    """Return the integers of a quantised tensor, with its quantization."""
     scaling = _quantization(parameters)
     if scaling is None:
-        return Unread("a tensor quantised in a way that is not known")
+        return Unread("a tensor of an unknown quantization scheme")
     return tensor_in(
         context.limits, storage, offset, size, stride, quantization=scaling
     )
@@ -105,7 +105,7 @@ def quantized(
 def from_numpy(
     context: Context, data: Value, dtype: Value, device: Value, requires_grad: Value
 ) -> Value:
-    """A tensor of a device that PyTorch saves as an array."""
+    """Return a tensor of a device whose tensors are saved as NumPy arrays."""
     tensor = data.value() if isinstance(data, NumpyArray) else _tensor(data)
     if isinstance(tensor, Tensor) and tensor.element is not _element(dtype):
         return Unread(f"a tensor of {dtype} saved as {tensor.element.name}")
@@ -116,7 +116,7 @@ def from_numpy(
 def from_cpu(
     context: Context, data: Value, dtype: Value, device: Value, requires_grad: Value
 ) -> Value:
-    """A tensor of a device that PyTorch saves as one of the CPU."""
+    """Return a tensor of a device whose tensors are saved as CPU tensors."""
     return _tensor(data)
 
 
@@ -128,17 +128,17 @@ def from_cpu(
 def from_type(
     context: Context, function: Value, kind: Value, args: Value, state: Value
 ) -> Value:
-    """A tensor of a class of the user's, as a plain one."""
+    """Return a tensor of a user's subclass as a plain tensor."""
     if isinstance(function, Global) and "_rebuild_from_type" in function.name:
-        raise UnsupportedModel(f"{function} within another: files have no need of it")
+        raise UnsupportedModel(f"{function} nested in another one, which is refused")
     return call(context, function, args)
 
 
 @rebuilds("torch.storage._load_from_bytes", args=(1, 1))
 def from_bytes(context: Context, data: Value) -> Value:
-    """The storage that ``pickle.dump`` of a tensor saves into bytes."""
+    """Return the storage that ``pickle.dump`` of a tensor saves as bytes."""
     if context.nested is None:
-        raise UnsupportedModel("a storage within a storage")
+        raise UnsupportedModel("a storage nested in another storage")
     if not isinstance(data, Bytes):
         raise InvalidModel(f"expected the bytes of a storage, got {named(data)}")
     view = memoryview(data)
@@ -173,13 +173,13 @@ for _name, _reason in _NOT_READ.items():
     args=(1, 1),
 )
 def typed_list(context: Context, values: Value) -> Value:
-    """A list of TorchScript."""
+    """Return a list of TorchScript."""
     return values
 
 
 @rebuilds("torch.jit._pickle.restore_type_tag", args=(2, 2))
 def tagged(context: Context, value: Value, kind: Value) -> Value:
-    """A list or dict of TorchScript, whose type stands beside it."""
+    """Return a list or dict of TorchScript without its type annotation."""
     return value
 
 
@@ -200,7 +200,7 @@ def _element(dtype: Value) -> Element:
 
 
 def _marks(metadata: Value) -> dict[str, bool]:
-    """The bits of a tensor that was conjugated or negated without being computed."""
+    """Return the bits of a lazily conjugated or negated tensor."""
     if not isinstance(metadata, dict):
         return {}
     return {

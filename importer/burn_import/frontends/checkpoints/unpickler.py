@@ -1,10 +1,10 @@
-"""A closed machine for the instructions of pickles, protocols 0 to 5.
+"""A restricted unpickler for protocols 0 to 5.
 
 It differs from ``pickle.Unpickler`` where that runs code. A name becomes a token, an
-object of a class an inert instance, and a call is made only of the functions in
-``pickle_globals.py``. What reaches code by another way is refused: INST, OBJ, the
-extension registry, textual persistent ids and buffers out of band. The
-instructions are those of https://github.com/python/cpython/blob/main/Lib/pickletools.py.
+object an inert instance, and only the functions in ``pickle_globals.py`` are called.
+Other instructions that reach code are refused: INST, OBJ, the extension registry,
+textual persistent ids and out-of-band buffers. The instructions are those of
+https://github.com/python/cpython/blob/main/Lib/pickletools.py.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _U8, _I4, _F8 = struct.Struct("<Q"), struct.Struct("<i"), struct.Struct(">d")
 class Machine(Stream):
     """The stack, marks and memo of one pickle that begins at byte ``at``.
 
-    ``persistent`` gives the value of a persistent id.
+    ``persistent`` maps a persistent id to its value.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class Machine(Stream):
         self.globals: dict[tuple[str, str], Global] = {}
 
     def run(self) -> Value:
-        """The value of the pickle; ``at`` is then the byte after it.
+        """Return the value of the pickle; ``at`` is then the byte after it.
 
         Raises:
-            UnreadableFile: the bytes are no pickle, or not all of one.
-            UnsupportedModel: it calls a function that is not known to rebuild tensors,
-                or asks for more than the limits allow.
-            InvalidModel: a tensor in it contradicts itself.
+            UnreadableFile: the bytes are no pickle, or a truncated one.
+            UnsupportedModel: it calls a function that is refused, or exceeds the
+                limits.
+            InvalidModel: the fields of a tensor contradict each other.
         """
         data = self.data
         try:
@@ -74,30 +74,30 @@ class Machine(Stream):
             raise UnreadableFile(
                 f"expected a pickle, damaged or cut off at byte {self.at}"
             ) from None
-        raise UnsupportedModel("a pickle of more instructions than are ever needed")
+        raise UnsupportedModel("a pickle that exceeds the limit on instructions")
 
     def top(self, kind: type[T]) -> T:
-        """The value on top of the stack, which has to be a ``kind``."""
+        """Return the value on top of the stack, which must be a ``kind``."""
         value = self.stack[-1]
         if not isinstance(value, kind):
             raise UnreadableFile(f"expected a {kind.__name__}, got {named(value)}")
         return value
 
     def pop_to_mark(self) -> list[Value]:
-        """The values above the last mark, which goes."""
+        """Pop the values above the last mark, and the mark."""
         values = self.stack
         self.stack = self.marks.pop()
         return values
 
     def token(self, module: str, name: str) -> Global:
-        """The token of a name; one token for all of its uses."""
+        """Return the token of a name; one token for all uses of the name."""
         key = (module, name)
         if key not in self.globals:
             self.globals[key] = Global(module, name)
         return self.globals[key]
 
     def insert(self, values: list[Value]) -> None:
-        """Add keys and values, in turn, to the dict on top of the stack."""
+        """Add alternating keys and values to the dict on top of the stack."""
         target = self.stack[-1]
         if isinstance(target, Instance):
             target = target.entries
@@ -117,7 +117,7 @@ class Machine(Stream):
         target.extend(values)
 
     def build(self, state: Value) -> None:
-        """Note the state of the object on top of the stack, which runs nothing."""
+        """Record the state of the object on top of the stack; nothing is run."""
         target = self.stack[-1]
         if isinstance(target, Instance):
             target.state = state
@@ -137,7 +137,7 @@ _STOP = ord(".")
 def _refuse(noun: str) -> Handler:
     def refuse(m: Machine) -> None:
         raise UnsupportedModel(
-            f"the pickle uses {noun}, which files of tensors never need"
+            f"the pickle uses {noun}, which is refused: files of tensors do not need it"
         )
 
     return refuse
@@ -199,7 +199,7 @@ def _new(m: Machine) -> None:
 
 
 def _new_with_keywords(m: Machine) -> None:
-    m.stack.pop()  # an inert instance has no use for them
+    m.stack.pop()  # an inert instance ignores them
     _new(m)
 
 
@@ -226,7 +226,7 @@ def _dict(m: Machine) -> None:
 def _integer_line(m: Machine) -> None:
     start = m.at
     line = m.line()
-    if line in (b"00", b"01"):  # how protocol 0 writes booleans
+    if line in (b"00", b"01"):  # protocol 0 writes booleans as I00 and I01
         m.stack.append(line == b"01")
         return
     m.at = start
@@ -257,7 +257,7 @@ def _byte(m: Machine) -> None:
 
 
 def _list(m: Machine) -> None:
-    values = m.pop_to_mark()  # which changes the stack
+    values = m.pop_to_mark()  # before ``m.stack`` is read: this replaces it
     m.stack.append(values)
 
 
@@ -302,7 +302,7 @@ _NAMED: dict[bytes, Handler] = {
     b"0": _pop,
     b"1": Machine.pop_to_mark,
     b"2": lambda m: m.stack.append(m.stack[-1]),
-    # Names, calls and objects.
+    # Names, calls and objects
     b"c": _global,
     b"\x93": _stack_global,
     b"R": _reduce,
@@ -318,7 +318,7 @@ _NAMED: dict[bytes, Handler] = {
     b"\x84": _refuse("EXT4, the extension registry"),
     b"\x97": _refuse("NEXT_BUFFER, a buffer out of band"),
     b"\x98": lambda m: m.stack[-1],
-    # Containers.
+    # Containers
     b"}": lambda m: m.stack.append({}),
     b"]": lambda m: m.stack.append([]),
     b")": lambda m: m.stack.append(()),
@@ -335,7 +335,7 @@ _NAMED: dict[bytes, Handler] = {
     b"\x87": _tuple(3),
     b"\x90": _items,
     b"\x91": _frozen_set,
-    # The memo.
+    # Memo
     b"q": _byte_put,
     b"r": lambda m: _put(m, m.number(_U4)),
     b"p": lambda m: _put(m, m.digits()),
@@ -343,7 +343,7 @@ _NAMED: dict[bytes, Handler] = {
     b"h": _byte_get,
     b"j": lambda m: m.stack.append(m.memo[m.number(_U4)]),
     b"g": lambda m: m.stack.append(m.memo[m.digits()]),
-    # Constants and numbers.
+    # Constants and numbers
     b"N": lambda m: m.stack.append(None),
     b"\x88": lambda m: m.stack.append(True),
     b"\x89": lambda m: m.stack.append(False),
@@ -356,7 +356,7 @@ _NAMED: dict[bytes, Handler] = {
     b"L": _push(Machine.digits),
     b"G": _push(lambda m: m.number(_F8)),
     b"F": _push(lambda m: float(m.line())),
-    # Text and bytes.
+    # Text and bytes
     b"X": _push(lambda m: m.text(_U4)),
     b"\x8c": _push(lambda m: m.text(_U1)),
     b"\x8d": _push(lambda m: m.text(_U8)),
@@ -369,5 +369,5 @@ _NAMED: dict[bytes, Handler] = {
     b"\x8e": _push(lambda m: m.raw(_U8)),
     b"\x96": _push(lambda m: m.raw(_U8)),
 }
-#: What each byte does.
+#: The handler of each opcode.
 OPCODES: list[Handler] = [_NAMED.get(bytes([code]), _unknown) for code in range(256)]

@@ -1,8 +1,9 @@
-"""Zip archives, read where they lie.
+"""Reader of zip archives in mapped memory.
 
-Two readers of one zip can see two archives: by the list of entries at its end, or by
-what stands before each entry. Here both have to say the same, and every name, size and
-place is checked before anything is read. The format is PKWARE's APPNOTE 6.3
+A zip has two descriptions of each entry: the central directory at the end, and the
+local header before the data. If they differ, two readers may see two archives. Here
+both must agree, and all names, sizes and offsets are validated before any data is read.
+The format is PKWARE's APPNOTE 6.3
 (https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT).
 """
 
@@ -30,7 +31,7 @@ _STORED, _DEFLATED = 0, 8
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file of an archive: what the list says of it, and where its bytes are."""
+    """One file of an archive: its row in the central directory, and its data offset."""
 
     name: str
     method: int
@@ -42,11 +43,11 @@ class Entry:
 
 
 class Zip:
-    """The entries of an archive by name, which lie apart from each other.
+    """The entries of an archive by name; their data must not overlap.
 
     Raises:
-        UnreadableFile: the bytes are no archive, or one that contradicts itself.
-        UnsupportedModel: it is encrypted, or in several parts.
+        UnreadableFile: the bytes are no archive, or contradict each other.
+        UnsupportedModel: it is encrypted, or split into several parts.
     """
 
     def __init__(self, data: memoryview, limits: Limits) -> None:
@@ -65,10 +66,10 @@ class Zip:
         _check_places(self.entries.values(), begin)
 
     def folder(self) -> str:
-        """The one folder that everything is in.
+        """Return the one folder that contains all entries.
 
         Raises:
-            UnreadableFile: there are several, or something beside it.
+            UnreadableFile: there are several folders, or entries outside of it.
         """
         folders = {name.partition("/")[0] for name in self.entries if "/" in name}
         if len(folders) != 1 or any("/" not in name for name in self.entries):
@@ -76,10 +77,10 @@ class Zip:
         return folders.pop()
 
     def stored(self, name: str) -> memoryview:
-        """The bytes of an entry, which has to be stored as it is.
+        """Return the bytes of an entry, which must be uncompressed.
 
         Raises:
-            UnsupportedModel: it is compressed.
+            UnsupportedModel: the entry is compressed.
         """
         entry = self.entries[name]
         if entry.method != _STORED:
@@ -90,11 +91,11 @@ class Zip:
         return self.data[entry.begin : entry.begin + entry.size]
 
     def read(self, name: str) -> memoryview:
-        """The bytes of an entry that describes others, compressed or not.
+        """Return the bytes of a metadata entry, compressed or not.
 
         Raises:
             UnreadableFile: they are damaged.
-            UnsupportedModel: they are more than a description needs.
+            UnsupportedModel: they exceed the limit for metadata.
         """
         entry = self.entries[name]
         most = self.limits.pickle if entry.method == _STORED else self.limits.metadata
@@ -103,14 +104,14 @@ class Zip:
                 f"{shown(name)} takes {entry.size} bytes, expected {most} at most"
             )
         packed = self.data[entry.begin : entry.begin + entry.packed]
-        content = packed if entry.method == _STORED else _inflated(entry, packed)
-        # PyTorch writes 0 where it is told to leave checksums out.
+        content = packed if entry.method == _STORED else _inflate(entry, packed)
+        # PyTorch writes a checksum of 0 if checksums are disabled.
         if entry.crc and zlib.crc32(content) != entry.crc:
             raise UnreadableFile(f"{shown(name)}: its checksum is wrong")
         return content
 
 
-def _inflated(entry: Entry, packed: memoryview) -> memoryview:
+def _inflate(entry: Entry, packed: memoryview) -> memoryview:
     stream = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
         content = stream.decompress(packed, entry.size + 1)
@@ -124,7 +125,7 @@ def _inflated(entry: Entry, packed: memoryview) -> memoryview:
 
 
 def _directory(data: memoryview) -> tuple[int, int, int]:
-    """Return the start and end of the list of entries, and their number."""
+    """Return the begin and end of the central directory, and its entry count."""
     start = max(len(data) - _END.size - _LONGEST_COMMENT, 0)
     tail = bytes(data[start:])
     position = len(tail)
@@ -135,7 +136,7 @@ def _directory(data: memoryview) -> tuple[int, int, int]:
                 break
         position += 3  # the next search ends before this signature
     else:
-        raise UnreadableFile("a zip archive without its end: damaged or cut off")
+        raise UnreadableFile("a zip archive without end record: damaged or cut off")
     at = start + position
     disk, listed_on, here, count, size, begin = fields[1:7]
     end = at
@@ -144,28 +145,30 @@ def _directory(data: memoryview) -> tuple[int, int, int]:
     if disk or listed_on or here != count:
         raise UnsupportedModel("a zip archive in several parts")
     if begin + size != end:
-        raise UnreadableFile("a zip archive with bytes between its list and its end")
+        raise UnreadableFile(
+            "a zip archive with bytes between its central directory and its end record"
+        )
     return begin, end, count
 
 
 def _wide_directory(data: memoryview, at: int) -> tuple[int, ...]:
-    """The same of an archive that may be larger than 4 GiB."""
+    """Return the same for an archive in zip64 format."""
     _, _, position, _ = _LOCATOR64.unpack_from(data, at - _LOCATOR64.size)
     if position + _END64.size > at:
-        raise UnreadableFile("a zip archive whose end is damaged")
+        raise UnreadableFile("a zip archive with a damaged end record")
     magic, _, _, _, disk, listed_on, here, count, size, begin = _END64.unpack_from(
         data, position
     )
     if magic != b"PK\6\6":
-        raise UnreadableFile("a zip archive whose end is damaged")
+        raise UnreadableFile("a zip archive with a damaged end record")
     return position, disk, listed_on, here, count, size, begin
 
 
 def _entries(data: memoryview, at: int, end: int) -> Iterator[Entry]:
-    """The entries in the list, each compared with what stands before its bytes."""
+    """Yield the entries of the central directory, checked against local headers."""
     while at < end:
         if at + _CENTRAL.size > end:
-            raise UnreadableFile("a zip archive whose list is cut off")
+            raise UnreadableFile("a zip archive whose central directory is cut off")
         magic, _, _, flags, method, _, _, crc, packed, size, *rest = (
             _CENTRAL.unpack_from(data, at)
         )
@@ -173,7 +176,7 @@ def _entries(data: memoryview, at: int, end: int) -> Iterator[Entry]:
         begin = at + _CENTRAL.size
         stop = begin + name_size + extra_size + comment_size
         if magic != b"PK\1\2" or stop > end:
-            raise UnreadableFile("a zip archive whose list is damaged")
+            raise UnreadableFile("a zip archive with a damaged central directory")
         raw = bytes(data[begin : begin + name_size])
         name = _checked_name(raw)
         if flags & _ENCRYPTED or disk:
@@ -191,7 +194,7 @@ def _entries(data: memoryview, at: int, end: int) -> Iterator[Entry]:
 def _first_byte(
     data: memoryview, position: int, raw: bytes, said: tuple[int, int, int, int, int]
 ) -> int:
-    """Return the first byte of an entry; ``said`` is its row in the list of entries."""
+    """Return the offset of an entry's data; ``said`` is its directory row."""
     where = shown(raw.decode("utf-8", "replace"))
     if position + _LOCAL.size > len(data):
         raise UnreadableFile(f"{where} lies beyond the end of the archive")
@@ -211,14 +214,16 @@ def _first_byte(
         for here, there in zip((crc, packed, size), sizes, strict=True)
     )
     if magic != b"PK\3\4" or local != raw or (flags, method) != said[:2] or not same:
-        raise UnreadableFile(f"{where}: the archive says two things of this entry")
+        raise UnreadableFile(
+            f"{where}: its central directory and its local header disagree"
+        )
     if method == _STORED and sizes[1] != sizes[2]:
-        raise UnreadableFile(f"{where}: a stored entry of two sizes")
+        raise UnreadableFile(f"{where}: a stored entry with two different sizes")
     return begin
 
 
 def _wide(extra: bytes, fields: list[int]) -> list[int]:
-    """The fields, those that do not fit in four bytes from the extra part."""
+    """Return the fields, with 64-bit values from the zip64 extra field."""
     at = 0
     while at + 4 <= len(extra):
         tag, size = struct.unpack_from("<2H", extra, at)
@@ -231,7 +236,7 @@ def _wide(extra: bytes, fields: list[int]) -> list[int]:
             if -1 not in numbers:
                 return numbers
         at += 4 + size
-    raise UnreadableFile("a zip archive without the sizes of a large entry")
+    raise UnreadableFile("a zip archive without the zip64 sizes of an entry")
 
 
 def _checked_name(raw: bytes) -> str:
@@ -251,4 +256,4 @@ def _check_places(entries: Iterable[Entry], end: int) -> None:
             raise UnreadableFile(f"{shown(entry.name)} overlaps another entry")
         at = entry.begin + entry.packed
     if at > end:
-        raise UnreadableFile("the last entry overlaps the list of entries")
+        raise UnreadableFile("the last entry overlaps the central directory")

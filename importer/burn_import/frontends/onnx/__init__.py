@@ -1,14 +1,14 @@
-"""ONNX files: ``read(path)`` gives the model as its file has it.
+"""Reader of ONNX files: ``read(path)`` returns the raw model.
 
 ==============  ============================================================
-``reader.py``   the whole file, and what is wrong with it if it is none
-``wire.py``     protobuf without the tensors' bytes
-``files.py``    memory maps; which external files a model may name
+``reader.py``   entry point: reads a whole file or raises one error for it
+``wire.py``     protobuf parsing without the bytes of tensors
+``files.py``    memory maps; checks of the paths of external files
 ``tensors.py``  tensors of every dtype and encoding
-``dims.py``     names of dimensions
-``graphs.py``   graphs, nodes, attributes
-``functions.py``  calls of model-local functions, replaced by their nodes
-``scopes.py``   the module a node came from, as its exporter noted it
+``dims.py``     names of symbolic dimensions
+``graphs.py``   graphs, nodes and attributes
+``functions.py``  inlining of model-local functions
+``scopes.py``   the module path that an exporter recorded for a node
 ==============  ============================================================
 """
 

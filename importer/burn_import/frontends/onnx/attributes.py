@@ -1,4 +1,4 @@
-"""Values of attributes, by the type that they are written with."""
+"""Values of node attributes, read by their ``AttributeType``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from burn_ir.dim import Dim, symbol
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto
 
-#: By number of the attribute's type, the field that holds it.
+#: The field of ``AttributeProto`` that holds the value, by attribute type.
 FIELDS = {
     1: "f",
     2: "i",
@@ -42,15 +42,15 @@ def attribute_value(
     tensors: Tensors,
     read_graph: Callable[[GraphProto], RawGraph],
 ) -> Any:
-    """The value: a number, string, array or graph, or a tuple of such.
+    """Return the value: a number, string, array, graph or type, or a tuple of them.
 
-    Types are given as those of values. ``operator`` is the
-    operator's name, version and domain.
+    Attributes of kind ``TypeProto`` become the :class:`Type` of a value. ``operator``
+    is the operator's name, version and domain.
 
     Raises:
-        InvalidModel: it has no type, or a string is not UTF-8.
+        InvalidModel: the attribute has no type, or a string is not UTF-8.
     """
-    name = FIELDS.get(attr.type) if attr.type else _guessed(attr, operator)
+    name = FIELDS.get(attr.type) if attr.type else _infer_field(attr, operator)
     if name is None:
         raise InvalidModel(f"{where}: expected a type of ONNX, got {attr.type}")
     readers: dict[str, Callable[[Any], Any]] = {
@@ -60,7 +60,7 @@ def attribute_value(
         "t": lambda value: tensors.array(value, where),
         "g": read_graph,
         "sparse_tensor": lambda value: tensors.sparse(value, where),
-        "tp": lambda value: declared_type(value, where, _open),
+        "tp": lambda value: declared_type(value, where, _anonymous_dim),
     }
     value = getattr(attr, name)
     if name in readers:
@@ -71,10 +71,10 @@ def attribute_value(
     return tuple(read(item) for item in value)
 
 
-def _guessed(attr: AttributeProto, operator: tuple[str, int, str]) -> str | None:
-    """The field in use where the type is not given, as in the first files.
+def _infer_field(attr: AttributeProto, operator: tuple[str, int, str]) -> str | None:
+    """Return the field in use when ``type`` is unset, as in the oldest files.
 
-    What the operator declares decides; an empty list can be told only so.
+    The operator's schema decides; without one, the only non-empty field is taken.
     """
     from onnx import AttributeProto, defs
 
@@ -93,7 +93,7 @@ def _guessed(attr: AttributeProto, operator: tuple[str, int, str]) -> str | None
 
 
 def _float(value: float) -> float:
-    """The number with the fewest digits that is ``value`` in float32.
+    """Return the number with the fewest digits that rounds to ``value`` in float32.
 
     A file holds float32; its author wrote 0.1, not 0.10000000149.
     """
@@ -108,6 +108,6 @@ def _text(value: bytes, where: str) -> str:
         raise InvalidModel(message) from None
 
 
-def _open(name: str, axis: int) -> Dim:
-    """Attributes have no dimensions of their own: whatever they say is open."""
+def _anonymous_dim(name: str, axis: int) -> Dim:
+    """Return an anonymous symbol: dimensions of type attributes are not tracked."""
     return symbol("?")

@@ -1,7 +1,7 @@
-"""Names of dimensions: identifiers, whatever the file calls them.
+"""Names of symbolic dimensions, converted to Python identifiers.
 
-``batch`` stays, ``past + seq`` is read as a sum, ``Max(1, s0)`` becomes one symbol of
-its own. The same text is the same dimension everywhere in a model.
+``batch`` stays, ``past + seq`` is parsed as a sum, ``Max(1, s0)`` becomes one new
+symbol. Equal texts are the same dimension everywhere in a model.
 """
 
 import keyword
@@ -18,42 +18,42 @@ _LONGEST = 100
 
 
 class DimNames:
-    """The symbols of one model. Names that need no change are never given away."""
+    """The dimension symbols of one model; names that are identifiers stay reserved."""
 
     def __init__(self) -> None:
         self._by_text: dict[str, Dim] = {}
         self._names = UniqueNames()
-        #: Symbols under other names than those of the file.
+        #: Symbols with other names than the file gives them.
         self._renamed: dict[str, Dim] = {}
 
     def call(self, text: str, name: str) -> None:
-        """Give the symbol that the file calls ``text`` another name, or one like it."""
+        """Rename the file's symbol ``text`` to ``name``, or to a unique variant."""
         if text not in self._renamed:
             self._renamed[text] = self.fresh(name)
 
     def reserve(self, text: str) -> None:
-        """Keep the identifiers in ``text`` for whoever wrote them."""
+        """Reserve the identifiers in ``text`` so that no new symbol gets them."""
         if len(text) <= _LONGEST and _parse(text) is not None:
             for name in re.findall(r"[^\W\d]\w*", text, re.ASCII):
                 self._names.add(name)
 
     def named(self, text: str) -> Dim:
-        """The dimension that the file calls ``text``."""
+        """Return the dimension that the file calls ``text``."""
         if text not in self._by_text:
             short = len(text) <= _LONGEST
             parsed = _parse(text, self._renamed) if short else None
-            # A number in the place of a name is a name: the extent is not promised.
+            # A number given as a name is a symbol: the file does not fix the extent.
             dim = parsed if isinstance(parsed, Poly) else self.fresh(text)
             self._by_text[text] = dim
         return self._by_text[text]
 
     def fresh(self, text: str) -> Dim:
-        """A new symbol, called as much like ``text`` as an identifier can be."""
+        """Return a new symbol with an identifier derived from ``text``."""
         return symbol(self._names.unique(symbol_name(text[:_LONGEST], "dim")))
 
 
 def _parse(text: str, renamed: Mapping[str, Dim] | None = None) -> Dim | None:
-    """The dimension ``text`` is an expression of; None if it is none."""
+    """Parse ``text`` as an arithmetic expression of dimensions; None if it is none."""
     tokens = _tokens(text)
     if tokens is None:
         return None
@@ -76,12 +76,12 @@ def _tokens(text: str) -> list[str] | None:
     return tokens
 
 
-class _NoExpression(Exception):  # noqa: N818  an answer, not a mistake
-    """The text is not a sum, product or quotient of names and numbers."""
+class _NoExpression(Exception):  # noqa: N818  control flow, not an error
+    """Raised when a text is not a sum, product or quotient of names and numbers."""
 
 
 class _Parser:
-    """Recursive descent; the text is short, so its depth is."""
+    """Recursive descent parser; short texts bound the recursion depth."""
 
     def __init__(self, tokens: list[str], renamed: Mapping[str, Dim]) -> None:
         self.tokens = [*tokens, ""]

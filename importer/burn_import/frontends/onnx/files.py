@@ -1,8 +1,8 @@
-"""Memory maps of a model's file and of the files that hold its external tensors.
+"""Memory maps of a model's file and of the files of its external tensors.
 
-What a model names is not trusted: an external file lies in the directory of the model,
-or in the ``blobs`` of the Hugging Face cache that the directory is a snapshot of (there
-every file is a link to a blob); links are followed first, then the place is checked.
+Paths in a model are untrusted. An external file must lie in the directory of the model
+or in the ``blobs`` directory of the Hugging Face cache whose snapshot holds the model
+(its files are links to blobs). Links are resolved before the path is checked.
 """
 
 import mmap
@@ -17,10 +17,10 @@ from burn_ir import UnreadableFile
 
 
 def map_file(path: Path) -> memoryview:
-    """The content of a regular file, read-only and not loaded into memory.
+    """Map a regular file and return its content, read-only and not loaded into memory.
 
     Raises:
-        UnreadableFile: there is no such file, or it is none that can be mapped.
+        UnreadableFile: the file does not exist or cannot be mapped.
     """
     if path.suffix == ".distcp" or (path / ".metadata").is_file():
         raise UnreadableFile(SHARDED)
@@ -41,7 +41,7 @@ def map_file(path: Path) -> memoryview:
             return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
         finally:
             os.close(descriptor)
-    except (OSError, ValueError) as error:  # ValueError: NUL in the path
+    except (OSError, ValueError) as error:  # ValueError: the path contains NUL
         if isinstance(error, UnreadableFile):
             raise
         reason = getattr(error, "strerror", None) or str(error)
@@ -50,18 +50,19 @@ def map_file(path: Path) -> memoryview:
 
 
 class ExternalFiles:
-    """The files beside a model that its tensors may name."""
+    """Files beside a model that its external tensors may refer to."""
 
     def __init__(self, model: Path) -> None:
         self.directory = Path(os.path.realpath(model.parent))
         self._maps: dict[Path, memoryview] = {}
 
     def open(self, location: str, tensor: str) -> memoryview:
-        """The content of the file that ``tensor`` says it is in.
+        """Return the content of the external file at ``location``.
 
         Raises:
-            UnreadableFile: there is none, it is not the model's to name, or it is the
-                pointer of a version control system to the content.
+            UnreadableFile: the file does not exist, is outside the allowed directories,
+                or
+                is a pointer file of Git LFS or the like instead of the content.
         """
         where = f"tensor {tensor!r}, external file {location!r}"
         path = self._resolve(location, where)
@@ -70,7 +71,7 @@ class ExternalFiles:
                 content = map_file(path)
             except UnreadableFile as error:
                 raise error.in_file(where) from error
-            self._check(path, where)  # whoever swapped a link meanwhile is found out
+            self._check(path, where)  # detects a link that was swapped after the check
             foreign = describe_foreign(bytes(content[:HEAD_SIZE]))
             if foreign in (files.ANNEX, files.LFS):
                 message = f"{where}: expected weights, got this: {foreign.kind}"

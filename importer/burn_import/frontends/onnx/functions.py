@@ -1,8 +1,8 @@
-"""Calls of model-local functions, replaced by the nodes of the function.
+"""Inlining of model-local functions.
 
-https://onnx.ai/onnx/repo-docs/IR.html#functions: a function is known by domain, name
-and overload, refers to attributes of its call by ``ref_attr_name``, and has an operator
-set of its own.
+https://onnx.ai/onnx/repo-docs/IR.html#functions: a function is identified by domain,
+name and overload, refers to attributes of its call by ``ref_attr_name``, and imports
+its own operator sets.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from burn_ir.names import UniqueNames
 if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
-#: How many nodes all calls together may become: functions that call each other twice
-#: double with every level.
+#: The most nodes after inlining: functions that call each other twice double the number
+#: with every level.
 MAX_NODES = 50_000
-#: How many nodes they may become in any model, and for each node in the file.
+#: The limit on nodes after inlining: allowed for any model, and for each node in the
+#: file.
 NODES, NODES_PER_NODE = 5_000, 256
 MAX_CALL_DEPTH = 32
 
@@ -29,12 +30,12 @@ Key = tuple[str, str, str]
 
 
 class TooManyNodes(UnsupportedModel):  # noqa: N818  ends the reading at once
-    """The calls of functions become more nodes than are allowed."""
+    """Raised when inlining exceeds the limit on nodes."""
 
 
 @dataclass(frozen=True)
 class FunctionCall:
-    """The call that a function's nodes are read for."""
+    """One call of a function, the context in which its nodes are read."""
 
     attrs: Mapping[str, Any]
     prefix: str
@@ -44,7 +45,7 @@ class FunctionCall:
 
 
 class Names:
-    """Names inside a call: those of the caller for inputs and outputs, else new ones.
+    """Value names inside a call: the caller's for inputs and outputs, new ones else.
 
     None stands for an input that the call omits.
     """
@@ -58,7 +59,7 @@ class Names:
         self.outer: Names | None = None
 
     def inner(self, defined: set[str]) -> Names:
-        """The names of a body, which defines some of its own."""
+        """Return the names of a body, with new names for the values in ``defined``."""
         names = Names(self.prefix, self.unique, {})
         names.outer = self
         for name in sorted(defined):
@@ -78,9 +79,9 @@ class Names:
 
 @dataclass(frozen=True)
 class Frame:
-    """Context of nodes: the model itself, a function's call, or a body of these.
+    """The context of nodes: the model itself, a function's call, or a body of either.
 
-    ``names`` renames values inside calls, and is None where they stay as written.
+    ``names`` renames values inside calls; None keeps the names of the file.
     """
 
     opsets: Mapping[str, int]
@@ -89,7 +90,7 @@ class Frame:
 
 
 class NodeReader(Protocol):
-    """The reader of nodes that inlining needs."""
+    """The methods of the graph reader that inlining calls."""
 
     opsets: dict[str, int]
 
@@ -106,7 +107,7 @@ class NodeReader(Protocol):
 
 
 class Functions:
-    """The functions of one model."""
+    """The local functions of one model."""
 
     def __init__(self, model: ModelProto) -> None:
         self.by_key: dict[Key, FunctionProto] = {}
@@ -122,7 +123,7 @@ class Functions:
         self.most = min(MAX_NODES, NODES + NODES_PER_NODE * stored)
 
     def get(self, node: NodeProto) -> FunctionProto | None:
-        """The function that a node calls, if it does."""
+        """Return the function that a node calls; None if it is an operator."""
         if not self.by_key:
             return None
         return self.by_key.get((_domain(node.domain), node.op_type, node.overload))
@@ -130,10 +131,11 @@ class Functions:
     def inline(
         self, reader: NodeReader, node: NodeProto, proto: FunctionProto, frame: Frame
     ) -> Iterator[RawNode]:
-        """The nodes of a function for one call of it.
+        """Yield the nodes of a function for one call of it.
 
         Raises:
-            InvalidModel: it calls itself, or the call does not fit it.
+            InvalidModel: the function calls itself, or the call does not fit its
+                signature.
             TooManyNodes: the calls become too many nodes.
         """
         if frame.call is None:
@@ -145,7 +147,7 @@ class Functions:
         ]
         if len(actual) > len(proto.input) or len(node.output) > len(proto.output):
             raise InvalidModel(
-                f"{_told(node)}: expected at most {len(proto.input)} inputs and "
+                f"{_label(node)}: expected at most {len(proto.input)} inputs and "
                 f"{len(proto.output)} outputs as the function has, got "
                 f"{len(actual)} and {len(node.output)}"
             )
@@ -159,7 +161,7 @@ class Functions:
         for domain, version in opsets.items():
             reader.opsets.setdefault(domain, version)
         for raw in reader.nodes(proto.node, _frame(frame, opsets, names, call)):
-            if frame.call is None:  # inner calls yield through the outer ones
+            if frame.call is None:  # count at the outermost call only
                 self._count(node)
             yield raw
         for inner, outer in passed:
@@ -178,7 +180,7 @@ class Functions:
             trouble = f"function {proto.name!r} calls itself"
             if key not in stack:
                 trouble = f"expected calls at most {MAX_CALL_DEPTH} deep, got more"
-            raise InvalidModel(f"{_told(node)}: {trouble}")
+            raise InvalidModel(f"{_label(node)}: {trouble}")
         attrs = reader.attributes(node, frame)
         defaults = {
             attr.name for attr in proto.attribute_proto if attr.name not in attrs
@@ -186,7 +188,7 @@ class Functions:
         if defaults:
             attrs |= self._defaults(reader, proto, defaults, frame)
         scope, classes = reader.scope(node, frame)
-        scope = tuple(filter(None, scope))  # the root has no segment of its own
+        scope = tuple(filter(None, scope))  # the root module has no segment
         leaf = node.name or next((n for n in node.output if n), proto.name)
         classes = classes or ("",) * len(scope)
         return FunctionCall(
@@ -212,15 +214,15 @@ class Functions:
             raise _too_many(node, self.most)
 
     def _check_size(self, node: NodeProto, proto: FunctionProto) -> None:
-        """Refuse a call of too many nodes before they are made."""
+        """Raise TooManyNodes before a call that exceeds the limit is inlined."""
         if self.count + self._size(proto, 0) > self.most:
             raise _too_many(node, self.most)
 
     def _size(self, proto: FunctionProto, depth: int) -> int:
-        """Return a lower bound of a function's nodes: bodies are left out."""
+        """Return a lower bound of a function's nodes; bodies are not counted."""
         key = (_domain(proto.domain), proto.name, proto.overload)
         if key not in self.sizes:
-            self.sizes[key] = 0  # should it call itself, which is refused later
+            self.sizes[key] = 0  # ends the recursion of a cyclic call
             called = [self.get(node) for node in proto.node]
             deep = depth >= MAX_CALL_DEPTH
             self.sizes[key] = sum(
@@ -232,10 +234,11 @@ class Functions:
     def check_version(
         self, node: NodeProto, wanted: Mapping[str, int], opsets: Mapping[str, int]
     ) -> None:
-        """Return if a function's opset means the same operator as the model's.
+        """Return if the function's opset has the same version of the operator.
 
         Raises:
-            UnsupportedModel: it means another version of it.
+            UnsupportedModel: the function's opset defines another version of the
+                operator.
         """
         domain = _domain(node.domain)
         mine, models = wanted.get(domain), opsets.get(domain)
@@ -244,15 +247,15 @@ class Functions:
         versions = [_since(node.op_type, version, domain) for version in (mine, models)]
         if versions[0] != versions[1]:
             raise UnsupportedModel(
-                f"{_told(node)}: expected functions of the model's opset {models}, got "
-                f"one of opset {mine}, where this operator is another; convert the "
-                "model to one opset"
+                f"{_label(node)}: expected functions of the model's opset {models}, "
+                f"got one of opset {mine}, which has another version of this operator; "
+                "convert the model to one opset"
             )
 
 
 def _too_many(node: NodeProto, most: int) -> TooManyNodes:
     return TooManyNodes(
-        f"{_told(node)}: expected calls of functions to become at most {most} "
+        f"{_label(node)}: expected calls of functions to become at most {most} "
         "nodes, got more"
     )
 
@@ -266,7 +269,10 @@ def _frame(
 def _bind_outputs(
     names: Names, proto: FunctionProto, outputs: list[str | None]
 ) -> list[tuple[str, str]]:
-    """Give results the caller's names; what is passed through needs a node."""
+    """Map outputs to the caller's names; return (inner, outer) pairs to copy.
+
+    An output that is an input needs an ``Identity`` node.
+    """
     passed = []
     for inner, outer in zip(proto.output, outputs, strict=False):
         if not outer:
@@ -291,7 +297,7 @@ def _since(op_type: str, version: int, domain: str) -> int:
         return 0
 
 
-def _told(node: NodeProto) -> str:
+def _label(node: NodeProto) -> str:
     """Return a node's name, or its first output, and its operator."""
     name = node.name or next((output for output in node.output if output), "")
     return f"node {name!r} ({node.op_type})"
@@ -302,7 +308,7 @@ def _domain(domain: str) -> str:
 
 
 def _names(graph: GraphProto) -> Iterator[str]:
-    """Every name in a graph and its bodies."""
+    """Yield every value name in a graph and its bodies."""
     yield from (value.name for value in graph.input)
     yield from (tensor.name for tensor in graph.initializer)
     yield from (tensor.values.name for tensor in graph.sparse_initializer)

@@ -1,4 +1,4 @@
-"""Graphs, nodes and attributes of a file as the raw model has them."""
+"""Conversion of a file's graphs, nodes and attributes to the raw model."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from burn_ir.types import Array
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TypeProto, ValueInfoProto
 
-#: The dtype of a body's input for which the file declares no tensor type; what the
-#: node around it passes in decides.
+#: The dtype of a body's input without a declared tensor type; the node around the body
+#: determines the real one.
 UNDECLARED: DType = np.dtype("V")
-#: The scope of what stands in no function of a model that has some.
+#: The scope of nodes outside of functions, in a model that calls functions.
 ROOT = ("",)
-#: More stored values than this, all of them inputs, are weights listed out of habit.
+#: With more initializers than this, all of them listed as inputs, they are weights.
 HABIT = 3
 
 
 @dataclass
 class GraphReader:
-    """Reads the graphs of one model; what is wrong with it gathers in ``problems``."""
+    """Reads the graphs of one model; collects errors in ``problems``."""
 
     tensors: Tensors
     dims: DimNames
@@ -55,22 +55,22 @@ class GraphReader:
     problems: list[ModelError] = field(default_factory=list)
 
     def main(self, proto: GraphProto) -> RawGraph:
-        """The main graph."""
+        """Return the main graph."""
         return self.graph(proto, Frame(self.opsets), is_main=True)
 
     def graph(self, proto: GraphProto, frame: Frame, is_main: bool = False) -> RawGraph:
-        """A graph, read in ``frame``."""
+        """Return a graph, read in ``frame``."""
         names = frame.names
         if names is not None:
-            names = names.inner(_defined(proto))
+            names = names.inner(_defined_names(proto))
             frame = Frame(frame.opsets, names, frame.call)
         stored = {
-            _renamed(names, name): array for name, array in self.initializers(proto)
+            _inner_name(names, name): array for name, array in self.initializers(proto)
         }
         inputs = {}
         overrides = is_main and self.overrides(proto, stored)
         for value in proto.input:
-            name = _renamed(names, value.name)
+            name = _inner_name(names, value.name)
             if name in inputs:
                 message = f"expected inputs of different names, got {name!r} twice"
                 self.problems.append(InvalidModel(message))
@@ -80,7 +80,7 @@ class GraphReader:
         return RawGraph(
             proto.name,
             inputs,
-            tuple(_renamed(names, value.name) for value in proto.output),
+            tuple(_inner_name(names, value.name) for value in proto.output),
             tuple(self.nodes(proto.node, frame)),
             {name: array for name, array in stored.items() if name not in defaults},
             defaults,
@@ -88,17 +88,17 @@ class GraphReader:
         )
 
     def overrides(self, proto: GraphProto, stored: Mapping[str, Array]) -> bool:
-        """Whether a stored value that is an input too is one that a caller may replace.
+        """Return whether callers may override initializers that are inputs too.
 
-        Before version 4 of the format every stored value had to be an input. Exporters
-        that kept the habit list all their weights, and mean nothing by it.
+        Before version 4 of the IR every initializer had to be an input. Some exporters
+        still list all their weights, without meaning that a caller may replace them.
         """
         listed = {value.name for value in proto.input}
         habit = len(stored) > HABIT and listed.issuperset(stored)
         return self.ir_version >= 4 and not habit
 
     def initializers(self, proto: GraphProto) -> Iterator[tuple[str, Array]]:
-        """Each stored tensor once; those that contradict themselves are left out."""
+        """Yield each initializer once; report and skip invalid ones."""
         tensors: list[tuple[str, Callable[[], Array]]] = [
             (t.name, partial(self.tensors.array, t)) for t in proto.initializer
         ]
@@ -119,7 +119,7 @@ class GraphReader:
                 self.problems.append(error)
 
     def nodes(self, protos: Iterable[NodeProto], frame: Frame) -> Iterator[RawNode]:
-        """The nodes, with calls of functions replaced by the nodes of these."""
+        """Yield the nodes; calls of functions are inlined."""
         for proto in protos:
             try:
                 function = self.functions.get(proto)
@@ -133,7 +133,7 @@ class GraphReader:
                 self.problems.append(error)
 
     def node(self, proto: NodeProto, frame: Frame) -> RawNode:
-        """A node that is no call of a function."""
+        """Return a node that is no call of a function."""
         if frame.call is not None:
             self.functions.check_version(proto, frame.opsets, self.opsets)
         scope, classes = self.scope(proto, frame)
@@ -157,30 +157,34 @@ class GraphReader:
     def scope(
         self, proto: NodeProto, frame: Frame
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The node's module: its own, below that of the call it stands in."""
+        """Return the node's module path, below that of the enclosing call."""
         metadata: dict[str, str] = {}
         if props := proto.metadata_props:
             entries = {entry.key: entry.value for entry in props}
-            # protobuf gives text that is no UTF-8 as bytes; such an entry says nothing.
+            # protobuf returns text that is not UTF-8 as bytes; such an entry is
+            # ignored.
             metadata = {k: v for k, v in entries.items() if isinstance(v, str)}
         scope, classes = scope_of(proto.name, metadata)
         if frame.call is None or metadata and scope:
-            # Beside calls of functions, which are modules, no scope is the root's.
+            # In a model with function calls (modules), nodes without scope are the
+            # root's.
             return scope or ROOT * bool(self.functions.by_key), classes
         return (*frame.call.scope, *scope), frame.call.classes if not scope else ()
 
     def attributes(self, proto: NodeProto, frame: Frame) -> dict[str, Any]:
-        """The attributes by name; a reference to an omitted one is itself omitted."""
+        """Return the attributes by name; a reference to an omitted one is omitted."""
         values: dict[str, Any] = {}
-        if not proto.attribute:  # sooner said than going through none
+        if not proto.attribute:  # fast path
             return values
         for attr in proto.attribute:
             where = f"attribute {attr.name!r} of node {proto.name!r} ({proto.op_type})"
             if attr.name in values:
-                raise InvalidModel(f"{where}: it is there twice")
+                raise InvalidModel(f"{where}: it is defined twice")
             if attr.ref_attr_name:
                 if frame.call is None:
-                    raise InvalidModel(f"{where}: only functions can refer to others")
+                    raise InvalidModel(
+                        f"{where}: only nodes of functions can refer to attributes"
+                    )
                 if attr.ref_attr_name in frame.call.attrs:
                     values[attr.name] = frame.call.attrs[attr.ref_attr_name]
                 continue
@@ -195,14 +199,14 @@ class GraphReader:
         return values
 
     def type(self, value: ValueInfoProto, is_main: bool) -> Type:
-        """The declared type of an input; a fresh symbol where an extent is not."""
+        """Return the declared type of an input, with new symbols for open extents."""
 
         def extent(name: str, axis: int) -> Dim:
             if name:
                 return self.dims.named(name)
             return self.dims.fresh(f"{value.name}_dim_{axis}")
 
-        if not is_main and _says_nothing(value.type):
+        if not is_main and _is_type_open(value.type):
             return Type(UNDECLARED, None)
         try:
             return declared_type(value.type, f"input {value.name!r}", extent)
@@ -212,7 +216,7 @@ class GraphReader:
 
 
 def domain_of(domain: str) -> str:
-    """The domain of an operator; the standard one has two names."""
+    """Return the domain of an operator; the standard one has two spellings."""
     return "" if domain == "ai.onnx" else domain
 
 
@@ -228,9 +232,9 @@ def dim_params(proto: GraphProto) -> Iterator[str]:
 
 
 def _body(node: NodeProto, graph: GraphProto) -> GraphProto:
-    """A body as the specification has it: the branches of If have no inputs.
+    """Return a body as the specification has it: branches of If have no inputs.
 
-    Some writers list what a branch takes from outside as inputs, which nothing passes.
+    Some writers list the captured values of a branch as inputs, which nothing binds.
     """
     if node.op_type != "If" or domain_of(node.domain) != "" or not graph.input:
         return graph
@@ -240,7 +244,7 @@ def _body(node: NodeProto, graph: GraphProto) -> GraphProto:
     return body
 
 
-def _renamed(names: Names | None, name: str) -> str:
+def _inner_name(names: Names | None, name: str) -> str:
     """Return the name of a value; ``""`` for an operand that is omitted."""
     return name if names is None else names[name] or ""
 
@@ -253,22 +257,22 @@ def _values(names: Names | None, values: Sequence[str]) -> tuple[str | None, ...
     return tuple([name and names[name] or None for name in values])
 
 
-def _defined(proto: GraphProto) -> set[str]:
-    """The names that a body defines itself."""
+def _defined_names(proto: GraphProto) -> set[str]:
+    """Return the names that a body defines itself."""
     names = {value.name for value in proto.input}
     names |= {tensor.name for tensor in proto.initializer}
     names |= {tensor.values.name for tensor in proto.sparse_initializer}
     return names | {name for node in proto.node for name in node.output if name}
 
 
-def _says_nothing(proto: TypeProto) -> bool:
+def _is_type_open(proto: TypeProto) -> bool:
     """Return whether a body leaves the type of an input to the node around it."""
     kind = proto.WhichOneof("value")
     return kind is None or kind == "tensor_type" and not proto.tensor_type.elem_type
 
 
 def _constant(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of a Constant with its value as an array, however written."""
+    """Return the attributes of a Constant with ``value`` as an array."""
     if len(attrs) != 1:
         raise InvalidModel(f"expected a Constant of one value, got {sorted(attrs)}")
     ((key, value),) = attrs.items()

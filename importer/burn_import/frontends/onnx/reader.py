@@ -1,4 +1,4 @@
-"""A file to the model in it, or to one error that says what it is instead."""
+"""Entry point of the ONNX reader: a model, or one error that explains the file."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 def read(path: str | Path) -> RawModel:
-    """The model in an ONNX file of any age.
+    """Read an ONNX file of any IR version.
 
     Weights are read-only views of the file, which stays mapped while one of them is in
     use. Functions are inlined; a missing ``opset_import`` means version 1.
 
     Raises:
-        UnreadableFile: the file, or one that it names, is no such model.
-        InvalidModel: the model contradicts the specification; all places are listed.
+        UnreadableFile: the file, or an external file, cannot be read or is not ONNX.
+        InvalidModel: the model violates the specification; all violations are listed.
         UnsupportedModel: it uses a dtype or a kind of input that is not supported.
     """
     path = Path(path)
@@ -54,7 +54,7 @@ def refuse_foreign(head: bytes, path: Path) -> None:
     """Return if a file that begins with ``head`` may be an ONNX model.
 
     Raises:
-        UnreadableFile: it is known to be something else; says what to do.
+        UnreadableFile: the file has another known format; the message gives the remedy.
     """
     foreign = describe_foreign(head)
     if foreign is not None and head_kind(foreign) is not FileKind.ONNX:
@@ -75,7 +75,7 @@ def _parse(file: memoryview) -> ModelProto:
         return model
     except DecodeError as error:
         raise UnreadableFile(
-            "expected an ONNX model, but its messages do not fit together; the file "
+            "expected an ONNX model, but its protobuf messages are malformed; the file "
             f"is damaged or of another kind ({error})",
             AGAIN,
         ) from error
@@ -100,7 +100,7 @@ def _model(proto: ModelProto, file: memoryview, path: Path) -> RawModel:
 
 
 def _name_axes(dims: DimNames, proto: GraphProto) -> None:
-    """Name the symbols that an exporter counted after the first axis that has them."""
+    """Rename symbols with exporter counters (``s77``) after their first axis."""
     for value in proto.input:
         shape = value.type.tensor_type.shape.dim
         fixed = [dim.HasField("dim_value") for dim in shape]
@@ -123,7 +123,7 @@ def _opsets(proto: ModelProto) -> dict[str, int]:
 
 
 def _raise(problems: list[ModelError]) -> None:
-    """Raise one error of all; a file that cannot be read counts most."""
+    """Raise one error for all problems; unreadable files take precedence."""
     for kind in (UnreadableFile, InvalidModel, UnsupportedModel):
         if any(isinstance(problem, kind) for problem in problems):
             raise kind([p for problem in problems for p in problem.problems])

@@ -1,4 +1,4 @@
-"""The module that a node came from, as its exporter noted it."""
+"""Module path of a node, from the exporter's metadata or the node's name."""
 
 import ast
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ _LONGEST = 10_000
 def scope_of(
     name: str, metadata: Mapping[str, str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The path of a node's module, and the classes along it.
+    """Return the path of a node's module, and the classes along it.
 
-    The path is one of attributes (``("encoder", "layer", "0")``), empty where nothing
-    is known. Where the exporter told them, ``classes`` has one entry for each segment,
-    ``""`` for a segment that is no module of its own (a list).
-    PyTorch notes both in the metadata; its older exporter, Keras and tf2onnx write the
-    path into the node's name, ``/encoder/layer.0/MatMul``.
+    The path consists of attributes (``("encoder", "layer", "0")``) and is empty if the
+    file does not record it. If the exporter recorded classes, ``classes`` has one entry
+    for each segment, ``""`` for a segment that is no module itself (a list). PyTorch
+    records both in the metadata; its older exporter, Keras and tf2onnx write the path
+    into the node's name, ``/encoder/layer.0/MatMul``.
     """
     scopes = _strings(metadata.get(NAME_SCOPES, "")) if metadata else []
     if scopes:
@@ -27,7 +27,7 @@ def scope_of(
 
 
 def _from_name(name: str) -> tuple[str, ...]:
-    """The path in a name: a step of a called list has the list's name in front again.
+    """Return the path in a node's name, without repeated list names.
 
     ``/stages/stages.0/conv/Conv`` is ``stages.0.conv``. TensorFlow Lite joins the names
     of fused operators, the last operator first: ``conv/Relu;bn/add``.
@@ -48,8 +48,8 @@ def _from_metadata(
     scopes: list[str], classes: list[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if scopes[0] != "" or len(scopes) < 2:
-        return (), ()  # made by the exporter, in no module
-    modules = scopes[:-1]  # the last is the node itself
+        return (), ()  # inserted by the exporter, in no module
+    modules = scopes[:-1]  # the last segment is the node itself
     path = _segments(modules[-1])
     if len(classes) < len(modules):
         return path, ()
@@ -58,7 +58,7 @@ def _from_metadata(
         segments = _segments(module)
         if segments == path[: len(segments)]:
             along[len(segments)] = cls.rpartition(".")[2]
-    return path, tuple(along[1:])  # without the root's
+    return path, tuple(along[1:])  # drop the root
 
 
 def _segments(module: str) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ def _segments(module: str) -> tuple[str, ...]:
 
 
 def _strings(text: str) -> list[str]:
-    """The list of strings that ``text`` is the source of; empty if it is none."""
+    """Parse ``text`` as a list literal of strings; return [] if it is none."""
     if not text.startswith("[") or len(text) > _LONGEST:
         return []
     try:

@@ -1,4 +1,4 @@
-"""Tensors of a file as arrays: views of the mapped file where the encoding allows.
+"""Arrays of a file's tensors; views of the mapped file where possible.
 
 Encodings: https://onnx.ai/onnx/repo-docs/IR.html and the comments of ``TensorProto``.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from onnx import SparseTensorProto, TensorProto
 
 MAX_RANK = 64
-#: A sparse tensor is stored whole; this is how many bytes that may be.
+#: Largest size in bytes of a sparse tensor after conversion to a dense one.
 MAX_DENSE = 2**28
 
 _EXTERNAL = 1
@@ -33,9 +33,9 @@ _UNSUPPORTED = {27: "FLOAT6E2M3", 28: "FLOAT6E3M2"}
 
 @dataclass(frozen=True)
 class Encoding:
-    """Encoding of a dtype: bits of an element, and the field of typed data.
+    """Encoding of a dtype: bits per element, and the typed data field.
 
-    ``carrier`` is the unsigned dtype that the field's numbers are cut to.
+    ``carrier`` is the unsigned dtype to which numbers of that field are truncated.
     """
 
     dtype: DType
@@ -72,7 +72,7 @@ _FIELDS = sorted({encoding.field for encoding in ENCODINGS.values()})
 
 
 def dtype_of(code: int, where: str) -> DType:
-    """The dtype that ONNX writes as ``code``; ``where`` it stands is for errors."""
+    """Return the dtype of an ONNX type code; ``where`` is the context for errors."""
     return _encoding(code, where).dtype
 
 
@@ -85,14 +85,14 @@ def _encoding(code: int, where: str) -> Encoding:
 
 
 class Tensors:
-    """Reads the tensors of one model, whose mapped file is ``file``."""
+    """Reader of the tensors of one model, whose mapped file is ``file``."""
 
     def __init__(self, file: memoryview, external: ExternalFiles) -> None:
         self.file = file
         self.external = external
 
     def array(self, tensor: TensorProto, where: str = "") -> Array:
-        """The read-only array of a tensor; strings are an object array of ``str``.
+        """Return the read-only array of a tensor; strings are objects of ``str``.
 
         Raises:
             InvalidModel: dims, dtype and data contradict each other.
@@ -108,16 +108,16 @@ class Tensors:
         elif tensor.data_location == _EXTERNAL or tensor.HasField("segment"):
             array = self._raw(tensor, encoding, math.prod(shape), where)
         else:
-            array = _typed(tensor, encoding)
-        array = _unpacked(array, encoding, math.prod(shape))
-        return _shaped(array, shape, where)
+            array = _typed_elements(tensor, encoding)
+        array = _unpack(array, encoding, math.prod(shape))
+        return _reshape(array, shape, where)
 
     def sparse(self, tensor: SparseTensorProto, where: str = "") -> Array:
-        """The dense array of a sparse tensor, at most 256 MB.
+        """Return the dense array of a sparse tensor, at most 256 MB.
 
         Raises:
             InvalidModel: indices, values and dims contradict each other.
-            UnsupportedModel: it is larger than that.
+            UnsupportedModel: the dense array would be larger than that.
         """
         name = tensor.values.name
         where = f"sparse tensor {name!r}" if name else where or "sparse tensor"
@@ -134,10 +134,10 @@ class Tensors:
         fill: Any = "" if values.dtype == dtypes.string else 0
         dense = np.full(size, fill, values.dtype)
         dense[flat] = values
-        return _shaped(dense, shape, where)
+        return _reshape(dense, shape, where)
 
     def _one_source(self, tensor: TensorProto, encoding: Encoding, where: str) -> None:
-        """Data stands in one place, and in the field of its dtype."""
+        """Check that the data is in one field, the right one for the dtype."""
         fields = [field for field in _FIELDS if len(getattr(tensor, field))]
         if tensor.HasField("segment"):
             fields.append("raw_data")
@@ -155,7 +155,7 @@ class Tensors:
     def _raw(
         self, tensor: TensorProto, encoding: Encoding, count: int, where: str
     ) -> Array:
-        """The bytes of ``count`` elements as carriers or elements."""
+        """Return the raw bytes of ``count`` elements, packed or as elements."""
         expected = -(-count * encoding.bits // 8)
         if tensor.data_location == _EXTERNAL:
             data = self._external(tensor, expected, where)
@@ -201,11 +201,13 @@ def _shape(dims: Any, where: str) -> tuple[int, ...]:
     if any(dim < 0 for dim in shape):
         raise InvalidModel(f"{where}: expected dims of 0 or more, got {list(shape)}")
     if len(shape) > MAX_RANK or math.prod(max(dim, 1) for dim in shape) >= 2**60:
-        raise InvalidModel(f"{where}: its dims {list(shape)[:8]} are beyond any memory")
+        raise InvalidModel(
+            f"{where}: its dims {list(shape)[:8]} are too large for memory"
+        )
     return shape
 
 
-def _shaped(array: Array, shape: tuple[int, ...], where: str) -> Array:
+def _reshape(array: Array, shape: tuple[int, ...], where: str) -> Array:
     if array.size != math.prod(shape):
         raise InvalidModel(
             f"{where}: expected {math.prod(shape)} elements for dims {list(shape)}, "
@@ -227,8 +229,8 @@ def _strings(tensor: TensorProto, where: str) -> Array:
     return array
 
 
-def _typed(tensor: TensorProto, encoding: Encoding) -> Array:
-    """The data of a typed field as elements, or as bytes that hold several."""
+def _typed_elements(tensor: TensorProto, encoding: Encoding) -> Array:
+    """Return the data of a typed field as elements, or as packed bytes."""
     if encoding.field == "int32_data":
         array: Array = np.array(tensor.int32_data, np.int32)
     elif encoding.field == "uint64_data":
@@ -239,8 +241,8 @@ def _typed(tensor: TensorProto, encoding: Encoding) -> Array:
         wide = encoding.field == "double_data"
         part = np.float64 if wide else np.float32
         array = np.array(tensor.double_data if wide else tensor.float_data, part)
-        # Real and imaginary parts alternate; an odd number of them shows as a
-        # wrong number of elements.
+        # Real and imaginary parts alternate; an odd count is reported later as a wrong
+        # number of elements.
         return array if array.size % 2 else array.view(encoding.dtype)
     if encoding.carrier is None:
         return array
@@ -249,8 +251,8 @@ def _typed(tensor: TensorProto, encoding: Encoding) -> Array:
     return array.view(encoding.dtype) if whole else array
 
 
-def _unpacked(array: Array, encoding: Encoding, count: int) -> Array:
-    """One element for each, where ``array`` has bytes of booleans or of parts."""
+def _unpack(array: Array, encoding: Encoding, count: int) -> Array:
+    """Return an array with one element each for packed bits or boolean bytes."""
     if encoding.dtype == dtypes.bool_:
         # Any byte but 0 means true, but a NumPy bool must be 0 or 1.
         return array.view(np.bool_) if array.max(initial=0) <= 1 else array != 0
@@ -260,7 +262,7 @@ def _unpacked(array: Array, encoding: Encoding, count: int) -> Array:
     shifts = np.arange(per_byte, dtype=np.uint8) * np.uint8(encoding.bits)
     mask = np.uint8((1 << encoding.bits) - 1)
     parts = ((array[:, None] >> shifts) & mask).reshape(-1)
-    if len(array) == -(-count // per_byte):  # the last byte may be filled up
+    if len(array) == -(-count // per_byte):  # the last byte may be padded
         parts = parts[:count]
     if encoding.dtype in dtypes.SIGNED:
         sign = np.uint8(1 << (encoding.bits - 1))
@@ -273,7 +275,7 @@ def _unpacked(array: Array, encoding: Encoding, count: int) -> Array:
 def _flat_indices(
     indices: Array, values: Array, shape: tuple[int, ...], where: str
 ) -> Array:
-    """The positions of a sparse tensor's values in the flat dense one."""
+    """Return the flat indices of a sparse tensor's values in the dense array."""
     count = values.size
     if values.ndim != 1 or indices.dtype != np.int64:
         raise InvalidModel(f"{where}: expected values of rank 1 and int64 indices")

@@ -1,4 +1,4 @@
-"""The types that a file declares."""
+"""Value types that a file declares."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from onnx import TypeProto
     from onnx.onnx_ml_pb2 import TensorShapeProto
 
-#: Gives a dimension for one that is not a number: by its name, or by its axis.
+#: Returns the dimension of an axis without a fixed extent, from its name or axis.
 Extent = Callable[[str, int], Dim]
 
 
 def declared_type(proto: TypeProto, where: str, extent: Extent) -> Type:
-    """The type that ``proto`` declares; ``where`` it stands is for errors.
+    """Return the type that ``proto`` declares; ``where`` is the context for errors.
 
     Raises:
-        InvalidModel: it declares none.
-        UnsupportedModel: it is one that no value here can have.
+        InvalidModel: no type is declared.
+        UnsupportedModel: values of this type are not supported.
     """
     kind = proto.WhichOneof("value")
     if kind == "tensor_type" and proto.tensor_type.elem_type:
@@ -47,7 +47,7 @@ def declared_type(proto: TypeProto, where: str, extent: Extent) -> Type:
 
 
 def _shape(proto: TensorShapeProto, extent: Extent) -> tuple[Dim, ...]:
-    """The extents: -1, as some exporters write, says as little as nothing does."""
+    """Return the extents; -1, which some exporters write, means unknown."""
     return tuple(
         (
             dim.dim_value

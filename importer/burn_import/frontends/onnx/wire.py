@@ -1,10 +1,10 @@
-"""Protobuf on the wire: a model without the bytes of its tensors.
+"""Protobuf wire format: a model message without the bytes of its tensors.
 
-The weights of a model are most of its file and protobuf would copy them. Here the
-messages that lead to a tensor are walked in the mapped file, and every ``raw_data`` is
-replaced by the ``segment`` (begin, end) where it stands in the file: a field of
-``TensorProto`` that has a number in the format and no use, so a file that comes with
-one is refused. Encoding: https://protobuf.dev/programming-guides/encoding/.
+Most of a model's file is weights, which protobuf would copy. This module walks the
+messages that lead to tensors in the mapped file and replaces every ``raw_data`` by a
+``segment`` (begin, end), its byte range in the file. ``segment`` is a field of
+``TensorProto`` that the format defines and nobody uses; files that contain one are
+refused. Encoding: https://protobuf.dev/programming-guides/encoding/.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from burn_import.foreign import AGAIN
 from burn_ir import InvalidModel, UnreadableFile
 
-#: Graphs in attributes of nodes of graphs: how deep they may be.
+#: Largest nesting depth of graphs in attributes.
 MAX_DEPTH = 32
 
-#: What a field of a message holds: the name of a message, or one of these. protobuf
-#: would give text that is no UTF-8 as bytes, so it is looked at here.
+#: The content of a message field: the name of a message type, or one of these. Text is
+#: checked here because protobuf returns text that is not UTF-8 as bytes.
 RAW, DROP, REFUSE, TEXT = "raw", "drop", "refuse", "text"
 
 
@@ -25,8 +25,8 @@ def _fields(**kinds: tuple[int, ...]) -> dict[int, str]:
     return {number: kind for kind, numbers in kinds.items() for number in numbers}
 
 
-#: The fields that lead to tensors or are text, by message. Types of inner values,
-#: training graphs and most documentation are not read, so they go.
+#: The fields that lead to tensors or are text, by message. Fields that are not read
+#: (types of inner values, training graphs, most documentation) are dropped.
 MESSAGES: Mapping[str, Mapping[int, str]] = {
     "model": _fields(text=(2, 3), graph=(7,), opset=(8,), drop=(6, 20), function=(25,)),
     "opset": _fields(text=(1,)),
@@ -61,11 +61,11 @@ _MAX_VARINT = 10
 
 
 def without_raw_data(file: memoryview) -> bytes:
-    """The bytes of a ``ModelProto`` with a ``segment`` for every ``raw_data``.
+    """Return the bytes of a ``ModelProto`` with a ``segment`` for every ``raw_data``.
 
     Raises:
         InvalidModel: a name is not UTF-8.
-        UnreadableFile: these bytes are no protobuf messages, or are nested too deeply.
+        UnreadableFile: the bytes are not protobuf messages, or are nested too deeply.
     """
     changed = _Walk(file).message("model", 0, len(file), 0)
     return bytes(file) if changed is None else changed
@@ -76,7 +76,7 @@ class _Walk:
         self.file = file
 
     def message(self, kind: str, start: int, end: int, depth: int) -> bytes | None:
-        """A message without raw data; None for one that stays as it is."""
+        """Return a message without raw data; None if it is unchanged."""
         if kind == "graph":
             depth += 1
             if depth > MAX_DEPTH:
@@ -85,7 +85,7 @@ class _Walk:
                 )
         children = MESSAGES[kind]
         parts: list[bytes | memoryview] = []
-        kept = start  # everything before is in `parts`
+        kept = start  # end of the bytes already copied to `parts`
         for number, begin, body, stop in self.fields(start, end):
             child = children.get(number)
             if child == TEXT:
@@ -104,7 +104,9 @@ class _Walk:
         if kind == RAW:
             return _SEGMENT_TAG + _length_first(_segment(start, end))
         if kind == REFUSE:
-            raise UnreadableFile("a tensor is split into segments, which is unused")
+            raise UnreadableFile(
+                "a tensor is split into segments, which is not supported"
+            )
         if kind == DROP:
             return b""
         inner = self.message(kind, start, end, depth)
@@ -113,11 +115,11 @@ class _Walk:
         return _varint(number << 3 | _BYTES) + _length_first(inner)
 
     def fields(self, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-        """Number, begin, begin of the content and end of each field of bytes."""
+        """Yield number, begin, begin of content, end of each length-delimited field."""
         file, varint = self.file, self.varint
         while at < end:
             begin = at
-            # one byte, as most are, is read here: the call takes longer
+            # fast path for one-byte varints: a call takes longer
             tag, at = (file[at], at + 1) if file[at] < 0x80 else varint(at, end)
             wire = tag & 7
             if tag >> 3 == 0:
@@ -156,8 +158,8 @@ class _Walk:
         return stop
 
     def varint(self, at: int, end: int) -> tuple[int, int]:
-        """A number and the place behind it."""
-        if at < end and self.file[at] < 0x80:  # as most are
+        """Decode a varint; return the number and the position after it."""
+        if at < end and self.file[at] < 0x80:  # fast path
             return self.file[at], at + 1
         value = shift = 0
         for position in range(at, min(end, at + _MAX_VARINT)):

@@ -1,4 +1,4 @@
-"""Numbers of a ``config.json`` that a state dict does not contain."""
+"""Settings of a ``config.json`` that a state dict does not contain."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _LARGEST = 2**20
 
 
 class NotClaimed(UnsupportedModel):
-    """Weights and configuration do not determine a model of a known family."""
+    """Raised when weights and configuration do not determine a known model."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """The entries of a ``config.json``, and which of them a recipe has read.
+    """The entries of a ``config.json``, with a record of those that were read.
 
-    ``assumed`` maps the keys that the file lacks to the defaults used instead. ``name``
-    is the path of a nested configuration, ``text_config.``; ``used`` holds the paths of
-    all entries that were read, shared with nested configurations.
+    ``assumed`` maps missing keys to the defaults used instead. ``name`` is the path of
+    a nested configuration, ``text_config.``; ``used`` holds the paths of all entries
+    that were read, shared with nested configurations.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -35,15 +35,15 @@ class Config:
     used: set[str] = field(default_factory=set)
 
     def value(self, key: str) -> Any:
-        """The entry at ``key`` as JSON has it; None without one."""
+        """Return the JSON value at ``key``; None if it is missing."""
         self.used.add(self.name + key)
         return self.values.get(key)
 
     def get(self, key: str, default: T) -> T:
-        """The value at ``key``, of the type of ``default``.
+        """Return the value at ``key``, or ``default``, which determines the type.
 
         Raises:
-            InvalidModel: it is of another type.
+            InvalidModel: the value has another type.
         """
         value = self.value(key)
         if value is None:
@@ -58,11 +58,11 @@ class Config:
         return result
 
     def required(self, key: str, default: T) -> T:
-        """The value at ``key``, of the type of ``default``, which is not used.
+        """Return the value at ``key``; ``default`` determines only the type.
 
         Raises:
-            NotClaimed: there is none.
-            InvalidModel: it is of another type.
+            NotClaimed: the key is missing.
+            InvalidModel: the value has another type.
         """
         if self.value(key) is None:
             raise NotClaimed(
@@ -72,7 +72,7 @@ class Config:
         return self.get(key, default)
 
     def part(self, name: str) -> Config:
-        """The nested configuration at ``name``; this one if it has none."""
+        """Return the nested configuration at ``name``; this one if it has none."""
         values = self.value(name)
         if not isinstance(values, dict):
             return self
@@ -81,7 +81,7 @@ class Config:
         return Config(values, self.assumed, path, self.used)
 
     def unused(self) -> Iterator[tuple[str, Any]]:
-        """The paths and values of entries that were not read, nested ones too."""
+        """Yield the paths and values of unread entries, including nested ones."""
         for key, value in self.values.items():
             path = self.name + key
             if f"{path}." in self.used and isinstance(value, dict):
@@ -90,10 +90,10 @@ class Config:
                 yield path, value
 
     def positive(self, key: str, default: T) -> T:
-        """The number at ``key``.
+        """Return the number at ``key``, or ``default``.
 
         Raises:
-            InvalidModel: it is of another type, or not above 0.
+            InvalidModel: the value has another type, or is not above 0.
         """
         value = self.get(key, default)
         if not isinstance(value, int | float) or not 0 < value < inf:
@@ -104,31 +104,33 @@ class Config:
 
     @property
     def architectures(self) -> list[str]:
-        """The names of the classes that the weights are of."""
+        """The class names of the model in Hugging Face's library."""
         names = self.value("architectures")
         return [str(name) for name in names] if isinstance(names, list) else []
 
     @property
     def kind(self) -> str:
-        """The name of the architecture, ``bert``, else ""."""
+        """The ``model_type`` (``bert``), or ""."""
         return self.get("model_type", "") if "model_type" in self.values else ""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A sentence that says what was assumed, if anything was."""
+        """A sentence about the assumed defaults, if there are any."""
         shown = ", ".join(f"{key} {value}" for key, value in self.assumed.items())
         return (f"Taken as usual, as nothing says otherwise: {shown}.",)[: len(shown)]
 
 
 def read_config(path: Path) -> Config:
-    """The configuration in a JSON file.
+    """Return the configuration in a JSON file.
 
     Raises:
-        UnreadableFile: it is none.
+        UnreadableFile: the file is not a JSON object.
     """
     try:
         if path.stat().st_size > _LARGEST:
-            raise UnreadableFile(f"{path.name}: expected a configuration, got more")
+            raise UnreadableFile(
+                f"{path.name}: expected a configuration of at most {_LARGEST} bytes"
+            )
         content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise UnreadableFile(f"{path.name}: expected JSON, got {error}") from error

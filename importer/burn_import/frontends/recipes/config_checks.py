@@ -1,4 +1,4 @@
-"""Check that a configuration asks for nothing that a recipe does not compute."""
+"""Check that a recipe supports all settings of a configuration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from burn.record.errors import shown
 from burn_import.frontends.recipes.config import Config, NotClaimed
 
 Supports = Mapping[str, tuple[object, ...]]
-#: Any value of an entry.
+#: Marks an entry of which any value is allowed.
 ANY: tuple[object, ...] = ()
 #: Entries that change no output in evaluation: training, generation, file formats.
 NEUTRAL = frozenset("""
@@ -25,9 +25,9 @@ NEUTRAL = frozenset("""
     tie_word_embeddings tokenizer_class torch_dtype torchscript transformers_version
     unk_token_id use_cache use_return_dict
     """.split())  # noqa: SIM905  a list of names reads better as text
-#: Entries of these kinds are rates of layers that do nothing in evaluation.
+#: Entries of dropout and similar rates, which have no effect in evaluation.
 _RATES = re.compile(r"(\w*_)?(dropout|drop|pdrop|layerdrop)(_\w+)?")
-#: Heads of Hugging Face's classes, of which those of one set have the same outputs.
+#: Suffixes of Hugging Face's classes; those in one set have the same outputs.
 _HEAD = re.compile(r"(For[A-Z]\w*|LMHeadModel)$")
 _SAME = ({"ForMaskedLM", "ForPreTraining"}, {"LMHeadModel", "ForCausalLM"})
 
@@ -37,7 +37,7 @@ def any_of(*names: str) -> dict[str, tuple[object, ...]]:
     return dict.fromkeys(names, ANY)
 
 
-#: Entries of networks on images that weights show, and those of backbones.
+#: Entries of image networks that weights determine, and those of backbones.
 IMAGES = any_of(
     *("num_channels", "num_stages", "out_features", "out_indices", "stage_names"),
     "semantic_loss_ignore_index",
@@ -45,7 +45,7 @@ IMAGES = any_of(
 
 
 def timm(*architectures: str) -> dict[str, tuple[object, ...]]:
-    """Return the entries of timm, whose networks of these names are torchvision's."""
+    """Return the supported entries of timm for networks equal to torchvision's."""
     return {
         "architecture": architectures,
         "global_pool": ("avg",),
@@ -56,13 +56,14 @@ def timm(*architectures: str) -> dict[str, tuple[object, ...]]:
 def check_config(
     config: Config, name: str, supports: Supports, model_name: str
 ) -> None:
-    """Return if the recipe ``name``, which wrote ``model_name``, follows the config.
+    """Return if the recipe ``name`` supports every entry of the configuration.
 
-    ``supports`` maps entries that the recipe does not read to values it computes;
-    ``ANY`` stands for entries whose effect weights show, or that have none.
+    ``model_name`` is the class that the recipe wrote. ``supports`` maps entries that
+    the recipe does not read to the values it supports; ``ANY`` marks entries that
+    weights determine or that have no effect.
 
     Raises:
-        NotClaimed: an entry has no known meaning, or a value that is not supported.
+        NotClaimed: an entry is unknown or has an unsupported value.
     """
     _check_head(config, model_name)
     for path, value in config.unused():
@@ -85,10 +86,10 @@ def check_config(
 
 
 def _check_head(config: Config, model_name: str) -> None:
-    """Return if the class that was written has the head of the configuration's.
+    """Return if the written class has the head that the configuration names.
 
     Raises:
-        NotClaimed: it has another one.
+        NotClaimed: the configuration names classes with other heads.
     """
     heads = [match[1] for each in config.architectures if (match := _HEAD.search(each))]
     own = _HEAD.search(model_name)

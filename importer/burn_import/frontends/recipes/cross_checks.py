@@ -1,4 +1,4 @@
-"""Comparison of numbers that both the weights and a configuration contain."""
+"""Consistency of numbers that both the weights and a configuration contain."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from burn_ir import InvalidModel
 
 @dataclass(frozen=True)
 class Fact:
-    """A number that weights show, and a clause that says where."""
+    """A number that weights determine, and a clause that explains it."""
 
     number: int
     clause: str
 
 
 def extent(w: RecipeWriter, name: str, axis: int) -> Fact:
-    """The extent of an axis of a weight of this module.
+    """Return the extent of an axis of a weight of this module.
 
     Raises:
-        InvalidModel: it has no such axis.
+        InvalidModel: the weight has no such axis.
     """
     shape = w.shape(name)
     if axis >= len(shape):
@@ -40,10 +40,10 @@ def length(w: RecipeWriter, name: str) -> Fact:
 
 
 def agree(config: Config, **facts: Fact) -> None:
-    """Return if the configuration has no other numbers than the weights.
+    """Return if the configuration's numbers equal those of the weights.
 
     Raises:
-        InvalidModel: it has; each is named beside the weight that it contradicts.
+        InvalidModel: some differ; each is listed with the weight that it contradicts.
     """
     problems = [
         f"config {shown(key)}: expected {fact.number}, since {fact.clause}, got {value}"
@@ -61,10 +61,10 @@ def heads(
     key: str = "num_attention_heads",
     axis: int = 0,
 ) -> int:
-    """The number of heads that share the output features of the layer ``name``.
+    """Return the number of heads that share the output features of layer ``name``.
 
     Raises:
-        NotClaimed: the configuration does not say it.
+        NotClaimed: the configuration does not give it.
         InvalidModel: the number does not divide the features.
     """
     fact = extent(w, f"{name}.weight", axis)

@@ -1,4 +1,4 @@
-"""Graph writer of recipes: modules, layers with weights, operators."""
+"""Graph builder for recipes: modules, layers with weights, operators."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from burn_ir.graph_builder import GraphBuilder, Origin
 from burn_ir.raw import RawGraph, RawModel
 from burn_ir.types import Array, Type
 
-#: The scope of what runs in no module but the model, as PyTorch calls that.
+#: The scope of the root module, as PyTorch writes it.
 ROOT = ("",)
 OPSETS = {"": 23, "burn": 1}
-#: Operators of our own.
+#: Operators of burn's own domain.
 OWN = frozenset({"AdaptiveAveragePool", "Conv1D", "Linear"})
-#: Names of weights are keys as PyTorch has them.
+#: Producer of graphs whose weight names are PyTorch's keys.
 PRODUCER = "pytorch"
-#: What the scores of classes are called.
+#: The output name of classification scores.
 LOGITS = "logits"
-#: Extents of inputs.
+#: Symbolic extents of inputs.
 BATCH, LENGTH, TARGET = symbol("batch"), symbol("length"), symbol("target_length")
 
 
 @dataclass
 class RecipeWriter:
-    """A graph as it is written. Values are their names."""
+    """A graph under construction. Values are represented by their names."""
 
     weights: Weights
     out: GraphBuilder = field(default_factory=GraphBuilder)
@@ -44,13 +44,13 @@ class RecipeWriter:
     class_name: str = ""
 
     def note(self, *sentences: str) -> None:
-        """Say in the module what the weights do not tell and was taken as usual."""
+        """Add notes about assumed defaults to the module's docstring."""
         self.notes += sentences
 
     def input(
         self, name: str, dtype: str, *dims: Dim, default: Array | None = None
     ) -> str:
-        """An input of the model, which may be left out if there is a ``default``."""
+        """Add an input of the model, optional if there is a ``default``."""
         if default is not None:
             self.defaults[name] = default
         self.inputs[name] = Type(np.dtype(dtype), dims)
@@ -59,9 +59,10 @@ class RecipeWriter:
 
     @contextmanager
     def module(self, name: str, class_name: str = "") -> Iterator[None]:
-        """Within, nodes and keys belong to the module ``name`` of the one around.
+        """Put nodes and keys in the block into the child module ``name``.
 
-        ``name`` may lead through lists, ``layer.0``; the class is that of the last.
+        ``name`` may lead through lists (``layer.0``); ``class_name`` is that of the
+        last segment.
         """
         outer = self.path, self.classes
         segments = tuple(segment for segment in name.split(".") if segment)
@@ -71,16 +72,16 @@ class RecipeWriter:
         self.path, self.classes = outer
 
     def base(self, name: str, class_name: str) -> AbstractContextManager[None]:
-        """Within, nodes and keys belong to the module ``name`` if there is one."""
+        """Put nodes and keys in the block into module ``name`` if it exists."""
         return self.module(name if self.inside(name) else "", class_name)
 
     def inside(self, name: str) -> bool:
-        """Return whether the module ``name`` of this one has weights."""
+        """Return whether the child module ``name`` has weights."""
         start = f"{self.key(name)}."
         return any(key.startswith(start) for key in self.weights.tensors)
 
     def called(self, class_name: str) -> None:
-        """Give the class of this module another name."""
+        """Set the class name of this module."""
         self.class_name = class_name
         depth = len(self.path)
         if depth:
@@ -95,13 +96,13 @@ class RecipeWriter:
             ]
 
     def op(self, op_type: str, *operands: Any, name: str = "", **attrs: Any) -> str:
-        """The result of an operator of ONNX, called ``name`` if it is free."""
+        """Add an ONNX operator; return its result, called ``name`` if free."""
         return self.many(op_type, 1, *operands, name=name, **attrs)[0]
 
     def many(
         self, op_type: str, count: int, *operands: Any, name: str = "", **attrs: Any
     ) -> list[str]:
-        """The results of an operator that has ``count`` of them."""
+        """Add an operator with ``count`` results; return them."""
         names = tuple(None if x is None else self.operand(x) for x in operands)
         origin = Origin("", self.path or ROOT, self.classes)
         wanted = (name or op_type.lower(),) * count
@@ -109,7 +110,7 @@ class RecipeWriter:
         return list(self.out.node(op_type, names, wanted, attrs, origin, domain))
 
     def operand(self, x: Any) -> str:
-        """The name of a value, or of a constant for numbers; an array is as it is."""
+        """Return a value's name, a constant for numbers, arrays unchanged."""
         if isinstance(x, str):
             return x
         array = np.asarray(x, np.int64 if np.asarray(x).dtype.kind in "iu" else None)
@@ -118,7 +119,7 @@ class RecipeWriter:
         return self.out.literal("number", array)
 
     def key(self, name: str) -> str:
-        """The key of a weight of this module."""
+        """Return the key of a weight of this module."""
         return ".".join((*self.path, name))
 
     def has(self, name: str) -> bool:
@@ -126,11 +127,11 @@ class RecipeWriter:
         return self.key(name) in self.weights
 
     def weight(self, name: str) -> str:
-        """A weight of this module, ``query.weight``."""
+        """Return a weight of this module, ``query.weight``."""
         return self.shared(self.key(name))
 
     def shared(self, key: str) -> str:
-        """The weight at ``key``, whatever module has it."""
+        """Return the weight at the full key ``key``."""
         if key not in self.out.constants:
             self._store(key, self.weights.array(key))
         return key
@@ -140,17 +141,17 @@ class RecipeWriter:
         self.out.names.add(key)
 
     def constant(self, name: str, array: Array) -> str:
-        """A stored array of this module that the state dict does not hold."""
+        """Store an array of this module that is not in the state dict."""
         key = self.key(name)
         self._store(key, array)
         self.weights.ignore(key)
         return key
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a weight of this module, which has elements and axes.
+        """Return the shape of a weight of this module.
 
         Raises:
-            InvalidModel: it has none.
+            InvalidModel: the weight has no elements or rank 0.
         """
         shape = self.weights.shape(self.key(name))
         if 0 in shape or not shape:
@@ -164,10 +165,10 @@ class RecipeWriter:
         return self.weights.count(self.key(name))
 
     def model(self, *outputs: str, **named: str) -> RawModel:
-        """The model that was written; ``named`` are outputs with names of their own.
+        """Return the finished model; ``named`` are outputs with their names.
 
         Raises:
-            InvalidModel: weights are left over.
+            NotClaimed: some weights are not used.
         """
         for name, value in named.items():
             outputs = (*outputs, self.op("Identity", value, name=name))
@@ -181,32 +182,32 @@ class RecipeWriter:
     # Layers
 
     def linear(self, name: str, x: str, output: str = "") -> str:
-        """``nn.Linear`` called ``name``, with a bias if there is one."""
+        """Apply ``nn.Linear`` called ``name``, with a bias if there is one."""
         with self.module(name, "Linear"):
             bias = self.weight("bias") if self.has("bias") else None
             operands = (x, self.weight("weight"), bias)
             return self.op("Linear", *operands, name=output)
 
     def embedding(self, name: str, indices: str) -> str:
-        """``nn.Embedding`` called ``name``."""
+        """Apply ``nn.Embedding`` called ``name``."""
         with self.module(name, "Embedding"):
             return self.op("Gather", self.weight("weight"), indices)
 
     def layer_norm(self, name: str, x: str, eps: float) -> str:
-        """``nn.LayerNorm`` called ``name``, over the last axis."""
+        """Apply ``nn.LayerNorm`` called ``name``, over the last axis."""
         with self.module(name, "LayerNorm"):
             bias = self.weight("bias") if self.has("bias") else None
             operands = (x, self.weight("weight"), bias)
             return self.op("LayerNormalization", *operands, epsilon=eps, axis=-1)
 
     def rms_norm(self, name: str, x: str, eps: float) -> str:
-        """``nn.RMSNorm`` called ``name``, over the last axis."""
+        """Apply ``nn.RMSNorm`` called ``name``, over the last axis."""
         with self.module(name, "RMSNorm"):
             scale = self.weight("weight")
             return self.op("RMSNormalization", x, scale, epsilon=eps, axis=-1)
 
     def batch_norm(self, name: str, x: str, eps: float = 1e-5) -> str:
-        """``nn.BatchNorm`` called ``name``, with its statistics."""
+        """Apply ``nn.BatchNorm`` called ``name``, with its statistics."""
         with self.module(name, "BatchNorm2d"):
             names = ("weight", "bias", "running_mean", "running_var")
             operands = [self.weight(part) for part in names]
@@ -222,7 +223,7 @@ class RecipeWriter:
         groups: int = 1,
         dilation: int = 1,
     ) -> str:
-        """``nn.Conv`` called ``name``; without ``padding`` it keeps the extents."""
+        """Apply ``nn.Conv`` called ``name``; default padding keeps the extents."""
         with self.module(name, "Conv2d"):
             kernel = self.shape("weight")[2:]
             pads = [dilation * (k // 2) if padding is None else padding for k in kernel]
@@ -236,19 +237,19 @@ class RecipeWriter:
                 group=groups,
             )
 
-    # Operators that are written often
+    # Frequent operators
 
     def add(self, a: str, b: Any) -> str:
-        """``a + b``."""
+        """Return ``a + b``."""
         return self.op("Add", a, b)
 
     def heads(self, x: str, count: int, name: str = "") -> str:
-        """``[batch, length, hidden]`` as ``[batch, count, length, hidden / count]``."""
+        """Return ``[batch, length, hidden]`` split into heads and transposed."""
         split = self.op("Reshape", x, [0, 0, count, -1])
         return self.op("Transpose", split, perm=(0, 2, 1, 3), name=name)
 
     def merged(self, x: str) -> str:
-        """``[batch, heads, length, size]`` as ``[batch, length, heads * size]``."""
+        """Return ``[batch, heads, length, size]`` with the heads merged."""
         moved = self.op("Transpose", x, perm=(0, 2, 1, 3))
         return self.op("Reshape", moved, [0, 0, -1])
 
@@ -262,7 +263,7 @@ class RecipeWriter:
         causal: bool = False,
         softcap: float | None = None,
     ) -> str:
-        """Attention of heads; ``mask`` is added, or bool."""
+        """Apply attention; ``mask`` is bool, or a term to add."""
         return self.op(
             "Attention",
             *(query, key, value, mask),
@@ -272,7 +273,7 @@ class RecipeWriter:
         )
 
     def activation(self, name: str, x: str) -> str:
-        """The activation that Hugging Face and PyTorch call ``name``.
+        """Apply the activation that Hugging Face and PyTorch call ``name``.
 
         Raises:
             UnsupportedModel: there is none of this name.
@@ -280,21 +281,21 @@ class RecipeWriter:
         return _activation(self, name, x)
 
     def slice(self, x: str, axis: int, start: int, end: Any) -> str:
-        """``x`` from ``start`` to ``end`` of an axis."""
+        """Return ``x`` from ``start`` to ``end`` of an axis."""
         ends = end if isinstance(end, str) else [end]
         return self.op("Slice", x, [start], ends, [axis])
 
     def extent(self, x: str, axis: int) -> str:
-        """The extent of an axis, in a vector of one."""
+        """Return the extent of an axis, as a vector of one element."""
         return self.op("Shape", x, start=axis, end=axis + 1)
 
     def positions(self, x: str, axis: int = 1) -> str:
-        """``0, 1, 2, ...`` along an axis of ``x``."""
+        """Return ``0, 1, 2, ...`` along an axis of ``x``."""
         length = self.op("Squeeze", self.extent(x, axis), [0])
         return self.op("Range", 0, length, 1, name="positions")
 
     def padding_mask(self, mask: str) -> str:
-        """``[batch, length]`` of 1 and 0 as bool ``[batch, 1, 1, length]``."""
+        """Return a ``[batch, length]`` mask as bool ``[batch, 1, 1, length]``."""
         flags = self.op("Cast", mask, to=9)
         return self.op("Unsqueeze", flags, [1, 2], name="mask")
 

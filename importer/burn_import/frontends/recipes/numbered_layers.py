@@ -17,7 +17,7 @@ _KNOWN = frozenset({"Linear", "LayerNorm", "PReLU", *CONVOLUTIONS, *BATCH_NORMS}
 
 @dataclass(frozen=True)
 class Step:
-    """A layer, its list and its number there, and how many before it have no weights.
+    """A layer with its path, and the number of skipped indices before it (``gap``).
 
     ``first`` is whether it is the first of its list.
     """
@@ -33,9 +33,10 @@ class Step:
 
 
 def steps_of(checkpoint: Checkpoint) -> list[Step]:
-    """The layers of weights that are numbered, in order; none if others are there.
+    """Return the numbered layers of weights, in order; [] if there are others.
 
-    There is one list, or one of convolutions and one of linear layers after it.
+    The weights are one list, or a list of convolutions followed by one of linear
+    layers.
     """
     items = [(key, tensor.dtype, tensor.shape) for key, tensor in checkpoint.items()]
     root = tree_of(items)
@@ -49,13 +50,13 @@ def steps_of(checkpoint: Checkpoint) -> list[Step]:
         return []
     runs.sort(key=lambda steps: not any(step.is_conv for step in steps))
     steps = [step for part in runs for step in part]
-    if len(runs) > 2 or (len(runs) == 2 and not _meet(*runs)):
+    if len(runs) > 2 or (len(runs) == 2 and not _is_conv_then_linear(*runs)):
         return []
-    return steps if _linked(steps) else []
+    return steps if _are_linked(steps) else []
 
 
 def _steps(node: Node) -> list[Step]:
-    """The layers of a list; none if something else is among them."""
+    """Return the layers of a list; [] if something else is in it."""
     flow, last, steps = Flow(), -1, []
     for number in sorted(map(int, node.children)):
         child = node.children[str(number)]
@@ -70,18 +71,18 @@ def _steps(node: Node) -> list[Step]:
     return steps
 
 
-def _meet(before: list[Step], after: list[Step]) -> bool:
-    """Return whether convolutions come before linear layers alone."""
+def _is_conv_then_linear(before: list[Step], after: list[Step]) -> bool:
+    """Return whether ``before`` ends with a convolution and ``after`` has none."""
     return before[-1].layer.name != "Linear" and not any(s.is_conv for s in after)
 
 
-def _linked(steps: list[Step]) -> bool:
-    """Return whether each layer takes what the one before makes."""
+def _are_linked(steps: list[Step]) -> bool:
+    """Return whether each layer's inputs match the outputs of the one before."""
     sized = [s.layer for s in steps if s.layer.name == "Linear" or s.is_conv]
     for before, after in pairwise(sized):
-        features, given = before.args[1], after.args[0]
+        features, inputs = before.args[1], after.args[0]
         flattened = after.name == "Linear" and before.name != "Linear"
-        if given % features if flattened else given != features:
+        if inputs % features if flattened else inputs != features:
             return False
         if before.name == "Linear" and after.name != "Linear":
             return False

@@ -1,4 +1,4 @@
-"""A file of weights to the model of its architecture."""
+"""From a file of weights to the model of its architecture."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from burn_import.frontends.recipes.weights import Weights
 from burn_import.options import Hints
 from burn_ir import InvalidModel, RawModel, UnsupportedModel, build
 
-#: What the dict of a checkpoint is called that holds the weights.
+#: Keys of a checkpoint's dict that holds the weights.
 STATES = ("state_dict", "model_state_dict")
 
 
@@ -42,12 +42,12 @@ def read(
     config: str | Path | None = None,
     top_level_key: str | None = None,
 ) -> RawModel:
-    """The model whose weights are in a file of PyTorch or safetensors.
+    """Return the model whose weights are in a PyTorch or safetensors file.
 
     ``config`` is its ``config.json``; by default the one beside the file, if any.
 
     Raises:
-        UnreadableFile: a file is not what it should be.
+        UnreadableFile: a file is damaged or of another format.
         UnsupportedModel: no recipe knows the architecture.
         InvalidModel: the weights are not those of the architecture.
     """
@@ -65,9 +65,9 @@ def read(
 
 
 def weights_in(path: Path, top_level_key: str | None) -> Checkpoint:
-    """The tensors of a model by name, without the names of dicts around them.
+    """Return the tensors of a model by name, without the prefix of enclosing dicts.
 
-    A dict called ``state_dict`` or ``model_state_dict`` holds them.
+    A dict called ``state_dict`` or ``model_state_dict`` is entered.
     """
     checkpoint = read_weights(path, top_level_key)
     if top_level_key is not None or checkpoint.format in ("safetensors", "sharded"):
@@ -78,22 +78,23 @@ def weights_in(path: Path, top_level_key: str | None) -> Checkpoint:
 
 
 def config_of(path: Path, hints: Hints) -> Config:
-    """The configuration that was named, or is beside the weights; empty without one.
+    """Return the named configuration, or the one beside the weights, or an empty one.
 
     Raises:
-        UnreadableFile: it is none.
+        UnreadableFile: the file is not a configuration.
     """
     config = Path(hints.config) if hints.config else path.with_name("config.json")
     return read_config(config) if hints.config or config.is_file() else Config()
 
 
 def model_of(path: Path, hints: Hints) -> RawModel | Checkpoint:
-    """The model whose weights are in a file, or they if they do not determine one.
+    """Return the model whose weights are in a file, or the weights alone.
 
-    Then the checkpoint's notes say what is missing or unknown.
+    Weights that do not determine a model are returned with notes that say what is
+    missing or unknown.
 
     Raises:
-        UnreadableFile: a file is not what it should be.
+        UnreadableFile: a file is damaged or of another format.
         InvalidModel: the weights are not those of the architecture.
     """
     config = config_of(path, hints)
@@ -104,19 +105,19 @@ def model_of(path: Path, hints: Hints) -> RawModel | Checkpoint:
         recipe = find(checkpoint, config)
         if recipe is None:
             return checkpoint
-        return _written(checkpoint, config, *recipe)
+        return _apply_recipe(checkpoint, config, *recipe)
     except NotClaimed as error:
         note = f"The architecture is not known: {error}."
         return replace(checkpoint, notes=(note,))
 
 
-def _written(
+def _apply_recipe(
     checkpoint: Checkpoint, config: Config, recipe: Recipe, prefix: str
 ) -> RawModel:
-    """The model of a recipe.
+    """Return the model of a recipe.
 
     Raises:
-        NotClaimed: the recipe does not compute all that weights and configuration say.
+        NotClaimed: the recipe does not support all weights and settings.
         InvalidModel: the weights are not those of the architecture.
     """
     writer = RecipeWriter(Weights(checkpoint), class_name=recipe.class_name)

@@ -1,4 +1,4 @@
-"""The table of recipes, and which of them a state dict is for."""
+"""The table of recipes, and the choice of one for a state dict."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ Build = Callable[[RecipeWriter, Config], RawModel]
 class Recipe:
     """One architecture: the keys of its weights below a common prefix, and its graph.
 
-    ``keys`` are keys that have to be there, all of them in the module ``base`` or none;
-    ``without`` those that must not. ``kinds`` are values of ``model_type`` for it,
-    and ``class_name`` is the class below whose attribute all keys may be. With
-    ``is_configured`` a configuration has to name it, as the weights of other
+    All ``keys`` must exist, either all in the module ``base`` or all outside of it;
+    ``without`` must not. ``kinds`` are its values of ``model_type``, and ``class_name``
+    is its class. With ``is_configured`` a configuration must name it, because other
     architectures have the same keys. ``supports`` maps entries of a configuration that
-    the recipe does not read to the values that it computes.
+    the recipe does not read to the values it supports.
     """
 
     name: str
@@ -50,7 +49,7 @@ def recipe(
     is_configured: bool = True,
     supports: Mapping[str, tuple[object, ...]] | None = None,
 ) -> Callable[[Build], Build]:
-    """Register the function that writes the graph of an architecture."""
+    """Return a decorator that registers the graph writer of an architecture."""
 
     def register(build: Build) -> Build:
         names = tuple(without), tuple(kinds) or (name,)
@@ -66,14 +65,13 @@ def recipe(
 def find(
     tensors: Mapping[str, LazyTensor], config: Config
 ) -> tuple[Recipe, str] | None:
-    """The recipe for these keys, and the prefix before its own; None if none fits.
+    """Return the recipe for these keys, and the prefix of its keys; None if none fits.
 
     Among recipes whose keys fit, the configuration's ``model_type`` decides, then the
-    shortest prefix. Without ``model_type`` only a recipe applies whose keys are those
-    of one architecture.
+    shortest prefix. Without ``model_type`` only a recipe with unambiguous keys applies.
 
     Raises:
-        NotClaimed: nothing decides among several, or a configuration has to.
+        NotClaimed: several fit equally, or a configuration is required.
     """
     fitting = [
         (prefix.count("."), candidate, prefix)
@@ -87,18 +85,18 @@ def find(
     else:
         best = [entry for entry in fitting if not entry[1].is_configured]
         if fitting and not best:
-            raise NotClaimed(_undecided([entry[1] for entry in fitting]))
+            raise NotClaimed(_ambiguity_message([entry[1] for entry in fitting]))
     if not best:
         return None
     rank, chosen, prefix = min(best, key=lambda entry: entry[0])
     even = [other for each, other, _ in best if each == rank]
     if any(not set(other.kinds) & set(chosen.kinds) for other in even):
-        raise NotClaimed(_undecided(even))
+        raise NotClaimed(_ambiguity_message(even))
     return chosen, prefix
 
 
-def _undecided(recipes: Iterable[Recipe]) -> str:
-    """Return a message for keys that several recipes have."""
+def _ambiguity_message(recipes: Iterable[Recipe]) -> str:
+    """Return the message about keys that several architectures have."""
     kinds = ", ".join(sorted({kind for each in recipes for kind in each.kinds}))
     return (
         f"the keys fit {kinds}, and other architectures have the same ones; "
@@ -107,7 +105,7 @@ def _undecided(recipes: Iterable[Recipe]) -> str:
 
 
 def _prefix(candidate: Recipe, keys: Collection[str]) -> str | None:
-    """The prefix at which all keys of a recipe are there; None if there is none."""
+    """Return the prefix below which all keys of a recipe exist; None if none."""
     base = re.escape(f"{candidate.base}.") if candidate.base else ""
     first = re.compile(rf"((?:\w+\.)*?)({base}|){re.escape(candidate.keys[0])}")
     for key in keys:

@@ -1,4 +1,4 @@
-"""Plain ``nn.Sequential`` networks, from numbered weights and what a user tells."""
+"""Plain ``nn.Sequential`` networks, from numbered weights and user hints."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ EPS = 1e-5
 
 
 def sequential(checkpoint: Checkpoint, hints: Hints) -> RawModel:
-    """The model of numbered layers, with the activation that ``hints`` tell.
+    """Return the model of numbered layers, with the activation from ``hints``.
 
     Raises:
-        UnsupportedModel: the weights are of something else, or ``hints`` do not tell
-            all that is needed; what is missing is listed.
+        UnsupportedModel: the weights are of something else, or required hints are
+            missing; all missing ones are listed.
     """
     steps = steps_of(checkpoint)
     if not steps:
@@ -44,7 +44,7 @@ def sequential(checkpoint: Checkpoint, hints: Hints) -> RawModel:
 
 
 class _Run:
-    """Writes one step after another."""
+    """The construction of a model, one step after another."""
 
     def __init__(self, w: RecipeWriter, hints: Hints, prefix: str) -> None:
         self.w, self.hints, self.prefix = w, hints, prefix
@@ -53,7 +53,7 @@ class _Run:
         self.channels = 0
 
     def model(self, steps: list[Step]) -> RawModel:
-        """The whole model."""
+        """Return the whole model."""
         self.check_hints(steps)
         x = self.begin(steps[0])
         for before, step in pairwise([steps[0], *steps]):
@@ -66,24 +66,24 @@ class _Run:
         return replace(self.w.model(x), inside=self.prefix.rstrip("."))
 
     def check_hints(self, steps: list[Step]) -> None:
-        """Note the hints about convolutions where there are none."""
+        """Report hints about convolutions if there are none."""
         if any(step.is_conv for step in steps):
             return
-        given = {"--padding": self.hints.padding, "--pool": self.hints.pool}
+        hint_values = {"--padding": self.hints.padding, "--pool": self.hints.pool}
         self.problems += [
             Problem(f"{flag}: expected weights with convolutions, got none")
-            for flag, value in given.items()
+            for flag, value in hint_values.items()
             if value is not None
         ]
 
     def begin(self, step: Step) -> str:
-        """The input: rows of features, or channels with their space."""
-        given = step.layer.args[0]
+        """Add the input: [batch, features], or [batch, channels, ...]."""
+        input_size = step.layer.args[0]
         if not step.is_conv:
-            return self.w.input("x", "float32", BATCH, given)
+            return self.w.input("x", "float32", BATCH, input_size)
         self.rank = len(self.w.shape(f"{self.prefix}{step.path}.weight")) - 2
         axes = map(symbol, _AXES[self.rank - 1])
-        return self.w.input("x", "float32", BATCH, given, *axes)
+        return self.w.input("x", "float32", BATCH, input_size, *axes)
 
     def layer(self, step: Step, x: str) -> str:
         """Return the output of a layer."""
@@ -107,7 +107,7 @@ class _Run:
         return w.conv(name, x, padding=padding, groups=layer.options.get("groups", 1))
 
     def between(self, before: Step, step: Step, x: str) -> str:
-        """Write what is between two layers: an activation, then perhaps more."""
+        """Add the activation, pool and flattening between two layers."""
         boundary = step.first
         gap = step.gap + 1 if boundary else step.gap
         if gap and before.layer.name != "PReLU":
@@ -123,7 +123,7 @@ class _Run:
         return x if name == "none" else self.w.activation(name, x)
 
     def pool(self, step: Step, x: str) -> str:
-        """The pool that a number left out stands for."""
+        """Add the pool that a skipped index stands for."""
         if self.hints.pool is None:
             self.miss(step, "the pool before it", "--pool max, average or none")
         if self.hints.pool not in _POOLS:
@@ -133,7 +133,7 @@ class _Run:
         return self.w.op(kind, x, kernel_shape=window, strides=window)
 
     def flat(self, step: Step, x: str) -> str:
-        """Rows of as many elements as the first linear layer reads."""
+        """Pool and flatten to the features that the first linear layer reads."""
         count = step.layer.args[0] // self.channels
         side = round(count ** (1 / self.rank))
         if side**self.rank != count:
@@ -152,7 +152,7 @@ class _Run:
         return self.w.op("Flatten", x, axis=1)
 
     def miss(self, step: Step, noun: str, option: str) -> None:
-        """Note that weights do not tell something."""
+        """Report a required option that weights cannot replace."""
         message = f"{step.path}: expected to be told {noun}: {option}"
         self.problems.append(Problem(message))
 

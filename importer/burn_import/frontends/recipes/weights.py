@@ -1,4 +1,4 @@
-"""The weights of a state dict, and which of them a recipe has used."""
+"""Weights of a state dict, with a record of those that a recipe has used."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from burn_import.frontends.recipes.config import NotClaimed
 from burn_ir import InvalidModel
 from burn_ir.types import Array
 
-#: Floats that float32 has all of. Layers hold float32, and so do tables of angles.
+#: Floating dtypes that are converted to float32 exactly, the dtype of layers.
 NARROW = (bfloat16, float16)
-#: What the first versions of BERT call the parts of a norm.
+#: Names of a norm's parameters in the first versions of BERT.
 _OLD = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 
 
 class Weights:
-    """Tensors by key, read when they are asked for, as float32 if they are narrower.
+    """Tensors by key, read on demand; narrower floats become float32.
 
-    ``used`` has those that were read; ``check_used`` tells of the others. Keys are
-    those of today.
+    ``used`` has the keys that were read. Keys of old versions are replaced by current
+    ones.
     """
 
     def __init__(self, tensors: Mapping[str, LazyTensor]) -> None:
-        self.tensors = {_renamed(key): tensor for key, tensor in tensors.items()}
+        self.tensors = {_current_key(key): tensor for key, tensor in tensors.items()}
         self.used: set[str] = set()
-        self._counts = _counted(self.tensors)
+        self._counts = _count_modules(self.tensors)
 
     def __contains__(self, key: str) -> bool:
         return key in self.tensors
 
     def array(self, key: str) -> Array:
-        """The tensor at ``key``.
+        """Return the tensor at ``key``.
 
         Raises:
-            InvalidModel: there is none, or none of its elements.
+            InvalidModel: the key is missing, or the tensor is empty.
         """
         self.used.add(key)
         tensor = self._tensor(key)
@@ -50,18 +50,18 @@ class Weights:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A sentence that says which weights became wider, if any did."""
+        """A sentence about weights that were widened, if any."""
         used = {t.dtype for key, t in self.tensors.items() if key in self.used}
         names = " and ".join(name_of(dtype) for dtype in NARROW if dtype in used)
         note = f"The file has weights of {names}; they are float32 here, exactly."
         return (note,)[: len(names)]
 
     def shape(self, key: str) -> tuple[int, ...]:
-        """The shape of the tensor at ``key``."""
+        """Return the shape of the tensor at ``key``."""
         return self._tensor(key).shape
 
     def dtype(self, key: str) -> DType:
-        """The dtype of the array at ``key``."""
+        """Return the dtype of the array at ``key``."""
         dtype = self._tensor(key).dtype
         return float32 if dtype in NARROW else dtype
 
@@ -75,14 +75,14 @@ class Weights:
         return self._counts.get(prefix, 0)
 
     def ignore(self, *keys: str) -> None:
-        """Leave weights out that the model computes by itself."""
+        """Mark weights as used that the model computes itself."""
         self.used.update(keys)
 
     def check_used(self) -> None:
         """Return if every weight was used.
 
         Raises:
-            NotClaimed: some were not; they are listed.
+            NotClaimed: lists the unused weights.
         """
         left = [key for key in self.tensors if key not in self.used]
         if left:
@@ -94,12 +94,12 @@ class Weights:
 _MOST = 8
 
 
-def _renamed(key: str) -> str:
+def _current_key(key: str) -> str:
     old = next((end for end in _OLD if key.endswith(end)), "")
     return key.removesuffix(old) + _OLD[old] if old else key
 
 
-def _counted(keys: Iterable[str]) -> dict[str, int]:
+def _count_modules(keys: Iterable[str]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for key in keys:
         segments = key.split(".")

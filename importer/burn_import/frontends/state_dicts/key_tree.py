@@ -1,4 +1,4 @@
-"""Names with dots as a tree of modules, with attributes that Python allows."""
+"""Tree of modules from dotted keys, with attribute names that Python allows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from burn.dtypes import DType
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.identifiers import Namespace, attribute
 
-#: Names with more segments are joined: Python's own nesting has a limit.
+#: Keys with more segments have their last ones joined: Python limits nesting.
 DEEPEST = 32
-#: A list may have this many places, and as many more as modules in it times four.
-_PLACES = 64
+#: A list may have this many indices, plus four times the number of its modules.
+_SPARE_INDICES = 64
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,5}")
 
 
@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,5}")
 class Stored:
     """A tensor: its key in the file, its dtype, its shape and its attribute.
 
-    ``access`` is how the model reads it: ``self.layers[0].weight``.
+    ``access`` is the expression that reads it: ``self.layers[0].weight``.
     """
 
     key: str
@@ -33,16 +33,16 @@ class Stored:
 
 @dataclass(eq=False)
 class Node:
-    """A module: its tensors and modules by the file's names, and where it is."""
+    """A module: its path, and its tensors and child modules by name in the file."""
 
     path: Path = ()
     tensors: dict[str, Stored] = field(default_factory=dict)
     children: dict[str, Node] = field(default_factory=dict)
-    #: Whether the modules are the items of a list.
+    #: Whether the children are the items of a list.
     listed: bool = False
 
     def insert(self, segments: list[str], stored: Stored) -> None:
-        """Insert a tensor at the module that its name leads to."""
+        """Insert a tensor at the module that ``segments`` lead to."""
         node = self
         for segment in segments[:-1]:
             node = node.children.setdefault(segment, Node())
@@ -50,11 +50,11 @@ class Node:
 
     @property
     def may_be_list(self) -> bool:
-        """Whether all inside are modules with numbers; the model has no lists then."""
+        """Return whether all children are numbered modules and there are no tensors."""
         return not self.tensors and _is_list(self.children)
 
     def settle(self, path: Path = (), access: str = "self") -> None:
-        """Give everything inside its attributes; ``access`` is how this is read."""
+        """Assign attributes to all descendants of the module read by ``access``."""
         self.path = path
         inner = [child.may_be_list for child in self.children.values()]
         self.listed = self.may_be_list and (bool(path) or not any(inner))
@@ -68,7 +68,7 @@ class Node:
             stored.access = f"{access}.{stored.attribute}"
 
     def stored(self) -> Iterator[tuple[Stored, str]]:
-        """Every tensor inside, with the key that it has in the record."""
+        """Yield every tensor below this module, with its key in the record."""
         for stored in self.tensors.values():
             yield stored, ".".join((*self.path, stored.attribute))
         for child in self.children.values():
@@ -76,7 +76,7 @@ class Node:
 
 
 def tree_of(tensors: Iterable[tuple[str, DType, tuple[int, ...]]]) -> Node:
-    """The root of the modules that hold these tensors."""
+    """Return the root of the tree of modules that hold these tensors."""
     root = Node()
     for key, dtype, shape in tensors:
         segments = key.split(".")
@@ -92,4 +92,4 @@ def _is_list(names: Iterable[str]) -> bool:
     segments = list(names)
     if not segments or not all(_NUMBER.fullmatch(name) for name in segments):
         return False
-    return max(map(int, segments)) < 4 * len(segments) + _PLACES
+    return max(map(int, segments)) < 4 * len(segments) + _SPARE_INDICES

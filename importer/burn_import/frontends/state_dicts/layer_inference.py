@@ -14,12 +14,12 @@ from burn_ir.op import Layer
 from burn_ir.ops.options import one
 
 Shapes = Mapping[str, tuple[int, ...]]
-#: PyTorch's count of batches, which no result depends on and no layer here has.
+#: PyTorch's count of batches: no result depends on it, and no layer here has it.
 COUNTER = "num_batches_tracked"
-#: What is open of a matrix that comes alone.
+#: The uncertainty about a matrix without bias.
 TABLE = "whether a matrix without bias is a table"
 _GATES = {4: "LSTM", 3: "GRU", 1: "RNN"}
-#: What is in the names of tables, and of matrices that something is multiplied by.
+#: Parts of names of embedding tables, and of matrices of linear layers.
 _TABLES = ("emb", "wte", "wpe", "lookup", "vocab")
 _PRODUCTS = ("fc", "lin", "proj", "out", "head", "dense", "decoder", "classifier")
 _NORMS = ("norm", "ln", "rms")
@@ -31,9 +31,9 @@ _GROUPS = (32, 16, 8, 4, 2, 1)
 class Flow:
     """State from earlier layers: the channels and the number of spatial axes.
 
-    ``numbered`` is whether this one is in a list, ``turned`` has the names of layers
-    whose matrix is that of GPT-2's ``Conv1D``, ``tables`` the paths of matrices that
-    recurrent layers read rows of, ``guesses`` is what shapes left open.
+    ``numbered`` is whether this layer is in a list, ``turned`` has the names of layers
+    with a transposed matrix as in GPT-2's ``Conv1D``, ``tables`` the paths of embedding
+    matrices in front of recurrent layers, ``guesses`` the facts that shapes leave open.
     """
 
     channels: int = 0
@@ -44,14 +44,14 @@ class Flow:
     guesses: dict[str, None] = field(default_factory=dict)
 
     def guess(self, sentence: str) -> None:
-        """Note something that the weights do not tell."""
+        """Record an assumption that the weights cannot confirm."""
         self.guesses[sentence] = None
 
 
 def find_layer(node: Node, flow: Flow) -> Layer | None:
-    """The layer that holds exactly the tensors of ``node``, if one does.
+    """Return the layer that holds exactly the tensors of ``node``; None if none does.
 
-    Layers hold float32; what else a file has is held by plain parameters.
+    Layers hold float32; other dtypes become plain parameters.
     """
     if node.children or not node.tensors:
         return None
@@ -78,11 +78,11 @@ def find_layer(node: Node, flow: Flow) -> Layer | None:
 
 
 def _fits(layer: Layer, shapes: Shapes) -> bool:
-    """Whether a layer has parameters and buffers of these shapes, and no others."""
+    """Return whether a layer has exactly parameters and buffers of these shapes."""
     try:
         module = getattr(nn, layer.name)(*layer.args, **layer.options)
     except ValueError:
-        return False  # channels that do not divide into groups
+        return False  # channels not divisible by the groups
     return {path: box.shape for path, box in module.boxes()} == dict(shapes)
 
 
@@ -168,18 +168,28 @@ def _matrices(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
 
 
 def _convolutions(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
-    out, given, *kernel = shapes["weight"]
+    out, per_group, *kernel = shapes["weight"]
     rank, bias = len(kernel), shapes.get("bias")
     options = {"kernel_size": one(kernel), "groups": 1}
     if bias is None:
         options["bias"] = False
     flow.rank = rank
     flow.guess("strides, paddings and dilations of convolutions")
-    groups = flow.channels // given if given and flow.channels % given == 0 else 1
+    groups = (
+        flow.channels // per_group
+        if per_group and flow.channels % per_group == 0
+        else 1
+    )
     groups = groups if groups and out % groups == 0 else 1
-    plain = _layer(f"Conv{rank}d", (given * groups, out), _with(options, groups))
-    wide = bias[0] // given if bias and given and bias[0] % given == 0 else 1
-    turned = _layer(f"ConvTranspose{rank}d", (out, given * wide), _with(options, wide))
+    plain = _layer(
+        f"Conv{rank}d", (per_group * groups, out), _with_groups(options, groups)
+    )
+    wide = (
+        bias[0] // per_group if bias and per_group and bias[0] % per_group == 0 else 1
+    )
+    turned = _layer(
+        f"ConvTranspose{rank}d", (out, per_group * wide), _with_groups(options, wide)
+    )
     pair = (plain, turned)
     for layer in pair[::-1] if any(word in name for word in _TURNED) else pair:
         if _fits(layer, shapes):
@@ -187,14 +197,14 @@ def _convolutions(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
             yield layer
 
 
-def _with(options: Mapping[str, object], groups: int) -> dict[str, object]:
-    """``options`` with the groups, if there are several."""
+def _with_groups(options: Mapping[str, object], groups: int) -> dict[str, object]:
+    """Return ``options`` with ``groups``, which is left out if it is 1."""
     merged = {**options, "groups": groups}
     return {k: v for k, v in merged.items() if (k, v) != ("groups", 1)}
 
 
 def turned_names(root: Node) -> set[str]:
-    """The names of layers that are ``Conv1D`` wherever shapes can tell."""
+    """Return the names of layers that are ``Conv1D`` wherever shapes can decide."""
     transposed: dict[str, bool] = {}
     for node in _nodes(root):
         shapes = _shapes(node)
@@ -206,12 +216,12 @@ def turned_names(root: Node) -> set[str]:
 
 
 def read_tables(root: Node) -> set[Path]:
-    """The paths of matrices without bias whose rows the recurrent layer behind reads.
+    """Return the paths of embedding matrices in front of recurrent layers.
 
-    Its operand has as many features as they have columns, and not as many as they have
-    rows: a linear layer in front of it would give the latter. One that stands there and
-    is read by something else is rarer than a table, and would have a bias as a rule.
-    Square matrices stay linear layers. Norms in between change no extents.
+    Such a matrix has no bias, and as many columns but not as many rows as the recurrent
+    layer has input features; a linear layer in front of it would have as many rows. A
+    matrix that stands there and is read by something else is rare, and would usually
+    have a bias. Square matrices stay linear layers. Norms in between change no extents.
     """
     tables = set()
     layers = [n for n in _nodes(root) if any(len(s) > 1 for s in _shapes(n).values())]

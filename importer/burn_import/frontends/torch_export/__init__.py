@@ -1,6 +1,7 @@
-"""Exported programs of PyTorch (``.pt2``): the archive of ``torch.export.save``.
+"""Frontend for exported programs (``.pt2``): the archive of ``torch.export.save``.
 
-``read`` turns one into a :class:`burn_ir.RawModel`, the same that an ONNX file becomes.
+``read`` converts one to a :class:`burn_ir.RawModel`, as the ONNX reader does with its
+files.
 """
 
 from burn_import.frontends.torch_export.reader import read

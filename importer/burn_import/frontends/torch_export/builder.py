@@ -1,4 +1,4 @@
-"""Builder that rules write nodes with: typed values, operators, constants."""
+"""Builder with which rules write nodes: typed values, operators, constants."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from burn_ir.ops.support import ELEMENT_NUMBERS
 from burn_ir.raw import RawNode
 from burn_ir.types import Array
 
-#: Operator sets that the nodes are of.
+#: Operator sets of the nodes.
 OPSETS = {"": 28, "burn": 1, "com.microsoft": 1, GRADIENT[0]: 1}
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A value of the program: its name among the nodes, and its type where known.
+    """A value of the program: its name among the nodes, and its type if known.
 
-    Python's numbers that are computed (``SymInt``) are tensors of rank 0 here.
+    Computed Python numbers (``SymInt``) are tensors of rank 0 here.
     """
 
     name: str
     dtype: DType
     dims: tuple[Dim, ...] | None = None
     is_number: bool = False
-    #: Where its elements lie in memory, if the program says so.
+    #: The memory layout of its elements, if the program records it.
     layout: LazyLayout | None = None
 
     @property
     def rank(self) -> int:
-        """Number of axes; every tensor of a program has it."""
+        """The number of axes, which every tensor of a program has."""
         assert self.dims is not None
         return len(self.dims)
 
     def axis(self, dim: int) -> int:
-        """``dim`` counted from the front."""
+        """Return ``dim`` as a non-negative axis."""
         return dim % max(self.rank, 1)
 
 
@@ -53,7 +53,7 @@ Operand: TypeAlias = Value | int | float | bool | None
 
 @dataclass(frozen=True)
 class Packed:
-    """Sequences [time, batch, features] that were packed, and their lengths [batch]."""
+    """Packed sequences: the padded ones [time, batch, features] and lengths [batch]."""
 
     padded: Value
     lengths: Value
@@ -61,9 +61,9 @@ class Packed:
 
 @dataclass
 class Nodes(GraphBuilder):
-    """The nodes of one graph of a program."""
+    """The nodes of one graph under construction."""
 
-    #: What packed sequences come from, by the name of the packed data.
+    #: The padded sequences of packed data, by name.
     packed: dict[str, Packed] = field(default_factory=dict)
 
     def inner(self) -> Nodes:
@@ -73,10 +73,10 @@ class Nodes(GraphBuilder):
 
 @dataclass
 class Builder:
-    """Writes the nodes that stand for one call of the program."""
+    """Writer of the nodes that replace one call of the program."""
 
     out: Nodes
-    #: What the call is named, and the dtypes and extents of its results.
+    #: The name of the call, and the dtypes and extents of its results.
     name: str
     results: Sequence[Value]
     scope: tuple[str, ...] = ()
@@ -88,17 +88,17 @@ class Builder:
         return self.results[0].dtype
 
     def at(self, dtype: DType) -> Builder:
-        """The same call for a step on the way, whose result is of ``dtype``."""
+        """Return a builder for an intermediate result of ``dtype``."""
         return replace(self, results=[Value(self.name, dtype)])
 
     def op(self, op_type: str, *operands: Any, domain: str = "", **attrs: Any) -> Value:
-        """The result of an operator; its name is the call's if it is the last one."""
+        """Add an operator and return its result; the last one gets the call's name."""
         return self.many(op_type, 1, *operands, domain=domain, **attrs)[0]
 
     def many(
         self, op_type: str, count: int, *operands: Any, domain: str = "", **attrs: Any
     ) -> tuple[Value, ...]:
-        """The results of an operator that has ``count`` of them."""
+        """Add an operator with ``count`` results and return them."""
         beside = next((x.dtype for x in operands if isinstance(x, Value)), self.dtype)
         names = tuple(
             None if x is None else self.value(x, beside).name for x in operands
@@ -109,9 +109,9 @@ class Builder:
         return tuple(Value(output, self.dtype) for output in outputs)
 
     def value(self, x: Any, dtype: DType | None = None) -> Value:
-        """``x``; a constant of ``dtype`` (that of the result) for a number.
+        """Return ``x``, or a constant for a number (by default of the result's dtype).
 
-        Lists are whole numbers: axes, extents.
+        Lists become int64: axes or extents.
         """
         if isinstance(x, Value):
             return x
@@ -120,15 +120,15 @@ class Builder:
         return self.constant(x, dtype or self.dtype)
 
     def constant(self, x: Any, dtype: DType | str = "int64") -> Value:
-        """A stored number, or list of numbers."""
+        """Return a constant of a number, or of a list of numbers."""
         wanted = np.dtype(dtype) if isinstance(dtype, str) else dtype
-        with np.errstate(all="ignore"):  # beyond the dtype is infinity, as in PyTorch
+        with np.errstate(all="ignore"):  # out of range is infinity, as in PyTorch
             array = np.asarray(x).astype(wanted)
         output = self.out.literal(f"{self.name}_operand", array, self.name)
         return Value(output, array.dtype, array.shape)
 
     def cast(self, x: Operand, dtype: DType | None = None) -> Value:
-        """``x`` in ``dtype``, that of the result by default."""
+        """Return ``x`` in ``dtype``, that of the result by default."""
         wanted = dtype or self.dtype
         if not isinstance(x, Value):
             return self.constant(x, wanted)
@@ -138,7 +138,7 @@ class Builder:
         return replace(converted, dims=x.dims)
 
     def ints(self, values: Sequence[int | Value] | int | Value) -> Value:
-        """A vector of int64 of numbers, some of which may be computed."""
+        """Return an int64 vector of numbers, some of which may be computed."""
         if not isinstance(values, Sequence):
             values = [values]
         if not any(isinstance(x, Value) for x in values):
@@ -148,7 +148,7 @@ class Builder:
         return whole.op("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
 
     def extent(self, x: Value, axis: int) -> int | Value:
-        """The extent of an axis: a number if it is fixed, else one that is computed."""
+        """Return the extent of an axis: a number if fixed, else a computed one."""
         size = x.dims[axis] if x.dims is not None else None
         if isinstance(size, int):
             return size
@@ -157,11 +157,11 @@ class Builder:
         return replace(whole.op("Squeeze", shape, [0]), dims=(), is_number=True)
 
     def floats(self, *operands: Operand) -> list[Value]:
-        """The operands in the dtype of the result."""
+        """Return the operands in the dtype of the result."""
         return [self.cast(x) for x in operands]
 
     def common(self, *operands: Operand) -> list[Value]:
-        """The operands in the dtype that they promote to."""
+        """Return the operands in the dtype that they promote to."""
         dtype = promoted(operands)
         return [self.cast(x, dtype) for x in operands]
 
@@ -176,15 +176,16 @@ COMPLEX128 = np.dtype("complex128")
 
 
 def literal_node(name: str, array: Array) -> RawNode:
-    """A tensor that no module of PyTorch's lists as its own: numbers in the code."""
+    """Return the node of a tensor that no module owns: numbers in the code."""
     return RawNode("Constant", "", {"value": array}, (), (name,), name)
 
 
 def promoted(operands: Sequence[Operand]) -> DType:
-    """The dtype that operands promote to, by PyTorch's rules.
+    """Return the dtype that operands promote to, by PyTorch's rules.
 
-    Tensors with axes count more than those without, and these more than numbers, as
-    long as they are of no higher kind (bool, integer, floating, complex).
+    Tensors with axes take precedence over those without, and these over numbers, unless
+    the latter are of a higher kind (bool, integer, floating, complex).
+    https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc
     """
     classes: list[list[DType]] = [[], [], []]
     for x in operands:
@@ -222,14 +223,14 @@ def _number(number: DType, beside: DType | None) -> DType:
 
 
 def _as_wide(dtype: DType, beside: DType | None) -> DType:
-    """Complex numbers beside floating ones that count more have their width."""
+    """Return a complex dtype in the width of the floating dtype beside it."""
     if dtype.kind != "c" or beside is None or kind_of(beside) < kind_of(FLOAT32):
         return dtype
     return COMPLEX128 if beside == FLOAT64 else COMPLEX64
 
 
 def kind_of(dtype: DType) -> int:
-    """0 for bool, 1 for integers, 2 for floating, 3 for complex numbers."""
+    """Return 0 for bool, 1 for integers, 2 for floating, 3 for complex numbers."""
     if dtype == BOOL:
         return 0
     return {"i": 1, "u": 1, "c": 3}.get(dtype.kind, 2)

@@ -1,7 +1,7 @@
 """Complex numbers as pairs of real ones: a last axis of 2.
 
-A value whose dtype is complex stands for a node's result with that axis behind its
-``dims``. Only rules for complex numbers see such values; nodes have real ones.
+A value of complex dtype stands for a real tensor with that axis after its ``dims``.
+Only rules for complex numbers see such values; nodes have real ones.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def is_complex(x: object) -> bool:
 
 
 def part_dtype(dtype: DType) -> DType:
-    """The dtype of the parts of complex numbers; of others, their own."""
+    """Return the dtype of a complex dtype's parts; other dtypes unchanged."""
     return _PARTS.get(dtype, dtype)
 
 
@@ -50,14 +50,14 @@ def complex_dtype(dtype: DType) -> DType:
 
 
 def stored_type(dtype: DType, dims: tuple[Dim, ...] | None) -> Type:
-    """The type that the tensors of a graph have which stand for such ones."""
+    """Return the graph type of a tensor, with pairs for complex numbers."""
     if dtype not in _PARTS or dims is None:
         return Type(dtype, dims)
     return Type(_PARTS[dtype], (*dims, 2))
 
 
 def stored_array(array: Array) -> Array:
-    """An array of numbers, complex ones as pairs."""
+    """Return an array with pairs for complex numbers."""
     if array.dtype not in _PARTS:
         return array
     parts = np.ascontiguousarray(array).view(_PARTS[array.dtype])
@@ -65,7 +65,7 @@ def stored_array(array: Array) -> Array:
 
 
 def paired(x: Value) -> Value:
-    """The pairs of a complex tensor, as the real tensor that they are."""
+    """Return the pairs of a complex tensor as a real tensor."""
     if x.dtype not in _PARTS:
         return x
     dims = None if x.dims is None else (*x.dims, 2)
@@ -73,7 +73,7 @@ def paired(x: Value) -> Value:
 
 
 def reals(g: Builder) -> Builder:
-    """The same call for steps on the way, whose results are real."""
+    """Return a builder for intermediate real results."""
     results = [replace(x, dtype=part_dtype(x.dtype)) for x in g.results]
     return replace(g, results=results)
 
@@ -89,7 +89,7 @@ def viewed_as(x: Value, like: Value) -> Value:
 
 
 def parts(g: Builder, x: Operand) -> tuple[Operand, Operand]:
-    """The real and the imaginary part; the latter is None where there is none."""
+    """Return the real and the imaginary part; the latter is None for real operands."""
     if isinstance(x, complex):
         return x.real, x.imag
     if not isinstance(x, Value) or x.dtype not in _PARTS:
@@ -101,14 +101,14 @@ def parts(g: Builder, x: Operand) -> tuple[Operand, Operand]:
 
 
 def joined(g: Builder, real: Value, imag: Value) -> Value:
-    """The pairs of two parts of one shape."""
+    """Return the pairs of two parts of one shape."""
     of = reals(g)
     columns = [of.op("Unsqueeze", of.cast(x), [-1]) for x in (real, imag)]
     return of.op("Concat", *columns, axis=-1)
 
 
 def as_pairs(g: Builder, x: Operand) -> Value:
-    """Any operand as pairs; real ones have an imaginary part of 0."""
+    """Return an operand as pairs; real ones get an imaginary part of 0."""
     of = reals(g)
     if not isinstance(x, Value):
         number = complex(x or 0)
@@ -122,20 +122,20 @@ def as_pairs(g: Builder, x: Operand) -> Value:
 
 
 def column(g: Builder, x: Operand) -> Value:
-    """A real operand beside pairs."""
+    """Return a real operand that broadcasts to pairs."""
     of = reals(g)
     real = of.cast(x)
     return of.op("Unsqueeze", real, [-1]) if isinstance(x, Value) else real
 
 
 def axes_of(x: Value, dim: Any) -> list[int]:
-    """Axes of a complex tensor from the front; without any, all of them."""
-    given: Sequence[int] = [dim] if isinstance(dim, int) else dim or range(x.rank)
-    return [x.axis(axis) for axis in given]
+    """Return non-negative axes of a complex tensor; all of them by default."""
+    axes: Sequence[int] = [dim] if isinstance(dim, int) else dim or range(x.rank)
+    return [x.axis(axis) for axis in axes]
 
 
 def count(g: Builder, extents: Sequence[int | Value]) -> int | Value:
-    """The product of extents."""
+    """Return the product of extents."""
     whole, total = g.at(INT64), 1
     rest: Value | None = None
     for extent in extents:

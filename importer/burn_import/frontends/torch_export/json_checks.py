@@ -1,8 +1,8 @@
-"""The shape of the JSON in an archive, checked before anything in it is read.
+"""Validation of the JSON in an archive against specifications.
 
 A specification is a type, ``[item]`` for a list, ``{"": item}`` for an object of any
 fields, or an object with the fields that are read; a field whose name ends in ``?`` may
-be missing or null. Other fields may stand beside these.
+be missing or null. Other fields are allowed and ignored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ GRAPH = {
     "sym_bool_values?": {"": object},
 }
 SIGNATURE = {"input_specs": [{"": {"": object}}], "output_specs": [{"": {"": object}}]}
-#: How what is given and returned is nested, of the program itself and of its modules.
+#: The pytrees of inputs and outputs, of the program and of its modules.
 CALL = {"fqn": str, "signature?": {"in_spec?": str, "out_spec?": str}}
 PROGRAM = {
     "graph_module": {
@@ -58,10 +58,10 @@ WEIGHTS = {
 
 
 def check(value: Any, spec: Any, where: str = "program") -> None:
-    """Return if ``value`` is what ``spec`` says.
+    """Return if ``value`` conforms to ``spec``.
 
     Raises:
-        InvalidModel: it is not; says where.
+        InvalidModel: it does not; the message has the location.
     """
     if isinstance(spec, list):
         for number, item in enumerate(_expect(value, list, where)):

@@ -1,4 +1,4 @@
-"""Layout of a tensor of a program in its memory."""
+"""Strided memory layout of a program's tensors."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from burn_ir.dim import Dim
 from burn_ir.types import Array
 
-#: How far apart elements may lie in memory that is followed element by element.
+#: The most elements whose positions are computed one by one.
 _LARGEST = 2**24
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Elements at ``offset`` and the sum of places times ``strides``."""
+    """A strided layout: element at ``offset`` plus indices times ``strides``."""
 
     dims: tuple[Dim, ...]
     strides: tuple[Dim, ...]
@@ -25,7 +25,7 @@ class Layout:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the elements lie one after the other in the order of their places."""
+        """Whether the elements are contiguous in row-major order."""
         expected: Dim = 1
         for extent, stride in zip(self.dims[::-1], self.strides[::-1], strict=True):
             if extent != 1 and stride != expected:
@@ -43,12 +43,12 @@ class Layout:
         return spread(fixed[:rank], fixed[rank:-1], fixed[-1])
 
 
-#: The layout of a tensor, found where a rule asks for it.
+#: The layout of a tensor, computed on demand.
 LazyLayout: TypeAlias = Callable[[], Layout]
 
 
 def spread(dims: Sequence[int], strides: Sequence[int], offset: int) -> Array | None:
-    """The sums of places times strides; None if these are too many or too far."""
+    """Return offset plus indices times strides; None if too many or too large."""
     count, last = 1, offset
     for extent, stride in zip(dims, strides, strict=True):
         count, last = count * extent, last + max(extent - 1, 0) * stride

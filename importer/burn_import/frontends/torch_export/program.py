@@ -1,4 +1,4 @@
-"""The calls of a program to nodes, by the rules: names to values."""
+"""Conversion of a program's calls to nodes by the rules."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ from burn_ir.errors import Problem
 from burn_ir.raw import RawGraph
 
 _PREFIX = "torch.ops."
-#: Branches in branches; the source of more would be indented off the page.
+#: Largest nesting of branches; the source of deeper ones would be unreadable.
 _DEEPEST = 24
-#: Views of views that a change is followed through.
+#: The longest chain of views through which a change is propagated.
 _LONGEST = 16
 
 
 class Calls:
-    """The nodes for the calls of a program, by the rules; problems are collected."""
+    """The conversion of a program's calls to nodes; collects problems."""
 
     def __init__(self) -> None:
         self.symbols = Symbols()
         self.problems: dict[type[ModelError], list[Problem]] = {}
 
     def run(self, content: Any, frame: Frame) -> None:
-        """Write the nodes of all calls; what is wrong with one is noted."""
+        """Write the nodes of all calls; errors are collected."""
         for node in content["nodes"]:
             target = node["target"]
             name = node.get("name") or target
@@ -81,7 +81,7 @@ class Calls:
         if isinstance(error, ModelError) and any(p.node for p in error.problems):
             problems += [
                 p for p in error.problems if p not in problems
-            ]  # of a graph inside
+            ]  # of a subgraph
         else:
             problems.append(Problem(str(error), name, target.removeprefix(_PREFIX)))
 
@@ -89,14 +89,14 @@ class Calls:
         """Write one call of an operator."""
         results = [argument(of) for of in node["outputs"]]
         types = [self.typed(frame, ref.name) for ref in _refs(results)]
-        # Should this call fail, those that read it are not wrong for that.
+        # If this call fails, its readers must not report errors too.
         frame.values.update((value.name, value) for value in types)
         path, classes = _scope(node.get("metadata") or {})
         builder = Builder(frame.out, _leaf(results, name), types, path, classes)
         names = [(of["name"], argument(of["arg"])) for of in node["inputs"]]
         args = [(key, self.resolved(frame, arg)) for key, arg in names]
         entry = rule_of(target, [*types, *(value for _, value in args)])
-        if not target.startswith("aten."):  # functions of Python, by position
+        if not target.startswith("aten."):  # Python functions have positional arguments
             args = [("", x) for key, x in args if key not in _WITHOUT_EFFECT]
         start = len(frame.out.nodes)
         values = operand = called(entry, builder, args)
@@ -109,7 +109,7 @@ class Calls:
             self.change(frame, ref, value, builder, target)
 
     def bind(self, frame: Frame, results: Sequence[Argument], output: Any) -> None:
-        """Give the names of the results to what a rule made."""
+        """Bind the names of the results to the output of a rule."""
         values = output if isinstance(output, tuple | list) else (output,)
         for ref, value in zip(_refs(results), values, strict=False):
             type_ = self.typed(frame, ref.name)
@@ -124,9 +124,9 @@ class Calls:
     def rename(
         self, frame: Frame, results: Sequence[Argument], values: Any, start: int
     ) -> Any:
-        """Call what the nodes from ``start`` on make by the names of the results.
+        """Rename the nodes' outputs from ``start`` on to the names of the results.
 
-        What a rule made, under these names.
+        Returns the output of the rule under these names.
         """
         produced = {out for node in frame.out.nodes[start:] for out in node.outputs}
         names: dict[str | None, str] = {}
@@ -156,12 +156,12 @@ class Calls:
         results: Sequence[Argument],
         target: str,
     ) -> None:
-        """Note which values share memory."""
+        """Record which values share memory."""
         first = _first_tensor(names)
         refs = _refs(results)
         if first is not None:
             index, name = first
-            # One of several has no way back.
+            # A view with several results has no inverse.
             source = target if len(refs) == 1 else ""
             rest = [*args[:index], *args[index + 1 :]]
             for ref in refs:
@@ -175,7 +175,7 @@ class Calls:
         g: Builder,
         target: str,
     ) -> None:
-        """Note what a change in place changes, and write what that is."""
+        """Record an in-place change, and write the changed bases of a view."""
         name = frame.change(changed, value, g.name, target)
         for _ in range(_LONGEST):
             if name not in frame.origin:
@@ -192,7 +192,7 @@ class Calls:
             name = base
 
     def retake(self, frame: Frame, name: str) -> None:
-        """Take a view again if a tensor that it is part of was changed in place."""
+        """Recompute a view if its base was changed in place."""
         for first, base, view, rest in frame.retaken(name):
             old = frame.values[first]
             g = Builder(frame.out, first, [self.typed(frame, first)])
@@ -201,7 +201,7 @@ class Calls:
             frame.refresh(first, replace(old, name=value.name))
 
     def typed(self, frame: Frame, name: str) -> Value:
-        """A value as the program types it."""
+        """Return a value with the type in the program."""
         tensors = frame.meta["tensor_values"]
         if name in tensors:
             meta = tensors[name]
@@ -225,7 +225,7 @@ class Calls:
         return Layout(dims, strides, self.symbols.extent(meta["storage_offset"]))
 
     def resolved(self, frame: Frame, arg: Argument) -> Any:
-        """An argument with values in place of names."""
+        """Return an argument with values in place of names."""
         if isinstance(arg, TensorRef | SymbolRef):
             self.retake(frame, arg.name)
             return frame.value(arg.name)
@@ -240,24 +240,26 @@ class Calls:
     def body(
         self, frame: Frame, content: Mapping[str, Any], operands: Sequence[Value]
     ) -> RawGraph:
-        """A graph inside, which reads ``operands`` from the graph around it."""
+        """Return a subgraph, which captures ``operands`` from the outer graph."""
         check(content, GRAPH, "a graph inside")
         if frame.depth >= _DEEPEST:
-            raise UnsupportedModel(f"expected at most {_DEEPEST} graphs in each other")
+            raise UnsupportedModel(f"expected at most {_DEEPEST} nested graphs")
         inner = Frame(content, frame.out.inner(), frame.depth + 1)
         names = [argument(of) for of in content["inputs"]]
-        given = [
+        parameters = [
             (ref.name, operand)
             for ref, operand in zip(names, operands, strict=True)
             if isinstance(ref, TensorRef | SymbolRef)
         ]
-        inner.values.update(given)
+        inner.values.update(parameters)
         self.run(content, inner)
         outputs = []
         for value in returned_values(inner):
             builder = Builder(inner.out, "result", [value])
             outputs.append(builder.op("Identity", value).name)
-        after = [(operand, inner.values[inner.same.get(n, n)]) for n, operand in given]
+        after = [
+            (operand, inner.values[inner.same.get(n, n)]) for n, operand in parameters
+        ]
         frame.writes += [pair for pair in after if pair[0].name != pair[1].name]
         return inner.out.body({}, outputs)
 
@@ -270,7 +272,7 @@ _NUMBERS = {
 
 
 def _refs(results: Sequence[Argument]) -> list[TensorRef | SymbolRef]:
-    """The names among results, those of a list of tensors one by one."""
+    """Return the names among results, including those in lists."""
     refs: list[TensorRef | SymbolRef] = []
     for result in results:
         if isinstance(result, list):
@@ -287,10 +289,10 @@ def _changes(
     refs: Sequence[TensorRef | SymbolRef],
     values: Any,
 ) -> Iterator[tuple[str, Value]]:
-    """The tensors that a call changes in place, and what to."""
-    given = dict(names)
+    """Yield the tensors that a call changes in place, with their new values."""
+    arguments = dict(names)
     if entry.mutates is not None and refs:
-        ref, first = given.get(entry.mutates), _first_tensor(names)
+        ref, first = arguments.get(entry.mutates), _first_tensor(names)
         changed = ref.name if isinstance(ref, TensorRef) else first and first[1]
         if changed is not None:
             frame.same[refs[0].name] = frame.same.get(changed, changed)
@@ -298,7 +300,7 @@ def _changes(
     if not entry.writes or not isinstance(values, tuple):
         return
     for key, value in zip(entry.writes, values[len(refs) :], strict=False):
-        ref = given.get(key)
+        ref = arguments.get(key)
         if isinstance(ref, TensorRef):
             yield ref.name, replace(frame.value(ref.name), name=value.name)
 
@@ -309,7 +311,7 @@ def _is_alias(
     args: Sequence[tuple[str, Any]],
     value: Any,
 ) -> bool:
-    """Whether a call, of which a rule made ``value``, returns its operand itself."""
+    """Return whether a call returns its operand; ``value`` is the rule's result."""
     first = next((x for _, x in args if isinstance(x, Value)), None)
     if not entry.is_alias or first is None or dict(args).get("copy"):
         return False
@@ -319,7 +321,7 @@ def _is_alias(
 
 
 def _first_tensor(names: Sequence[tuple[str, Argument]]) -> tuple[int, str] | None:
-    """The place and name of the first tensor among arguments."""
+    """Return the position and name of the first tensor among arguments."""
     for index, (_, arg) in enumerate(names):
         if isinstance(arg, TensorRef):
             return index, arg.name
@@ -332,7 +334,7 @@ def _leaf(results: Sequence[Argument], name: str) -> str:
 
 
 def _scope(metadata: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The path of a call's module, and the classes along it."""
+    """Return the path of a call's module, and the classes along it."""
     path: tuple[str, ...] = ()
     segments: list[tuple[tuple[str, ...], str]] = []
     for text, cls in scopes(metadata):
@@ -349,7 +351,7 @@ def rule_of(target: str, values: Sequence[Any]) -> Entry:
     """Return the rule of a call whose operands and results are ``values``.
 
     Raises:
-        UnsupportedModel: there is no rule; says why.
+        UnsupportedModel: there is no rule; gives the reason.
     """
     with_pairs = any(map(is_complex, values))
     table = COMPLEX if with_pairs else RULES
@@ -365,7 +367,7 @@ def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> A
     """Return the result of a rule for a call.
 
     Raises:
-        UnsupportedModel: it has an argument that the rule does not know.
+        UnsupportedModel: the rule does not support an argument.
     """
     parameters = inspect.signature(entry.rule).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
@@ -379,11 +381,11 @@ def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> A
     ignored = [key for key in unknown if key in _WITHOUT_EFFECT or named[key] is None]
     if set(unknown) - set(ignored):
         raise UnsupportedModel(f"expected arguments {names}, got {shown(unknown)}")
-    kept = {key: value for key, value in named.items() if key not in ignored}
-    return entry.rule(builder, *positional, **kept)
+    supported = {key: value for key, value in named.items() if key not in ignored}
+    return entry.rule(builder, *positional, **supported)
 
 
-#: Arguments of many operators that change no value.
+#: Arguments that change no value.
 _WITHOUT_EFFECT = frozenset(
     {
         *("device", "layout", "pin_memory", "memory_format", "non_blocking", "copy"),

@@ -1,7 +1,7 @@
-"""Names of leaves in the trees of containers of a program's inputs and outputs.
+"""Names of the leaves in the pytrees of a program's inputs and outputs.
 
-PyTorch flattens tuples, dictionaries and the like to a list of leaves, and keeps how as
-``[1, {"type": "builtins.dict", "context": "[\\"a\\"]", "children_spec": [...]}]``.
+PyTorch flattens nested containers to a list of leaves, and stores their structure as
+``[1, {"type": "builtins.dict", "context": "[\"a\"]", "children_spec": [...]}]``.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from burn_import.frontends.torch_export.json_checks import check
 from burn_ir import InvalidModel, UnsupportedModel
 
 Key = str | int
-#: Containers whose items are known by their place.
+#: Containers whose items are identified by index.
 _SEQUENCES = frozenset(
     {"builtins.list", "builtins.tuple", "collections.deque", "torch.Size"}
 )
 _DICTIONARIES = frozenset({"builtins.dict", "collections.OrderedDict"})
 _VERSION = 1
-#: Containers in containers; nobody nests them deeper.
+#: Largest nesting depth of containers.
 _DEEPEST = 64
 
 
 def leaf_names(text: str, named_tuples: Mapping[str, Any]) -> list[str]:
-    """The name of each leaf of a tree, ``""`` where nothing but places tell.
+    """Return the name of each leaf of a tree, ``""`` for one known only by index.
 
-    It is made of the keys on the way: ``{"pair": (a, b)}`` has ``pair_0`` and
-    ``pair_1``. ``named_tuples`` has their fields, by what the tree calls their classes.
+    The name joins the keys of its path: ``{"pair": (a, b)}`` has ``pair_0`` and
+    ``pair_1``. ``named_tuples`` maps the class names in the tree to their fields.
 
     Raises:
-        InvalidModel: it is no such tree.
-        UnsupportedModel: it has containers of a kind that is not known.
+        InvalidModel: the text is not a pytree specification.
+        UnsupportedModel: it has containers of an unknown kind.
     """
     try:
         tree = json.loads(text)
@@ -59,7 +59,7 @@ def _leaves(
         yield path
         return
     if len(path) >= _DEEPEST:
-        raise InvalidModel(f"expected at most {_DEEPEST} containers in each other")
+        raise InvalidModel(f"expected at most {_DEEPEST} nested containers")
     keys = _keys(kind, tree.get("context"), len(children), named_tuples)
     if len(keys) != len(children):
         message = f"expected {len(keys)} items in {shown(kind)}, got {len(children)}"
@@ -71,7 +71,7 @@ def _leaves(
 def _keys(
     kind: str, context: Any, count: int, named_tuples: Mapping[str, Any]
 ) -> Sequence[Key]:
-    """The keys of a container, in the order of its items."""
+    """Return the keys of a container, in the order of its items."""
     if kind in _SEQUENCES:
         return range(count)
     if kind == "collections.namedtuple":
@@ -82,7 +82,7 @@ def _keys(
     if kind == "collections.defaultdict" and isinstance(parsed, dict):
         parsed = parsed.get("dict_context")
     elif kind not in _DICTIONARIES and _is_fields(parsed):
-        parsed = parsed[0]  # of a data class; the others are None
+        parsed = parsed[0]  # fields of a data class that are None
     plain = isinstance(parsed, list) and all(isinstance(k, str | int) for k in parsed)
     if plain and (kind in _DICTIONARIES or len(parsed) == count):
         return list(parsed)
@@ -102,6 +102,6 @@ def _parsed(context: Any) -> Any:
 
 
 def _is_fields(value: Any) -> bool:
-    """Whether these are the fields of a data class: those that are set, and others."""
+    """Return whether a value describes the fields of a data class."""
     pair = isinstance(value, list) and len(value) == 2
     return pair and all(isinstance(names, list) for names in value)

@@ -1,4 +1,4 @@
-"""An archive of ``torch.export.save`` to the model in it."""
+"""Entry point: the model in an archive of ``torch.export.save``."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _FORMAT = b"pt2"
 
 
 def read(path: str | Path, *, limits: Limits = LIMITS) -> RawModel:
-    """The model in an exported program (``.pt2``), without PyTorch.
+    """Return the model in an exported program (``.pt2``), without PyTorch.
 
     Weights are read-only views of the file. Pickles in the archive (sample inputs) are
     not read, and nothing in the file is executed.
 
     Raises:
         UnreadableFile: the file is damaged, or no such archive.
-        UnsupportedModel: the program calls what is not supported; everything is listed.
+        UnsupportedModel: the program has unsupported calls; all are listed.
         InvalidModel: it contradicts its schema.
     """
     path = Path(path)
@@ -73,7 +73,7 @@ def _producer(content: Any) -> str:
 
 
 def _model(archive: Zip, folder: str) -> str:
-    """The entry of the program; of several, the one called model."""
+    """Return the entry of the program; of several, the one called ``model``."""
     paths = [
         name
         for name in archive.entries

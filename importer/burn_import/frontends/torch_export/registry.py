@@ -12,23 +12,23 @@ F = TypeVar("F", bound=Rule)
 
 @dataclass(frozen=True)
 class Entry:
-    """Rule for calls of one target."""
+    """The rule for calls of one target."""
 
     rule: Rule
     #: The argument that the call changes in place to its result, if any.
     mutates: str | None = None
     #: Whether the result may be a view of the first argument.
     views: bool = False
-    #: Arguments that it changes in place to what the rule makes after its results.
+    #: Arguments changed in place, to the last values that the rule returns.
     writes: tuple[str, ...] = ()
-    #: Whether the result is the first argument itself, unless that has to be copied.
+    #: Whether the result is the first argument itself, unless that must be copied.
     is_alias: bool = False
-    #: Whether the nodes of a graph inside become nodes of the graph around it.
+    #: Whether a subgraph argument is inlined.
     is_inlined: bool = False
 
 
 RULES: dict[str, Entry] = {}
-#: How calls are written whose operands or results are complex numbers.
+#: The rules of calls with complex operands or results.
 COMPLEX: dict[str, Entry] = {}
 
 
@@ -41,10 +41,10 @@ def rule(
     is_inlined: bool = False,
     table: dict[str, Entry] = RULES,
 ) -> Callable[[F], F]:
-    """Register a function for targets without ``torch.ops.``.
+    """Return a decorator that registers a rule for targets without ``torch.ops.``.
 
-    ``aten.add_.Tensor``, which changes ``self`` in place, comes with the rule of
-    ``aten.add.Tensor`` unless it has one itself.
+    ``aten.add_.Tensor``, which changes ``self`` in place, is registered with the rule
+    of ``aten.add.Tensor`` unless it has its own.
     """
 
     def register(function: F) -> F:

@@ -1,4 +1,4 @@
-"""The program in the JSON of an archive: what its schema says, checked and typed.
+"""The program in the JSON of an archive: validated and typed.
 
 The schema is PyTorch's ``torch/_export/serde/schema.py``, major version 8; minor
 versions add optional fields only. A union is an object with one field, ``as_tensor``.
@@ -40,7 +40,7 @@ SCALARS = {
 }
 
 T = TypeVar("T")
-#: An argument: a number, a text, None, a list of arguments, or one of the below.
+#: An argument: a number, a string, None, a list of arguments, or a class below.
 Argument = Any
 
 
@@ -53,7 +53,7 @@ class TensorRef:
 
 @dataclass(frozen=True)
 class SymbolRef:
-    """A number that is computed, by its name."""
+    """A computed number by its name."""
 
     name: str
 
@@ -67,7 +67,7 @@ class ScalarType:
 
 @dataclass(frozen=True)
 class Ignored:
-    """A device, a layout or a memory format: none of these changes a value."""
+    """A device, layout or memory format, which changes no value."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ class GraphRef:
 
 
 def field(of: Any, name: str, kind: type[T]) -> T:
-    """The field ``name`` of an object, which has to be of ``kind``.
+    """Return the field ``name`` of an object, which must be of ``kind``.
 
     Raises:
-        InvalidModel: it is not there, or of another kind.
+        InvalidModel: the field is missing, or of another kind.
     """
     if not isinstance(of, dict) or not isinstance(of.get(name), kind):
         actual = type(of.get(name)).__name__ if isinstance(of, dict) else "no object"
@@ -92,10 +92,10 @@ def field(of: Any, name: str, kind: type[T]) -> T:
 
 
 def union(of: Any) -> tuple[str, Any]:
-    """The one field of a union that is set, and its value.
+    """Return the field of a union that is set, and its value.
 
     Raises:
-        InvalidModel: there is none, or there are several.
+        InvalidModel: no field is set, or several are.
     """
     if not isinstance(of, dict) or len(of) != 1:
         raise InvalidModel(f"expected an object of one field, got {shown(of)}")
@@ -103,11 +103,11 @@ def union(of: Any) -> tuple[str, Any]:
 
 
 def argument(of: Any) -> Argument:
-    """The argument that a union of the schema holds.
+    """Return the argument in a union of the schema.
 
     Raises:
         InvalidModel: it contradicts the schema.
-        UnsupportedModel: it is of a kind that is not read.
+        UnsupportedModel: arguments of this kind are not supported.
     """
     kind, value = union(of)
     if kind in _PLAIN:
@@ -184,17 +184,17 @@ def _plain(kind: str, value: Any) -> Argument:
 
 
 def _fitting(value: Any) -> Any:
-    """``value``, which is no number that int64 has no place for.
+    """Return ``value``, after a check that integers fit int64.
 
     Raises:
-        InvalidModel: it is.
+        InvalidModel: a number exceeds int64.
     """
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise InvalidModel(f"expected a number of 64 bits, got {shown(value)}")
     return value
 
 
-#: How JSON has the numbers that it has no literals for.
+#: The JSON strings of numbers without a literal.
 _SPECIAL: dict[Any, str] = {"Infinity": "inf", "-Infinity": "-inf", "NaN": "nan"}
 
 
@@ -203,7 +203,7 @@ def _item(kind: str, item: Any) -> Argument:
     if form == "tensor":
         return TensorRef(field(item, "name", str))
     if form == "tensors":
-        return [TensorRef(field(one, "name", str)) for one in item]
+        return [TensorRef(field(element, "name", str)) for element in item]
     if form == "symbol":
         return _symbol(item)
     if form == "union":
@@ -212,10 +212,10 @@ def _item(kind: str, item: Any) -> Argument:
 
 
 def scalar_name(number: Any) -> str:
-    """The dtype, as PyTorch calls it, that the schema has as a number.
+    """Return PyTorch's name of a dtype number of the schema.
 
     Raises:
-        UnsupportedModel: there is none.
+        UnsupportedModel: the number is unknown.
     """
     if not isinstance(number, int) or number not in SCALARS:
         raise UnsupportedModel(f"expected a known scalar type, got {shown(number)}")
@@ -223,7 +223,7 @@ def scalar_name(number: Any) -> str:
 
 
 def scopes(metadata: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The modules around a node from outside in: (path, class).
+    """Yield the modules around a node from outside in: (path, class).
 
     ``nn_module_stack`` is ``key,path,class;key,path,class``.
     """

@@ -1,4 +1,4 @@
-"""A program to a graph: what it is given, keeps and returns, and its calls."""
+"""From a program to a graph: inputs, stored tensors, outputs, and calls."""
 
 from __future__ import annotations
 
@@ -39,25 +39,26 @@ from burn_ir.types import Type
 class Program(Calls):
     """The program in the JSON of an archive.
 
-    ``stored`` gives its tensors.
+    ``stored`` provides its tensors.
     """
 
     def __init__(self, content: Any, stored: Stored) -> None:
         super().__init__()
         self.module = content["graph_module"]
         self.stored = stored
-        #: What is stored, by path: its name in the program, and in the graph.
+        #: Stored tensors by path: their names in the program and in the graph.
         self.held: dict[str, tuple[str, str]] = {}
-        #: Whether what is stored is a parameter, by its name in the graph.
+        #: Whether a stored tensor is a parameter, by its name in the graph.
         self.trained: dict[str, bool] = {}
-        #: The buffers that are in no ``state_dict``.
+        #: The non-persistent buffers, which are in no ``state_dict``.
         self.transient: set[str] = set()
 
     def graph(self) -> RawGraph:
-        """The main graph, with everything that a graph inside uses.
+        """Return the main graph, including all subgraphs.
 
         Raises:
-            ModelError: calls are not supported, or contradict the schema; all of them.
+            ModelError: calls are unsupported or contradict the schema; lists all of
+                them.
         """
         content = self.module["graph"]
         frame = Frame(content, Nodes())
@@ -87,7 +88,7 @@ class Program(Calls):
         )
 
     def leaves(self, spec: str, count: int, kind: str) -> list[str]:
-        """The names in the tree of what is given or returned; "" if it is not told."""
+        """Return the leaf names of inputs or outputs; "" if there are none."""
         calls = self.module.get("module_call_graph") or ()
         texts = [(c.get("signature") or {}).get(spec) for c in calls if not c["fqn"]]
         if not texts or texts[0] is None:
@@ -105,14 +106,14 @@ class Program(Calls):
         return [name and frame.out.unique(name) for name in names]
 
     def inputs(self, frame: Frame, specs: Sequence[Any]) -> dict[str, Type]:
-        """The types of what a user gives; weights become constants."""
-        given: list[str] = []
+        """Return the types of the user's inputs; weights become constants."""
+        user_inputs: list[str] = []
         for spec in specs:
             kind, body = union(spec)
             if kind == "user_input":
                 arg = argument(body.get("arg"))
                 if isinstance(arg, TensorRef):
-                    given.append(arg.name)
+                    user_inputs.append(arg.name)
                 elif isinstance(arg, SymbolRef):
                     raise UnsupportedModel(
                         f"input {shown(arg.name)}: expected a tensor, got a number "
@@ -128,10 +129,12 @@ class Program(Calls):
         count = sum(union(spec)[0] in _GIVEN for spec in specs)
         self.leaves("in_spec", count, "inputs")
         tensors = frame.meta["tensor_values"]
-        sizes = {name: tensors[name]["sizes"] for name in given if name in tensors}
+        sizes = {
+            name: tensors[name]["sizes"] for name in user_inputs if name in tensors
+        }
         named_symbols(self.symbols, sizes)
         types = {}
-        for name in given:
+        for name in user_inputs:
             value = self.typed(frame, name)
             unique = frame.out.unique(name)
             frame.values[name] = replace(value, name=unique)
@@ -159,7 +162,7 @@ class Program(Calls):
     def outputs(
         self, frame: Frame, specs: Sequence[Any], names: Sequence[str]
     ) -> tuple[str, ...]:
-        """The names of what a user gets; what is stored learns its new value."""
+        """Return the names of the user's outputs; update stored tensors."""
         results, called = [], iter(names)
         stored: dict[str, Value] = {}
         for spec in specs:
@@ -183,7 +186,7 @@ class Program(Calls):
         return tuple(results)
 
     def result(self, frame: Frame, arg: Argument, name: str) -> list[str]:
-        """The name of an output, a number as a tensor; none if it is no number."""
+        """Return the name of an output, numbers as tensors; [] for others."""
         if isinstance(arg, TensorRef | SymbolRef):
             output = self.output(frame, arg.name)
         elif isinstance(arg, bool | int | float):
@@ -197,13 +200,13 @@ class Program(Calls):
         return [name]
 
     def output(self, frame: Frame, name: str) -> str:
-        """Return the name of the output ``name``; note its problems."""
+        """Return the name of the output ``name``; collect its errors."""
         try:
             return frame.value(name).name
         except UnsupportedModel as error:
             self.note(UnsupportedModel, error, "", "")
         except InvalidModel as error:
-            if not self.problems:  # else it may be missing because of those
+            if not self.problems:  # else it may be missing because of them
                 self.note(InvalidModel, error, "", "")
         return name
 
@@ -217,37 +220,37 @@ class Program(Calls):
         return {unique: after for unique, after in pairs.items() if after != unique}
 
 
-#: How often a batch normalization was called in training, which no result depends on.
+#: The number of training batches of a batch norm, which no result depends on.
 COUNTER = "num_batches_tracked"
-#: Kinds of inputs that are stored, and the field with their path.
+#: Kinds of inputs that are stored tensors, and the field with their path.
 _STORED = {
     "parameter": "parameter_name",
     "buffer": "buffer_name",
     "tensor_constant": "tensor_constant_name",
 }
-#: Kinds of outputs that are stored for the next call, and the field with their path.
+#: Kinds of outputs that update stored tensors, and the field with their path.
 _MUTATED = {
     "buffer_mutation": "buffer_name",
     "parameter_mutation": "parameter_name",
 }
-#: Kinds of outputs that the caller of the original gets.
+#: Kinds of outputs that the user receives.
 _RETURNED = frozenset({"user_output", "loss_output"})
-#: Kinds of outputs that are gradients, and the field with what these are of.
+#: Kinds of outputs that are gradients, and the field with their parameter or input.
 _GRADIENTS = {
     "gradient_to_parameter": "parameter_name",
     "gradient_to_user_input": "user_input_name",
 }
-#: Kinds of inputs that the caller of the original gives.
+#: Kinds of inputs that the user passes.
 _GIVEN = frozenset({"user_input", "constant_input"})
 
 
 def _tensor(body: Any) -> TensorRef:
-    """The tensor of an output that can be nothing else."""
+    """Return the tensor of an output that must be one."""
     return TensorRef(field(field(body, "arg", dict), "name", str))
 
 
 def _kind(number: float) -> DType:
-    """The dtype of a tensor of a Python number."""
+    """Return the dtype of the tensor of a Python number."""
     if isinstance(number, bool):
         return BOOL
     return INT64 if isinstance(number, int) else FLOAT32

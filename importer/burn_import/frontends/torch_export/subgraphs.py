@@ -1,4 +1,4 @@
-"""Graphs inside of a call: what they return, and the operands that they change."""
+"""Subgraphs of a call: their results, and the operands they change in place."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from burn_ir import UnsupportedModel
 def returned_values(frame: Frame) -> Iterator[Value]:
     """Yield the tensors and numbers that the graph of ``frame`` returns, in order.
 
-    The items of lists are yielded one by one. None is left out: no result of the call
-    has a name for it.
+    The items of lists are yielded one by one. None is skipped, since no result of the
+    call corresponds to it.
 
     Raises:
-        UnsupportedModel: the graph returns something else, such as a text.
+        UnsupportedModel: the graph returns something else, such as a string.
     """
     for result in _flat(argument(of) for of in frame.meta["outputs"]):
         if isinstance(result, TensorRef | SymbolRef):
@@ -36,7 +36,7 @@ def returned_values(frame: Frame) -> Iterator[Value]:
             yield Builder(frame.out, "number", []).constant(result, dtype)
         elif result is not None:
             raise UnsupportedModel(
-                "expected a graph inside to return tensors and numbers, got "
+                "expected a subgraph to return tensors and numbers, got "
                 f"{shown(result)}"
             )
 
@@ -52,7 +52,7 @@ def _flat(arguments: Iterable[Argument]) -> Iterator[Argument]:
 def writes_inside(
     frame: Frame, names: Sequence[tuple[str, Argument]], entry: Entry
 ) -> list[tuple[str, Value]]:
-    """Return the operands of a call that its graph changed in place, and what to.
+    """Return the operands that a call's subgraph changed in place, with new values.
 
     Raises:
         UnsupportedModel: the graph is the body of a loop or a branch.
@@ -61,7 +61,7 @@ def writes_inside(
     frame.writes.clear()
     if after and not entry.is_inlined:
         raise UnsupportedModel(
-            "the graph inside changes an operand in place; "
+            "the subgraph changes an operand in place; "
             "export after run_decompositions()"
         )
     refs = [ref.name for _, ref in names if isinstance(ref, TensorRef)]

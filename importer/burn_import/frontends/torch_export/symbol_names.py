@@ -8,14 +8,15 @@ from typing import Any
 from burn_import.frontends.torch_export.symbolic_extents import Symbols, symbols_in
 from burn_import.provenance.axis_names import AXES
 
-#: From here on a bound is none, and up to here it is PyTorch's own.
+#: Bounds from the first number up count as none, those up to the second are PyTorch's
+#: defaults.
 _ENDLESS, _USUAL = 2**31 - 1, 2
 
 
 def named_symbols(symbols: Symbols, inputs: Mapping[str, Sequence[Any]]) -> None:
-    """Name every symbol after the first axis that has it: the program has ``s77``.
+    """Name every symbol (``s77``) after the first axis that has it.
 
-    An axis that is a symbol alone comes before those that are computed from it.
+    Axes that are a single symbol come before those that are expressions.
     """
     for alone in (True, False):
         for sizes in inputs.values():
@@ -28,22 +29,22 @@ def named_symbols(symbols: Symbols, inputs: Mapping[str, Sequence[Any]]) -> None
 
 
 def told_ranges(symbols: Symbols, ranges: Any) -> tuple[str, ...]:
-    """A sentence of the extents that the program was exported for, if it says any.
+    """Return a sentence about the ranges that the program was exported for, if any.
 
-    ``ranges`` are the file's, by symbol: what is none of two numbers says nothing.
+    ``ranges`` are the file's, by symbol; entries without two numbers are ignored.
     """
     bounds = []
     for raw, name in symbols.names.items():
-        one = ranges.get(raw) if isinstance(ranges, dict) else None
+        limits = ranges.get(raw) if isinstance(ranges, dict) else None
         low, high = (
             (
-                one.get(end)
-                if isinstance(one, dict) and type(one.get(end)) is int
+                limits.get(end)
+                if isinstance(limits, dict) and type(limits.get(end)) is int
                 else None
             )
             for end in ("min_val", "max_val")
         )
-        # Every extent that varies is 2 or more to PyTorch, and bounded by its integers.
+        # PyTorch's default range: dynamic extents are 2 or more, bounded by int64.
         if high is not None and high < _ENDLESS:
             bounds.append(f"{name} {low or 0} to {high}")
         elif low is not None and low > _USUAL:

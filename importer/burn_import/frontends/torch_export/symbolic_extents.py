@@ -1,4 +1,4 @@
-"""Extents of tensors as PyTorch writes them: ``Mul(Integer(4), Symbol('s53'))``."""
+"""Symbolic extents as PyTorch writes them: ``Mul(Integer(4), Symbol('s53'))``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from burn_ir.error_context import FAULTS
 from burn_ir.errors import Undecided
 
 _LONGEST = 2000
-#: A product is a sum of so many products at most: each factor multiplies their number.
+#: The most terms of a product, since each factor multiplies their number.
 _MOST_TERMS = 256
 _LARGEST = 2**63 - 1
-#: What the expressions of SymPy are made of: names, numbers, quoted names, signs.
+#: Tokens of SymPy expressions: names, numbers, quoted names, punctuation.
 _TEXT = re.compile(r"(?:[A-Za-z_]\w*+|\d++(?![A-Za-z_])|'[\w.]*+'|[(),=*+ -])*+", re.A)
 
 
@@ -43,7 +43,7 @@ def _remainder(a: Dim, b: Dim) -> Dim:
     return a - floor_div(a, b) * b
 
 
-#: What numbers the expressions are made of.
+#: Functions that construct numbers.
 _CALLS: dict[str, Callable[..., Dim]] = {
     "Add": _sum,
     "CleanDiv": floor_div,
@@ -56,14 +56,14 @@ _CALLS: dict[str, Callable[..., Dim]] = {
 
 
 class Symbols:
-    """The symbols of one program, each with a name that says what it counts."""
+    """The symbols of one program, with descriptive names."""
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
         self.known: dict[str, Dim] = {}
 
     def call(self, raw: str, name: str) -> str:
-        """The name of the symbol ``raw``: ``name``, with a number if that is taken."""
+        """Return a name for symbol ``raw``: ``name``, numbered if it is taken."""
         if raw not in self.names:
             names, unique, number = set(self.names.values()), name, 1
             while unique in names:
@@ -73,9 +73,9 @@ class Symbols:
         return self.names[raw]
 
     def extent(self, size: Any) -> Dim:
-        """The extent that a ``SymInt`` of the schema stands for.
+        """Return the extent of a ``SymInt`` of the schema.
 
-        Expressions of other functions are a symbol of their own: any extent.
+        Expressions with unsupported functions become a new symbol.
 
         Raises:
             InvalidModel: it is neither a number nor an expression.
@@ -98,7 +98,7 @@ class Symbols:
         return self.known[text]
 
     def value(self, tree: ast.expr) -> Dim | None:
-        """Return the value of an expression; None if it is not known."""
+        """Return the value of an expression; None if it is unknown."""
         if isinstance(tree, ast.Constant) and type(tree.value) is int:
             return tree.value
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
@@ -126,7 +126,7 @@ def _applied(function: str, operands: Sequence[Dim]) -> Dim | None:
 
 
 def _text(size: Any) -> str:
-    """The expression of an extent."""
+    """Return the expression of an extent."""
     expression = size.get("as_expr") if isinstance(size, dict) else None
     text = expression.get("expr_str") if isinstance(expression, dict) else None
     if not isinstance(text, str) or len(text) > _LONGEST or not _TEXT.fullmatch(text):
@@ -142,7 +142,7 @@ def _tree(text: str) -> ast.expr:
 
 
 def _symbol(tree: ast.expr) -> str | None:
-    """The symbol that an expression is, ``s53`` or ``Symbol('s53')``; None if none."""
+    """Return the symbol in ``s53`` or ``Symbol('s53')``; None for other expressions."""
     if isinstance(tree, ast.Name):
         return tree.id
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
@@ -154,10 +154,10 @@ def _symbol(tree: ast.expr) -> str | None:
 
 
 def symbols_in(size: Any) -> Iterator[tuple[str, bool]]:
-    """The symbols of an extent; each with whether the extent is it alone.
+    """Yield the symbols of an extent, and whether each is the whole extent.
 
     Raises:
-        InvalidModel: it is no extent.
+        InvalidModel: the extent is malformed.
     """
     if isinstance(size, dict) and size.get("as_int") is not None:
         return

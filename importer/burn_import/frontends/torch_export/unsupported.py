@@ -1,4 +1,4 @@
-"""Operators of ATen that have no rule, each with its reason."""
+"""ATen operators without a rule, each with the reason."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from burn_import.frontends.torch_export.registry import COMPLEX, RULES
 
-#: What stands in the way, and the operators that it is in the way of.
+#: Reasons, and the operators that they apply to.
 REASONS: Mapping[str, str] = {
-    "there is no primitive of this decomposition of matrices": """
+    "no primitive computes this matrix decomposition": """
         aten.linalg_eig.default aten.linalg_eigvals.default
         aten.linalg_lu.default aten.linalg_lu_factor.default
         aten.linalg_lu_factor_ex.default aten.linalg_lu_solve.default""",
@@ -19,13 +19,13 @@ REASONS: Mapping[str, str] = {
         aten.special_i0.default aten.special_i0e.default aten.special_i1.default
         aten.special_i1e.default aten.special_log_ndtr.default
         aten.special_zeta.default""",
-    "no primitive finds what is most frequent": "aten.mode.default",
+    "no primitive computes the mode": "aten.mode.default",
     "no primitive computes this loss": """
         aten._ctc_loss.Tensor aten._ctc_loss.default aten.ctc_loss.IntList
         aten.ctc_loss.Tensor""",
-    "it draws windows at random": """
+    "its windows are random": """
         aten.fractional_max_pool2d.default aten.fractional_max_pool3d.default""",
-    "sparse tensors are not read": """
+    "sparse tensors are not supported": """
         aten._to_sparse.default aten.to_sparse.default aten._sparse_mm.reduce""",
 }
 UNSUPPORTED: Mapping[str, str] = {

@@ -1,4 +1,4 @@
-"""The values of one graph of a program, and which of them are one tensor."""
+"""The values of one graph of a program, and their aliases."""
 
 from __future__ import annotations
 
@@ -12,43 +12,42 @@ from burn_import.frontends.torch_export.view_writeback import VIEWS, Arguments
 from burn_ir import InvalidModel, UnsupportedModel
 from burn_ir.errors import Problem
 
-#: How many views of views are taken again.
+#: The longest chain of views that is recomputed.
 _DEEPEST = 16
 
 
 @dataclass
 class Frame:
-    """The values of one graph by name, as they are at this point of it.
+    """The values of one graph by name, at the current point of the program.
 
-    A program may change a tensor in place. The result of such a call is another name of
-    the same tensor, whose value is the new one under all its names. What it is a view
-    of is changed too, and other views of that: these are ``stale`` from then on, and
-    must not be read.
+    A program may change a tensor in place. The result of such a call is an alias of the
+    tensor, and all aliases have the new value. The bases of a view change too, and so
+    do other views of them: these are ``stale`` and must not be read.
     """
 
     meta: Mapping[str, Any]
     out: Nodes
-    #: How many graphs are around this one.
+    #: The number of enclosing graphs.
     depth: int = 0
     values: dict[str, Value] = field(default_factory=dict)
-    #: The first name of the tensor that has several.
+    #: The first name of a tensor with several names.
     same: dict[str, str] = field(default_factory=dict)
-    #: Whose memory each tensor shares, and the tensors that share it.
+    #: The base of each view, and the tensors that share a base's memory.
     base: dict[str, str] = field(default_factory=dict)
     shared: dict[str, list[str]] = field(default_factory=dict)
-    #: What each view was made of, by which call, with which other arguments.
+    #: The source of each view, the target that created it, and its other arguments.
     origin: dict[str, tuple[str, str, Arguments]] = field(default_factory=dict)
-    #: Operands that graphs inside of a call changed in place: value before and after.
+    #: Operands that subgraphs changed in place: value before and after.
     writes: list[tuple[Value, Value]] = field(default_factory=list)
-    #: What is wrong with reading a value.
+    #: The error for reading a value.
     stale: dict[str, Problem] = field(default_factory=dict)
 
     def value(self, name: str) -> Value:
-        """The value called ``name``.
+        """Return the value called ``name``.
 
         Raises:
-            InvalidModel: there is none.
-            UnsupportedModel: another value was changed in place that it is a view of.
+            InvalidModel: there is no such value.
+            UnsupportedModel: an alias was changed in place.
         """
         first = self.same.get(name, name)
         if first in self.stale:
@@ -58,16 +57,16 @@ class Frame:
         return self.values[first]
 
     def view(self, name: str, of: str, target: str, args: Arguments) -> None:
-        """Note that the tensor ``name`` may be a view of the tensor ``of``."""
+        """Record that the tensor ``name`` may be a view of the tensor ``of``."""
         of = self.same.get(of, of)
         base = self.base[name] = self.base.get(of, of)
         self.shared.setdefault(base, [of]).append(name)
         self.origin[name] = (of, target, args)
 
     def change(self, name: str, value: Value, node: str, target: str) -> str:
-        """Note that ``node`` changed the tensor ``name`` in place to ``value``.
+        """Record that ``node`` changed the tensor ``name`` in place to ``value``.
 
-        The first name of that tensor.
+        Returns the first name of that tensor.
         """
         first = self.same.get(name, name)
         self.values[first] = value
@@ -83,10 +82,10 @@ class Frame:
         return first
 
     def retaken(self, name: str) -> list[tuple[str, str, str, Arguments]]:
-        """Return the views to take again before ``name`` can be read.
+        """Return the stale views to recompute before ``name`` can be read.
 
-        Each has its name, that of what it is a view of, the target and other arguments.
-        None if ``name`` is not stale, or may be a copy.
+        Each has its name, that of its source, the target and other arguments. Empty if
+        ``name`` is not stale, or cannot be recomputed.
         """
         chain: list[tuple[str, str, str, Arguments]] = []
         last = self.same.get(name, name)
@@ -99,7 +98,7 @@ class Frame:
         return chain[::-1]
 
     def refresh(self, name: str, value: Value) -> None:
-        """Give a tensor that a view of was changed its new value."""
+        """Set the new value of a tensor after a view of it was changed."""
         self.values[name] = value
         self.stale.pop(name, None)
         self.shared.setdefault(self.base.get(name, name), []).append(name)

@@ -1,4 +1,4 @@
-"""Inverses of views: what writes a changed view back to the tensor it is part of."""
+"""Inverses of views, which write a changed view back to its source."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torch_export.registry import RULES
 
 Arguments = Sequence[tuple[str, Any]]
-#: A target in ATen and its arguments by name.
+#: An ATen target and its arguments by name.
 Call = tuple[str, Mapping[str, Any]]
 
-#: Views of a part, and what puts a part in its place again.
+#: Views of a part, and the operators that write the part back.
 _PARTS: Mapping[str, str] = {
     "aten.as_strided.default": "aten.as_strided_scatter.default",
     "aten.diagonal.default": "aten.diagonal_scatter.default",
     "aten.select.int": "aten.select_scatter.default",
     "aten.slice.Tensor": "aten.slice_scatter.default",
 }
-#: Views that undo themselves.
+#: Involutive views, which are their own inverse.
 _TURNS = frozenset({"aten.alias.default", "aten.t.default", "aten.transpose.int"})
-#: Views of the same elements in another shape; what may be a copy is none.
+#: Views of the same elements in another shape that never copy.
 _SHAPES = frozenset({"aten.squeeze.dim", "aten.unsqueeze.default", "aten.view.default"})
-#: What always gives a view, which shows each change of its source.
+#: Operators that always return a view, which reflects changes of its source.
 VIEWS = frozenset(
     {
         *(*_PARTS, *_TURNS, *_SHAPES),
@@ -35,11 +35,12 @@ VIEWS = frozenset(
 def inverse_view(
     target: str, args: Mapping[str, Any], base: Value, new: Value
 ) -> Call | None:
-    """Return the call that makes ``base`` what it is once its view is ``new``.
+    """Return the call that computes the source from its changed view ``new``.
 
-    ``target`` and ``args``, without the tensor, are the call that made the view. None
-    if the inverse depends on extents, or if there is none: several views, or what may
-    be a copy.
+    ``target`` and ``args``, without the tensor, are the call that made the view,
+        ``base``
+    is the source before. None if the inverse depends on extents, or if there is none:
+    several views, or a possible copy.
     """
     if target in ("aten.detach.default", "aten.alias.default"):
         return "aten.alias.default", {"self": new}
@@ -55,10 +56,7 @@ def inverse_view(
 
 
 def written_back(target: str, args: Arguments, base: Value, new: Value) -> Call | None:
-    """Return the inverse of a view in a program whose extents are fixed.
-
-    A reshape has one as well: the extents of ``base`` are known.
-    """
+    """Return the inverse of a view, including reshapes if extents are fixed."""
     if RULES[target].is_alias:
         return "aten.alias.default", {"self": new}
     fixed = base.dims is not None and all(isinstance(d, int) for d in base.dims)

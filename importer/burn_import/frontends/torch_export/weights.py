@@ -1,4 +1,4 @@
-"""The weights and constants of an archive: an entry of raw bytes for each."""
+"""The weights and constants of an archive, each an entry of raw bytes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ KINDS = ("weights", "constants")
 
 
 def json_in(archive: Zip, name: str) -> Any:
-    """The JSON in an entry.
+    """Return the JSON value in an entry.
 
     Raises:
-        UnreadableFile: it is none.
+        UnreadableFile: the entry is not JSON.
     """
     if name not in archive.entries:
         raise UnreadableFile(f"the archive has no {shown(name)}")
@@ -31,7 +31,7 @@ def json_in(archive: Zip, name: str) -> Any:
 
 
 class Stored:
-    """The tensors of an archive by the name that the program has for them."""
+    """The tensors of an archive, by name in the program."""
 
     def __init__(self, archive: Zip, folder: str) -> None:
         self.archive = archive
@@ -46,11 +46,11 @@ class Stored:
                     self.entries[name] = (f"{folder}/data/{kind}", entry)
 
     def tensor(self, name: str) -> Tensor:
-        """The tensor called ``name``.
+        """Return the tensor called ``name``.
 
         Raises:
             InvalidModel: there is none, or it contradicts its bytes.
-            UnsupportedModel: it is no plain tensor.
+            UnsupportedModel: it is pickled, or of an unsupported dtype.
         """
         try:
             return self._tensor(name)

@@ -1,8 +1,8 @@
-"""Programs of TorchScript: the archives of ``torch.jit.save``.
+"""Frontend for TorchScript: the archives of ``torch.jit.save``.
 
-``read`` turns one into a :class:`burn_ir.RawModel`, the same that an ONNX file becomes.
-The code in an archive is a small part of Python, which is parsed and followed here: it
-is never compiled or executed.
+``read`` converts an archive to a :class:`burn_ir.RawModel`, as the ONNX reader does
+with its files. The code in an archive is a small subset of Python, which is parsed and
+interpreted symbolically here; it is never compiled or executed.
 """
 
 from burn_import.frontends.torchscript.reader import read

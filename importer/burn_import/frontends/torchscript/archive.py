@@ -17,20 +17,20 @@ from burn_import.frontends.torchscript.budget import MOST_WORDS
 from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
 
 _WORD = re.compile(r"\w+|[^\w\s]")
-#: Bytes of all files of code.
+#: Largest size in bytes of all code files.
 _MOST_CODE = 8 * 2**20
 
 
 class Archive:
-    """An archive of TorchScript.
+    """A TorchScript archive.
 
-    ``root`` is the outermost module, ``constants`` are those that the code calls
-    ``CONSTANTS.c0``, ``inputs`` what ``torch.jit.trace`` was called with: None where
-    the archive does not say.
+    ``root`` is the root module, ``constants`` are those that the code calls
+    ``CONSTANTS.c0``, ``inputs`` are the example arguments of ``torch.jit.trace``, None
+    if the archive has none.
 
     Raises:
-        UnreadableFile: it is damaged, or no such archive.
-        UnsupportedModel: its pickles call what is refused.
+        UnreadableFile: the file is damaged, or no such archive.
+        UnsupportedModel: its pickles call a function that is refused.
         InvalidModel: a tensor contradicts its storage.
     """
 
@@ -46,7 +46,7 @@ class Archive:
         self.constants = constants if isinstance(constants, tuple | list) else ()
         self.zip = Zip(data, limits)
         self.folder = self.zip.folder()
-        #: How many words and signs of code were read.
+        #: The number of tokens of code that were read.
         self.words = 0
         self.files = self._code()
         self.inputs = self._inputs(context)
@@ -57,11 +57,11 @@ class Archive:
             return None
         machine = Machine(self.zip.read(name), context, _described)
         root = machine.run()
-        given = root.get("forward") if isinstance(root, dict) else None
-        return given if isinstance(given, list | tuple) else None
+        examples = root.get("forward") if isinstance(root, dict) else None
+        return examples if isinstance(examples, list | tuple) else None
 
     def _code(self) -> dict[str, str]:
-        """The files below ``code/``, whose words are counted."""
+        """Return the files below ``code/``, counting their tokens."""
         start = f"{self.folder}/code/"
         paths = [
             entry
@@ -83,10 +83,10 @@ class Archive:
         return files
 
     def constant(self, name: str) -> Value:
-        """The constant that the code calls ``CONSTANTS.name``.
+        """Return the constant that the code calls ``CONSTANTS.name``.
 
         Raises:
-            InvalidModel: there is none.
+            InvalidModel: the archive has no such constant.
         """
         number = name.removeprefix("c")
         if not number.isdecimal() or int(number[:9]) >= len(self.constants):
@@ -95,6 +95,6 @@ class Archive:
 
 
 def _described(pid: Value) -> Storage:
-    """The storage of an input of a trace: PyTorch leaves its bytes out."""
+    """Return the storage of an example input, whose bytes are not saved."""
     element, key, count = typed_storage(pid)
     return Storage(Block(f"input storage {shown(key)}"), element, count)

@@ -1,4 +1,4 @@
-"""Limits on the work that an archive may cause."""
+"""Limits on the work that interpreting an archive may cause."""
 
 from __future__ import annotations
 
@@ -6,33 +6,34 @@ from dataclasses import dataclass
 
 from burn_ir import UnsupportedModel
 
-#: Words and signs of code that are parsed: a hundred layers of a transformer.
+#: Largest number of tokens of code: about a hundred transformer layers.
 MOST_WORDS = 200_000
-#: What small programs may do, in all the times that one is followed.
+#: Steps and nodes allowed for any program, summed over all interpretations of it.
 _STEPS, _NODES = 100_000, 4_000
-#: What each word of code adds each time: a node of a trace takes about ten words.
+#: Steps and nodes allowed per token in each interpretation; a traced node has about ten
+#: tokens.
 _STEPS_PER_WORD, _WORDS_PER_NODE = 4, 4
-#: What each module adds, since those of a script share their code.
+#: Steps and nodes allowed per module, since scripted modules share their code.
 _STEPS_PER_MODULE, _NODES_PER_MODULE = 400, 60
 
 
 class TooMuch(UnsupportedModel):  # noqa: N818
-    """A program goes on beyond what any model needs: it is not followed further."""
+    """Raised when a program exceeds the limits on steps or nodes."""
 
 
 @dataclass
 class Pool:
-    """Extra budget of a program that does more work than its code suggests."""
+    """Steps and nodes for programs that need more than their code size suggests."""
 
     steps: int = _STEPS
     nodes: int = _NODES
 
 
 class Budget:
-    """Remaining work that code of this size and these modules may cause.
+    """Remaining steps and nodes, given the size of the code and the modules.
 
-    Beyond that it takes from ``pool``, which lasts for all the times that a program is
-    followed, each with other types of its inputs.
+    When it is used up, it takes from ``pool``, which is shared by all interpretations
+    of the program with different input types.
     """
 
     def __init__(self, words: int, modules: int, pool: Pool) -> None:
@@ -41,10 +42,10 @@ class Budget:
         self.pool = pool
 
     def step(self, count: int = 1) -> None:
-        """Count statements, calls and items of lists.
+        """Count statements, calls and list items.
 
         Raises:
-            TooMuch: there were more than a program needs.
+            TooMuch: the limit is exceeded.
         """
         self.steps -= count
         if self.steps < 0:
@@ -54,10 +55,10 @@ class Budget:
                 raise TooMuch("a program that does more than any model needs")
 
     def node(self, count: int) -> None:
-        """Count nodes that are written.
+        """Count nodes added to the graph.
 
         Raises:
-            TooMuch: there were more than so much code can need.
+            TooMuch: the limit is exceeded.
         """
         self.nodes -= count
         if self.nodes < 0:

@@ -1,4 +1,4 @@
-"""Expressions of the code, by the kinds of Python's syntax that TorchScript writes."""
+"""Interpreter of expressions, by the kinds of syntax that TorchScript writes."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _ROOTS = ("torch", "ops", "__torch__", "CONSTANTS")
 
 @dataclass(eq=False)
 class Frame:
-    """The names of one call of a function, and the module that it runs in.
+    """A call frame: the names of one call, and the module it runs in.
 
-    ``rest`` is what the function does after the statement that is followed, None if
-    that runs in a loop or as one side of a branch.
+    ``rest`` are the statements after the current one, None inside of a loop or one side
+    of a branch.
     """
 
     function: Function | None
@@ -63,12 +63,12 @@ class Frame:
         return Origin(name, self.module.path or ROOT, self.module.classes)
 
 
-class Raised(Exception):  # noqa: N818  what the program says of its input
+class Raised(Exception):  # noqa: N818  an effect of the program
     """The program raises an error itself."""
 
 
 class Expressions(Operators):
-    """Follows expressions; ``enter`` follows the functions that they call."""
+    """Interpreter of expressions; ``enter`` interprets the functions they call."""
 
     def __init__(self, archive: Archive, code: Code) -> None:
         super().__init__()
@@ -89,13 +89,13 @@ class Expressions(Operators):
         args: list[PyValue],
         kwargs: dict[str, PyValue],
     ) -> PyValue:
-        """Return the result of a function of the archive, which runs in a module."""
+        """Return the result of a function of the archive, called in a module."""
 
     def evaluate(self, node: ast.expr, frame: Frame, name: str = "") -> PyValue:
         """Return the value of an expression; ``name`` is the name of its result.
 
         Raises:
-            UnsupportedModel: it is of a kind that is not followed.
+            UnsupportedModel: the kind of expression is not supported.
         """
         follow = _EXPRESSIONS.get(type(node))
         if follow is None:
@@ -104,7 +104,7 @@ class Expressions(Operators):
         return follow(self, node, frame, name)
 
     def constant(self, node: ast.Constant, frame: Frame, name: str) -> PyValue:
-        """A number, a text, a bool or None."""
+        """Return a number, string, bool or None."""
         if isinstance(node.value, bytes) or node.value is ...:
             raise UnsupportedModel(f"the constant {shown(node.value)}")
         return node.value
@@ -120,7 +120,7 @@ class Expressions(Operators):
         raise InvalidModel(f"nothing is called {shown(node.id)} here")
 
     def attribute(self, node: ast.Attribute, frame: Frame, name: str) -> PyValue:
-        """``torch.add``, ``self.weight``, ``CONSTANTS.c0``."""
+        """Return the value of ``torch.add``, ``self.weight``, ``CONSTANTS.c0``."""
         owner = self.evaluate(node.value, frame)
         if isinstance(owner, Namespace):
             if owner.path == "CONSTANTS":
@@ -135,7 +135,7 @@ class Expressions(Operators):
         return self.member(owner, node.attr)
 
     def member(self, module: Module, name: str) -> PyValue:
-        """An attribute of a module: what the archive has, or stands in its class."""
+        """Return a module's attribute: from the archive, or from its class."""
         attribute = self.modules.get(module, name)
         if attribute is not NotImplemented:
             return attribute
@@ -148,7 +148,7 @@ class Expressions(Operators):
         raise InvalidModel(f"{where} has no attribute {shown(name)}")
 
     def literal(self, name: str) -> PyValue:
-        """A constant of the archive, which has no key: its name says just that."""
+        """Return a constant of the archive, under a generic name."""
         if name not in self.constants:
             stored = self.archive.constant(name)
             constant = self.modules.thing(stored, (), name.replace("c", "constant_"))
@@ -156,16 +156,16 @@ class Expressions(Operators):
         return self.constants[name]
 
     def list_of(self, node: ast.List, frame: Frame, name: str) -> PyValue:
-        """A list."""
+        """Return the value of a list display."""
         self.budget.step(len(node.elts))
         return [self.evaluate(item, frame, name) for item in node.elts]
 
     def tuple_of(self, node: ast.Tuple, frame: Frame, name: str) -> PyValue:
-        """A tuple."""
+        """Return the value of a tuple display."""
         return tuple(self.evaluate(item, frame, name) for item in node.elts)
 
     def dict_of(self, node: ast.Dict, frame: Frame, name: str) -> PyValue:
-        """A dict."""
+        """Return the value of a dict display."""
         result = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
@@ -174,14 +174,14 @@ class Expressions(Operators):
         return result
 
     def unary(self, node: ast.UnaryOp, frame: Frame, name: str) -> PyValue:
-        """A negative number."""
+        """Return the value of a negation."""
         value = self.evaluate(node.operand, frame)
         if isinstance(node.op, ast.USub) and isinstance(value, int | float):
             return -value
-        raise UnsupportedModel("an operator in front of what is no number")
+        raise UnsupportedModel("a unary operator on a value that is not a number")
 
     def subscript(self, node: ast.Subscript, frame: Frame, name: str) -> PyValue:
-        """An item of a list, a tuple or a dict."""
+        """Return an item of a list, a tuple or a dict."""
         owner = self.evaluate(node.value, frame)
         key = self.evaluate(node.slice, frame)
         if owner is UNKNOWN or key is UNKNOWN:
@@ -190,7 +190,7 @@ class Expressions(Operators):
         if isinstance(owner, list) and (has_rows(owner) or isinstance(key, Value)):
             return item_of(self, owner, key, frame.origin(name or "item"))
         if not isinstance(owner, list | tuple | dict | str) or not is_known:
-            raise UnsupportedModel("an item that is known only when the model runs")
+            raise UnsupportedModel("an item that is known only at run time")
         try:
             return owner[_key(key) if isinstance(owner, dict) else key]
         except (LookupError, TypeError) as error:
@@ -236,17 +236,17 @@ class Expressions(Operators):
         """Return the result of a call, which is unpacked to ``count`` names.
 
         Raises:
-            UnsupportedModel: nobody knows what it does.
+            UnsupportedModel: the function is not supported.
         """
         if function is UNKNOWN:
             return UNKNOWN
         if isinstance(function, Method):
             kind = function.module.instance.kind.path
             method = self.code.method(kind, function.name)
-            given = [function.module, *args]
-            return self.enter(method, function.module, given, kwargs)
+            arguments = [function.module, *args]
+            return self.enter(method, function.module, arguments, kwargs)
         if not isinstance(function, Namespace):
-            raise UnsupportedModel("a call of what is no function")
+            raise UnsupportedModel("a call of a value that is not a function")
         origin = frame.origin(name or _leaf(function))
         root, _, rest = function.path.partition(".")
         if (root == "torch" and "." not in rest) or (root == "ops" and is_known(rest)):
@@ -263,7 +263,7 @@ class Expressions(Operators):
         raise UnsupportedModel(f"{shown(function.path)[1:-1]} is not supported")
 
     def function(self, path: str) -> Function:
-        """A function of the archive."""
+        """Return a function of the archive."""
         definition = self.code.find(path)
         if isinstance(definition, Function):
             return definition
@@ -274,7 +274,7 @@ class Expressions(Operators):
 
 def _key(key: PyValue) -> PyValue:
     if not isinstance(key, str | int | float | bool):
-        raise UnsupportedModel("a key of a dict that is no text or number")
+        raise UnsupportedModel("a dict key that is not a string or number")
     return key
 
 
@@ -289,8 +289,8 @@ def _own_name(function: ast.expr, frame: Frame) -> str:
     return function.id if is_own else ""  # type: ignore[attr-defined]
 
 
-def _typed(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> PyValue:
-    """``annotate(type, value)``: the value, as a number if the type is one."""
+def _annotate(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> PyValue:
+    """Return the value of ``annotate(type, value)``, as a number if the type is one."""
     if len(node.args) != 2:
         raise InvalidModel("expected a type and a value")
     kind, value = node.args
@@ -315,7 +315,7 @@ def _conversion(kind: type) -> Callable[..., PyValue]:
 def _getattr(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> PyValue:
     owner, key = (machine.evaluate(arg, frame) for arg in node.args)
     if not isinstance(owner, Module) or not isinstance(key, str):
-        raise UnsupportedModel("getattr of no module")
+        raise UnsupportedModel("getattr of a value that is not a module")
     return machine.member(owner, key)
 
 
@@ -327,8 +327,8 @@ def _is_instance(
 
 
 _BUILTINS: Mapping[str, Callable[..., PyValue]] = {
-    "annotate": _typed,
-    "unchecked_cast": _typed,
+    "annotate": _annotate,
+    "unchecked_cast": _annotate,
     "uninitialized": lambda *given: UNINITIALIZED,
     "int": _conversion(int),
     "float": _conversion(float),
@@ -359,7 +359,7 @@ def _most(name: str) -> Callable[..., PyValue]:
     return follow
 
 
-def _answer(value: Any) -> Callable[..., PyValue]:
+def _constant(value: Any) -> Callable[..., PyValue]:
     return lambda machine, origin, *args: value
 
 
@@ -367,22 +367,22 @@ _PRIMITIVES: Mapping[str, Callable[..., PyValue]] = {
     "ops.prim.NumToTensor": _as_tensor,
     "ops.prim.RaiseException": _raise,
     "ops.prim.dtype": _dtype,
-    "ops.prim.device": _answer(DEVICE),
-    "ops.prim.type": _answer("cpu"),
-    "ops.prim.index": _answer(0),
-    "ops.prim.layout": _answer(0),
+    "ops.prim.device": _constant(DEVICE),
+    "ops.prim.type": _constant("cpu"),
+    "ops.prim.index": _constant(0),
+    "ops.prim.layout": _constant(0),
     "ops.prim.data": lambda machine, origin, x: x,
     "ops.prim.max": _most("max"),
     "ops.prim.min": _most("min"),
     "ops.prim.abs": _most("abs"),
     **{
-        f"ops.prim.is_{name}": _answer(False)
+        f"ops.prim.is_{name}": _constant(False)
         for name in ("nested", "cuda", "sparse", "quantized", "mkldnn", "meta", "mps")
     },
-    # Layers of PyTorch have a faster way beside the one with ordinary operators, which
-    # they go where a gradient may be asked for.
-    "ops.prim.requires_grad": _answer(True),
-    "torch.jit.is_scripting": _answer(True),
+    # PyTorch's layers have a fused fast path for inference, and one with ordinary
+    # operators that they take if gradients may be needed. This selects the latter.
+    "ops.prim.requires_grad": _constant(True),
+    "torch.jit.is_scripting": _constant(True),
 }
 _EXPRESSIONS: Mapping[type, Callable[..., PyValue]] = {
     ast.Constant: Expressions.constant,

@@ -1,11 +1,11 @@
-"""The types of a program's inputs, which its code does not say.
+"""Types of a program's inputs, which its code does not contain.
 
-``torch.jit.trace`` leaves what it was called with in the archive: dtypes, and the
-extents of one call. Which of these extents the program needs is found out by following
-it with others: an extent varies if the program allows more than twice as much of it, or
-by multiples of a part of it.
-``--shape`` says otherwise, and what the archive does not have. Inputs without an
-example are float32, unless the program can only do with whole numbers or bools.
+``torch.jit.trace`` saves its example arguments: dtypes, and the extents of one call.
+Extents that may vary are found by interpreting the program with other extents: an
+extent is symbolic if the program allows more than twice its value, or multiples of a
+divisor of it. ``--shape`` overrides this, and gives the shapes that the archive lacks.
+Inputs without an example are float32, unless the program only works with integers or
+bools.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from burn_ir.dim import Dim, symbol
 from burn_ir.errors import Problem
 from burn_ir.types import Type
 
-#: An axis, its extent in the call that was traced, and the rank of the tensor.
+#: An axis, its extent in the traced call, and the rank of the tensor.
 Key: TypeAlias = tuple[int, int, int]
 
 _MOST_INPUTS = 1000
 
 
 class Inputs:
-    """The arguments of ``forward``: examples of a trace, and shapes that are given.
+    """The arguments of ``forward``: examples of a trace, and user-given shapes.
 
-    The last ``defaults`` parameters need not be given.
+    The last ``defaults`` parameters are optional.
 
     Raises:
-        UnsupportedModel: a shape is not known, with the option that gives it.
+        UnsupportedModel: a shape is unknown; names the option that gives it.
     """
 
     def __init__(
@@ -51,25 +51,25 @@ class Inputs:
         needed = parameters[: len(parameters) - defaults]
         names = {*examples, *shapes}
         if missing := [p for p in needed if p.arg not in names]:
-            raise UnsupportedModel([_asked(p) for p in missing])
+            raise UnsupportedModel([_missing_shape(p) for p in missing])
         self.names = [p.arg for p in parameters if p.arg in names]
         self.examples = examples
         self.shapes = shapes
-        #: What extents of the trace are by the shapes given, by axis and extent.
+        #: The user-given extents, by axis and extent of the trace.
         self.decided: dict[tuple[int, int], Dim] = {}
-        #: The axes of all examples.
+        #: The keys of all examples.
         self.keys: set[Key] = set()
-        #: What extents are multiples of, if not of 1.
+        #: The divisors of which extents are multiples, if not 1.
         self.units: dict[Key, int] = {}
-        #: The dtypes of the inputs that there is no example of.
+        #: The dtypes of inputs without example.
         self.dtypes: dict[str, DType] = {}
         self.count = 0
         self.types({})
 
     def types(self, extents: Mapping[Key, Dim]) -> dict[str, Any]:
-        """Arguments by name: types of tensors with other ``extents``, or what is fixed.
+        """Return arguments by name: types of tensors, or other example values.
 
-        Extents that are not among them are those of the trace.
+        ``extents`` replace the extents of the trace.
         """
         self.count = 0
         return {
@@ -89,7 +89,7 @@ class Inputs:
             pairs = example.items()
             return {k: self._typed(f"{name}_{k}", item, extents) for k, item in pairs}
         if name in self.shapes:
-            return self._given(name, example)
+            return self._given_type(name, example)
         if not isinstance(example, Tensor):
             return example
         keys = _axes_of(example)
@@ -97,8 +97,8 @@ class Inputs:
         dims = (self.decided.get(k[:2], extents.get(k, k[1])) for k in keys)
         return Type(example.dtype, tuple(dims))
 
-    def _given(self, name: str, example: Value) -> Type:
-        """The type of an input whose shape the caller gave."""
+    def _given_type(self, name: str, example: Value) -> Type:
+        """Return the type of an input with a user-given shape."""
         dims = tuple(symbol(d) if isinstance(d, str) else d for d in self.shapes[name])
         if not isinstance(example, Tensor):
             return Type(self.dtypes.setdefault(name, FLOAT32), dims)
@@ -107,13 +107,14 @@ class Inputs:
         return Type(example.dtype, dims)
 
     def open(self, allows: Callable[[Mapping[Key, Dim]], bool]) -> list[list[Key]]:
-        """The extents that vary, as ``allows`` tells of the program with others.
+        """Return the extents that may vary, where ``allows`` tests an assignment.
 
-        Those in one list are one extent: the program allows no other for one alone.
+        Extents of one list are equal: the program does not allow them to vary
+        separately.
         """
         groups: list[list[Key]] = []
         fixed: dict[int, list[Key]] = {}
-        for (axis, size), keys in self._undecided().items():
+        for (axis, size), keys in self._candidates().items():
             if _varies(keys, allows):
                 groups.append(keys)
                 continue
@@ -130,15 +131,16 @@ class Inputs:
         groups: Iterable[Sequence[Key]],
         allows: Callable[[Mapping[Key, Dim]], bool],
     ) -> list[list[Key]]:
-        """The extents beside ``groups`` that vary by multiples of a part.
+        """Return further extents that vary by multiples of a divisor.
 
-        Windows and patches that are views need them. The parts are kept in ``units``.
+        Programs with views of windows or patches have them. The divisors are recorded
+        in ``units``.
         """
         opened = {key for group in groups for key in group}
-        # Others that vary as well, or an extent could be joined with the batch.
+        # Vary the others as well: otherwise an extent could be merged with the batch.
         odd = {key: 2 * key[1] + 1 for key in opened}
         divisible = []
-        for (axis, _), keys in self._undecided().items():
+        for (axis, _), keys in self._candidates().items():
             rest = [key for key in keys if key not in opened]
             unit = _unit(rest, odd, allows) if axis and rest else 0
             if unit:
@@ -146,10 +148,11 @@ class Inputs:
                 divisible.append(rest)
         return divisible
 
-    def _undecided(self) -> dict[tuple[int, int], list[Key]]:
-        """Return the keys that may vary, by axis and extent, for tensors of each rank.
+    def _candidates(self) -> dict[tuple[int, int], list[Key]]:
+        """Return the keys that may vary, grouped by axis and extent.
 
-        Frames of a video and words of its caption may happen to be as many.
+        A group has one key for each rank of tensors: the frames of a video and the
+        words of its caption may be equally many by chance.
         """
         groups: dict[tuple[int, int], list[Key]] = {}
         for key in sorted(self.keys):
@@ -159,7 +162,7 @@ class Inputs:
         return groups
 
     def named(self, groups: Iterable[Sequence[Key]]) -> dict[Key, Dim]:
-        """A symbol for each group of extents, named after its first axis."""
+        """Return a symbol for each group of extents, named after its first axis."""
         dims: dict[Key, Dim] = {}
         decided = {str(dim) for dim in self.decided.values()}
         for group in groups:
@@ -186,9 +189,9 @@ def _axes_of(example: Tensor) -> list[Key]:
 def _varies(group: Sequence[Key], allows: Callable[[Mapping[Key, Dim]], bool]) -> bool:
     """Return whether a program allows other extents.
 
-    An odd one that is larger shows what is joined with a fixed extent, and what is
-    halved or taken in patches: both would fit twice the extent, or one more. Where a
-    table of positions is too short for it, an odd extent of about half tells.
+    A larger odd extent reveals extents that are merged with a fixed one, halved, or
+    split in patches; twice the extent would not. If a table of positions is too short
+    for it, an odd extent of about half is tried.
     """
     if allows({key: 2 * key[1] + 1 for key in group}):
         return True
@@ -202,9 +205,9 @@ def _unit(
     others: Mapping[Key, Dim],
     allows: Callable[[Mapping[Key, Dim]], bool],
 ) -> int:
-    """Return the smallest part of an extent that a program allows multiples of, or 0.
+    """Return the smallest divisor of an extent whose multiples are allowed, or 0.
 
-    A program that allows nothing but multiples of the extent joins it with another.
+    If only multiples of the extent itself are allowed, it is merged with another one.
     """
     size = group[0][1]
 
@@ -217,15 +220,15 @@ def _unit(
     return next((unit for unit in parts if fits(2 * size + unit)), 0)
 
 
-def _asked(parameter: ast.arg) -> Problem:
+def _missing_shape(parameter: ast.arg) -> Problem:
     name, kind = parameter.arg, parameter.annotation
-    if isinstance(kind, ast.Subscript):  # Optional[Tensor], but no list of tensors
+    if isinstance(kind, ast.Subscript):  # Optional[Tensor], but not List[Tensor]
         kind = kind.slice if _named(kind.value, "Optional") else kind.value
     if kind is not None and not _named(kind, "Tensor"):
         return Problem(f"input {name!r}: expected a tensor, or a trace with an example")
     return Problem(
-        f"input {name!r}: the archive does not say its shape",
-        hint=f"give it, such as --shape {name}=batch,3,224,224",
+        f"input {name!r}: the archive has no recorded shape",
+        hint=f"pass its shape, such as --shape {name}=batch,3,224,224",
     )
 
 

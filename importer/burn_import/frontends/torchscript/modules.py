@@ -1,4 +1,4 @@
-"""The modules of an archive, and the tensors in them by their names."""
+"""The modules of an archive, and their tensors by name."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ if TYPE_CHECKING:
     from burn_import.frontends.torchscript.operators.operators import Operators
 
 _DEEPEST = 100
-#: Of the number of a call.
+#: The most digits of a call number (``forward1``).
 _DIGITS = 6
 _PLAIN = (type(None), bool, int, float, str)
 
 
 class Modules:
-    """The attributes of modules as things, each tensor once however it is reached.
+    """The attributes of modules as interpreter values; shared tensors are one value.
 
-    Tensors that are one memory in one shape are one, called by the first of their names
-    in the order of the file, as in a ``state_dict``.
+    Tensors of the same memory and shape are one, with the first of their names in the
+    order of the file, as in a ``state_dict``.
     """
 
     def __init__(self, operators: Operators, root: Instance, code: Code) -> None:
         self.operators = operators
         self.names: dict[tuple[Any, ...], str] = {}
-        #: Parameters (True) and buffers (False) by their names in the graph.
+        #: Parameters (True) and buffers (False), by name in the graph.
         self.trained: dict[str, bool] = {}
-        #: How many modules there are.
+        #: The number of modules.
         self.count = 0
-        tensors = list(_found(root))
+        tensors = list(_walk(root))
         for name, one in tensors:
             if isinstance(one, Tensor):
                 self.names.setdefault(_identity(one), name)
             else:
                 self.count += 1
-        self.parameters = set(_listed(tensors, code, "parameters"))
-        self.buffers = set(_listed(tensors, code, "buffers"))
+        self.parameters = set(_listed_names(tensors, code, "parameters"))
+        self.buffers = set(_listed_names(tensors, code, "buffers"))
         self.found = tensors
-        self.alike = _Alike(tensors)
+        self.alike = _ModuleGroups(tensors)
         self.held: dict[tuple[Any, ...], TensorRef] = {}
         self.changed: dict[tuple[int, str], PyValue] = {}
         self.containers: dict[int, PyValue] = {}
-        #: Tensors of the model's state, by what they are called in the graph.
+        #: The tensors of the model's state, by name in the graph.
         self.states: dict[str, TensorRef] = {}
 
     def get(self, module: Module, name: str) -> PyValue:
-        """An attribute of a module, ``NotImplemented`` if the archive has none."""
+        """Return an attribute of a module, ``NotImplemented`` if there is none."""
         key = (id(module.instance), name)
         if key in self.changed:
             return self.changed[key]
@@ -68,10 +68,10 @@ class Modules:
         return self.thing(member, module.path, name)
 
     def method(self, module: Module, name: str) -> Method:
-        """A method of a module, in the module that it is called for.
+        """Return a method of a module, bound to the module that it is called for.
 
-        A trace knows modules of the same tensors as one, by the first, and numbers its
-        calls (``forward1``): the others get theirs back.
+        A trace treats modules with the same tensors as the first of them, and numbers
+        its calls (``forward1``). This restores the other modules.
         """
         number = name.removeprefix("forward")
         if not number.isdecimal() or len(number) > _DIGITS:
@@ -80,9 +80,9 @@ class Modules:
         return Method(replace(module, path=path) if path else module, name)
 
     def set(self, module: Module, name: str, thing: PyValue) -> None:
-        """Give a module another attribute, as the code does.
+        """Set an attribute of a module, as the code does.
 
-        A tensor in place of a stored one is what the next call begins with.
+        A tensor that replaces a stored one is the stored one's value for the next call.
         """
         before = self.get(module, name)
         for key, held in self.states.items():
@@ -93,10 +93,10 @@ class Modules:
     def thing(
         self, value: Value, path: tuple[str, ...], name: str, depth: int = 0
     ) -> PyValue:
-        """A value of the archive as a thing.
+        """Return a value of the archive as an interpreter value.
 
         Raises:
-            UnsupportedModel: it is of a kind that is not followed.
+            UnsupportedModel: values of this kind are not supported.
         """
         if type(value) in _PLAIN:
             return value
@@ -122,7 +122,7 @@ class Modules:
         return tuple(items) if isinstance(value, tuple) else list(items)
 
     def tensor(self, tensor: Tensor, path: tuple[str, ...]) -> TensorRef:
-        """A tensor of the model's state, or a constant."""
+        """Return a tensor of the model's state, or a constant."""
         key = _identity(tensor)
         if key not in self.held:
             if tensor.quantization is not None:
@@ -137,7 +137,8 @@ class Modules:
     def store_unread(self) -> None:
         """Store the parameters and buffers that no code has read.
 
-        So are further names of tensors: a ``state_dict`` has all of them.
+        Further names of shared tensors are stored too, since a ``state_dict`` has all
+        names.
         """
         for name, tensor in self.found:
             if name not in self.parameters | self.buffers:
@@ -151,7 +152,7 @@ class Modules:
                 self.trained[value.name] = name in self.parameters
 
     def replaced(self) -> dict[str, str]:
-        """Stored tensors that a call changes: their names, and those of what by."""
+        """Return the stored tensors that a call replaces, with their new values."""
         states = {
             name: held.value.name
             for name, held in self.states.items()
@@ -161,27 +162,27 @@ class Modules:
 
 
 def _is_storable(tensor: Tensor) -> bool:
-    """Return whether a tensor is one of numbers that programs compute with."""
+    """Return whether a tensor has a supported numeric dtype."""
     return tensor.quantization is None and tensor.element.dtype is not None
 
 
 def _identity(tensor: Tensor) -> tuple[Any, ...]:
-    """Return a key that is equal for tensors with the same memory."""
+    """Return a key that is equal for tensors with the same memory and shape."""
     storage = tensor.storage
     memory = (id(storage.block), storage.start, tensor.offset)
     return (*memory, tensor.shape, tensor.strides, tensor.element.name)
 
 
-class _Alike:
-    """The modules that hold the same tensors, by the same names.
+class _ModuleGroups:
+    """Groups of modules that hold the same tensors under the same names.
 
-    ``found`` has everything in the order of the file: modules before what is in them.
+    ``tensors`` lists modules and tensors in the order of the file, parents first.
     """
 
     def __init__(self, tensors: list[tuple[str, Tensor | Instance]]) -> None:
         self.numbers: dict[tuple[Any, ...], int] = {}
         self.number: dict[int, int] = {}
-        #: The paths of those that are alike, and where each path stands among them.
+        #: The paths of each group, and the group and index of each path.
         self.paths: dict[int, list[str]] = {}
         self.places: dict[str, tuple[list[str], int]] = {}
         modules = [(n, one) for n, one in tensors if isinstance(one, Instance)]
@@ -197,23 +198,23 @@ class _Alike:
                 paths.append(name)
 
     def other(self, path: str, number: int) -> tuple[str, ...]:
-        """The path of the module with that number among the others; () if none is."""
+        """Return the path of the module for a call number; () if there is none."""
         paths, own = self.places.get(path, ([], 0))
         index = number if number > own else number - 1
         return tuple(paths[index].split(".")) if 0 <= index < len(paths) else ()
 
     def _inside(self, module: Instance) -> tuple[Any, ...]:
-        """Return the content of a module; inner modules are their numbers."""
+        """Return the content of a module; inner modules are their group numbers."""
         state = module.state if isinstance(module.state, dict) else {}
         tensors = [(n, _identity(t)) for n, t in state.items() if isinstance(t, Tensor)]
         numbers = [(n, self.number.get(id(m))) for n, m in state.items()]
         return (*tensors, *((n, m) for n, m in numbers if m is not None))
 
 
-def _listed(
+def _listed_names(
     tensors: list[tuple[str, Tensor | Instance]], code: Code, kind_of: str
 ) -> Iterator[str]:
-    """The names of what the classes of modules list as parameters, or as buffers."""
+    """Yield the names that module classes list as parameters, or as buffers."""
     for name, module in tensors:
         if isinstance(module, Instance):
             kind = code.find(module.kind.path)
@@ -221,8 +222,8 @@ def _listed(
             yield from (f"{name}.{leaf}" if name else leaf for leaf in listed)
 
 
-def _found(root: Instance) -> Iterator[tuple[str, Tensor | Instance]]:
-    """Modules and tensors by name, in the order of the file, each module once."""
+def _walk(root: Instance) -> Iterator[tuple[str, Tensor | Instance]]:
+    """Yield modules and tensors by name, in the order of the file, each module once."""
     seen: set[int] = set()
     stack: list[tuple[str, Value]] = [("", root)]
     while stack:

@@ -1,4 +1,4 @@
-"""The nodes of a graph that is being written, each typed as soon as it is there."""
+"""Graph builder of the interpreter, which infers each node's type at once."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ from burn_ir.types import Array
 
 
 class NodeWriter:
-    """Writes calls of operators as nodes. ``inner()`` gives one for a body."""
+    """Builder of nodes from operator calls. ``inner()`` returns one for a body."""
 
     def __init__(self, outer: NodeWriter | None = None) -> None:
         self.nodes: Nodes = outer.nodes.inner() if outer else Nodes()
         self.growing: IncrementalBuilder = (
             outer.growing.inner() if outer else IncrementalBuilder(OPSETS)
         )
-        #: Extents that were computed in a module, by the value and the axis.
+        #: Extents computed in a module, by the value and the axis.
         self.extents: dict[tuple[str, int, tuple[str, ...]], Value] = {}
         self.budget: Budget = outer.budget if outer else Budget(0, 0, Pool())
 
     def inner(self) -> NodeWriter:
-        """A writer of a body, which sees the values of this graph."""
+        """Return a writer of a body, which can read the values of this graph."""
         return NodeWriter(self)
 
     def input(self, name: str, type_: Type) -> Value:
-        """A value that no node makes."""
+        """Add a value that no node produces."""
         unique = self.nodes.unique(name)
         self.growing.declare(unique, stored_type(type_.dtype, type_.shape))
         return Value(unique, type_.dtype, type_.shape)
 
     def stored(self, name: str, array: Array) -> Value:
-        """A tensor of the model's state."""
+        """Add a tensor of the model's state."""
         stored = stored_array(array)
         unique = self.nodes.store(name, stored)
         self.growing.store(unique, stored)
         return Value(unique, array.dtype, array.shape)
 
     def builder(self, origin: Origin, results: Sequence[Value]) -> Builder:
-        """Return the builder for a rule."""
+        """Return the graph builder that a rule receives."""
         return Builder(self.nodes, origin.name, results, origin.scope, origin.classes)
 
     def apply(
@@ -62,10 +62,10 @@ class NodeWriter:
         results: Sequence[Value],
         args: Mapping[str, Any],
     ) -> list[Value | None]:
-        """The results of a call of an operator, with their types.
+        """Return the results of an operator call, with their types.
 
         Raises:
-            UnsupportedModel: the rule does not know the arguments, or the program
+            UnsupportedModel: the rule does not support the arguments, or the program
                 becomes too large.
             InvalidModel: the operands do not fit.
         """
@@ -79,7 +79,7 @@ class NodeWriter:
             self.finish(begin)
             done = True
         finally:
-            if not done:  # what is half written has no types
+            if not done:  # drop the nodes of the failed call, which have no types
                 del self.nodes.nodes[begin:]
         last = results[-1:]
         kinds = zip_longest(values, results[: len(values)], fillvalue=(*last, None)[0])
@@ -88,7 +88,7 @@ class NodeWriter:
         ]
 
     def finish(self, begin: int) -> None:
-        """Type the nodes from index ``begin`` on."""
+        """Infer the types of the nodes from index ``begin`` on."""
         added = self.nodes.nodes[begin:]
         self.budget.node(len(added))
         for node in added:
@@ -100,9 +100,9 @@ class NodeWriter:
         return builder.constant(x, builder.dtype)
 
     def typed(self, value: Value) -> Value:
-        """A value with the type that follows from its node's operands.
+        """Return a value with the type inferred from its node.
 
-        One whose dtype is complex stays that: its node gives pairs of real numbers.
+        A complex dtype is kept: the node computes pairs of real numbers.
         """
         type_ = self.growing.type(value.name)
         if not isinstance(type_, Type):
@@ -111,7 +111,7 @@ class NodeWriter:
         return viewed_as(typed, value)
 
     def same(self, value: Value, name: str) -> str:
-        """The name of a node that gives a value again: ``name``, if it is free."""
+        """Copy a value with an ``Identity`` node called ``name``, if that is free."""
         begin = len(self.nodes.nodes)
         copy = self.builder(Origin(name), [value]).op("Identity", value)
         self.finish(begin)
@@ -126,12 +126,12 @@ class NodeWriter:
         return True
 
     def number(self, value: Value) -> Any:
-        """The one number that a value is, if that is known, else None."""
+        """Return the number that a scalar is known to be, else None."""
         contents = self.growing.type(value.name).known
         if contents is None or contents.size != 1 or contents.dtype == object:
             return None
         return contents.reshape(-1)[0].item()
 
     def body(self, inputs: Mapping[str, Type], outputs: Sequence[str]) -> RawGraph:
-        """The graph of what was written here."""
+        """Return the graph of the nodes written so far."""
         return self.nodes.body(inputs, outputs)

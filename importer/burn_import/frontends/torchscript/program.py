@@ -1,4 +1,4 @@
-"""An archive to a graph: its ``forward`` is followed from its inputs to its outputs."""
+"""From an archive to a graph: its ``forward`` is interpreted symbolically."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from burn_ir.types import Type
 class Program:
     """The program of an archive.
 
-    ``parameters`` are those of ``forward`` without the module. ``reached`` is how many
-    statements were followed the last time, before the first that is wrong;
-    ``contradicts`` says whether operands did not fit their operators.
+    ``parameters`` are those of ``forward`` without the module. ``reached`` is the
+    number of statements interpreted last time before the first error; ``contradicts``
+    is whether operands did not fit their operators.
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -45,11 +45,11 @@ class Program:
         self.contradicts = False
 
     def graph(self, given: Mapping[str, Any]) -> RawGraph:
-        """The graph for arguments by name: types of tensors, or what is fixed.
+        """Return the graph for arguments by name: types of tensors, or values.
 
         Raises:
-            UnsupportedModel: the code uses what is not supported; all of it is listed.
-            InvalidModel: it contradicts itself, or the types.
+            UnsupportedModel: the code uses unsupported features; all are listed.
+            InvalidModel: the code contradicts itself, or the types.
         """
         with counting_unnamed():
             machine = Statements(self.archive, self.code)
@@ -58,7 +58,8 @@ class Program:
             )
             inputs: dict[str, Type] = {}
             args = {
-                name: _declared(machine, name, of, inputs) for name, of in given.items()
+                name: _argument_value(machine, name, of, inputs)
+                for name, of in given.items()
             }
             result = self.followed(machine, args)
             outputs = tuple(_outputs(machine, result))
@@ -69,8 +70,8 @@ class Program:
             raise UnsupportedModel("expected forward to return tensors, got none")
         nodes = machine.writer.nodes
         states = {name: nodes.constants.pop(name) for name in changed}
-        # An archive that was frozen lists no parameters, and its weights are constants
-        # of the code; a number in the code is a literal in any archive.
+        # A frozen archive lists no parameters: its weights are constants of the code. A
+        # scalar constant of the code is a literal in any archive.
         trained = machine.modules.trained if machine.modules.parameters else {}
         lifted = [
             name
@@ -93,7 +94,7 @@ class Program:
         """Return the result of ``forward``.
 
         Raises:
-            ModelError: what is wrong with it; all of it.
+            ModelError: lists all errors.
         """
         module = Module(self.archive.root)
         reason, result = "", None
@@ -103,7 +104,7 @@ class Program:
             reason = f"the program raises an error: {error}"
         except ModelError:
             raise
-        except FAULTS as error:  # of defaults, which are no statement's
+        except FAULTS as error:  # of default arguments, which belong to no statement
             raise InvalidModel(error_text(error)) from error
         finally:
             self.reached = machine.count if machine.sound is None else machine.sound
@@ -116,23 +117,23 @@ class Program:
         return result
 
 
-def _declared(
+def _argument_value(
     machine: Statements, name: str, of: Any, inputs: dict[str, Type]
 ) -> PyValue:
-    """An argument as a thing: tensors become inputs of the graph."""
+    """Return an argument as an interpreter value; tensors become graph inputs."""
     if isinstance(of, Type):
         value = machine.writer.input(name, of)
         inputs[value.name] = stored_type(of.dtype, of.shape)
         return TensorRef(value)
     if isinstance(of, tuple | list):
         parts = [
-            _declared(machine, f"{name}_{index}", item, inputs)
+            _argument_value(machine, f"{name}_{index}", item, inputs)
             for index, item in enumerate(of)
         ]
         return type(of)(parts)
     if isinstance(of, dict):
         return {
-            key: _declared(machine, f"{name}_{key}", item, inputs)
+            key: _argument_value(machine, f"{name}_{key}", item, inputs)
             for key, item in of.items()
         }
     return of
@@ -141,9 +142,9 @@ def _declared(
 def _outputs(
     machine: Statements, thing: PyValue, path: tuple[Any, ...] = ()
 ) -> Iterator[str]:
-    """The names of the tensors and numbers that ``forward`` returns, in its order.
+    """Yield the names of the tensors and numbers that ``forward`` returns, in order.
 
-    What stands in a dict is called by its key.
+    Items of a dict are named by their keys.
 
     Raises:
         InvalidModel: it returns something else.
@@ -168,5 +169,5 @@ def _is_text(key: Any) -> bool:
     return isinstance(key, str)
 
 
-#: Containers in containers; nobody nests them deeper.
+#: Largest nesting depth of containers.
 _DEEPEST = 64

@@ -1,4 +1,4 @@
-"""An archive of ``torch.jit.save`` to the model in it."""
+"""Entry point: the model in an archive of ``torch.jit.save``."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ def read(
     *,
     limits: Limits = LIMITS,
 ) -> RawModel:
-    """The model in a TorchScript archive, without PyTorch.
+    """Return the model in a TorchScript archive, without PyTorch.
 
     Weights are read-only views of the file, and nothing in it is executed. ``shapes``
-    are extents of inputs by name, where the archive does not have them or others are
-    wanted.
+    are extents of inputs by name, for inputs without an example and to override those
+    of the trace.
 
     Raises:
         UnreadableFile: the file is damaged, or no such archive.
-        UnsupportedModel: the code uses what is not supported; everything is listed. Or
-            an extent is needed that nobody gave.
+        UnsupportedModel: the code uses unsupported features, all of which are listed,
+            or
+            a required shape is missing.
         InvalidModel: it contradicts itself.
     """
     path = Path(path)
@@ -45,35 +46,35 @@ def read(
 
 
 def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
-    """The graph of the program, with all extents open that it allows to vary."""
+    """Return the graph of the program, with all extents symbolic that may vary."""
     program = Program(archive)
     defaults = len(program.forward.node.args.defaults)
     inputs = Inputs(program.parameters, defaults, archive.inputs, shapes)
-    graph = _first(program, inputs)
+    graph = _traced_graph(program, inputs)
 
     def allows(extents: Mapping[Key, Dim]) -> bool:
-        return _followed(program, inputs.types(extents)) is not None
+        return _graph_if_valid(program, inputs.types(extents)) is not None
 
     groups = inputs.open(allows)
     parts = inputs.divided(groups, allows)
     batches = [keys for keys in groups if keys[0][0] == 0]
     for opened in (groups + parts if parts else [], groups, batches):
         if opened:
-            general = _followed(program, inputs.types(inputs.named(opened)))
+            general = _graph_if_valid(program, inputs.types(inputs.named(opened)))
             if general is not None:
                 return general
     return graph
 
 
-def _first(program: Program, inputs: Inputs) -> RawGraph:
-    """The graph with the extents of the trace, and dtypes of inputs found out."""
+def _traced_graph(program: Program, inputs: Inputs) -> RawGraph:
+    """Return the graph for the extents of the trace, inferring dtypes of inputs."""
     try:
         return program.graph(inputs.types({}))
     except TooMuch:
         raise
     except ModelError as error:
         failed = error
-    # What is not supported is so whatever the dtypes are.
+    # Unsupported features do not depend on the dtypes.
     for name, kind in list(inputs.dtypes.items()) if program.contradicts else ():
         for dtype in (INT64, BOOL):
             reached = program.reached
@@ -88,8 +89,8 @@ def _first(program: Program, inputs: Inputs) -> RawGraph:
     raise failed
 
 
-def _followed(program: Program, given: Mapping[str, Any]) -> RawGraph | None:
-    """The graph for these inputs; None if they do not fit the program."""
+def _graph_if_valid(program: Program, given: Mapping[str, Any]) -> RawGraph | None:
+    """Return the graph for these inputs; None if they do not fit the program."""
     try:
         return program.graph(given)
     except ModelError:

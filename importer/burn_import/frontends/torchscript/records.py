@@ -1,4 +1,4 @@
-"""NamedTuples that the code of an archive makes."""
+"""NamedTuples created by the code of an archive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burn_ir import InvalidModel
 
 
 def is_record(definition: object) -> TypeGuard[Class]:
-    """Return whether something that the code defines is a NamedTuple."""
+    """Return whether a definition in the code is a NamedTuple."""
     return isinstance(definition, Class) and definition.bases == ("NamedTuple",)
 
 
@@ -22,7 +22,7 @@ def record_of(
     """Return an instance of a NamedTuple.
 
     Raises:
-        InvalidModel: the arguments are not one for each field.
+        InvalidModel: the arguments do not match the fields.
     """
     items = dict(zip(cls.fields, args, strict=False)) | dict(kwargs)
     is_valid = len(args) + len(kwargs) == len(cls.fields)

@@ -1,8 +1,7 @@
-"""The classes and functions in the code of an archive, by name, parsed when needed.
+"""The classes and functions in the code of an archive, parsed on demand.
 
-``__torch__.torch.nn.modules.linear.Linear`` stands in ``__torch__/torch/nn/modules/
-linear.py``; the names of classes that are called the same have ``___torch_mangle_7``
-before the last part.
+``__torch__.torch.nn.modules.linear.Linear`` is in ``__torch__/torch/nn/modules/
+linear.py``; classes of equal names have ``___torch_mangle_7`` before the last segment.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from burn_ir import InvalidModel, UnreadableFile
 
 @dataclass(frozen=True)
 class Rest:
-    """The statements of a block from an index on, and what is done after the block."""
+    """The continuation of a block: its statements from an index on, and outer ones."""
 
     body: Sequence[ast.stmt] = ()
     start: int = 0
@@ -37,7 +36,7 @@ class Rest:
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A function or method, and the file that it stands in."""
+    """A function or method, and its file."""
 
     node: ast.FunctionDef
     file: str
@@ -45,7 +44,7 @@ class Function:
 
 @dataclass(frozen=True, eq=False)
 class Class:
-    """A class: its methods, and the constants that stand in its body."""
+    """A class: its methods, and the constants in its body."""
 
     name: str
     bases: tuple[str, ...]
@@ -75,7 +74,7 @@ class Code:
         return self.files[file].get(name)
 
     def method(self, kind: str, name: str) -> Function:
-        """The method ``name`` of the class ``kind``.
+        """Return the method ``name`` of the class ``kind``.
 
         Raises:
             InvalidModel: there is none.
@@ -89,19 +88,19 @@ class Code:
 
 
 def plain_name(kind: str) -> str:
-    """The name that the author gave to a class."""
+    """Return the author's name of a class, without mangling."""
     return kind.rpartition(".")[2]
 
 
 def parsed(file: str, text: str) -> ast.Module:
-    """The statements of a file.
+    """Return the statements of a file.
 
     Raises:
-        UnreadableFile: it is no Python.
+        UnreadableFile: the file is not valid code.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the compiler, about the file's style
+            warnings.simplefilter("ignore")  # style warnings of the Python compiler
             tree = _tree(text)
             _Literals().visit(tree)
             return tree
@@ -112,18 +111,18 @@ def parsed(file: str, text: str) -> ast.Module:
         raise UnreadableFile(f"{where}: expected TorchScript, got {kind}") from error
 
 
-#: An attribute, or a field of a class, as TorchScript writes both.
+#: An attribute, or a field of a class, in the syntax of TorchScript.
 _NAMES = re.compile(r"(?<=[A-Za-z0-9_\])]\.)[A-Za-z]+\b|(?m:^ +)[A-Za-z]+(?= : )")
-#: What stands before a name that Python reserves.
+#: The prefix of names that are Python keywords.
 _RESERVED = "burn_import_reserved_"
 
 
 def _tree(text: str) -> ast.Module:
-    """The statements of a file, in which attributes may be called as keywords are."""
+    """Parse a file in which attributes may be Python keywords."""
     try:
         return ast.parse(text)
     except SyntaxError:
-        changed = _NAMES.sub(_reserved, text)
+        changed = _NAMES.sub(_with_prefix, text)
         if changed == text:
             raise
     tree = ast.parse(changed)
@@ -137,18 +136,18 @@ def _tree(text: str) -> ast.Module:
     return tree
 
 
-def _reserved(match: re.Match[str]) -> str:
-    """The name with a prefix if it is a keyword."""
+def _with_prefix(match: re.Match[str]) -> str:
+    """Return the name with a prefix if it is a keyword."""
     name = match[0].lstrip()
     space = match[0][: -len(name)]
     return f"{space}{_RESERVED}{name}" if iskeyword(name) else match[0]
 
 
 class _Literals(ast.NodeTransformer):
-    """Replaces sums such as ``0.+1.j``, which complex numbers are written as."""
+    """Replaces sums such as ``0.+1.j``, the syntax of complex constants."""
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:  # noqa: N802  of ast
-        """Return the number, or the node if it is something else."""
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:  # noqa: N802  by ast
+        """Return a complex constant, or the node if it is something else."""
         real, imag = _number(node.left), _number(node.right)
         if real is None or not isinstance(imag, complex):
             return node
@@ -159,7 +158,7 @@ class _Literals(ast.NodeTransformer):
 
 
 def _number(node: ast.expr) -> int | float | complex | None:
-    """Return the number that stands in the code, None if there is none."""
+    """Return the value of a numeric constant, None for other nodes."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         number = _number(node.operand)
         return None if number is None else -number
@@ -188,12 +187,12 @@ def _class(node: ast.ClassDef, file: str) -> Class:
             if item.value is not None:
                 finals[item.target.id] = item.value
     bases = tuple(base.id for base in node.bases if isinstance(base, ast.Name))
-    kinds = (_listed(node, "__parameters__"), _listed(node, "__buffers__"))
+    kinds = (_string_list(node, "__parameters__"), _string_list(node, "__buffers__"))
     return Class(node.name, bases, methods, finals, tuple(fields), *kinds)
 
 
-def _listed(node: ast.ClassDef, name: str) -> tuple[str, ...]:
-    """The strings in the list that the body of a class assigns to ``name``."""
+def _string_list(node: ast.ClassDef, name: str) -> tuple[str, ...]:
+    """Return the strings in the list that the body of a class assigns to ``name``."""
     for item in node.body:
         if isinstance(item, ast.Assign) and isinstance(item.value, ast.List):
             targets = [of.id for of in item.targets if isinstance(of, ast.Name)]

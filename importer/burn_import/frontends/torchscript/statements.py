@@ -1,4 +1,4 @@
-"""Statements of the code: assignments, branches and loops that are known, returns."""
+"""Interpreter of statements: assignments, static branches and loops, returns."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.error_context import FAULTS, error_text
 from burn_ir.errors import Problem
 
-#: Calls within calls; modules of real models nest a third as deep.
+#: Largest call depth; modules of real models nest a third as deep.
 _DEEPEST = 60
-#: What a call counts as, in statements.
+#: The cost of a call in steps.
 _CALL = 10
-#: Problems that are listed.
+#: The most problems that are listed.
 _MOST_PROBLEMS = 100
-#: Longer loops stay loops where they can.
+#: Longer loops are not unrolled if they can be written as loops.
 _MOST_ROUNDS = 100
 
 
 class Statements(Expressions):
-    """Follows functions. ``problems`` are those found so far, by kind of error."""
+    """Interpreter of functions. ``problems`` are those found, by kind of error."""
 
     def __init__(self, archive: Archive, code: Code) -> None:
         super().__init__(archive, code)
         self.problems: dict[type[ModelError], dict[Problem, None]] = {}
         self.depth = 0
-        #: How many statements were followed, and how many before the first problem.
+        #: The number of interpreted statements, and that before the first problem.
         self.count = 0
         self.sound: int | None = None
 
@@ -78,7 +78,7 @@ class Statements(Expressions):
         args: list[PyValue],
         kwargs: dict[str, PyValue],
     ) -> None:
-        """Give the parameters of a function their values.
+        """Bind the parameters of a function to arguments.
 
         Raises:
             InvalidModel: the arguments do not fit the parameters.
@@ -115,7 +115,7 @@ class Statements(Expressions):
         return None
 
     def statement(self, node: ast.stmt, frame: Frame) -> Returned | None:
-        """Follow a statement; what is wrong with it is noted."""
+        """Interpret a statement; errors in it are recorded."""
         follow = _STATEMENTS.get(type(node))
         try:
             if follow is None:
@@ -135,7 +135,7 @@ class Statements(Expressions):
         return Returned(UNKNOWN) if isinstance(node, ast.Return) else None
 
     def forget(self, node: ast.stmt, frame: Frame) -> None:
-        """Know no more of what a statement gives values to, or may put something in."""
+        """Mark names and lists that a failed statement may change as unknown."""
         for part in ast.walk(node):
             if isinstance(part, ast.Name):
                 value = frame.names.get(part.id)
@@ -147,7 +147,7 @@ class Statements(Expressions):
     def note(
         self, kind: type[ModelError], message: str, node: ast.stmt, frame: Frame
     ) -> None:
-        """Note a problem, and where it is."""
+        """Record a problem with its line in the code."""
         kind = kind if kind is UnsupportedModel else InvalidModel
         where = f"code/{frame.file}, line {node.lineno}"
         if self.sound is None:
@@ -158,17 +158,17 @@ class Statements(Expressions):
             raise TooMuch([*self.problems[kind]])
 
     def expression(self, node: ast.Expr, frame: Frame) -> None:
-        """A call whose result nobody reads."""
+        """Evaluate an expression whose result is not used."""
         self.evaluate(node.value, frame)
 
     def returned(self, node: ast.Return, frame: Frame) -> Returned:
-        """The end of a function."""
+        """Return the value that ends the function."""
         if node.value is None:
             return Returned(None)
         return Returned(self.evaluate(node.value, frame))
 
     def assignment(self, node: ast.Assign, frame: Frame) -> None:
-        """A value gets a name, several theirs."""
+        """Interpret an assignment to one or several names."""
         for target in node.targets:
             name = _hint(target)
             if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Call):
@@ -178,12 +178,12 @@ class Statements(Expressions):
             self.assign(target, value, frame)
 
     def annotated(self, node: ast.AnnAssign, frame: Frame) -> None:
-        """The same with a type beside it."""
+        """Interpret an assignment with a type annotation."""
         if node.value is not None:
             self.assign(node.target, self.evaluate(node.value, frame), frame)
 
     def assign(self, target: ast.expr, value: PyValue, frame: Frame) -> None:
-        """Give a value to what is on the left."""
+        """Assign a value to a target."""
         if isinstance(target, ast.Name):
             frame.names[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
@@ -191,20 +191,24 @@ class Statements(Expressions):
         elif isinstance(target, ast.Attribute):
             owner = self.evaluate(target.value, frame)
             if not isinstance(owner, Module):
-                raise UnsupportedModel("an attribute of no module is set")
+                raise UnsupportedModel(
+                    "an assignment to an attribute of a value that is not a module"
+                )
             self.modules.set(owner, target.attr, value)
         elif isinstance(target, ast.Subscript):
             owner = self.evaluate(target.value, frame)
             if not isinstance(owner, list | dict):
-                raise UnsupportedModel("an item of no list or dict is set")
+                raise UnsupportedModel(
+                    "an assignment to an item of a value that is not a list or dict"
+                )
             owner[self.evaluate(target.slice, frame)] = value
         else:
-            raise UnsupportedModel("an assignment to what has no name")
+            raise UnsupportedModel("an assignment to an expression")
 
     def unpack(
         self, target: ast.Tuple | ast.List, value: PyValue, frame: Frame
     ) -> None:
-        """Give the parts of a value to several names."""
+        """Assign the items of a value to several targets."""
         count = len(target.elts)
         if value is UNKNOWN:
             value = [UNKNOWN] * count
@@ -216,7 +220,7 @@ class Statements(Expressions):
             self.assign(item, part, frame)
 
     def branch(self, node: ast.If, frame: Frame) -> Returned | None:
-        """One of two blocks; both, if it is known only when the model runs."""
+        """Interpret one block; both if the condition is unknown before run time."""
         test = self.evaluate(node.test, frame)
         if test is UNKNOWN:
             self.forget(node, frame)
@@ -233,14 +237,14 @@ class Statements(Expressions):
         return self.run(node.body if test else node.orelse, frame)
 
     def loop(self, node: ast.For, frame: Frame) -> Returned | None:
-        """The rounds of ``for i in range(n)``, one after the other if n is known."""
+        """Unroll ``for i in range(n)`` if n is known; else write a loop."""
         is_range = (
             isinstance(node.iter, ast.Call)
             and isinstance(node.iter.func, ast.Name)
             and node.iter.func.id == "range"
         )
         if not is_range or not isinstance(node.target, ast.Name):
-            raise UnsupportedModel("a loop over something else than range()")
+            raise UnsupportedModel("a loop over something other than range()")
         assert isinstance(node.iter, ast.Call)
         ends = [self.evaluate(arg, frame) for arg in node.iter.args]
         if any(end is UNKNOWN for end in ends):
@@ -248,7 +252,9 @@ class Statements(Expressions):
             return None
         if any(isinstance(end, Value) for end in ends):
             if len(ends) > 1:
-                raise UnsupportedModel("a loop that begins at a number that varies")
+                raise UnsupportedModel(
+                    "a loop whose first index is known only at run time"
+                )
             repeated(self, node, frame, ends[0])
             return None
         rounds = range(*ends)
@@ -263,7 +269,7 @@ class Statements(Expressions):
         return None
 
     def repeat(self, node: ast.While, frame: Frame) -> Returned | None:
-        """The rounds of ``while``, one after the other as long as that is known."""
+        """Unroll ``while`` as long as its condition is known."""
         while True:
             test = self.evaluate(node.test, frame)
             if test is UNKNOWN:
@@ -291,7 +297,7 @@ def _hint(target: ast.expr) -> str:
 
 
 def _without_node(problem: Problem) -> str:
-    """The message of a problem, without the node: its place in the code is said."""
+    """Return a problem's message without the node: the line is reported instead."""
     parts = [f"{problem.operator}: " if problem.operator else "", problem.message]
     return "".join(parts)
 

@@ -1,7 +1,7 @@
-"""Values of names while the code of an archive is interpreted.
+"""Values of names during symbolic interpretation.
 
-Numbers, texts, None, lists, tuples and dicts are Python's own. A number that is only
-known when the model runs is a ``Value`` with ``is_number``; a tensor is ``TensorRef``.
+Numbers, strings, None, lists, tuples and dicts are Python objects. A number known only
+at run time is a ``Value`` with ``is_number``; a tensor is a ``TensorRef``.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ PyValue: TypeAlias = Any
 
 @dataclass(eq=False)
 class Memory:
-    """The bytes that several tensors may be views of, by whoever sees them."""
+    """The storage that several tensors may be views of, with all these tensors."""
 
     holders: list[TensorRef] = field(default_factory=list)
-    #: Why it cannot be changed in place, "" if it can.
+    #: The reason why it cannot be changed in place, "" if it can.
     constant: str = ""
     is_changed: bool = False
 
 
 @dataclass(eq=False)
 class TensorRef:
-    """A tensor: the value that it has at this point of the code.
+    """A tensor variable: its current value, and its aliases.
 
-    ``base`` is what it is a view of, and ``undo`` gives the value of that from the one
-    before and a changed view; None where it is not known how. ``redo`` takes the view
-    again where the base has another value than that of name ``seen``. ``in_order``
-    says whether the elements lie in memory as they are counted. ``stale`` says what
-    changed it in origin without telling how, "" if nothing did.
+    ``base`` is the source of a view. ``undo`` maps the base before and the changed view
+    to the base after; None if that is unknown. ``redo`` applies the view again if the
+    base has another value than that named ``seen``. ``in_order`` is whether the
+    elements are contiguous. ``stale`` names the operator that changed the memory in a
+    way that cannot be followed, "" if none did.
     """
 
     current: Value
@@ -55,10 +55,10 @@ class TensorRef:
 
     @property
     def value(self) -> Value:
-        """The value.
+        """The current value.
 
         Raises:
-            UnsupportedModel: what shares its memory was changed in place.
+            UnsupportedModel: an alias was changed in place in an unknown way.
         """
         if self.stale:
             raise UnsupportedModel(
@@ -72,7 +72,7 @@ class TensorRef:
         return self.current
 
     def follows(self, names: Container[str]) -> bool:
-        """Return whether it is a view, to be taken again, of what has a name."""
+        """Return whether it is a view, recomputable from a tensor in ``names``."""
         held = self
         while held.base is not None and held.redo is not None:
             held = held.base
@@ -81,13 +81,13 @@ class TensorRef:
         return False
 
     def change(self, value: Value, by: str) -> list[tuple[TensorRef, Value]]:
-        """Change it in place, and with it what it is a view of.
+        """Change the tensor in place, and the bases of which it is a view.
 
-        Returns what was changed, with the value before. What else shares the memory is
-        stale from now on.
+        Returns the changed tensors with their values before. Aliases that cannot be
+        recomputed are stale from now on.
 
         Raises:
-            UnsupportedModel: what else changes with it is not known.
+            UnsupportedModel: the memory cannot be changed in place.
         """
         if self.memory.constant:
             raise UnsupportedModel(self.memory.constant)
@@ -113,7 +113,7 @@ class TensorRef:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """In a list: as many tensors as ``joined`` has along its first axis."""
+    """A list item that stands for the rows of the stacked tensor ``joined``."""
 
     joined: TensorRef
     is_number: bool = False
@@ -121,10 +121,10 @@ class Rows:
 
 @dataclass(eq=False)
 class AppendedItems:
-    """In a list, while a loop is followed: what the rounds before this one appended.
+    """A list item that stands for the items that earlier iterations appended.
 
-    These are ``each`` in every round; ``last`` is the last of all, None if that is not
-    carried, and ``is_read`` says whether it is asked for.
+    There are ``each`` of them per iteration; ``last`` is the last one, None if it is
+    not carried, and ``is_read`` whether the code reads it.
     """
 
     number: Value
@@ -134,7 +134,7 @@ class AppendedItems:
 
 
 class Record(tuple[PyValue, ...]):
-    """A tuple whose items have names, those of ``fields``: a NamedTuple."""
+    """A NamedTuple: a tuple whose items have the names in ``fields``."""
 
     fields: tuple[str, ...] = ()
 
@@ -172,7 +172,7 @@ class Returned:
 
 @dataclass(frozen=True, eq=False)
 class Module:
-    """A module of the archive, by its path from the outermost one."""
+    """A module of the archive, by its path from the root."""
 
     instance: Instance
     path: tuple[str, ...] = ()
@@ -181,7 +181,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Namespace:
-    """Names of functions: ``torch``, ``ops.prim``, ``__torch__.torch.nn``."""
+    """A prefix of function names: ``torch``, ``ops.prim``, ``__torch__.torch.nn``."""
 
     path: str
 
@@ -196,10 +196,10 @@ class Method:
 
 @dataclass(frozen=True)
 class Without:
-    """Object that has no value to compute with.
+    """An object without a value to compute with.
 
-    ``kind`` is ``device`` (none changes a value), ``uninitialized`` (never read), or
-    ``unknown``: the result of what is reported as not supported already.
+    ``kind`` is ``device`` (irrelevant here), ``uninitialized`` (never read), or
+    ``unknown``: the result of an unsupported operation that is reported already.
     """
 
     kind: str
@@ -213,8 +213,8 @@ UNKNOWN = Without("unknown")
 def wrapped_number(constant: PyValue) -> PyValue:
     """Return a constant of the archive as PyTorch loads it.
 
-    PyTorch takes a tensor of rank 0 and of the dtype of a Python number for that number
-    ("wrapped"): its dtype adapts to the tensors beside it.
+    PyTorch loads a tensor of rank 0 with the dtype of a Python number as a "wrapped"
+    number: its dtype adapts to the other operands.
     """
     if not isinstance(constant, TensorRef) or constant.value.dims != ():
         return constant

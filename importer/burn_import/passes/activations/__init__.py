@@ -1,1 +1,1 @@
-"""Passes that recognise activation functions in their formulas."""
+"""Passes that recognise activation functions from their formulas."""

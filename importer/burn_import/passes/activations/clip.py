@@ -1,4 +1,4 @@
-"""Recovers ``Clip`` from bounds that are taken one after the other."""
+"""Recovers ``Clip`` from consecutive ``Min``, ``Max`` and ``Relu``."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ def _extreme(op: str, x: Pattern, bound: Pattern) -> Pattern:
     return either(Call(op, x, bound), Call(op, bound, x))
 
 
-def _between(low: str | None, high: str | None) -> Build:
-    """Build ``Clip`` between the numbers of these labels; without a lower one, 0."""
+def _build_clip(low: str | None, high: str | None) -> Build:
+    """Build ``Clip`` between the constants of two labels; no lower label means 0."""
 
     def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
         x = search.graph.type(match.values["x"])
-        ends = [_number(match, label, search) for label in (low, high) if label]
+        ends = [
+            _constant_scalar(match, label, search) for label in (low, high) if label
+        ]
         if x is None or x.shape is None or any(end is None for end in ends):
             return None
         arrays = [end[1] for end in ends if end is not None]
@@ -50,33 +52,35 @@ def _between(low: str | None, high: str | None) -> Build:
     return build
 
 
-def _number(match: Match, label: str, search: Search) -> tuple[str, Array] | None:
-    """A stored number by its label."""
+def _constant_scalar(
+    match: Match, label: str, search: Search
+) -> tuple[str, Array] | None:
+    """Return the name and array of a constant scalar, by its label."""
     name = match.values[label]
     array = search.number(name)
     return None if array is None or array.size != 1 else (name, array)
 
 
 def _scalar(graph: Graph, name: str, array: Array) -> str:
-    """The name of a stored number without axes."""
+    """Return the name of a constant reshaped to rank 0."""
     return derive(graph, name, array.reshape(()), ".scalar") if array.ndim else name
 
 
 _RAISED = either(Call("Clip", X, LOW), Call("Clip", X, LOW, None))
 
 RULES: tuple[Rule, ...] = (
-    (_extreme("Min", Call("Relu", X), HIGH), _between(None, "high")),
-    (_extreme("Min", _extreme("Max", X, LOW), HIGH), _between("low", "high")),
-    (_extreme("Max", _extreme("Min", X, HIGH), LOW), _between("low", "high")),
-    (Call("Clip", Call("Relu", X), Number(0), HIGH), _between(None, "high")),
-    (Call("Clip", _RAISED, None, HIGH), _between("low", "high")),
+    (_extreme("Min", Call("Relu", X), HIGH), _build_clip(None, "high")),
+    (_extreme("Min", _extreme("Max", X, LOW), HIGH), _build_clip("low", "high")),
+    (_extreme("Max", _extreme("Min", X, HIGH), LOW), _build_clip("low", "high")),
+    (Call("Clip", Call("Relu", X), Number(0), HIGH), _build_clip(None, "high")),
+    (Call("Clip", _RAISED, None, HIGH), _build_clip("low", "high")),
 )
 
 
 def clip(graph: Graph) -> Graph:
-    """``graph`` with ``Clip`` for the larger of a number and the smaller of another.
+    """Return ``graph`` with ``Clip`` for ``max(low, min(x, high))`` and similar forms.
 
-    So too for ReLU that is bounded, as in ReLU6. The lower number must be no larger
-    than the upper one: which of them wins is up to the order otherwise.
+    ReLU with an upper bound (ReLU6) is matched too. The lower bound must not exceed the
+    upper one: otherwise the result depends on the order of ``Min`` and ``Max``.
     """
     return fuse(graph, RULES, "Min", "Max", "Clip")

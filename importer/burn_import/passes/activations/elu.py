@@ -26,8 +26,8 @@ from burn_ir.ops.activation import Celu, Elu, Selu
 X, ALPHA = Value("x"), Scalar("alpha")
 
 
-def _grown(x: Pattern) -> Pattern:
-    """exp(x) - 1."""
+def _exp_minus_one(x: Pattern) -> Pattern:
+    """Return the pattern of ``exp(x) - 1``."""
     exponential = Call("Exp", x)
     return either(
         Call("Sub", exponential, Number(1)), Call("Add", exponential, Number(-1))
@@ -35,20 +35,20 @@ def _grown(x: Pattern) -> Pattern:
 
 
 def _scaled(x: Pattern) -> Pattern:
-    return Call("Mul", _grown(x), ALPHA)
+    return Call("Mul", _exp_minus_one(x), ALPHA)
 
 
 def _capped(curve: Pattern) -> Pattern:
-    """The form without a condition, in which a curve is only taken below 0."""
+    """Return the pattern of ``min(curve, 0)``, the part below 0 without a condition."""
     return either(Call("Min", curve, Number(0)), Call("Min", Number(0), curve))
 
 
-def _by(curve: Pattern) -> Pattern:
+def _elu_pattern(curve: Pattern) -> Pattern:
     return either(positive(X, X, curve), Call("Add", Call("Relu", X), _capped(curve)))
 
 
-def _of(op: type[Elu] | type[Celu]) -> Build:
-    """Build ``op`` with the factor of the match, which must be above 0; else 1."""
+def _builder(op: type[Elu] | type[Celu]) -> Build:
+    """Return a builder of ``op`` with the match's alpha (default 1), if positive."""
 
     def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
         alpha = match.numbers.get("alpha", 1.0)
@@ -61,7 +61,7 @@ def _selu(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
     elu = next(node.op for node in match.nodes if isinstance(node.op, Elu))
     standard, gamma = Selu(), match.numbers["gamma"]
     pairs = ((elu.alpha, standard.alpha), (gamma, standard.gamma))
-    # PyTorch and ONNX have different last digits.
+    # The constants of PyTorch and ONNX differ in their last digits.
     if not all(isclose(own, usual, rel_tol=1e-6) for own, usual in pairs):
         return None
     return elementwise(Selu(alpha=elu.alpha, gamma=gamma))(match, search)
@@ -69,14 +69,14 @@ def _selu(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
 
 RULES: tuple[Rule, ...] = (
     (Call("Mul", Call("Elu", X), Scalar("gamma")), _selu),
-    (_by(_grown(X)), _of(Elu)),
-    (_by(_scaled(X)), _of(Elu)),
-    (_by(_scaled(Call("Div", X, ALPHA))), _of(Celu)),
+    (_elu_pattern(_exp_minus_one(X)), _builder(Elu)),
+    (_elu_pattern(_scaled(X)), _builder(Elu)),
+    (_elu_pattern(_scaled(Call("Div", X, ALPHA))), _builder(Celu)),
 )
 
 
 def elu(graph: Graph) -> Graph:
-    """``graph`` with ``Elu`` for ``where(x > 0, x, alpha * (exp(x) - 1))``.
+    """Return ``graph`` with ``Elu`` for ``where(x > 0, x, alpha * (exp(x) - 1))``.
 
     With ``x / alpha`` in the exponential it is ``Celu``, and with the constants of
     self-normalising networks ``Selu``. Results may differ by rounding.

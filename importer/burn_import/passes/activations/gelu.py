@@ -1,4 +1,4 @@
-"""Recovers GELU, exact and by tanh, from its formula."""
+"""Recovers GELU, exact and with the tanh approximation, from its formula."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ X = Value("x")
 
 
 def _gate(curve: Pattern) -> Pattern:
-    """``x`` times the half of 1 and a curve from -1 to 1."""
+    """Return the pattern of ``x * 0.5 * (1 + curve)``."""
     return product(Call("Add", curve, Number(1)), Number(0.5), X)
 
 
@@ -41,10 +41,10 @@ RULES: tuple[Rule, ...] = (
 
 
 def gelu(graph: Graph) -> Graph:
-    """``graph`` with ``Gelu`` for ``x / 2 * (1 + erf(x / sqrt(2)))``.
+    """Return ``graph`` with ``Gelu`` for ``x / 2 * (1 + erf(x / sqrt(2)))``.
 
-    So too the approximation of ``erf`` by ``tanh(sqrt(2 / pi) * (x + 0.044715 *
-    x ** 3))``. The factors may stand in any order; constants may be a rounding off.
-    Results may differ by rounding.
+    The approximation of ``erf`` by ``tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3))`` is
+    matched too. Factors may be in any order, and constants rounded to float32. Results
+    may differ by rounding.
     """
     return fuse(graph, RULES, "Erf", "Tanh")

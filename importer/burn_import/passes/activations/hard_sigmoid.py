@@ -26,8 +26,10 @@ _SCALED = Call("Mul", X, Scalar("alpha"))
 _SIXTH = product(X, Number(1 / 6))
 
 
-def _line(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-    """The line of the match: a sixth unless it has a slope, through a half or beta."""
+def _build_hard_sigmoid(
+    match: Match, search: Search
+) -> tuple[Op, tuple[str, ...]] | None:
+    """Build HardSigmoid with the match's slope and offset; default 1/6 and 1/2."""
     x = search.graph.type(match.values["x"])
     if x is None:
         return None
@@ -38,15 +40,21 @@ def _line(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
 
 
 RULES: tuple[Rule, ...] = (
-    (product(_SIX, Number(1 / 6)), _line),
-    (Call("Clip", Call("Add", _SIXTH, Number(0.5)), Number(0), Number(1)), _line),
-    (Call("Clip", Call("Add", _SCALED, Scalar("beta")), Number(0), Number(1)), _line),
+    (product(_SIX, Number(1 / 6)), _build_hard_sigmoid),
+    (
+        Call("Clip", Call("Add", _SIXTH, Number(0.5)), Number(0), Number(1)),
+        _build_hard_sigmoid,
+    ),
+    (
+        Call("Clip", Call("Add", _SCALED, Scalar("beta")), Number(0), Number(1)),
+        _build_hard_sigmoid,
+    ),
 )
 
 
 def hard_sigmoid(graph: Graph) -> Graph:
-    """``graph`` with ``HardSigmoid`` for ``clip(alpha * x + beta, 0, 1)``.
+    """Return ``graph`` with ``HardSigmoid`` for ``clip(alpha * x + beta, 0, 1)``.
 
-    So too for ``clip(x + 3, 0, 6) / 6``. Results may differ by rounding.
+    ``clip(x + 3, 0, 6) / 6`` is matched too. Results may differ by rounding.
     """
     return fuse(graph, RULES, "Clip")

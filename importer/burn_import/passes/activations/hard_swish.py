@@ -25,7 +25,7 @@ _BUILD = elementwise(HardSwish())
 
 
 def _by_slope(build: Build) -> Build:
-    """``build`` if the HardSigmoid of the match has the slope of HardSwish."""
+    """Return a builder that accepts only a HardSigmoid with the slope of HardSwish."""
 
     def checked(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
         ops = [n.op for n in match.nodes if isinstance(n.op, HardSigmoid)]
@@ -42,9 +42,9 @@ RULES: tuple[Rule, ...] = (
 
 
 def hard_swish(graph: Graph) -> Graph:
-    """``graph`` with ``HardSwish`` for ``x * clip(x + 3, 0, 6) / 6``.
+    """Return ``graph`` with ``HardSwish`` for ``x * clip(x + 3, 0, 6) / 6``.
 
-    So too ``x`` times the ``HardSigmoid`` of slope 1 / 6. Results may differ by
+    ``x`` times the ``HardSigmoid`` of slope 1 / 6 is matched too. Results may differ by
     rounding.
     """
     return fuse(graph, RULES, "Clip", "HardSigmoid")

@@ -24,7 +24,10 @@ _SCALED = Call("Mul", X, SLOPE)
 
 
 def positive(x: Pattern, then: Pattern, other: Pattern) -> Pattern:
-    """``then`` where ``x`` is above 0, ``other`` elsewhere; both are 0 at 0."""
+    """Return the pattern of ``where(x > 0, then, other)`` and its equivalents.
+
+    The comparison may include 0, where both branches must be 0.
+    """
     zero = Number(0)
     above = either(Call("Greater", x, zero), Call("GreaterOrEqual", x, zero))
     below = either(Call("Less", x, zero), Call("LessOrEqual", x, zero))
@@ -36,21 +39,21 @@ def _leaky(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
     return elementwise(LeakyRelu(alpha=alpha))(match, search)
 
 
-def _if_flatter(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-    """The larger of two lines is the right one if the slope is below 1."""
+def _leaky_from_max(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+    """Build LeakyRelu for ``max(x, alpha * x)``, which needs alpha from 0 to 1."""
     return _leaky(match, search) if 0 <= match.numbers["alpha"] <= 1 else None
 
 
 RULES: tuple[Rule, ...] = (
     (positive(X, X, _SCALED), _leaky),
-    (either(Call("Max", X, _SCALED), Call("Max", _SCALED, X)), _if_flatter),
+    (either(Call("Max", X, _SCALED), Call("Max", _SCALED, X)), _leaky_from_max),
 )
 
 
 def leaky_relu(graph: Graph) -> Graph:
-    """``graph`` with ``LeakyRelu`` for ``where(x > 0, x, alpha * x)``.
+    """Return ``graph`` with ``LeakyRelu`` for ``where(x > 0, x, alpha * x)``.
 
-    So too for the larger of ``x`` and ``alpha * x`` if ``alpha`` is at most 1. Zeros
-    may differ by their sign.
+    ``max(x, alpha * x)`` is matched too if ``alpha`` is from 0 to 1. Zeros may differ
+    by their sign.
     """
     return fuse(graph, RULES, "Where", "Max")

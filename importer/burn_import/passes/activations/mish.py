@@ -14,7 +14,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def mish(graph: Graph) -> Graph:
-    """``graph`` with ``Mish`` for ``x * tanh(softplus(x))``.
+    """Return ``graph`` with ``Mish`` for ``x * tanh(softplus(x))``.
 
     Results may differ by rounding.
     """

@@ -27,8 +27,8 @@ _MIRRORED = Call("Mul", Call("Relu", Call("Neg", X)), SLOPE)
 _LOWER: Pattern = either(Call("Min", X, Number(0)), Call("Min", Number(0), X))
 
 
-def _with(sign: int) -> Build:
-    """Build the function with the slope of the match, or with that times -1."""
+def _builder(sign: int) -> Build:
+    """Return a builder of ``PRelu`` with the match's slope times ``sign``."""
 
     def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
         name = match.values["slope"]
@@ -49,17 +49,17 @@ def _with(sign: int) -> Build:
 
 
 RULES: tuple[Rule, ...] = (
-    (Call("Sub", Call("Relu", X), _MIRRORED), _with(1)),
-    (Call("Add", Call("Relu", X), _MIRRORED), _with(-1)),
-    (Call("Add", Call("Relu", X), Call("Mul", _LOWER, SLOPE)), _with(1)),
-    (positive(X, X, Call("Mul", X, SLOPE)), _with(1)),
+    (Call("Sub", Call("Relu", X), _MIRRORED), _builder(1)),
+    (Call("Add", Call("Relu", X), _MIRRORED), _builder(-1)),
+    (Call("Add", Call("Relu", X), Call("Mul", _LOWER, SLOPE)), _builder(1)),
+    (positive(X, X, Call("Mul", X, SLOPE)), _builder(1)),
 )
 
 
 def prelu(graph: Graph) -> Graph:
-    """``graph`` with ``PRelu`` for ``relu(x) - slope * relu(-x)``.
+    """Return ``graph`` with ``PRelu`` for ``relu(x) - slope * relu(-x)``.
 
-    The slope is a stored value that is broadcast to ``x``. So too where ``x`` and
-    ``slope * x`` are chosen from. Zeros may differ by their sign.
+    The slope is a constant that broadcasts to ``x``. ``where(x > 0, x, slope * x)`` is
+    matched too. Zeros may differ by their sign.
     """
     return fuse(graph, RULES, "Relu", "Where")

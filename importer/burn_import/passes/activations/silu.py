@@ -1,4 +1,4 @@
-"""Recovers SiLU, which is Swish, from its formula."""
+"""Recovers SiLU (Swish) from its formula."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SCALED = Call("Mul", X, Scalar("alpha"))
 
 
 def _with_slope(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-    """``Swish`` with the factor in the sigmoid, as the quick form of GELU has one."""
+    """Build ``Swish`` with the match's factor in the sigmoid (1.702 in quick GELU)."""
     return elementwise(Swish(alpha=match.numbers["alpha"]))(match, search)
 
 
@@ -40,9 +40,9 @@ RULES: tuple[Rule, ...] = (
 
 
 def silu(graph: Graph) -> Graph:
-    """``graph`` with ``Swish`` for ``x * sigmoid(x)``, and ``x / (1 + exp(-x))``.
+    """Return ``graph`` with ``Swish`` for ``x * sigmoid(x)`` and ``x / (1 + exp(-x))``.
 
-    In the sigmoid ``x`` may have a factor, as in the quick form of GELU. Results may
-    differ by rounding.
+    ``x`` may have a factor in the sigmoid, as in quick GELU. Results may differ by
+    rounding.
     """
     return fuse(graph, RULES, "Sigmoid", "Exp")

@@ -1,4 +1,4 @@
-"""Recovers softmax, its logarithm, and the logarithm of a sum of exponentials."""
+"""Recovers Softmax, LogSoftmax and ReduceLogSumExp from their formulas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ X = Value("x")
 
 @dataclass(frozen=True, eq=False)
 class Along(Pattern):
-    """A reduction of one axis, which is kept; counted from the end it is ``axis``."""
+    """A reduction along one axis with ``keepdims``; binds the negative ``axis``."""
 
     op: str
     operand: Pattern
@@ -41,8 +41,8 @@ class Along(Pattern):
             return
         x = search.graph.type(node.inputs[0])
         axes = known_ints(search.graph.type(node.inputs[1]))
-        kept = node.op.attrs()["keepdims"]
-        if x is None or not x.shape or not kept or axes is None or len(axes) != 1:
+        keeps_axis = node.op.attrs()["keepdims"]
+        if x is None or not x.shape or not keeps_axis or axes is None or len(axes) != 1:
             return
         new = match.with_number("axis", axes[0] % len(x.shape) - len(x.shape))
         if new is not None and node.inputs[0] is not None:
@@ -52,7 +52,7 @@ class Along(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxOf(Pattern):
-    """The softmax of one axis of a value."""
+    """The softmax of a value along one axis."""
 
     operand: Pattern
 
@@ -73,8 +73,8 @@ _TOP = Along("ReduceMax", X)
 _BELOW = Call("Sub", X, _TOP)
 
 
-def _parts(shifted: Pattern) -> Pattern:
-    """Each exponential divided by the sum of all."""
+def _quotient(shifted: Pattern) -> Pattern:
+    """Return the pattern of ``exp(shifted) / sum(exp(shifted))``."""
     each = Call("Exp", shifted)
     total = Along("ReduceSum", each)
     return either(Call("Div", each, total), product(each, Call("Reciprocal", total)))
@@ -84,7 +84,7 @@ def _log_sum(shifted: Pattern) -> Pattern:
     return Call("Log", Along("ReduceSum", Call("Exp", shifted)))
 
 
-def _of(op: type[Softmax] | type[LogSoftmax]) -> Build:
+def _builder(op: type[Softmax] | type[LogSoftmax]) -> Build:
     def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
         if not _is_float(match, search):
             return None
@@ -106,20 +106,20 @@ def _total(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
 
 
 RULES: tuple[Rule, ...] = (
-    (either(_parts(_BELOW), _parts(X)), _of(Softmax)),
-    (Call("Log", SoftmaxOf(X)), _of(LogSoftmax)),
-    (Call("Sub", _BELOW, _log_sum(_BELOW)), _of(LogSoftmax)),
-    (Call("Sub", X, _log_sum(X)), _of(LogSoftmax)),
-    (Call("Sub", X, Along("ReduceLogSumExp", X)), _of(LogSoftmax)),
+    (either(_quotient(_BELOW), _quotient(X)), _builder(Softmax)),
+    (Call("Log", SoftmaxOf(X)), _builder(LogSoftmax)),
+    (Call("Sub", _BELOW, _log_sum(_BELOW)), _builder(LogSoftmax)),
+    (Call("Sub", X, _log_sum(X)), _builder(LogSoftmax)),
+    (Call("Sub", X, Along("ReduceLogSumExp", X)), _builder(LogSoftmax)),
     (either(Call("Add", _log_sum(_BELOW), _TOP), _log_sum(X)), _total),
 )
 
 
 def softmax(graph: Graph) -> Graph:
-    """``graph`` with ``Softmax`` for ``exp(x) / sum(exp(x))`` along one axis.
+    """Return ``graph`` with ``Softmax`` for ``exp(x) / sum(exp(x))`` along one axis.
 
-    So too ``LogSoftmax`` for its logarithm and ``ReduceLogSumExp`` for the logarithm of
-    the sum. The largest element may be taken off before the exponential; where it is
-    not, results are finite that were not. Results may differ by rounding.
+    Its logarithm becomes ``LogSoftmax``, the logarithm of the sum ``ReduceLogSumExp``.
+    The maximum may be subtracted before the exponential; if it is not, results that
+    overflowed become finite. Results may differ by rounding.
     """
     return fuse(graph, RULES, "Exp", "Softmax", "ReduceLogSumExp")

@@ -25,7 +25,10 @@ _LINEAR_ABOVE = Call("Where", Call("Greater", X, Number(20)), X, Call("Softplus"
 
 
 def _if_rounded(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-    """The function is its argument above 20 but for 2e-9, which float64 can see."""
+    """Build Softplus for the form with ``x`` above 20, except in float64.
+
+    Above 20 Softplus differs from ``x`` by 2e-9 at most, which only float64 resolves.
+    """
     x = search.graph.type(match.values["x"])
     return None if x is None or x.dtype == float64 else _BUILD(match, search)
 
@@ -36,7 +39,7 @@ _SCALED_ABOVE = Call("Where", _ABOVE, X, Value("curve"))
 
 
 def _if_scaled(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-    """The curve alone if it is the softplus of what is compared, divided again."""
+    """Drop ``where`` if a branch is ``softplus(beta * x) / beta``, not in float64."""
     x, curve = search.graph.type(match.values["x"]), match.values["curve"]
     if x is None or x.dtype == float64 or search.graph.type(curve) != x:
         return None
@@ -57,11 +60,10 @@ RULES: tuple[Rule, ...] = (
 
 
 def softplus(graph: Graph) -> Graph:
-    """``graph`` with ``Softplus`` for ``log(1 + exp(x))``.
+    """Return ``graph`` with ``Softplus`` for ``log(1 + exp(x))``.
 
-    Its result is finite where the exponential on its own is not. What takes ``x``
-    itself above 20, as PyTorch does, is a Softplus too unless it is of float64; so too
-    with a factor before it, by which it is divided behind. Results may differ by
-    rounding.
+    The result is finite where ``exp(x)`` overflows. The form of PyTorch, ``where(x >
+    20, x, softplus(x))``, is matched too unless it is float64, and so is its form with
+    ``beta``. Results may differ by rounding.
     """
     return fuse(graph, RULES, "Exp", "Softplus")

@@ -17,7 +17,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def softsign(graph: Graph) -> Graph:
-    """``graph`` with ``Softsign`` for ``x / (1 + abs(x))``.
+    """Return ``graph`` with ``Softsign`` for ``x / (1 + abs(x))``.
 
     Results may differ by rounding.
     """

@@ -1,4 +1,4 @@
-"""Recovers attention from the products, the mask and the softmax it is written as."""
+"""Recovers attention from its matrix products, masks and softmax."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from burn_ir.graph import Graph, Node
 from burn_ir.ops.attention import Attention
 from burn_ir.ops.programs import AnyOf
 
-#: How many nodes there may be between the two products.
+#: The most nodes between the two matrix products.
 STEPS = 16
 
 
 def attention(graph: Graph) -> Graph:
-    """``graph`` with ``Attention`` for ``softmax(q @ k^T * scale + mask) @ v``.
+    """Return ``graph`` with ``Attention`` for ``softmax(q @ k^T * scale + mask) @ v``.
 
-    Heads are an axis of their own, or there is one. The scale may be on the query, the
-    key, both or their product, and may be a tensor without columns; a soft cap and
-    masks may follow. Of the scores and the weights nothing else may be read. A row of
-    which everything is hidden is zeros afterwards, so it must be so before, or it must
-    be sure that there is none. Results may differ by rounding, and half types are
-    rounded once instead of in every step.
+    Operands have rank 4 (batch, heads, rows, features), or rank 3 with one head. The
+    scale may multiply the query, the key, both or their product, and may be a tensor
+    with one element per row. A soft cap and masks may follow. The scores and the
+    weights must have no other readers. ``Attention`` returns zeros for a fully masked
+    row, so the original must do the same, or such rows must be impossible. Results may
+    differ by rounding; half types are rounded once instead of after every step.
     """
     flow = Dataflow(graph)
     rewriter = _Rewriter(flow, Conditions(flow))
-    nodes = [new for node in graph.nodes for new in rewriter.rewritten(node)]
+    nodes = [new for node in graph.nodes for new in rewriter.rewrite(node)]
     aliases = rewriter.aliases
     kept = [node for node in nodes if node.outputs[0] not in aliases]
     result = with_nodes(graph, kept)
@@ -44,13 +44,13 @@ def attention(graph: Graph) -> Graph:
 class _Rewriter:
     flow: Dataflow
     conditions: Conditions
-    #: Values that lose a factor which became part of a scale.
+    #: Scaled values, replaced by their operand since the factor is part of the scale.
     aliases: dict[str, str] = field(default_factory=dict)
-    #: What masks are, by how they were made; they are made once.
+    #: The result of each mask operation of the graph so far, for reuse.
     masks: dict[Operation, str] = field(default_factory=dict)
 
-    def rewritten(self, node: Node) -> list[Node]:
-        """``node``, or the nodes that stand for it."""
+    def rewrite(self, node: Node) -> list[Node]:
+        """Return ``node``, or the nodes that replace it."""
         if node.op.domain or node.op.onnx != "MatMul":
             return [node]
         match = _Match(self.conditions, node, self.masks)
@@ -88,17 +88,17 @@ class _Match:
         self.masks = Masks(conditions, last, earlier_masks)
         self.operands = Operands(self.flow)
         self.softcap = 0.0
-        #: Whether a row that is hidden wholly is zeros.
+        #: Whether a fully masked row is zeros.
         self.guarded = False
-        #: Nodes that are there for attention alone.
+        #: Nodes that are removed because attention replaces them.
         self.inner: list[Node] = []
         self.size: Dim = 0
-        #: How far values are from the next product.
+        #: The number of nodes between a value and the first product.
         self.distances: dict[str, int] = {}
         self.product = last
 
     def is_complete(self) -> bool:
-        """Whether ``last`` is the end of attention, which is taken apart by this."""
+        """Return whether ``last`` ends an attention; binds its parts."""
         softmax = self.softmax(self.last.inputs[0])
         if softmax is None or not self.scores(softmax.inputs[0]):
             return False
@@ -109,11 +109,11 @@ class _Match:
         return self.masks.are_exact(self.guarded)
 
     def softmax(self, name: str | None) -> Node | None:
-        """The softmax that makes the weights, through a guard and casts."""
-        name = self.narrowed(name)
+        """Return the softmax of the weights, skipping a guard and casts."""
+        name = self.skip_narrowing_cast(name)
         guard = self.flow.made_by(name, "Where")
         if guard is not None:
-            name = self.narrowed(guard.inputs[2])
+            name = self.skip_narrowing_cast(guard.inputs[2])
         softmax = self.flow.made_by(name, "Softmax")
         x = None if softmax is None else self.flow.graph.type(softmax.inputs[0])
         if softmax is None or x is None or x.shape is None:
@@ -125,8 +125,8 @@ class _Match:
         self.inner.append(softmax)
         return softmax
 
-    def narrowed(self, name: str | None) -> str | None:
-        """Return the operand of a cast to a half type, else ``name``."""
+    def skip_narrowing_cast(self, name: str | None) -> str | None:
+        """Return the operand of a cast from float32 to a half type, else ``name``."""
         node = self.flow.made_by(name, "Cast", "CastLike")
         if node is None or not self.widens(node.output, node.inputs[0]):
             return name
@@ -134,14 +134,14 @@ class _Match:
         return node.inputs[0]
 
     def widens(self, half: str | None, wide: str | None) -> bool:
-        """Return whether two values are of a half type and of float32."""
+        """Return whether ``half`` is of a half type and ``wide`` of float32."""
         a, b = self.flow.graph.type(half), self.flow.graph.type(wide)
         return (
             a is not None and b is not None and a.dtype in HALVES and b.dtype == float32
         )
 
     def is_guard(self, guard: Node, softmax: Node) -> bool:
-        """Whether a ``Where`` puts zeros in place of rows that are hidden wholly."""
+        """Return whether a ``Where`` sets fully masked rows to zero."""
         condition, zero, _ = guard.inputs
         source = self.flow.made_by(zero, "CastLike", "Cast")
         if self.flow.scalar(zero if source is None else source.inputs[0]) != 0:
@@ -158,7 +158,7 @@ class _Match:
         return self.finds_hidden_rows(condition, softmax)
 
     def finds_hidden_rows(self, condition: str | None, softmax: Node) -> bool:
-        """Return whether ``condition`` is that the largest score is minus infinity."""
+        """Return whether ``condition`` is ``max(scores) == -inf`` of a row."""
         equal = self.flow.made_by(condition, "Equal")
         if equal is None:
             return self.finds_no_other(condition, softmax)
@@ -176,7 +176,7 @@ class _Match:
         return False
 
     def finds_no_other(self, condition: str | None, softmax: Node) -> bool:
-        """Whether ``condition`` is that no score is other than minus infinity."""
+        """Return whether ``condition`` is ``not any(scores != -inf)`` of a row."""
         none = self.flow.made_by(condition, "Not")
         some = self.flow.producers.get((none and none.inputs[0]) or "")
         if none is None or some is None or not isinstance(some.op, AnyOf):
@@ -217,7 +217,7 @@ class _Match:
         return False
 
     def step(self, node: Node, stage: int) -> tuple[int, str | None]:
-        """The stage of a node (mask, soft cap, scale), and the scores it is about."""
+        """Return the stage of a node (0 mask, 1 soft cap, 2 scale), and its scores."""
         op = node.op.onnx
         if op == "Cast":
             widens = self.widens(node.inputs[0], node.output)
@@ -232,9 +232,9 @@ class _Match:
         return 2, self.operands.scaled(node)
 
     def added(self, node: Node) -> str | None:
-        """The operand of an ``Add`` that is scores; the other one is a mask."""
-        ways = [(self.distance(name, STEPS), name) for name in node.inputs]
-        (near, scores), (far, other) = ways
+        """Return the operand of an ``Add`` that is the scores; the other is a mask."""
+        distances = [(self.distance(name, STEPS), name) for name in node.inputs]
+        (near, scores), (far, other) = distances
         if far < near:
             near, scores, other = far, other, scores
         if near > STEPS or other is None:
@@ -243,15 +243,15 @@ class _Match:
         return scores
 
     def distance(self, name: str | None, steps: int) -> int:
-        """Count the steps from the scores to the next product."""
+        """Return the number of nodes between a value and the first product."""
         node = self.flow.made_by(name, "MatMul", "Tanh", *_STEPS)
         if node is None or name is None or not steps:
             return STEPS + 1
         if node.op.onnx == "MatMul":
             return 0
         if name not in self.distances:
-            ways = [self.distance(other, steps - 1) for other in node.inputs]
-            self.distances[name] = 1 + min(ways)
+            lengths = [self.distance(other, steps - 1) for other in node.inputs]
+            self.distances[name] = 1 + min(lengths)
         return self.distances[name]
 
     def capped(self, node: Node) -> str | None:
@@ -272,7 +272,7 @@ class _Match:
         return None
 
     def fits(self) -> bool:
-        """Return whether nothing is broadcast but masks, and the dtype is one."""
+        """Return whether shapes and dtypes fit and only masks are broadcast."""
         names = self.operands.query, self.last.inputs[1], self.last.output
         types = [self.flow.graph.type(name) for name in names]
         types.append(self.operands.turned_type)
@@ -295,7 +295,7 @@ class _Match:
         )
 
     def op(self) -> Attention:
-        """The operator; masks have to be combined before."""
+        """Return the operator; masks must have been combined."""
         reach = self.masks.reach
         heads = 1 if len(self.masks.scores) == 3 else None
         return Attention(
@@ -309,7 +309,7 @@ class _Match:
         )
 
     def scale_or_default(self) -> float | None:
-        """The scale, None if it is that of the definition, 1 / sqrt(size)."""
+        """Return the scale, None if it is the default 1 / sqrt(size)."""
         wide = self.flow.graph.types[self.last.output].dtype == float64
         error = 1e-14 if wide else 4e-7
         size = self.size if isinstance(self.size, int) else 0

@@ -1,4 +1,4 @@
-"""Attention windows of mask conditions, such as ``causal``."""
+"""Attention windows (``causal``, sliding) recognised in mask conditions."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ from burn_ir.graph import Node
 from burn_ir.ops.support import known_dims, known_ints
 from burn_ir.types import Array
 
-#: Which operand of a comparison has to be larger for it to hold, and by how much.
+#: The position of the operand that must be larger, and by how much at least.
 COMPARISONS = {
     "GreaterOrEqual": (0, 0),
     "Greater": (0, 1),
     "LessOrEqual": (1, 0),
     "Less": (1, 1),
 }
-#: Operators whose result says the same of a place as their operand.
+#: Operators that keep each condition for its query and key.
 MOVES = ("Expand", "Unsqueeze", "Identity")
 
 
 @dataclass(frozen=True)
 class Reach:
-    """Query ``i`` sees keys from ``i - left`` to ``i + right``; -1 is all of them."""
+    """Attention window: query ``i`` sees keys ``i - left`` to ``i + right``.
+
+    -1 means no limit on that side.
+    """
 
     left: int = -1
     right: int = -1
@@ -51,18 +54,18 @@ EVERYWHERE = Reach()
 
 @dataclass
 class Reaches:
-    """Attention windows of the conditions on ``scores``, a shape."""
+    """Attention windows of conditions that apply to scores of one shape."""
 
     conditions: Conditions
     scores: tuple[Dim, ...]
-    #: Makes the condition that two others hold.
+    #: Returns the name of the conjunction of two conditions.
     both: Callable[[str, str], str]
     window: Reach = field(default=EVERYWHERE)
 
     def without(self, name: str, steps: int = STEPS) -> str | None:
         """Return the condition without its attention window; None if nothing remains.
 
-        The rest is added to :attr:`found`.
+        The window is intersected with :attr:`window`.
         """
         reach = self.of(name)
         if reach is not None:
@@ -74,19 +77,19 @@ class Reaches:
         before = self.window
         operands = [n for n in node.inputs if n is not None]
         parts = [self.without(n, steps - 1) for n in operands]
-        kept = [part for part in parts if part is not None]
-        if not all(self.reaches(part) for part in kept):
+        remaining = [part for part in parts if part is not None]
+        if not all(self.reaches(part) for part in remaining):
             self.window = before
             return name
-        if len(kept) < 2:
-            return kept[0] if kept else None
-        return name if kept == operands else self.both(kept[0], kept[1])
+        if len(remaining) < 2:
+            return remaining[0] if remaining else None
+        return name if remaining == operands else self.both(remaining[0], remaining[1])
 
     def reaches(self, name: str) -> bool:
         return self.conditions.flow.extents(name)[-1:] == self.scores[-1:]
 
     def of(self, name: str | Array, shown: bool = True) -> Reach | None:
-        """Return the window of a condition that is ``shown`` where it holds."""
+        """Return the window of a condition that equals ``shown`` for visible keys."""
         flow = self.conditions.flow
         stored = flow.stored(name) if isinstance(name, str) else name
         if stored is not None:
@@ -117,14 +120,14 @@ class Reaches:
         return _of_difference(high, low, by)
 
     def of_both(self, node: Node) -> Reach | None:
-        """Return the attention window if both operands have one."""
+        """Return the intersection of the windows if both operands have one."""
         one, other = (self.of(str(name)) for name in node.inputs)
         return None if one is None or other is None else one.narrowed(other)
 
     def of_corner(
         self, corner_values: tuple[Array, tuple[Dim, ...]] | None, shown: bool
     ) -> Reach | None:
-        """Return the window of the first rows and columns of stored conditions."""
+        """Return the window of a condition sliced from a constant."""
         whole = None if corner_values is None else corner_values[0]
         if whole is None or whole.dtype != np.bool_ or whole.ndim < 2:
             return None
@@ -133,7 +136,7 @@ class Reaches:
         return Reach(right=0) if square and (whole == (causal == shown)).all() else None
 
     def stored(self, seen: Array, shown: bool) -> Reach | None:
-        """Return the attention window of stored conditions."""
+        """Return the attention window of a constant condition."""
         if (
             seen.dtype != np.bool_
             or seen.ndim < 2
@@ -150,18 +153,20 @@ class Reaches:
 def triangle(
     flow: Dataflow, name: str | None, shown: bool
 ) -> tuple[Reach, float] | None:
-    """The reach if a triangle of one number is what is ``shown``, or hidden, and the
-    number; None if ``name`` is no such triangle.
+    """Return the window of ``Trilu`` of a filled tensor, and the fill value.
+
+    ``shown`` tells whether the triangle's elements mark visible keys or hidden ones.
+    None if ``name`` is no such triangle.
     """
     node = flow.made_by(name, "Trilu")
     source = None if node is None else flow.made_by(node.inputs[0], "ConstantOfShape")
     value = None if source is None else source.op.attrs()["value"]
     if node is None or value is None:
         return None
-    given = known_ints(flow.graph.type(node.inputs[1])) if node.inputs[1:] else (0,)
-    if given is None:
+    diagonal = known_ints(flow.graph.type(node.inputs[1])) if node.inputs[1:] else (0,)
+    if diagonal is None:
         return None
-    upper, (k,) = bool(node.op.attrs()["upper"]), given
+    upper, (k,) = bool(node.op.attrs()["upper"]), diagonal
     if upper is shown:
         left, right = (-k if shown else -1 - k), -1
     else:
@@ -172,9 +177,9 @@ def triangle(
 
 
 def extents(flow: Dataflow, name: str) -> tuple[Dim, ...]:
-    """Return the shape of a value, or of the corner of a stored one.
+    """Return the shape of a value, for a slice of a constant that of ``corner``.
 
-    That is less only where the stored value is too small for what reads it.
+    They differ only where the constant is too small for its reader.
     """
     corner_values = corner(flow, name)
     return flow.extents(name) if corner_values is None else corner_values[1]
@@ -183,7 +188,7 @@ def extents(flow: Dataflow, name: str) -> tuple[Dim, ...]:
 def corner(
     flow: Dataflow, name: str | None, steps: int = STEPS
 ) -> tuple[Array, tuple[Dim, ...]] | None:
-    """The stored value of which ``name`` has what comes first, up to some extents."""
+    """Return a constant and the extents of its leading slice ``name``; None if none."""
     node = flow.made_by(name, "Slice")
     if node is None or len(node.inputs) != 5 or not steps:
         return None
@@ -207,7 +212,7 @@ def corner(
 
 
 def _of_difference(high: Ramp, low: Ramp, by: int) -> Reach | None:
-    """The reach where ``high - low`` is at least ``by``."""
+    """Return the window where ``high - low >= by``, for index ramps."""
     rank = max(len(high.steps), len(low.steps))
     high, low = high.padded(rank), low.padded(rank)
     steps = [a - b for a, b in zip(high.steps, low.steps, strict=True)]

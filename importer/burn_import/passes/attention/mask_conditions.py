@@ -1,4 +1,4 @@
-"""What is left of the condition of a mask without what always holds."""
+"""Simplification of mask conditions by terms that always hold."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from burn_import.passes.shapes.affine_indices import Ramp, Ramps
 from burn_import.rewriting.dataflow import Dataflow
 from burn_ir.dim import Dim, lower_bound
 
-#: How many nodes a condition is followed through.
+#: The most nodes that are followed to decide a condition.
 STEPS = 12
-#: Operators whose result holds everywhere if their first operand does.
+#: Operators whose result is True everywhere if their first operand is.
 MOVES = ("Expand", "Unsqueeze", "Squeeze", "Reshape", "Transpose", "Identity")
 
 
 @dataclass
 class Conditions:
-    """The bool values of a graph."""
+    """Analysis of the bool values of a graph."""
 
     flow: Dataflow
     ramps: Ramps = field(init=False)
@@ -26,7 +26,7 @@ class Conditions:
         self.ramps = Ramps(self.flow)
 
     def always(self, name: str | None, steps: int = STEPS) -> bool:
-        """Return whether ``name`` is sure to be True everywhere."""
+        """Return whether ``name`` is provably True everywhere."""
         if name is None or not steps:
             return False
         if name not in self._always:
@@ -50,9 +50,9 @@ class Conditions:
         return low is not None and high is not None and _is_below(low, high)
 
     def needed(self, name: str, scores: tuple[Dim, ...]) -> str:
-        """``name``, or a value that says the same when it is broadcast to scores.
+        """Return ``name``, or a smaller value that broadcasts to the same condition.
 
-        The last axis is not left to broadcasting.
+        The last axis is never left to broadcasting.
         """
         for _ in range(STEPS):
             narrower = [
@@ -80,7 +80,7 @@ class Conditions:
 
 
 def broadcasts(shape: tuple[Dim, ...], scores: tuple[Dim, ...]) -> bool:
-    """Return whether a value of ``shape`` leaves scores as large as they are."""
+    """Return whether a value of ``shape`` broadcasts to the shape of the scores."""
     if len(shape) > len(scores):
         return False
     extents = scores[len(scores) - len(shape) :]
@@ -88,6 +88,6 @@ def broadcasts(shape: tuple[Dim, ...], scores: tuple[Dim, ...]) -> bool:
 
 
 def _is_below(low: Ramp, high: Ramp) -> bool:
-    """Return whether no element of ``low``, which is even, is above one of ``high``."""
+    """Return whether every element of ``low``, which is constant, is <= ``high``."""
     rises = [lower_bound(step) for step in (high.offset - low.offset, *high.steps)]
     return low.is_even and all(rise is not None and rise >= 0 for rise in rises)

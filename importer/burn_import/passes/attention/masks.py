@@ -1,4 +1,4 @@
-"""The masks that are put on scores, and when they can hide everything."""
+"""Masks on attention scores, and whether they can hide all keys of a row."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from burn_ir.ops.elementwise import Add
 from burn_ir.ops.logic import And, Not, Where
 from burn_ir.types import Array
 
-#: A number below which nothing is left of a score that is added to it.
+#: Largest value that hides a key when it is added to its score.
 HIDDEN = -1e30
-#: What a score is taken to be smaller than.
+#: Assumed bound of unmasked scores.
 ORDINARY = 1e20
 
 
@@ -42,8 +42,8 @@ Operation: TypeAlias = tuple[type[Op], tuple[str | None, ...]]
 class Mask(NamedTuple):
     """A term added to scores or, with ``fill``, the condition of a ``Where``.
 
-    ``fill`` names the number that is taken in place of scores where the condition is
-    not ``shown``.
+    ``fill`` names the constant that replaces scores where the condition is not
+    ``shown``.
     """
 
     name: str
@@ -58,20 +58,20 @@ class Masks:
         self, conditions: Conditions, last: Node, earlier_masks: dict[Operation, str]
     ) -> None:
         self.flow, self.conditions, self.last = conditions.flow, conditions, last
-        #: What masks of attention before are, by how they were made.
+        #: The result of each mask operation of earlier attentions.
         self.earlier_masks = earlier_masks
         self.mask_list: list[Mask] = []
         #: The shape of the scores.
         self.scores: tuple[Dim, ...] = ()
-        #: Whether a row that is hidden wholly is zeros.
+        #: Whether a fully masked row is zeros.
         self.guarded = False
-        #: How far queries see, whatever the masks say.
+        #: The attention window, in addition to the masks.
         self.reach = EVERYWHERE
-        #: Nodes that make one mask of several.
+        #: Nodes that combine several masks into one.
         self.nodes: list[Node] = []
 
     def chosen(self, node: Node) -> str | None:
-        """The scores between which and a stored number a ``Where`` chooses."""
+        """Return the scores that a ``Where`` masks with a constant; record the mask."""
         condition, *sides = node.inputs
         for shown, (scores, fill) in ((True, sides), (False, sides[::-1])):
             array = self.flow.stored(fill)
@@ -88,7 +88,7 @@ class Masks:
         return None
 
     def reaches(self, mask: Mask) -> bool:
-        """Return whether a mask tells all keys apart."""
+        """Return whether a mask has the full extent of the keys' axis."""
         return extents(self.flow, mask.name)[-1:] == self.scores[-1:]
 
     def rank(self, name: str) -> int:
@@ -96,7 +96,7 @@ class Masks:
         return -1 if t is None or t.shape is None else len(t.shape)
 
     def fit(self, scores: tuple[Dim, ...]) -> bool:
-        """Whether no mask makes scores larger, and all keys are reached together."""
+        """Return whether all masks broadcast to the scores and one covers all keys."""
         self.scores = scores
         reached = not self.mask_list
         for mask in self.mask_list:
@@ -110,12 +110,12 @@ class Masks:
         return reached
 
     def are_exact(self, guarded: bool) -> bool:
-        """Whether attention with these masks is what the scores' softmax would be.
+        """Return whether attention with these masks equals the original formula.
 
-        A row that is hidden by finite numbers is not zeros, and one that is hidden by
-        minus infinity is zeros if that was ``guarded``, and otherwise not a number.
-        Gradients of scores that finite numbers replace are zero, those of scores that
-        they are added to are not: in a row of which all is hidden that is a difference.
+        A row hidden by finite numbers is not zeros. A row hidden by minus infinity is
+        zeros if it was ``guarded``, and NaN otherwise. Scores that are replaced by
+        finite numbers have zero gradients, scores that finite numbers are added to do
+        not; the difference shows in fully masked rows.
         """
         self.guarded = guarded
         self.drop_zeros()
@@ -146,11 +146,11 @@ class Masks:
         return float(array.reshape(()))
 
     def shows_a_key_to_all(self) -> bool:
-        """Return whether the one mask is stored and hides no row wholly."""
+        """Return whether the only mask is a constant that hides no full row."""
         return len(self.mask_list) == 1 and self.shows_a_key(self.mask_list[0])
 
     def shows_a_key(self, mask: Mask) -> bool:
-        """Return whether a mask is stored, and hides no row wholly."""
+        """Return whether a mask is a constant that hides no full row."""
         array = self.flow.stored(mask.name)
         if array is None or not array.ndim:
             return False
@@ -161,9 +161,9 @@ class Masks:
         return bool(seen.any(axis=-1).all())
 
     def combined(self) -> str | None:
-        """The name of the one mask, which :attr:`nodes` make; None if there is none.
+        """Return the name of the one combined mask, computed by :attr:`nodes`.
 
-        What masks say of :attr:`reach` is not in it.
+        None if there is no mask. The window :attr:`reach` is not part of it.
         """
         if len(self.mask_list) == 1 and np.isneginf(self.filled(self.mask_list[0])):
             name = self.conditions.needed(self.mask_list[0].name, self.scores)
@@ -178,7 +178,7 @@ class Masks:
         return result
 
     def drop_zeros(self) -> None:
-        """Drop what adds nothing, unless attention needs it to reach all keys."""
+        """Drop masks that add zeros, unless one is needed to cover all keys."""
         kept = [
             mask
             for mask in self.mask_list
@@ -188,7 +188,7 @@ class Masks:
             self.mask_list = kept
 
     def take_reach(self) -> None:
-        """Take from the masks what they say of how far queries see."""
+        """Move attention windows from the masks to :attr:`reach`."""
         for mask in list(self.mask_list):
             others = [other for other in self.mask_list if other is not mask]
             if all(self.reaches(other) for other in others):
@@ -214,7 +214,7 @@ class Masks:
         self.mask_list[index : index + 1] = kept
 
     def hiding(self, mask: Mask) -> tuple[str | Array | Reach, bool, float] | None:
-        """The condition of a mask, whether it shows keys, and what hides the others."""
+        """Return a mask's condition, whether True shows keys, and the fill value."""
         if mask.fill is not None:
             low = self.filled(mask)
             return (mask.name, mask.shown, low) if low <= HIDDEN else None
@@ -239,10 +239,10 @@ class Masks:
         return None
 
     def always_shows(self, reach: Reach, others: list[Mask]) -> bool:
-        """Return whether some key in ``reach`` of a row is surely not hidden.
+        """Return whether each row certainly sees some key within ``reach``.
 
-        That is so of the first key for all that see to the left, and of the key at
-        its own place, if it has one.
+        That holds for the first key if the window is open to the left, and for the key
+        at the row's own index if there is one.
         """
         if any(other.fill is not None for other in others):
             return False
@@ -254,7 +254,7 @@ class Masks:
         return self.add_node(And(), (one, other), f"{one}.{other}")
 
     def term(self, mask: Mask) -> str | None:
-        """Return ``mask`` as a term to add, None if that is zero."""
+        """Return ``mask`` as a term to add; None if it is zero."""
         if mask.fill is None:
             return self.added(mask.name)
         zero, low = self.number(0.0, mask.fill), mask.fill
@@ -263,14 +263,16 @@ class Masks:
         return self.add_node(Where(), (mask.name, *sides), f"{mask.name}.mask")
 
     def number(self, value: float, near: str) -> str:
-        """A stored number of the type of ``near``."""
+        """Return the name of a constant scalar with the dtype of ``near``."""
         t = self.flow.graph.type(near)
         assert t is not None
         return number(self.flow.graph, value, t.dtype)
 
     def added(self, name: str) -> str | None:
-        """What is added, without what always holds of the condition it is made of, and
-        without what repeats the numbers that are added.
+        """Return the simplified term; None if it adds nothing.
+
+        Terms of its condition that always hold, and broadcasts of its operands, are
+        removed.
         """
         node = self.flow.made_by(name, "Where")
         condition, *sides = (None, None) if node is None else node.inputs
@@ -295,7 +297,7 @@ class Masks:
         return output
 
     def narrow(self, side: str | None) -> str | None:
-        """``side`` before it was repeated."""
+        """Return the operand of an ``Expand``, a scalar for zeros, else ``side``."""
         if side is None:
             return None
         if self.flow.stored(side) is None and self.flow.magnitude(side) == 0:
@@ -304,8 +306,10 @@ class Masks:
         return side if node is None else node.inputs[0]
 
     def add_node(self, op: Op, inputs: tuple[str | None, ...], name: str) -> str:
-        """The result of a new node, in the innermost module around attention that one
-        of its operands is from: so layers that are given one mask make it once.
+        """Return the result of a new node, or of an equal earlier one.
+
+        The scope is that of the innermost module around the attention that produces an
+        operand, so that layers which share a mask compute it once.
         """
         if (type(op), inputs) in self.earlier_masks:
             return self.earlier_masks[type(op), inputs]

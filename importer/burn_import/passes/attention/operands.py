@@ -1,4 +1,4 @@
-"""The query and the key of attention, and what their product is multiplied by."""
+"""Query and key of an attention, and the factors of their product."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from burn_ir.graph import Node
 from burn_ir.ops.shape import Transpose
 from burn_ir.types import Type
 
-#: How many factors there may be.
+#: The most factors that are followed.
 STEPS = 16
 
 
@@ -22,19 +22,20 @@ class Operands:
         self.flow = flow
         self.query = self.key = ""
         self.product: Node
-        #: The numbers that queries, keys and scores are multiplied by, as one.
+        #: The product of all constant factors of queries, keys and scores.
         self.scale = 1.0
-        #: The nodes that multiply scores by what is no number, with their position
-        #: among the operands. The query can be multiplied as well.
+        #: Nodes that multiply scores by a tensor with one element per row, with the
+        #: position of the scores. The query can be multiplied instead.
         self.factors: list[tuple[Node, int]] = []
-        #: Nodes that turn the key back.
+        #: Transposes of the key that are inserted.
         self.turned: list[Node] = []
-        #: Values that lose a factor which became part of the scale.
+        #: Scaled values, replaced by their operand since the factor is part of the
+        #: scale.
         self.aliases: dict[str, str] = {}
         self.turned_type: Type | None = None
 
     def bind(self, product: Node) -> bool:
-        """Return whether the operands of ``product`` are a query and a turned key."""
+        """Return whether ``product`` multiplies a query and a transposed key."""
         self.product = product
         query, key = product.inputs
         self.query = self.unscaled(query, product, []) or ""
@@ -46,7 +47,7 @@ class Operands:
         return bool(self.query and self.key)
 
     def scaled(self, node: Node) -> str | None:
-        """Return the value that ``node`` scales by a number, or by one for each row."""
+        """Return the scores that ``node`` scales by a constant or a factor per row."""
         name, factor = self.flow.factor(node)
         self.scale *= factor
         if name is not None or node.op.onnx not in ("Mul", "Div"):
@@ -62,7 +63,7 @@ class Operands:
         return None
 
     def multiplied(self) -> list[Node]:
-        """The nodes that put :attr:`factors` on the query, the last one its result."""
+        """Return nodes that apply :attr:`factors` to the query; updates ``query``."""
         nodes = []
         for node, position in reversed(self.factors):
             output = self.flow.fresh(f"{node.output}.query")
@@ -73,9 +74,9 @@ class Operands:
         return nodes
 
     def unscaled(self, name: str | None, product: Node, path: list[Node]) -> str | None:
-        """``name`` without the factors that it was multiplied by last.
+        """Return ``name`` without its last constant factors.
 
-        ``path`` has the nodes from there to the product, and gets more.
+        ``path`` has the nodes from ``name`` to the product and is extended.
         """
         for _ in range(STEPS):
             node = self.flow.made_by(name, "Mul", "Div")
@@ -91,7 +92,7 @@ class Operands:
     def unscale_before_split(
         self, name: str | None, product: Node, path: list[Node]
     ) -> None:
-        """Take a factor from before heads were split, if nobody else sees it."""
+        """Remove a factor from before the split of heads, if it has no other reader."""
         inner = list(path)
         for op in ("Transpose", "Reshape"):
             node = self.flow.made_by(name, op)
@@ -108,7 +109,7 @@ class Operands:
             self.aliases[scaled.output] = source
 
     def turned_back(self, name: str | None, path: list[Node]) -> str | None:
-        """The value of which ``name`` is the transpose of the last two axes."""
+        """Return the operand whose last two axes are swapped in ``name``."""
         rank = len(self.flow.extents(name))
         if rank not in (3, 4) or name is None:
             return None
@@ -126,7 +127,7 @@ class Operands:
         return output
 
     def fit(self, scores: tuple[Dim, ...]) -> bool:
-        """Whether all factors leave queries as large as they are, and of their type."""
+        """Return whether all factors broadcast to the queries and have their dtype."""
         query = self.flow.graph.type(self.query)
         types = [self.flow.graph.type(n.inputs[1 - at]) for n, at in self.factors]
         return all(

@@ -1,4 +1,4 @@
-"""Removes the copies of keys and values that several heads of queries share."""
+"""Removes copies of keys and values that groups of query heads share."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from burn_ir.ops.attention import Attention
 
 
 def repeat_kv(graph: Graph) -> Graph:
-    """``graph`` with ``Attention`` that reads keys and values of fewer heads.
+    """Return ``graph`` with ``Attention`` that reads unrepeated keys and values.
 
-    Exporters repeat each of them for its group of neighbouring heads; attention does
-    so by itself. The copies stay where somebody else reads them.
+    Exporters repeat each key and value for its group of neighbouring query heads;
+    ``Attention`` does so itself. The copies stay if they have other readers.
     """
     flow = Dataflow(graph)
-    return with_nodes(graph, [_grouped(flow, node) for node in graph.nodes])
+    return with_nodes(graph, [_with_grouped_heads(flow, node) for node in graph.nodes])
 
 
-def _grouped(flow: Dataflow, node: Node) -> Node:
+def _with_grouped_heads(flow: Dataflow, node: Node) -> Node:
     if not isinstance(node.op, Attention):
         return node
-    key, value = (_once(flow, name) for name in node.inputs[1:3])
+    key, value = (_unrepeated(flow, name) for name in node.inputs[1:3])
     past_or_present = any(node.inputs[4:6]) or any(node.outputs[1:])
     if key is None or value is None or past_or_present:
         return node
@@ -32,8 +32,12 @@ def _grouped(flow: Dataflow, node: Node) -> Node:
     return replace(node, inputs=(node.inputs[0], key, value, *node.inputs[3:]))
 
 
-def _once(flow: Dataflow, name: str | None) -> str | None:
-    """What ``name`` repeats: ``[b, g, s, d]`` as ``[b, g, n, s, d]``, then merged."""
+def _unrepeated(flow: Dataflow, name: str | None) -> str | None:
+    """Return the operand that ``name`` repeats; None if it repeats none.
+
+    ``[b, g, s, d]`` is expanded to ``[b, g, n, s, d]`` and reshaped to ``[b, g * n, s,
+    d]``.
+    """
     merged = flow.made_by(name, "Reshape")
     expanded = flow.made_by(merged.inputs[0], "Expand", "Tile") if merged else None
     apart = (
@@ -41,17 +45,17 @@ def _once(flow: Dataflow, name: str | None) -> str | None:
     )
     if merged is None or expanded is None or apart is None:
         return None
-    source, several = flow.extents(apart.inputs[0]), flow.extents(expanded.output)
-    if len(source) != 4 or len(several) != 5:
+    source, repeated = flow.extents(apart.inputs[0]), flow.extents(expanded.output)
+    if len(source) != 4 or len(repeated) != 5:
         return None
     batch, groups, length, size = source
-    count = several[2]
+    count = repeated[2]
     if not isinstance(groups, int) or not isinstance(count, int):
         return None
     whole = (batch, groups * count, length, size)
     fits = (
         flow.extents(apart.output) == (batch, groups, 1, length, size)
-        and several == (batch, groups, count, length, size)
+        and repeated == (batch, groups, count, length, size)
         and flow.extents(merged.output) == whole
     )
     return apart.inputs[0] if fits else None

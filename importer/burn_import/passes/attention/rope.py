@@ -15,21 +15,22 @@ from burn_ir.graph import Graph, Node
 from burn_ir.ops.attention import RotaryEmbedding
 from burn_ir.ops.support import known_ints
 
-#: Elementwise operators through which a table of angles is followed.
+#: Elementwise operators that are followed from a table to its angles.
 ELEMENTWISE = ("Cos", "Sin", "Cast", "Identity", "Mul", "Div")
-#: How many nodes there may be between a table and the angles it is made of.
+#: The most nodes between a table and its angles.
 STEPS = 12
 
 
 def rope(graph: Graph) -> Graph:
-    """``graph`` with ``RotaryEmbedding`` for ``x * cos + rotate_half(x) * sin``.
+    """Return ``graph`` with ``RotaryEmbedding`` for ``x * cos + rotate_half(x) * sin``.
 
-    ``rotate_half(x)`` is ``concat([-x[..., d / 2 :], x[..., : d / 2]])``. It is that
-    only if both halves of the tables are the same: the node reads one. Where the first
-    features are embedded alone and the others joined to them, one node does it all.
+    ``rotate_half(x)`` is ``concat([-x[..., d / 2 :], x[..., : d / 2]])``. Both halves
+    of the tables must be equal, since the operator reads one. If only the first
+    features are embedded and the others are concatenated, the two steps become one
+    node.
     """
     rewriter = _Rewriter(Dataflow(graph))
-    nodes = [rewriter.rewritten(node) for node in graph.nodes]
+    nodes = [rewriter.rewrite(node) for node in graph.nodes]
     if not rewriter.ropes:
         return graph
     order: list[Node] = []
@@ -41,15 +42,15 @@ def rope(graph: Graph) -> Graph:
 @dataclass
 class _Rewriter:
     flow: Dataflow
-    #: The nodes that were found, by result.
+    #: The embeddings found, by result.
     ropes: dict[str, Node] = field(default_factory=dict)
-    #: Half of a table for each that was asked for, None if its halves differ.
+    #: The half of each table, None if its halves differ.
     halves: dict[str, str | None] = field(default_factory=dict)
-    #: New nodes behind those of the graph.
+    #: New nodes, by the id of the node they follow.
     behind: dict[int, list[Node]] = field(default_factory=dict)
 
-    def rewritten(self, node: Node) -> Node:
-        """``node``, or what stands for it."""
+    def rewrite(self, node: Node) -> Node:
+        """Return ``node``, or its replacement."""
         if node.op.domain or node.op.onnx not in ("Add", "Concat"):
             return node
         new = self.sum(node) if node.op.onnx == "Add" else self.joined(node)
@@ -59,7 +60,7 @@ class _Rewriter:
         return new
 
     def sum(self, node: Node) -> Node | None:
-        """The embedding of which ``node`` is the sum, if it is that."""
+        """Return the embedding whose result is the sum ``node``; None if it is none."""
         products = [self.flow.made_by(name, "Mul") for name in node.inputs]
         if any(product is None for product in products):
             return None
@@ -71,11 +72,11 @@ class _Rewriter:
                     inner = self.rotation(x, half)
                     if inner is not None:
                         inner = [*inner, plain, turned]
-                        return self.embedded(node, inner, x, cos, sin)
+                        return self.build_embedding(node, inner, x, cos, sin)
         return None
 
     def rotation(self, x: str | None, half: str | None) -> list[Node] | None:
-        """The nodes that make ``half`` of ``x`` if they rotate its features by half."""
+        """Return the nodes of ``half = rotate_half(x)``; None for another value."""
         joined = self.flow.made_by(half, "Concat")
         shape = self.flow.extents(x)
         if joined is None or not shape or not self.is_last(joined):
@@ -96,7 +97,7 @@ class _Rewriter:
         rank = len(self.flow.extents(joined.output))
         return joined.op.attrs()["axis"] in (-1, rank - 1)
 
-    def embedded(
+    def build_embedding(
         self,
         node: Node,
         inner: list[Node],
@@ -119,7 +120,7 @@ class _Rewriter:
         return replace(node, op=op, inputs=inputs, scope=scope, classes=classes)
 
     def table(self, name: str | None, shape: tuple[Dim, ...]) -> str | None:
-        """Half of the table that has an axis put in for the heads."""
+        """Return the half of a table that is unsqueezed for the heads."""
         node = self.flow.made_by(name, "Unsqueeze")
         if node is None:
             return None
@@ -134,14 +135,14 @@ class _Rewriter:
         return self.half(node.inputs[0], STEPS)
 
     def half(self, name: str | None, steps: int) -> str | None:
-        """The value that ``name`` repeats in its last axis, once."""
+        """Return the value whose last axis ``name`` repeats twice; None if none."""
         if name is None or not steps:
             return None
         if name not in self.halves:
-            self.halves[name] = self.found_half(name, steps)
+            self.halves[name] = self.compute_half(name, steps)
         return self.halves[name]
 
-    def found_half(self, name: str, steps: int) -> str | None:
+    def compute_half(self, name: str, steps: int) -> str | None:
         if self.flow.stored(name) is not None:
             return self.stored_half(name)
         node = self.flow.made_by(name, "Concat", "Gather", *ELEMENTWISE)
@@ -166,7 +167,7 @@ class _Rewriter:
         return output
 
     def scaled(self, node: Node) -> tuple[str | None, tuple[str | None, ...]]:
-        """Return the value that a node scales, and the number."""
+        """Return the value that a node scales by a constant, and the constant."""
         source, _ = self.flow.factor(node)
         return source, tuple(name for name in node.inputs if name != source)
 
@@ -184,12 +185,12 @@ class _Rewriter:
         return constants.add(self.flow.fresh(derived), first, source=name)
 
     def whole(self, name: str | None) -> Node | None:
-        """The embedding of all features that made a value in the graph."""
+        """Return the embedding of all features that produces a value."""
         node = self.flow.made_by(name, "RotaryEmbedding")
         return None if node is None or node.op.attrs()["rotary_embedding_dim"] else node
 
     def joined(self, node: Node) -> Node | None:
-        """The embedding of the first features, with those that stay."""
+        """Return the embedding of the first features, joined with the others."""
         first = self.ropes.get(node.inputs[0] or "") or self.whole(node.inputs[0])
         if first is None or len(node.inputs) != 2 or not self.is_last(node):
             return None

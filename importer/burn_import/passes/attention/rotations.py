@@ -17,19 +17,20 @@ from burn_ir.ops.attention import RotaryEmbedding
 from burn_ir.ops.shape import Squeeze, Transpose, Unsqueeze
 from burn_ir.ops.support import known_ints
 
-#: An end that is behind every extent.
+#: An end index that is beyond every extent.
 BEYOND = 2**31 - 1
 
 
 def rotations(graph: Graph) -> Graph:
-    """``graph`` with ``RotaryEmbedding`` for ``a * cos - b * sin, b * cos + a * sin``.
+    """Return ``graph`` with ``RotaryEmbedding`` for rotations written as two sums.
 
-    ``a`` and ``b`` are the halves of the features, or every other one. Heads come in
-    front of the sequence or behind it; the tables say where, which have one head.
+    The sums are ``a * cos - b * sin`` and ``b * cos + a * sin``, where ``a`` and ``b``
+    are the halves of the features or the even and odd ones. The axis of the heads is
+    before or after the sequence; the tables have extent 1 there.
     """
     flow = Dataflow(graph)
     return with_nodes(
-        graph, [new for node in graph.nodes for new in _found(flow, node)]
+        graph, [new for node in graph.nodes for new in _replacements(flow, node)]
     )
 
 
@@ -43,8 +44,8 @@ class _Rotation:
     inner: list[Node]
 
 
-def _found(flow: Dataflow, last: Node) -> list[Node]:
-    """``last``, or the nodes that stand for it."""
+def _replacements(flow: Dataflow, last: Node) -> list[Node]:
+    """Return ``last``, or the nodes that replace it."""
     if last.op.domain or last.op.onnx not in ("Concat", "Reshape"):
         return [last]
     paired = last.op.onnx == "Reshape"
@@ -63,7 +64,7 @@ def _found(flow: Dataflow, last: Node) -> list[Node]:
         return [last]
     if not flow.are_inside(rotation.inner, last):
         return [last]
-    return _embedded(flow, rotation, last, paired)
+    return _embed(flow, rotation, last, paired)
 
 
 def _is_last(flow: Dataflow, joined: Node) -> bool:
@@ -74,7 +75,7 @@ def _is_last(flow: Dataflow, joined: Node) -> bool:
 def _rotation(
     flow: Dataflow, parts: list[str | None], inner: list[Node], paired: bool
 ) -> _Rotation | None:
-    """The rotation of which ``parts`` are the two sums."""
+    """Return the rotation with the two sums ``parts``; None if they are none."""
     less, more = flow.made_by(parts[0], "Sub"), flow.made_by(parts[1], "Add")
     if less is None or more is None:
         return None
@@ -102,7 +103,10 @@ def _orders(node: Node) -> Iterator[tuple[str, str]]:
 
 
 def _source(flow: Dataflow, a: str, b: str, paired: bool) -> str | None:
-    """The value whose features ``a`` and ``b`` are in halves or ``paired``."""
+    """Return the value of which ``a`` and ``b`` are the halves of the features.
+
+    If ``paired``, they are the even and the odd features.
+    """
     if paired:
         first, second = _every_other(flow, a), _every_other(flow, b)
         if first is None or second is None or first[0] != second[0]:
@@ -117,7 +121,7 @@ def _source(flow: Dataflow, a: str, b: str, paired: bool) -> str | None:
 
 
 def _every_other(flow: Dataflow, name: str) -> tuple[str, int] | None:
-    """The value of whose features ``name`` has every other, and the first of them."""
+    """Return the value of which ``name`` has every second feature, and the start."""
     node = flow.made_by(name, "Slice", "Gather")
     source = None if node is None else node.inputs[0]
     if node is None or source is None:
@@ -146,7 +150,7 @@ def _every_other(flow: Dataflow, name: str) -> tuple[str, int] | None:
 
 
 class _Table(NamedTuple):
-    """A table of three axes: a value, or what ``op`` makes of it."""
+    """A rank-3 table: a value, or ``op`` applied to it."""
 
     name: str
     extents: tuple[Dim, ...]
@@ -155,7 +159,7 @@ class _Table(NamedTuple):
 
 
 def _table(flow: Dataflow, name: str, axis: int) -> _Table | None:
-    """The table without the ``axis`` of its heads, of which there is one."""
+    """Return the table without the ``axis`` of its heads, which has extent 1."""
     shape = flow.extents(name)
     if len(shape) == 2 and axis == 1:
         return _Table(name, (1, *shape), Unsqueeze())
@@ -171,10 +175,8 @@ def _table(flow: Dataflow, name: str, axis: int) -> _Table | None:
     return _Table(name, extents, Squeeze(), axis)
 
 
-def _embedded(
-    flow: Dataflow, rotation: _Rotation, last: Node, paired: bool
-) -> list[Node]:
-    """The nodes that stand for a rotation; ``last`` if its tables do not fit."""
+def _embed(flow: Dataflow, rotation: _Rotation, last: Node, paired: bool) -> list[Node]:
+    """Return the nodes that replace a rotation; ``last`` if its tables do not fit."""
     t, shape = flow.graph.type(rotation.x), flow.extents(rotation.x)
     if t is None or not is_float(t.dtype) or len(shape) != 4:
         return [last]
@@ -189,7 +191,7 @@ def _embedded(
 
 
 class _Axes(NamedTuple):
-    """Axis of the heads, and whether neighbouring features are pairs."""
+    """The axis of the heads, and whether neighbouring features are pairs."""
 
     heads: int
     paired: bool

@@ -1,4 +1,4 @@
-"""Adds masks of windows to scores whose samples and windows are one axis."""
+"""Adds window masks to scores whose samples and windows share an axis."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.shape import Concat, Reshape, Shape, Tile
 
-#: How many masks there may be.
+#: The most masks that are added.
 STEPS = 4
 
 
 def windows(graph: Graph) -> Graph:
-    """``graph`` with ``scores + mask`` of ``[b * w, h, m, n]`` for ``[b, w, h, m, n]``.
+    """Return ``graph`` with window masks added to scores ``[b * w, h, m, n]``.
 
-    Between a reshape that splits the first axis and one that joins it again there are
-    additions alone, of which nothing else is read. What is added is joined instead.
+    The original reshapes scores to ``[b, w, h, m, n]``, adds masks, and reshapes back;
+    nothing else reads the values in between. The masks are reshaped instead.
     """
     flow = Dataflow(graph)
-    nodes = [new for node in graph.nodes for new in _joined(flow, node)]
+    nodes = [new for node in graph.nodes for new in _replacements(flow, node)]
     return with_nodes(graph, nodes)
 
 
-def _joined(flow: Dataflow, last: Node) -> list[Node]:
-    """``last``, or the additions that stand for it and what is in front of it."""
+def _replacements(flow: Dataflow, last: Node) -> list[Node]:
+    """Return ``last``, or the additions that replace it and the nodes before."""
     if last.op.onnx != "Reshape":
         return [last]
     out, split = flow.extents(last.output), flow.extents(last.inputs[0])
@@ -42,9 +42,9 @@ def _joined(flow: Dataflow, last: Node) -> list[Node]:
         if first is not None and flow.extents(first.inputs[0]) == out:
             fits = all(_fits(flow, mask, split) for _, mask in adds)
             inside = flow.are_inside([*inner[1:], first], last)
-            return _added(flow, first, adds, last) if fits and inside else [last]
+            return _add_masks(flow, first, adds, last) if fits and inside else [last]
         add = flow.made_by(name, "Add")
-        sides = None if add is None else _sides(flow, add, split)
+        sides = None if add is None else _scores_and_mask(flow, add, split)
         if add is None or sides is None:
             return [last]
         name = sides[0]
@@ -53,8 +53,10 @@ def _joined(flow: Dataflow, last: Node) -> list[Node]:
     return [last]
 
 
-def _sides(flow: Dataflow, add: Node, split: tuple[Dim, ...]) -> tuple[str, str] | None:
-    """The scores and the mask that a node adds."""
+def _scores_and_mask(
+    flow: Dataflow, add: Node, split: tuple[Dim, ...]
+) -> tuple[str, str] | None:
+    """Return the scores and the mask that a node adds."""
     for scores, mask in (add.inputs, add.inputs[::-1]):
         is_reshaped_sum = flow.made_by(scores, "Add", "Reshape") is not None
         if is_reshaped_sum and scores and mask and flow.extents(scores) == split:
@@ -63,7 +65,7 @@ def _sides(flow: Dataflow, add: Node, split: tuple[Dim, ...]) -> tuple[str, str]
 
 
 def _fits(flow: Dataflow, mask: str, split: tuple[Dim, ...]) -> bool:
-    """Return whether ``mask`` has windows of its own, for one sample or for all."""
+    """Return whether ``mask`` has one matrix per window, for one sample or for all."""
     shape = flow.extents(mask)
     return (
         len(shape) == 5
@@ -74,7 +76,7 @@ def _fits(flow: Dataflow, mask: str, split: tuple[Dim, ...]) -> bool:
     )
 
 
-def _added(
+def _add_masks(
     flow: Dataflow, first: Node, adds: list[tuple[Node, str]], last: Node
 ) -> list[Node]:
     nodes: list[Node] = []
@@ -92,7 +94,10 @@ def _added(
 def _without_windows(
     flow: Dataflow, first: Node, add: Node, mask: str, nodes: list[Node]
 ) -> str:
-    """The name of ``mask`` with one axis for samples and windows; ``nodes`` make it."""
+    """Return the name of ``mask`` with samples and windows in one axis.
+
+    The nodes that compute it are appended to ``nodes``.
+    """
     graph, shape = flow.graph, flow.extents(mask)
     numbers = [n for n in shape[2:] if isinstance(n, int)]
     if shape[0] != flow.extents(first.output)[0]:

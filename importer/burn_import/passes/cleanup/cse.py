@@ -1,4 +1,4 @@
-"""Merges nodes that compute the same from the same."""
+"""Common subexpression elimination: merges equal nodes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from burn_ir.graph import Graph, Node
 
 
 def merge(graph: Graph) -> Graph:
-    """``graph`` with one node for equal operators, attributes and operands.
+    """Return ``graph`` with one node for equal operators, attributes and operands.
 
-    Random operators, layers and nodes with bodies stay as they are, and so does a node
-    that makes a graph output. A node is only merged into one of its own scope or of a
-    scope around it: modules that look alike stay alike. Constants of equal content are
-    different constants: that they are tied is for the model to say.
+    Random operators, layers, nodes with bodies, and nodes that produce graph outputs
+    are not merged. A node is merged only into one of its own scope or an enclosing
+    scope, so that equal modules keep equal code. Constants of equal content are not
+    merged, since the model decides which weights are tied.
     """
     aliases: dict[str, str] = {}
     seen: dict[Hashable, Node] = {}
     outputs, kept = set(graph.outputs), []
     for node in graph.nodes:
-        key = None if _stays(node, graph) else _key(node, aliases)
+        key = None if _is_excluded(node, graph) else _key(node, aliases)
         twin = None if key is None else _twin(key, node, seen)
         if twin is None or not outputs.isdisjoint(node.outputs):
             kept.append(node)
@@ -39,14 +39,14 @@ def merge(graph: Graph) -> Graph:
     return rename(graph.with_nodes(kept), aliases)
 
 
-def _stays(node: Node, graph: Graph) -> bool:
+def _is_excluded(node: Node, graph: Graph) -> bool:
     if not node.op.deterministic or node.op.bodies():
         return True
     return node.op.layer(*(graph.type(name) for name in node.inputs)) is not None
 
 
 def _twin(key: Hashable, node: Node, seen: dict[Hashable, Node]) -> Node | None:
-    """An equal node in the scope of ``node`` or around it, the innermost one."""
+    """Return an equal node of the innermost scope around ``node``; None if none."""
     for length in range(len(node.scope), -1, -1):
         twin = seen.get((key, node.scope[:length]))
         if twin is not None:
@@ -63,7 +63,7 @@ def _key(node: Node, aliases: dict[str, str]) -> Hashable:
 
 
 def frozen(value: Any) -> Hashable:
-    """A key that two attributes share only if they are the same to the bit."""
+    """Return a hashable key that is equal for bit-identical attributes only."""
     if isinstance(value, np.ndarray):
         if value.dtype == object:
             return (value.shape, tuple(map(frozen, value.ravel().tolist())))

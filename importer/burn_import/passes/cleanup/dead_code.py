@@ -1,4 +1,4 @@
-"""Removes nodes whose results nobody needs."""
+"""Dead code elimination: removes nodes whose results are not needed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from dataclasses import replace
 from burn_import.rewriting.graphs import captures, with_nodes
 from burn_ir.graph import Graph, Node
 
-#: Operators of which fewer results are those that they have anyway.
+#: Operators whose last results are optional, so that they can be dropped.
 OPTIONAL = frozenset({"BatchNormalization", "Dropout", "LayerNormalization", "MaxPool"})
 
 
 def dead_code(graph: Graph) -> Graph:
-    """``graph`` without nodes of which no output is needed.
+    """Return ``graph`` without nodes whose outputs are not needed.
 
-    Inputs and defaults stay. A value that bodies captured and do not need any more is
-    no operand any more, and an output that nobody reads is None. Branches make only
-    what is needed of them.
+    Inputs and defaults stay. Captured operands that no body reads are removed, unread
+    outputs become None, and branches compute only the results that are needed.
     """
     needed = set(graph.outputs)
     kept: list[Node] = []
@@ -32,10 +31,10 @@ def dead_code(graph: Graph) -> Graph:
 
 
 def _without_outputs(node: Node, needed: set[str]) -> Node:
-    """``node`` with None for its unneeded outputs, but for the first: it names it.
+    """Return ``node`` with None for unneeded outputs other than the first.
 
-    An ``If`` has no such outputs afterwards, and its branches do not make them. Nor has
-    an operator whose last results are optional: what is a layer has one.
+    The first output is kept because it names the node. An ``If`` and operators with
+    optional results lose unneeded outputs altogether, so that a layer has one result.
     """
     if node.op.onnx == "If" and not node.op.domain:
         return _without_results(node, needed)
@@ -56,19 +55,21 @@ def _is_optional(node: Node) -> bool:
 
 
 def _without_results(node: Node, needed: set[str]) -> Node:
-    kept = [i for i, name in enumerate(node.outputs) if name in needed]
-    if len(kept) == len(node.outputs):
+    positions = [i for i, name in enumerate(node.outputs) if name in needed]
+    if len(positions) == len(node.outputs):
         return node
     bodies = {
-        name: dead_code(replace(body, outputs=tuple(body.outputs[i] for i in kept)))
+        name: dead_code(
+            replace(body, outputs=tuple(body.outputs[i] for i in positions))
+        )
         for name, body in node.op.bodies().items()
     }
     op = node.op.with_attrs(**bodies)
-    return replace(node, op=op, outputs=tuple(node.outputs[i] for i in kept))
+    return replace(node, op=op, outputs=tuple(node.outputs[i] for i in positions))
 
 
 def _without_captures(node: Node) -> Node:
-    """``node`` without captured operands that none of its bodies reads."""
+    """Return ``node`` without captured operands that no body reads."""
     count = captures(node)
     if not count:
         return node

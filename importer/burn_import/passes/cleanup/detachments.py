@@ -11,11 +11,11 @@ from burn_ir.types import Type
 
 
 def detachments(graph: Graph) -> Graph:
-    """Return ``graph`` without ``Detach`` where nothing upstream has a gradient.
+    """Return ``graph`` without ``Detach`` of values that have no gradient.
 
-    Parameters and floating inputs have one. Positions, buffers and what is computed
-    from them have none. In a body, which alone has no ``opsets``, every ``Detach``
-    stays: its inputs may depend on parameters.
+    Parameters and floating inputs have one; positions, buffers and values computed from
+    them do not. In a body (which has no ``opsets``) every ``Detach`` stays, because its
+    inputs may depend on parameters.
     """
     if "Detach" not in graph.operators or not graph.opsets:
         return graph

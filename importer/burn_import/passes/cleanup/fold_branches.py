@@ -1,4 +1,4 @@
-"""Replaces an ``If`` whose condition is known by the branch that is taken."""
+"""Replaces an ``If`` with a constant condition by the branch that runs."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ BRANCHES = {True: "then_branch", False: "else_branch"}
 
 
 def fold_branches(graph: Graph) -> Graph:
-    """``graph`` with the nodes of the branch in place of every decided ``If``.
+    """Return ``graph`` with every decided ``If`` replaced by its branch's nodes.
 
     Results keep the names that the ``If`` gave them.
     """
     nodes: list[Node] = []
     aliases: dict[str, str] = {}
     for node in graph.nodes:
-        taken = _taken(node, graph)
-        if taken is None:
+        branch = _decided_branch(node, graph)
+        if branch is None:
             nodes.append(node)
         else:
-            nodes += _spliced(node, taken, aliases)
+            nodes += _inline_body(node, branch, aliases)
     if len(nodes) == len(graph.nodes) and not aliases:
         return graph
     return rename(graph.with_nodes(nodes), aliases)
 
 
-def _taken(node: Node, graph: Graph) -> Graph | None:
-    """The body that runs, None if that is not known or the node is no ``If``."""
+def _decided_branch(node: Node, graph: Graph) -> Graph | None:
+    """Return the branch that runs; None for undecided ``If`` and other nodes."""
     if node.op.onnx != "If" or node.op.domain:
         return None
     condition = graph.type(node.inputs[0])
@@ -41,10 +41,10 @@ def _taken(node: Node, graph: Graph) -> Graph | None:
     return body
 
 
-def _spliced(node: Node, body: Graph, aliases: dict[str, str]) -> list[Node]:
-    """The nodes of ``body``, making the outputs of ``node``.
+def _inline_body(node: Node, body: Graph, aliases: dict[str, str]) -> list[Node]:
+    """Return the nodes of ``body``, with the outputs of ``node``.
 
-    ``aliases`` learns what the outputs were called inside.
+    ``aliases`` receives the inner names of the outputs.
     """
     for inside, outside in zip(body.inputs, node.inputs[1:], strict=True):
         if outside is not None and inside != outside:
@@ -58,7 +58,7 @@ def _spliced(node: Node, body: Graph, aliases: dict[str, str]) -> list[Node]:
         if inside in inner:
             aliases[inside] = outside
             inner.remove(inside)
-        else:  # made outside the branch, or given out twice
+        else:  # computed outside the branch, or an output twice
             nodes.append(
                 replace(node, op=identity(), inputs=(inside,), outputs=(outside,))
             )

@@ -1,4 +1,4 @@
-"""Computes nodes whose operands are constants, once, before the model runs."""
+"""Constant folding: evaluates nodes whose operands are constants."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from burn_ir.evaluate import run_node
 from burn_ir.graph import Graph, Node
 from burn_ir.types import Array, Type
 
-#: What makes numbers of quantised ones, which stay small on disk if it stays a node;
-#: and how many numbers are not worth that.
+#: Operators that dequantize: as nodes they keep the stored weights small. Arrays of at
+#: most ``FEW`` elements are folded anyway.
 WIDENING = frozenset({"Cast", "DequantizeLinear"})
 FEW = 8
-#: What has a weight that it multiplies by.
+#: Operators that scale features by a weight.
 SCALING = frozenset({"LayerNormalization", "Mul", "RMSNormalization"})
-#: Results that are views of the operand, or one element seen many times.
+#: Operators whose results are views of the operand, or broadcasts of one element.
 VIEWS = frozenset(
     {
         "ConstantOfShape",
@@ -40,36 +40,35 @@ VIEWS = frozenset(
         "Unsqueeze",
     }
 )
-#: Other forms of the same array, in which a layer may hold it.
+#: Operators that change only the form of an array, in which a layer may store it.
 FORMS = frozenset(
     {"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 )
-#: Formulas of a few numbers, which say more than what they make. A folded one would be
-#: taken for a weight, and trained.
+#: Operators that generate arrays from a few numbers. They stay nodes: a folded one
+#: would be taken for a trainable weight.
 FORMULAS = frozenset(
     {"BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"}
 )
 
 
 def fold_constants(graph: Graph) -> Graph:
-    """``graph`` with the results of constant nodes in the store of constants.
+    """Return ``graph`` with constant nodes replaced by stored results.
 
     Folded are deterministic nodes without bodies whose operands are all constants, and
-    integers that shape arithmetic led to. What would hold too much memory stays a node,
-    and so does a layer, which keeps its weights, what computes with weights that
-    PyTorch's exporters named, what makes quantised weights larger numbers, a weight
-    plus 1 that scales, and what cannot be computed: it fails when the model runs, if it
-    ever comes to it. Windows and filters stay formulas.
+    integer results that shape inference knows. Not folded are results that need too
+    much memory, layers (which keep their weights), computations with an author's
+    floating tensors, dequantization, ``weight + 1`` in norms, and nodes that fail: they
+    fail when the model runs, if they run. Window functions and filter banks stay nodes.
     """
     folding = _Folding(graph)
-    kept = [node for node in graph.nodes if not folding.take(node)]
+    kept = [node for node in graph.nodes if not folding.fold(node)]
     if len(kept) == len(graph.nodes):
         return graph
     return rename(graph.with_nodes(kept), folding.aliases)
 
 
 class _Folding:
-    """One run over a graph: its constants so far, and their memory."""
+    """The state of one run over a graph: constants, aliases, and budget."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -78,8 +77,8 @@ class _Folding:
         self.aliases: dict[str, str] = {}
         self.budget = Budget(graph)
 
-    def take(self, node: Node) -> bool:
-        """Return whether ``node`` became constants, which are stored then."""
+    def fold(self, node: Node) -> bool:
+        """Fold ``node`` if possible; return whether it became constants."""
         operands = self.operands(node)
         if operands is None:
             contents = self.inferred_contents(node)
@@ -97,11 +96,11 @@ class _Folding:
         weights = self.weights(operands)
         source = weights[0] if len(weights) == 1 else None
         self.store(node, results, source, literal=not weights)
-        self.note(node, operands)
+        self.record_recipe(node, operands)
         return True
 
     def inferred_contents(self, node: Node) -> list[Array] | None:
-        """The results if all are integers that inference found."""
+        """Return the results if inference knows all of them as integers."""
         if not node.op.deterministic or all(n is None for n in node.outputs):
             return None
         results = []
@@ -115,7 +114,7 @@ class _Folding:
         return results
 
     def operands(self, node: Node) -> list[str | None] | None:
-        """The names of the operands as they are now, None if one is no constant."""
+        """Return the resolved operand names; None if one is no constant."""
         names: list[str | None] = []
         for name in node.inputs:
             now = None if name is None else self.aliases.get(name, name)
@@ -142,9 +141,10 @@ class _Folding:
         return any(is_authored(self.graph, name) for name in floats)
 
     def is_gain(self, node: Node, operands: list[str | None]) -> bool:
-        """Whether the node adds 1 to a weight that scales features, as Gemma does.
+        """Return whether the node adds 1 to a weight that scales features (Gemma).
 
-        What is trained, and what a record has, is the weight and not the sum.
+        The trainable parameter, and the entry of the record, is the weight and not the
+        sum.
         """
         if node.op.onnx != "Add" or node.op.domain:
             return False
@@ -161,7 +161,7 @@ class _Folding:
         return False
 
     def widens(self, node: Node, operands: list[str | None]) -> bool:
-        """Whether the node makes a stored array of small numbers a larger one."""
+        """Return whether the node dequantizes a constant to a larger array."""
         if node.op.onnx not in WIDENING or operands[0] is None:
             return False
         x, result = self.constants[operands[0]], self.graph.types[node.output]
@@ -183,12 +183,12 @@ class _Folding:
         return name in self.constants.literals
 
     def fits(self, node: Node, arrays: list[Array | None]) -> bool:
-        """Whether the results can be computed with the work and memory allowed."""
+        """Return whether computing the results stays within the budget."""
         if node.op.onnx in VIEWS and not may_copy(node, arrays[0]):
             return True
         types = [self.graph.types[n] for n in node.outputs if n is not None]
         if any(isinstance(t, SequenceType | OptionalType | MapType) for t in types):
-            return False  # no array
+            return False  # not an array
         return self.budget.admits(node, arrays, types)
 
     def compute(self, node: Node, operands: list[str | None]) -> list[Array] | None:
@@ -200,22 +200,22 @@ class _Folding:
                 results = _run(node, arrays)
         except OR_MISSING:
             return None
-        given = [a for a in arrays if a is not None]
-        size = sum(held(result, given) for result in results)
+        operand_arrays = [a for a in arrays if a is not None]
+        size = sum(held(result, operand_arrays) for result in results)
         if size > min(VALUE_BYTES, self.budget.left):
             return None
         self.budget.left -= size
         return results
 
     def same(self, operands: list[str | None], results: list[Array]) -> str | None:
-        """The operand that is the only result, unchanged; None if none is."""
+        """Return the operand that is the same view as the only result, else None."""
         for name in operands if len(results) == 1 else ():
             if name is not None and same_view(self.constants[name], results[0]):
                 return name
         return None
 
     def alias(self, node: Node, name: str) -> bool:
-        """Whether the result of ``node`` could be called ``name``: outputs cannot."""
+        """Replace the result of ``node`` by ``name``; return False for outputs."""
         if node.output in self.graph.outputs:
             return False
         self.aliases[node.output] = name
@@ -228,18 +228,18 @@ class _Folding:
         for name, array in zip(node.outputs, results, strict=False):
             if name is None:
                 continue
-            stored = self.keep(name, array, source)
+            stored = self.add_constant(name, array, source)
             if literal:
                 self.constants.literals.add(stored)
             self.values.discard(name)
             if stored != name:
                 self.aliases[name] = stored
 
-    def note(self, node: Node, operands: list[str | None]) -> None:
-        """Keep the node that a result was folded from.
+    def record_recipe(self, node: Node, operands: list[str | None]) -> None:
+        """Record the node that a result was folded from.
 
-        What is made from an author's tensor is computed in the source in the end, if
-        no layer holds it in its first form.
+        Results computed from an author's tensor are computed in the generated source in
+        the end, unless a layer holds the tensor in its original form.
         """
         kept = [name and self.aliases.get(name, name) for name in node.outputs]
         recipe = replace(node, inputs=tuple(operands), outputs=tuple(kept))
@@ -247,17 +247,17 @@ class _Folding:
             if name is not None:
                 self.constants.recipes.setdefault(name, recipe)
 
-    def keep(self, name: str, array: Array, source: str | None) -> str:
-        """The name of the stored array: the value's, as names are unique."""
+    def add_constant(self, name: str, array: Array, source: str | None) -> str:
+        """Store an array under its value's name, which is unique; return the name."""
         if name in self.constants and equal(self.constants[name], array):
-            return name  # from an earlier run over the same model
+            return name  # stored by an earlier run over the same model
         return self.constants.add(name, array, source)
 
     def weights(self, operands: list[str | None]) -> list[str]:
-        """The operands that are weights, of which the result is another form.
+        """Return the weights among the operands that the result derives from.
 
-        Those of a floating type, if there are any; else the first operand. Several
-        that were all made from one stored array count as one.
+        These are the floating operands if there are any, else the first operand.
+        Several that derive from one stored array count as one.
         """
         names = [name for name in operands if name is not None]
         floats = [n for n in names if is_float(self.constants[n].dtype)]
@@ -268,8 +268,8 @@ class _Folding:
 
 def _run(node: Node, arrays: list[Array | None]) -> list[Array]:
     if node.op.onnx == "ConstantOfShape" and arrays[0] is not None:
-        # One element, seen as often as there are places for it.
-        one = run_node(node, [Tensor(np.ones_like(arrays[0]), HOST)])[0]
-        return [np.broadcast_to(one.numpy(), arrays[0].tolist())]
+        # Compute one element and broadcast it.
+        element = run_node(node, [Tensor(np.ones_like(arrays[0]), HOST)])[0]
+        return [np.broadcast_to(element.numpy(), arrays[0].tolist())]
     operands = [None if a is None else Tensor(a, HOST) for a in arrays]
     return [np.asarray(result.numpy()) for result in run_node(node, operands)]

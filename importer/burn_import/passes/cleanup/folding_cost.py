@@ -1,4 +1,4 @@
-"""Estimates of the work and memory that computing a constant node takes."""
+"""Estimates of the work and memory needed to fold a constant node."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from burn_ir.graph import Graph, Node
 from burn_ir.ops.pool import Pooling
 from burn_ir.types import Array, Type
 
-#: Elements of work and bytes of results that any model may cause, and for each element
-#: or byte that it stores. One pass over an array is one unit for each element.
+#: Elements of work and bytes of results allowed for any model, and in addition for each
+#: element or byte that the model stores. One pass over an array costs one unit per
+#: element.
 WORK, WORK_PER_ELEMENT = 2**24, 64
 BYTES, BYTES_PER_BYTE = 2**26, 4
-#: The most memory that one folded value, and all that one run folds, may hold.
+#: The largest size in bytes of one folded value, and of all values of a run.
 VALUE_BYTES = 2**26
 TOTAL_BYTES = 2**30
-#: The most characters of a string result.
+#: The largest number of characters of a string result.
 CHARACTERS = 2**18
-#: Units of work for each element, where it is not 1.
+#: Units of work per element, where it is not 1.
 FACTORS = {
     "AffineGrid": 8,
     "DFT": 32,
@@ -27,28 +28,28 @@ FACTORS = {
     "TopK": 16,
     "Unique": 16,
 }
-#: Operators whose results have no more elements than this many times their operands'.
+#: Bound of the result's elements, as a multiple of the elements of all operands.
 BOUNDED = {"Compress": 1, "Flatten": 1, "NonZero": 8, "Reshape": 1, "Unique": 4}
 
 
 class Budget:
-    """The work and memory that are left for folding the constants of a graph."""
+    """The work and memory left for folding the constants of a graph."""
 
     def __init__(self, graph: Graph) -> None:
         constants = graph.constants
         computed = (
             constants.literals | constants.source.keys() | constants.recipes.keys()
         )
-        stored = [_stored(a) for n, a in constants.items() if n not in computed]
+        stored = [_memory_size(a) for n, a in constants.items() if n not in computed]
         elements, size = (sum(each) for each in zip((0, 0), *stored, strict=True))
         self.work = WORK + WORK_PER_ELEMENT * elements
         self.left = min(TOTAL_BYTES, BYTES + BYTES_PER_BYTE * size)
 
     def admits(self, node: Node, arrays: list[Array | None], types: list[Type]) -> bool:
-        """Whether computing ``node`` stays within the budget, which then has less.
+        """Return whether computing ``node`` fits the budget, and reduce it if so.
 
-        ``types`` are those of its results. A result of an unknown shape is as large as
-        the operator can make it; without such a bound it is refused.
+        ``types`` are those of its results. A result of unknown shape counts with the
+        bound of its operator; without a bound it is refused.
         """
         sizes = [_count(t, node, arrays) for t in types]
         if None in sizes or not _are_strings_short(arrays, sizes):
@@ -63,32 +64,32 @@ class Budget:
 
 
 def may_copy(node: Node, array: Array | None) -> bool:
-    """Whether ``node`` copies all elements of an array that has axes of stride 0."""
+    """Return whether ``node`` may materialize an array with broadcast axes."""
     if node.op.onnx not in ("Flatten", "Reshape") or array is None:
         return False
-    return _stored(array)[0] < array.size
+    return _memory_size(array)[0] < array.size
 
 
 def work(node: Node, arrays: list[Array | None], results: int) -> int:
-    """Units of work: elements read and written, or products that are summed."""
-    given = [array for array in arrays if array is not None]
-    touched = sum(array.size for array in given) + results
+    """Return the units of work: elements read and written, or products summed."""
+    operands = [array for array in arrays if array is not None]
+    touched = sum(array.size for array in operands) + results
     factor = FACTORS.get(node.op.onnx, 1)
     inner = 1
-    if node.op.onnx in ("MatMul", "Gemm") and given and given[0].ndim:
-        inner = max(given[0].shape[-2:])
-    elif node.op.onnx in ("Conv", "ConvTranspose") and len(given) > 1:
-        inner = prod(given[1].shape[1:])
-    elif node.op.onnx == "Det" and given and given[0].ndim:
-        inner, results = given[0].shape[-1], given[0].size
+    if node.op.onnx in ("MatMul", "Gemm") and operands and operands[0].ndim:
+        inner = max(operands[0].shape[-2:])
+    elif node.op.onnx in ("Conv", "ConvTranspose") and len(operands) > 1:
+        inner = prod(operands[1].shape[1:])
+    elif node.op.onnx == "Det" and operands and operands[0].ndim:
+        inner, results = operands[0].shape[-1], operands[0].size
     elif isinstance(node.op, Pooling):
         inner = prod(node.op.kernel_shape)
-    elif node.op.onnx in _PRODUCTS and len(given) > 1:
-        return int(prod(array.size for array in given[:3]))
+    elif node.op.onnx in _PRODUCTS and len(operands) > 1:
+        return int(prod(array.size for array in operands[:3]))
     return int(touched * factor + results * inner)
 
 
-#: Operators that may multiply every element of one operand by every one of another.
+#: Operators that may combine every element of one operand with every one of another.
 _PRODUCTS = frozenset(
     (
         *("Attention", "ConvInteger", "DeformConv", "Einsum", "GRU", "LSTM"),
@@ -98,15 +99,15 @@ _PRODUCTS = frozenset(
 )
 
 
-def _stored(array: Array) -> tuple[int, int]:
-    """The elements and bytes of memory behind an array; an axis of stride 0 has one."""
+def _memory_size(array: Array) -> tuple[int, int]:
+    """Return the elements and bytes in memory; broadcast axes count once."""
     extents = zip(array.shape, array.strides, strict=True)
     count = prod(extent for extent, stride in extents if stride)
     return count, count * array.itemsize
 
 
 def _count(t: Type, node: Node, arrays: list[Array | None]) -> int | None:
-    """The elements of a result, at most; None without a bound."""
+    """Return the largest number of elements of a result; None if unbounded."""
     if t.shape is not None and all(isinstance(d, int) for d in t.shape):
         return int(prod(t.shape))
     times = BOUNDED.get(node.op.onnx)
@@ -116,7 +117,7 @@ def _count(t: Type, node: Node, arrays: list[Array | None]) -> int | None:
 
 
 def _are_strings_short(arrays: list[Array | None], sizes: list[int | None]) -> bool:
-    """Return whether strings that are computed with have few characters altogether."""
+    """Return whether the string results have few characters in total."""
     texts = [a for a in arrays if a is not None and a.dtype.kind in "OUST"]
     if any(a.size > CHARACTERS for a in texts):
         return False

@@ -1,4 +1,4 @@
-"""Removes operators that change nothing, where the types prove it."""
+"""Removes operators that return their operand, where types prove it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from burn_ir.graph import Graph, Node
 from burn_ir.ops.support import known_dims, known_ints
 from burn_ir.types import Array, Type
 
-#: An end beyond every extent.
+#: An end index that is beyond every extent.
 BEYOND = 2**31 - 1
 
 
 def identities(graph: Graph) -> Graph:
-    """``graph`` without nodes whose result is one of their operands.
+    """Return ``graph`` without nodes whose result is one of their operands.
 
-    Values stay equal to the bit but for the sign of zero: ``-0.0 + 0.0`` is ``0.0``,
-    and without the addition it is ``-0.0``. Graph outputs keep their names, so a node
-    that makes one of an input, a constant or another output stays.
+    Values stay bit-identical except for the sign of zero: ``-0.0 + 0.0`` is ``0.0``,
+    and without the addition ``-0.0``. Graph outputs keep their names, so a node that
+    copies an input, a constant or another output to an output stays.
     """
     aliases: dict[str, str] = {}
     inner = value_names(graph) - set(graph.inputs) - set(graph.outputs)
     outputs, kept = set(graph.outputs), []
     for node in graph.nodes:
-        source = _unchanged(node, graph)
+        source = _unchanged_operand(node, graph)
         target = node.outputs[0]
         if source is None or target is None:
             kept.append(node)
@@ -42,8 +42,8 @@ def identities(graph: Graph) -> Graph:
     return rename(graph.with_nodes(kept), aliases)
 
 
-def _unchanged(node: Node, graph: Graph) -> str | None:
-    """The operand that is the first result, the only one in use; None if none is."""
+def _unchanged_operand(node: Node, graph: Graph) -> str | None:
+    """Return the operand equal to the first, only used result; None if none is."""
     rule = RULES.get(node.op.onnx)
     if rule is None or node.op.domain or any(node.outputs[1:]):
         return None
@@ -53,7 +53,7 @@ def _unchanged(node: Node, graph: Graph) -> str | None:
 def _first_if(
     proof: Callable[[Type, Type], bool],
 ) -> Callable[[Node, Graph], str | None]:
-    """The rule that gives the first operand if ``proof`` of it and the result holds."""
+    """Return a rule: the first operand, if ``proof`` of it and the result holds."""
 
     def rule(node: Node, graph: Graph) -> str | None:
         x, result = graph.type(node.inputs[0]), graph.type(node.output)
@@ -86,7 +86,7 @@ def _only(node: Node, graph: Graph) -> str | None:
 
 
 def _constant(node: Node, position: int, graph: Graph) -> Array | None:
-    """The contents of an operand if they are stored."""
+    """Return the array of a constant operand; None for other operands."""
     if position >= len(node.inputs):
         return None
     name = node.inputs[position]
@@ -96,7 +96,7 @@ def _constant(node: Node, position: int, graph: Graph) -> Array | None:
 
 
 def _dropout(node: Node, graph: Graph) -> str | None:
-    """Nothing is dropped unless the node is told that it trains."""
+    """Return the operand unless dropout is in training mode."""
     has_training_flag = len(node.inputs) > 2 and node.inputs[2] is not None
     if has_training_flag:
         training = _constant(node, 2, graph)
@@ -145,11 +145,11 @@ def _slice(node: Node, graph: Graph) -> str | None:
     steps = (1,) if operands[4] is None else known_ints(operands[4])
     if axes is None or steps is None or any(step != 1 for step in steps):
         return None
-    return node.inputs[0] if _reach(x, ends, axes) else None
+    return node.inputs[0] if _are_ends_beyond(x, ends, axes) else None
 
 
-def _reach(x: Type, ends: Iterable[object], axes: Iterable[int]) -> bool:
-    """Return whether every end is at the end of its axis, or behind."""
+def _are_ends_beyond(x: Type, ends: Iterable[object], axes: Iterable[int]) -> bool:
+    """Return whether every end is at the end of its axis or beyond."""
     for end, axis in zip(ends, axes, strict=True):
         if isinstance(end, int) and end >= BEYOND:
             continue
@@ -163,7 +163,7 @@ def _reach(x: Type, ends: Iterable[object], axes: Iterable[int]) -> bool:
 
 
 def _resize(node: Node, graph: Graph) -> str | None:
-    """At scale 1 every point is a point of the operand, unless a mode moves them."""
+    """Return the operand if the scale is 1 and the mode does not shift coordinates."""
     attrs = node.op.attrs()
     moved = attrs["coordinate_transformation_mode"] in (
         "tf_crop_and_resize",
@@ -183,9 +183,9 @@ def _resize(node: Node, graph: Graph) -> str | None:
 def _neutral(
     value: float, positions: tuple[int, ...]
 ) -> Callable[[Node, Graph], str | None]:
-    """The rule for arithmetic with ``value``, which may stand at ``positions``.
+    """Return a rule for the neutral element ``value`` at one of ``positions``.
 
-    A weight that is not trained yet has such values, and is a weight nevertheless.
+    Weights are excluded: before training they may have neutral values.
     """
 
     def rule(node: Node, graph: Graph) -> str | None:
@@ -205,9 +205,9 @@ def _neutral(
 
 
 def is_weight(name: str | None, graph: Graph) -> bool:
-    """Return whether a stored array is a parameter that has a key in PyTorch.
+    """Return whether a constant is a parameter with a key in PyTorch.
 
-    Buffers of models that need none (``final_logits_bias``) are told by their names.
+    Unlisted buffers (``final_logits_bias``) are recognised by their names.
     """
     if name is None or name in graph.constants.literals:
         return False
@@ -218,7 +218,7 @@ def is_weight(name: str | None, graph: Graph) -> bool:
 
 
 def _never_widens(stored: Array, x: Type) -> bool:
-    """Return whether the shape of ``x`` is that of ``x`` broadcast with ``stored``."""
+    """Return whether ``x`` keeps its shape when broadcast with ``stored``."""
     if x.shape is None:
         return stored.ndim == 0
     if stored.ndim > len(x.shape):

@@ -1,4 +1,4 @@
-"""Removes the lookup of every element of a matrix at its own place."""
+"""Removes gathers that read every element of a matrix in its own position."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from burn_ir.ops.support import known_ints
 
 
 def lookups(graph: Graph) -> Graph:
-    """``graph`` with ``Unsqueeze`` for lookups of a matrix at indices that count up.
+    """Return ``graph`` with ``Unsqueeze`` for gathers of a matrix at ramp indices.
 
-    PyTorch's exporters write ``mask[:, None, None, :]`` with numbered samples and
-    positions: one of them looks up pairs (``GatherND``), the other one places in the
-    flat mask (``Gather``). It is the same only if all rows and columns are counted; of
-    pairs, fewer columns are a ``Slice``, and more than there are were an error. A
-    ``GatherND`` of whole rows is a ``Gather``.
+    PyTorch's exporters write ``mask[:, None, None, :]`` with ``arange`` indices: one of
+    them gathers pairs (``GatherND``), the other flat indices (``Gather``). The rewrite
+    requires that all rows and columns are read; for pairs, fewer columns become a
+    ``Slice`` (more were an error). A ``GatherND`` of whole rows becomes a ``Gather``.
     """
     rewriter = _Rewriter(Dataflow(graph))
-    nodes = [new for node in graph.nodes for new in rewriter.rewritten(node)]
+    nodes = [new for node in graph.nodes for new in rewriter.rewrite(node)]
     return with_nodes(graph, nodes)
 
 
@@ -37,8 +36,8 @@ class _Rewriter:
     def __post_init__(self) -> None:
         self.ramps = Ramps(self.flow)
 
-    def rewritten(self, node: Node) -> list[Node]:
-        """``node``, or what stands for it."""
+    def rewrite(self, node: Node) -> list[Node]:
+        """Return ``node``, or the nodes that replace it."""
         if node.op.domain or node.op.onnx not in ("GatherND", "Reshape"):
             return [node]
         if node.op.onnx == "Reshape":
@@ -47,10 +46,10 @@ class _Rewriter:
             return [rows]
         else:
             lookup = self.pairs(node)
-        return [node] if lookup is None else self.unsqueezed(node, *lookup)
+        return [node] if lookup is None else self.unsqueeze(node, *lookup)
 
     def rows(self, node: Node) -> Node | None:
-        """The ``Gather`` that does the same if indices are of one number each."""
+        """Return the equivalent ``Gather`` if each index has one component."""
         apart = self.flow.made_by(node.inputs[1], "Unsqueeze")
         if apart is None or node.op.attrs()["batch_dims"]:
             return None
@@ -61,7 +60,7 @@ class _Rewriter:
         return replace(node, op=Gather(), inputs=(node.inputs[0], apart.inputs[0]))
 
     def pairs(self, node: Node) -> tuple[str, tuple[int, int]] | None:
-        """The matrix, and the axes of the result that are its rows and columns."""
+        """Return the matrix, and the result axes of its rows and columns."""
         data, indices = node.inputs
         joined = self.flow.made_by(indices, "Concat")
         shape = self.flow.extents(indices)
@@ -74,21 +73,21 @@ class _Rewriter:
         if row is None or column is None:
             return None
         ones = [_units(ramp, 1) for ramp in (row, column)]
-        axes = [one[0] for one in ones if len(one) == 1]
+        axes = [axes_of_ramp[0] for axes_of_ramp in ones if len(axes_of_ramp) == 1]
         counted = all(len(_moving(ramp)) == 1 for ramp in (row, column))
         if len(axes) != 2 or not counted:
             return None
-        return self.checked(data, (axes[0], axes[1]), shape[:-1], (row, column))
+        return self.check_match(data, (axes[0], axes[1]), shape[:-1], (row, column))
 
     def whole(self, name: str | None, shape: tuple[Dim, ...]) -> Ramp | None:
-        """The indices ``name`` if they are of one column and all others' shape."""
+        """Return the ramp of an index column with the shape of all indices."""
         extents = self.flow.extents(name)
         if extents != (*shape[:-1], 1):
             return None
         return self.ramps.of(name)
 
     def places(self, node: Node) -> tuple[str, tuple[int, int]] | None:
-        """The same for a lookup in the flat matrix, given back its shape."""
+        """Return the match of a gather from the flat matrix and a reshape."""
         gather = self.flow.made_by(node.inputs[0], "Gather")
         if gather is None or gather.op.attrs()["axis"]:
             return None
@@ -105,16 +104,16 @@ class _Rewriter:
         row, column = _units(ramp, extents[1]), _units(ramp, 1)
         if len(row) != 1 or len(column) != 1 or row == column:
             return None
-        return self.checked(data, (row[0], column[0]), shape, (ramp,))
+        return self.check_match(data, (row[0], column[0]), shape, (ramp,))
 
-    def checked(
+    def check_match(
         self,
         data: str,
         axes: tuple[int, int],
         shape: tuple[Dim, ...],
         ramps: tuple[Ramp, ...],
     ) -> tuple[str, tuple[int, int]] | None:
-        """Return the match if it is the whole matrix and nothing else."""
+        """Return the match if it reads the matrix and nothing else."""
         row, column = axes
         if row >= column or any(ramp.offset != 0 for ramp in ramps):
             return None
@@ -124,21 +123,21 @@ class _Rewriter:
         rest = [dim for axis, dim in enumerate(shape) if axis not in axes]
         return (data, axes) if all(dim == 1 for dim in rest) else None
 
-    def unsqueezed(self, node: Node, data: str, axes: tuple[int, int]) -> list[Node]:
+    def unsqueeze(self, node: Node, data: str, axes: tuple[int, int]) -> list[Node]:
         shape = self.flow.extents(node.output)
         own = [n for n in (self.flow.producers.get(data), node) if n is not None]
         scope, classes = common_scope(*own)
         node = replace(node, scope=scope, classes=classes)
         new: list[Node] = []
         if shape[axes[1]] != self.flow.extents(data)[1]:
-            new = self.sliced(node, data, axes[1])
+            new = self.slice_columns(node, data, axes[1])
             data = new[-1].output
         rest = [axis for axis in range(len(shape)) if axis not in axes]
         inputs = (data, integers(self.flow.graph, rest))
         return [*new, replace(node, op=Unsqueeze(), inputs=inputs)]
 
-    def sliced(self, node: Node, data: str, column: int) -> list[Node]:
-        """The nodes that make the first columns of ``data``, as many as are counted."""
+    def slice_columns(self, node: Node, data: str, column: int) -> list[Node]:
+        """Return nodes that slice the first columns of ``data``, as many as read."""
         end = self.flow.fresh(f"{node.output}.end")
         part = self.flow.fresh(f"{node.output}.part")
         joined = self.flow.producers[str(node.inputs[1])]
@@ -152,10 +151,10 @@ class _Rewriter:
 
 
 def _moving(ramp: Ramp) -> list[int]:
-    """The axes along which a ramp changes."""
+    """Return the axes along which a ramp changes."""
     return [axis for axis, step in enumerate(ramp.steps) if step != 0]
 
 
 def _units(ramp: Ramp, step: Dim) -> list[int]:
-    """The axes along which a ramp grows by ``step``."""
+    """Return the axes along which a ramp grows by ``step``."""
     return [axis for axis, own in enumerate(ramp.steps) if own == step]

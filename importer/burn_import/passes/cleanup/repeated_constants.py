@@ -1,4 +1,4 @@
-"""Repeats elements when the model runs that a record would hold too often."""
+"""Replaces large broadcast constants by nodes that broadcast at run time."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from burn_ir.types import Array
 
 
 def repeated(graph: Graph, most: int = VALUE_BYTES) -> Graph:
-    """``graph`` with nodes for arrays of more than ``most`` bytes and fewer elements.
+    """Return ``graph`` with nodes for broadcast constants of over ``most`` bytes.
 
-    Folding keeps what is seen many times once, as most of that is looked up or cut and
-    becomes small. What does not would be written in full, and be a file of gigabytes
-    that a model of a few bytes asks for. This is done once, at the end: folding would
-    take the nodes away again.
+    Folding keeps a broadcast constant as one element with strides of 0, since most are
+    sliced and become small. The others would be written to the record in full:
+    gigabytes from a model of a few bytes. This runs once, at the end, because folding
+    would remove the nodes again.
     """
-    result = apply_with_bodies(lambda inner: _repeated(inner, most), graph)
+    result = apply_with_bodies(lambda inner: _repeat_large(inner, most), graph)
     return graph if result is graph else infer(result)
 
 
-def _repeated(graph: Graph, most: int) -> Graph:
+def _repeat_large(graph: Graph, most: int) -> Graph:
     values = value_names(graph)
     names = dict.fromkeys(n for node in graph.nodes for n in node.inputs if n)
     stored = (n for n in names if n in graph.constants and n not in values)
@@ -53,7 +53,7 @@ def _is_large(array: Array, most: int) -> bool:
 
 
 def _node(graph: Graph, name: str, output: str) -> Node:
-    """The node that makes the array called ``name``."""
+    """Return the node that computes the constant called ``name``."""
     array = graph.constants[name]
     shape, once = integers(graph, list(array.shape)), np.array(core(array))
     if once.size == 1:

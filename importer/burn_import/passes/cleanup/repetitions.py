@@ -1,4 +1,4 @@
-"""Removes operators that undo, or do again, what the one before them did."""
+"""Removes operators that invert or repeat the one before them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from burn_import.rewriting.graphs import with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.shape import Identity
 
-#: Operators that undo themselves, to the bit, whatever the dtype.
+#: Involutions: operators that are their own inverse, exactly and in every dtype.
 INVOLUTIONS = frozenset({"BitwiseNot", "Neg", "Not"})
-#: Operators that leave their own results as they are.
+#: Idempotent operators.
 IDEMPOTENT = frozenset({"Abs", "Ceil", "Floor", "Relu", "Round", "Sign"})
 IDENTITY = Identity()
 
 
 def repetitions(graph: Graph) -> Graph:
-    """``graph`` with ``Identity`` for ``-(-x)``, ``relu(relu(x))`` and their like.
+    """Return ``graph`` with ``Identity`` for ``-(-x)``, ``relu(relu(x))`` and so on.
 
     ``1 / (1 / x)`` is rounded and stays.
     """

@@ -1,4 +1,4 @@
-"""Moves what is made of stored weights alone to where it is used."""
+"""Moves computations on constants alone to their first reader."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from burn_ir.graph import Graph, Node
 
 
 def placement(graph: Graph) -> Graph:
-    """``graph`` with nodes of nothing but constants right before their first reader.
+    """Return ``graph`` with constant-only nodes right before their first reader.
 
     Exporters write them in front of everything else, away from the layers whose weights
-    they prepare. Such a node also takes the scope of its reader if it has none.
+    they prepare. A node without scope also takes the scope of its reader.
     """
     first: dict[str, int] = {}
     for position, node in enumerate(graph.nodes):
@@ -27,20 +27,20 @@ def placement(graph: Graph) -> Graph:
     order: list[Node] = []
     for node in graph.nodes:
         if id(node) not in moved:
-            order += [_beside(n, node) for n in before.get(id(node), ())]
+            order += [_in_reader_scope(n, node) for n in before.get(id(node), ())]
             order.append(node)
     same = all(a is b for a, b in zip(order, graph.nodes, strict=True))
     return graph if same else graph.with_nodes(order)
 
 
 def _is_alone(graph: Graph, node: Node) -> bool:
-    """Return whether ``node`` reads nothing but constants, and something."""
+    """Return whether ``node`` has operands and all are constants."""
     names = [name for name in node.inputs if name is not None]
     fixed = bool(names) and all(name in graph.constants for name in names)
     return fixed and node.op.deterministic and node.outputs[0] is not None
 
 
-def _beside(node: Node, reader: Node) -> Node:
+def _in_reader_scope(node: Node, reader: Node) -> Node:
     if node.scope or not reader.scope:
         return node
     return replace(node, scope=reader.scope, classes=reader.classes)

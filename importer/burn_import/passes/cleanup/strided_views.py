@@ -1,4 +1,4 @@
-"""Removes the lookup of every element of a tensor in the order in which they lie."""
+"""Removes gathers that read every element of a tensor in memory order."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from burn_ir.ops.shape import Reshape
 
 
 def strided_views(graph: Graph) -> Graph:
-    """``graph`` with ``Reshape`` or ``Identity`` for lookups of all elements in order.
+    """Return ``graph`` with ``Reshape`` or ``Identity`` for in-order gathers.
 
-    PyTorch's exporter writes ``as_strided``, which some of its layers end in, as a
-    ``Gather`` from the flat tensor at places that are computed. They are the places of
-    all elements one after the other if along each axis they grow by the product of the
-    extents behind.
+    PyTorch's exporter writes ``as_strided`` as a ``Gather`` from the flat tensor at
+    computed indices. They read all elements in order if they start at 0 and their
+    stride along each axis is the product of the later extents.
     """
     if "Gather" not in graph.operators:
         return graph
     flow = Dataflow(graph)
     ramps = Ramps(flow)
-    return with_nodes(graph, [_viewed(node, flow, ramps) for node in graph.nodes])
+    return with_nodes(graph, [_as_view(node, flow, ramps) for node in graph.nodes])
 
 
-def _viewed(node: Node, flow: Dataflow, ramps: Ramps) -> Node:
+def _as_view(node: Node, flow: Dataflow, ramps: Ramps) -> Node:
     if node.op.domain or node.op.onnx != "Gather" or node.op.attrs()["axis"]:
         return node
     flat = flow.made_by(node.inputs[0], *RESHAPES)
@@ -54,12 +53,12 @@ def _viewed(node: Node, flow: Dataflow, ramps: Ramps) -> Node:
 
 
 def _is_in_order(ramp: Ramp, shape: tuple[Dim, ...]) -> bool:
-    """Return whether a ramp of that shape counts its elements from 0."""
-    behind: Dim = 1
+    """Return whether a ramp of that shape counts all elements from 0."""
+    contiguous_stride: Dim = 1
     for step, extent in zip(reversed(ramp.steps), reversed(shape), strict=True):
-        if extent != 1 and step != behind:
+        if extent != 1 and step != contiguous_stride:
             return False
-        behind = behind * extent
+        contiguous_stride = contiguous_stride * extent
     return ramp.offset == 0
 
 

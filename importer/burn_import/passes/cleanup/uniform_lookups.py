@@ -1,4 +1,4 @@
-"""Replaces lookups in a table of equal integers by that integer."""
+"""Replaces gathers from a table of equal integers by a filled tensor."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from burn_ir.types import Array
 
 
 def uniform_lookups(graph: Graph) -> Graph:
-    """``graph`` with a filled tensor for ``GatherElements`` from equal integers.
+    """Return ``graph`` with a filled tensor for gathers from equal integers.
 
-    BERT looks up the types of its tokens by position in a table of zeros, which it
-    needs nowhere else. An index that is out of range is no error any more. Weights, and
-    tables of any floating type, stay what they are.
+    BERT gathers token types by position from a table of zeros that has no other use. An
+    index out of range is no error any more. Weights and floating tables are not
+    changed.
     """
     if "GatherElements" not in graph.operators:
         return graph
@@ -35,9 +35,9 @@ class _Rewriter:
     nodes: list[Node] = field(default_factory=list)
 
     def add(self, node: Node) -> None:
-        """Append ``node``, or what stands for it."""
-        looked = self.flow.made_by(node.outputs[0], "GatherElements", "Expand")
-        if looked is None:
+        """Append ``node`` or its replacement."""
+        gather = self.flow.made_by(node.outputs[0], "GatherElements", "Expand")
+        if gather is None:
             self.nodes.append(node)
         elif node.op.onnx == "Expand":
             self.nodes.append(self.filled(node))
@@ -54,19 +54,19 @@ class _Rewriter:
         return [shape, replace(node, op=fill, inputs=(name,))]
 
     def filled(self, node: Node) -> Node:
-        """Return ``Expand`` of a lookup in equal rows as one filled tensor."""
-        looked = self.flow.made_by(node.inputs[0], "GatherElements")
-        value = None if looked is None else self.value(looked.inputs[0])
+        """Return the filled tensor for an ``Expand`` of such a gather."""
+        gather = self.flow.made_by(node.inputs[0], "GatherElements")
+        value = None if gather is None else self.value(gather.inputs[0])
         dims = known_dims(self.flow.graph.type(node.inputs[1]))
-        # An extent of 1 that is asked for leaves that of the operand.
-        if looked is None or value is None or dims != self.flow.extents(node.output):
+        # An extent of 1 in the target shape keeps the operand's extent.
+        if gather is None or value is None or dims != self.flow.extents(node.output):
             return node
-        scope, classes = common_scope(looked, node)
+        scope, classes = common_scope(gather, node)
         op, inputs = ConstantOfShape(value=value), node.inputs[1:]
         return replace(node, op=op, inputs=inputs, scope=scope, classes=classes)
 
     def value(self, name: str | None) -> Array | None:
-        """The element of a stored table of equal integers, with one axis."""
+        """Return the element of a constant table of equal integers, with shape [1]."""
         wide = self.flow.made_by(name, "Expand")
         array = self.flow.stored(name if wide is None else wide.inputs[0])
         if array is None or not array.size or array.dtype.kind not in "biu":

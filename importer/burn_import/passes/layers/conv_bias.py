@@ -1,4 +1,4 @@
-"""Recovers the bias of a convolution from an addition behind it."""
+"""Recovers the bias of a convolution from a following addition."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from burn_ir.ops.conv import Conv, ConvTranspose
 
 
 def conv_bias(graph: Graph) -> Graph:
-    """``graph`` with what is added to each channel of a convolution as its bias.
+    """Return ``graph`` with additions of a constant per channel as conv biases.
 
-    That is a stored array with one element for each channel, whose other axes have
-    extent 1. Results may differ by rounding.
+    The constant has one element per channel, and extent 1 on all other axes. Results
+    may differ by rounding.
     """
     if not any(isinstance(node.op, Conv | ConvTranspose) for node in graph.nodes):
         return graph
@@ -34,7 +34,7 @@ def conv_bias(graph: Graph) -> Graph:
 
 
 def _operands(node: Node) -> list[tuple[str, str]]:
-    """The operands of an addition, in both orders."""
+    """Return the operands of an addition, in both orders."""
     if node.op.domain or node.op.onnx != "Add":
         return []
     a, b = node.inputs
@@ -42,7 +42,7 @@ def _operands(node: Node) -> list[tuple[str, str]]:
 
 
 def _bias(layer: Node, node: Node, term: str, flow: Dataflow) -> str | None:
-    """The vector that ``term`` is if ``layer`` can have it as its bias."""
+    """Return ``term`` as a vector if it can be the bias of ``layer``, else None."""
     if not isinstance(layer.op, Conv | ConvTranspose) or len(layer.inputs) > 2:
         return None
     weight, array = flow.stored(layer.inputs[1]), flow.stored(term)

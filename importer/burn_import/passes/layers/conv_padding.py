@@ -1,4 +1,4 @@
-"""Moves zeros that are put around an operand into the padding of a convolution."""
+"""Merges zero padding into the padding of the following convolution."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from burn_ir.ops.conv import Conv
 from burn_ir.ops.padding import Pad
 from burn_ir.ops.support import known_ints
 
-#: The names of ``auto_pad`` for a convolution with its own padding, or none.
+#: Values of ``auto_pad`` with explicit padding or none.
 EXPLICIT = ("NOTSET", "VALID")
 
 
 def conv_padding(graph: Graph) -> Graph:
-    """``graph`` with ``Pad`` and ``Conv`` as one convolution.
+    """Return ``graph`` with ``Pad`` and ``Conv`` as one convolution.
 
-    The padding is of zeros, of the axes that the convolution slides along, and nothing
-    else reads what is padded. Exporters write one for every side that differs.
+    The padding must be zeros on spatial axes only, and the padded value must have no
+    other readers. Exporters write such a ``Pad`` for asymmetric padding.
     """
     if not any(isinstance(node.op, Pad) for node in graph.nodes):
         return graph
@@ -38,30 +38,30 @@ def conv_padding(graph: Graph) -> Graph:
 
 
 def _is_plain(node: Node) -> bool:
-    """Return whether a node is a convolution whose padding is known by number."""
+    """Return whether a node is a convolution with explicit padding."""
     return isinstance(node.op, Conv) and node.op.auto_pad in EXPLICIT
 
 
 def _pads(pad: Node, flow: Dataflow) -> tuple[int, ...] | None:
-    """Return the zeros before and after each axis but the first two; None if unknown.
+    """Return the padding before and after each spatial axis; None if unknown.
 
-    None, too, if there are other numbers than 0, or fewer than none.
+    None also for values other than 0, negative padding, and padding of other axes.
     """
     data = flow.graph.type(pad.inputs[0])
     _, counts, value, axes = (*pad.inputs, None, None)[:4]
-    given = known_ints(flow.graph.type(counts))
+    widths = known_ints(flow.graph.type(counts))
     chosen = known_ints(flow.graph.type(axes))
     if not isinstance(pad.op, Pad) or pad.op.mode != "constant" or data is None:
         return None
-    if data.shape is None or given is None or (axes is not None and chosen is None):
+    if data.shape is None or widths is None or (axes is not None and chosen is None):
         return None
     if value is not None and flow.scalar(value) != 0:
         return None
     where = range(data.rank) if chosen is None else data.axes(chosen)
-    if len(given) != 2 * len(where) or min(given, default=0) < 0:
+    if len(widths) != 2 * len(where) or min(widths, default=0) < 0:
         return None
-    before = dict(zip(where, given, strict=False))
-    after = dict(zip(where, given[len(where) :], strict=True))
+    before = dict(zip(where, widths, strict=False))
+    after = dict(zip(where, widths[len(where) :], strict=True))
     if any(side.get(axis, 0) for side in (before, after) for axis in (0, 1)):
         return None
     axes_of_window = range(2, data.rank)
@@ -70,7 +70,7 @@ def _pads(pad: Node, flow: Dataflow) -> tuple[int, ...] | None:
 
 
 def _with_pads(node: Node, pad: Node, pads: tuple[int, ...]) -> Node:
-    """Return a convolution of what ``pad`` reads, with its padding as well."""
+    """Return the convolution of the operand of ``pad``, with both paddings."""
     assert isinstance(node.op, Conv)
     own = node.op.pads if node.op.auto_pad == "NOTSET" else None
     total = [a + b for a, b in zip(pads, own or (0,) * len(pads), strict=True)]

@@ -1,4 +1,4 @@
-"""Writes onnxruntime's fused products as transposes, a product and a scale."""
+"""Expands onnxruntime's ``FusedMatMul`` to transposes, a product and a scale."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from burn_ir.ops.shape import Transpose
 
 
 def products(graph: Graph) -> Graph:
-    """``graph`` with ``MatMul`` for ``FusedMatMul``, which other passes know.
+    """Return ``graph`` with ``MatMul`` for ``FusedMatMul``, for later passes.
 
-    Nodes that move the batch or read a matrix of unknown rank stay.
+    Nodes that transpose batch axes or have operands of unknown rank stay.
     """
     if FusedMatMul.onnx not in graph.operators:
         return graph
     flow = Dataflow(graph)
     return with_nodes(
-        graph, [new for node in graph.nodes for new in _apart(flow, node)]
+        graph, [new for node in graph.nodes for new in _expand(flow, node)]
     )
 
 
-def _apart(flow: Dataflow, node: Node) -> list[Node]:
+def _expand(flow: Dataflow, node: Node) -> list[Node]:
     op = node.op
     if not isinstance(op, FusedMatMul) or op.transBatchA or op.transBatchB:
         return [node]
@@ -47,11 +47,11 @@ def _apart(flow: Dataflow, node: Node) -> list[Node]:
             nodes.append(new)
             operands[position] = output
     product = replace(node, op=MatMul(), inputs=tuple(operands))
-    return [*nodes, *_scaled(flow, product, node)]
+    return [*nodes, *_scale(flow, product, node)]
 
 
-def _scaled(flow: Dataflow, product: Node, node: Node) -> list[Node]:
-    """``product`` times the factor of ``node``, under the name of that."""
+def _scale(flow: Dataflow, product: Node, node: Node) -> list[Node]:
+    """Return ``product`` times the ``alpha`` of ``node``, with the name of ``node``."""
     alpha = node.op.attrs()["alpha"]
     if alpha == 1:
         return [product]

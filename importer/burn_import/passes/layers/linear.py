@@ -1,4 +1,4 @@
-"""Recovers ``nn.Linear`` from products with a stored matrix."""
+"""Recovers ``nn.Linear`` from products with a constant matrix."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from burn_ir.types import Array
 
 
 def linear(graph: Graph) -> Graph:
-    """``graph`` with ``Linear`` for ``MatMul`` and ``Gemm`` with a stored matrix.
+    """Return ``graph`` with ``Linear`` for products with constant weights.
 
-    An ``Add`` of a stored vector, one element for each column, becomes the bias if
-    nothing else needs the product. Axes of extent 1 before the columns are taken off
-    it. The factors of ``Gemm`` become part of the weights, and a number that it adds a
-    bias of that number. Results may differ by rounding.
+    ``MatMul`` and ``Gemm`` are replaced. An ``Add`` of a constant with one element per
+    column becomes the bias if nothing else reads the product; leading axes of extent 1
+    are dropped from it. ``alpha`` and ``beta`` of ``Gemm`` are multiplied into the
+    weights, and a scalar term becomes a bias vector. Results may differ by rounding.
     """
     rewriter = _Rewriter(graph)
     for node in graph.nodes:
@@ -38,22 +38,22 @@ def linear(graph: Graph) -> Graph:
 class _Rewriter:
     graph: Graph
     nodes: list[Node] = field(default_factory=list)
-    #: Every product without bias by its result.
+    #: Every product without bias, by its result.
     products: dict[str, Node] = field(default_factory=dict)
-    #: The results of products that became part of another node.
+    #: The results of products that were merged into another node.
     absorbed: set[str] = field(default_factory=set)
     has_changes: bool = False
 
     def add(self, node: Node) -> None:
-        """Append ``node``, or what stands for it."""
-        new = self.rewritten(node)
+        """Append ``node`` or its replacement."""
+        new = self.rewrite(node)
         if new is not node:
             self.has_changes = True
         if isinstance(new.op, Linear | Conv1D) and len(new.inputs) == 2:
             self.products[new.output] = new
         self.nodes.append(new)
 
-    def rewritten(self, node: Node) -> Node:
+    def rewrite(self, node: Node) -> Node:
         if node.op.domain:
             return node
         if node.op.onnx == "MatMul":
@@ -63,7 +63,7 @@ class _Rewriter:
         return self.with_bias(node) if node.op.onnx == "Add" else node
 
     def stored(self, name: str | None) -> Array | None:
-        """The array of a stored floating operand."""
+        """Return the array of a constant floating operand."""
         if name is None or name in self.graph.types or name not in self.graph.constants:
             return None
         array = self.graph.constants[name]
@@ -76,7 +76,7 @@ class _Rewriter:
         if x is None or x.shape is None or len(x.shape) < 2:
             return node
         if self.is_kept(node.inputs[1]):
-            return self.unturned(node, [node.inputs[0], node.inputs[1]])
+            return self.with_conv1d(node, [node.inputs[0], node.inputs[1]])
         turned = self.derive(node.inputs[1], 1.0, transpose=True)
         return replace(node, op=Linear(), inputs=(node.inputs[0], turned))
 
@@ -93,7 +93,9 @@ class _Rewriter:
         plain = attrs["alpha"] == 1 and (term is None or attrs["beta"] == 1)
         straight = not attrs["transA"] and not attrs["transB"]
         if plain and straight and self.is_kept(name):
-            return self.unturned(node, [x, name] if bias is None else [x, name, bias])
+            return self.with_conv1d(
+                node, [x, name] if bias is None else [x, name, bias]
+            )
         inputs = [x, self.derive(name, attrs["alpha"], not attrs["transB"])]
         if bias is not None:
             inputs.append(self.derive(bias, attrs["beta"], False))
@@ -104,20 +106,21 @@ class _Rewriter:
     def is_kept(self, name: str) -> bool:
         """Return whether the author's matrix has the layout of the product.
 
-        PyTorch's exporters name what they have not turned: Linear's is not of these.
+        PyTorch's exporters keep the key of a weight unless they transpose it, as they
+        do for ``nn.Linear``.
         """
         producer = self.graph.producer
         is_pytorch_key = producer.startswith("pytorch") and is_key(producer, name)
         return is_pytorch_key and name not in self.graph.constants.source
 
-    def unturned(self, node: Node, inputs: list[str | None]) -> Node:
-        """``Conv1D`` for a layer's matrix; a parameter is only multiplied by."""
+    def with_conv1d(self, node: Node, inputs: list[str | None]) -> Node:
+        """Return ``Conv1D`` if the matrix is a ``weight``, else ``node``."""
         if str(inputs[1]).rpartition(".")[2] != "weight":
             return node
         return replace(node, op=Conv1D(), inputs=tuple(inputs))
 
     def turned(self, node: Node) -> str:
-        """The name of the first operand of ``node``, transposed in front of it."""
+        """Insert a transpose of the first operand; return its result."""
         name = f"{node.output}.turned"
         while name in self.graph.types or name in self.graph.constants:
             name += "_"
@@ -126,7 +129,7 @@ class _Rewriter:
         return name
 
     def term(self, name: str, outer: int) -> str | None:
-        """The bias that a term of ``Gemm`` is: one number is that of all columns."""
+        """Return the bias vector for the third operand of ``Gemm``; None if none."""
         array = self.stored(name)
         if array is not None and array.size == 1 and array.ndim <= 2 and outer != 1:
             same = np.full(outer, array.reshape(()), array.dtype)
@@ -134,7 +137,7 @@ class _Rewriter:
         return self.vector(name, outer, 2)
 
     def vector(self, name: str | None, outer: int, rank: int) -> str | None:
-        """The bias of that many columns which a stored array of that rank is."""
+        """Return a constant as a vector of ``outer`` elements; None if it is none."""
         array = self.stored(name)
         if array is None or name is None or not 0 < array.ndim <= rank:
             return None
@@ -166,9 +169,9 @@ class _Rewriter:
         return node
 
     def derive(self, name: str, factor: float, transpose: bool) -> str:
-        """The name of the stored array turned or multiplied, made once.
+        """Return the name of a constant, transposed or scaled, stored once.
 
-        An array that was turned already is taken as it was before.
+        The transpose of a transposed constant is the original.
         """
         constants = self.graph.constants
         array = constants[name].T if transpose else constants[name]

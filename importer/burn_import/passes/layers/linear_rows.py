@@ -1,4 +1,4 @@
-"""Applies ``nn.Linear`` to a tensor of any rank instead of its rows."""
+"""Applies ``nn.Linear`` to tensors of any rank instead of flattened rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from burn_ir.ops.shape import Reshape
 
 
 def linear_rows(graph: Graph) -> Graph:
-    """``graph`` without reshapes that only make rows for ``Linear``.
+    """Return ``graph`` without reshapes that only flatten rows for ``Linear``.
 
-    ``Linear`` is applied to the last axis, so that what is reshaped to rows before it
-    and back behind it can stay as it is: the reshape behind then changes nothing, or
-    divides the features. Operands whose features are spread over several axes are
-    reshaped once, to the axes that the result has.
+    ``Linear`` applies to the last axis, so leading axes need not be flattened before it
+    and restored after it. The reshape after it then changes nothing, or splits the
+    features. If the features span several axes of the operand, one reshape remains.
     """
     if not any(isinstance(node.op, Linear) for node in graph.nodes):
         return graph
@@ -34,18 +33,18 @@ def linear_rows(graph: Graph) -> Graph:
 class _Rewriter:
     flow: Dataflow
     nodes: list[Node] = field(default_factory=list)
-    #: The reshape that was made for rows, by the name of the rows and the rank.
+    #: The reshape inserted for flattened rows, by their name and leading axes.
     joined: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def add(self, node: Node) -> None:
-        """Append ``node``, or what stands for it."""
+        """Append ``node``, with another operand if possible."""
         operand = self.operand(node) if isinstance(node.op, Linear) else None
         if operand is not None:
             node = replace(node, inputs=(operand, *node.inputs[1:]))
         self.nodes.append(node)
 
     def operand(self, node: Node) -> str | None:
-        """What ``node`` is to be applied to instead of rows; None if to what it is."""
+        """Return the operand to use instead of flattened rows; None to keep it."""
         rows = self.flow.made_by(node.inputs[0], *RESHAPES)
         if rows is None or rows.inputs[0] is None:
             return None
@@ -74,16 +73,16 @@ class _Rewriter:
             return None
         shape = self.flow.extents(reader.output)
         for count in range(len(x) - 1, 0, -1):
-            behind: Dim = 1
+            trailing: Dim = 1
             for extent in shape[count:]:
-                behind = behind * extent
-            if shape[:count] == x[:count] and behind == width[0]:
+                trailing = trailing * extent
+            if shape[:count] == x[:count] and trailing == width[0]:
                 fits = needs_no_shape((*x[:count], width[0]), reader, self.flow.graph)
                 return count if fits else None
         return None
 
     def reshaped(self, rows: Node, lead: int, width: Dim) -> str | None:
-        """The name of what is ``rows`` with the first axes of their operand."""
+        """Return the rows reshaped to the leading axes of their operand."""
         if not isinstance(width, int) or width == 0:
             return None
         key = (rows.output, lead)

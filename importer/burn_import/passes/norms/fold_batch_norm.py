@@ -1,4 +1,4 @@
-"""Folds batch normalisation into the layer in front of it, for inference only."""
+"""Folds batch normalisation into the preceding layer, for inference only."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from burn_ir.types import Array
 
 
 def fold_batch_norm(graph: Graph) -> Graph:
-    """``graph`` with the statistics of ``BatchNormalization`` in the weights before.
+    """Return ``graph`` with ``BatchNormalization`` folded into weights.
 
-    That is in a ``Conv``, ``ConvTranspose`` or ``Linear`` with stored weights whose
-    result nobody else reads. The model gives the same results, but for rounding, and
-    can no longer be trained as it was: so this runs only if it is asked for by name.
+    The layer before is a ``Conv``, ``ConvTranspose`` or ``Linear`` with constant
+    weights and no other readers. Results are equal up to rounding, but training
+    differs: this pass runs only if it is requested by name.
     """
     flow = Dataflow(graph)
     nodes, absorbed = [], set()
     for node in graph.nodes:
         layer = _layer(node, flow)
-        new = None if layer is None else _folded(layer, node, flow)
+        new = None if layer is None else _fold(layer, node, flow)
         nodes.append(node if new is None else new)
         if new is not None and layer is not None:
             absorbed.add(id(layer))
@@ -38,20 +38,20 @@ def fold_batch_norm(graph: Graph) -> Graph:
 
 
 def _layer(node: Node, flow: Dataflow) -> Node | None:
-    """The layer whose result ``node`` normalises by stored statistics, alone."""
+    """Return the layer that ``node`` normalises, if ``node`` is its only reader."""
     op, name = node.op, node.inputs[0] if node.inputs else None
     if not isinstance(op, BatchNormalization) or op.training_mode or name is None:
         return None
     layer = flow.producers.get(name)
     if layer is None or not isinstance(layer.op, Conv | ConvTranspose | Linear):
         return None
-    # The features of ``Linear`` are on its last axis, the channels on axis 1.
+    # BatchNormalization applies to axis 1, and the features of ``Linear`` are last.
     if isinstance(layer.op, Linear) and len(flow.extents(name)) != 2:
         return None
     return layer if flow.are_inside((layer,), node) else None
 
 
-def _folded(layer: Node, norm: Node, flow: Dataflow) -> Node | None:
+def _fold(layer: Node, norm: Node, flow: Dataflow) -> Node | None:
     weights = _arrays(layer.inputs[1:], flow)
     statistics = _arrays(norm.inputs[1:], flow)
     if weights is None or statistics is None:
@@ -65,7 +65,7 @@ def _folded(layer: Node, norm: Node, flow: Dataflow) -> Node | None:
         factor = scale / np.sqrt(var + norm.op.epsilon)
     before = weights[1] if len(weights) > 1 else np.zeros(channels)
     bias = (before - mean) * factor + shift
-    weight = _scaled(layer, weights[0], factor)
+    weight = _scale_channels(layer, weights[0], factor)
     dtype = flow.graph.constants[str(layer.inputs[1])].dtype
     new = [array.astype(dtype) for array in (weight, bias)]
     if not all(np.isfinite(array.astype(np.float64)).all() for array in new):
@@ -74,7 +74,7 @@ def _folded(layer: Node, norm: Node, flow: Dataflow) -> Node | None:
 
 
 def _arrays(names: Iterable[str | None], flow: Dataflow) -> list[Array] | None:
-    """Stored floating operands in double precision; None if one is not stored."""
+    """Return constant floating operands in float64; None if one is not constant."""
     arrays = []
     for name in names:
         if name is None:
@@ -93,8 +93,8 @@ def _channels(layer: Node, weight: Array) -> int:
     return int(weight.shape[0])
 
 
-def _scaled(layer: Node, weight: Array, factor: Array) -> Array:
-    """``weight`` with what makes a channel multiplied by its factor."""
+def _scale_channels(layer: Node, weight: Array, factor: Array) -> Array:
+    """Return ``weight`` with each output channel multiplied by its factor."""
     if isinstance(layer.op, ConvTranspose):  # [in, out / groups, ...]
         groups = layer.op.group
         inner, outer, *window = weight.shape
@@ -104,14 +104,14 @@ def _scaled(layer: Node, weight: Array, factor: Array) -> Array:
 
 
 def _with_weights(layer: Node, norm: Node, new: list[Array], graph: Graph) -> Node:
-    """``layer`` with other weights, which has the result of ``norm``."""
+    """Return ``layer`` with new weights and the result of ``norm``."""
     x, name = str(layer.inputs[0]), str(layer.inputs[1])
-    given = layer.inputs[2] if len(layer.inputs) > 2 else None
+    bias_name = layer.inputs[2] if len(layer.inputs) > 2 else None
     suffix = f".times_{norm.inputs[1]}"
     inputs = (
         x,
         derive(graph, name, new[0], suffix),
-        derive(graph, given or str(norm.inputs[2]), new[1], suffix),
+        derive(graph, bias_name or str(norm.inputs[2]), new[1], suffix),
     )
     scope, classes = common_scope(layer, norm)
     scope, classes = (layer.scope, layer.classes) if layer.scope else (scope, classes)

@@ -1,4 +1,4 @@
-"""Recovers group normalisation from an instance normalisation between reshapes."""
+"""Recovers group normalisation from instance normalisation between reshapes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from burn_ir.ops.norm import GroupNormalization, InstanceNormalization
 
 @dataclass(frozen=True, eq=False)
 class Standard(Pattern):
-    """A value whose channels, at axis 1, have mean 0 and variance 1 over all space."""
+    """A value normalised per channel (axis 1) over all spatial axes."""
 
     operand: Pattern
 
@@ -42,11 +42,11 @@ class Standard(Pattern):
 
 
 def _epsilon(node: Node, search: Search) -> float | None:
-    """The epsilon of a node that normalises channels and does nothing else."""
+    """Return the epsilon of a node that only normalises channels, else None."""
     if isinstance(node.op, LayerNorm):
         x = search.graph.type(node.inputs[0])
         rank = 0 if x is None or x.shape is None else len(x.shape)
-        # All axes but the batch's and the channels'.
+        # All axes except batch and channels.
         return node.op.epsilon if rank > 2 and node.op.axis == 2 - rank else None
     if isinstance(node.op, InstanceNorm):
         return node.op.epsilon
@@ -61,7 +61,7 @@ def _epsilon(node: Node, search: Search) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Reshaped(Pattern):
-    """The same elements in another shape, which is the value called ``label``."""
+    """A reshape of ``operand``, bound to ``label``."""
 
     operand: Pattern
     label: str
@@ -76,7 +76,7 @@ class Reshaped(Pattern):
             yield from self.operand.match(node.inputs[0], search, new)
 
 
-#: What a normalisation of channels may be.
+#: Operators that normalise channels.
 MARKS = ("InstanceNorm", "InstanceNormalization", "LayerNorm")
 
 _PLAIN = Reshaped(Standard(Reshaped(Value("x"), "grouped")), "out")
@@ -84,7 +84,7 @@ _SCALED = Call("Mul", _PLAIN, Stored("weight"))
 
 
 def _groups(match: Match, search: Search) -> int | None:
-    """Return the number of groups that are normalised; None if it is something else."""
+    """Return the number of groups that are normalised; None if shapes do not fit."""
     x, grouped, out = (
         search.graph.type(match.values[label]) for label in ("x", "grouped", "out")
     )
@@ -101,7 +101,7 @@ def _groups(match: Match, search: Search) -> int | None:
 
 
 def channel_vector(label: str, match: Match, search: Search) -> str | None:
-    """The stored weight of each channel as a vector; None if it is no such weight."""
+    """Return a constant with one element per channel as a vector, else None."""
     name = match.values[label]
     x, array = search.graph.type(match.values["x"]), search.array(name)
     if x is None or x.shape is None or array is None or array.ndim > len(x.shape):
@@ -113,8 +113,8 @@ def channel_vector(label: str, match: Match, search: Search) -> str | None:
     return derive(search.graph, name, array.reshape(-1), ".channels")
 
 
-def _with(*labels: str) -> Build:
-    """Build the normalisation with the weights of these labels."""
+def _builder(*labels: str) -> Build:
+    """Return a builder of the normalisation with the weights of ``labels``."""
 
     def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
         groups, epsilon = _groups(match, search), match.numbers["epsilon"]
@@ -124,25 +124,25 @@ def _with(*labels: str) -> Build:
         if not labels:
             return GroupNorm(num_groups=groups, epsilon=epsilon), (x,)
         weights = [channel_vector(label, match, search) for label in labels]
-        given = tuple(name for name in weights if name is not None)
-        if len(given) != len(weights):
+        operands = tuple(name for name in weights if name is not None)
+        if len(operands) != len(weights):
             return None
-        return GroupNormalization(num_groups=groups, epsilon=epsilon), (x, *given)
+        return GroupNormalization(num_groups=groups, epsilon=epsilon), (x, *operands)
 
     return build
 
 
 RULES: tuple[Rule, ...] = (
-    (Call("Add", _SCALED, Stored("bias")), _with("weight", "bias")),
-    (_PLAIN, _with()),
+    (Call("Add", _SCALED, Stored("bias")), _builder("weight", "bias")),
+    (_PLAIN, _builder()),
 )
 
 
 def group_norm(graph: Graph) -> Graph:
-    """``graph`` with ``GroupNormalization`` where it is written out.
+    """Return ``graph`` with ``GroupNormalization`` for its decomposition.
 
-    That is a reshape that makes the groups channels, a normalisation of these, the
-    reshape back, and a weight and a bias for each channel. Without these it is
+    The decomposition is a reshape of groups to channels, a normalisation of channels,
+    the reshape back, and a weight and bias per channel. Without weights it becomes
     ``GroupNorm``. Results may differ by rounding.
     """
     return fuse(graph, RULES, *MARKS)

@@ -1,4 +1,4 @@
-"""Recovers instance normalisation with a weight and a bias for each channel."""
+"""Recovers instance normalisation with a weight and a bias per channel."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ RULES: tuple[Rule, ...] = ((Call("Add", _SCALED, Stored("bias")), _with_weights)
 
 
 def instance_norm(graph: Graph) -> Graph:
-    """``graph`` with ``InstanceNormalization`` for its parts.
+    """Return ``graph`` with ``InstanceNormalization`` for its decomposition.
 
-    These are a normalisation of each channel over all space, which has no weights, a
-    factor for each channel and a term for each channel. Results may differ by rounding.
+    The decomposition is a normalisation of each channel over the spatial axes, times a
+    weight, plus a bias per channel. Results may differ by rounding.
     """
     return fuse(graph, RULES, *MARKS)

@@ -1,4 +1,4 @@
-"""Recovers layer normalisation from what exporters write for it."""
+"""Recovers layer normalisation from its decompositions."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from burn_ir.ops.norm import LayerNormalization
 X, WEIGHT, BIAS = Value("x"), Stored("weight"), Stored("bias")
 _MEAN = Mean(X)
 _CENTRED = Call("Sub", X, _MEAN)
-#: For half types PyTorch's exporter goes on in float32 once the mean is taken off.
+#: For half types PyTorch's exporter casts to float32 after subtracting the mean.
 _WIDE = Cast(_CENTRED)
 
 
 def _power(centred: Pattern) -> Pattern:
-    """The variance and epsilon."""
+    """Return the pattern of the variance plus epsilon."""
     return Call("Add", Mean(product(centred, centred)), Scalar("epsilon"))
 
 
-def _unit(centred: Pattern) -> Pattern:
+def _normalised(centred: Pattern) -> Pattern:
     power = _power(centred)
     return either(
         Call("Div", centred, root(power)), product(centred, inverse_root(power))
     )
 
 
-def _scaled(centred: Pattern) -> Pattern:
+def _weighted_norm(centred: Pattern) -> Pattern:
     power = _power(centred)
     return either(
         product(Call("Div", centred, root(power)), WEIGHT),
@@ -58,24 +58,24 @@ def _scaled(centred: Pattern) -> Pattern:
     )
 
 
-def _shifted(factor: Pattern) -> Pattern:
-    """The form of TensorFlow: ``x * factor + (bias - mean * factor)``."""
+def _tensorflow_form(factor: Pattern) -> Pattern:
+    """Return TensorFlow's form: ``x * factor + (bias - mean * factor)``."""
     rest = Call("Sub", BIAS, product(_MEAN, factor))
     return Call("Add", product(X, factor), rest)
 
 
 _FACTOR = product(inverse_root(_power(_CENTRED)), WEIGHT)
 _WEIGHTED = either(
-    _scaled(_CENTRED),
-    product(Cast(_unit(_WIDE), back=True), WEIGHT),
-    # What stood before the weight has gone since.
+    _weighted_norm(_CENTRED),
+    product(Cast(_normalised(_WIDE), back=True), WEIGHT),
+    # The norm without a weight was fused in an earlier round.
     product(Normalised(LayerNorm, X), WEIGHT),
 )
-_PLAIN = either(_unit(_CENTRED), Cast(_unit(_WIDE), back=True))
+_PLAIN = either(_normalised(_CENTRED), Cast(_normalised(_WIDE), back=True))
 
 
-def _with(*labels: str) -> Build:
-    """Build the normalisation with the weights of these labels."""
+def _builder(*labels: str) -> Build:
+    """Return a builder of the normalisation with the weights of ``labels``."""
 
     def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
         if operand(match, search) is None:
@@ -85,28 +85,28 @@ def _with(*labels: str) -> Build:
         if not labels:
             return LayerNorm(axis=axis, epsilon=epsilon), (x,)
         weights = [weight(label, match, search) for label in labels]
-        given = tuple(name for name in weights if name is not None)
-        if len(given) != len(weights):
+        operands = tuple(name for name in weights if name is not None)
+        if len(operands) != len(weights):
             return None
-        return LayerNormalization(axis=axis, epsilon=epsilon), (x, *given)
+        return LayerNormalization(axis=axis, epsilon=epsilon), (x, *operands)
 
     return build
 
 
 RULES: tuple[Rule, ...] = (
-    (Call("Add", _WEIGHTED, BIAS), _with("weight", "bias")),
-    (_shifted(_FACTOR), _with("weight", "bias")),
-    (_WEIGHTED, _with("weight")),
-    (_PLAIN, _with()),
+    (Call("Add", _WEIGHTED, BIAS), _builder("weight", "bias")),
+    (_tensorflow_form(_FACTOR), _builder("weight", "bias")),
+    (_WEIGHTED, _builder("weight")),
+    (_PLAIN, _builder()),
 )
 
 
 def layer_norm(graph: Graph) -> Graph:
-    """``graph`` with ``LayerNormalization`` where one is written out.
+    """Return ``graph`` with ``LayerNormalization`` for its decompositions.
 
-    That is a mean of 0 and a variance of 1 over the last axes, times a weight, plus a
-    bias. A weight is a stored value with one element for each feature; what else is
-    multiplied or added stays a node, and without a weight it is ``LayerNorm``. Results
-    may differ by rounding: half types are computed in float32 throughout.
+    The value is normalised to mean 0 and variance 1 over the last axes, times a weight,
+    plus a bias. A weight is a constant with one element per feature; other factors and
+    terms stay nodes. Without a weight the result is ``LayerNorm``. Results may differ
+    by rounding: half types are computed in float32 throughout.
     """
     return fuse(graph, RULES, "ReduceMean", "LayerNorm")

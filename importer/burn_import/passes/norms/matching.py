@@ -1,4 +1,4 @@
-"""Patterns that normalisations share."""
+"""Patterns that several normalisations share."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ from burn_ir.types import Type
 
 @dataclass(frozen=True, eq=False)
 class Mean(Pattern):
-    """The mean over the last axes, which are kept; ``axis`` is the first of them.
-
-    It is counted from the end.
-    """
+    """The mean over the last axes with ``keepdims``; binds the first axis, negative."""
 
     operand: Pattern
 
@@ -42,7 +39,7 @@ class Mean(Pattern):
 
 
 def _first_axis(node: Node, search: Search) -> int | None:
-    """The first axis from the end, if a reduction keeps all and is over the last."""
+    """Return the first reduced axis as a negative number, if all others follow."""
     attrs, x = node.op.attrs(), search.graph.type(node.inputs[0])
     if not attrs["keepdims"] or x is None:
         return None
@@ -58,7 +55,7 @@ def _first_axis(node: Node, search: Search) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class Normalised(Pattern):
-    """The result of a norm without a weight that was recovered before."""
+    """The result of a norm without weight that was fused before."""
 
     kind: type[LayerNorm] | type[RMSNorm]
     operand: Pattern
@@ -76,10 +73,7 @@ class Normalised(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Cast(Pattern):
-    """A value in float32, or if ``back`` in the dtype of the value called ``x``.
-
-    ``x`` is of a half type.
-    """
+    """A value cast to float32 or, if ``back``, to the half type of ``x``."""
 
     operand: Pattern
     back: bool = False
@@ -100,12 +94,12 @@ class Cast(Pattern):
 
 
 def root(x: Pattern) -> Pattern:
-    """The square root."""
+    """Return the pattern of a square root."""
     return either(Call("Sqrt", x), Call("Pow", x, Number(0.5)))
 
 
 def inverse_root(x: Pattern) -> Pattern:
-    """1 divided by the square root, as exporters write it."""
+    """Return the pattern of 1 divided by a square root."""
     return either(
         Call("Reciprocal", root(x)),
         Call("Div", Number(1), root(x)),
@@ -116,7 +110,7 @@ def inverse_root(x: Pattern) -> Pattern:
 
 
 def operand(match: Match, search: Search) -> Type | None:
-    """The type of ``x`` if it can be normalised and no number widens it."""
+    """Return the type of ``x`` if it is floating and no constant broadcasts it."""
     x = search.graph.type(match.values["x"])
     if x is None or not is_float(x.dtype):
         return None
@@ -125,10 +119,10 @@ def operand(match: Match, search: Search) -> Type | None:
 
 
 def weight(label: str, match: Match, search: Search) -> str | None:
-    """The weight of that label with one element for each feature; None if it is none.
+    """Return the constant bound to ``label`` if it has the shape of the features.
 
-    The features are the extents of ``x`` from ``axis`` on. Axes of extent 1 before them
-    are taken off a stored weight.
+    The features are the extents of ``x`` from ``axis`` on. Leading axes of extent 1 are
+    dropped. None if the constant does not fit.
     """
     name = match.values[label]
     x, own = search.graph.type(match.values["x"]), search.graph.type(name)

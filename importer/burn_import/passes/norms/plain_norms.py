@@ -1,4 +1,4 @@
-"""Takes the weights off norms that have none: ones and zeros that ONNX asks for."""
+"""Removes weights of ones and biases of zeros that ONNX requires of norms."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _NORMS = (
 
 
 def plain_norms(graph: Graph) -> Graph:
-    """Return ``graph`` with the norms without weights where nothing is scaled.
+    """Return ``graph`` with norms without weights where theirs are neutral.
 
-    That is by ones, and shifted by zeros, which are no weights of the model: one that
-    is not trained yet has such, too. ``affine=False`` is what PyTorch calls it. Layer,
-    RMS and group norms have weights unless the file lists those of the model.
+    Ones and zeros that are not the model's parameters become ``affine=False``;
+    untrained parameters may have the same values. Layer, RMS and group norms are
+    changed only if the file lists the model's parameters.
     """
     if graph.operators.isdisjoint(_NORMS):
         return graph
@@ -59,7 +59,7 @@ def _plain(node: Node, graph: Graph) -> Node:
 
 
 def _without_weights(op: Op) -> Op | None:
-    """Return the norm that ``op`` is if its weights are ones and zeros."""
+    """Return the operator without weights; None for other operators."""
     if isinstance(op, LayerNormalization):
         return LayerNorm(axis=op.axis, epsilon=op.epsilon)
     if isinstance(op, RMSNormalization):
@@ -70,7 +70,7 @@ def _without_weights(op: Op) -> Op | None:
 
 
 def _is_narrow(node: Node, graph: Graph) -> bool:
-    """Return whether the weights of a norm have no more axes than what it is of."""
+    """Return whether no weight of a norm has a higher rank than its operand."""
     x, *weights = (graph.type(name) for name in node.inputs)
     if x is None or x.shape is None:
         return False
@@ -79,7 +79,7 @@ def _is_narrow(node: Node, graph: Graph) -> bool:
 
 
 def _is_neutral(name: str | None, value: int, graph: Graph) -> bool:
-    """Return whether an operand is ``value`` everywhere, and no weight."""
+    """Return whether an operand is ``value`` everywhere and no parameter."""
     if name is None or name in graph.types or is_weight(name, graph):
         return False
     array = graph.constants[name]
@@ -87,7 +87,7 @@ def _is_neutral(name: str | None, value: int, graph: Graph) -> bool:
 
 
 def _are_vectors(node: Node, graph: Graph) -> bool:
-    """Whether there is one statistic for each channel, and not for each element."""
+    """Return whether all statistics are vectors, one element per channel."""
     types = [graph.type(name) for name in node.inputs[1:]]
     return all(
         t is not None and t.shape is not None and len(t.shape) == 1 for t in types

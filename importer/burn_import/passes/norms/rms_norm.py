@@ -33,16 +33,16 @@ X, WEIGHT = Value("x"), Stored("weight")
 
 
 def _power(x: Pattern) -> Pattern:
-    """The mean square and epsilon."""
+    """Return the pattern of the mean square plus epsilon."""
     return Call("Add", Mean(product(x, x)), Scalar("epsilon"))
 
 
-def _unit(x: Pattern) -> Pattern:
+def _normalised(x: Pattern) -> Pattern:
     power = _power(x)
     return either(product(x, inverse_root(power)), Call("Div", x, root(power)))
 
 
-def _scaled(x: Pattern) -> Pattern:
+def _weighted_norm(x: Pattern) -> Pattern:
     power = _power(x)
     return either(
         product(x, inverse_root(power), WEIGHT),
@@ -51,22 +51,22 @@ def _scaled(x: Pattern) -> Pattern:
     )
 
 
-def _narrow(unit: Pattern) -> Pattern:
-    """Half types are normalised in float32 and rounded before there is a weight."""
+def _cast_back(unit: Pattern) -> Pattern:
+    """Return the cast of a norm in float32 back to a half type."""
     return Cast(unit, back=True)
 
 
-_DONE, _WIDE_DONE = Normalised(RMSNorm, X), Normalised(RMSNorm, Cast(X))
+_FUSED, _WIDE_FUSED = Normalised(RMSNorm, X), Normalised(RMSNorm, Cast(X))
 _WEIGHTED = either(
-    _scaled(X),
-    product(_narrow(_unit(Cast(X))), WEIGHT),
-    # What stood before the weight has gone since.
-    product(_DONE, WEIGHT),
-    product(_narrow(_WIDE_DONE), WEIGHT),
+    _weighted_norm(X),
+    product(_cast_back(_normalised(Cast(X))), WEIGHT),
+    # The norm without a weight was fused in an earlier round.
+    product(_FUSED, WEIGHT),
+    product(_cast_back(_WIDE_FUSED), WEIGHT),
 )
 
 
-def _weighted(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _build_weighted(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
     scale = None if operand(match, search) is None else weight("weight", match, search)
     if scale is None:
         return None
@@ -74,7 +74,7 @@ def _weighted(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None
     return RMSNormalization(axis=axis, epsilon=epsilon), (match.values["x"], scale)
 
 
-def _plain(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _build_plain(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
     if operand(match, search) is None:
         return None
     axis, epsilon = int(match.numbers["axis"]), match.numbers["epsilon"]
@@ -82,17 +82,17 @@ def _plain(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
 
 
 RULES: tuple[Rule, ...] = (
-    (_WEIGHTED, _weighted),
-    (either(_unit(X), _narrow(_unit(Cast(X)))), _plain),
+    (_WEIGHTED, _build_weighted),
+    (either(_normalised(X), _cast_back(_normalised(Cast(X)))), _build_plain),
 )
 
 
 def rms_norm(graph: Graph) -> Graph:
-    """``graph`` with ``RMSNormalization`` for ``x / sqrt(mean(x * x) + eps) * weight``.
+    """Return ``graph`` with ``RMSNormalization`` for its decompositions.
 
-    The mean is over the last axes. A weight is a stored value with one element for each
-    feature; what else is multiplied stays a node, and without a weight it is
-    ``RMSNorm``. Casts to float32 around the norm of a half type are part of it, as ONNX
-    defines the operator. Results may differ by rounding.
+    They compute ``x / sqrt(mean(x * x) + eps) * weight``, with the mean over the last
+    axes. A weight is a constant with one element per feature; other factors stay nodes.
+    Without a weight the result is ``RMSNorm``. Casts of half types to float32 and back
+    belong to the operator, as ONNX defines it. Results may differ by rounding.
     """
     return fuse(graph, RULES, "ReduceMean", "RMSNorm")

@@ -1,4 +1,4 @@
-"""The linear layers inside of a recurrent cell, and their weights as the cell's."""
+"""Linear layers of a recurrent cell, and their weights as the cell's parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 
 @dataclass(frozen=True)
 class Cut:
-    """A value cut into gates, the order of the gates, and the nodes that cut it."""
+    """A value split into gates, their order, and the nodes that split it."""
 
     source: str
     gates: tuple[int, ...]
@@ -28,8 +28,9 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Two linear layers, of the input and of the state if ``sided``, what adds them,
-    and vectors that are added by themselves.
+    """The two linear layers of a cell, the nodes that add them, and extra biases.
+
+    If ``sided``, the first layer is the input's and the second the state's.
     """
 
     layers: tuple[Node, Node]
@@ -44,9 +45,9 @@ class CellWeights:
 
     flow: Dataflow
     order: dict[int, int] = field(init=False)
-    #: Weights that are known to be of a state: by what they were seen to be read with.
+    #: Weights of states, known because a step reads a state with them.
     recurrent: set[str] = field(default_factory=set)
-    #: One name for stored arrays of equal contents, so that cells are found equal.
+    #: One name for constants of equal contents, so that steps of one cell are equal.
     names: dict[tuple[tuple[int, ...], bytes], str] = field(default_factory=dict)
     same: dict[str, str] = field(default_factory=dict)
 
@@ -55,7 +56,7 @@ class CellWeights:
         self.order = {id(node): number for number, node in enumerate(nodes)}
 
     def cut(self, pieces: list[str | None]) -> Cut | None:
-        """The value that ``pieces`` are all of: equal parts of its last axis."""
+        """Return the value that ``pieces`` split into equal parts, or None."""
         sources = [self.flow.piece(name) for name in pieces]
         first = sources[0]
         if first is None or first[0] is None or None in sources:
@@ -75,7 +76,7 @@ class CellWeights:
         return Cut(first[0], tuple(gates), tuple(makers.values()))
 
     def linear(self, name: str | None) -> Node | None:
-        """The linear layer that makes a value."""
+        """Return the linear layer that produces a value."""
         node = None if name is None else self.flow.producers.get(name)
         if node is None or (node.op.domain, node.op.onnx) != ("burn", "Linear"):
             return None
@@ -84,7 +85,7 @@ class CellWeights:
         return node if fit and len(self.flow.extents(node.output)) == 2 else None
 
     def total(self, name: str, gates: int = 4) -> Products | None:
-        """The two linear layers that a value is the sum of, with perhaps a vector."""
+        """Return the two linear layers, and an optional vector, in a sum."""
         layers: list[Node] = []
         vectors: list[str] = []
         nodes: list[Node] = []
@@ -114,39 +115,39 @@ class CellWeights:
         return Products((layers[0], layers[1]), (vector, None), tuple(nodes))
 
     def two(self, x: str, h: str, state: str) -> Products | None:
-        """The linear layers of the input and of the ``state``, each by itself."""
+        """Return the linear layers of the input and of the ``state``."""
         layers = (self.linear(x), self.linear(h))
         if layers[0] is None or layers[1] is None:
             return None
-        given = layers[1].inputs[0]
-        zeros = self.flow.magnitude(given) == 0 == self.flow.magnitude(state)
+        state_operand = layers[1].inputs[0]
+        zeros = self.flow.magnitude(state_operand) == 0 == self.flow.magnitude(state)
         hidden = self.weight(layers[1]).shape[1]
         if hidden * 3 != self.weight(layers[1]).shape[0]:
             return None
-        if given != state and not zeros:
+        if state_operand != state and not zeros:
             return None
         return Products((layers[0], layers[1]), (None, None), (), sided=True)
 
     def weight(self, layer: Node) -> Array:
-        """The matrix of a linear layer."""
+        """Return the matrix of a linear layer."""
         return self.flow.graph.constants[str(layer.inputs[1])]
 
     def learn(self, steps: Sequence[tuple[Products, str]]) -> None:
-        """Note which weights are those of a state, from steps and the states they make.
+        """Record the weights that read a state, from steps and their states.
 
-        What reads such a state, or zeros, in one step is a state in all of them.
+        A weight that reads a state, or zeros, in one step does so in all steps.
         """
         states = {state for _, state in steps}
         for products, _ in steps:
             for layer in products.layers:
-                given = layer.inputs[0]
-                if given in states or self.flow.magnitude(given) == 0:
+                operand = layer.inputs[0]
+                if operand in states or self.flow.magnitude(operand) == 0:
                     self.recurrent.add(self.shared(str(layer.inputs[1])))
 
     def sides(self, products: Products) -> tuple[Node, Node]:
-        """The layers of the input and of the state.
+        """Return the linear layers of the input and of the state.
 
-        Both add to the gates alike: where nothing tells, the first is the input's.
+        The equations are symmetric: without evidence the first layer is the input's.
         """
         first, second = products.layers
         if products.sided:
@@ -167,21 +168,22 @@ class CellWeights:
         return first, second
 
     def are_named(self, products: Products) -> bool:
-        """Return whether the file calls the weights those of a cell."""
+        """Return whether the file names the weights as those of a cell."""
         leaves = {self.leaf(str(layer.inputs[1])) for layer in products.layers}
         return leaves == {"weight_ih", "weight_hh"}
 
     def leaf(self, name: str) -> str:
-        """The last part of a weight's dotted name in the file, else ""."""
+        """Return the last segment of a weight's dotted name in the file, else ""."""
         origin = list(origins(self.flow.graph.constants, name))[-1]
         return origin.rpartition(".")[2] if _DOTTED.match(origin) else ""
 
     def operands(
         self, products: Products, gates: tuple[int, ...]
     ) -> tuple[str | None, str | None, tuple[str, ...]] | None:
-        """The input, the state and the parameters; None if they are no cell's.
+        """Return the input, the state and the parameters of a cell.
 
-        A bias that only one side has is the cell's together with zeros.
+        None if the weights are not those of a cell. If only one layer has a bias, the
+        other bias is zeros.
         """
         layers = self.sides(products)
         for layer, leaf in zip(layers, ("weight_ih", "weight_hh"), strict=True):
@@ -202,7 +204,7 @@ class CellWeights:
         return layers[0].inputs[0], layers[1].inputs[0], weights
 
     def ordered(self, name: str, gates: tuple[int, ...]) -> str:
-        """The name of a weight with its gates in PyTorch's order."""
+        """Return the name of a weight with its gates in PyTorch's order."""
         if gates == tuple(range(len(gates))):
             return name
         array = self.flow.graph.constants[name]
@@ -211,7 +213,7 @@ class CellWeights:
         return derive(self.flow.graph, name, turned, ".gates")
 
     def zeros(self, weight: str) -> str:
-        """The name of the missing bias beside a weight."""
+        """Return the name of a bias of zeros for ``weight``."""
         rows = self.flow.graph.constants[weight].shape[0]
         key = f"{weight}.zeros"
         if key not in self.flow.graph.constants:
@@ -219,7 +221,7 @@ class CellWeights:
         return key
 
     def shared(self, name: str) -> str:
-        """One name for all stored arrays with these contents, if they have no name."""
+        """Return one name for constants of equal contents without keys."""
         if self.leaf(name):
             return name
         if name not in self.same:

@@ -1,7 +1,7 @@
 """Recovers ``nn.LSTM``, ``nn.GRU`` and ``nn.RNN`` from ONNX's operators.
 
-ONNX has one layer in a node, time first and the directions on an axis of their own.
-Exporters write a stack as one node after the other, with what turns axes between them.
+An ONNX node is one layer, with time first and the directions on their own axis.
+Exporters write a stack as consecutive nodes with transposes and reshapes in between.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from burn_ir.graph import Graph, Node
 
 
 def recurrent(graph: Graph) -> Graph:
-    """``graph`` with PyTorch's recurrent layers for ONNX's that have stored weights.
+    """Return ``graph`` with PyTorch's recurrent layers for ONNX's operators.
 
-    Layers on top of each other are one where the exporter, the names of the weights or
-    a state that they share say so. A batch that comes first stays there, directions
-    are joined, and first states that are zeros are left out. What PyTorch's layers
-    cannot do stays as it is.
+    The weights must be constants. Consecutive layers become one if the exporter, the
+    names of the weights or a shared state show that they are one module. The batch
+    stays first where it is, directions are joined, and initial states of zeros are
+    omitted. Operators that PyTorch's layers cannot express stay.
     """
     if all(node.op.onnx not in KINDS or node.op.domain for node in graph.nodes):
         return graph
@@ -44,9 +44,9 @@ class _Recovery:
     graph: Graph
     flow: Dataflow = field(init=False)
     parameters: Parameters = field(init=False)
-    #: The layers by their node's identity.
+    #: The layers, by their node's id.
     singles: dict[int, Single] = field(default_factory=dict)
-    #: What stands in place of a node, by its identity.
+    #: The nodes that replace a node, by its id.
     instead: dict[int, list[Node]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class _Recovery:
         self.parameters = Parameters(self.graph)
 
     def result(self) -> Graph:
-        """The graph with the layers that were found."""
+        """Return the graph with the recovered layers."""
         for node in self.graph.nodes:
             single = single_of(self.flow, node)
             if single is None:
@@ -72,16 +72,16 @@ class _Recovery:
             states = self.first_states(stack)
             assert states is not None
             self.instead.update(plan.replacements(stack, states))
-        nodes = [n for node in self.graph.nodes for n in self.placed(node)]
+        nodes = [n for node in self.graph.nodes for n in self.replacements_of(node)]
         return with_nodes(self.graph, nodes)
 
-    def placed(self, node: Node) -> list[Node]:
+    def replacements_of(self, node: Node) -> list[Node]:
         """Return the nodes that replace ``node``."""
         replacement = self.instead.get(id(node))
         return [without_zeros(self.flow, node)] if replacement is None else replacement
 
     def stacks(self) -> Iterable[list[Single]]:
-        """The layers, those on top of each other together."""
+        """Yield the layers, consecutive ones of a module together."""
         above: dict[int, Single] = {}
         for single in self.singles.values():
             other = self.above(single)
@@ -95,12 +95,12 @@ class _Recovery:
             while id(stack[-1].node) in above:
                 stack.append(above[id(stack[-1].node)])
             if self.first_states(stack) is None:
-                yield from ([one] for one in stack)
+                yield from ([layer] for layer in stack)
             else:
                 yield stack
 
     def above(self, single: Single) -> Single | None:
-        """The layer that alone reads all outputs, if it is one of the same stack."""
+        """Return the next layer of the stack, if it alone reads all outputs."""
         name = single.node.outputs[0]
         for outputs in joined(self.flow, single):
             readers = self.flow.users.get(outputs.value, [])
@@ -117,12 +117,14 @@ class _Recovery:
         return None
 
     def are_together(self, single: Single, top: Single) -> bool:
-        """Return whether the file says that two layers are of one module."""
-        named = [self.parameters.named(one.kind, one.packed) for one in (single, top)]
+        """Return whether the file shows that two layers are of one module."""
+        named = [
+            self.parameters.named(layer.kind, layer.packed) for layer in (single, top)
+        ]
         if named[0] is not None and named[1] is not None:
             same = named[0].module == named[1].module
             return same and named[1].number == named[0].number + 1
-        owners = {owner(one.packed) for one in (single, top)}
+        owners = {owner(layer.packed) for layer in (single, top)}
         if owners != {""}:
             return len(owners) == 1
         if single.node.scope or top.node.scope:
@@ -130,7 +132,7 @@ class _Recovery:
         return self.share_a_state(single, top)
 
     def share_a_state(self, single: Single, top: Single) -> bool:
-        """Whether first states are parts of one value, or last states become one."""
+        """Return whether initial states are parts of one value, or last states join."""
         for a, b in zip(single.states, top.states, strict=False):
             first, second = part(self.flow, a), part(self.flow, b)
             if first is not None and second is not None and first[0] == second[0]:
@@ -139,7 +141,7 @@ class _Recovery:
         return any(concatenation(self.flow, [a, b], start=True) for a, b in ends)
 
     def first_states(self, stack: list[Single]) -> list[str] | None:
-        """The first states of all layers; None if they are not parts of one value."""
+        """Return the initial states of all layers; None if not of one value."""
         if len(stack) == 1:
             return stack[0].states
         states = []

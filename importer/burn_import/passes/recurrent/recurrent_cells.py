@@ -1,7 +1,7 @@
-"""Recovers ``nn.LSTMCell``, ``nn.GRUCell`` and ``nn.RNNCell`` from their equations.
+"""Recovers ``nn.LSTMCell``, ``nn.GRUCell`` and ``nn.RNNCell`` from equations.
 
-Exporters write a step of a recurrent layer as two linear layers, what they make in
-pieces, and the gates. Steps with the same weights are calls of one cell.
+Exporters write a step of a recurrent layer as two linear layers, a split of their
+results, and the gates. Steps with the same weights are calls of one cell.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
 from burn_ir.ops.cells import GRUCell, LSTMCell, RNNCell
 
-#: What linear layers are written with.
+#: Operators of linear layers.
 PRODUCTS = frozenset({"Linear", "Gemm", "MatMul"})
 
 
 def recurrent_cells(graph: Graph) -> Graph:
-    """``graph`` with cells for steps of an LSTM, a GRU or a plain recurrent layer.
+    """Return ``graph`` with cells for steps of an LSTM, a GRU or an RNN.
 
-    The weights are stored. They keep their names: where these are of linear layers, and
-    not of a cell, it was the author who wrote the step out. Results may differ by
-    rounding.
+    The weights must be constants. A step whose weights have keys of linear layers
+    stays, since the author wrote it so. Results may differ by rounding.
     """
     kinds = {node.op.onnx for node in graph.nodes}
     if kinds.isdisjoint(PRODUCTS) or kinds.isdisjoint({"Tanh", "Relu"}):
@@ -38,9 +37,9 @@ def recurrent_cells(graph: Graph) -> Graph:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A matched step: its inputs and its nodes.
+    """A matched step: its operator, inputs, results and nodes.
 
-    ``first`` makes the first of its results, ``states`` are the names of all.
+    ``first`` is the node that computes the first result; ``results`` are all of them.
     """
 
     op: Op
@@ -57,7 +56,7 @@ class _Recovery:
     graph: Graph
     flow: Dataflow = field(init=False)
     weights: CellWeights = field(init=False)
-    #: Where the first step with these weights is: all steps are calls of that cell.
+    #: The scope of the first step with these weights, used by all calls of the cell.
     scopes: dict[tuple[str, ...], tuple[tuple[str, ...], tuple[str, ...]]] = field(
         default_factory=dict
     )
@@ -67,7 +66,7 @@ class _Recovery:
         self.weights = CellWeights(self.flow)
 
     def result(self) -> Graph:
-        """The graph with the cells that were found."""
+        """Return the graph with the recovered cells."""
         steps = [step for node in self.graph.nodes for step in self.steps(node)]
         self.weights.learn([(step.products, step.results[0]) for step in steps])
         instead: dict[int, list[Node]] = {}
@@ -80,11 +79,11 @@ class _Recovery:
         return with_nodes(self.graph, nodes)
 
     def ends(self, step: Step, node: Node) -> bool:
-        """Return whether a node makes one of the results of ``step``."""
+        """Return whether a node produces one of the results of ``step``."""
         return any(name in step.results for name in node.outputs)
 
     def steps(self, node: Node) -> Iterator[Step]:
-        """The step whose last result ``node`` makes, if it does."""
+        """Yield the step whose last result ``node`` produces, if it does."""
         if node.op.domain or node.outputs[0] is None:
             return
         for find in (self.lstm, self.gru, self.plain):
@@ -105,7 +104,7 @@ class _Recovery:
         )
 
     def pairs(self, name: str | None, op: str) -> Iterator[tuple[Node, str, str]]:
-        """The node ``op`` that makes a value, and its operands in both orders."""
+        """Yield the node ``op`` that produces a value, with operands in both orders."""
         node = self.flow.made_by(name, op)
         if node is not None and None not in node.inputs:
             a, b = (str(n) for n in node.inputs)
@@ -113,7 +112,7 @@ class _Recovery:
             yield node, b, a
 
     def lstm(self, node: Node) -> Iterator[Step]:
-        """``o * tanh(c)``, where c is ``f * c0 + i * g``."""
+        """Yield steps ``o * tanh(c)`` with ``c = f * c0 + i * g``."""
         for last, a, b in self.pairs(node.outputs[0], "Mul"):
             output, squashed = (
                 self.flow.made_by(a, "Sigmoid"),
@@ -148,7 +147,7 @@ class _Recovery:
         yield Step(LSTMCell(), total, ("", c), results, cut.gates, add, nodes)
 
     def gru(self, node: Node) -> Iterator[Step]:
-        """``(h - n) * z + n`` or ``(1 - z) * n + z * h``."""
+        """Yield steps ``(h - n) * z + n`` or ``(1 - z) * n + z * h``."""
         for add, p, q in self.pairs(node.outputs[0], "Add"):
             for new, z, minus in self.pairs(p, "Mul"):
                 sub = self.flow.made_by(minus, "Sub")
@@ -167,7 +166,7 @@ class _Recovery:
     def gru_step(
         self, z: str, n: str, h: str, step_nodes: list[Node]
     ) -> Iterator[Step]:
-        """A step with the gate ``z``, the new state ``n`` and the old one ``h``."""
+        """Yield steps with update gate ``z``, candidate ``n`` and old state ``h``."""
         update, new = self.flow.made_by(z, "Sigmoid"), self.flow.made_by(n, "Tanh")
         if update is None or new is None:
             return
@@ -202,7 +201,7 @@ class _Recovery:
             )
 
     def plain(self, node: Node) -> Iterator[Step]:
-        """``tanh`` or ``relu`` of a sum; names of weights tell it from other layers."""
+        """Yield ``tanh`` or ``relu`` of a sum, if the weights have names of a cell."""
         if node.op.onnx not in ("Tanh", "Relu") or node.inputs[0] is None:
             return
         total = self.weights.total(node.inputs[0], gates=1)
@@ -212,11 +211,11 @@ class _Recovery:
             yield Step(op, total, ("",), (node.output,), (0,), node, nodes)
 
     def cell(self, step: Step) -> Node | None:
-        """The node that stands for ``step``; None if its weights are no cell's."""
-        given = self.weights.operands(step.products, step.gates)
-        if given is None:
+        """Return the node that replaces ``step``; None if its weights do not fit."""
+        cell_operands = self.weights.operands(step.products, step.gates)
+        if cell_operands is None:
             return None
-        x, h, weights = given
+        x, h, weights = cell_operands
         states: list[str | None] = [h, *step.states[1:]]
         shapes = [self.flow.extents(name) for name in states]
         if any(len(shape) != 2 for shape in shapes):

@@ -13,15 +13,15 @@ from burn_ir.ops.support import known_ints
 KINDS = ("LSTM", "GRU", "RNN")
 STATES = {"LSTM": 2, "GRU": 1, "RNN": 1}
 ACTIVATIONS = {"LSTM": ("sigmoid", "tanh", "tanh"), "GRU": ("sigmoid", "tanh")}
-#: Attributes that say something which PyTorch's layers do not.
+#: Attributes that PyTorch's layers do not support.
 FOREIGN = ("clip", "layout", "input_forget", "activation_alpha", "activation_beta")
-#: How many nodes are looked through to see that nobody needs a value.
+#: The most nodes that are followed to prove that a value is not needed.
 REACH = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Single:
-    """A node that is one layer: W, R and perhaps B, and its states unless zeros."""
+    """A node that is one layer: weights W, R and optional B, and non-zero states."""
 
     node: Node
     packed: list[str]
@@ -32,7 +32,7 @@ class Single:
 
     @property
     def kind(self) -> str:
-        """The name of the operator."""
+        """The operator's name."""
         return self.node.op.onnx
 
     def fits(self, other: Single) -> bool:
@@ -48,7 +48,7 @@ class Single:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """A value of all outputs with the directions joined, and the node that makes it."""
+    """The layer's outputs with directions joined, and the node that computes them."""
 
     value: str
     batch_first: bool
@@ -56,7 +56,7 @@ class Joined:
 
 
 def single_of(flow: Dataflow, node: Node) -> Single | None:
-    """The layer that a node is, None if PyTorch has none that does the same."""
+    """Return the layer that a node is; None if PyTorch has no equivalent."""
     if node.op.domain or node.op.onnx not in KINDS:
         return None
     inputs = (*node.inputs, *[None] * 8)[:8]
@@ -67,21 +67,21 @@ def single_of(flow: Dataflow, node: Node) -> Single | None:
         return None
     packed = [name for name in inputs[1:4] if name is not None]
     states = inputs[5 : 5 + STATES[node.op.onnx]]
-    given = [name for name in states if name is not None]
-    if any(flow.magnitude(name) != 0 for name in given):
-        if len(given) != len(states):
+    initial_states = [name for name in states if name is not None]
+    if any(flow.magnitude(name) != 0 for name in initial_states):
+        if len(initial_states) != len(states):
             return None
     else:
-        given = []
+        initial_states = []
     r = flow.graph.constants[packed[1]]
     ways = 2 if node.op.attrs()["direction"] == "bidirectional" else 1
     if r.shape[0] != ways:
         return None
-    return Single(node, packed, given, squash, ways, r.shape[2])
+    return Single(node, packed, initial_states, squash, ways, r.shape[2])
 
 
 def without_zeros(flow: Dataflow, node: Node) -> Node:
-    """``node`` without first states that are zeros, if it is a layer of ONNX's."""
+    """Return ``node`` without initial states of zeros, if it is recurrent."""
     if node.op.domain or node.op.onnx not in KINDS:
         return node
     stop = 5 + STATES[node.op.onnx]
@@ -91,23 +91,24 @@ def without_zeros(flow: Dataflow, node: Node) -> Node:
 
 
 def nonlinearity_of(node: Node) -> str:
-    """``tanh`` or ``relu``, "" if the layer is none of PyTorch's."""
+    """Return ``tanh`` or ``relu``; "" if PyTorch has no such layer."""
     attrs, kind = node.op.attrs(), node.op.onnx
     ways = {"forward": 1, "bidirectional": 2}.get(attrs["direction"], 0)
     if not ways or any(attrs.get(name) for name in FOREIGN):
         return ""
     if kind == "GRU" and not attrs["linear_before_reset"]:
         return ""
-    given = tuple(name.lower() for name in attrs["activations"] or ())
+    activations = tuple(name.lower() for name in attrs["activations"] or ())
     if kind != "RNN":
-        return "tanh" if given in ((), ACTIVATIONS[kind] * ways) else ""
-    used = set(given[:ways])
+        return "tanh" if activations in ((), ACTIVATIONS[kind] * ways) else ""
+    used = set(activations[:ways])
     return used.pop() if used in ({"tanh"}, {"relu"}) else ""
 
 
 def part(flow: Dataflow, name: str) -> tuple[str | None, int, int] | None:
-    """The value that ``name`` is a part of along the first axis, from where to
-    where; None unless that is known.
+    """Return the source, begin and end of a slice of the first axis.
+
+    None if ``name`` is no such slice.
     """
     node = flow.made_by(name, "Slice")
     if node is None:
@@ -130,9 +131,9 @@ def part(flow: Dataflow, name: str) -> tuple[str | None, int, int] | None:
 def concatenation(
     flow: Dataflow, names: Sequence[str | None], start: bool = False
 ) -> Node | None:
-    """The node that concatenates values along the first axis, in this order.
+    """Return the node that concatenates values along axis 0, in this order.
 
-    With ``start`` it may go on with others.
+    With ``start`` it may have further operands.
     """
     for node in flow.users.get(names[0] or "", []):
         if node.op.domain or node.op.onnx != "Concat":
@@ -144,7 +145,7 @@ def concatenation(
 
 
 def joined(flow: Dataflow, single: Single) -> list[Joined]:
-    """The values that are all outputs ``[time, batch, directions hidden]``."""
+    """Return all values equal to the outputs ``[time, batch, directions * hidden]``."""
     values = []
     every = single.node.outputs[0]
     for node in flow.users.get(every or "", []):
@@ -171,7 +172,7 @@ def _drops_direction(flow: Dataflow, node: Node, single: Single) -> bool:
 def _joins(
     flow: Dataflow, node: Node, single: Single, turned: bool, are_split: bool = False
 ) -> bool:
-    """Whether a reshape makes one axis of the last two (of axes ``are_split``)."""
+    """Return whether a reshape joins the last two axes (or ``are_split`` axes)."""
     if node.op.onnx != "Reshape" or node.op.domain:
         return False
     width = single.ways * single.hidden
@@ -186,7 +187,7 @@ def _joins(
 
 
 def is_spent(flow: Dataflow, name: str | None, absorbed: set[int]) -> bool:
-    """Return whether a value only serves nodes that are ``absorbed``, or nobody."""
+    """Return whether only ``absorbed`` nodes, or nodes without use, read a value."""
     waiting, met = [name], {name}
     while waiting:
         value = waiting.pop()

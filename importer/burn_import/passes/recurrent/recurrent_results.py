@@ -1,4 +1,4 @@
-"""One layer of PyTorch's in place of ONNX's, and what others read of its results."""
+"""Replacement of ONNX's recurrent nodes by one layer of PyTorch's."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ from burn_ir.ops.cells import GRUCell, LSTMCell, RNNCell
 from burn_ir.ops.recurrent import GRU, LSTM, RNN
 from burn_ir.ops.support import known_ints
 
-#: Exchanges batch and time.
+#: The permutation that swaps batch and time.
 TURN = (1, 0, 2)
 
 
 @dataclass
 class Plan:
-    """Facts that the recurrent layers of a graph share.
+    """Decisions about layouts that the recurrent layers of a graph share.
 
-    A layer may have the batch first if what it reads is turned for it, and everybody
-    turns its outputs back. Between two such layers nobody turns anything.
+    A layer may use ``batch_first`` if its input is transposed for it and all readers
+    transpose its outputs back. Between two such layers no transposes remain.
     """
 
     flow: Dataflow
     parameters: Parameters
-    #: The nodes that turn a layer's outputs, by the last node of a stack that has any.
+    #: The nodes that transpose a layer's outputs, by the last node of its stack.
     ends: dict[int, list[Node]] = field(default_factory=dict)
     #: The first nodes of these stacks.
     heads: set[int] = field(default_factory=set)
-    #: Outputs with the batch first by the name of those with time first.
+    #: Outputs with the batch first, by the name of those with time first.
     by_batch: dict[str, str] = field(default_factory=dict)
 
     def look_ahead(self, stack: list[Single]) -> None:
-        """Note how the outputs of a stack are read; those after it are known."""
+        """Record how a stack's outputs are read; later stacks are known."""
         head, last = stack[0], stack[-1]
         layout_nodes: list[Node] = []
         absorbed: set[int] = set()
-        for one in joined(self.flow, last):
-            readers = self.flow.users.get(one.value, [])
+        for joined_value in joined(self.flow, last):
+            readers = self.flow.users.get(joined_value.value, [])
             turning = [n for n in readers if len(permutation(n)) == 3]
-            layout_nodes += [one.node] if one.batch_first else turning
+            layout_nodes += [joined_value.node] if joined_value.batch_first else turning
             absorbed.update(
                 id(n)
                 for n in readers
-                if id(n) in self.heads and n.inputs[0] == one.value
+                if id(n) in self.heads and n.inputs[0] == joined_value.value
             )
         absorbed.update(id(node) for node in layout_nodes)
         if is_spent(self.flow, last.node.outputs[0], absorbed):
@@ -67,36 +67,38 @@ class Plan:
     def replacements(
         self, stack: list[Single], states: list[str]
     ) -> Mapping[int, list[Node]]:
-        """Return the nodes that replace others, by identity: one layer for a ``stack``.
+        """Return replacements of nodes by their id: one layer for a ``stack``.
 
-        ``states`` are its first states, none if they are zeros.
+        ``states`` are its initial states; empty if they are zeros.
         """
-        return _Placing(self, stack).replaced(states)
+        return _Replacement(self, stack).build(states)
 
 
 @dataclass
-class _Placing:
+class _Replacement:
     plan: Plan
     stack: list[Single]
-    #: The nodes that the layer stands for.
+    #: The nodes that the layer replaces.
     gone: list[Node] = field(default_factory=list)
-    #: What turns its input.
+    #: The transpose of its input.
     before: list[Node] = field(default_factory=list)
-    #: What makes of its results what others read.
+    #: Nodes that compute the values that others read from its results.
     after: list[Node] = field(default_factory=list)
 
     @property
     def flow(self) -> Dataflow:
         return self.plan.flow
 
-    def replaced(self, states: list[str]) -> Mapping[int, list[Node]]:
-        """The layer, with what turns its input and what others read of its results."""
+    def build(self, states: list[str]) -> Mapping[int, list[Node]]:
+        """Return the layer and the nodes that convert its input and results."""
         head = self.stack[0]
-        nodes = [one.node for one in self.stack]
+        nodes = [layer_node.node for layer_node in self.stack]
         weights = [
             name
-            for number, one in enumerate(self.stack)
-            for name in self.plan.parameters.stored(one.kind, one.packed, number)
+            for number, layer_node in enumerate(self.stack)
+            for name in self.plan.parameters.stored(
+                layer_node.kind, layer_node.packed, number
+            )
         ]
         x, y, batch_first = self.sequences()
         omitted: list[str | None] = [None] * STATES[head.kind]
@@ -118,19 +120,23 @@ class _Placing:
         return {**gone, id(nodes[0]): [*before, layer, *after]}
 
     def sequences(self) -> tuple[str | None, str, bool]:
-        """The input, the name of all outputs, whether the batch is first in both."""
+        """Return the input, the name of all outputs, and ``batch_first``."""
         last = self.stack[-1]
         ends = self.plan.ends.get(id(last.node))
         x = None if ends is None else self.by_batch(self.stack[0].node.inputs[0])
         if ends is None or x is None:
             return self.stack[0].node.inputs[0], self.by_time(last), False
         y = self.turned(ends, last)
-        values = [one.value for one in joined(self.flow, last) if not one.batch_first]
+        values = [
+            joined_value.value
+            for joined_value in joined(self.flow, last)
+            if not joined_value.batch_first
+        ]
         self.plan.by_batch.update(dict.fromkeys(values, y))
         return x, y, True
 
     def by_batch(self, x: str | None) -> str | None:
-        """The input with the batch first; None if it is not turned from there."""
+        """Return the input with the batch first; None if it is not transposed."""
         if x in self.plan.by_batch:
             return self.plan.by_batch[x]
         node = self.flow.made_by(x, "Transpose")
@@ -147,7 +153,7 @@ class _Placing:
         return name
 
     def turned(self, ends: list[Node], last: Single) -> str:
-        """The name of all outputs with the batch first, which ``ends`` are made of."""
+        """Return the name of all outputs with the batch first, read by ``ends``."""
         plain = [node for node in ends if permutation(node) in ((), TURN)]
         y = self.same(plain, last)
         for node in ends:
@@ -160,7 +166,7 @@ class _Placing:
         return y
 
     def same(self, nodes: list[Node], last: Single) -> str:
-        """The name of what all ``nodes`` make, which the layer now makes for them."""
+        """Return the common result of ``nodes``, which the layer replaces."""
         self.gone += nodes
         if not nodes:
             return self.flow.fresh(f"{last.node.outputs[0] or last.kind}.joined")
@@ -169,13 +175,22 @@ class _Placing:
         return name
 
     def by_time(self, last: Single) -> str:
-        """The name of all outputs with time first; others are made of it."""
+        """Return the name of all outputs with time first."""
         every = joined(self.flow, last)
-        y = self.same([one.node for one in every if not one.batch_first], last)
-        for one in every:
-            if one.batch_first:
-                self.gone.append(one.node)
-                self.after.append(_node("Transpose", y, output=one.value, perm=TURN))
+        y = self.same(
+            [
+                joined_value.node
+                for joined_value in every
+                if not joined_value.batch_first
+            ],
+            last,
+        )
+        for joined_value in every:
+            if joined_value.batch_first:
+                self.gone.append(joined_value.node)
+                self.after.append(
+                    _node("Transpose", y, output=joined_value.value, perm=TURN)
+                )
         name = last.node.outputs[0]
         if name is not None:
             self.after += self.with_directions(y, name, last)
@@ -194,8 +209,11 @@ class _Placing:
         ]
 
     def last_state(self, position: int) -> str | None:
-        """The name of the last states of all layers; of each one, it is a part."""
-        names = [(*one.node.outputs, None, None)[position] for one in self.stack]
+        """Return the name of all layers' last states; slices give each one's."""
+        names = [
+            (*layer_node.node.outputs, None, None)[position]
+            for layer_node in self.stack
+        ]
         if len(names) == 1:
             return names[0]
         graph = self.flow.graph
@@ -214,8 +232,10 @@ class _Placing:
 
 
 def one_step(flow: Dataflow, parameters: Parameters, single: Single) -> list[Node]:
-    """The call of a cell that a layer is of a sequence of one, as its weights' names
-    say, with what others read of its results; nothing if it is none.
+    """Return the call of a cell for a layer over a sequence of length one.
+
+    The names of the weights must be those of a cell. The nodes that compute the values
+    read by others follow. Empty if the layer is not such a call.
     """
     axes = integers(flow.graph, [0])
     inner = [
@@ -246,7 +266,7 @@ def one_step(flow: Dataflow, parameters: Parameters, single: Single) -> list[Nod
     return [cell, *nodes]
 
 
-#: What makes the operator of one step.
+#: Constructors of the cell operators.
 CELLS: Mapping[str, Callable[[str], Op]] = {
     "LSTM": lambda _: LSTMCell(),
     "GRU": lambda _: GRUCell(),

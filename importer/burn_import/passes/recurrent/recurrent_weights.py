@@ -13,16 +13,16 @@ from burn_ir.graph import Graph
 from burn_ir.ops.recurrent import NAMES
 from burn_ir.types import Array
 
-#: The place in ONNX's order of each of PyTorch's gates.
+#: The position in ONNX's order of each of PyTorch's gates.
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
-#: The name of the first parameter of such a layer, or a cell, as a file holds it.
+#: The name of the first parameter of a layer or a cell in a file.
 _PARAMETER = re.compile(r"^(.+)\.weight_ih(?:_l([0-9]{1,3}))?$")
 _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 
 
 @dataclass(frozen=True)
 class Named:
-    """A layer that the file holds as it was: its module, its number, its parameters."""
+    """A layer whose original parameters are in the file: module, number, names."""
 
     module: str
     number: int
@@ -30,16 +30,16 @@ class Named:
 
 
 class Parameters:
-    """The parameters of layers, under the names that the file has for them, if any.
+    """The parameters of layers, under their names in the file if it has them.
 
-    Exporters turn and join the parameters; the file may still hold them as they were.
+    Exporters reorder and concatenate parameters; the file may still hold the originals.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        #: The first parameter of layers that are named as such, by its contents.
+        #: The layers with named parameters, by the digest of their first parameter.
         self.first: dict[bytes, list[tuple[str, int]]] = {}
-        #: The same of cells, whose parameters have no number.
+        #: The same for cells, whose parameters have no layer number.
         self.cells: dict[bytes, list[str]] = {}
         for name in graph.constants:
             match = _PARAMETER.match(name)
@@ -51,8 +51,9 @@ class Parameters:
                     self.first.setdefault(key, []).append((match[1], int(match[2])))
 
     def cell(self, kind: str, packed: list[str]) -> tuple[str, ...]:
-        """The parameters of the cell of which W, R and perhaps B were ``packed``; none
-        if the file holds no such cell.
+        """Return the parameters of the cell with the packed weights W, R and B.
+
+        Empty if the file has no such cell. B is optional.
         """
         if not self.cells:
             return ()
@@ -64,7 +65,7 @@ class Parameters:
         return ()
 
     def named(self, kind: str, packed: list[str]) -> Named | None:
-        """The layer of the file of which W, R and perhaps B were ``packed``."""
+        """Return the file's layer with the packed weights W, R and optional B."""
         if not self.first:
             return None
         arrays = unpacked(kind, [self.graph.constants[name] for name in packed])
@@ -81,9 +82,10 @@ class Parameters:
         return equal(self.graph.constants[name], array)
 
     def stored(self, kind: str, packed: list[str], number: int) -> list[str]:
-        """The names of the parameters of layer ``number``, stored if need be.
+        """Return the parameter names of layer ``number``; store missing ones.
 
-        They are those of the way forward, then those of the way back.
+        The parameters of the forward direction come before those of the backward
+        direction.
         """
         named = self.named(kind, packed)
         if named is not None and named.number == number:
@@ -110,14 +112,14 @@ class Parameters:
 
 
 def _leaves(count: int, biased: bool, number: int) -> list[str]:
-    """The names of all ``count`` parameters of a layer."""
+    """Return the names of all ``count`` parameters of a layer."""
     each = 4 if biased else 2
     ways = ("", "_reverse")[: count // each]
     return [f"{name}_l{number}{way}" for way in ways for name in NAMES[:each]]
 
 
 def owner(names: list[str]) -> str:
-    """The module that the dotted names of its weights agree on, "" if none."""
+    """Return the module prefix that all dotted names share, "" if there is none."""
     if not all(_DOTTED.match(name) for name in names):
         return ""
     stems = {name.rpartition(".")[0] for name in names}
@@ -125,7 +127,7 @@ def owner(names: list[str]) -> str:
 
 
 def unpacked(kind: str, packed: list[Array]) -> list[Array]:
-    """The parameters of a layer from W, R and perhaps B, in the order of ``NAMES``."""
+    """Return a layer's parameters from W, R and optional B, ordered as ``NAMES``."""
     gates = GATES[kind]
     w, r = packed[:2]
     hidden = r.shape[2]
@@ -134,12 +136,12 @@ def unpacked(kind: str, packed: list[Array]) -> list[Array]:
         parts = [w[way], r[way]]
         if len(packed) == 3:
             parts += np.split(packed[2][way], 2)
-        parameters += [_ordered(part, gates, hidden) for part in parts]
+        parameters += [_reorder_gates(part, gates, hidden) for part in parts]
     return parameters
 
 
-def _ordered(part: Array, gates: tuple[int, ...], hidden: int) -> Array:
-    """Rows of gates in another order."""
+def _reorder_gates(part: Array, gates: tuple[int, ...], hidden: int) -> Array:
+    """Return the rows of the gates in another order."""
     if len(gates) == 1:
         return part
     rows = [part[gate * hidden : (gate + 1) * hidden] for gate in gates]
@@ -147,7 +149,7 @@ def _ordered(part: Array, gates: tuple[int, ...], hidden: int) -> Array:
 
 
 def are_weights(graph: Graph, kind: str, names: list[str | None]) -> bool:
-    """Whether operands are stored in float32, W, R and perhaps B of one layer."""
+    """Return whether operands are float32 constants that fit W, R and optional B."""
     if None in names[:2]:
         return False
     arrays = []

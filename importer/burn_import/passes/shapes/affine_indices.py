@@ -1,4 +1,4 @@
-"""Integers that grow evenly along the axes of a tensor, as ``arange`` makes them."""
+"""Affine integer ranges along the axes of a tensor, as ``arange`` makes them."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from burn_ir.graph import Node
 from burn_ir.ops.support import known_dims, known_ints
 from burn_ir.types import Array
 
-#: Operators of two ramps that make a third.
+#: Operators of two ramps whose result may be a ramp.
 ARITHMETIC = ("Add", "Sub", "Mul")
 
 
 @dataclass(frozen=True)
 class Ramp:
-    """The element at an index: ``offset`` and, for each axis, index times step."""
+    """An affine index tensor: ``offset`` plus index times step for each axis."""
 
     steps: tuple[Dim, ...]
     offset: Dim
 
     def padded(self, rank: int) -> Ramp:
-        """The same, broadcast to a rank."""
+        """Return the ramp broadcast to a rank."""
         return Ramp((0,) * (rank - len(self.steps)) + self.steps, self.offset)
 
     @property
     def is_even(self) -> bool:
-        """Whether all elements are the same."""
+        """Whether all elements are equal."""
         return all(step == 0 for step in self.steps)
 
 
@@ -38,21 +38,23 @@ class Ramps:
     """Ramps (affine index ranges) among the values of a graph."""
 
     flow: Dataflow
-    _found: dict[str, Ramp | None] = field(default_factory=dict)
+    _cache: dict[str, Ramp | None] = field(default_factory=dict)
 
     def of(self, name: str | None, depth: int = DEPTH) -> Ramp | None:
-        """Return ``name`` as a ramp; None if it is none, or that is not known."""
+        """Return ``name`` as a ramp; None if it is none or that is unknown."""
         if name is None or not depth:
             return None
-        if name not in self._found:
-            ramp = self._made(name, depth - 1)
+        if name not in self._cache:
+            ramp = self._infer(name, depth - 1)
             shape = self.flow.extents(name)
             if ramp is not None:
-                ramp = _normal(ramp, shape) if len(shape) == len(ramp.steps) else None
-            self._found[name] = ramp
-        return self._found[name]
+                ramp = (
+                    _normalize(ramp, shape) if len(shape) == len(ramp.steps) else None
+                )
+            self._cache[name] = ramp
+        return self._cache[name]
 
-    def _made(self, name: str, depth: int) -> Ramp | None:
+    def _infer(self, name: str, depth: int) -> Ramp | None:
         if not self.flow.is_discrete(name):
             return None
         dims = known_dims(self.flow.graph.type(name))
@@ -60,14 +62,14 @@ class Ramps:
             return Ramp((0,) * len(self.flow.extents(name)), dims[0])
         array = self.flow.stored(name)
         if array is not None:
-            return _stored(array)
+            return _ramp_of_array(array)
         node = self.flow.made_by(name, "Range", "Unsqueeze", "Expand", *ARITHMETIC)
         if node is None:
             return None
         if node.op.onnx == "Range":
             return self._range(node)
         if node.op.onnx in ARITHMETIC:
-            return self._combined(node, depth)
+            return self._combine(node, depth)
         ramp = self.of(node.inputs[0], depth)
         if ramp is None or node.op.onnx == "Expand":
             return None if ramp is None else ramp.padded(len(self.flow.extents(name)))
@@ -88,7 +90,7 @@ class Ramps:
         steps = tuple(0 if axis in new else next(rest) for axis in range(t.rank))
         return Ramp(steps, ramp.offset)
 
-    def _combined(self, node: Node, depth: int) -> Ramp | None:
+    def _combine(self, node: Node, depth: int) -> Ramp | None:
         ramps = [self.of(name, depth) for name in node.inputs]
         rank = len(self.flow.extents(node.output))
         a, b = (None if ramp is None else ramp.padded(rank) for ramp in ramps)
@@ -107,8 +109,8 @@ class Ramps:
         return Ramp(tuple(step * factor for step in a.steps), a.offset * factor)
 
 
-def _stored(array: Array) -> Ramp | None:
-    """The ramp that stored integers are."""
+def _ramp_of_array(array: Array) -> Ramp | None:
+    """Return constant integers as a ramp, None if they are none."""
     if array.dtype.kind not in "iu" or not array.size:
         return None
     first = (0,) * array.ndim
@@ -121,7 +123,7 @@ def _stored(array: Array) -> Ramp | None:
     return Ramp(tuple(steps), int(array[first])) if (array == total).all() else None
 
 
-def _normal(ramp: Ramp, shape: tuple[Dim, ...]) -> Ramp:
-    """``ramp`` without steps along axes of one element."""
+def _normalize(ramp: Ramp, shape: tuple[Dim, ...]) -> Ramp:
+    """Return ``ramp`` with step 0 along axes of extent 1."""
     pairs = zip(ramp.steps, shape, strict=True)
     return Ramp(tuple(0 if dim == 1 else step for step, dim in pairs), ramp.offset)

@@ -1,4 +1,4 @@
-"""Joins two rearrangements of the same elements, one after the other."""
+"""Composes two consecutive transposes, reshapes, or insertions of axes."""
 
 from __future__ import annotations
 
@@ -15,35 +15,34 @@ from burn_ir.types import Type
 
 #: Operators that keep the order of the elements.
 RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
-#: Those that are joined here.
+#: Operators that this pass composes.
 MOVES = RESHAPES | {"Transpose"}
 
 
 def movements(graph: Graph) -> Graph:
-    """``graph`` with one node for two rearrangements of a kind in succession.
+    """Return ``graph`` with one node for two consecutive data movements of a kind.
 
-    The second reads what the first one read; an ``Identity`` stands where they cancel
-    each other. Two are joined when nobody else reads the first result, or when they
-    cancel.
+    The second node reads the operand of the first; an ``Identity`` replaces pairs that
+    cancel. Pairs that do not cancel are composed only if the second is the only reader.
     """
     if graph.operators.isdisjoint(MOVES):
         return graph
     producers = dict(graph.producers)
     nodes = []
     for node in graph.nodes:
-        joined = _joined(node, producers, graph)
+        joined = _compose(node, producers, graph)
         if joined is not node:
             producers[joined.output] = joined
         nodes.append(joined)
     return with_nodes(graph, nodes)
 
 
-def _joined(node: Node, producers: Mapping[str, Node], graph: Graph) -> Node:
+def _compose(node: Node, producers: Mapping[str, Node], graph: Graph) -> Node:
     name = node.inputs[0] if node.inputs else None
     first = None if name is None else producers.get(name)
     if first is None or name is None or node.op.domain or first.op.domain:
         return node
-    if not first.inputs:  # an empty sequence: nothing is moved
+    if not first.inputs:  # an operator without operands (an empty sequence)
         return node
     rule = RULES.get((first.op.onnx, node.op.onnx))
     if rule is not None and rule(first, node, graph):
@@ -66,7 +65,7 @@ def _one_transpose(first: Node, node: Node) -> Node:
     inner, outer = first.op.attrs()["perm"], node.op.attrs()["perm"]
     if inner is None or outer is None:
         return node
-    op = node.op.with_attrs(perm=_after(outer, inner))
+    op = node.op.with_attrs(perm=_composed_permutation(outer, inner))
     return replace(node, op=op, inputs=first.inputs)
 
 
@@ -81,8 +80,10 @@ def _one_unsqueeze(first: Node, node: Node, graph: Graph) -> Node:
     return replace(node, inputs=(first.inputs[0], integers(graph, axes)))
 
 
-def _after(outer: tuple[int, ...], inner: tuple[int, ...]) -> tuple[int, ...]:
-    """The permutation that is ``outer`` on the result of ``inner``."""
+def _composed_permutation(
+    outer: tuple[int, ...], inner: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Return the permutation ``outer`` applied to the result of ``inner``."""
     return tuple(inner[axis] for axis in outer)
 
 
@@ -90,14 +91,14 @@ def _transposed_back(first: Node, node: Node, graph: Graph) -> bool:
     inner, outer = first.op.attrs()["perm"], node.op.attrs()["perm"]
     if inner is None or outer is None:
         return inner is outer
-    return _after(outer, inner) == tuple(range(len(outer)))
+    return _composed_permutation(outer, inner) == tuple(range(len(outer)))
 
 
 def _same_axes(first: Node, node: Node, graph: Graph) -> bool:
-    """Return whether an axis of extent 1 is removed where it was put, or put back."""
+    """Return whether the nodes insert and remove, or remove and insert, equal axes."""
     if len(first.inputs) < 2 or len(node.inputs) < 2:
         return False
-    # Both count axes at the rank of the value that has those of extent 1.
+    # Both count axes at the larger rank.
     longer = first.output if first.op.onnx == "Unsqueeze" else first.inputs[0]
     t = graph.type(longer)
     a, b = _axes(first, t, graph), _axes(node, t, graph)
@@ -105,17 +106,17 @@ def _same_axes(first: Node, node: Node, graph: Graph) -> bool:
 
 
 def _axes(node: Node, t: Type | None, graph: Graph) -> list[int] | None:
-    given = known_ints(graph.type(node.inputs[1]))
-    if given is None or t is None or t.shape is None:
+    numbers = known_ints(graph.type(node.inputs[1]))
+    if numbers is None or t is None or t.shape is None:
         return None
-    return sorted(t.axes(given))
+    return sorted(t.axes(numbers))
 
 
 def needs_no_shape(shape: tuple[Dim, ...], node: Node, graph: Graph) -> bool:
-    """Return whether a reshape means the same of an operand that has ``shape`` instead.
+    """Return whether a reshape gives the same result for an operand of ``shape``.
 
-    A 0 copies an extent of the operand, so an extent that may be 0 must be the one
-    that the new operand has there.
+    A 0 in the target copies the operand's extent, so an extent that may be 0 must equal
+    the extent of ``shape`` on that axis.
     """
     if node.op.onnx != "Reshape":
         return False

@@ -1,4 +1,4 @@
-"""Writes a product of matrices between transposes as ``einsum``, where that is less."""
+"""Writes a matrix product between transposes as ``einsum`` if that is shorter."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from burn_import.rewriting.graphs import with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.matmul import Einsum
 
-#: So many transposes around a product are harder to read than one equation.
+#: The least number of transposes around a product that an equation replaces.
 FEWEST = 2
 Perm = tuple[int, ...]
 
 
 def einsum(graph: Graph) -> Graph:
-    """``graph`` with ``Einsum`` for products whose operands and result are transposed.
+    """Return ``graph`` with ``Einsum`` for products of transposed operands or results.
 
-    A matrix that is only turned is no such transpose: ``x.mT`` reads well. All others
-    have to be read by the product alone. It runs after all other passes, which know
-    products.
+    A swap of the last two axes does not count: ``x.mT`` is readable. The transposed
+    values must have no other readers. This pass runs last, since others match products.
     """
     flow = Dataflow(graph)
-    results = [_written(flow, node) for node in graph.nodes]
+    results = [_rewrite(flow, node) for node in graph.nodes]
     return with_nodes(graph, [node if new is None else new for node, new in results])
 
 
-def _written(flow: Dataflow, last: Node) -> tuple[Node, Node | None]:
-    """``last`` with the equation in its place, if it ends such a product."""
+def _rewrite(flow: Dataflow, last: Node) -> tuple[Node, Node | None]:
+    """Return ``last``, and the ``Einsum`` that replaces it or None."""
     product = last
     result = None
     if last.op.onnx == "Transpose":
@@ -51,14 +50,14 @@ def _written(flow: Dataflow, last: Node) -> tuple[Node, Node | None]:
 
 
 def _is_turned_later(flow: Dataflow, product: Node) -> bool:
-    """Return whether the only reader is a transpose, which will write the equation."""
+    """Return whether the only reader is a transpose, which becomes the einsum."""
     readers = flow.users.get(product.output, [])
     alone = [reader.op.onnx for reader in readers] == ["Transpose"]
     return alone and flow.are_inside([product], readers[0])
 
 
 def _rank(flow: Dataflow, product: Node) -> int:
-    """Return the rank of both operands, 0 unless their leading extents agree."""
+    """Return the rank of both operands; 0 unless their leading extents agree."""
     types = [flow.graph.type(name) for name in product.inputs]
     shapes = [None if t is None else t.shape for t in types]
     dtype = flow.graph.types[product.output].dtype
@@ -84,15 +83,16 @@ def _source(
 
 
 def _perm(flow: Dataflow, node: Node) -> Perm:
-    given = node.op.attrs()["perm"]
+    perm = node.op.attrs()["perm"]
     rank = len(flow.extents(node.inputs[0]))
-    return tuple(given) if given else tuple(reversed(range(rank)))
+    return tuple(perm) if perm else tuple(reversed(range(rank)))
 
 
 def equation(rank: int, left: Perm, right: Perm, result: Perm) -> str:
-    """``abcd,aecd->abe``: the axes of what is transposed before a product, and after.
+    """Return the equation of a product of transposed operands: ``abcd,aecd->abe``.
 
-    Letters are given in the order in which they stand in the equation.
+    Letters are assigned in order of appearance. ``left``, ``right`` and ``result`` are
+    the permutations before and after the product.
     """
     batch = [f"b{axis}" for axis in range(rank - 2)]
     first, second = [""] * rank, [""] * rank

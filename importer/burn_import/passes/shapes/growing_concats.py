@@ -1,4 +1,4 @@
-"""Extends the concatenation before it where a list of features grows."""
+"""Extends the previous concatenation where a list of features grows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from burn_import.rewriting.graphs import common_scope
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.shape import Concat
 
-#: Fewer concatenations than this are no growing list.
+#: The least number of concatenations in a growing list.
 _SHORTEST = 3
 
 
@@ -23,11 +23,11 @@ class _Extension:
 
 
 def growing_concats(graph: Graph) -> Graph:
-    """``graph`` with ``concat([concat([x, y]), z])`` for ``concat([x, y, z])``.
+    """Return ``graph`` with ``concat([concat([x, y]), z])`` for longer lists.
 
-    The steps of a dense block then differ by nothing: ``x = concat([x, layer(x)])``.
-    All of a list run in the innermost scope around them, since a layer that joins the
-    features of the layers before it is given a longer list than these are.
+    It replaces ``concat([x, y, z])`` where ``concat([x, y])`` exists, so that all steps
+    of a dense block have the same code: ``x = concat([x, layer(x)])``. All steps of a
+    list get their innermost common scope.
     """
     lists = _lists(_extensions(graph.nodes))
     if not lists:

@@ -1,4 +1,4 @@
-"""Leaves to broadcasting what is expanded to the shape of what it meets."""
+"""Removes ``Expand`` in front of operators that broadcast."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.creation import ConstantOfShape
 
-#: Operators of one element of each operand, which are broadcast.
+#: Elementwise operators with broadcasting.
 ELEMENTWISE = frozenset(
     {
         "Add",
@@ -41,26 +41,26 @@ ELEMENTWISE = frozenset(
 
 
 def expansions(graph: Graph) -> Graph:
-    """``graph`` without ``Expand`` of operands that are broadcast in any case.
+    """Return ``graph`` without ``Expand`` of operands that are broadcast anyway.
 
-    That is so if each extent that an operand is given is the one of another operand. A
-    tensor that is filled with a number to meet another one is that number. Products of
-    matrices broadcast the axes in front of the matrices.
+    An ``Expand`` is redundant if each of its extents is also that of another operand. A
+    filled tensor becomes a scalar by the same rule. For matrix products the rule
+    applies to the axes before the matrices.
     """
     if graph.operators.isdisjoint(("Expand", "ConstantOfShape")):
         return graph
     flow = Dataflow(graph)
-    return with_nodes(graph, [_rewritten(node, flow) for node in graph.nodes])
+    return with_nodes(graph, [_rewrite(node, flow) for node in graph.nodes])
 
 
-def _rewritten(node: Node, flow: Dataflow) -> Node:
+def _rewrite(node: Node, flow: Dataflow) -> Node:
     if node.op.onnx == "MatMul" and not node.op.domain:
-        return _product(node, flow)
-    return _narrowed(node, flow)
+        return _without_batch_expansions(node, flow)
+    return _without_expansions(node, flow)
 
 
-def _product(node: Node, flow: Dataflow) -> Node:
-    """``node`` with the operands that are expanded in front of their matrices alone."""
+def _without_batch_expansions(node: Node, flow: Dataflow) -> Node:
+    """Return a matrix product without redundant ``Expand`` of batch axes."""
     inputs = list(node.inputs)
     for position, name in enumerate(node.inputs):
         wide = flow.made_by(name, "Expand")
@@ -76,7 +76,7 @@ def _product(node: Node, flow: Dataflow) -> Node:
     return node if same else replace(node, inputs=tuple(inputs))
 
 
-def _narrowed(node: Node, flow: Dataflow) -> Node:
+def _without_expansions(node: Node, flow: Dataflow) -> Node:
     if node.op.domain or node.op.onnx not in ELEMENTWISE:
         return node
     inputs = list(node.inputs)
@@ -96,7 +96,7 @@ def _narrowed(node: Node, flow: Dataflow) -> Node:
 
 
 def _narrow(wide: Node, flow: Dataflow) -> str | None:
-    """Return the operand of an expansion, or the number that fills a tensor."""
+    """Return the operand of an ``Expand``, or the fill value of a tensor."""
     if not isinstance(wide.op, ConstantOfShape):
         return wide.inputs[0]
     fill = np.asarray(wide.op.fill)
@@ -104,7 +104,7 @@ def _narrow(wide: Node, flow: Dataflow) -> str | None:
 
 
 def _is_covered(shape: tuple[Dim, ...], others: list[tuple[Dim, ...]]) -> bool:
-    """Return whether one of ``others`` has each extent of ``shape``, which has some."""
+    """Return whether ``others`` have each extent of ``shape``, which is not ()."""
     return bool(shape) and all(
         any(len(s) >= behind and s[-behind] == shape[-behind] for s in others)
         for behind in range(1, len(shape) + 1)

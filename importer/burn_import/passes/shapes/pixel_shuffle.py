@@ -1,4 +1,4 @@
-"""Recovers pixel shuffle from the reshapes and the permutation that it is made of."""
+"""Recovers pixel shuffle from two reshapes and a permutation."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.indexing import DepthToSpace
 
-#: The order in which the axes of [N, C, r, r, H, W] or [N, r, r, C, H, W] are put.
+#: Permutations of axes [N, C, r, r, H, W] or [N, r, r, C, H, W].
 _ORDERS = {(0, 1, 4, 2, 5, 3): ("CRD", 1), (0, 3, 4, 1, 5, 2): ("DCR", 3)}
 
 
 def pixel_shuffle(graph: Graph) -> Graph:
-    """``graph`` with ``DepthToSpace`` where channels are moved into blocks of space.
+    """Return ``graph`` with ``DepthToSpace`` for its decomposition.
 
-    That is a reshape which divides the channels, a permutation, and a reshape which
-    joins rows with those of a block, and columns.
+    The decomposition is a reshape that splits the channels, a permutation, and a
+    reshape that joins block rows with rows and block columns with columns.
     """
     if "Transpose" not in graph.operators:
         return graph
@@ -25,7 +25,7 @@ def pixel_shuffle(graph: Graph) -> Graph:
     nodes, absorbed = [], set[int]()
     for node in graph.nodes:
         parts = _parts(node, flow)
-        new = None if parts is None else _shuffled(*parts, node, flow)
+        new = None if parts is None else _depth_to_space(*parts, node, flow)
         nodes.append(node if new is None else new)
         if new is not None and parts is not None:
             absorbed |= {id(part) for part in parts}
@@ -33,7 +33,7 @@ def pixel_shuffle(graph: Graph) -> Graph:
 
 
 def _parts(node: Node, flow: Dataflow) -> tuple[Node, Node] | None:
-    """The reshape and the permutation before a reshape that nobody else reads."""
+    """Return the reshape and permutation before a reshape, if it alone reads them."""
     if flow.made_by(node.outputs[0], "Reshape") is not node:
         return None
     moved = flow.made_by(node.inputs[0], "Transpose")
@@ -43,7 +43,9 @@ def _parts(node: Node, flow: Dataflow) -> tuple[Node, Node] | None:
     return (split, moved) if flow.are_inside((split, moved), node) else None
 
 
-def _shuffled(split: Node, moved: Node, node: Node, flow: Dataflow) -> Node | None:
+def _depth_to_space(
+    split: Node, moved: Node, node: Node, flow: Dataflow
+) -> Node | None:
     order = _ORDERS.get(moved.op.attrs()["perm"])
     x, divided = flow.extents(split.inputs[0]), flow.extents(split.output)
     if order is None or len(x) != 4 or len(divided) != 6:

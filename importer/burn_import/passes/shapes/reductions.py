@@ -1,4 +1,4 @@
-"""Removes axes of one element that a reduction keeps or is given for nothing."""
+"""Removes axes of extent 1 before and after reductions."""
 
 from __future__ import annotations
 
@@ -28,16 +28,15 @@ REDUCTIONS = frozenset(
         "ReduceSumSquare",
     }
 )
-#: Those that leave an axis of one element as it is.
+#: Reductions that leave an axis of extent 1 unchanged.
 TRIVIAL = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})
 
 
 def reductions(graph: Graph) -> Graph:
-    """``graph`` without the axes that are reduced to one element and then taken off.
+    """Return ``graph`` without kept axes of reductions that are removed later.
 
-    So too without an axis of one element that is put in to be reduced. Pooling of all
-    space whose result is made flat is a mean. Where one module reduces and another one
-    makes flat, they stay as they are.
+    Axes that are inserted only to be reduced are removed too. Global pooling followed
+    by flattening becomes a mean. If the two nodes are in different modules, they stay.
     """
     rewriter = _Rewriter(Dataflow(graph))
     for node in graph.nodes:
@@ -53,17 +52,17 @@ class _Rewriter:
     absorbed: set[int] = field(default_factory=set)
 
     def add(self, node: Node) -> None:
-        """Append ``node``, or what stands for it."""
+        """Append ``node`` or its replacement."""
         name = node.inputs[0] if node.inputs else None
         first = None if name is None else self.flow.producers.get(name)
-        new = None if first is None else self.joined(first, node)
+        new = None if first is None else self.merge(first, node)
         if new is not None and first is not None:
             self.absorbed.add(id(first))
             self.flow.producers[new.output] = new
         self.nodes.append(node if new is None else new)
 
-    def joined(self, first: Node, node: Node) -> Node | None:
-        """The reduction that does what ``first`` and then ``node`` do, if one does."""
+    def merge(self, first: Node, node: Node) -> Node | None:
+        """Return the reduction equivalent to ``first`` then ``node``, else None."""
         if node.op.domain or first.op.domain:
             return None
         if not self.flow.are_inside((first,), node):
@@ -86,22 +85,22 @@ class _Rewriter:
         if first.op.onnx != "GlobalAveragePool":
             op = first.op.with_attrs(keepdims=0)
         scope, classes = common_scope(first, node)
-        if not node.scope:  # nothing is known of it
+        if not node.scope:  # without scope
             scope, classes = first.scope, first.classes
         inputs = (first.inputs[0], integers(self.flow.graph, axes))
         return replace(node, op=op, inputs=inputs, scope=scope, classes=classes)
 
     def axes(self, node: Node) -> list[int] | None:
-        """The axes that ``node`` reduces and keeps, None if it is no such reduction."""
+        """Return the axes that ``node`` reduces with ``keepdims``; else None."""
         rank = len(self.flow.extents(node.inputs[0]))
         if node.op.onnx == "GlobalAveragePool" and rank > 2:
             return list(range(2, rank))
         if node.op.onnx not in REDUCTIONS or not node.op.attrs()["keepdims"]:
             return None
-        return self.given(node, rank)
+        return self.axes_operand(node, rank)
 
-    def given(self, node: Node, rank: int) -> list[int] | None:
-        """The axes that are told to a node, which are at least one."""
+    def axes_operand(self, node: Node, rank: int) -> list[int] | None:
+        """Return the axes operand of a node, sorted; None if unknown or empty."""
         if len(node.inputs) < 2 or not rank:
             return None
         axes = known_ints(self.flow.graph.type(node.inputs[1]))
@@ -109,7 +108,9 @@ class _Rewriter:
 
     def without_new_axes(self, first: Node, node: Node) -> Node | None:
         shape = self.flow.extents(first.output)
-        new, axes = self.given(first, len(shape)), self.given(node, len(shape))
+        new, axes = self.axes_operand(first, len(shape)), self.axes_operand(
+            node, len(shape)
+        )
         if new is None or axes is None or node.op.attrs()["keepdims"]:
             return None
         before = [axis for axis in range(len(shape)) if axis not in new]
@@ -121,7 +122,7 @@ class _Rewriter:
 
 
 def _are_neighbours(first: Node, node: Node) -> bool:
-    """Whether two nodes are of one module, of it and a part, or of two parts of it."""
+    """Return whether nodes are of one module, of it and a child, or of siblings."""
     a, b = first.scope, node.scope
     if not a or not b:
         return True

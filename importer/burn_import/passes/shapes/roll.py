@@ -1,4 +1,4 @@
-"""Recovers ``roll`` from the two slices that it is joined of."""
+"""Recovers ``roll`` from the concatenation of two slices."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from burn_ir.ops.support import known_ints
 
 
 def roll(graph: Graph) -> Graph:
-    """``graph`` with ``Roll`` for ``concat([x[n:], x[:n]])`` along one axis.
+    """Return ``graph`` with ``Roll`` for ``concat([x[n:], x[:n]])`` along one axis.
 
-    Rolls of one value along several axes, one after the other, are one. The extent has
-    to be known: behind the end of an axis two such slices are the operand itself.
+    Consecutive rolls along several axes become one. The extent must be known: for ``n``
+    beyond it the slices are the operand and nothing.
     """
     if "Concat" not in graph.operators:
         return graph
     rewriter = _Rewriter(Dataflow(graph))
-    return with_nodes(graph, [rewriter.rewritten(node) for node in graph.nodes])
+    return with_nodes(graph, [rewriter.rewrite(node) for node in graph.nodes])
 
 
 @dataclass
 class _Rewriter:
     flow: Dataflow
-    #: The rolls that were found so far, by their results.
+    #: The rolls found so far, by their results.
     rolls: dict[str, Node] = field(default_factory=dict)
 
-    def rewritten(self, node: Node) -> Node:
-        """``node``, or the ``Roll`` that it ends."""
+    def rewrite(self, node: Node) -> Node:
+        """Return ``node``, or the ``Roll`` that replaces it."""
         if isinstance(node.op, Roll):
             self.rolls[node.output] = node
         if node.op.domain or node.op.onnx != "Concat" or len(node.inputs) != 2:
@@ -47,7 +47,7 @@ class _Rewriter:
         return new
 
     def shift(self, node: Node, tail: Node, head: Node) -> tuple[int, int] | None:
-        """By how much and along which axis ``node`` rolls what its parts are of."""
+        """Return the shift and the axis of a roll; None if it is none."""
         shape = self.flow.extents(tail.inputs[0])
         last, first = self.cut(tail), self.cut(head)
         if last is None or first is None or not shape:
@@ -62,7 +62,7 @@ class _Rewriter:
         return (-start if 2 * start <= extent else extent - start), axis
 
     def cut(self, node: Node) -> tuple[int, int, int] | None:
-        """The one axis that a slice cuts, and from where to where."""
+        """Return the axis, begin and end of a slice of one axis."""
         shape, operands = self.flow.extents(node.inputs[0]), (*node.inputs, None)[1:5]
         starts, ends, axes = (
             known_ints(self.flow.graph.type(name)) for name in operands[:3]
@@ -81,7 +81,7 @@ class _Rewriter:
     def joined(
         self, node: Node, parts: tuple[Node, ...], shift: int, axis: int
     ) -> Node:
-        """The ``Roll`` for ``node``, together with the one that its operand is."""
+        """Return the ``Roll`` for ``node``, merged with that of its operand."""
         x = parts[0].inputs[0]
         before = None if x is None else self.rolls.get(x)
         scope, classes = common_scope(*parts, node)

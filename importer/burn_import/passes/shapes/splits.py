@@ -1,4 +1,4 @@
-"""Splits an axis before a transpose rather than behind it."""
+"""Splits an axis before a transpose instead of after it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from burn_ir.ops.shape import Reshape, Transpose
 
 
 def splits(graph: Graph) -> Graph:
-    """``graph`` with one reshape for two around a transpose, the second a split.
+    """Return ``graph`` with one reshape for two around a transpose, the second a split.
 
-    ``nn.MultiheadAttention`` has samples and heads in one axis until sequences are
-    behind them: ``reshape(s, b * h, d).transpose(0, 1).reshape(b, h, s, d)``. Nothing
-    else may be read in between.
+    ``nn.MultiheadAttention`` has samples and heads in one axis until the sequence axis
+    is moved: ``reshape(s, b * h, d).transpose(0, 1).reshape(b, h, s, d)``. The values
+    in between must have no other readers.
     """
     if not graph.operators >= {"Reshape", "Transpose"}:
         return graph
     flow = Dataflow(graph)
     return with_nodes(
-        graph, [new for node in graph.nodes for new in _split(flow, node)]
+        graph, [new for node in graph.nodes for new in _move_split(flow, node)]
     )
 
 
-def _split(flow: Dataflow, last: Node) -> list[Node]:
-    """``last``, or a reshape and a transpose that stand for it."""
+def _move_split(flow: Dataflow, last: Node) -> list[Node]:
+    """Return ``last``, or the reshape and transpose that replace it."""
     if last.op.domain or last.op.onnx != "Reshape":
         return [last]
     turn = flow.made_by(last.inputs[0], "Transpose")
@@ -45,7 +45,7 @@ def _split(flow: Dataflow, last: Node) -> list[Node]:
         return [last]
     split = flow.fresh(f"{first.output}.split")
     inputs = (first.output, target)
-    op = Transpose(perm=_around(perm, axis))
+    op = Transpose(perm=_split_permutation(perm, axis))
     return [
         replace(first, op=Reshape(), inputs=inputs, outputs=(split,)),
         replace(turn, op=op, inputs=(split,), outputs=last.outputs),
@@ -53,7 +53,7 @@ def _split(flow: Dataflow, last: Node) -> list[Node]:
 
 
 def _axis(whole: tuple[Dim, ...], split: tuple[Dim, ...]) -> int | None:
-    """The axis of ``whole`` that is two in ``split``."""
+    """Return the axis of ``whole`` that is split in two in ``split``."""
     if len(split) != len(whole) + 1:
         return None
     for axis, extent in enumerate(whole):
@@ -66,10 +66,10 @@ def _axis(whole: tuple[Dim, ...], split: tuple[Dim, ...]) -> int | None:
 def _target(
     flow: Dataflow, name: str, axis: int, halves: tuple[Dim, ...]
 ) -> str | None:
-    """The shape of ``name`` with one axis in two halves, as stored integers."""
+    """Return the shape of ``name`` with one axis split, as a constant."""
     shape = flow.extents(name)
     wanted = [*shape[:axis], *halves, *shape[axis + 1 :]]
-    # A zero keeps the extent at its place, which has to be in front of the split.
+    # A 0 copies the extent of the same axis, so it must be before the split.
     zeros = [
         0 if n < axis and not isinstance(d, int) else d for n, d in enumerate(wanted)
     ]
@@ -77,8 +77,8 @@ def _target(
     return integers(flow.graph, numbers) if numbers.count(-1) < 2 else None
 
 
-def _around(perm: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    """``perm`` where the axis that becomes the one at ``axis`` is two."""
+def _split_permutation(perm: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    """Return ``perm`` for an operand with the source of ``axis`` split in two."""
     source = perm[axis]
     moved = [[n + (n > source)] for n in perm]
     moved[axis] = [source, source + 1]

@@ -1,4 +1,4 @@
-"""Drops axes of one element that are put in for a transpose alone."""
+"""Removes axes of extent 1 that are inserted for a transpose alone."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from burn_ir.types import Type
 
 
 def turns(graph: Graph) -> Graph:
-    """``graph`` with ``Transpose`` for ``Squeeze(Transpose(Unsqueeze(x)))``.
+    """Return ``graph`` with ``Transpose`` for ``Squeeze(Transpose(Unsqueeze(x)))``.
 
-    The axes that go are those that came, wherever they were moved to, and nothing else
-    is read in between. ``nn.MultiheadAttention`` takes its packed projection apart so.
+    The removed axes must be the inserted ones, and the values in between must have no
+    other readers. ``nn.MultiheadAttention`` splits its packed projection this way.
     """
     if not graph.operators >= {"Squeeze", "Transpose", "Unsqueeze"}:
         return graph
     flow = Dataflow(graph)
-    return with_nodes(graph, [_turned(flow, node) for node in graph.nodes])
+    return with_nodes(graph, [_rewrite(flow, node) for node in graph.nodes])
 
 
-def _turned(flow: Dataflow, last: Node) -> Node:
+def _rewrite(flow: Dataflow, last: Node) -> Node:
     if last.op.domain or last.op.onnx != "Squeeze" or len(last.inputs) != 2:
         return last
     turn = flow.made_by(last.inputs[0], "Transpose")
@@ -32,15 +32,17 @@ def _turned(flow: Dataflow, last: Node) -> Node:
     if turn is None or first is None:
         return last
     perm = turn.op.attrs()["perm"]
-    come = _axes(flow.graph.type(first.output), flow.graph.type(first.inputs[1]))
-    gone = _axes(flow.graph.type(turn.output), flow.graph.type(last.inputs[1]))
-    if perm is None or come is None or gone is None:
+    inserted_axes = _axes(
+        flow.graph.type(first.output), flow.graph.type(first.inputs[1])
+    )
+    removed_axes = _axes(flow.graph.type(turn.output), flow.graph.type(last.inputs[1]))
+    if perm is None or inserted_axes is None or removed_axes is None:
         return last
-    if {perm[axis] for axis in gone} != come:
+    if {perm[axis] for axis in removed_axes} != inserted_axes:
         return last
     if not flow.are_inside([first, turn], last):
         return last
-    kept = [axis for axis in range(len(perm)) if axis not in come]
+    kept = [axis for axis in range(len(perm)) if axis not in inserted_axes]
     position = {axis: number for number, axis in enumerate(kept)}
     moved = tuple(position[axis] for axis in perm if axis in position)
     scope, classes = common_scope(first, turn, last)
@@ -49,7 +51,7 @@ def _turned(flow: Dataflow, last: Node) -> Node:
 
 
 def _axes(t: Type | None, axes: Type | None) -> set[int] | None:
-    """The axes that an operand says, of a value with them; None if they are unknown."""
+    """Return non-negative axes of an axes operand; None if they are unknown."""
     numbers = known_ints(axes)
     if t is None or t.shape is None or numbers is None:
         return None

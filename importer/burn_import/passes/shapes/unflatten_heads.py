@@ -1,4 +1,4 @@
-"""Gives stacks of matrices an axis for samples and one for heads again."""
+"""Restores separate axes for samples and heads in batched matrix products."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from burn_ir.op import operators
 from burn_ir.ops.shape import Concat, Reshape, Shape
 from burn_ir.types import Type
 
-#: How many nodes there may be between the two reshapes.
+#: The most nodes between the two reshapes.
 STEPS = 16
-#: Operators that work element by element.
+#: Elementwise operators.
 ELEMENTWISE = ("Add", "Sub", "Mul", "Div", "Neg", "Cast", "Where", "Tanh", "Identity")
-#: Operators that treat every matrix of a stack alike.
+#: Operators that treat every matrix of the batch alike.
 INNER = ("MatMul", "Softmax", "Transpose", *ELEMENTWISE)
 
 
 def stacks(graph: Graph) -> Graph:
-    """``graph`` with ``[b, h, m, n]`` where products are of ``[b * h, m, n]``.
+    """Return ``graph`` with ``[b, h, m, n]`` where products are of ``[b * h, m, n]``.
 
-    What PyTorch computes with ``bmm`` has samples and heads in one axis, from a reshape
-    to one behind. Both go if nothing else reads what is between them; what comes of
-    elsewhere is reshaped where it is made.
+    PyTorch's ``bmm`` has samples and heads in one axis, between two reshapes. Both are
+    removed if nothing else reads the values in between; operands from elsewhere are
+    reshaped where they are produced.
     """
     rewriter = _Rewriter(Dataflow(graph))
     for node in graph.nodes:
@@ -40,13 +40,13 @@ def stacks(graph: Graph) -> Graph:
 @dataclass
 class _Rewriter:
     flow: Dataflow
-    #: What stands for a node of the graph, or is put behind it.
+    #: The nodes that replace or follow a node of the graph, by its id.
     instead: dict[int, list[Node]] = field(default_factory=dict)
-    #: Values of other origin that were reshaped, by name and heads.
+    #: Reshaped operands from elsewhere, by name and number of heads.
     reshaped: dict[tuple[str, Dim], str] = field(default_factory=dict)
 
     def visit(self, node: Node) -> None:
-        """Rewrite what leads to ``node``, if that is the second reshape."""
+        """Rewrite the region before ``node`` if that is the second reshape."""
         if node.op.domain or node.op.onnx != "Reshape" or node.inputs[0] is None:
             return
         out, inner = self.flow.extents(node.output), self.flow.extents(node.inputs[0])
@@ -66,7 +66,7 @@ class _Rewriter:
         for node in region.nodes:
             names[node.output] = self.flow.fresh(f"{node.output}.heads")
         for node in region.nodes:
-            new = _unstacked(node, names)
+            new = _with_heads_axis(node, names)
             behind = self.stack(node, new) if self.is_asked_for(node) else []
             self.instead[id(node)] = [new, *behind]
         root = names[region.nodes[-1].output]
@@ -74,18 +74,18 @@ class _Rewriter:
         self.instead[id(last)] = [replace(last, op=identity, inputs=(root,))]
 
     def is_asked_for(self, node: Node) -> bool:
-        """Return whether the extents of a result are asked for."""
+        """Return whether a ``Shape`` reads the result of a node."""
         readers = self.flow.users.get(node.output, ())
         return any(reader.op.onnx == "Shape" for reader in readers)
 
     def stack(self, node: Node, apart: Node) -> list[Node]:
-        """The nodes that make the result of ``node`` again."""
+        """Return the nodes that recompute the flattened result of ``node``."""
         extents = self.flow.extents(node.output)[1:]
         shape, nodes = self.shape(node, apart.output, (-1,), extents)
         return [*nodes, reshape(node, apart.output, shape, node.output)]
 
     def entry(self, name: str, heads: int) -> str:
-        """``name`` with an axis for samples and one for heads."""
+        """Return ``name`` with separate axes for samples and heads."""
         if (name, heads) not in self.reshaped:
             output = self.flow.fresh(f"{name}.heads")
             maker = self.flow.producers[name]
@@ -99,8 +99,9 @@ class _Rewriter:
     def shape(
         self, near: Node, name: str, first: tuple[int, ...], last: tuple[Dim, ...]
     ) -> tuple[str, list[Node]]:
-        """A shape of ``first`` and of the two ``last`` extents of a value, and the
-        nodes that make it.
+        """Return a shape of ``first`` and the two ``last`` extents of a value.
+
+        The nodes that compute it are returned with its name.
         """
         graph = self.flow.graph
         numbers = [n for n in last if isinstance(n, int)]
@@ -115,12 +116,12 @@ class _Rewriter:
 
 
 def reshape(near: Node, name: str, shape: str, output: str) -> Node:
-    """The reshape of a value, in the module that ``near`` is of."""
+    """Return the reshape of a value, in the scope of ``near``."""
     return replace(near, op=Reshape(), inputs=(name, shape), outputs=(output,))
 
 
-def _unstacked(node: Node, names: dict[str, str]) -> Node:
-    """``node`` on operands with an axis more."""
+def _with_heads_axis(node: Node, names: dict[str, str]) -> Node:
+    """Return ``node`` for operands with one more axis."""
     op, attrs = node.op, node.op.attrs()
     if op.onnx == "Transpose":
         op = op.with_attrs(perm=(0, 1, 3, 2))
@@ -131,21 +132,21 @@ def _unstacked(node: Node, names: dict[str, str]) -> Node:
 
 
 class _Region:
-    """The nodes between reshapes, of samples and heads in one axis."""
+    """The nodes between two reshapes, with samples and heads in one axis."""
 
     def __init__(self, flow: Dataflow, batch: Dim, heads: Dim) -> None:
         self.flow, self.batch, self.heads = flow, batch, heads
         self.size = batch * heads
-        #: What the nodes read, before it was stacked.
+        #: The original operands of flattened values that the nodes read.
         self.seeds: dict[str, str] = {}
-        #: What they read that was not.
+        #: Other operands, which are reshaped.
         self.entries: list[str] = []
-        #: In the order of the graph.
+        #: The nodes, in the order of the graph.
         self.nodes: list[Node] = []
         self._leads: dict[str, bool] = {}
 
     def is_profitable(self, root: str) -> bool:
-        """Whether fewer reshapes will do; more values are reshaped for a product."""
+        """Return whether the rewrite removes at least as many reshapes as it adds."""
         if self.seed(root) is not None or not self.leads(root, STEPS):
             return False
         self.collect(root, STEPS)
@@ -161,14 +162,14 @@ class _Region:
         return len(shape) == 3 and shape[0] == self.size
 
     def seed(self, name: str) -> str | None:
-        """Return the value that ``name`` is the flattened form of."""
+        """Return the value of which ``name`` is the flattened form."""
         node = self.flow.made_by(name, "Reshape")
         source = None if node is None else node.inputs[0]
         extents = (self.batch, self.heads, *self.flow.extents(name)[1:])
         return source if self.flow.extents(source) == extents else None
 
     def leads(self, name: str, steps: int) -> bool:
-        """Whether a stack is made of seeds by nodes of which nothing else is read."""
+        """Return whether flattened values and inner nodes alone produce a value."""
         if name not in self._leads:
             self._leads[name] = self.seed(name) is not None or self.passes(name, steps)
         return self._leads[name]
@@ -184,7 +185,7 @@ class _Region:
         return any([self.leads(name, steps - 1) for name in stacked])
 
     def is_inner(self, node: Node) -> bool:
-        """Return whether a node treats matrices alike, and is read by one other."""
+        """Return whether a node treats matrices alike and has one reader."""
         attrs = node.op.attrs()
         if node.op.onnx == "Transpose" and attrs["perm"] != (0, 2, 1):
             return False
@@ -195,14 +196,14 @@ class _Region:
         return len(others) == 1 and node.output not in self.flow.outputs
 
     def is_flat(self, name: str) -> bool:
-        """Return whether a value is the same for all matrices of a stack."""
+        """Return whether a value is the same for all matrices of the batch."""
         t: Type | None = self.flow.graph.type(name)
         if t is None or t.shape is None or len(t.shape) > 3:
             return False
         return len(t.shape) < 3 or t.shape[0] == 1
 
     def collect(self, name: str, steps: int) -> None:
-        """Put what leads to a stack into the lists."""
+        """Collect the nodes, seeds and entries that lead to a value."""
         seed = self.seed(name)
         if seed is not None:
             self.seeds[name] = seed

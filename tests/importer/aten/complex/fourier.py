@@ -12,7 +12,7 @@ from tests.importer.aten.complex.complex_numbers import single
 
 X, Z = f32("n", 6, 5), c64("n", 6, 5)
 COMPLEX = dtype_of("complex64")
-#: ATen counts: nothing, the square root of the number of elements, that number.
+#: ATen's normalization modes: 1, the square root of the number of elements, the number.
 NORMS: Any = ("backward", "ortho", "forward")
 INVERSE: Any = ("forward", "ortho", "backward")
 
@@ -23,7 +23,7 @@ def real(function: Any) -> Any:
 
 
 def both(x: Array, axes: Any, norm: Any, half: bool) -> Array:
-    """Return the transform over axes; half of it along the last of them."""
+    """Return the transform over axes, one-sided along the last axis if ``half``."""
     out = (np.fft.rfft if half else np.fft.fft)(x, axis=axes[-1], norm=norm)
     for axis in axes[:-1]:
         out = np.fft.fft(out, axis=axis, norm=norm)
@@ -31,7 +31,7 @@ def both(x: Array, axes: Any, norm: Any, half: bool) -> Array:
 
 
 def back(x: Array, axes: Any, size: int, norm: Any) -> Array:
-    """Return the real numbers that half a transform is of."""
+    """Return the real inverse of a one-sided transform."""
     out = x
     for axis in axes[:-1]:
         out = np.fft.ifft(out, axis=axis, norm=norm)
@@ -114,7 +114,7 @@ CORE: tuple[Case, ...] = (
 
 
 def named(name: str) -> Any:
-    """Return NumPy's function of a name of PyTorch's."""
+    """Return NumPy's function for a name of PyTorch."""
     return getattr(np.fft, name)
 
 

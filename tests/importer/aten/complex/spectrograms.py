@@ -1,4 +1,4 @@
-"""Fourier transforms of frames of a signal, and back."""
+"""Short-time Fourier transforms and their inverses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def as_pairs(x: Array, window: Array) -> Array:
 
 
 def signal(centre: bool, length: int | None = None, norm: Any = "backward") -> Any:
-    """Return the signals that frames are of, by the squares of the window."""
+    """Return the signals of frames, divided by the sum of squared windows."""
 
     def run(x: Array, window: Array) -> Array:
         frames = np.fft.irfft(x, N_FFT, axis=-2, norm=norm)

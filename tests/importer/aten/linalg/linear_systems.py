@@ -14,7 +14,7 @@ LOOSE, HALF = 1e-3, 2e-2
 
 
 def square(dtype: str = "float32", size: int = 3) -> Given:
-    """Return matrices "n" times that are far from singular."""
+    """Return well-conditioned matrices, ``n`` of them."""
 
     def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         return rng.uniform(-1, 1, shape) + 3 * np.eye(shape[-1])
@@ -37,7 +37,7 @@ def solved(a: Array, b: Array) -> Array:
 
 
 def substituted(upper: bool, unit: bool) -> Any:
-    """Return the solution by one triangle, whose diagonal may count as 1."""
+    """Return the solution by one triangle, with a unit diagonal if ``unit``."""
 
     def run(a: Array, b: Array) -> Array:
         one = np.eye(a.shape[-1], dtype=a.dtype)
@@ -73,7 +73,7 @@ def batched(x: Array, w: Array) -> Array:
 
 
 def halves(*dims: int) -> Given:
-    """Return a tensor of bfloat16, the only dtype that PyTorch exports groups of."""
+    """Return a tensor of bfloat16, the only dtype of grouped products in exports."""
     return floats("bfloat16", dims, -1, 1)
 
 
@@ -85,7 +85,7 @@ ENDS = Given("int32", (3,), lambda rng, shape: np.array([2, 2, 6]))
 TALL, VECTORS = f32("n", 5, 3), f32("n", 3)
 
 
-#: Overloads of the rank of matrices, and their tolerances.
+#: Overloads of ``matrix_rank``, and their tolerances.
 _TOLERANCES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("linalg_matrix_rank.default", {"tol": 0.5}),
     ("linalg_matrix_rank.atol_rtol_float", {"atol": 0.5, "rtol": 0.0}),

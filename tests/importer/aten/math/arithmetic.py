@@ -1,4 +1,4 @@
-"""Sums, products, quotients and remainders, with every promotion."""
+"""Sums, products, quotients and remainders, with every type promotion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BY, BELOW = of("float32", [[1.5], [-0.7], [2.0]]), of("int64", [[3], [-2], [4]])
 
 
 def rounded(mode: str, f: Callable[..., Any]) -> list[Case]:
-    """Return the cases of a quotient that is rounded."""
+    """Return the cases of a division with rounding."""
 
     def quotient(x: Any, y: Any) -> Any:
         return f(np.float64(x) / np.float64(y)).astype(np.result_type(x, y))

@@ -1,4 +1,4 @@
-"""Counts, running extremes, margins, and rows of bounded length."""
+"""Counts, cumulative extremes, margin losses, and bounded rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEVELS = of(
 
 
 def running(function: Any, axis: int) -> Any:
-    """Return the extremes so far, and the last places of these."""
+    """Return cumulative extremes, and their last indices."""
 
     def run(x: Array) -> Any:
         values = function.accumulate(x, axis)
@@ -40,7 +40,7 @@ def histogram(bins: int, low: float, high: float) -> Any:
 
 
 def margins(p: int, margin: float, end: Any) -> Any:
-    """Return by how much other classes come within a margin of the right one."""
+    """Return how far other classes are within a margin of the target."""
 
     def run(x: Array, target: Array, weight: Array | None = None) -> Array:
         rows, own = np.arange(len(x)), x[np.arange(len(x)), target][:, None]
@@ -53,7 +53,7 @@ def margins(p: int, margin: float, end: Any) -> Any:
 
 
 def labels(end: Any) -> Any:
-    """Return by how much other classes come within 1 of those that are listed."""
+    """Return how far other classes are within 1 of the listed targets."""
 
     def run(x: Array, target: Array) -> Array:
         result = np.zeros(len(x))
@@ -69,7 +69,7 @@ def labels(end: Any) -> Any:
 
 
 def bounded(length: float, power: float) -> Any:
-    """Return the rows of which some are no longer than a number."""
+    """Return rows scaled to a bounded norm."""
 
     def run(x: Array, index: Array) -> Any:
         out = x.copy()

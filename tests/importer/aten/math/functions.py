@@ -1,4 +1,4 @@
-"""Functions of each element."""
+"""Elementwise functions."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def each(function: Callable[[float], float]) -> Callable[..., Any]:
 
 
 def digamma(x: float) -> float:
-    """Return the slope of the logarithm of the gamma function."""
+    """Return the derivative of the log-gamma function."""
     step = 1e-5
     return (math.lgamma(x + step) - math.lgamma(x - step)) / (2 * step)
 
 
 def trigamma(x: float) -> float:
-    """Return the sum of ``1 / (x + k) ** 2``; the rest of it is an integral."""
+    """Return the sum of ``1 / (x + k) ** 2``; an integral bounds the tail."""
     count = 2000
     return sum((x + k) ** -2 for k in range(count)) + 1 / (x + count - 0.5)
 
 
-#: Functions of a floating result: ATen's name, NumPy's formula, where it is defined.
+#: Functions with floating results: ATen's name, NumPy's formula, the domain.
 FUNCTIONS: tuple[tuple[str, Callable[..., Any], Any], ...] = (
     ("exp", np.exp, X),
     ("exp2", np.exp2, X),

@@ -1,4 +1,4 @@
-"""Comparisons, truth values and bits."""
+"""Comparisons, logical and bitwise operators."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def compared(name: str, f: Callable[..., Any]) -> list[Case]:
 
 
 def combined(name: str, f: Callable[..., Any]) -> list[Case]:
-    """Return the cases of an operator of truth values."""
+    """Return the cases of a logical operator."""
     target = f"logical_{name}.default"
     return [
         case(target, f, self=BINARY, other=COLUMN),
@@ -65,7 +65,7 @@ def combined(name: str, f: Callable[..., Any]) -> list[Case]:
 
 
 def bits(name: str, f: Callable[..., Any]) -> list[Case]:
-    """Return the cases of an operator on bits."""
+    """Return the cases of a bitwise operator."""
     of_five = after(f, 5)
     return [
         case(f"bitwise_{name}.Tensor", f, self=WHOLE, other=i32(3, 1)),

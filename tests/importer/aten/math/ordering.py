@@ -1,4 +1,4 @@
-"""Orders, running totals and searches."""
+"""Sorting, cumulative sums and searches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNIQUE = distinct("n", 3, 5)
 
 
 def ordered(axis: int, descending: bool = False) -> Callable[..., Any]:
-    """Return values in order with their places."""
+    """Return sorted values with their indices."""
 
     def run(x: Any) -> Any:
         order = np.argsort(-x if descending else x, axis=axis, kind="stable")
@@ -32,7 +32,7 @@ def ordered(axis: int, descending: bool = False) -> Callable[..., Any]:
 
 
 def first(k: int, axis: int, descending: bool = True) -> Callable[..., Any]:
-    """Return the first values in order with their places."""
+    """Return the first sorted values with their indices."""
 
     def run(x: Any) -> Any:
         values, order = ordered(axis, descending)(x)
@@ -42,7 +42,7 @@ def first(k: int, axis: int, descending: bool = True) -> Callable[..., Any]:
 
 
 def ranked(rank: int, axis: int, kept: bool = False) -> Callable[..., Any]:
-    """Return the value at a place of the order, with where it is."""
+    """Return the value of a rank, with its index."""
 
     def run(x: Any) -> Any:
         at: Any = [rank] if kept else rank

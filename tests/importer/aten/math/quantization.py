@@ -1,4 +1,4 @@
-"""Rounding to what integers stand for."""
+"""Fake quantization."""
 
 from __future__ import annotations
 

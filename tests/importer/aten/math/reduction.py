@@ -1,4 +1,4 @@
-"""Sums, means, extremes, spreads and norms."""
+"""Sums, means, extremes, deviations and norms."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def whole(name: str, f: Callable[..., Any]) -> list[Case]:
 
 
 def extremes(name: str, arg: str, f: Any, place: Any) -> list[Case]:
-    """Return the cases of an extreme and its place."""
+    """Return the cases of a maximum or minimum and its index."""
 
     def both(x: Any) -> Any:
         return f(x, axis=1, keepdims=True), place(x, axis=1, keepdims=True)
@@ -82,7 +82,7 @@ def extremes(name: str, arg: str, f: Any, place: Any) -> list[Case]:
 
 
 def truths(name: str, f: Any) -> list[Case]:
-    """Return the cases of a reduction of truth values."""
+    """Return the cases of a logical reduction."""
     mask = bools("n", 3, 2)
     return [
         case(f"{name}.default", f, self=mask),
@@ -100,7 +100,7 @@ def truths(name: str, f: Any) -> list[Case]:
 
 
 def spreads(name: str, f: Any) -> list[Case]:
-    """Return the cases of a spread, alone and with the mean."""
+    """Return the cases of a variance or deviation, alone and with the mean."""
 
     def paired(x: Any) -> Any:
         return f(x, axis=1, ddof=1), x.mean(axis=1)

@@ -26,7 +26,7 @@ MASKS: tuple[tuple[int | str, ...], ...] = (
 def attended(
     scale: float | None = None, causal: bool = False, is_grouped: bool = False
 ) -> Any:
-    """Return attention; a mask of bools hides, one of numbers is added."""
+    """Return attention; a bool mask hides scores, a float mask is added."""
 
     def run(q: Array, k: Array, v: Array, mask: Array | None = None) -> Any:
         factor = 1 / np.sqrt(q.shape[-1]) if scale is None else scale

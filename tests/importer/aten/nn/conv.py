@@ -1,4 +1,4 @@
-"""Convolutions and the columns that they are made of."""
+"""Convolutions, and their decomposition into columns (im2col)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def columns(x: Array, kernel: Ints, stride: int, padding: int) -> Array:
 
 
 def summed(x: Array) -> Array:
-    """Return 2 x 2 blocks with a stride of 1 added up to images of 3 x 4."""
+    """Return 2 x 2 blocks with stride 1, added up to images of 3 x 4."""
     out = np.zeros((len(x), x.shape[1] // 4, 3, 4), x.dtype)
     blocks = x.reshape(len(x), -1, 2, 2, 2, 3)
     for i, j in np.ndindex(2, 2):
@@ -58,7 +58,7 @@ def summed(x: Array) -> Array:
 
 
 def each_by_its_own(x: Array, w: Array, b: Array) -> Array:
-    """Return the convolution of each channel with its kernel, by steps of 2 and 1."""
+    """Return the depthwise convolution with strides 2 and 1."""
     x = np.pad(x, ((0, 0), (0, 0), (1, 1), (0, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (2, 3))
     result = np.einsum("nchwij,cij->nchw", windows[:, :, ::2], w[:, 0])

@@ -1,4 +1,4 @@
-"""Gradients that a program computes itself."""
+"""Gradient operators."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def adjoint(linear: Callable[[Array], Array], x: Array, grad: Array) -> Array:
 
 
 def slope(function: Callable[[float], float]) -> Any:
-    """Return a gradient by a difference of float64."""
+    """Return a gradient by finite differences in float64."""
 
     def run(grad: Array, x: Array) -> Array:
         apply = np.vectorize(function)
@@ -59,7 +59,7 @@ def convolution(*how: Any, layer: Any = conv, wanted: str = "xwb") -> Any:
 
 
 def pooled(forward: Callable[[Array], Array]) -> Any:
-    """Return the gradient of means of windows, from those of each unit of a plane."""
+    """Return the gradient of average pooling, from those of unit vectors."""
 
     def run(grad: Array, x: Array) -> Array:
         count = x.shape[2] * x.shape[3]
@@ -92,7 +92,7 @@ def rows(padding: int, by_count: bool) -> Any:
 
 
 def normalised(axes: Ints, x: Array, mean: Array, scale: Array) -> Any:
-    """Return the derivative of ``(x - mean) * scale`` where these are of ``x``."""
+    """Return the derivative of ``(x - mean) * scale``, where both depend on ``x``."""
     unit = (x - mean) * scale
 
     def run(grad: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Losses."""
+"""Loss functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENDS: tuple[Callable[..., Any], ...] = (lambda x: x, np.mean, np.sum)
 
 
 def ended(name: str, f: Callable[..., Any], /, **args: Any) -> list[Case]:
-    """Return the cases of a loss with each way to end."""
+    """Return the cases of a loss with each reduction."""
     return [
         case(
             name,
@@ -98,7 +98,7 @@ WEIGHT = f32(4, low=0.2)
 
 
 def stirling(x: Array) -> Array:
-    """Return the approximate logarithms of factorials; those up to 1 are 0."""
+    """Return approximate log-factorials; 0 up to 1."""
     safe = np.maximum(x, 1)
     level = safe * np.log(safe) - safe + np.log(2 * np.pi * safe) / 2
     return np.where(x > 1, level, 0).astype(np.float32)

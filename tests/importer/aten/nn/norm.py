@@ -23,7 +23,7 @@ def scaled(x: Array, weight: Array | None, bias: Array | None, axis: int = 1) ->
 
 
 def centred(x: Array, axes: Sequence[int]) -> tuple[Array, Array, Array]:
-    """Return ``x`` of mean 0 and variance 1, its mean, and one over its deviation."""
+    """Return ``x`` of mean 0 and variance 1, its mean, and 1 / deviation."""
     mean = x.mean(tuple(axes), keepdims=True)
     scale = 1 / np.sqrt(x.var(tuple(axes), keepdims=True) + np.float32(EPS))
     return (x - mean) * scale, mean, scale

@@ -20,13 +20,13 @@ def largest(*rest: Any, **options: Any) -> Any:
 
 
 def average(*rest: Any, counted: bool = True, **options: Any) -> Any:
-    """Return the means of windows, with what was padded as zeros or left out."""
+    """Return the means of windows, with padding counted as zeros or left out."""
     options["fill"] = 0.0 if counted else np.nan
     return lambda x: pooled(np.nanmean, x, *rest, **options)
 
 
 def with_places(*rest: Any, **options: Any) -> Any:
-    """Return the maxima of windows and where they are in their plane."""
+    """Return the maxima of windows and their indices in the plane."""
 
     def run(x: Array) -> Any:
         values = pooled(np.nanmax, x, *rest, **options)
@@ -42,7 +42,7 @@ def with_places(*rest: Any, **options: Any) -> Any:
 
 
 def adaptive(function: Any, sizes: Ints) -> Any:
-    """Return as many windows of each of the last axes as are asked for."""
+    """Return the adaptive pooling of the last axes to ``sizes``."""
 
     def run(x: Array) -> Array:
         out = x.astype(np.float64)
@@ -59,7 +59,7 @@ def adaptive(function: Any, sizes: Ints) -> Any:
 
 
 def adaptive_with_places(sizes: Ints) -> Any:
-    """Return the maxima of windows and where they are in their plane."""
+    """Return adaptive maxima and their indices in the plane."""
 
     def run(x: Array) -> Any:
         values = adaptive(np.max, sizes)(x)

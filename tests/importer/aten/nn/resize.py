@@ -1,4 +1,4 @@
-"""Images of other sizes, and images looked up at places."""
+"""Resizing of images, and sampling at coordinates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINE, IMAGE, BLOCK = f32("n", 3, 5), f32("n", 2, 5, 4), f32("n", 2, 3, 4, 2)
 
 
 def nearest(exact: bool, scales: Sequence[float] | None = None) -> Any:
-    """Return the rows that take the nearest element."""
+    """Return a function that gives the interpolation matrix of nearest neighbours."""
 
     def rows(axis: int, old: int, new: int) -> Array:
         scale = 1 / scales[axis] if scales else old / new
@@ -34,7 +34,7 @@ def source(i: int, old: int, new: int, scale: float, aligned: bool) -> float:
 
 
 def linear(aligned: bool, scales: Sequence[float] | None = None) -> Any:
-    """Return the rows that mix two neighbours."""
+    """Return a function that gives the interpolation matrix of two neighbours."""
 
     def rows(axis: int, old: int, new: int) -> Array:
         out = np.zeros((new, old))
@@ -51,7 +51,7 @@ def linear(aligned: bool, scales: Sequence[float] | None = None) -> Any:
 
 
 def cubic(aligned: bool) -> Any:
-    """Return the rows that mix four neighbours."""
+    """Return a function that gives the interpolation matrix of four neighbours."""
 
     def weight(t: float, a: float = -0.75) -> float:
         t = abs(t)
@@ -77,7 +77,7 @@ def to(rows: Any, *sizes: int) -> Any:
 
 
 def sampled(x: Array, grid: Array) -> Any:
-    """Return bilinear samples; what is outside is 0, corners are ends."""
+    """Return bilinear samples with zero padding and aligned corners."""
     n, c, h, w = x.shape
     out = np.zeros((n, c, *grid.shape[1:3]))
     for index in np.ndindex(n, *grid.shape[1:3]):
@@ -92,7 +92,7 @@ def sampled(x: Array, grid: Array) -> Any:
 
 
 def placed(theta: Array) -> Any:
-    """Return where the pixels of 3 x 4 images come from, corners as ends."""
+    """Return the coordinates of an affine grid of 3 x 4, with aligned corners."""
     ys, xs = np.meshgrid(np.linspace(-1, 1, 3), np.linspace(-1, 1, 4), indexing="ij")
     points = np.stack([xs, ys, np.ones_like(xs)], -1)
     return np.einsum("hwk,nik->nhwi", points, theta).astype(np.float32)

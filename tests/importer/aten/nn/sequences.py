@@ -1,4 +1,4 @@
-"""Sequences of different lengths, padded to one."""
+"""Sequences of different lengths, padded to one length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.importer.aten.case import Case, case, f32
 
 
 def beside(axis: int, value: float, is_left: bool = False) -> Any:
-    """Return the function that pads sequences to one length and stacks them."""
+    """Return a function that pads sequences to one length and stacks them."""
 
     def run(*sequences: Any) -> Any:
         end = max(map(len, sequences))

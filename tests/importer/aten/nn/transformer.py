@@ -1,4 +1,4 @@
-"""Attention and encoder layers of one call."""
+"""Fused attention and encoder layers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PROJECTIONS: dict[str, Any] = {
 def attended(
     operands: Sequence[Array], w: Array, b: Array, hidden: Array | None = None
 ) -> Any:
-    """Return what the heads give, joined, and their weights."""
+    """Return the joined results of the heads, and their weights."""
     shape = (*operands[0].shape[:2], HEADS, WIDTH // HEADS)
     q, k, v = (
         (x @ part.T + shift).reshape(shape).swapaxes(1, 2)
@@ -46,7 +46,7 @@ def attended(
 
 
 def attention(average: bool = True, spread: Any = None) -> Any:
-    """Return attention and its weights; ``spread`` makes a mask fit the scores."""
+    """Return attention and its weights; ``spread`` expands a mask to the scores."""
 
     def run(*given: Array) -> Any:
         (w, b, p, c), masks = given[3:7], given[7:]

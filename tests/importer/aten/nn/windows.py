@@ -1,4 +1,4 @@
-"""What windows over axes compute, element by element."""
+"""Sliding windows over axes, computed element by element."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ def pooled(
     ceil: bool = False,
     fill: float = np.nan,
 ) -> Array:
-    """Return ``function`` of each window, which is a vector without what is outside.
+    """Return ``function`` of each window, given as a vector without outer elements.
 
-    What was padded is ``fill`` in it; where windows end behind that, they end early.
+    Padding is ``fill``; windows that extend beyond it are cut off.
     """
     dilation = dilation or [1] * len(kernel)
     size = x.shape[-len(kernel) :]
@@ -110,7 +110,7 @@ def pooled(
 
 
 def outputs(n: int, k: int, s: int, p: int, d: int, ceil: bool) -> int:
-    """Return how many windows there are along an axis."""
+    """Return the number of windows along an axis."""
     rest = n + 2 * p - d * (k - 1) - 1
     if not ceil:
         return rest // s + 1
@@ -121,7 +121,7 @@ def outputs(n: int, k: int, s: int, p: int, d: int, ceil: bool) -> int:
 def taps_of(
     shape: Ints, at: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
 ) -> Iterator[tuple[tuple[int, ...], bool]]:
-    """Yield the places of a window, and whether they are inside of the plane."""
+    """Yield the indices of a window, and whether they are inside of the plane."""
     for tap in np.ndindex(*kernel):
         index = tuple(
             a * s + t * d - p

@@ -1,4 +1,4 @@
-"""New tensors: ranges, windows, and tensors of one number."""
+"""New tensors: ranges, windows, and filled tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ F64, I64 = np.dtype("float64"), np.dtype("int64")
 
 
 def like(number: float, dtype: Any = None) -> Any:
-    """Return a tensor of one number like the operand."""
+    """Return a filled tensor with the shape of the operand."""
     return lambda x: np.full_like(x, number, dtype=dtype)
 
 

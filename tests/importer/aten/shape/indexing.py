@@ -1,4 +1,4 @@
-"""Lookups and masks."""
+"""Indexing and masks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIX = f32(2, 3, 4)
 
 
 def along(axis: int) -> Any:
-    """Return the elements at places along an axis."""
+    """Return the elements at indices along an axis."""
 
     def run(x: Any, index: Any) -> Any:
         rest = [slice(n) for n in index.shape]

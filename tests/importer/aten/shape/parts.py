@@ -1,4 +1,4 @@
-"""Slices, splits, joins, padding and repetition."""
+"""Slices, splits, concatenation, padding and repetition."""
 
 from __future__ import annotations
 

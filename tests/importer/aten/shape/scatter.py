@@ -1,4 +1,4 @@
-"""Tensors with other elements at some places."""
+"""Scatter operators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TWICE = of("int64", [0, 2, 0])
 
 
 def scattered(how: Any, axis: int = 1) -> Any:
-    """Return the tensor with elements combined at places along an axis."""
+    """Return the tensor with elements combined at indices along an axis."""
 
     def run(x: Any, index: Any, source: Any) -> Any:
         out = np.array(x)
@@ -32,7 +32,7 @@ def scattered(how: Any, axis: int = 1) -> Any:
 
 
 def reduced_rows(how: Any, x: Any, index: Any, source: Any) -> Any:
-    """Return the tensor with rows of its second axis combined with those given."""
+    """Return the tensor with rows of its second axis combined with ``source``."""
     places = np.broadcast_to(index[:, None], source.shape)
     return scattered(how)(x, places, source)
 

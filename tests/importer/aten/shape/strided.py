@@ -1,4 +1,4 @@
-"""Views that say where in memory their elements lie."""
+"""Strided views."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.importer.aten.case import Case, N, case, changing, f32
 
 
 def strided(size: tuple[int, ...], stride: tuple[int, ...], offset: int = 0) -> Any:
-    """Return what lies at places of the memory of a tensor, element by element."""
+    """Return the elements of a strided view of a tensor's memory."""
 
     def run(x: Array) -> Array:
         flat = x.ravel()

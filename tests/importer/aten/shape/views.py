@@ -1,4 +1,4 @@
-"""Views of the same elements: other extents, other orders of axes."""
+"""Views: reshapes and permutations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LINE, IMAGE = f32("n"), f32("n", 8, 3, 4)
 
 
 def turned(*order: int) -> Any:
-    """Return the function that orders axes."""
+    """Return a function that permutes axes."""
     return lambda x: np.transpose(x, order)
 
 

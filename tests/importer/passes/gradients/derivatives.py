@@ -1,4 +1,4 @@
-"""Gradients of a graph, and the inputs at which those of two graphs are compared."""
+"""Gradients of a graph, and inputs at which those of two graphs are compared."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,19 +16,19 @@ from burn_ir.evaluate import evaluate
 from tests.importer.passes.cases import SIZES, arguments
 from tests.modules import Array
 
-#: Where activations have kinks: at whole numbers, most of them at 0, 3 and 6.
+#: Kinks of activations: integers, mostly 0, 3 and 6.
 KINKS = np.array([-6.0, -3.0, -2.5, -1.0, 0.0, 0.0, 0.5, 1.0, 2.5, 3.0, 6.0])
 #: The dtypes of masks.
 BOOLS = (dtypes.bool_,)
-#: How far from a kink its sides are.
+#: The distance of the points on both sides of a kink.
 STEP = 1e-6
 
 
 def places(graph: Graph) -> Iterator[list[Tensor]]:
-    """Inputs of two sizes: random, at kinks, equal, all masks of one or other value.
+    """Yield inputs of two sizes: random, at kinks, equal, masks of True or False.
 
-    In half of the samples at the front of a mask nothing is true: rows are padded, and
-    hidden wholly.
+    In half of the samples the beginning of each mask is False, so that rows are padded
+    or fully masked.
     """
     for sizes in SIZES:
         given = arguments(graph, sizes, 1)
@@ -44,7 +44,7 @@ def places(graph: Graph) -> Iterator[list[Tensor]]:
 
 
 def mapped(x: Tensor, function: Any, kinds: Any = BOOLS) -> Tensor:
-    """``function`` of the elements of ``x`` if it is of one of ``kinds``."""
+    """Return ``function`` of the elements of ``x`` if its kind is in ``kinds``."""
     return Tensor(np.asarray(function(x.numpy())), Cpu()) if x.dtype in kinds else x
 
 
@@ -53,7 +53,7 @@ def as_padded(x: Tensor) -> Tensor:
 
 
 def padded(mask: Array) -> Array:
-    """``mask`` with nothing true in half of its samples."""
+    """Return ``mask`` with nothing true in half of its samples."""
     results = np.array(mask)
     if results.ndim:
         results[: (len(results) + 1) // 2] = False
@@ -61,16 +61,16 @@ def padded(mask: Array) -> Array:
 
 
 def at_kinks(x: Array) -> Array:
-    """Numbers of ``KINKS`` in the shape of ``x``."""
+    """Return numbers of ``KINKS`` in the shape of ``x``."""
     rng = np.random.default_rng(x.size)
     return np.asarray(rng.choice(KINKS, x.shape)).astype(x.dtype)
 
 
 def gradients(graph: Graph, inputs: list[Tensor]) -> dict[str, Array]:
-    """Gradients of a random-weighted sum of all floating outputs.
+    """Return gradients of a random-weighted sum of all floating outputs.
 
     By name of every floating input and of every floating constant that nodes read;
-    zeros where nothing depends on it.
+    zeros without dependence.
     """
     tape = Autodiff(Cpu())
     stored = read_constants(graph)
@@ -95,9 +95,9 @@ def leaf(tensor: Tensor, array: Array) -> Tensor:
 
 
 def read_constants(graph: Graph) -> list[str]:
-    """The names of stored floating arrays that are operands or outputs.
+    """Return the names of stored floating arrays that are operands or outputs.
 
-    What the file has as a ``Constant`` is a number of the program and no weight.
+    ``Constant`` nodes are literals and no weights.
     """
     read = [name for node in graph.nodes for name in node.inputs]
     return [
@@ -112,7 +112,7 @@ def read_constants(graph: Graph) -> list[str]:
 
 
 def weighted_sum(values: list[Any]) -> Tensor | None:
-    """A sum of all elements of floating tensors, each with a weight of its own."""
+    """Return a random-weighted sum of all elements of floating tensors, or None."""
     rng = np.random.default_rng(3)
     total: Any = None
     for y in values:
@@ -127,10 +127,9 @@ def weighted_sum(values: list[Any]) -> Tensor | None:
 def of_weights(
     before: Graph, after: Graph, result: Mapping[str, Array]
 ) -> dict[str, Array]:
-    """Gradients by the constants of ``before``, of those by what was made of them.
+    """Return gradients by the constants of ``before``, from those by derived ones.
 
-    A constant is left out if something that was made of it is no other order of its
-    elements.
+    A constant is left out if a derived one is no permutation of its elements.
     """
     weights = {name: before.constants[name] for name in read_constants(before)}
     totals: dict[str, Array] = {}
@@ -148,7 +147,7 @@ def of_weights(
 
 
 def source_of(graph: Graph, name: str, weights: Mapping[str, Array]) -> str | None:
-    """The constant in ``weights`` that ``name`` was made of."""
+    """Return the constant in ``weights`` that ``name`` derives from."""
     while name not in weights:
         if name not in graph.constants.source:
             return None
@@ -157,7 +156,7 @@ def source_of(graph: Graph, name: str, weights: Mapping[str, Array]) -> str | No
 
 
 def turned_back(derived: Array, weight: Array, grad: Array) -> Array | None:
-    """``grad`` in the order of ``weight``, of which ``derived`` is another order."""
+    """Return ``grad`` in the order of ``weight``, or None if that is unknown."""
     if prod(derived.shape) != prod(weight.shape) or weight.ndim > 5:
         return None
     for axes in permutations(range(weight.ndim)):
@@ -169,10 +168,10 @@ def turned_back(derived: Array, weight: Array, grad: Array) -> Array | None:
 
 
 def compare(before: Graph, after: Graph, error: float, weights: bool = True) -> None:
-    """Fail unless the gradients of two graphs agree, where the first ones are finite.
+    """Fail unless the gradients of two graphs agree where the first are finite.
 
-    Where a function has a kink, its slope on either side and all between will do. The
-    error allowed is a share of the largest element. Stored arrays count if ``weights``.
+    At a kink any slope between both sides is accepted. The error is relative to the
+    largest element. Constants are compared if ``weights`` is set.
     """
     for number, inputs in enumerate(places(before)):
         result = gradients(after, inputs)
@@ -190,7 +189,7 @@ def compare(before: Graph, after: Graph, error: float, weights: bool = True) -> 
 def outside(
     result: Mapping[str, Array], nearby: Sequence[Mapping[str, Array]], error: float
 ) -> list[str]:
-    """The names of gradients that are not between the least and the greatest nearby."""
+    """Return the names of gradients outside the range of those nearby."""
     names = []
     for name, gradient in result.items():
         near = np.stack([other[name].astype(np.float64) for other in nearby])
@@ -204,12 +203,12 @@ def outside(
 
 
 def wide(inputs: Iterable[Tensor]) -> list[Tensor]:
-    """Those of float64."""
+    """Return the inputs of float64."""
     return [x for x in inputs if x.dtype == dtypes.float64]
 
 
 def shifted(x: Tensor, by: float) -> Tensor:
-    """``x`` with ``by`` added to each element, if it is of float64."""
+    """Return ``x`` with ``by`` added to each element, if it is of float64."""
     if x.dtype != dtypes.float64:
         return x
     return Tensor(np.asarray(x.numpy() + by), Cpu())

@@ -1,6 +1,6 @@
-"""Every case of every pass: gradients afterwards are those before.
+"""Every case of every pass keeps the gradients.
 
-Folding computes with arrays that no author named: these are no weights any more.
+Constants that folding computed from unnamed arrays are not compared.
 """
 
 from math import prod
@@ -15,19 +15,19 @@ from tests.importer.passes.gradients.derivatives import compare
 
 NAMES = [apply.__name__ for apply in (*PASSES, *OPTIONAL_PASSES)]
 CASES = [case for name in NAMES for case in cases(name)]
-#: What gradients of half types may differ by, and those of float64.
+#: Errors allowed for half types, and for float64.
 HALF, DOUBLE = 3e-2, 1e-5
-#: So many elements are more than gradients are computed of.
+#: Larger graphs are skipped because their gradients take too long.
 LARGE = 1 << 16
 
 
 def extent(dim: Dim) -> int:
-    """An extent, or 1 for a symbol."""
+    """Return an extent, 1 for a symbol."""
     return dim if isinstance(dim, int) else 1
 
 
 def doubled(case: Case) -> tuple[Graph, float]:
-    """The graph of a case, in float64 if it can be, and the error allowed."""
+    """Return the graph of a case, in float64 if possible, and the error allowed."""
     graph = graph_of(case.doubled())
     if not all(node.op.deterministic for node in graph.nodes):
         pytest.skip("a random operator draws anew in every run")

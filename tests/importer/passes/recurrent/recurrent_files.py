@@ -12,7 +12,7 @@ from tests.importer.onnx_files import graph, model, saved, stored
 Array = np.ndarray[Any, Any]
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 STATES = {"LSTM": 2, "GRU": 1, "RNN": 1}
-#: The place in ONNX's order of each of PyTorch's gates, and the other way round.
+#: The position in ONNX's order of each of PyTorch's gates, and the inverse.
 TO_ONNX = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
 INPUT, HIDDEN = 3, 4
 NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -20,7 +20,7 @@ NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 @dataclass
 class Build:
-    """Nodes and weights of a model."""
+    """Nodes and weights of a model under construction."""
 
     seed: int = 0
     nodes: list[Any] = field(default_factory=list)
@@ -36,43 +36,43 @@ class Build:
         self.nodes.append(helper.make_node(kind, inputs, outputs, name, **attrs))
 
     def weight(self, name: str, array: Any) -> str:
-        """The name of a stored array."""
+        """Store an array and return its name."""
         self.weights.append(stored(name, array))
         return name
 
     def normal(self, *shape: int) -> Array:
-        """Random numbers that saturate nothing."""
+        """Return random numbers that saturate no activation."""
         return (self.rng.standard_normal(shape) * 0.5).astype(np.float32)
 
     def save(self, path: Path, inputs: dict[str, Any], outputs: list[str]) -> Path:
-        """``path``, where the model now is."""
+        """Write the model to ``path`` and return it."""
         proto = graph(self.nodes, inputs, tuple(outputs), tuple(self.weights))
         return saved(path, model(proto, 14))
 
 
 def parameters(b: Build, kind: str, width: int, bias: bool = True) -> list[Array]:
-    """PyTorch's parameters of one layer in one direction."""
+    """Return PyTorch's parameters of one layer in one direction."""
     rows = GATES[kind] * HIDDEN
     pair = [b.normal(rows, width), b.normal(rows, HIDDEN)]
     return pair + [b.normal(rows) for _ in range(2 * bias)]
 
 
 def packed(kind: str, ways: list[list[Array]]) -> list[Array]:
-    """W, R and perhaps B of one layer, of the parameters of each direction."""
+    """Return W, R and optional B of one layer, from each direction's parameters."""
     turned = [[reordered(kind, array) for array in way] for way in ways]
     joined = [[*way[:2], np.concatenate(way[2:])] if way[2:] else way for way in turned]
     return [np.stack(arrays) for arrays in zip(*joined, strict=True)]
 
 
 def reordered(kind: str, array: Array) -> Array:
-    """A parameter with its gates in ONNX's order."""
+    """Return a parameter with its gates in ONNX's order."""
     pieces = np.split(array, GATES[kind])
     return np.concatenate([pieces[gate] for gate in TO_ONNX[kind]])
 
 
 @dataclass(frozen=True)
 class Stack:
-    """What to build: PyTorch's arguments, and what is given and read."""
+    """The model to build: PyTorch's arguments, and its inputs and outputs."""
 
     kind: str = "LSTM"
     layers: int = 1
@@ -85,7 +85,7 @@ class Stack:
 
     @property
     def first(self) -> list[str]:
-        """The names of the first states that are given."""
+        """The names of the initial states that are inputs."""
         return ["h0", "c0"][: STATES[self.kind] * self.given]
 
     @property
@@ -95,7 +95,7 @@ class Stack:
 
 
 def torchscript(path: Path, stack: Stack, scope: str = "/net/rnn") -> dict[str, Array]:
-    """The parameters by PyTorch's name of the model written to ``path``.
+    """Write a model to ``path``; return its parameters by PyTorch's name.
 
     It is a module in the scope ``/net/rnn``, and a linear layer after it.
     """
@@ -123,20 +123,20 @@ def torchscript(path: Path, stack: Stack, scope: str = "/net/rnn") -> dict[str, 
 
 
 def inputs(stack: Stack) -> dict[str, Any]:
-    """The shapes of what goes in."""
+    """Return the shapes of the inputs."""
     batch = "a" if stack.batch_first else "b"
     size = [stack.layers * stack.ways, batch, HIDDEN]
     return {"x": ["a", "b", INPUT], **dict.fromkeys(stack.first, size)}
 
 
 def layer_parameters(b: Build, stack: Stack, layer: int) -> list[list[Array]]:
-    """PyTorch's parameters of one layer, by direction."""
+    """Return PyTorch's parameters of one layer, by direction."""
     width = INPUT if layer == 0 else HIDDEN * stack.ways
     return [parameters(b, stack.kind, width, stack.bias) for _ in range(stack.ways)]
 
 
 def named(each: list[list[Array]], layer: int) -> dict[str, Array]:
-    """The parameters of one layer by their names."""
+    """Return the parameters of one layer by their names."""
     return {
         f"rnn.{name}_l{layer}{way}": array
         for way, arrays in zip(("", "_reverse"), each, strict=False)
@@ -147,7 +147,7 @@ def named(each: list[list[Array]], layer: int) -> dict[str, Array]:
 def one_layer(
     b: Build, x: str, layer: int, arrays: list[Array], stack: Stack, scope: str
 ) -> tuple[str, list[str]]:
-    """All outputs, directions joined, and the last states."""
+    """Return all outputs, directions joined, and the last states."""
     weights = [
         b.weight(f"onnx::{stack.kind}_{layer}{i}", array)
         for i, array in enumerate(arrays)
@@ -162,7 +162,7 @@ def one_layer(
 
 
 def options(stack: Stack) -> dict[str, Any]:
-    """The attributes of the operator."""
+    """Return the attributes of the operator."""
     results: dict[str, Any] = {"hidden_size": HIDDEN}
     if stack.ways == 2:
         results["direction"] = "bidirectional"
@@ -174,7 +174,7 @@ def options(stack: Stack) -> dict[str, Any]:
 
 
 def first_state(b: Build, name: str, layer: int, stack: Stack, scope: str) -> str:
-    """The part of a state that is of one layer."""
+    """Return the slice of a state for one layer."""
     result = f"{name}_{layer}"
     ends = [layer * stack.ways, (layer + 1) * stack.ways, 0]
     bounds = [
@@ -186,7 +186,7 @@ def first_state(b: Build, name: str, layer: int, stack: Stack, scope: str) -> st
 
 
 def joined(b: Build, y: str, stack: Stack, name: str) -> str:
-    """All outputs ``[time, batch, directions hidden]``."""
+    """Return all outputs ``[time, batch, directions * hidden]``."""
     if stack.ways == 1:
         one = b.weight(f"{y}.one", np.array([1], np.int64))
         b.op("Squeeze", [y, one], [f"{y}.joined"], f"{name}/Squeeze")
@@ -198,7 +198,7 @@ def joined(b: Build, y: str, stack: Stack, name: str) -> str:
 
 
 def feeds(stack: Stack, first: int, second: int) -> dict[str, Array]:
-    """Random inputs of a model of :func:`torchscript`."""
+    """Return random inputs of a model of :func:`torchscript`."""
     rng = np.random.default_rng(first * 100 + second)
     results = {"x": rng.standard_normal((first, second, INPUT)).astype(np.float32)}
     batch = first if stack.batch_first else second

@@ -1,4 +1,4 @@
-"""Recurrent layers: found in what exporters write, named as before, trained further."""
+"""Recurrent layers: recovered from exporters' nodes, named as before, trainable."""
 
 import itertools
 from pathlib import Path
@@ -44,7 +44,7 @@ STACKS = [
 
 
 def module_of(path: Path, folder: Path) -> Any:
-    """The generated class, loaded."""
+    """Return the generated class, loaded."""
     written, name = generate(path, folder)
     return getattr(import_file(written), name).load()
 
@@ -93,7 +93,7 @@ def test_no_local_name_looks_like_a_one(tmp_path: Path) -> None:
 
 
 def variant(path: Path, kind: str, **attrs: Any) -> Path:
-    """A model of one operator as ONNX has it, with all of its results."""
+    """Write a model of one ONNX operator with all of its results."""
     b = Build(3)
     ways = 2 if attrs.get("direction") == "bidirectional" else 1
     arrays = packed(kind, [parameters(b, kind, INPUT) for _ in range(ways)])
@@ -140,7 +140,7 @@ def test_what_pytorch_has_not_stays_a_function(
 
 
 def unfolded(path: Path, kind: str, leaf: str = "_l0") -> dict[str, Array]:
-    """A model that still holds PyTorch's parameters, turned when it runs."""
+    """Write a model that holds PyTorch's parameters and reorders them at run time."""
     b = Build(5)
     arrays = dict(zip(NAMES, parameters(b, kind, INPUT), strict=True))
     parts = {}
@@ -173,7 +173,7 @@ def unfolded(path: Path, kind: str, leaf: str = "_l0") -> dict[str, Array]:
 def test_parameters_that_the_file_holds_keep_their_names(
     kind: str, leaf: str, tmp_path: Path
 ) -> None:
-    """A cell, which has no number, was written as a layer of one step."""
+    """A cell, whose parameters have no number, was exported as a layer of one step."""
     path = tmp_path / "model.onnx"
     expected = unfolded(path, kind, leaf)
     net = module_of(path, tmp_path)
@@ -188,7 +188,7 @@ def test_parameters_that_the_file_holds_keep_their_names(
 
 
 def test_modules_of_their_own_stay_two(tmp_path: Path) -> None:
-    """Two layers of one kind and size in a row, in scopes of their own."""
+    """Two consecutive layers of one kind and size, in separate scopes."""
     b, x = Build(7), "x"
     for name, width in (("first", INPUT), ("second", HIDDEN)):
         arrays = packed("GRU", [parameters(b, "GRU", width)])
@@ -206,7 +206,7 @@ def test_modules_of_their_own_stay_two(tmp_path: Path) -> None:
 
 
 def unrolled(path: Path, steps: int, names: dict[str, str]) -> dict[str, Array]:
-    """Steps of an LSTM cell written out, ``x`` of each the state of the last."""
+    """Write unrolled steps of an LSTM cell; ``x`` of each is the last state."""
     b = Build(11)
     arrays = dict(zip(names.values(), parameters(b, "LSTM", HIDDEN), strict=True))
     for name, array in arrays.items():
@@ -234,7 +234,7 @@ def unrolled(path: Path, steps: int, names: dict[str, str]) -> dict[str, Array]:
     return arrays
 
 
-#: What the gates of an LSTM go through.
+#: The activations of LSTM gates.
 FUNCTIONS = ("Sigmoid", "Sigmoid", "Tanh", "Sigmoid")
 
 
@@ -265,7 +265,7 @@ def test_linear_layers_of_the_author_stay_what_they_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
 def test_an_imported_layer_trains(kind: str, tmp_path: Path) -> None:
-    """Gradients are slopes of the loss, and steps along them make it less."""
+    """Gradients are slopes of the loss, and steps along them decrease it."""
     stack = Stack(kind, 2, 2, reads=("y",), activation="Tanh")
     torchscript(tmp_path / "model.onnx", stack)
     written, name = generate(tmp_path / "model.onnx", tmp_path)

@@ -12,7 +12,7 @@ from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.text.heads import scores, vocabulary
 from burn_ir.raw import RawModel
 
-#: Without segments all tokens are of the first text.
+#: Default token types: all tokens are of the first segment.
 FIRST = np.zeros((1, 1), np.int64)
 WORDS = "embeddings.word_embeddings.weight"
 KEYS = (
@@ -22,7 +22,7 @@ KEYS = (
 )
 
 
-#: What Hugging Face's BERT and RoBERTa can be beside an encoder.
+#: Supported settings of Hugging Face's BERT and RoBERTa.
 SUPPORTS: Supports = {
     "add_cross_attention": (False,),
     "directionality": ("bidi",),
@@ -37,7 +37,7 @@ SUPPORTS: Supports = {
 
 @recipe("bert", "BertModel", *KEYS, base="bert", supports=SUPPORTS)
 def bert(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of ``BertModel``, or of what Hugging Face puts behind it."""
+    """Return the graph of ``BertModel``, or of a class of Hugging Face with a head."""
     input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
     attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
     segments = w.input("token_type_ids", "int64", BATCH, LENGTH, default=FIRST)
@@ -54,7 +54,7 @@ def bert(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def bare(w: RecipeWriter, x: str, pooled: str | None) -> RawModel:
-    """The model of hidden states, and of what the pooler makes of them if there is."""
+    """Return the model of hidden states, and the pooler's output if there is one."""
     if pooled is None:
         return w.model(last_hidden_state=x)
     return w.model(last_hidden_state=x, pooler_output=pooled)
@@ -63,7 +63,7 @@ def bare(w: RecipeWriter, x: str, pooled: str | None) -> RawModel:
 def pretrained(
     w: RecipeWriter, config: Config, x: str, pooled: str | None, table: str, eps: float
 ) -> RawModel:
-    """The scores of tokens in masked places, and of the second text as the next."""
+    """Return the model of masked-token and next-sentence scores."""
     w.called("BertForMaskedLM")
     with w.module("cls", "BertPreTrainingHeads"):
         with w.module("predictions", "BertLMPredictionHead"):
@@ -90,7 +90,7 @@ def encoder(
     attention_mask: str,
     eps: float,
 ) -> tuple[str, str | None]:
-    """Hidden states, and what the pooler makes of the first if there is one."""
+    """Return hidden states, and the pooler's output or None."""
     first = "encoder.layer.0"
     agree(
         config,
@@ -117,7 +117,7 @@ def encoder(
 def embeddings(
     w: RecipeWriter, input_ids: str, segments: str, position_ids: str, eps: float
 ) -> str:
-    """Words, the texts that they are of, and positions, summed and normalised."""
+    """Return the normalised sum of token, segment and position embeddings."""
     words = w.embedding("word_embeddings", input_ids)
     x = w.add(words, w.embedding("token_type_embeddings", segments))
     x = w.add(x, w.embedding("position_embeddings", position_ids))
@@ -127,7 +127,7 @@ def embeddings(
 def layer(
     w: RecipeWriter, config: Config, family: str, x: str, mask: str, eps: float
 ) -> str:
-    """One layer: attention, then two linear layers, both with a residual."""
+    """Apply one layer: attention and two linear layers, each with a residual."""
     with w.module("attention", f"{family}Attention"):
         with w.module("self", f"{family}SelfAttention"):
             attended = self_attention(w, config, x, mask)
@@ -141,7 +141,7 @@ def layer(
 
 
 def self_attention(w: RecipeWriter, config: Config, x: str, mask: str) -> str:
-    """Attention of every token to all that the mask leaves."""
+    """Apply attention of every token to all unmasked tokens."""
     count = heads(w, config, "query")
     query, key, value = (
         w.heads(w.linear(name, x), count, name) for name in ("query", "key", "value")

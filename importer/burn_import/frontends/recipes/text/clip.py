@@ -1,4 +1,4 @@
-"""CLIP: an encoder of text and one of images, whose results can be compared."""
+"""CLIP: encoders of text and images with a shared embedding space."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from burn_ir.dim import symbol
 from burn_ir.raw import RawModel
 
 TEXT, IMAGES = symbol("texts"), symbol("images")
-#: Entries that weights show, and those of the encoder that is not there.
+#: Entries that weights determine, and those of an encoder that is absent.
 SUPPORTS = any_of(
     *("logit_scale_init_value", "num_channels", "projection_dim", "text_config"),
     *("text_config_dict", "vision_config", "vision_config_dict"),
@@ -40,7 +40,7 @@ SUPPORTS = any_of(
     supports=SUPPORTS,
 )
 def clip(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of the encoder of texts, of images, or of both and how they agree."""
+    """Return the graph of the text or image encoder, or of both with similarities."""
     texts, images = w.inside("text_model"), w.inside("vision_model")
     if texts and images:
         w.called("CLIPModel")
@@ -66,7 +66,7 @@ def projected(w: RecipeWriter, name: str, x: str) -> str:
 
 
 def compared(w: RecipeWriter, text: str, image: str) -> RawModel:
-    """Return the similarity of each text and image, and the embeddings behind it."""
+    """Return the model of similarities between texts and images."""
     text, image = (
         w.op("Div", x, w.op("ReduceL2", x, [-1], keepdims=1)) for x in (text, image)
     )

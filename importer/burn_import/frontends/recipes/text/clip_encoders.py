@@ -1,4 +1,4 @@
-"""The encoders of CLIP: one of texts, one of images."""
+"""The text and image encoders of CLIP."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from burn_import.frontends.recipes.graph_writer import LENGTH, RecipeWriter
 from burn_ir import InvalidModel
 from burn_ir.dim import Dim
 
-#: The end of a text where nothing else is said: the last token of the vocabulary. The
-#: first configurations have 2 and mean that.
+#: The default ``eos_token_id``. The first configurations have 2 and mean the last token
+#: of the vocabulary.
 EARLY = 2
 WORDS = "embeddings.token_embedding.weight"
 PATCHES = "embeddings.patch_embedding.weight"
@@ -25,7 +25,7 @@ PLACES = "embeddings.position_embedding.weight"
 
 
 def text_model(w: RecipeWriter, config: Config, batch: Dim) -> tuple[str, str]:
-    """The hidden states of texts, and those of their ends."""
+    """Return the hidden states of texts, and those of their end tokens."""
     ids = w.input("input_ids", "int64", batch, LENGTH)
     mask = w.padding_mask(w.input("attention_mask", "int64", batch, LENGTH))
     with w.module("text_model", "CLIPTextTransformer"):
@@ -50,7 +50,7 @@ def text_model(w: RecipeWriter, config: Config, batch: Dim) -> tuple[str, str]:
 
 
 def vision_model(w: RecipeWriter, config: Config, batch: Dim) -> tuple[str, str]:
-    """The hidden states of images, and the normalised one of the class token."""
+    """Return the hidden states of images, and the normalised class token."""
     with w.module("vision_model", "CLIPVisionTransformer"):
         eps = config.get("layer_norm_eps", 1e-5)
         x = vision_embeddings(w, config, batch)
@@ -60,7 +60,7 @@ def vision_model(w: RecipeWriter, config: Config, batch: Dim) -> tuple[str, str]
 
 
 def vision_embeddings(w: RecipeWriter, config: Config, batch: Dim) -> str:
-    """Patches in a row behind the class token, with their positions."""
+    """Return the class token and patches with position embeddings."""
     extent(w, PATCHES, 3)
     _, channels, *size = w.shape(PATCHES)
     count = w.shape(PLACES)[0] - 1
@@ -98,7 +98,7 @@ def sizes(w: RecipeWriter) -> dict[str, Fact]:
 
 
 def encoder(w: RecipeWriter, config: Config, x: str, mask: str | None = None) -> str:
-    """Layers of attention and a network; with a mask to what comes before."""
+    """Apply layers of attention and MLP; causal if there is a mask."""
     eps = config.get("layer_norm_eps", 1e-5)
     with w.module("encoder", "CLIPEncoder"):
         for number in range(w.count("layers")):
@@ -116,7 +116,7 @@ def encoder(w: RecipeWriter, config: Config, x: str, mask: str | None = None) ->
 
 
 def self_attention(w: RecipeWriter, config: Config, x: str, mask: str | None) -> str:
-    """Attention; with a mask to what comes before."""
+    """Apply self-attention; causal if there is a mask."""
     count = heads(w, config, "q_proj")
     query, key, value = (w.heads(w.linear(f"{n}_proj", x), count) for n in "qkv")
     attended = w.attention(query, key, value, mask, causal=mask is not None)

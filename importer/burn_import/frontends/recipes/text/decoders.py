@@ -20,7 +20,7 @@ from burn_import.frontends.recipes.text.rope import turned
 from burn_ir import InvalidModel
 
 FIRST = "layers.0.self_attn"
-#: Keys that all of them have.
+#: Keys that all these decoders have.
 KEYS = (
     "embed_tokens.weight",
     f"{FIRST}.q_proj.weight",
@@ -28,7 +28,8 @@ KEYS = (
     "layers.0.input_layernorm.weight",
     "layers.0.post_attention_layernorm.weight",
 )
-#: Biases are seen in the weights; only some angles depend on the length.
+#: Entries without effect here: weights show biases, and only some rotary scalings
+#: depend on the length.
 SUPPORTS: dict[str, tuple[object, ...]] = {
     "partial_rotary_factor": (1.0,),
     **any_of("attention_bias", "max_position_embeddings", "mlp_bias"),
@@ -38,7 +39,7 @@ Norm = Callable[[str, str], str]
 
 @dataclass(frozen=True)
 class Attending:
-    """Options of attention: the head size, masks, and rotations."""
+    """Options of attention: head size, mask, rotation, scale and soft cap."""
 
     size: int
     mask: str
@@ -48,10 +49,10 @@ class Attending:
 
 
 def check(w: RecipeWriter, config: Config, size: int) -> None:
-    """Return if the configuration has no other numbers than the weights.
+    """Return if the configuration's numbers equal those of the weights.
 
     Raises:
-        InvalidModel: it has; they are listed.
+        InvalidModel: some differ; they are listed.
     """
     groups, rest = divmod(w.shape(f"{FIRST}.k_proj.weight")[0], size)
     shared = extent(w, f"{FIRST}.k_proj.weight", 0)
@@ -71,9 +72,9 @@ def check(w: RecipeWriter, config: Config, size: int) -> None:
 
 
 def head_size(w: RecipeWriter, config: Config, usual: int = 0) -> int:
-    """The number of features of a head, from its norm or from the configuration.
+    """Return the number of features of a head, from its norm or the configuration.
 
-    ``usual`` is the default of ``head_dim``, if it is not the width by the heads.
+    ``usual`` is the default of ``head_dim`` where that is not width / heads.
     """
     width = w.shape(f"{FIRST}.q_proj.weight")[0]
     if w.has(f"{FIRST}.q_norm.weight"):
@@ -92,7 +93,10 @@ def head_size(w: RecipeWriter, config: Config, usual: int = 0) -> int:
 def windows(
     w: RecipeWriter, config: Config, usual: int, near: Callable[[int], bool]
 ) -> list[int]:
-    """How far each layer sees back, 0 without end; ``near`` says it where not given."""
+    """Return the attention window of each layer, 0 for full attention.
+
+    ``near`` decides which layers have a window if ``layer_types`` is missing.
+    """
     count = w.count("layers")
     kinds = config.value("layer_types")
     if kinds is None:
@@ -114,7 +118,7 @@ def windows(
 def masks(
     w: RecipeWriter, attention_mask: str, places: str, seen: list[int]
 ) -> dict[int, str]:
-    """What tokens may see of each other beside their order, bool, by the window."""
+    """Return the bool mask for each window size, without the causal mask."""
     mask = w.padding_mask(attention_mask)
     by_window = {0: mask}
     for window in sorted({*seen} - {0}):
@@ -125,7 +129,7 @@ def masks(
 
 
 def self_attention(w: RecipeWriter, x: str, options: Attending, norm: Norm) -> str:
-    """Causal attention of turned queries and keys; several queries share a key."""
+    """Apply causal attention with rotary positions and grouped queries."""
     w.weights.ignore(w.key("rotary_emb.inv_freq"))
     parts = []
     for name in "qkv":
@@ -148,6 +152,6 @@ def self_attention(w: RecipeWriter, x: str, options: Attending, norm: Norm) -> s
 
 
 def gated(w: RecipeWriter, x: str, act: str) -> str:
-    """A network of which one half decides how much passes of the other."""
+    """Apply a gated linear unit: ``down(act(gate(x)) * up(x))``."""
     gate = w.activation(act, w.linear("gate_proj", x))
     return w.linear("down_proj", w.op("Mul", gate, w.linear("up_proj", x)))

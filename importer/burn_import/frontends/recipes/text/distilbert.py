@@ -24,7 +24,7 @@ PLACES = "embeddings.position_embeddings.weight"
     supports=any_of("sinusoidal_pos_embds", "tie_weights_"),
 )
 def distilbert(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of ``DistilBertModel``, or of what Hugging Face puts behind it."""
+    """Return the graph of ``DistilBertModel``, or of a class with a head."""
     input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
     attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
     with w.base("distilbert", "DistilBertModel"):
@@ -44,7 +44,7 @@ def distilbert(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def model(w: RecipeWriter, config: Config, input_ids: str, attention_mask: str) -> str:
-    """The hidden states of all tokens."""
+    """Return the hidden states of all tokens."""
     agree(
         config,
         vocab_size=extent(w, WORDS, 0),
@@ -68,7 +68,7 @@ def model(w: RecipeWriter, config: Config, input_ids: str, attention_mask: str) 
 
 
 def layer(w: RecipeWriter, config: Config, x: str, mask: str) -> str:
-    """One layer: attention, then two linear layers, both with a residual."""
+    """Apply one layer: attention and two linear layers, each with a residual."""
     with w.module("attention", "DistilBertSelfAttention"):
         count = heads(w, config, "q_lin", "n_heads")
         query, key, value = (

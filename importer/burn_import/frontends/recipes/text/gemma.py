@@ -29,10 +29,10 @@ from burn_import.frontends.recipes.text.heads import (
 from burn_import.frontends.recipes.text.rope import angles, has_layer_types
 from burn_ir.raw import RawModel
 
-#: The size of a head where the configuration does not say it.
+#: The default size of a head.
 HEAD = 256
 WINDOW = 4096
-#: Older configurations have either name for the approximation by ``tanh``.
+#: Values in older configurations that mean the GELU approximation by ``tanh``.
 ACTIVATIONS = {"hidden_act": ("gelu", "gelu_pytorch_tanh")}
 
 
@@ -64,7 +64,7 @@ ACTIVATIONS = {"hidden_act": ("gelu", "gelu_pytorch_tanh")}
     },
 )
 def gemma(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of ``GemmaForCausalLM``, or of ``GemmaModel``: hidden states alone."""
+    """Return the graph of ``GemmaForCausalLM``, or of ``GemmaModel`` without head."""
     input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
     attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
     headed = is_headed(w, config, "model")
@@ -86,7 +86,7 @@ def gemma(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def cap(config: Config, which: str, usual: float) -> float:
-    """The bound of scores, 0 without one, which a configuration writes as null."""
+    """Return the soft cap of scores; 0 without one (null in the configuration)."""
     key = f"{which}_logit_softcapping"
     absent = config.value(key) is None and key in config.values
     return config.get(key, usual) if usual and not absent else 0.0
@@ -95,10 +95,10 @@ def cap(config: Config, which: str, usual: float) -> float:
 def model(
     w: RecipeWriter, config: Config, family: str, input_ids: str, attention_mask: str
 ) -> str:
-    """The hidden states of all tokens."""
+    """Return the hidden states of all tokens."""
     size = head_size(w, config, HEAD)
     check(w, config, size)
-    norm = partial(one_more, w, family, config.get("rms_norm_eps", 1e-6))
+    norm = partial(gemma_norm, w, family, config.get("rms_norm_eps", 1e-6))
     seen = windows(w, config, WINDOW, partial(near, config, family))
     places = w.positions(input_ids)
     mask = masks(w, attention_mask, places, seen)
@@ -120,7 +120,7 @@ def model(
 
 
 def near(config: Config, family: str, number: int) -> bool:
-    """Return whether a layer sees a window of the text alone."""
+    """Return whether a layer attends to a sliding window only."""
     if family == "Gemma3":
         return (number + 1) % config.positive("sliding_window_pattern", 6) != 0
     return family == "Gemma2" and number % 2 == 0
@@ -129,7 +129,7 @@ def near(config: Config, family: str, number: int) -> bool:
 def angles_of(
     w: RecipeWriter, config: Config, family: str, places: str, size: int
 ) -> tuple[tuple[str, str], tuple[str, str]]:
-    """The angles of layers that see everything, and of those that see a window."""
+    """Return the cosines and sines of layers with full and with windowed attention."""
     with w.module("rotary_emb", f"{family}RotaryEmbedding"):
         usual = 1e6 if family == "Gemma3" else 1e4
         turn = angles(w, places, config, size, usual, "full_attention")
@@ -146,7 +146,7 @@ def angles_of(
 def layer(
     w: RecipeWriter, config: Config, family: str, x: str, options: Attending, norm: Norm
 ) -> str:
-    """One layer; from Gemma 2 on, what is added to the stream is normalised, too."""
+    """Apply one layer; from Gemma 2 on, branches are normalised before addition."""
     y = norm("input_layernorm", x)
     with w.module("self_attn", f"{family}Attention"):
         y = self_attention(w, y, options, norm)
@@ -155,14 +155,15 @@ def layer(
     before = "pre_feedforward" if family != "Gemma" else "post_attention"
     y = norm(f"{before}_layernorm", x)
     with w.module("mlp", f"{family}MLP"):
-        # ``hidden_act`` of the first files is not what their models were trained with.
+        # ``hidden_act`` of the first files is wrong: the models were trained with this
+        # one.
         y = gated(w, y, config.get("hidden_activation", "gelu_pytorch_tanh"))
     y = y if family == "Gemma" else norm("post_feedforward_layernorm", y)
     return w.add(x, y)
 
 
-def one_more(w: RecipeWriter, family: str, eps: float, name: str, x: str) -> str:
-    """RMS norm called ``name``, which multiplies by 1 more than its weight."""
+def gemma_norm(w: RecipeWriter, family: str, eps: float, name: str, x: str) -> str:
+    """Apply RMS norm called ``name``, which scales by ``1 + weight``."""
     with w.module(name, f"{family}RMSNorm"):
         scale = w.add(w.weight("weight"), 1.0)
         return w.op("RMSNormalization", x, scale, epsilon=eps, axis=-1)

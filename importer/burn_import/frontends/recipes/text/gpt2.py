@@ -1,4 +1,4 @@
-"""GPT-2: a decoder whose linear layers keep their matrices the other way round."""
+"""GPT-2: a decoder whose linear layers store transposed matrices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from burn_ir.raw import RawModel
     },
 )
 def gpt2(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of ``GPT2LMHeadModel``, or of ``GPT2Model``: hidden states alone."""
+    """Return the graph of ``GPT2LMHeadModel``, or of ``GPT2Model`` without head."""
     input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
     attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
     headed = is_headed(w, config, "transformer")
@@ -51,7 +51,7 @@ def gpt2(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def model(w: RecipeWriter, config: Config, input_ids: str, attention_mask: str) -> str:
-    """The hidden states of all tokens."""
+    """Return the hidden states of all tokens."""
     agree(
         config,
         vocab_size=extent(w, "wte.weight", 0),
@@ -73,7 +73,7 @@ def model(w: RecipeWriter, config: Config, input_ids: str, attention_mask: str) 
 def block(
     w: RecipeWriter, config: Config, x: str, mask: str, number: int, eps: float
 ) -> str:
-    """One layer: attention and a network, each on what is normalised."""
+    """Apply one pre-norm layer of attention and MLP."""
     y = w.layer_norm("ln_1", x, eps)
     with w.module("attn", "GPT2Attention"):
         y = self_attention(w, config, y, mask, number)
@@ -88,7 +88,7 @@ def block(
 def self_attention(
     w: RecipeWriter, config: Config, x: str, mask: str, number: int
 ) -> str:
-    """Causal attention; one layer makes queries, keys and values."""
+    """Apply causal attention with a packed projection of q, k and v."""
     w.weights.ignore(w.key("bias"), w.key("masked_bias"))
     count = heads(w, config, "c_proj", "n_head")
     parts = w.many("Split", 3, conv1d(w, "c_attn", x), axis=-1, num_outputs=3)
@@ -99,7 +99,7 @@ def self_attention(
 
 
 def scaling(config: Config, size: int, number: int) -> float | None:
-    """Return the scale of a layer's scores, None for the usual square root."""
+    """Return the scale of a layer's scores; None for 1 / sqrt(size)."""
     usual = config.get("scale_attn_weights", True)
     divided = config.get("scale_attn_by_inverse_layer_idx", False)
     if usual and not divided:
@@ -108,6 +108,6 @@ def scaling(config: Config, size: int, number: int) -> float | None:
 
 
 def conv1d(w: RecipeWriter, name: str, x: str) -> str:
-    """``Conv1D`` called ``name``: a linear layer with its matrix as it multiplies."""
+    """Apply ``Conv1D`` called ``name``: a linear layer with matrix ``[in, out]``."""
     with w.module(name, "Conv1D"):
         return w.op("Conv1D", x, w.weight("weight"), w.weight("bias"))

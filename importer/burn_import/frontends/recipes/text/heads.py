@@ -7,14 +7,14 @@ from burn_import.frontends.recipes.config import Config, NotClaimed
 from burn_import.frontends.recipes.graph_writer import RecipeWriter
 from burn_ir.raw import RawModel
 
-#: How classes of Hugging Face end that give scores of the next token.
+#: Suffixes of Hugging Face's classes that predict the next token.
 HEADED = ("LMHeadModel", "ForCausalLM", "ForConditionalGeneration")
 
 
 def scores(w: RecipeWriter, family: str, x: str, pooled: str | None) -> RawModel | None:
-    """The model with a head that many families have: classes, or ends of an answer.
+    """Return a model with a classification or question answering head, or None.
 
-    ``pooled`` is what is made of the first token, for a class of the whole text.
+    ``pooled`` is the pooled first token, for a class of the whole text.
     """
     if w.has("qa_outputs.weight"):
         w.called(f"{family}ForQuestionAnswering")
@@ -28,10 +28,10 @@ def scores(w: RecipeWriter, family: str, x: str, pooled: str | None) -> RawModel
 
 
 def classes(w: RecipeWriter, family: str, x: str, attention_mask: str) -> RawModel:
-    """The model with the layer ``score``: classes of a text, or of each token.
+    """Return the model with the layer ``score``: classes of a text, or of each token.
 
-    A text is read up to its last token that is no padding, which has seen all others.
-    Where each token has a class, the layer has a bias.
+    A text is represented by its last token that is not padding, which has seen all
+    others. For classes of tokens the layer has a bias.
     """
     kind = "Token" if w.has("score.bias") else "Sequence"
     w.called(f"{family}For{kind}Classification")
@@ -43,16 +43,16 @@ def classes(w: RecipeWriter, family: str, x: str, attention_mask: str) -> RawMod
 
 
 def ends(w: RecipeWriter, logits: str) -> list[str]:
-    """The scores of tokens as the start and as the end of an answer."""
+    """Return the scores of tokens as start and as end of an answer."""
     parts = w.many("Split", 2, logits, axis=-1, num_outputs=2)
     return [w.op("Squeeze", part, [-1]) for part in parts]
 
 
 def vocabulary(w: RecipeWriter, name: str, x: str, table: str, bias: str = "") -> str:
-    """The scores of all tokens by the layer ``name``.
+    """Return the scores of all tokens by the layer ``name``.
 
-    The weight may be the one at the key ``table``, that of tokens. A ``bias`` beside
-    the layer is the layer's own once more, or stands for it.
+    Its weight may be tied to the embedding at the key ``table``. A ``bias`` beside the
+    layer replaces the layer's own, or is a copy of it.
     """
     with w.module(name, "Linear"):
         own = w.weight("weight") if w.has("weight") else w.shared(table)
@@ -69,10 +69,10 @@ def vocabulary(w: RecipeWriter, name: str, x: str, table: str, bias: str = "") -
 def is_headed(
     w: RecipeWriter, config: Config, base: str, name: str = "lm_head"
 ) -> bool:
-    """Whether a decoder gives scores of the next token, and not hidden states alone.
+    """Return whether a decoder predicts the next token.
 
-    It does if it has weights for them, if the module ``base`` stands around its own
-    weights, or if the configuration says so: weights that are tied are stored once.
+    That is so if there are weights for it, if the decoder's weights are in the module
+    ``base``, or if the configuration says so: tied weights are stored once.
     """
     if w.has(f"{name}.weight") or w.inside(base):
         return True
@@ -82,10 +82,10 @@ def is_headed(
 def next_token(
     w: RecipeWriter, config: Config, x: str, table: str, name: str = "lm_head"
 ) -> str:
-    """The scores of the next token by the layer ``name``, with its weight or ``table``.
+    """Return the scores of the next token by layer ``name``, maybe tied to ``table``.
 
     Raises:
-        NotClaimed: there is no weight, and the configuration allows no other.
+        NotClaimed: the weight is missing, and the configuration does not tie it.
     """
     if not w.has(f"{name}.weight") and not config.get("tie_word_embeddings", True):
         raise NotClaimed(
@@ -96,7 +96,7 @@ def next_token(
 
 
 def capped(w: RecipeWriter, x: str, bound: float) -> str:
-    """Scores that come near to ``bound`` and do not reach it."""
+    """Return soft-capped scores: ``tanh(x / bound) * bound``."""
     if not bound:
         return x
     return w.op("Mul", w.op("Tanh", w.op("Div", x, bound)), bound)

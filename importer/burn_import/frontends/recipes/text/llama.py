@@ -1,4 +1,4 @@
-"""Llama and the decoders that are like it: Mistral, Qwen2 and Qwen3."""
+"""Llama and similar decoders: Mistral, Qwen2 and Qwen3."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from burn_import.frontends.recipes.text.rope import angles
 from burn_ir.raw import RawModel
 
 EPS = 1e-6
-#: How the classes of each kind begin.
+#: Prefixes of class names for each kind.
 NAMES = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}
 
 
@@ -37,7 +37,7 @@ NAMES = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwe
     without=("layers.0.pre_feedforward_layernorm.weight",),
 )
 def llama(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of ``LlamaForCausalLM``, or of ``LlamaModel``: hidden states alone."""
+    """Return the graph of ``LlamaForCausalLM``, or of ``LlamaModel`` without head."""
     input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
     attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
     normed = w.has("layers.0.self_attn.q_norm.weight")
@@ -58,7 +58,7 @@ def llama(w: RecipeWriter, config: Config) -> RawModel:
 def model(
     w: RecipeWriter, config: Config, family: str, input_ids: str, attention_mask: str
 ) -> str:
-    """The hidden states of all tokens."""
+    """Return the hidden states of all tokens."""
     size = head_size(w, config)
     check(w, config, size)
     norm = partial(w.rms_norm, eps=config.get("rms_norm_eps", EPS))
@@ -84,7 +84,7 @@ def model(
 
 
 def near(config: Config, number: int) -> bool:
-    """Return whether a layer sees a window of the text alone."""
+    """Return whether a layer attends to a sliding window only."""
     if config.kind in ("qwen2", "qwen3"):
         wanted = config.get("use_sliding_window", False)
         return wanted and number >= config.get("max_window_layers", 28)

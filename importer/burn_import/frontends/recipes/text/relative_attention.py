@@ -1,4 +1,4 @@
-"""Attention that adds a learned number for how far tokens are apart, as in T5."""
+"""Attention with learned biases by relative position, as in T5."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ LOWEST = float(np.finfo(np.float32).min)
 
 
 def distances(w: RecipeWriter, places: str, last: int, mask: str | None) -> str:
-    """Return the bias of scores by the distance of tokens, ``[1, heads, ...]``.
+    """Return the bias of scores by relative position, ``[1, heads, ...]``.
 
-    Distances of ``last`` and more are one. With a ``mask`` tokens look both ways, and
-    what they do not see is added, too.
+    Distances of ``last`` or more share one bias. With a ``mask`` attention is
+    bidirectional, and the bias includes the mask.
     """
     ahead, here = (w.op("Unsqueeze", places, [axis]) for axis in (0, 1))
     rows = buckets(w, w.op("Sub", ahead, here), last, both=mask is not None)
@@ -31,7 +31,7 @@ def distances(w: RecipeWriter, places: str, last: int, mask: str | None) -> str:
 
 
 def buckets(w: RecipeWriter, distance: str, last: int, both: bool) -> str:
-    """The row for each distance: one each for near ones, then wider and wider ones."""
+    """Return the bucket of each distance: exact if near, logarithmic if far."""
     rows = w.shape(TABLE)[0]
     if not both:
         back = w.op("Neg", w.op("Min", distance, 0))
@@ -42,10 +42,10 @@ def buckets(w: RecipeWriter, distance: str, last: int, both: bool) -> str:
 
 
 def rows_of(w: RecipeWriter, distance: str, rows: int, last: int) -> str:
-    """The row of distances of 0 or more; half of the rows are for one distance each.
+    """Return the bucket of non-negative distances; half of the buckets are exact.
 
     Raises:
-        InvalidModel: there are no rows for distances from there to ``last``.
+        InvalidModel: ``last`` is not above the exact distances.
     """
     exact = rows // 2
     table = f"weight {shown(w.key(TABLE))} has {rows} rows for each direction"
@@ -64,8 +64,8 @@ def rows_of(w: RecipeWriter, distance: str, rows: int, last: int) -> str:
 def unscaled(
     w: RecipeWriter, x: str, other: str, mask: str, count: int, causal: bool = False
 ) -> str:
-    """Attention to ``other``, of scores as they are: the weights hold their scale."""
-    w.weights.ignore(w.key(TABLE))  # old files have one that nobody reads
+    """Apply attention to ``other`` without scaling, as in T5."""
+    w.weights.ignore(w.key(TABLE))  # unused in old files
     query = w.heads(w.linear("q", x), count)
     key, value = (w.heads(w.linear(name, other), count) for name in "kv")
     attended = w.attention(query, key, value, mask, 1.0, causal)

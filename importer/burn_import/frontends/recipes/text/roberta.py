@@ -1,4 +1,4 @@
-"""RoBERTa: BERT with positions that leave padding out, and heads of its own."""
+"""RoBERTa: BERT with positions that skip padding, and its own heads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ZERO = np.zeros(1, np.int64)
     supports=SUPPORTS,
 )
 def roberta(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of ``RobertaModel``, or of what Hugging Face puts behind it."""
+    """Return the graph of ``RobertaModel``, or of a class with a head."""
     input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
     attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
     eps = config.get("layer_norm_eps", 1e-5)
@@ -49,7 +49,7 @@ def roberta(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def positions(w: RecipeWriter, input_ids: str, padding: int) -> str:
-    """Places of tokens, counted from behind ``padding``, where all padding is."""
+    """Return positions of tokens from ``padding + 1`` on; padding has ``padding``."""
     tokens = w.op("Not", w.op("Equal", input_ids, padding))
     real = w.op("Cast", tokens, to=7, name="real")
     places = w.op("Mul", w.op("CumSum", real, 1), real)
@@ -57,7 +57,7 @@ def positions(w: RecipeWriter, input_ids: str, padding: int) -> str:
 
 
 def masked(w: RecipeWriter, x: str, table: str, eps: float) -> RawModel:
-    """The scores of tokens in masked places."""
+    """Return the model of masked-token scores."""
     w.called("RobertaForMaskedLM")
     with w.module("lm_head", "RobertaLMHead"):
         x = w.layer_norm("layer_norm", w.op("Gelu", w.linear("dense", x)), eps)
@@ -65,7 +65,7 @@ def masked(w: RecipeWriter, x: str, table: str, eps: float) -> RawModel:
 
 
 def classified(w: RecipeWriter, x: str) -> RawModel:
-    """The scores of classes of the whole text, by its first token."""
+    """Return the model of class scores of the text, from its first token."""
     w.called("RobertaForSequenceClassification")
     with w.module("classifier", "RobertaClassificationHead"):
         first = w.op("Gather", x, 0, axis=1)

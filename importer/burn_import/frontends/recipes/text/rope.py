@@ -1,4 +1,4 @@
-"""Rotary position embeddings: the angles of positions, and turning by them."""
+"""Rotary position embeddings: angles of positions, and rotation of heads."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from burn_ir.types import Array
 def frequencies(
     config: Config, size: int, usual: float = 1e4, layer: str = ""
 ) -> Array:
-    """The angle per position of each pair of a head's features, float32.
+    """Return the angle per position of each pair of a head's features, float32.
 
-    ``usual`` is the base of their powers where no configuration says it. Scalings that
-    depend on the length of the text are as they are for short ones.
+    ``usual`` is the default base of their powers. Scalings that depend on the length of
+    the text are those for short texts.
 
     Raises:
-        UnsupportedModel: they are scaled in a way that is not known.
+        UnsupportedModel: the scaling is of an unknown kind.
     """
-    scaling = _told(config, layer)
+    scaling = _rotary_entries(config, layer)
     inverse = 1.0 / _base(config, scaling, usual) ** _powers(size)
     kind = _kind(scaling)
     if kind == "linear":
@@ -37,7 +37,10 @@ def frequencies(
         inverse = _llama3(inverse, scaling)
     elif kind == "yarn":
         inverse = yarn(
-            inverse, _base(config, scaling, usual), scaling, _trained(config, scaling)
+            inverse,
+            _base(config, scaling, usual),
+            scaling,
+            _trained_length(config, scaling),
         )
     elif kind == "longrope":
         inverse = inverse / factors(scaling, "short_factor", size // 2)
@@ -57,12 +60,12 @@ def _kind(scaling: Config) -> str:
 
 
 def _base(config: Config, scaling: Config, usual: float) -> float:
-    given = scaling if scaling.value("rope_theta") is not None else config
-    return given.positive("rope_theta", usual)
+    source = scaling if scaling.value("rope_theta") is not None else config
+    return source.positive("rope_theta", usual)
 
 
-def _trained(config: Config, scaling: Config) -> int:
-    """Return the length of texts in training, before angles were scaled."""
+def _trained_length(config: Config, scaling: Config) -> int:
+    """Return the maximum length in training, before angles were scaled."""
     key = "original_max_position_embeddings"
     for part in (scaling, config):
         if part.value(key) is not None:
@@ -70,8 +73,8 @@ def _trained(config: Config, scaling: Config) -> int:
     return config.positive("max_position_embeddings", 2048)
 
 
-def _told(config: Config, layer: str = "") -> Config:
-    """The entries about angles of older and newer configurations.
+def _rotary_entries(config: Config, layer: str = "") -> Config:
+    """Return the rotary entries of older and newer configurations.
 
     Newer ones may have them by the type of the ``layer``.
     """
@@ -83,12 +86,12 @@ def _told(config: Config, layer: str = "") -> Config:
 
 
 def has_layer_types(config: Config) -> bool:
-    """Return whether the entries about angles are those of types of layers."""
+    """Return whether the rotary entries are given by layer type."""
     return "sliding_attention" in (config.value("rope_parameters") or {})
 
 
 def _llama3(inverse: Array, scaling: Config) -> Array:
-    """Long waves are stretched, short ones kept, those between mixed."""
+    """Scale low frequencies, keep high ones, and interpolate between them."""
     factor = scaling.positive("factor", 8.0)
     low = scaling.positive("low_freq_factor", 1.0)
     high = scaling.positive("high_freq_factor", 4.0)
@@ -113,11 +116,11 @@ def angles(
     usual: float = 1e4,
     layer: str = "",
 ) -> tuple[str, str]:
-    """The cosines and sines ``[1, length, pairs]`` of positions ``[length]``.
+    """Return the cosines and sines ``[1, length, pairs]`` of positions ``[length]``.
 
-    ``layer`` is the type of the layers that use them; entries may be by type.
+    ``layer`` is the type of the layers that use them, for entries by layer type.
     """
-    scaling = _told(config, layer)
+    scaling = _rotary_entries(config, layer)
     kind, base, factor = _kind(scaling), _base(config, scaling, usual), 1.0
     if kind == "dynamic":
         most = config.positive("max_position_embeddings", 2048)
@@ -128,10 +131,12 @@ def angles(
     if kind == "yarn":
         factor = yarn_sharpening(scaling)
     if kind == "longrope":
-        factor = long_sharpening(scaling, config, _trained(config, scaling))
+        factor = long_sharpening(scaling, config, _trained_length(config, scaling))
         slow = base ** -_powers(size) / factors(scaling, "long_factor", size // 2)
         stored = w.constant("long_inv_freq", slow.astype(np.float32))
-        is_long = w.op("Greater", w.op("Shape", positions), _trained(config, scaling))
+        is_long = w.op(
+            "Greater", w.op("Shape", positions), _trained_length(config, scaling)
+        )
         inverse = w.op("Where", is_long, stored, inverse)
     column = w.op("Unsqueeze", w.op("Cast", positions, to=1), [0, 2])
     products = w.op("Mul", column, inverse)
@@ -142,5 +147,5 @@ def angles(
 
 
 def turned(w: RecipeWriter, x: str, turn: tuple[str, str], name: str = "") -> str:
-    """Heads ``[batch, heads, length, size]`` turned by the angles of their places."""
+    """Rotate heads ``[batch, heads, length, size]`` by their positions' angles."""
     return w.op("RotaryEmbedding", x, *turn, name=name)

@@ -1,8 +1,8 @@
-"""Rotary positions of texts that are longer than those of the first training.
+"""Scaling of rotary positions for texts longer than those of the first training.
 
-YaRN (https://arxiv.org/abs/2309.00071) stretches slow angles and keeps fast ones,
-LongRoPE (https://arxiv.org/abs/2402.13753) has a factor for each; both also sharpen
-attention. Dynamic NTK lets the base of the angles grow with the text.
+YaRN (https://arxiv.org/abs/2309.00071) scales low frequencies and keeps high ones,
+LongRoPE (https://arxiv.org/abs/2402.13753) has a factor for each; both also scale the
+attention scores. Dynamic NTK increases the base with the length of the text.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from burn_ir.types import Array
 
 
 def yarn(inverse: Array, base: float, scaling: Config, trained: int) -> Array:
-    """Angles of which those are stretched that turn less than once in ``trained``."""
+    """Return frequencies, scaled if they turn less than once in ``trained`` tokens."""
     pairs = len(inverse)
 
     def pair_of(turns: float) -> float:
-        """The pair, counted from 0, that turns so often in the texts of training."""
+        """Return the index of the pair with so many rotations in training."""
         return pairs * log(trained / (turns * 2 * pi)) / log(base)
 
     low, high = (
@@ -41,7 +41,7 @@ def yarn(inverse: Array, base: float, scaling: Config, trained: int) -> Array:
 
 
 def yarn_sharpening(scaling: Config) -> float:
-    """Return YaRN's factor of cosines and sines, which spreads the scores."""
+    """Return YaRN's factor of cosines and sines, which scales the scores."""
     if scaling.value("attention_factor") is not None:
         return scaling.positive("attention_factor", 1.0)
     factor = scaling.positive("factor", 1.0)
@@ -68,15 +68,15 @@ def long_sharpening(scaling: Config, config: Config, trained: int) -> float:
 
 
 def factors(scaling: Config, key: str, pairs: int) -> Array:
-    """Return the divisors of LongRoPE, one for each angle.
+    """Return LongRoPE's divisors, one for each frequency.
 
     Raises:
-        InvalidModel: there are not as many numbers as angles.
+        InvalidModel: their number is not that of the frequencies.
     """
     values = scaling.value(key)
-    given = values if isinstance(values, list) else []
-    numbers = [v for v in given if isinstance(v, int | float) and v > 0]
-    if len(numbers) != pairs or len(given) != pairs:
+    entries = values if isinstance(values, list) else []
+    numbers = [v for v in entries if isinstance(v, int | float) and v > 0]
+    if len(numbers) != pairs or len(entries) != pairs:
         raise InvalidModel(
             f"config {shown(key)}: expected {pairs} numbers above 0, got "
             f"{shown(values)}"
@@ -92,7 +92,7 @@ def dynamic(
     factor: float,
     trained: int,
 ) -> str:
-    """Angles whose base grows with what the text has more than ``trained`` tokens."""
+    """Return frequencies whose base grows with the length beyond ``trained``."""
     length = w.op("Max", w.op("Shape", positions), np.array([trained]))
     share = w.op("Mul", w.op("Cast", length, to=1), factor / trained)
     grown = w.op("Sub", share, factor - 1)

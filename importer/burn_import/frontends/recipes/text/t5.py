@@ -1,4 +1,4 @@
-"""T5: an encoder and a decoder whose attention knows how far tokens are apart."""
+"""T5: an encoder and a decoder with relative position biases."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = ("t5", "mt5", "umt5")
 
 @dataclass(frozen=True)
 class Seen:
-    """What the tokens of a stack see: places, those of a mask, and another stack's."""
+    """Inputs of attention in a stack: heads, positions, mask, and encoder states."""
 
     count: int
     places: str
@@ -59,7 +59,7 @@ SUPPORTS: Supports = {
     supports=SUPPORTS,
 )
 def t5(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of T5's encoder, of its decoder, or of both; then there are logits."""
+    """Return the graph of T5's encoder, its decoder, or both (with logits)."""
     if w.inside("encoder"):
         input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
         mask = w.padding_mask(w.input("attention_mask", "int64", BATCH, LENGTH))
@@ -77,7 +77,7 @@ def t5(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def logits(w: RecipeWriter, config: Config, x: str) -> RawModel:
-    """The scores of the next token, unless the configuration says there are none."""
+    """Return the model of next-token scores, or of hidden states for ``T5Model``."""
     if any(name.endswith("T5Model") for name in config.architectures):
         w.called("T5Model")
         return w.model(last_hidden_state=x)
@@ -90,14 +90,14 @@ def logits(w: RecipeWriter, config: Config, x: str) -> RawModel:
 
 
 def is_scaled(config: Config) -> bool:
-    """Whether the decoder's output is divided by the root of its width before scores.
+    """Return whether the decoder's output is scaled by width**-0.5 before scores.
 
     T5 does so unless ``scale_decoder_outputs`` is false. Configurations that were
     written before Transformers 5 have ``tie_word_embeddings`` in its place. From
     Transformers 5 on mT5 never does so, and UMT5 always.
 
     Raises:
-        NotClaimed: versions of Transformers differ in what the configuration means.
+        NotClaimed: the result depends on an unknown version of Transformers.
     """
     is_tied = config.get("tie_word_embeddings", config.kind != "mt5")
     if config.kind == "t5":
@@ -113,14 +113,14 @@ def is_scaled(config: Config) -> bool:
 
 
 def table_of(w: RecipeWriter, name: str) -> str:
-    """The weight of the tokens of a stack: that of both, or its own."""
+    """Return the key of a stack's token embedding: the shared one, or its own."""
     return "shared.weight" if w.has("shared.weight") else f"{name}.embed_tokens.weight"
 
 
 def stack(
     w: RecipeWriter, config: Config, name: str, ids: str, mask: str, other: str = ""
 ) -> str:
-    """The encoder, or with the hidden states ``other`` of one the decoder."""
+    """Apply the encoder or, given encoder states ``other``, the decoder."""
     words = extent(w, table_of(w, name), 0)
     shared = w.has("shared.weight")
     if shared:
@@ -138,7 +138,7 @@ def stack(
 
 
 def check(w: RecipeWriter, config: Config, words: Fact, decodes: bool) -> int:
-    """The number of heads, if the configuration says nothing else than the weights."""
+    """Return the number of heads, after comparing configuration and weights."""
     count = extent(w, f"{FIRST}.{TABLE}", 1)
     inner = extent(w, f"{FIRST}.q.weight", 0)
     layers = {"num_decoder_layers" if decodes else "num_layers": length(w, "block")}
@@ -158,7 +158,7 @@ def check(w: RecipeWriter, config: Config, words: Fact, decodes: bool) -> int:
 def block(
     w: RecipeWriter, config: Config, x: str, bias: str, seen: Seen
 ) -> tuple[str, str]:
-    """One layer: attention, that to the encoder in a decoder, and a network."""
+    """Apply one layer: self-attention, cross-attention in a decoder, and MLP."""
     with w.module("layer.0", "T5LayerSelfAttention"):
         y = norm(w, config, "layer_norm", x)
         with w.module("SelfAttention", "T5Attention"):
@@ -180,12 +180,12 @@ def block(
 
 
 def norm(w: RecipeWriter, config: Config, name: str, x: str) -> str:
-    """RMS norm called ``name``."""
+    """Apply RMS norm called ``name``."""
     return w.rms_norm(name, x, config.get("layer_norm_epsilon", 1e-6))
 
 
 def network(w: RecipeWriter, config: Config, x: str) -> str:
-    """Two linear layers, or three of which one decides how much passes."""
+    """Apply the MLP: two linear layers, or three in a gated linear unit."""
     gated = w.has("DenseReluDense.wi_0.weight")
     with w.module(
         "DenseReluDense", "T5DenseGatedActDense" if gated else "T5DenseActDense"

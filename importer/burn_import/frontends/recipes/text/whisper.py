@@ -17,7 +17,7 @@ from burn_ir.raw import RawModel
 
 EPS = 1e-5
 KINDS = ("whisper",)
-#: Entries of training, of feature extraction, and of the part that is not there.
+#: Entries of training, of feature extraction, and of an absent half of the model.
 SUPPORTS = any_of(
     *("apply_spec_augment", "classifier_proj_size", "decoder_attention_heads"),
     *("decoder_ffn_dim", "decoder_layers", "encoder_attention_heads"),
@@ -50,7 +50,7 @@ STEM = ("conv1.weight", "conv2.weight", "embed_positions.weight")
     base="model",
 )
 def whisper(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of the encoder, the decoder, or both; a decoder gives logits."""
+    """Return the graph of the encoder, the decoder, or both; a decoder gives logits."""
     headed = is_headed(w, config, "model", "proj_out")
     with w.base("model", "WhisperModel"):
         if w.inside("encoder"):
@@ -83,12 +83,12 @@ def whisper(w: RecipeWriter, config: Config) -> RawModel:
     supports=SUPPORTS,
 )
 def whisper_encoder(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of ``WhisperEncoder``: the hidden states of a spectrogram."""
+    """Return the graph of ``WhisperEncoder``: hidden states of a spectrogram."""
     return w.model(last_hidden_state=encoder(w, config))
 
 
 def encoder(w: RecipeWriter, config: Config) -> str:
-    """The hidden states of ``input_features``, a spectrogram of full length."""
+    """Return the hidden states of ``input_features``, a spectrogram of full length."""
     agree(
         config,
         num_mel_bins=extent(w, "conv1.weight", 1),
@@ -114,7 +114,7 @@ def encoder(w: RecipeWriter, config: Config) -> str:
 def decoder(
     w: RecipeWriter, config: Config, ids: str, other: str, attention_mask: str
 ) -> str:
-    """The hidden states of tokens that see those before them and all of ``other``."""
+    """Return the hidden states of tokens, with cross-attention to ``other``."""
     agree(
         config,
         vocab_size=extent(w, "embed_tokens.weight", 0),
@@ -142,7 +142,7 @@ def decoder(
 def attention(
     w: RecipeWriter, name: str, count: int, x: str, other: str, mask: str | None = None
 ) -> str:
-    """Attention to ``other``; with a ``mask`` to what comes before, too."""
+    """Apply attention to ``other``; causal if there is a ``mask``."""
     with w.module(name, "WhisperAttention"):
         query = w.heads(w.linear("q_proj", x), count)
         key, value = (w.heads(w.linear(f"{n}_proj", other), count) for n in "kv")
@@ -151,7 +151,7 @@ def attention(
 
 
 def network(w: RecipeWriter, config: Config, x: str) -> str:
-    """Two linear layers on what is normalised."""
+    """Apply two linear layers to the normalised input."""
     y = w.linear("fc1", w.layer_norm("final_layer_norm", x, EPS))
     act = config.get("activation_function", "gelu")
     return w.linear("fc2", w.activation(act, y))

@@ -29,7 +29,7 @@ EPS = 1e-6
     is_configured=False,
 )
 def convnext(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of torchvision's ``ConvNeXt``: the scores of the classes."""
+    """Return the graph of torchvision's ``ConvNeXt``: the scores of the classes."""
     w.note(f"Weights do not tell the epsilon of norms, here {EPS:g}, and that of GELU.")
     patch = w.shape("features.0.0.weight")[-1]
     x = w.conv("features.0.0", image(w, "features.0.0.weight"), patch, padding=0)
@@ -49,7 +49,7 @@ def convnext(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def block(w: RecipeWriter, x: str) -> str:
-    """A convolution by channel and two linear layers, scaled, beside the identity."""
+    """Apply a depthwise convolution and two linear layers, scaled, with a residual."""
     with w.module("block"):
         y = channels_last(w, depthwise(w, "0", x))
         y = w.activation("gelu", w.linear("3", w.layer_norm("2", y, EPS)))
@@ -77,7 +77,7 @@ def block(w: RecipeWriter, x: str) -> str:
     },
 )
 def hugging_face(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of ``ConvNextForImageClassification``: the scores of the classes."""
+    """Return the graph of ``ConvNextForImageClassification``: class scores."""
     with w.module("convnext", "ConvNextModel"):
         with w.module("embeddings", "ConvNextEmbeddings"):
             patch = w.shape("patch_embeddings.weight")[-1]
@@ -94,7 +94,7 @@ def hugging_face(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def stage(w: RecipeWriter, x: str, config: Config) -> str:
-    """Blocks at one resolution, which a convolution before them may make."""
+    """Apply blocks at one resolution, after a downsampling convolution if any."""
     if w.has("downsampling_layer.1.weight"):
         step = w.shape("downsampling_layer.1.weight")[-1]
         x = norm_2d(w, "downsampling_layer.0", x, EPS)

@@ -27,7 +27,7 @@ from burn_ir.raw import RawModel
     supports=timm("densenet121", "densenet161", "densenet169", "densenet201"),
 )
 def densenet(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of torchvision's ``DenseNet``: the scores of the classes."""
+    """Return the graph of torchvision's ``DenseNet``: the scores of the classes."""
     w.note(
         "Weights do not tell strides: the first convolution, the max pool behind it "
         "and the 2x2 mean in each transition halve the extents."
@@ -49,12 +49,12 @@ def densenet(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def has_layer(w: RecipeWriter, name: str) -> bool:
-    """Return whether there is such a layer, with the keys of today or of before."""
+    """Return whether there is such a layer, with keys of any version."""
     return any(w.has(f"{name}.{conv}.weight") for conv in ("conv1", "conv.1"))
 
 
 def block(w: RecipeWriter, x: str) -> str:
-    """Layers each of which reads what all before it have made."""
+    """Apply layers each of which reads the outputs of all before it."""
     parts = [x]
     while has_layer(w, f"denselayer{len(parts)}"):
         with w.module(f"denselayer{len(parts)}", "DenseLayer"):
@@ -63,7 +63,7 @@ def block(w: RecipeWriter, x: str) -> str:
 
 
 def layer(w: RecipeWriter, x: str) -> str:
-    """Two convolutions, each of what is normalised."""
+    """Apply two convolutions, each after batch norm and ReLU."""
     dot = "" if w.has("conv1.weight") else "."
     for number in (1, 2):
         x = relu(w, w.batch_norm(f"norm{dot}{number}", x))

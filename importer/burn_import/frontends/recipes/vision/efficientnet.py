@@ -9,9 +9,10 @@ from burn_import.frontends.recipes.vision.common import depthwise, image, pooled
 from burn_ir import UnsupportedModel
 from burn_ir.raw import RawModel
 
-#: The strides of the stages; the second version has six or seven of them.
+#: The strides of the stages; the second version has six or seven stages.
 STRIDES = (1, 2, 2, 2, 1, 2, 1)
-#: From B5 on, where the first stage has this many blocks, and in the second version.
+#: The epsilon of batch norms, which differs from B5 on (recognised by the blocks of the
+#: first stage) and in the second version.
 DEEP, LARGE_EPS, EPS = 3, 1e-3, 1e-5
 
 
@@ -25,7 +26,7 @@ DEEP, LARGE_EPS, EPS = 3, 1e-3, 1e-5
     is_configured=False,
 )
 def efficientnet(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of torchvision's ``EfficientNet``: the scores of the classes.
+    """Return the graph of torchvision's ``EfficientNet``: class scores.
 
     Raises:
         UnsupportedModel: it has another number of stages than six or seven.
@@ -54,10 +55,10 @@ def efficientnet(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def block(w: RecipeWriter, x: str, eps: float, stride: int) -> str:
-    """Its steps in order; beside the identity if that has the same shape."""
+    """Apply the steps of a block, with a residual if shapes are equal."""
     y, count = x, w.count("block")
     squeezed = [n for n in range(count) if w.has(f"block.{n}.fc1.weight")]
-    deep = squeezed[0] - 1 if squeezed else 0  # the one that takes the stride
+    deep = squeezed[0] - 1 if squeezed else 0  # the convolution with the stride
     for number in range(count):
         name = f"block.{number}"
         if number in squeezed:
@@ -69,13 +70,13 @@ def block(w: RecipeWriter, x: str, eps: float, stride: int) -> str:
         alone = bool(squeezed) and number == deep
         y = normed(w, name, y, eps, step, act=not narrow, alone=alone)
     first = w.shape("block.0.0.weight")
-    given = first[0] if squeezed and deep == 0 else first[1]
-    same = stride == 1 and given == w.shape(f"block.{count - 1}.0.weight")[0]
+    input_channels = first[0] if squeezed and deep == 0 else first[1]
+    same = stride == 1 and input_channels == w.shape(f"block.{count - 1}.0.weight")[0]
     return w.add(x, y) if same else y
 
 
 def squeeze(w: RecipeWriter, x: str) -> str:
-    """``x`` with each channel scaled by what all of them are in the mean."""
+    """Apply squeeze-and-excitation: scale channels by a function of their means."""
     y = w.op("GlobalAveragePool", x)
     y = w.activation("silu", w.conv("fc1", y))
     return w.op("Mul", w.op("Sigmoid", w.conv("fc2", y)), x)
@@ -91,7 +92,7 @@ def normed(
     act: bool = True,
     alone: bool = False,
 ) -> str:
-    """A convolution, of each channel ``alone`` perhaps, batch norm and SiLU."""
+    """Apply a convolution (depthwise if ``alone``), batch norm and SiLU."""
     with w.module(name, "ConvNormActivation"):
         x = depthwise(w, "0", x, stride) if alone else w.conv("0", x, stride)
         x = w.batch_norm("1", x, eps)

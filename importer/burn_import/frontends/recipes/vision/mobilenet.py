@@ -12,7 +12,7 @@ from burn_import.frontends.recipes.vision.common import depthwise, image, pooled
 from burn_ir import UnsupportedModel
 from burn_ir.raw import RawModel
 
-#: Blocks, counted from 1, that halve the extents.
+#: Blocks, counted from 1, with stride 2.
 STEPS = (2, 4, 7, 14)
 BLOCKS = 17
 
@@ -27,7 +27,7 @@ BLOCKS = 17
     is_configured=False,
 )
 def mobilenet_v2(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of torchvision's ``MobileNetV2``: the scores of the classes.
+    """Return the graph of torchvision's ``MobileNetV2``: the scores of the classes.
 
     Raises:
         UnsupportedModel: it has another number of blocks than 17.
@@ -52,7 +52,7 @@ def mobilenet_v2(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def block(w: RecipeWriter, x: str, stride: int) -> str:
-    """Wide, by channel, narrow; beside the identity if that has the same shape."""
+    """Apply an inverted residual block, with a residual if shapes are equal."""
     last = w.count("conv") - 2
     y = x
     for number in range(last):
@@ -60,15 +60,15 @@ def block(w: RecipeWriter, x: str, stride: int) -> str:
         y = normed(w, f"conv.{number}", y, stride if deep else 1, deep)
     with w.module("conv"):
         y = w.batch_norm(str(last + 1), w.conv(str(last), y))
-    given = w.shape("conv.0.0.weight")[1 if last > 1 else 0]
-    same = stride == 1 and given == w.shape(f"conv.{last}.weight")[0]
+    input_channels = w.shape("conv.0.0.weight")[1 if last > 1 else 0]
+    same = stride == 1 and input_channels == w.shape(f"conv.{last}.weight")[0]
     return w.add(x, y) if same else y
 
 
 def normed(
     w: RecipeWriter, name: str, x: str, stride: int = 1, deep: bool = False
 ) -> str:
-    """A convolution, batch norm and ReLU6."""
+    """Apply a convolution, batch norm and ReLU6."""
     with w.module(name, "ConvNormActivation"):
         x = depthwise(w, "0", x, stride) if deep else w.conv("0", x, stride)
         return relu6(w, w.batch_norm("1", x), "0.weight")
@@ -96,7 +96,7 @@ def normed(
     },
 )
 def hugging_face(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of ``MobileNetV2ForImageClassification``: the scores of the classes.
+    """Return the graph of ``MobileNetV2ForImageClassification``: class scores.
 
     Raises:
         UnsupportedModel: it has another number of layers, or dilations.
@@ -120,15 +120,15 @@ def hugging_face(w: RecipeWriter, config: Config) -> RawModel:
         for number in range(count - 1):
             with w.module(f"layer.{number}", "MobileNetV2InvertedResidual"):
                 y = narrowed(w, x, config, 2 if number + 2 in STEPS else 1)
-                given = w.shape("expand_1x1.convolution.weight")[1]
-                same = given == w.shape("reduce_1x1.convolution.weight")[0]
+                input_channels = w.shape("expand_1x1.convolution.weight")[1]
+                same = input_channels == w.shape("reduce_1x1.convolution.weight")[0]
             x = w.add(x, y) if same and number + 2 not in STEPS else y
         x = layer(w, "conv_1x1", x, config)
     return w.model(w.linear("classifier", pooled(w, x), LOGITS))
 
 
 def narrowed(w: RecipeWriter, x: str, config: Config, stride: int) -> str:
-    """Wide if there are weights for that, by channel, narrow."""
+    """Apply an inverted residual block without its residual."""
     if w.has("expand_1x1.convolution.weight"):
         x = layer(w, "expand_1x1", x, config)
     x = layer(w, "conv_3x3", x, config, stride, deep=True)
@@ -145,7 +145,7 @@ def layer(
     deep: bool = False,
     act: bool = True,
 ) -> str:
-    """A convolution, padded as TensorFlow does it, batch norm and ReLU6."""
+    """Apply a convolution with TensorFlow's padding, batch norm and ReLU6."""
     with w.module(name, "MobileNetV2ConvLayer"):
         same = config.get("tf_padding", True)
         with w.module("convolution", "Conv2d"):
@@ -163,6 +163,6 @@ def layer(
 
 
 def relu6(w: RecipeWriter, x: str, weight: str) -> str:
-    """``x`` between 0 and 6, in the dtype of a weight."""
+    """Return ``x`` clipped to 0 and 6, in the dtype of a weight."""
     dtype = w.weights.dtype(w.key(weight))
     return w.op("Clip", x, *(np.array(end, dtype) for end in (0, 6)))

@@ -43,7 +43,7 @@ SAME_KEYS = (
     ),
 )
 def resnet(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of torchvision's ``ResNet``: the scores of the classes."""
+    """Return the graph of torchvision's ``ResNet``: the scores of the classes."""
     w.note(NOTE, SAME_KEYS)
     x = w.conv("conv1", image(w, "conv1.weight"), stride=2)
     x = max_pool(w, relu(w, w.batch_norm("bn1", x)), 3, 2, 1)
@@ -57,7 +57,7 @@ def resnet(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def block(w: RecipeWriter, name: str, x: str, stride: int) -> str:
-    """Two or three convolutions beside the identity, or a convolution."""
+    """Apply two or three convolutions with a residual, maybe through a convolution."""
     deep = f"{w.key(name)}.conv3.weight" in w.weights
     with w.module(name, "Bottleneck" if deep else "BasicBlock"):
         y = x
@@ -65,8 +65,8 @@ def block(w: RecipeWriter, name: str, x: str, stride: int) -> str:
             if number > 1:
                 y = relu(w, y)
             conv, step = f"conv{number}", stride if number == 1 + deep else 1
-            given = w.shape("conv1.weight")[0] if number == 2 else 0
-            groups = groups_of(w, conv, given) if given else 1
+            input_channels = w.shape("conv1.weight")[0] if number == 2 else 0
+            groups = groups_of(w, conv, input_channels) if input_channels else 1
             y = w.batch_norm(f"bn{number}", w.conv(conv, y, step, groups=groups))
         if w.has("downsample.0.weight"):
             x = w.conv("downsample.0", x, stride)
@@ -87,7 +87,7 @@ def block(w: RecipeWriter, name: str, x: str, stride: int) -> str:
     },
 )
 def hugging_face(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of ``ResNetForImageClassification``: the scores of the classes."""
+    """Return the graph of ``ResNetForImageClassification``: class scores."""
     w.note(NOTE)
     act = config.get("hidden_act", "relu")
     with w.module("resnet", "ResNetModel"):
@@ -103,7 +103,7 @@ def hugging_face(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def stage(w: RecipeWriter, x: str, number: int, config: Config) -> str:
-    """Blocks at one resolution, of which the first makes it."""
+    """Apply blocks at one resolution; the first block downsamples."""
     act = config.get("hidden_act", "relu")
     smaller = number > 0 or config.get("downsample_in_first_stage", False)
     early = config.get("downsample_in_bottleneck", False)
@@ -133,7 +133,7 @@ def layer(
     act: str,
     kind: str = "ResNetConvLayer",
 ) -> str:
-    """A convolution, batch norm, and the activation if there is one."""
+    """Apply a convolution, batch norm, and the activation if there is one."""
     with w.module(name, kind):
         x = w.batch_norm("normalization", w.conv("convolution", x, stride))
         return w.activation(act, x) if act else x

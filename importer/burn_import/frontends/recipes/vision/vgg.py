@@ -1,4 +1,4 @@
-"""VGG with the keys of torchvision, with batch norms and without."""
+"""VGG with the keys of torchvision, with and without batch norms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burn_import.frontends.recipes.vision.common import image, max_pool, relu
 from burn_ir import InvalidModel
 from burn_ir.raw import RawModel
 
-#: How far the next convolution is behind a layer: a ReLU is between, or a pool too.
+#: Index distance from a layer to the next convolution: a ReLU, or also a pool.
 RELU, POOL = 2, 3
 
 
@@ -27,11 +27,11 @@ RELU, POOL = 2, 3
     is_configured=False,
 )
 def vgg(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of torchvision's ``VGG``: the scores of the classes.
+    """Return the graph of torchvision's ``VGG``: class scores.
 
     Raises:
-        InvalidModel: a layer is no 3x3 convolution, or the numbers of layers are not
-            those of convolution, batch norm if any, ReLU and pool if any.
+        InvalidModel: a layer is no 3x3 convolution, or the indices of layers are not
+            those of convolution, optional batch norm, ReLU and optional pool.
     """
     w.note(
         "Weights hold no pools and activations: there is a ReLU behind each layer but "
@@ -59,10 +59,10 @@ def vgg(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def convolutions(w: RecipeWriter) -> list[tuple[int, int]]:
-    """The places of the convolutions among the features, and of what follows each.
+    """Return (index of a convolution, index of its batch norm or its own) pairs.
 
     Raises:
-        InvalidModel: a place is not that of a convolution or a batch norm.
+        InvalidModel: an index is not that of a convolution or a batch norm.
     """
     convs: list[tuple[int, int]] = []
     for number in range(w.count("features")):

@@ -26,7 +26,7 @@ from burn_ir.raw import RawModel
     },
 )
 def vit(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of ``ViTForImageClassification``: the scores of the classes."""
+    """Return the graph of ``ViTForImageClassification``: the scores of the classes."""
     eps = config.get("layer_norm_eps", 1e-12)
     with w.module("vit", "ViTModel"):
         pixels = w.input("pixel_values", "float32", BATCH, *image(w))
@@ -41,10 +41,10 @@ def vit(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def image(w: RecipeWriter) -> tuple[int, int, int]:
-    """Channels, height and width: as many square patches as there are positions.
+    """Return channels, height and width, from a square number of patches.
 
     Raises:
-        InvalidModel: positions are not those of a square and one more.
+        InvalidModel: the number of positions is not a square plus one.
     """
     _, channels, height, width = w.shape(
         "embeddings.patch_embeddings.projection.weight"
@@ -57,7 +57,7 @@ def image(w: RecipeWriter) -> tuple[int, int, int]:
 
 
 def embeddings(w: RecipeWriter, pixels: str) -> str:
-    """Patches in a row behind the class token, with their positions."""
+    """Return the class token and patches with position embeddings."""
     with w.module("patch_embeddings", "ViTPatchEmbeddings"):
         size = w.shape("projection.weight")[-1]
         grid = w.conv("projection", pixels, stride=size, padding=0)
@@ -70,9 +70,9 @@ def embeddings(w: RecipeWriter, pixels: str) -> str:
 
 
 def layer(w: RecipeWriter, x: str, config: Config, eps: float) -> str:
-    """One layer: attention and a network, each on what is normalised.
+    """Apply one pre-norm layer of attention and MLP.
 
-    In memory Transformers 5 has other keys than in files.
+    Transformers 5 has other keys in memory than in files.
     """
     is_file = w.has("intermediate.dense.weight")
     y = w.layer_norm("layernorm_before", x, eps)
@@ -90,7 +90,7 @@ def layer(w: RecipeWriter, x: str, config: Config, eps: float) -> str:
 
 
 def stored_attention(w: RecipeWriter, x: str, config: Config) -> str:
-    """Attention of all patches to all, by the keys of files."""
+    """Apply self-attention with the keys of files."""
     with w.module("attention", "ViTSelfAttention"):
         count = heads(w, config, "query")
         query, key, value = (
@@ -101,7 +101,7 @@ def stored_attention(w: RecipeWriter, x: str, config: Config) -> str:
 
 
 def self_attention(w: RecipeWriter, x: str, config: Config) -> str:
-    """Attention of all patches to all, by the keys in memory."""
+    """Apply self-attention with the keys in memory."""
     count = heads(w, config, "q_proj")
     query, key, value = (w.heads(w.linear(f"{name}_proj", x), count) for name in "qkv")
     return w.linear("o_proj", w.merged(w.attention(query, key, value)))

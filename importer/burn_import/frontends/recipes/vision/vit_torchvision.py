@@ -12,7 +12,7 @@ from burn_ir import InvalidModel
 from burn_ir.raw import RawModel
 
 EPS = 1e-6
-#: The heads of the published networks by their width.
+#: The number of heads of published networks, by width.
 HEADS = {768: 12, 1024: 16, 1280: 16}
 
 
@@ -28,7 +28,7 @@ HEADS = {768: 12, 1024: 16, 1280: 16}
     is_configured=False,
 )
 def vit(w: RecipeWriter, config: Config) -> RawModel:
-    """The graph of torchvision's ``VisionTransformer``: the scores of the classes."""
+    """Return the graph of torchvision's ``VisionTransformer``: class scores."""
     width = w.shape("conv_proj.weight")[0]
     if width in HEADS:
         heads = config.get("num_attention_heads", HEADS[width])
@@ -51,10 +51,10 @@ def vit(w: RecipeWriter, config: Config) -> RawModel:
 
 
 def patches(w: RecipeWriter) -> str:
-    """Patches in a row behind the class token.
+    """Return the class token and patches.
 
     Raises:
-        InvalidModel: positions are not those of a square and one more.
+        InvalidModel: the number of positions is not a square plus one.
     """
     count = w.shape("encoder.pos_embedding")[1] - 1
     side = isqrt(count)
@@ -70,7 +70,7 @@ def patches(w: RecipeWriter) -> str:
 
 
 def block(w: RecipeWriter, x: str, heads: int) -> str:
-    """Attention and a network, each on what is normalised, beside the identity."""
+    """Apply one pre-norm layer of attention and MLP with residuals."""
     y = w.layer_norm("ln_1", x, EPS)
     with w.module("self_attention", "MultiheadAttention"):
         x = w.add(x, attention(w, y, heads))
@@ -81,7 +81,7 @@ def block(w: RecipeWriter, x: str, heads: int) -> str:
 
 
 def attention(w: RecipeWriter, x: str, heads: int) -> str:
-    """Attention of all to all; queries, keys and values are of one product."""
+    """Apply self-attention with a packed projection of q, k and v."""
     turned = w.op("Transpose", w.weight("in_proj_weight"), perm=(1, 0))
     x = w.add(w.op("MatMul", x, turned), w.weight("in_proj_bias"))
     parts = w.many("Split", 3, x, axis=-1, num_outputs=3)

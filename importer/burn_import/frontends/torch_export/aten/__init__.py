@@ -1,7 +1,7 @@
-"""Rules: what each operator of ATen is in operators of ONNX, by family.
+"""Lowering rules from ATen operators to ONNX operators, by family.
 
-A rule is a function of the builder and of the call's arguments, by the names that the
-schema of the operator has for them; defaults of the function are those of the schema.
+A rule is a function of the builder and of the call's arguments, which have the names
+and the defaults of the operator's schema.
 """
 
 import burn_import.frontends.torch_export.aten.complex.arithmetic

@@ -1,4 +1,4 @@
-"""Branches, loops, and graphs that a program only marks."""
+"""Branches, loops, and inlined subgraphs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cond(
 
 
 def inlined(g: Builder, body: Body, operands: Values) -> list[Value]:
-    """The results of a graph inside, whose nodes stand among those around it."""
+    """Inline a subgraph and return its results."""
     graph = body(operands)
     g.out.nodes.extend(graph.nodes)
     return [Value(name, g.dtype) for name in graph.outputs]
@@ -45,7 +45,7 @@ def inlined(g: Builder, body: Body, operands: Values) -> list[Value]:
 def without_gradient(
     g: Builder, enabled: bool, body: Body, *operands: Value
 ) -> list[Value]:
-    """The results of ``body``, without a gradient unless it is ``enabled``."""
+    """Return the results of ``body``, detached unless ``enabled``."""
     results = inlined(g, body, operands)
     if enabled:
         return results
@@ -68,12 +68,12 @@ def with_autocast(
 
 
 def formal(g: Builder, x: Value, name: str) -> Value:
-    """The input of a loop's body that a value comes in by."""
+    """Return the input of a loop's body for a value."""
     return replace(x, name=g.out.unique(f"{g.name}_{name}"))
 
 
 def types_of(values: Values) -> dict[str, Type]:
-    """The types of the inputs of a body."""
+    """Return the types of the inputs of a body."""
     return {value.name: stored_type(value.dtype, value.dims) for value in values}
 
 
@@ -103,7 +103,7 @@ def while_loop(
 def scan(
     g: Builder, combine_fn: Body, init: Values, xs: Values, additional: Values = ()
 ) -> tuple[Value, ...]:
-    """States, and what each step makes, one after the other."""
+    """Return the last states, and the stacked results of all steps."""
     if any(x.dims is None or not x.rank for x in xs):
         raise UnsupportedModel("expected sequences of known rank")
     state = [formal(g, x, "state") for x in init]

@@ -1,1 +1,1 @@
-"""Branches and loops that are decided when the model runs."""
+"""Branches and loops whose condition is known only at run time."""

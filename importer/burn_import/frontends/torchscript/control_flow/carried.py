@@ -1,4 +1,4 @@
-"""What a loop carries from round to round: names, changed tensors, items of lists."""
+"""Loop-carried values: names, tensors changed in place, list items."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from burn_ir import UnsupportedModel
 
 
 def plain_parts(thing: PyValue) -> list[PyValue] | None:
-    """The tensors and numbers in lists and tuples; None if there is something else."""
+    """Return the tensors and numbers in nested lists and tuples; None for others."""
     if is_plain(thing):
         return [thing]
     if not isinstance(thing, list | tuple):
@@ -46,14 +46,14 @@ def same_form(a: PyValue, b: PyValue) -> bool:
 
 
 def filled(thing: PyValue, parts: Iterator[PyValue]) -> PyValue:
-    """A thing with others in place of its tensors and numbers."""
+    """Return ``thing`` with its tensors and numbers replaced by ``parts``."""
     if isinstance(thing, list | tuple):
         return rebuilt(thing, (filled(item, parts) for item in thing))
     return next(parts)
 
 
 def is_same(a: PyValue, b: PyValue) -> bool:
-    """Whether what is carried by no value is one thing before and after a round."""
+    """Return whether two objects without tensors are equal (modules, strings)."""
     if isinstance(a, Module) and isinstance(b, Module):
         return a.instance is b.instance
     return a is b or (type(a) is type(b) and isinstance(a, str) and a == b)
@@ -61,7 +61,7 @@ def is_same(a: PyValue, b: PyValue) -> bool:
 
 @dataclass(eq=False)
 class Cell:
-    """Tensors of one value, from before the loop, that its rounds change in place."""
+    """Aliases of one tensor from before the loop that iterations change in place."""
 
     holders: list[TensorRef]
     first: Value
@@ -69,14 +69,14 @@ class Cell:
 
 @dataclass(eq=False)
 class Replaced:
-    """A list or dict whose items rounds replace, and those before the loop."""
+    """A list or dict whose items iterations replace, with the original items."""
 
     container: Container
     first: tuple[PyValue, ...]
     entered: tuple[PyValue, ...] = ()
 
     def put(self, items: Iterable[PyValue]) -> None:
-        """Give the list or dict other items, as many as it had."""
+        """Replace the items of the list or dict by equally many others."""
         contents = tuple(items)
         container = self.container
         is_dict = isinstance(container, dict)
@@ -86,10 +86,10 @@ class Replaced:
 
 @dataclass(eq=False)
 class Growth:
-    """A list that gets ``each`` more tensors in each round.
+    """A list to which each iteration appends ``each`` tensors.
 
-    ``first`` is what is in it before the loop. ``carries_last`` says whether a round
-    gets what was appended last.
+    ``first`` are its items before the loop. ``carries_last`` is whether an iteration
+    receives the item appended last.
     """
 
     items: list[PyValue]
@@ -101,27 +101,30 @@ class Growth:
 
 
 class Carried:
-    """What flows into a round, and out of it into the next one.
+    """The values that flow into an iteration, and out of it into the next one.
 
-    Rounds may show that something else flows as well: ``learn`` says so, and the round
-    has to be followed again.
+    An iteration may turn out to carry more than assumed: ``learn`` extends the carried
+    values, and the iteration must be interpreted again.
     """
 
     def __init__(self, before: Mapping[str, PyValue], names: Sequence[str]) -> None:
         self.before = before
-        #: Names that rounds set, with their tensors and numbers, None for other things.
+        #: Names that iterations assign, with their tensors and numbers; None for other
+        #: objects.
         self.parts = {name: plain_parts(before[name]) for name in names}
-        #: Names of one tensor or list in all rounds, which change in place.
+        #: Names bound to one tensor or list in all iterations, which is changed in
+        #: place.
         self.constant: list[str] = []
         self.cells: list[Cell] = []
         self.replaced: list[Replaced] = []
         self.growths: list[Growth] = []
-        #: Tensors that cannot be read any more after a round.
+        #: Tensors that cannot be read after an iteration, since a view was changed in
+        #: place.
         self.stale: set[TensorRef] = set()
         self.entered: dict[str, PyValue] = {}
 
     def expect_growth(self, names: Iterable[str]) -> None:
-        """Assume that rounds append to the lists of these names."""
+        """Assume that iterations append to the lists of these names."""
         for name in names:
             items = self.before.get(name)
             if isinstance(items, list) and self.parts.get(name) is None:
@@ -133,7 +136,7 @@ class Carried:
             self.growths.append(Growth(items, items.copy(), each, carries_last))
 
     def first(self) -> list[PyValue]:
-        """What flows into the first round."""
+        """Return the values that flow into the first iteration."""
         things = self.named(self.before)
         things += [cell.holders[0] for cell in self.cells]
         for item in self.replaced:
@@ -141,7 +144,7 @@ class Carried:
         return things + [x.first[-1] for x in self.growths if x.carries_last]
 
     def hints(self) -> list[str]:
-        """A name for each of these."""
+        """Return a name for each carried value."""
         names = [name for name, parts in self.parts.items() for _ in parts or ()]
         names += [self._name_of(cell.holders, "state") for cell in self.cells]
         for item in self.replaced:
@@ -154,10 +157,11 @@ class Carried:
         return next((x.rstrip("0123456789") for x in names if x[0] != "_"), other)
 
     def named(self, names: Mapping[str, PyValue]) -> list[PyValue]:
-        """The tensors and numbers of carried names.
+        """Return the tensors and numbers of carried names.
 
         Raises:
-            UnsupportedModel: a list or tuple has other parts than before the loop.
+            UnsupportedModel: a list or tuple has another structure than before the
+                loop.
         """
         things: list[PyValue] = []
         for name, before in self.parts.items():
@@ -165,12 +169,12 @@ class Carried:
                 continue
             parts = plain_parts(names[name])
             if parts is None or not same_form(names[name], self.before[name]):
-                raise UnsupportedModel(f"a loop that changes what is in {name!r}")
+                raise UnsupportedModel(f"a loop that changes the structure of {name!r}")
             things += parts
         return things
 
     def fill(self, names: dict[str, PyValue], things: Iterator[PyValue]) -> None:
-        """Put what flows into a round, or out of the last one, in its places."""
+        """Assign carried values to their names, cells and containers."""
         for name, parts in self.parts.items():
             if parts is not None:
                 names[name] = filled(self.before[name], things)
@@ -185,7 +189,7 @@ class Carried:
     def enter(
         self, names: dict[str, PyValue], things: Iterator[PyValue], number: Value
     ) -> None:
-        """Begin round ``number``."""
+        """Begin iteration ``number`` with carried values."""
         self.fill(names, things)
         for growth in self.growths:
             last = next(things) if growth.carries_last else None
@@ -194,7 +198,7 @@ class Carried:
         self.entered = dict(names)
 
     def leave(self) -> None:
-        """Put back what was there before the loop."""
+        """Restore the state before the loop."""
         for cell in self.cells:
             for held in cell.holders:
                 held.current = viewed_as(cell.first, held.current)
@@ -204,7 +208,7 @@ class Carried:
             fill(growth.items, growth.first)
 
     def after(self, side: Side) -> tuple[list[PyValue], list[list[PyValue]]]:
-        """What flows out of a round, and what each list gets."""
+        """Return the values carried out of an iteration, and each list's new items."""
         contents = {id(container): after for container, after in side.contents}
         things = self.named(side.names)
         for cell in self.cells:
@@ -221,10 +225,10 @@ class Carried:
         return things, added
 
     def learn(self, side: Side, outer: NodeWriter) -> bool:
-        """Return whether a round did what was not expected, and expect that.
+        """Record unexpected effects of an iteration; return whether there are any.
 
         Raises:
-            UnsupportedModel: no loop can be written for what it did.
+            UnsupportedModel: the effects cannot be expressed as a loop.
         """
         is_expected = self._learn_names(side)
         is_expected = self._learn_cells(side, outer) and is_expected
@@ -240,19 +244,19 @@ class Carried:
         return not is_expected
 
     def check(self, things: Iterable[PyValue]) -> None:
-        """Refuse a loop that keeps a tensor which its next rounds change in place.
+        """Refuse a loop that stores a tensor which later iterations change in place.
 
         Raises:
-            UnsupportedModel: it does.
+            UnsupportedModel: an item of ``things`` is such a tensor.
         """
         memories = {id(held.memory) for cell in self.cells for held in cell.holders}
         if any(isinstance(x, TensorRef) and id(x.memory) in memories for x in things):
             raise UnsupportedModel(
-                "a loop that keeps a tensor which later rounds change in place"
+                "a loop that keeps a tensor which later iterations change in place"
             )
 
     def _learn_names(self, side: Side) -> bool:
-        """Names whose tensor or list changes in place keep that tensor or list."""
+        """Make names constant whose tensor or list is changed in place."""
         changed = {id(held.memory) for held in side.changed}
         changed |= {id(container) for container, _ in side.contents}
         is_expected = True
@@ -318,7 +322,7 @@ class Carried:
         return is_expected
 
     def _is_replaced(self, container: Container, after: Container) -> bool:
-        """Return whether a round replaces items, which are carried from now on."""
+        """Return whether an iteration replaces items; carry them if so."""
         before, items = _items(container), _items(after)
         is_dict = isinstance(container, dict)
         if is_dict and list(container) != list(after):
@@ -331,7 +335,7 @@ class Carried:
 
 
 def identities(thing: PyValue) -> set[int]:
-    """The ids of the lists in a thing, and of the memory of its tensors."""
+    """Return the ids of the lists in a thing, and of the memory of its tensors."""
     if isinstance(thing, TensorRef):
         return {id(thing.memory)}
     if not isinstance(thing, list | tuple):

@@ -1,4 +1,4 @@
-"""Branches that are decided when the model runs."""
+"""Branches whose condition is known only at run time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from burn_ir import UnsupportedModel
 def branched(
     machine: Expressions, node: ast.If, frame: Frame, condition: Value
 ) -> None:
-    """Write both blocks of a branch; one alone, if the other raises an error."""
+    """Write both blocks of a branch; only one if the other raises an error."""
     sides = [
         side_of(machine, body, frame, machine.writer.inner())
         for body in (node.body, node.orelse)
@@ -54,8 +54,8 @@ def branched(
 def returns_early(node: ast.If, frame: Frame) -> bool:
     """Return whether a branch may end the function.
 
-    TorchScript then gives names to what is returned, which has no value on the other
-    side, and asks after the branch whether there is one.
+    TorchScript then declares names for the result, which are uninitialized on the other
+    side, and tests after the branch which side ran.
     """
     names = (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
     unset = any(frame.names.get(name) is UNINITIALIZED for name in names)
@@ -65,7 +65,7 @@ def returns_early(node: ast.If, frame: Frame) -> bool:
 def ended(
     machine: Expressions, node: ast.If, frame: Frame, condition: Value
 ) -> PyValue:
-    """Return the result of a function that a branch may end: follow both sides."""
+    """Return the result of a function that a branch may end: interpret both sides."""
     assert frame.rest is not None
     rest = frame.rest.statements()
     bodies = [[*node.body, *rest], [*node.orelse, *rest]]
@@ -81,11 +81,11 @@ def ended(
     join = Join(machine, [first, second], frame.origin("branch"))
     result = join.write({"result": (first.result, second.result)}, condition)
     if isinstance(result["result"], Without):
-        raise UnsupportedModel("a return of things of two kinds")
+        raise UnsupportedModel("a function that returns values of two kinds")
     return result["result"]
 
 
-#: Nodes that both sides of ``and`` and ``or`` may compute.
+#: The most nodes that both sides of ``and`` and ``or`` may compute eagerly.
 _CHEAP = 8
 
 
@@ -96,9 +96,9 @@ def _logical(
     condition: Value,
     sides: Sequence[Side],
 ) -> bool:
-    """Return whether the branch is an ``and`` or ``or``, which is then written as one.
+    """Write the branch as a logical ``and`` or ``or`` if it is one.
 
-    TorchScript writes ``a and b`` as ``b if a else False``.
+    TorchScript writes ``a and b`` as ``b if a else False``. Returns whether it was so.
     """
     names = left_by(node, frame)
     if len(names) != 1 or any(side.changed or side.contents for side in sides):
@@ -110,16 +110,16 @@ def _logical(
         frame.names[name] = condition
     elif cheap and otherwise is False and _is_test(then):
         machine.run(node.body, frame)
-        frame.names[name] = _joined(machine, "and_", condition, frame, name)
+        frame.names[name] = _combined_test(machine, "and_", condition, frame, name)
     elif cheap and then is True and _is_test(otherwise):
         machine.run(node.orelse, frame)
-        frame.names[name] = _joined(machine, "or_", condition, frame, name)
+        frame.names[name] = _combined_test(machine, "or_", condition, frame, name)
     else:
         return False
     return True
 
 
-def _joined(
+def _combined_test(
     machine: Expressions, function: str, condition: Value, frame: Frame, name: str
 ) -> PyValue:
     tests = [condition, frame.names[name]]
@@ -137,10 +137,12 @@ def side_of(
     writer: NodeWriter,
     to_end: bool = False,
 ) -> Side | None:
-    """A block followed by itself; None if it raises an error.
+    """Interpret a block and return its result; None if it raises an error.
+
+    The state of the interpreter is restored afterwards.
 
     Raises:
-        UnsupportedModel: it sets an attribute, or returns, which it may ``to_end``.
+        UnsupportedModel: it sets an attribute, or returns without ``to_end``.
     """
     names = dict(frame.names)
     before = [(x, x.copy()) for x in _containers(machine, names)]
@@ -169,7 +171,7 @@ def side_of(
 
 
 def _containers(machine: Expressions, names: Mapping[str, PyValue]) -> list[Container]:
-    """All lists and dicts that names and attributes of modules lead to, each once."""
+    """Return all lists and dicts reachable from names and module attributes."""
     containers: dict[int, Container] = {}
     stack = [*names.values(), *machine.modules.containers.values()]
     while stack:

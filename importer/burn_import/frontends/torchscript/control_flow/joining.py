@@ -1,4 +1,4 @@
-"""Values after two blocks, of which the model runs one."""
+"""Merging of the values after two blocks, one of which runs."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ Container = list[Any] | dict[Any, Any]
 class Side:
     """Result of a block: its nodes, names, and tensors changed in place.
 
-    ``result`` is what a side returns that goes on to the end of the function, and
-    ``contents`` are the lists and dicts that it changed, with what would be in them.
+    ``result`` is the value returned by a side that continues to the end of the
+    function, and ``contents`` are changed lists and dicts, with their new contents.
     """
 
     writer: NodeWriter
@@ -45,7 +45,7 @@ class Side:
 
 
 def fill(container: Container, contents: Container) -> None:
-    """Put something else into a list or dict."""
+    """Replace the contents of a list or dict."""
     container.clear()
     if isinstance(container, list):
         container.extend(contents)
@@ -54,15 +54,15 @@ def fill(container: Container, contents: Container) -> None:
 
 
 def refuse(container: Container) -> UnsupportedModel:
-    """Forget the content of a list that may not change here; return the error."""
+    """Mark a list's contents as unknown; return the error about its change."""
     fill(container, [UNKNOWN] if isinstance(container, list) else {})
     return UnsupportedModel(
-        "a list that changes in a branch or loop that is decided when the model runs"
+        "a list that changes in a branch or loop that is decided at run time"
     )
 
 
 class Join:
-    """Join of two blocks: each differing value becomes one result."""
+    """Merge of two blocks: each differing value becomes one result (a phi)."""
 
     def __init__(
         self, machine: Expressions, sides: Sequence[Side], origin: Origin
@@ -76,7 +76,7 @@ class Join:
     def write(
         self, pairs: Mapping[str, tuple[PyValue, PyValue]], condition: Value
     ) -> dict[str, PyValue]:
-        """Write the branch; what things are after it that are pairs before its end."""
+        """Write the branch; return the merged value of each pair."""
         first, second = self.sides
         pending = {name: self.pair(a, b) for name, (a, b) in pairs.items()}
         contents = self.contents()
@@ -90,14 +90,14 @@ class Join:
             self.machine.journal.append((tensor, tensor.current))
             tensor.current = results[slot.index].current
         for container, joined in contents:
-            fill(container, _filled(joined, results))
-        return {name: _filled(thing, results) for name, thing in pending.items()}
+            fill(container, _with_results(joined, results))
+        return {name: _with_results(thing, results) for name, thing in pending.items()}
 
     def contents(self) -> list[tuple[Container, Container]]:
-        """The lists and dicts that one of the blocks changed, with what is in them.
+        """Return the lists and dicts that a block changed, with merged contents.
 
         Raises:
-            UnsupportedModel: one block leaves other places than the other.
+            UnsupportedModel: the blocks leave different lengths or keys.
         """
         sides = [{id(old): (old, new) for old, new in s.contents} for s in self.sides]
         joined = []
@@ -131,7 +131,7 @@ class Join:
         return Without("value that differs between the two sides of a branch")
 
     def initialized(self, a: PyValue, b: PyValue) -> tuple[PyValue, PyValue]:
-        """Return both with a stand-in for the one that its block gives no value."""
+        """Return both values, with a placeholder for an uninitialized one."""
         block = self.sides[0 if a is UNINITIALIZED else 1]
         others = block.names.values()
         if a is UNINITIALIZED:
@@ -139,7 +139,7 @@ class Join:
         return a, like(a, block.writer, others)
 
     def leaf(self, a: PyValue, b: PyValue) -> Slot:
-        """A result that is ``a`` or ``b``."""
+        """Return the slot of a result that is ``a`` or ``b``."""
         for outputs, side, thing in zip(self.outputs, self.sides, (a, b), strict=True):
             is_tensor = isinstance(thing, TensorRef)
             value = side.changed.get(thing, thing) if is_tensor else thing
@@ -148,7 +148,7 @@ class Join:
         return Slot(len(self.numbers) - 1)
 
     def node(self, condition: Value) -> list[PyValue]:
-        """The results of the branch."""
+        """Write the ``If`` node and return its results."""
         if not self.numbers:
             return []
         if any(
@@ -180,19 +180,19 @@ class Join:
 
 @dataclass(frozen=True)
 class Slot:
-    """The index of a result, before there is one."""
+    """The index of a result of a branch that is not written yet."""
 
     index: int
 
 
-def _filled(thing: PyValue, results: Sequence[PyValue]) -> PyValue:
-    """A thing with results in place of slots; the thing itself if it has none."""
+def _with_results(thing: PyValue, results: Sequence[PyValue]) -> PyValue:
+    """Return a thing with slots replaced by results; the same thing if it has none."""
     if isinstance(thing, Slot):
         return results[thing.index]
     if not isinstance(thing, list | tuple | dict):
         return thing
     parts = thing.values() if isinstance(thing, dict) else thing
-    filled = [_filled(part, results) for part in parts]
+    filled = [_with_results(part, results) for part in parts]
     if all(new is old for new, old in zip(filled, parts, strict=True)):
         return thing
     if isinstance(thing, dict):
@@ -220,7 +220,10 @@ def as_py_value(value: Value, is_number: bool) -> PyValue:
 def given(
     writer: NodeWriter, thing: PyValue, origin: Origin, inside: bool = True
 ) -> Value:
-    """A thing as a value, one that is a node's result if ``inside`` a body."""
+    """Return a thing as a value of the graph.
+
+    With ``inside`` it is the result of a node, as the outputs of a body must be.
+    """
     begin = len(writer.nodes.nodes)
     value = thing.value if isinstance(thing, TensorRef) else thing
     builder = writer.builder(origin, [value] if isinstance(value, Value) else [])

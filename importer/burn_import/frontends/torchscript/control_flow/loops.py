@@ -1,4 +1,4 @@
-"""Loops that end when the model runs."""
+"""Loops whose trip count is known only at run time."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def repeated(
     frame: Frame,
     count: Value | int | None,
 ) -> None:
-    """Write a loop of ``count`` rounds, or as long as the condition holds."""
+    """Write a loop of ``count`` iterations, or one that runs while its test holds."""
     _Loop(machine, node, frame, count).write()
 
 
 class _Loop:
-    """A loop: what it carries from round to round, and its body."""
+    """A loop: its carried values and its body."""
 
     def __init__(
         self,
@@ -67,9 +67,9 @@ class _Loop:
         self.frame = frame
         self.count = count
         self.origin = frame.origin("loop")
-        #: What each round gives is of these, after the condition.
+        #: The dtypes of the results of an iteration, after the condition.
         self.dtypes: list[DType] = []
-        #: What is called by the number of the round.
+        #: The name of the iteration number.
         self.target = ""
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
             self.target = node.target.id
@@ -79,14 +79,14 @@ class _Loop:
         self.carried = Carried(frame.names, names)
         self.carried.expect_growth(appended_names(node.body))
         self.rest = [name for name in names if self.carried.parts[name] is None]
-        #: The memory of what lists get in a round.
+        #: The memory of the items that an iteration appends to each list.
         self.memories: list[Memory] = []
 
     def write(self) -> None:
-        """Write the loop, and give the names what they are after it."""
+        """Write the loop, and bind names to their values after it."""
         writer = self.machine.writer
         condition = self.condition(self.frame, writer)
-        body, inputs, outputs = self.settled()
+        body, inputs, outputs = self.typed_body()
         first = self.first()
         begin = len(writer.nodes.nodes)
         builder = writer.builder(self.origin, first or [condition])
@@ -109,14 +109,14 @@ class _Loop:
         self.finish(results[: len(first)], results[len(first) :])
 
     def first(self) -> list[Value]:
-        """What flows into the first round."""
+        """Return the values that flow into the first iteration."""
         things = self.carried.first()
         self.numbers = [are_numbers(thing, 0) for thing in things]
         writer = self.machine.writer
         return [given(writer, thing, self.origin, inside=False) for thing in things]
 
     def finish(self, last: list[Value], rows: list[Value]) -> None:
-        """Put what the last round gave in its places."""
+        """Bind names and lists to the results of the last iteration."""
         for cell in self.carried.cells:
             self.machine.journal += [(held, held.current) for held in cell.holders]
         self.carried.fill(self.frame.names, map(as_py_value, last, self.numbers))
@@ -129,25 +129,25 @@ class _Loop:
             growth.items.append(Rows(joined, growth.holds_numbers))
 
     def condition(self, frame: Frame, writer: NodeWriter) -> Value:
-        """Return whether there is another round."""
+        """Return the value that tells whether there is another iteration."""
         if isinstance(self.node, ast.For):
             return given(writer, True, self.origin)
         test = self.machine.evaluate(self.node.test, frame)
         if isinstance(test, TensorRef):
             test = self.machine.converted(bool, test, self.origin)
         if not isinstance(test, Value | bool):
-            raise UnsupportedModel("a loop whose condition is no bool")
+            raise UnsupportedModel("a loop whose condition is not a bool")
         return given(writer, test, self.origin)
 
-    def settled(self) -> tuple[NodeWriter, dict[str, Type], list[str]]:
-        """The body, typed so that what flows back fits what flowed in."""
+    def typed_body(self) -> tuple[NodeWriter, dict[str, Type], list[str]]:
+        """Return the body, with input types widened until its results fit them."""
         types: list[Type] | None = None
         while True:
             if types is None:
                 things = self.carried.first()
                 self.numbers = [are_numbers(thing, 0) for thing in things]
                 types = [_type_of(self.machine.writer, thing) for thing in things]
-            writer, inputs, results = self.round(types)
+            writer, inputs, results = self.interpret_iteration(types)
             if results is None:
                 types = None
                 continue
@@ -160,10 +160,10 @@ class _Loop:
                 return writer, inputs, [value.name for value in results]
             types = wider
 
-    def round(
+    def interpret_iteration(
         self, types: Sequence[Type]
     ) -> tuple[NodeWriter, dict[str, Type], list[Value] | None]:
-        """One round of the body: its inputs, and what it gives; None to try again."""
+        """Interpret one iteration; None in place of results to try again."""
         machine, outer = self.machine, self.machine.writer
         machine.writer = outer.inner()
         try:
@@ -184,24 +184,26 @@ class _Loop:
             }
             self.carried.enter(names, map(as_py_value, values, self.numbers), index)
             frame = Frame(self.frame.function, self.frame.module, names)
-            return machine.writer, inputs, self.followed(frame, outer)
+            return machine.writer, inputs, self.interpret_body(frame, outer)
         finally:
             machine.writer = outer
             self.carried.leave()
 
-    def followed(self, frame: Frame, outer: NodeWriter) -> list[Value] | None:
-        """Return the results of a round: the condition, what is carried, and appended.
+    def interpret_body(self, frame: Frame, outer: NodeWriter) -> list[Value] | None:
+        """Return the results: the condition, carried values, and appended items.
 
-        None if the round does what was not expected.
+        None if the iteration has effects that were not expected.
         """
         side = side_of(self.machine, self.node.body, frame, self.machine.writer)
         if side is None:
             raise UnsupportedModel("a loop that raises an error")
-        if self.initialized(side, outer):
+        if self.carry_uninitialized(side, outer):
             return None
         for name in self.rest:
             if not is_same(side.names[name], self.frame.names[name]):
-                raise UnsupportedModel(f"a loop that changes {name!r}, no tensor")
+                raise UnsupportedModel(
+                    f"a loop that changes {name!r}, which is not a tensor"
+                )
         if self.carried.learn(side, outer):
             return None
         carried, added = self.carried.after(side)
@@ -210,11 +212,11 @@ class _Loop:
         frame.names.update(side.names)
         writer = self.machine.writer
         condition = self.condition(frame, writer)
-        flowing = carried + [self.together(items) for items in added]
+        flowing = carried + [self.stacked_items(items) for items in added]
         return [condition, *(given(writer, thing, self.origin) for thing in flowing)]
 
-    def initialized(self, side: Side, outer: NodeWriter) -> bool:
-        """Return whether names are carried from now on that had no value before."""
+    def carry_uninitialized(self, side: Side, outer: NodeWriter) -> bool:
+        """Carry names without a value before the loop; return if there are any."""
         names, rest = self.frame.names, self.rest
         unset = [name for name in rest if names[name] is UNINITIALIZED]
         for name in unset:
@@ -225,8 +227,8 @@ class _Loop:
         self.rest = [name for name in rest if self.carried.parts[name] is None]
         return len(self.rest) < len(rest)
 
-    def together(self, items: list[PyValue]) -> PyValue:
-        """What a list gets in one round, as one tensor."""
+    def stacked_items(self, items: list[PyValue]) -> PyValue:
+        """Return the items appended in one iteration, as one tensor."""
         if len(items) == 1:
             return items[0]
         tensors = [self.machine.tensor(item, self.origin) for item in items]
@@ -234,7 +236,7 @@ class _Loop:
 
 
 def _type_of(writer: NodeWriter, thing: PyValue) -> Type:
-    """The type of a tensor or number."""
+    """Return the type of a tensor or number."""
     value = thing.value if isinstance(thing, TensorRef) else thing
     if not isinstance(value, Value):
         return Type({bool: BOOL, int: INT64, float: FLOAT64}[type(value)], ())
@@ -243,5 +245,5 @@ def _type_of(writer: NodeWriter, thing: PyValue) -> Type:
 
 
 def _memory(item: PyValue) -> Memory:
-    """The memory of an item, which that of all rounds shares."""
+    """Return the memory of an item, shared by the items of all iterations."""
     return item.memory if isinstance(item, TensorRef) else Memory()

@@ -1,4 +1,4 @@
-"""Names that statements of a function set, and names that are read elsewhere."""
+"""Liveness of names: those that statements set, and those read elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from burn_import.frontends.torchscript.expressions import Frame
 
 
 def left_by(node: ast.AST, frame: Frame) -> list[str]:
-    """The names that a statement gives values to, and somebody may read after it."""
+    """Return the names that a statement sets and that may be read after it."""
     read = _read_outside(node, frame)
     stored = dict.fromkeys(
         part.id
@@ -20,7 +20,7 @@ def left_by(node: ast.AST, frame: Frame) -> list[str]:
 
 
 def _read_outside(node: ast.AST, frame: Frame) -> set[str]:
-    """The names that the function reads outside of a statement."""
+    """Return the names that the function reads outside of a statement."""
     body = frame.function.node if frame.function is not None else node
     inside = {id(part) for part in ast.walk(node)}
     return {
@@ -33,9 +33,9 @@ def _read_outside(node: ast.AST, frame: Frame) -> set[str]:
 
 
 def appended_names(body: Sequence[ast.stmt]) -> list[str]:
-    """The names of lists that statements append to and do nothing else with in place.
+    """Return the names of lists that statements only append to.
 
-    Functions that get such a list may do more.
+    Functions that receive such a list may do more.
     """
     appended: dict[str, None] = {}
     others: set[str] = set()
@@ -50,16 +50,16 @@ def appended_names(body: Sequence[ast.stmt]) -> list[str]:
     return [name for name in appended if name not in others]
 
 
-#: Functions that change a list, ``append`` aside.
+#: Functions that change a list, except ``append``.
 _IN_PLACE = frozenset(
     {*("pop", "insert", "extend", "_set_item", "reverse", "clear", "sort", "remove")}
 )
 
 
 def local_names(node: ast.For | ast.While, frame: Frame) -> set[str]:
-    """The names that each round of a loop sets before it reads them, and no one else.
+    """Return the names that each iteration sets before reading, and nothing else reads.
 
-    They have values before the loop if its first rounds were followed.
+    They have values before the loop if its first iterations were unrolled.
     """
     read = _read_outside(node, frame)
     if isinstance(node, ast.While):

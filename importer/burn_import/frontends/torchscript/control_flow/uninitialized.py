@@ -1,7 +1,7 @@
-"""Values for names that the code declares without one, and that nothing reads.
+"""Placeholders for names that the code declares without a value.
 
 TorchScript writes a ``return`` within a loop or branch as a flag and a name for the
-result, which has no value where the function goes on.
+result, which is uninitialized and never read where the function continues.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from burn_import.frontends.torchscript.values import (
 
 
 def like(thing: PyValue, writer: NodeWriter, others: Iterable[PyValue]) -> PyValue:
-    """Return what ``writer`` sees of the form and type of ``thing``.
+    """Return a placeholder of the structure and type of ``thing``, valid in ``writer``.
 
-    A tensor is one of ``others``, so that it has the extents of ``thing``;
-    UNINITIALIZED if there is none.
+    A tensor becomes one of ``others`` with the same extents; UNINITIALIZED if none has
+    them.
     """
     if isinstance(thing, list | tuple):
         others = list(others)

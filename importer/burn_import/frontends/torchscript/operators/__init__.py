@@ -1,1 +1,1 @@
-"""Calls of operators in the code of an archive."""
+"""Operator calls in the code of an archive."""

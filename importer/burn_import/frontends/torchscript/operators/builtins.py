@@ -1,4 +1,4 @@
-"""Functions that are not rules: what numbers tensors and loops have."""
+"""Functions on numbers, tensors and loops that are not ATen rules."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def _range_length(
 ) -> PyValue:
     """Return the trip count of a loop from ``low`` to ``high``, one of which varies."""
     if not isinstance(step, int) or step == 0:
-        raise UnsupportedModel("a loop whose steps vary")
+        raise UnsupportedModel("a loop whose step is known only at run time")
     ends, step = ([high, low], step) if step > 0 else ([low, high], -step)
     span = operators.call("sub", ends, {}, origin)
     if step > 1:
         span = operators.call("add", [span, step - 1], {}, origin)
         span = operators.call("floordiv", [span, step], {}, origin)
-    return span  # a loop of fewer than no rounds has none
+    return span  # a negative trip count means 0
 
 
 def _derive_index(
@@ -76,22 +76,22 @@ def _derive_index(
     start: PyValue,
     step: PyValue,
 ) -> PyValue:
-    """The number that a loop counts, in round ``index``."""
+    """Return the loop index in iteration ``index``."""
     if step != 1:
         index = operators.call("mul", [index, step], {}, origin)
     return operators.call("add", [start, index], {}, origin)
 
 
 def scalar_of(x: TensorRef) -> int:
-    """The number that the code has for the dtype of a tensor."""
+    """Return the ``ScalarType`` number of a tensor's dtype."""
     return scalar_number(x.value.dtype)
 
 
 def is_instance(thing: PyValue, kind: ast.expr) -> bool:
-    """Return whether a thing is of a type, ``Tensor`` or ``List[Tensor]``, of the code.
+    """Return whether a thing has a type of the code: ``Tensor``, ``List[Tensor]``.
 
     Raises:
-        UnsupportedModel: nobody knows.
+        UnsupportedModel: the type is unknown.
     """
     outer = kind.value if isinstance(kind, ast.Subscript) else kind
     python_type = _TYPES.get(outer.id) if isinstance(outer, ast.Name) else None
@@ -115,17 +115,17 @@ _TYPES: Mapping[str, type] = {
     "bool": bool,
     "str": str,
 }
-#: What computed numbers are, by the kind of their dtype.
+#: Python types of computed numbers, by the kind of their dtype.
 _NUMBERS = (bool, int, float, complex)
 
 
 def _promoted_type(operators: OperatorCalls, origin: Origin, *operands: PyValue) -> int:
-    """The number of the dtype that tensors and numbers promote to."""
+    """Return the ``ScalarType`` number of the promoted dtype of operands."""
     values = [x.value if isinstance(x, TensorRef) else x for x in operands]
     return scalar_number(promoted(values))
 
 
-#: By the names that the code has for them.
+#: By name in the code.
 SPECIAL: Mapping[str, Callable[..., PyValue]] = {
     "size": lambda operators, origin, *args, **named: operators.size(
         origin, *args, **named

@@ -14,7 +14,7 @@ from burn_ir.graph_builder import Origin
 
 @dataclass(frozen=True)
 class AtenCall:
-    """A call of ``torch.name``: its target in ATen and its arguments by name."""
+    """A call of ``torch.name``: its ATen target and its arguments by name."""
 
     name: str
     target: str
@@ -23,7 +23,7 @@ class AtenCall:
 
 
 class OperatorCalls(ABC):
-    """Operators as nodes. ``writer`` is where these go."""
+    """Operators as nodes; ``writer`` receives the nodes."""
 
     writer: NodeWriter
 
@@ -38,10 +38,10 @@ class OperatorCalls(ABC):
     ) -> PyValue:
         """Return the result of ``torch.name(*args, **kwargs)``.
 
-        ``count`` says how many names the result is unpacked to.
+        ``count`` is the number of names that the result is unpacked to.
 
         Raises:
-            UnsupportedModel: there is no rule for it.
+            UnsupportedModel: the operator is not supported.
             InvalidModel: the arguments do not fit.
         """
 
@@ -54,7 +54,7 @@ class OperatorCalls(ABC):
         origin: Origin,
         count: int | None = None,
     ) -> PyValue:
-        """Return the result of an operator of ATen, tensors or a list of them."""
+        """Return the result of an ATen operator, a tensor or a list of them."""
 
     @abstractmethod
     def number(self, target: str, args: Sequence[PyValue], origin: Origin) -> PyValue:
@@ -66,7 +66,7 @@ class OperatorCalls(ABC):
 
     @abstractmethod
     def as_number(self, x: PyValue, origin: Origin) -> PyValue:
-        """Return a tensor of one element as a number; numbers as they are."""
+        """Return a tensor of one element as a number; numbers unchanged."""
 
     @abstractmethod
     def tensor(self, x: PyValue, origin: Origin, dtype: Any = None) -> TensorRef:

@@ -1,7 +1,7 @@
-"""Functions of the code on numbers, texts, lists and dicts that are known.
+"""Evaluation of functions on known numbers, strings, lists and dicts.
 
-What they make is bounded: a number has 64 bits, as in TorchScript, and a list or text
-no more items than any model needs.
+Results are bounded: numbers have 64 bits, as in TorchScript, and the length of lists
+and strings is limited.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def _remainder(a: Any, b: Any) -> Any:
 
 def _power(a: Any, b: Any) -> Any:
     if isinstance(a, int) and isinstance(b, int) and abs(b) > 64 and abs(a) > 1:
-        raise InvalidModel(f"{a} to the power of {b} has no place in 64 bits")
+        raise InvalidModel(f"{a} to the power of {b} does not fit 64 bits")
     return a**b
 
 
 def _format(text: str, *values: PyValue) -> str:
-    """The text of a message; what would stand in it is left out."""
+    """Return the template of a message without its arguments."""
     return text
 
 
@@ -90,7 +90,7 @@ def _get(
 def _set(entries: Any, key: PyValue, value: PyValue) -> None:
     if isinstance(entries, list) and not isinstance(key, int):
         raise UnsupportedModel(
-            "an item of a list that is set where is known only when the model runs"
+            "an assignment to a list item whose index is known only at run time"
         )
     entries[key] = value
 
@@ -104,7 +104,7 @@ def _least(*values: Any) -> Any:
 
 
 def _promoted_dtype(first: int, second: int) -> int:
-    """The number of the dtype that two dtypes promote to."""
+    """Return the ``ScalarType`` number that two dtypes promote to."""
     types = [Value("", scalar_type(number)) for number in (first, second)]
     return scalar_number(promoted(types))
 
@@ -113,7 +113,7 @@ def _nothing(*values: PyValue) -> None:
     return None
 
 
-#: Of numbers, all of which are known.
+#: Functions of numbers that are all known.
 _OF_NUMBERS: dict[str, Callable[..., PyValue]] = {
     "promote_types": _promoted_dtype,
     "add": operator.add,
@@ -162,14 +162,14 @@ _OF_NUMBERS: dict[str, Callable[..., PyValue]] = {
     "__range_length": _range_length,
     "__derive_index": _derive_index,
 }
-#: Of anything: what is in a container need not be known.
+#: Functions of any values, known or not.
 _OF_ANYTHING: dict[str, Callable[..., PyValue]] = {
     "__is__": lambda a, b: a is None if b is None else a is b,
     "__isnot__": lambda a, b: a is not None if b is None else a is not b,
     "format": _format,
     "warn": _nothing,
 }
-#: Of a container, which is the first argument.
+#: Functions of a container, which is the first argument.
 _OF_CONTAINERS: dict[str, Callable[..., PyValue]] = {
     "len": len,
     "append": _append,
@@ -197,7 +197,7 @@ _OF_CONTAINERS: dict[str, Callable[..., PyValue]] = {
 def function_of_anything(
     name: str, args: list[PyValue]
 ) -> Callable[..., PyValue] | None:
-    """The function that ``torch.name`` is, whether what is given is known or not."""
+    """Return the function ``torch.name`` if it accepts unknown values."""
     if name in _OF_ANYTHING:
         return _OF_ANYTHING[name]
     if not args or not isinstance(args[0], list | dict | tuple | str):
@@ -208,20 +208,20 @@ def function_of_anything(
 
 
 def function_of_numbers(name: str) -> Callable[..., PyValue] | None:
-    """The function that ``torch.name`` is of what is known; None if there is none."""
+    """Return the function ``torch.name`` of known values; None if none."""
     return _OF_NUMBERS.get(name)
 
 
 def bounded(value: PyValue) -> PyValue:
-    """``value``, if TorchScript could hold it.
+    """Return ``value`` if TorchScript could hold it.
 
     Raises:
-        InvalidModel: it is a number beyond 64 bits, or no real one.
+        InvalidModel: it is an integer beyond 64 bits, or a complex number.
     """
     if isinstance(value, complex):
         raise InvalidModel("expected a real number")
     if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
-        raise InvalidModel("a number has no place in 64 bits")
+        raise InvalidModel("a number does not fit 64 bits")
     if isinstance(value, str | list | tuple) and len(value) > _MOST_ITEMS:
         raise UnsupportedModel(f"a list or text of more than {_MOST_ITEMS} items")
     return value

@@ -1,4 +1,4 @@
-"""The dtypes of what operators give, by PyTorch's rules: the code says none of them."""
+"""Result dtypes of operators by PyTorch's rules, since the code has none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from burn_import.frontends.torch_export.complex_as_real import (
 )
 from burn_ir import UnsupportedModel
 
-#: ``c10::ScalarType`` by number, which is how the code has a dtype.
+#: The dtype of each ``c10::ScalarType`` number, which the code uses.
 _SCALARS = (
     *("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"),
     *("complex32", "complex64", "complex128", "bool", "qint8", "quint8", "qint32"),
@@ -36,10 +36,10 @@ _SCALARS = (
 
 
 def scalar_type(number: Any) -> DType:
-    """The dtype that the code has as a number.
+    """Return the dtype of a ``ScalarType`` number.
 
     Raises:
-        UnsupportedModel: there is none, or NumPy cannot hold it.
+        UnsupportedModel: the number is unknown, or NumPy has no such dtype.
     """
     is_listed = type(number) is int and 0 <= number < len(_SCALARS)
     element = ELEMENTS.get(_SCALARS[number]) if is_listed else None
@@ -49,7 +49,7 @@ def scalar_type(number: Any) -> DType:
 
 
 def scalar_number(dtype: DType) -> int:
-    """The number that the code has for a dtype."""
+    """Return the ``ScalarType`` number of a dtype."""
     return _SCALARS.index(np.dtype(dtype).name)
 
 
@@ -70,7 +70,7 @@ _INDICES = frozenset(
         "torchvision.nms",
     }
 )
-#: Functions of numbers that are no whole ones: whole operands become float32.
+#: Functions with floating results: integer operands become float32.
 _FLOATS = frozenset(
     {
         *("sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p"),
@@ -91,7 +91,7 @@ _FLOATS = frozenset(
     }
 )
 _SUMS = frozenset({"sum", "prod", "cumsum", "cumprod"})
-#: Operators whose operands are promoted to one dtype: all their tensors and numbers.
+#: Operators that promote all their tensors and numbers to one dtype.
 _PROMOTING = frozenset(
     {
         *("add", "sub", "mul", "div", "rsub", "true_divide", "floor_divide", "fmod"),
@@ -102,7 +102,7 @@ _PROMOTING = frozenset(
         *("concatenate", "hstack", "vstack", "dstack", "xlogy", "lerp", "square"),
     }
 )
-#: What stands beside the operands that are promoted.
+#: Arguments that do not take part in promotion.
 _BESIDE = frozenset({"condition", "dim", "keepdim", "alpha", "rounding_mode", "value"})
 _OPERANDS = (Value, int, float, complex)
 _REAL_PARTS = frozenset(
@@ -112,7 +112,7 @@ _REAL_PARTS = frozenset(
     }
 )
 _REAL_TRANSFORMS = ("fft_irfft", "fft_hfft", "_fft_c2r")
-#: What make complex numbers, beside the transforms of Fourier.
+#: Operators that create complex numbers, other than Fourier transforms.
 _JOINING = frozenset({"view_as_complex", "complex", "polar"})
 _NO_TRANSFORMS = frozenset(
     {"fft_fftshift", "fft_ifftshift", "fft_fftfreq", "fft_rfftfreq"}
@@ -127,21 +127,25 @@ _FILLED = frozenset(
 
 
 def result_dtype(name: str, args: Mapping[str, Any]) -> DType:
-    """The dtype of what an operator gives; ``args`` are its arguments by name.
+    """Return the dtype of an operator's result; ``args`` are named arguments.
 
     Raises:
-        UnsupportedModel: nothing in the arguments says it.
+        UnsupportedModel: the arguments do not determine it.
     """
     operator = name if name.endswith("__") else name.rstrip("_")
-    if name != operator:  # in place
+    if name != operator:  # in-place variants
         return _first(args).dtype
-    result = _told(args) or _fixed(operator, args) or _of_parts(operator, args)
+    result = (
+        _requested(args)
+        or _operator_dtype(operator, args)
+        or _complex_conversion_dtype(operator, args)
+    )
     if result is not None:
         return result
     if operator in ("to", "type_as") and isinstance(args.get("other"), Value):
         return _first({"other": args["other"]}).dtype
     if operator in ("arange", "full", "tensor"):
-        return _created(operator, args)
+        return _creation_dtype(operator, args)
     dtype = _operands(operator, args)
     if operator in _SUMS and kind_of(dtype) < kind_of(FLOAT32):
         return INT64
@@ -149,16 +153,16 @@ def result_dtype(name: str, args: Mapping[str, Any]) -> DType:
     return FLOAT32 if is_whole and args.get("rounding_mode") is None else dtype
 
 
-def _told(args: Mapping[str, Any]) -> DType | None:
-    """The dtype that a call asks for, if it does."""
+def _requested(args: Mapping[str, Any]) -> DType | None:
+    """Return the dtype that a call requests explicitly, if it does."""
     into, dtype = args.get("out"), args.get("dtype")
     if isinstance(into, Value):
         return into.dtype
     return dtype if isinstance(dtype, np.dtype) else None
 
 
-def _fixed(operator: str, args: Mapping[str, Any]) -> DType | None:
-    """The dtype that an operator gives whatever its operands are of, if it does."""
+def _operator_dtype(operator: str, args: Mapping[str, Any]) -> DType | None:
+    """Return the result dtype that is independent of the operands, if there is one."""
     if operator in _BOOLS:
         return BOOL
     if operator in _INDICES:
@@ -172,8 +176,8 @@ def _fixed(operator: str, args: Mapping[str, Any]) -> DType | None:
     return FLOAT32 if operator in _FILLED else None
 
 
-def _of_parts(operator: str, args: Mapping[str, Any]) -> DType | None:
-    """The dtype of what makes complex numbers of real ones, or reverse, if it does."""
+def _complex_conversion_dtype(operator: str, args: Mapping[str, Any]) -> DType | None:
+    """Return the dtype of conversions between real and complex, if it is one."""
     is_transform = operator.startswith(("fft_", "_fft_r2c"))
     is_transform = is_transform and operator not in _NO_TRANSFORMS
     if operator == "stft":
@@ -187,8 +191,8 @@ def _of_parts(operator: str, args: Mapping[str, Any]) -> DType | None:
     return part_dtype(_first(args).dtype) if operator == "stft" else None
 
 
-def _created(operator: str, args: Mapping[str, Any]) -> DType:
-    """The dtype of a tensor that is made of numbers."""
+def _creation_dtype(operator: str, args: Mapping[str, Any]) -> DType:
+    """Return the dtype of a tensor created from numbers."""
     if operator == "arange":
         numbers = [args[key] for key in ("start", "end", "step") if key in args]
         dtype = promoted(numbers)
@@ -227,15 +231,16 @@ def _first(args: Mapping[str, Any]) -> Value:
 def result_types(
     name: str, args: Mapping[str, Any], count: int | None = None
 ) -> list[Value]:
-    """The results of an operator before it is written: dtypes, extents where needed.
+    """Return the results of an operator before it is written, with dtypes.
 
-    A list of tensors is unpacked to ``count`` names, None if that is not known.
+    Extents are included where rules need them. A list of tensors is unpacked to
+    ``count`` names, None if unknown.
 
     Raises:
-        UnsupportedModel: nothing in the arguments says the dtype, or how many there
-            are.
+        UnsupportedModel: the arguments do not determine the dtype or the number of
+            results.
     """
-    if name == "where" and "self" not in args:  # the places of what is not zero
+    if name == "where" and "self" not in args:  # the indices of nonzero elements
         return [Value("", INT64)] * args["condition"].rank
     first = Value("", result_dtype(name, args))
     if name in _PARTS:
@@ -247,13 +252,13 @@ def result_types(
 
 
 Extents = Sequence[Any]
-#: The extents of each of the tensors that one is taken into.
+#: The extents of each part of a split tensor.
 Parts = list[tuple[Any, ...]]
 
 
 def _axis(x: Value, args: Mapping[str, Any]) -> tuple[int, Any]:
     if x.dims is None or not x.dims:
-        raise UnsupportedModel("a tensor of unknown rank is taken apart")
+        raise UnsupportedModel("a tensor of unknown rank is split")
     axis = x.axis(int(args.get("dim", 0)))
     return axis, x.dims[axis]
 
@@ -266,7 +271,7 @@ def _with(x: Value, axis: int, sizes: Extents) -> Parts:
 def _even(x: Value, axis: int, extent: int, size: int) -> Parts:
     starts = range(0, max(extent, 1), max(size, 1))
     if len(starts) > MOST_PARTS:
-        raise UnsupportedModel(f"a tensor is taken into {len(starts)} parts")
+        raise UnsupportedModel(f"a tensor is split into {len(starts)} parts")
     return _with(x, axis, [min(size, extent - start) for start in starts])
 
 
@@ -279,7 +284,9 @@ def _split(x: Value, args: Mapping[str, Any], count: int | None = None) -> Parts
     if isinstance(size, list | tuple):
         return _with(x, axis, size)
     if not isinstance(extent, int) or not isinstance(size, int):
-        raise UnsupportedModel(f"parts of {size} of an extent that varies ({extent})")
+        raise UnsupportedModel(
+            f"a split into parts of {size} along a symbolic extent ({extent})"
+        )
     return _even(x, axis, extent, size)
 
 
@@ -296,7 +303,7 @@ def _unbind(x: Value, args: Mapping[str, Any], count: int | None = None) -> Part
     if not isinstance(extent, int):
         extent = extent if count is None else count
     if not isinstance(extent, int) or extent > MOST_PARTS:
-        raise UnsupportedModel(f"a list of {extent} parts, as many as an extent")
+        raise UnsupportedModel(f"an unbind along an axis of extent {extent}")
     dims = x.dims or ()
     return [(*dims[:axis], *dims[axis + 1 :])] * extent
 
@@ -306,7 +313,9 @@ def _tensor_split(x: Value, args: Mapping[str, Any], count: int | None = None) -
     sections, indices = args.get("sections"), args.get("indices")
     if not isinstance(extent, int):
         if indices is None:
-            raise UnsupportedModel(f"parts of an extent that varies ({extent})")
+            raise UnsupportedModel(
+                f"a split into equal parts along a symbolic extent ({extent})"
+            )
         return _with(x, axis, [None] * (len(indices) + 1))
     if indices is None:
         whole, more = divmod(extent, max(_count(sections), 1))
@@ -319,7 +328,7 @@ def _tensor_split(x: Value, args: Mapping[str, Any], count: int | None = None) -
 
 def _count(count: Any) -> int:
     if not isinstance(count, int) or not 0 < count <= MOST_PARTS:
-        raise UnsupportedModel(f"a tensor is taken into {count} parts")
+        raise UnsupportedModel(f"a tensor is split into {count} parts")
     return count
 
 

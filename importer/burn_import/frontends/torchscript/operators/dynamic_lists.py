@@ -1,7 +1,7 @@
-"""Lists of tensors whose length is known only when the model runs.
+"""Lists of tensors whose length is known only at run time.
 
-A loop that appends a tensor in each round gives all of them as one, which has an axis
-for the rounds. Such a list can be stacked and joined, counted, and grow further.
+A loop that appends a tensor in each iteration returns all of them as one stacked
+tensor. Such a list can be stacked, concatenated, counted, and extended.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from burn_ir.graph_builder import Origin
 
 
 def has_rows(thing: PyValue) -> bool:
-    """Return whether a thing is a list of which the length is not known."""
+    """Return whether a thing is a list of unknown length."""
     return isinstance(thing, list) and any(
         isinstance(x, Rows | AppendedItems) for x in thing
     )
@@ -33,7 +33,7 @@ def called_on_rows(
     """Return the result of ``torch.name`` of such a list.
 
     Raises:
-        UnsupportedModel: the length has to be known for that.
+        UnsupportedModel: the function needs a known length.
     """
     if name in ("stack", "cat") and any(isinstance(x, AppendedItems) for x in args[0]):
         raise UnsupportedModel(
@@ -41,7 +41,7 @@ def called_on_rows(
         )
     if name not in _FUNCTIONS:
         raise UnsupportedModel(
-            f"torch.{name} of a list whose length is known only when the model runs"
+            f"torch.{name} of a list whose length is known only at run time"
         )
     return _FUNCTIONS[name](operators, origin, *args)
 
@@ -69,7 +69,7 @@ def _cat(
     operators: OperatorCalls, origin: Origin, items: list[PyValue], dim: int = 0
 ) -> PyValue:
     def whole(rows: TensorRef) -> PyValue:
-        """The rows one behind the other along the axis."""
+        """Return the rows concatenated along the axis."""
         axis = dim % (rows.value.rank - 1)
         moved = operators.operator("movedim", [rows, 0, axis], {}, origin)
         return operators.operator("flatten", [moved, axis, axis + 1], {}, origin)
@@ -96,10 +96,10 @@ def _length(operators: OperatorCalls, origin: Origin, items: list[PyValue]) -> P
 def item_of(
     operators: OperatorCalls, items: list[PyValue], key: PyValue, origin: Origin
 ) -> PyValue:
-    """Return an item of a list of which the length, or the item's place, is not known.
+    """Return an item of a list whose length, or whose index, is unknown.
 
     Raises:
-        UnsupportedModel: it can be any of several that differ in shape or dtype.
+        UnsupportedModel: the candidates differ in shape or dtype.
     """
     if isinstance(key, int):
         candidate = _known_item(operators, items, key, origin)
@@ -110,7 +110,7 @@ def item_of(
     if not all(
         isinstance(item, Rows | TensorRef | Value | int | float) for item in items
     ):
-        raise UnsupportedModel("an item that is known only when the model runs")
+        raise UnsupportedModel("an item that is known only at run time")
     stacked = _stack(operators, origin, [_as_part(operators, x, origin) for x in items])
     item = operators.operator("select", [stacked, 0, key], {}, origin)
     if any(
@@ -119,7 +119,7 @@ def item_of(
         return operators.as_number(item, origin)
     if any(isinstance(x, TensorRef) for x in items):
         item.memory.constant = (
-            "a change in place of an item that is known only when the model runs"
+            "a change in place of an item that is known only at run time"
         )
     return item
 
@@ -131,7 +131,7 @@ def _as_part(operators: OperatorCalls, item: PyValue, origin: Origin) -> PyValue
 def _known_item(
     operators: OperatorCalls, items: list[PyValue], key: int, origin: Origin
 ) -> PyValue:
-    """Return an item beside which no tensors stand whose number is not known."""
+    """Return an item that can be located from one end, else None."""
     places = range(key + 1) if key >= 0 else range(-1, key - 1, -1)
     for index in places:
         part = items[index] if -len(items) <= index < len(items) else None

@@ -1,4 +1,4 @@
-"""Calls of ``torch.*``: numbers are computed, tensors become nodes by the rules."""
+"""Calls of ``torch.*``: numbers are evaluated, tensors become nodes by the rules."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from burn_ir import ModelError, UnsupportedModel
 from burn_ir.error_context import FAULTS, error_text
 from burn_ir.graph_builder import Origin
 
-#: What functions of numbers are where a number is known only when the model runs.
+#: Operators in place of functions of numbers that are unknown before run time.
 _COMPUTED: Mapping[str, str] = {
     **{name: name for name in ("add", "sub", "mul", "pow", "floordiv")},
     **{name: name for name in ("eq", "ne", "lt", "le", "gt", "ge")},
@@ -65,11 +65,11 @@ _COMPUTED: Mapping[str, str] = {
 
 
 class Operators(OperatorCalls):
-    """Follows calls of operators. ``writer`` is where their nodes go."""
+    """Interpreter of operator calls. ``writer`` receives the nodes."""
 
     def __init__(self) -> None:
         self.writer = NodeWriter()
-        #: What was changed in place, with the values before.
+        #: The tensors changed in place, with their values before.
         self.journal: list[tuple[TensorRef, Value]] = []
 
     def call(
@@ -83,7 +83,7 @@ class Operators(OperatorCalls):
         """Return the result of ``torch.name(*args, **kwargs)``.
 
         Raises:
-            UnsupportedModel: there is no rule for it.
+            UnsupportedModel: the operator is not supported.
             InvalidModel: the arguments do not fit.
         """
         if args and isinstance(args[0], list | dict | tuple | str):
@@ -92,15 +92,15 @@ class Operators(OperatorCalls):
             return called_on_rows(self, name, [*args, *kwargs.values()], origin)
         function = function_of_anything(name, args)
         if function is not None:
-            return _computed(function, args, kwargs)
-        given = [*args, *kwargs.values()]
-        parts = list(self.leaves(given))
+            return _evaluate(function, args, kwargs)
+        call_arguments = [*args, *kwargs.values()]
+        parts = list(self.leaves(call_arguments))
         if any(part is UNKNOWN for part in parts):
             return UNKNOWN
         if not any(isinstance(part, TensorRef | Value) for part in parts):
             function = function_of_numbers(name)
             if function is not None:
-                return _computed(function, args, kwargs)
+                return _evaluate(function, args, kwargs)
         if name in ("eq", "ne") and all(isinstance(x, list) for x in args):
             return self.lists_differ(origin, *args) is (name == "ne")
         if name in SPECIAL:
@@ -114,14 +114,14 @@ class Operators(OperatorCalls):
 
     @property
     def budget(self) -> Budget:
-        """Remaining work that the program may cause."""
+        """The remaining steps and nodes of the program."""
         return self.writer.budget
 
     def leaves(self, thing: PyValue) -> Iterator[PyValue]:
         """Yield the leaves of nested lists, tuples and dicts.
 
         Raises:
-            TooMuch: it is more than any model needs, or without end.
+            TooMuch: there are too many, or the nesting is cyclic.
         """
         stack = [thing]
         while stack:
@@ -142,7 +142,7 @@ class Operators(OperatorCalls):
         origin: Origin,
         count: int | None = None,
     ) -> PyValue:
-        """The result of an operator of ATen, tensors or a list of them."""
+        """Return the result of an ATen operator, a tensor or a list of them."""
         match = overload(name, _plain(args), {k: _plain(v) for k, v in kwargs.items()})
         if match is None:
             raise UnsupportedModel(f"torch.{name} is not supported")
@@ -169,7 +169,7 @@ class Operators(OperatorCalls):
         tensors: Sequence[TensorRef],
         named: Mapping[str, Any],
     ) -> list[Value | None]:
-        """The results without those that are what a call makes of its arguments."""
+        """Return the results without in-place updates, which are applied."""
         count = len(results) - len(entry.writes)
         for key, value in zip(entry.writes, results[count:], strict=True):
             old = named.get(key)
@@ -185,7 +185,7 @@ class Operators(OperatorCalls):
         results: Sequence[Value | None],
         tensors: Sequence[TensorRef],
     ) -> PyValue:
-        """The results as tensors that share the memory they share in PyTorch."""
+        """Return the results as tensors that share memory as in PyTorch."""
         if entry.mutates is not None and tensors and results[0] is not None:
             changed = tensors[-1 if entry.mutates == "out" else 0]
             self.journal += changed.change(results[0], f"torch.{call.name}")
@@ -226,9 +226,11 @@ class Operators(OperatorCalls):
         return TensorRef(value)
 
     def number(self, target: str, args: Sequence[PyValue], origin: Origin) -> PyValue:
-        """The result of a function of numbers, as a number if it is known."""
+        """Return the result of a function of numbers, as a number if known."""
         if target not in RULES:
-            raise UnsupportedModel(f"{target} of what is computed is not supported")
+            raise UnsupportedModel(
+                f"{target} of values known only at run time is not supported"
+            )
         is_test = target.rpartition(".")[2] in _TESTS
         is_whole = all(isinstance(x, int) or _is_whole(x) for x in args)
         dtype = INT64 if is_whole and "truediv" not in target else FLOAT64
@@ -239,7 +241,7 @@ class Operators(OperatorCalls):
         return self.settled(replace(value, is_number=True))
 
     def settled(self, number: Value) -> PyValue:
-        """A number, as Python's if it is known before the model runs."""
+        """Return a number, as a Python number if its value is known."""
         contents = self.writer.number(number)
         return number if contents is None else contents
 
@@ -247,7 +249,7 @@ class Operators(OperatorCalls):
         """Return whether two lists of numbers differ.
 
         Raises:
-            UnsupportedModel: that is known only when the model runs.
+            UnsupportedModel: that is known only at run time.
         """
         if len(a) != len(b):
             return True
@@ -255,11 +257,11 @@ class Operators(OperatorCalls):
         if any(x is True for x in tests):
             return True
         if any(x is not False for x in tests):
-            raise UnsupportedModel("lists that are compared when the model runs")
+            raise UnsupportedModel("lists that are compared at run time")
         return False
 
     def size(self, origin: Origin, x: TensorRef, dim: int | None = None) -> PyValue:
-        """An extent of a tensor, or all of them."""
+        """Return an extent of a tensor, or all of them."""
         dims = x.value.dims
         if dims is None:
             raise UnsupportedModel("the extents of a tensor of unknown rank")
@@ -280,7 +282,7 @@ class Operators(OperatorCalls):
         return self.settled(self.writer.extents[key])
 
     def as_number(self, x: PyValue, origin: Origin) -> PyValue:
-        """A tensor of one element as a number; numbers as they are."""
+        """Return a tensor of one element as a number; numbers unchanged."""
         if not isinstance(x, TensorRef):
             return x
         value = x.value
@@ -313,7 +315,7 @@ class Operators(OperatorCalls):
         return self.settled(Value(value.name, dtype, (), True))
 
     def tensor(self, x: PyValue, origin: Origin, dtype: Any = None) -> TensorRef:
-        """A number, or a list of numbers, as a tensor."""
+        """Return a number, or a list of numbers, as a tensor."""
         if isinstance(x, TensorRef):
             return x
         if isinstance(x, Value):
@@ -331,7 +333,7 @@ class Operators(OperatorCalls):
         return TensorRef(self.writer.typed(replace(constant, dtype=array.dtype)))
 
 
-#: NumPy's dtypes of Python's numbers, and PyTorch's default ones.
+#: PyTorch's default dtypes for NumPy's dtypes of Python numbers.
 _WIDE: Mapping[Any, Any] = {
     FLOAT64: np.dtype("float32"),
     np.dtype("complex128"): np.dtype("complex64"),
@@ -353,7 +355,7 @@ def _unchanged(before: Value, changed: Value) -> Value:
     return viewed_as(changed, before)
 
 
-def _computed(
+def _evaluate(
     function: Callable[..., PyValue], args: list[PyValue], kwargs: dict[str, PyValue]
 ) -> PyValue:
     try:
@@ -369,12 +371,12 @@ def _is_whole(x: PyValue) -> bool:
 
 
 def _unnamed(named: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a rule whose names do not matter, by the names that all have."""
+    """Return arguments under the parameter names that all such rules share."""
     return dict(zip(("self", "other"), named.values(), strict=False))
 
 
 def _plain(thing: PyValue) -> PyValue:
-    """A thing with values in place of the tensors that hold them."""
+    """Return a thing with tensor references replaced by their values."""
     if isinstance(thing, TensorRef):
         return thing.value
     if isinstance(thing, list | tuple):

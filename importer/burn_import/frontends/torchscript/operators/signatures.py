@@ -1,8 +1,8 @@
-"""Resolution of calls to overloads of an operator, with names of arguments.
+"""Overload resolution: ATen targets and named arguments of calls.
 
 The code has ``torch.add(a, b)`` where a program of ``torch.export`` has
-``aten.add.Tensor`` with named arguments. The names and kinds are those of the rule's
-parameters, except where PyTorch's schema has others: that is the table here.
+``aten.add.Tensor`` with named arguments. Names and kinds are those of the rule's
+parameters, except where PyTorch's schema differs: see the table.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from burn_import.frontends.torch_export.registry import Entry
 from burn_import.frontends.torchscript.values import DEVICE, Without
 from burn_ir import UnsupportedModel
 
-#: Positional arguments as PyTorch's schema has them, where the rule has others; what
-#: is after a colon is the kind of the argument that tells the overload.
+#: Positional arguments in PyTorch's schema, where the rule has others. After a colon
+#: stands the kind of the argument that selects the overload.
 _SCHEMAS: Mapping[str, str] = {
     "batch_norm.default": "input weight bias running_mean running_var training"
     " momentum eps cudnn_enabled",
@@ -83,7 +83,7 @@ _SCHEMAS: Mapping[str, str] = {
     "bmm.default": "self mat2",
     "mm.default": "self mat2",
 }
-#: Overloads that have their rule under another name.
+#: Overloads with the rule of another name.
 _SAME: Mapping[str, str] = {
     "to.other": "type_as.default",
     "split.sizes": "split_with_sizes.default",
@@ -109,15 +109,15 @@ _IN_ALL = frozenset(
 def overload(
     name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any]] | None:
-    """The target of a call, and its arguments by name; None if there is no rule.
+    """Return the target of a call, and its arguments by name; None without a rule.
 
     Raises:
-        UnsupportedModel: there are rules, but not for these arguments.
+        UnsupportedModel: there are rules, but none fits the arguments.
     """
     targets = _targets(name)
     best: tuple[int, str, dict[str, Any]] | None = None
     for target in targets:
-        bound = _bound(target, args, kwargs)
+        bound = _match_arguments(target, args, kwargs)
         if bound is not None and (best is None or bound[0] < best[0]):
             best = (bound[0], target, bound[1])
     if best is not None:
@@ -130,9 +130,9 @@ def overload(
 
 @cache
 def _targets(name: str) -> tuple[str, ...]:
-    """The overloads that there are rules for, without ``aten.``.
+    """Return the overloads that have rules, without ``aten.``.
 
-    Operators of other libraries are called with the name of these: ``torchvision.nms``.
+    Operators of other libraries are called with their library: ``torchvision.nms``.
     """
     start = f"{name}." if "." in name else f"aten.{name}."
     keys = dict.fromkeys([*RULES, *COMPLEX])
@@ -146,7 +146,7 @@ def _targets(name: str) -> tuple[str, ...]:
 
 
 def is_known(name: str) -> bool:
-    """Whether an operator of another library, ``torchvision.nms``, has a rule."""
+    """Return whether an operator of another library has a rule."""
     return "." in name and bool(_targets(name))
 
 
@@ -156,14 +156,14 @@ def _rule_name(target: str) -> str:
 
 
 def _entry(target: str) -> Entry:
-    """The rule of an overload for real numbers, or that for complex ones."""
+    """Return the rule of an overload for real numbers, or that for complex ones."""
     name = _rule_name(target)
     return RULES[name] if name in RULES else COMPLEX[name]
 
 
 @cache
 def _parameters(target: str) -> tuple[tuple[str, Any, bool], ...]:
-    """Positional parameters: name, type, and whether it may be left out."""
+    """Return positional parameters: name, type, and whether it is optional."""
     entry = _entry(target)
     rule = entry.rule
     hints = get_type_hints(rule)
@@ -196,7 +196,7 @@ _KINDS: Mapping[str, Any] = {
 }
 
 
-def _bound(
+def _match_arguments(
     target: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[int, dict[str, Any]] | None:
     """Return a mismatch score and the arguments by name; None if they do not fit."""
@@ -204,7 +204,7 @@ def _bound(
     if len(args) > len(parameters):
         return None
     named = dict(zip((p[0] for p in parameters), args, strict=False))
-    names = _known(target)
+    names = _argument_names(target)
     if any(key in named or not (key in names or key in _IN_ALL) for key in kwargs):
         return None
     named.update(kwargs)
@@ -222,15 +222,15 @@ def _bound(
 
 
 @cache
-def _known(target: str) -> frozenset[str]:
-    """Names of all arguments of an overload."""
+def _argument_names(target: str) -> frozenset[str]:
+    """Return the names of all arguments of an overload."""
     rule = _entry(target).rule
     own = list(inspect.signature(rule).parameters)[1:]
     return frozenset((*own, *(p[0] for p in _parameters(target)), "out"))
 
 
 def _fit(hint: Any, value: Any) -> int | None:
-    """0 if a value is of a type, 1 if the type says nothing, None if it is not."""
+    """Return 0 if a value has a type, 1 if the type is ``Any``, else None."""
     if hint is Any:
         return 1
     origin = get_origin(hint)
@@ -262,7 +262,7 @@ def _fit_sequence(hint: Any, value: Any) -> int | None:
 
 
 def _kinds(args: Sequence[Any]) -> str:
-    """The kinds of arguments as a message names them."""
+    """Return the kinds of arguments for a message."""
     return f"({', '.join(_kind(arg) for arg in args)})"
 
 

@@ -1,4 +1,4 @@
-"""Views that share memory with their source, and the way back from a changed one."""
+"""Views that share memory with their source, and inverses of views."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from burn_import.frontends.torchscript.values import TensorRef
 _SHAPES = frozenset(
     {*("view", "reshape", "flatten", "unflatten", "view_as", "reshape_as")}
 )
-#: Views of which no element can be written back, since it is there several times.
+#: Views with repeated elements, which cannot be written back.
 REPEATED = frozenset({"expand", "expand_as"})
 _ORDERED = _SHAPES | {*("unsqueeze", "squeeze", "detach", "alias")}
 
 
 def copies(name: str, source: TensorRef) -> bool:
-    """Return whether an operator that may give a view gives a copy."""
+    """Return whether an operator that may return a view copies here."""
     return name.startswith("unsafe_") or (name == "contiguous" and not source.in_order)
 
 
 def stays_in_order(name: str, args: Mapping[str, Any], source: TensorRef) -> bool:
-    """Return whether the elements of a view lie in memory as they are counted."""
+    """Return whether the elements of a view are contiguous in memory."""
     along = name in ("select", "slice", "narrow") and args.get("dim", 0) == 0
     plain = along and args.get("step", 1) == 1
     return source.in_order and (plain or name in _ORDERED)
@@ -36,9 +36,10 @@ def stays_in_order(name: str, args: Mapping[str, Any], source: TensorRef) -> boo
 def undoing(
     calls: OperatorCalls, view: AtenCall, source: TensorRef
 ) -> Callable[[Value, Value], Value] | None:
-    """Return the inverse of a view: its source before, and the changed view, to both.
+    """Return a function that writes a changed view back to its source.
 
-    None where it is not known that the view shares the memory of its source, or how.
+    It maps the source before and the changed view to the source after. None if the view
+    may not share the source's memory, or has no inverse.
     """
     if view.name in _ORDERED and not source.in_order:
         return None
@@ -62,9 +63,9 @@ def undoing(
 def redoing(
     calls: OperatorCalls, view: AtenCall, results: Sequence[Value | None], value: Value
 ) -> Callable[[Value], Value]:
-    """Return the view again, of another value of its source.
+    """Return a function that applies the view to another value of its source.
 
-    ``value`` is the one of the view's ``results`` that is meant.
+    ``value`` selects one of the view's ``results``.
     """
     types = [x or value for x in results]
     index = next(i for i, x in enumerate(types) if x.name == value.name)
@@ -92,7 +93,7 @@ def _inverse(
 ) -> tuple[str, Mapping[str, Any]] | None:
     """Return the call that writes a changed view back, None if there is none.
 
-    Extents may be computed here, and axes that come and go do not need them.
+    Squeezed and unsqueezed axes need no extents, which may be computed.
     """
     args, base = view.args, source.current
     if view.name in _SHAPES:
@@ -108,7 +109,7 @@ def _inverse(
         return "aten.unsqueeze.default", {"self": changed, "dim": dim}
     if view.name == "narrow":
         return _narrow(args, before, changed)
-    if view.name == "as_strided":  # elements of the memory, not of the source
+    if view.name == "as_strided":  # indexes the memory, not the source
         return None
     rest = {key: value for key, value in args.items() if key != "self"}
     return inverse_view(view.target, rest, before, changed)

@@ -1,4 +1,4 @@
-"""Arithmetic of complex numbers, part by part."""
+"""Arithmetic of complex numbers, by real and imaginary parts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from burn_ir import UnsupportedModel
 @rule("aten.view_as_complex.default", views=True, table=COMPLEX)
 @rule("aten.view_as_complex_copy.default", table=COMPLEX)
 def same_pairs(g: Builder, self: Value) -> Value:
-    """The same elements: complex numbers are pairs already."""
+    """Return the operand: complex numbers are pairs already."""
     return paired(self)
 
 
@@ -104,14 +104,14 @@ def rsub(g: Builder, self: Operand, other: Operand, alpha: Operand = 1) -> Value
 
 
 def scaled(g: Builder, x: Operand, factor: Operand) -> Value:
-    """Any operand as pairs, multiplied by a number."""
+    """Return an operand as pairs, multiplied by a number."""
     if not isinstance(factor, Value) and factor == 1:
         return as_pairs(g, x)
     return mul(g, x if is_complex(x) else _complex_value(g, x), factor)
 
 
 def _complex_value(g: Builder, x: Operand) -> Value:
-    """A real operand as a complex one."""
+    """Return a real operand as a complex one."""
     pairs = as_pairs(g, x)
     dims = None if pairs.dims is None else pairs.dims[:-1]
     return Value(pairs.name, g.dtype, dims)
@@ -140,7 +140,7 @@ def products(
 @rule("aten.div.Tensor", "aten.div.Scalar", table=COMPLEX)
 @rule("aten.true_divide.Tensor", "aten.divide.Tensor", table=COMPLEX)
 def div(g: Builder, self: Operand, other: Operand) -> Value:
-    """By a complex number: multiplied by its conjugate, over its square."""
+    """Return the quotient; a complex divisor becomes its conjugate over its square."""
     of, (c, d) = reals(g), parts(g, other)
     if d is None:
         return of.op("Div", as_pairs(g, self), column(g, c))
@@ -169,7 +169,7 @@ def neg(g: Builder, self: Value) -> Value:
 
 @rule("aten.sgn.default", table=COMPLEX)
 def sgn(g: Builder, self: Value) -> Value:
-    """The direction; 0 where there is none."""
+    """Return ``x / abs(x)``; 0 at 0."""
     of = reals(g)
     size = of.op("ReduceL2", paired(self), [-1])
     zero = g.at(BOOL).op("Equal", size, 0)
@@ -194,7 +194,7 @@ def square(g: Builder, self: Value) -> Value:
 
 @rule("aten.pow.Tensor_Scalar", table=COMPLEX)
 def power(g: Builder, self: Value, exponent: Operand) -> Value:
-    """Squares as products, other powers by their length and angle."""
+    """Return the power: squares as products, others in polar form."""
     if exponent == 2:
         return mul(g, self, self)
     if isinstance(exponent, complex | Value):
@@ -284,7 +284,7 @@ def norm(
 @rule("aten.to.other", "aten._to_copy.default", "aten.type_as.default", table=COMPLEX)
 @rule("prims.convert_element_type.default", table=COMPLEX)
 def to(g: Builder, self: Value, dtype: Any = None, other: Any = None) -> Value:
-    """Other numbers as complex ones, complex ones as their real part."""
+    """Return real numbers as complex ones, or the real part of complex ones."""
     return as_pairs(g, self) if is_complex(g.results[0]) else real(g, self)
 
 
@@ -329,7 +329,7 @@ def numel(g: Builder, self: Value) -> int | Value:
 
 @rule("aten.angle.default")
 def of_real(g: Builder, self: Value) -> Value:
-    """Of real numbers: the angle is pi below 0."""
+    """Return the angle of real numbers: pi below 0."""
     x = g.cast(self)
     angle = g.op("Where", g.at(BOOL).op("Less", x, 0), g.cast(math.pi), x)
     return g.op("Where", g.at(BOOL).op("GreaterOrEqual", x, 0), g.cast(0), angle)

@@ -1,4 +1,4 @@
-"""Fourier transforms: those of ONNX, axis by axis, of pairs of numbers."""
+"""Fourier transforms: ONNX's ``DFT``, axis by axis, on pairs of numbers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from burn_ir import UnsupportedModel
 
 Extent = int | Value
 Sizes = Sequence[Extent]
-#: What the sum of a transform is divided by: nothing, the square root of the number of
-#: its terms, or that number. So ATen counts them.
+#: ATen's normalization modes: divide the sum by 1, by the square root of the number of
+#: terms, or by the number.
 NOTHING, ROOT, NUMBER = range(3)
-#: By the name that people give to it: that of a transform, that of an inverse.
+#: The modes of a transform and its inverse, by the value of ``norm``.
 MODES: dict[str | None, tuple[int, int]] = {
     None: (NOTHING, NUMBER),
     "backward": (NOTHING, NUMBER),
@@ -32,7 +32,7 @@ MODES: dict[str | None, tuple[int, int]] = {
 
 
 def as_signal(g: Builder, x: Value) -> Value:
-    """``x`` as a signal [..., 1], or [..., 2] if it is complex."""
+    """Return ``x`` as a signal [..., 1], or [..., 2] if it is complex."""
     if is_complex(x):
         return paired(x)
     return reals(g).op("Unsqueeze", reals(g).cast(x), [-1])
@@ -41,14 +41,14 @@ def as_signal(g: Builder, x: Value) -> Value:
 def transformed(
     g: Builder, x: Value, axis: int, length: Extent | None = None, **flags: int
 ) -> Value:
-    """The transform of a signal along an axis; the inverse divides by the length."""
+    """Return the DFT of a signal along an axis; the inverse divides by the length."""
     size = None if length is None else g.value(length, INT64)
     attrs: dict[str, Any] = {**flags}
     return reals(g).op("DFT", x, size, g.constant(axis), **attrs)
 
 
 def divided(g: Builder, x: Value, number: Extent, mode: int, inverse: bool) -> Value:
-    """The result of transforms, divided as ``mode`` says."""
+    """Return the result of transforms, normalized as ``mode`` says."""
     if mode == (NUMBER if inverse else NOTHING):
         return x
     if isinstance(number, int):
@@ -63,7 +63,7 @@ def divided(g: Builder, x: Value, number: Extent, mode: int, inverse: bool) -> V
 def forward(
     g: Builder, self: Value, axes: Sequence[int], sizes: Sizes, mode: int, half: bool
 ) -> Value:
-    """The transform of ``self``; ``half`` of it along the last of the axes."""
+    """Return the transform of ``self``, one-sided along the last axis if ``half``."""
     signal = as_signal(g, self)
     for axis, size in reversed(list(zip(axes, sizes, strict=True))):
         flags = {"onesided": 1} if half and axis == axes[-1] else {}
@@ -74,7 +74,7 @@ def forward(
 def inverse(
     g: Builder, self: Value, axes: Sequence[int], sizes: Sizes, mode: int
 ) -> Value:
-    """The inverse of a transform."""
+    """Return the inverse transform."""
     signal = as_signal(g, self)
     for axis, size in zip(axes, sizes, strict=True):
         signal = transformed(g, signal, axis, resized(self, axis, size), inverse=1)
@@ -84,7 +84,7 @@ def inverse(
 def inverse_half(
     g: Builder, self: Value, axes: Sequence[int], sizes: Sizes, mode: int
 ) -> Value:
-    """The real numbers that half a transform is of."""
+    """Return the real inverse of a one-sided transform."""
     signal = as_signal(g, self)
     if not is_complex(self):
         signal = reals(g).op("Pad", signal, [0, 1], None, [-1])
@@ -97,7 +97,7 @@ def inverse_half(
 
 
 def resized(x: Value, axis: int, size: Extent) -> Extent | None:
-    """The length that a transform is asked for; None if it is that of the axis."""
+    """Return the requested length; None if it is the extent of the axis."""
     return None if x.dims is not None and x.dims[axis] == size else size
 
 
@@ -116,7 +116,7 @@ def r2c(
 def c2c(
     g: Builder, self: Value, dim: Sequence[int], normalization: int, forward: bool
 ) -> Value:
-    """The parameter of the schema is called as the function above."""
+    """Return the complex transform; the parameter has the schema's name."""
     axes = axes_of(self, dim)
     sizes = extents(g, self, axes)
     if forward:
@@ -144,11 +144,12 @@ def c2r(
 def lengths(g: Builder, x: Value, axes: Sequence[int], s: Any, half: bool) -> Sizes:
     """Return the transformed length along each axis; -1 keeps the extent.
 
-    ``half`` a transform is along the last axis, of an even number of elements.
+    With ``half`` the last axis has the one-sided transform of an even number of
+    elements.
     """
-    given = [s] if isinstance(s, int | Value) else list(s or [-1] * len(axes))
+    requested = [s] if isinstance(s, int | Value) else list(s or [-1] * len(axes))
     extents: list[Extent] = []
-    for axis, size in zip(axes, given, strict=True):
+    for axis, size in zip(axes, requested, strict=True):
         whole = half and axis == axes[-1]
         if isinstance(size, int) and size < 0:
             size = g.extent(x, axis)
@@ -162,7 +163,7 @@ def lengths(g: Builder, x: Value, axes: Sequence[int], s: Any, half: bool) -> Si
 
 
 def chosen_axes(x: Value, s: Any, dim: Any) -> list[int]:
-    """The axes of a call: those it names, else the last ones, else all."""
+    """Return the axes of a call: those given, else the last ones, else all."""
     if dim is None and s is not None:
         return list(range(x.rank - len(s), x.rank))
     return axes_of(x, dim)
@@ -172,7 +173,7 @@ def modes_of(norm: str | None) -> tuple[int, int]:
     """Return the normalization modes of a transform and its inverse.
 
     Raises:
-        UnsupportedModel: there is no such way.
+        UnsupportedModel: ``norm`` is unknown.
     """
     if norm not in MODES:
         raise UnsupportedModel(
@@ -182,9 +183,9 @@ def modes_of(norm: str | None) -> tuple[int, int]:
 
 
 def transform(is_inverse: bool, half: bool, whole_axes: Any = None) -> Rule:
-    """The rule of a transform along an axis, or of several if there are ``whole_axes``.
+    """Return the rule of a transform along an axis, or several (``whole_axes``).
 
-    Its arguments are called as those of both families.
+    Its parameters have the names of both families of operators.
     """
 
     def apply(
@@ -223,7 +224,7 @@ for _name, _kind in {
 def hfft(
     g: Builder, self: Value, n: Any = None, dim: int = -1, norm: str | None = None
 ) -> Value:
-    """The real transform of half a symmetric signal."""
+    """Return the real transform of a one-sided symmetric signal."""
     axes = axes_of(self, dim)
     sizes = lengths(g, self, axes, n, True)
     turned = self
@@ -236,7 +237,7 @@ def hfft(
 def ihfft(
     g: Builder, self: Value, n: Any = None, dim: int = -1, norm: str | None = None
 ) -> Value:
-    """Half the inverse transform of a real signal."""
+    """Return the one-sided inverse transform of a real signal."""
     axes = axes_of(self, dim)
     sizes = lengths(g, self, axes, n, False)
     signal = forward(g, self, axes, sizes, modes_of(norm)[1], True)

@@ -1,4 +1,4 @@
-"""Fourier transforms of frames of a signal, and signals of such transforms."""
+"""Short-time Fourier transforms and their inverses."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from burn_import.frontends.torch_export.complex_as_real import is_complex, paire
 from burn_import.frontends.torch_export.registry import COMPLEX, rule
 from burn_ir import UnsupportedModel
 
-#: What lies in a batch of signals.
+#: The rank of a batch of signals.
 _BATCH = 2
 
 
 def whole_window(
     g: Builder, window: Value | None, n_fft: int, win_length: int | None
 ) -> Value:
-    """The window [n_fft]; a shorter one in the middle of zeros, none is of ones."""
+    """Return the window [n_fft]: a shorter one is centred in zeros, none is ones."""
     of = reals(g)
     size = n_fft if win_length is None else win_length
     if window is not None and is_complex(window):
@@ -47,7 +47,7 @@ def stft(
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Value:
-    """The frequencies [..., n_fft, frames] of frames of a signal, or half of them."""
+    """Return the spectrum [..., n_fft, frames] of frames of a signal, or half of it."""
     if return_complex and not is_complex(g.results[0]):
         raise UnsupportedModel("expected a result of real numbers")
     if align_to_window:
@@ -86,7 +86,7 @@ def stft_center(
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Value:
-    """The same, of frames whose middles are the places of the signal."""
+    """Return the spectrum of frames that are centred on their sample."""
     signal = self
     if center:
         ends = [n_fft // 2] * 2
@@ -113,7 +113,7 @@ def istft(
     length: int | Value | None = None,
     return_complex: bool = False,
 ) -> Value:
-    """The signal [..., length] that the frames are of, added where they overlap."""
+    """Return the signal [..., length] of a spectrum, by overlapping addition."""
     if return_complex:
         raise UnsupportedModel("expected a signal of real numbers")
     of, step = reals(g), n_fft // 4 if hop_length is None else hop_length
@@ -122,7 +122,7 @@ def istft(
         pairs = of.op("Unsqueeze", paired(self), [0])
         x = Value(pairs.name, self.dtype, (1, *(self.dims or ())))
     line = of.op("Unsqueeze", whole_window(g, window, n_fft, win_length), [0, 2])
-    # Of all frequencies, those of the first half say everything.
+    # The first half of the spectrum determines the rest.
     frames = inverse_half(g, x, [1], [n_fft], ROOT if normalized else NUMBER)
     every = of.op("Expand", of.op("Mul", line, line), [1, 1, g.extent(self, -1)])
     start = n_fft // 2 if center else 0
@@ -142,7 +142,7 @@ def istft(
 def added(
     g: Builder, frames: Value, n_fft: int, step: int, count: int | Value
 ) -> Value:
-    """Frames [N, n_fft, count] that start ``step`` apart, added: [N, length]."""
+    """Return the sum [N, length] of overlapping frames [N, n_fft, count]."""
     if isinstance(count, int):
         size: int | Value = n_fft + step * (count - 1)
     else:
@@ -153,7 +153,7 @@ def added(
 
 
 def middle(g: Builder, x: Value, start: int, length: int | Value | None) -> Value:
-    """A signal [N, length] without what is before its start, and as much at its end."""
+    """Return a signal [N, length] without its padding at the start and the end."""
     if not start and length is None:
         return x
     end: int | Value = -start

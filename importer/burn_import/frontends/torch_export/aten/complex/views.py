@@ -1,6 +1,6 @@
-"""Complex tensors in other shapes: what happens to the pairs that they are.
+"""Views of complex tensors: real rules applied to pairs of numbers.
 
-The rules are those of real tensors, with an axis behind the others that stays.
+The rules are those of real tensors, with an additional last axis that stays.
 """
 
 from __future__ import annotations
@@ -32,61 +32,61 @@ from burn_import.frontends.torch_export.registry import COMPLEX, RULES, rule
 from burn_ir import UnsupportedModel
 
 Arguments = dict[str, Any]
-#: What becomes of the arguments of a call whose first tensor is the other argument.
+#: Changes the arguments of a call with the given first tensor.
 Change = Callable[[Arguments, Value], Arguments]
-#: Tensors that are of the numbers themselves: others are places, masks.
+#: Arguments with complex numbers; others are indices and masks.
 _DATA = frozenset({"input", "other", "self", "source", "src", "tensors", "values"})
 
 
-def kept(given: Arguments, x: Value) -> Arguments:
-    """The arguments as they are."""
-    return given
+def kept(named_args: Arguments, x: Value) -> Arguments:
+    """Return the arguments unchanged."""
+    return named_args
 
 
 def along(*names: str, more: int = 0) -> Change:
-    """Axes counted from the front, of tensors with ``more`` axes than the operand."""
+    """Return a change to non-negative axes, for ``more`` axes than ``x`` has."""
 
-    def change(given: Arguments, x: Value) -> Arguments:
+    def change(named_args: Arguments, x: Value) -> Arguments:
         rank = max(x.rank + more, 1)
         changed: Arguments = {}
         for name in names:
-            dim = given[name]
+            dim = named_args[name]
             if isinstance(dim, int):
                 changed[name] = dim % rank
             elif dim is not None:
                 changed[name] = [axis % rank for axis in dim]
-        return {**given, **changed}
+        return {**named_args, **changed}
 
     return change
 
 
 def over(name: str) -> Change:
-    """Axes that are reduced: without any, all but that of the pairs."""
-    return lambda given, x: {**given, name: axes_of(x, given[name])}
+    """Return a change of reduced axes: none become all but that of the pairs."""
+    return lambda named_args, x: {**named_args, name: axes_of(x, named_args[name])}
 
 
 def longer(by: int, *names: str) -> Change:
-    """Extents, or counts, with one for the pairs behind them."""
+    """Return a change that appends ``by`` for the axis of the pairs to extents."""
 
-    def change(given: Arguments, x: Value) -> Arguments:
-        used = [name for name in names if given[name]] or names[:1]
-        return {**given, **{name: [*given[name], by] for name in used}}
+    def change(named_args: Arguments, x: Value) -> Arguments:
+        used = [name for name in names if named_args[name]] or names[:1]
+        return {**named_args, **{name: [*named_args[name], by] for name in used}}
 
     return change
 
 
-def ordered(given: Arguments, x: Value) -> Arguments:
-    """An order of axes, in which that of the pairs stays the last."""
-    return {**given, "dims": [*axes_of(x, given["dims"]), x.rank]}
+def ordered(named_args: Arguments, x: Value) -> Arguments:
+    """Return the arguments with the axis of the pairs last in the permutation."""
+    return {**named_args, "dims": [*axes_of(x, named_args["dims"]), x.rank]}
 
 
 def wider(name: str) -> Change:
-    """Padding, which goes from the last axis on: none for the pairs."""
-    return lambda given, x: {**given, name: [0, 0, *given[name]]}
+    """Return a change that adds no padding for the axis of the pairs."""
+    return lambda named_args, x: {**named_args, name: [0, 0, *named_args[name]]}
 
 
 def as_data(g: Builder, name: str, x: Any) -> Any:
-    """An argument with pairs in place of complex numbers."""
+    """Return an argument with pairs in place of complex numbers."""
     if name not in _DATA:
         return x
     if isinstance(x, list | tuple):
@@ -102,7 +102,7 @@ def adapt(change: Change, targets: str) -> None:
 
 
 def adapted(target: str, change: Change) -> Callable[..., Any]:
-    """The rule of real tensors as one of pairs of numbers."""
+    """Return a rule of real tensors as a rule of pairs."""
     real = RULES[target].rule
     signature = inspect.signature(real)
 
@@ -113,10 +113,10 @@ def adapted(target: str, change: Change) -> Callable[..., Any]:
         bound = signature.bind(g, *args, **kwargs)
         bound.apply_defaults()
         _, *rest = bound.arguments.items()
-        given = dict(rest)
-        tensors = [x for v in given.values() for x in (v if _is_list(v) else [v])]
+        named_args = dict(rest)
+        tensors = [x for v in named_args.values() for x in (v if _is_list(v) else [v])]
         first = next((x for x in tensors if isinstance(x, Value)), g.results[0])
-        changed = change(given, first)
+        changed = change(named_args, first)
         return real(reals(g), **{k: as_data(g, k, v) for k, v in changed.items()})
 
     return apply
@@ -204,14 +204,14 @@ def matrix_t(g: Builder, self: Value) -> Value:
 @rule("aten.unfold_copy.default", table=COMPLEX)
 @rule("aten.unfold.default", views=True, table=COMPLEX)
 def unfold(g: Builder, self: Value, dimension: int, size: int, step: int) -> Value:
-    """Windows, whose elements are the last axis but that of the pairs."""
+    """Return windows, on the axis before that of the pairs."""
     pairs, axis = as_pairs(g, self), self.axis(dimension)
     windows = RULES["aten.unfold.default"].rule(reals(g), pairs, axis, size, step)
     perm = (*range(self.rank), self.rank + 1, self.rank)
     return reals(g).op("Transpose", windows, perm=perm)
 
 
-#: What looks at no number: the rules are those of any tensor.
+#: Operators that do not depend on the elements have the rules of real tensors.
 for _target in (
     *("aten.sym_size.int", "higher_order.cond", "higher_order.while_loop"),
     *("higher_order.wrap_with_set_grad_enabled", "higher_order.wrap_with_autocast"),

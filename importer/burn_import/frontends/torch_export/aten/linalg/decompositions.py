@@ -1,4 +1,4 @@
-"""Decompositions of matrices, and what singular values tell."""
+"""Matrix decompositions, and functions of singular values."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def svd_of_any(
 def svd_with_columns(
     g: Builder, self: Value, some: bool = True, compute_uv: bool = True
 ) -> tuple[Value, ...]:
-    """``U``, ``S`` and ``V`` instead of its transpose."""
+    """Return ``U``, ``S`` and ``V``, which is not transposed."""
     if not compute_uv:
         raise UnsupportedModel("expected singular vectors; use torch.linalg.svdvals")
     left, values, right = svd(g, self, not some)
@@ -94,7 +94,7 @@ def pinv_by_tensors(
     rtol: Value | None = None,
     hermitian: bool = False,
 ) -> Value:
-    """The pseudoinverse, with tolerances that are tensors of a number a matrix."""
+    """Return the pseudoinverse, with tolerances as tensors, one per matrix."""
     if rtol is None:
         if atol is not None:
             raise UnsupportedModel("expected rtol beside atol, got None")
@@ -104,14 +104,14 @@ def pinv_by_tensors(
     bound = g.op("Mul", largest, by_matrix(g, rtol))
     if atol is not None:
         bound = g.op("Max", bound, by_matrix(g, atol))
-    kept = g.at(BOOL).op("Greater", values, bound)
-    back = g.op("Where", kept, g.op("Reciprocal", values), g.cast(0))
+    is_nonzero = g.at(BOOL).op("Greater", values, bound)
+    back = g.op("Where", is_nonzero, g.op("Reciprocal", values), g.cast(0))
     rows = g.op("Mul", g.op("Unsqueeze", back, [-1]), transposed(g, left, self.rank))
     return g.op("MatMul", transposed(g, right, self.rank), rows)
 
 
 def by_matrix(g: Builder, tolerance: Value) -> Value:
-    """A number for each matrix, beside the singular values of it."""
+    """Return a tolerance per matrix that broadcasts to its singular values."""
     x = g.cast(tolerance)
     return g.op("Unsqueeze", x, [-1]) if tolerance.rank else x
 
@@ -138,14 +138,14 @@ def nuclear_norm(g: Builder, self: Value, keepdim: bool = False) -> Value:
 def nuclear_norm_of(
     g: Builder, self: Value, dim: Sequence[int], keepdim: bool = False
 ) -> Value:
-    """The sums of singular values of the matrices in two axes."""
+    """Return the sums of singular values of the matrices in two axes."""
     return spectral_norm(g, self, "ReduceSum", dim, keepdim)
 
 
 def spectral_norm(
     g: Builder, x: Value, op_type: str, dim: Sequence[int], keepdim: bool
 ) -> Value:
-    """A reduction of the singular values of the matrices in two axes."""
+    """Return a reduction of the singular values of the matrices in two axes."""
     pair = [x.axis(axis) for axis in dim]
     others = [axis for axis in range(x.rank) if axis not in pair]
     values = svdvals(g, turned(g, g.cast(x), [*others, *pair]))
@@ -155,7 +155,7 @@ def spectral_norm(
 
 @rule("aten.linalg_cond.default")
 def condition(g: Builder, self: Value, p: Any = None) -> Value:
-    """The largest singular value over the smallest."""
+    """Return the largest singular value over the smallest."""
     if p not in (None, 2):
         raise UnsupportedModel(f"expected a condition number by norm 2, got {p!r}")
     values = svdvals(g, self)
@@ -220,10 +220,10 @@ def orgqr(g: Builder, self: Value, input2: Value) -> Value:
 
 @rule("aten.linalg_householder_product.default")
 def householder_product(g: Builder, input: Value, tau: Value) -> Value:
-    """The first columns of a product of reflections, one for each number in ``tau``.
+    """Return the first columns of a product of reflections, one per ``tau``.
 
-    What is below the diagonal of a column of the matrix are the elements of a vector
-    after a 1; before that are zeros.
+    The elements below the diagonal of a column are those of the reflection's vector,
+    after zeros and a 1.
     """
     height, width = (g.extent(input, axis) for axis in (-2, -1))
     count = g.extent(tau, -1)

@@ -24,7 +24,7 @@ from burn_ir.ops.support import ELEMENT_NUMBERS
 def diagonal(
     g: Builder, self: Value, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Value:
-    """The elements of matrices at (row, row + offset), as a last axis."""
+    """Return the elements at (row, row + offset) as the last axis."""
     x, index = _flat(g, self, offset, dim1, dim2)
     return g.op("Gather", x, index, axis=-1)
 
@@ -43,7 +43,7 @@ def matrix_diagonal(
 def _flat(
     g: Builder, x: Value, offset: int, dim1: int, dim2: int
 ) -> tuple[Value, Value]:
-    """Matrices as rows of all elements, and the places of a diagonal in such a row."""
+    """Return flattened matrices, and the flat indices of a diagonal."""
     a, b = x.axis(dim1), x.axis(dim2)
     others = [axis for axis in range(x.rank) if axis not in (a, b)]
     x = turned(g, x, [*others, a, b])
@@ -107,7 +107,7 @@ def eye(g: Builder, size: list[Any], k: int = 0) -> Value:
 def fill_diagonal(
     g: Builder, self: Value, fill_value: Any, wrap: bool = False
 ) -> Value:
-    """``self`` with a number at all places whose indices are equal."""
+    """Return ``self`` with a number where all indices are equal."""
     if self.rank < _MATRIX or wrap:
         raise UnsupportedModel("expected a tensor of rank 2 or more, and no wrap")
     mask = eye(g, [g.extent(self, 0), g.extent(self, 1)])
@@ -154,7 +154,7 @@ def diagflat(g: Builder, self: Value, offset: int = 0) -> Value:
 
 
 def triangle(upper: bool) -> Any:
-    """The rule of a triangle of matrices; the rest is 0."""
+    """Return the rule of a triangle of matrices; the rest is 0."""
 
     def apply(g: Builder, self: Value, diagonal: int | Value = 0) -> Value:
         k = g.value(diagonal, INT64) if diagonal != 0 else None
@@ -168,7 +168,7 @@ rule("aten.tril.default")(triangle(False))
 
 
 def indices(upper: bool) -> Any:
-    """The rule of the places of a triangle."""
+    """Return the rule of the indices of a triangle."""
 
     def apply(
         g: Builder, row: int, col: int, offset: int = 0, dtype: Any = None

@@ -12,12 +12,12 @@ from burn_ir import UnsupportedModel
 
 
 def matrix_op(g: Builder, op_type: str, *operands: Value, **attrs: Any) -> Value:
-    """The result of one of our operators on matrices."""
+    """Return the result of one of burn's operators on matrices."""
     return g.op(op_type, *g.floats(*operands), domain="burn", **attrs)
 
 
 def transposed(g: Builder, x: Value, rank: int | None = None) -> Value:
-    """Matrices with rows and columns exchanged; of results the rank has to be told."""
+    """Transpose the last two axes; ``rank`` is needed for results."""
     axes = x.rank if rank is None else rank
     order = [*range(axes - 2), axes - 1, axes - 2]
     dims = x.dims and tuple(x.dims[axis] for axis in order)
@@ -56,7 +56,7 @@ def slogdet_and_factors(g: Builder, A: Value) -> tuple[Any, ...]:  # noqa: N803
 
 @rule("aten.logdet.default")
 def logdet(g: Builder, self: Value) -> Value:
-    """The logarithm of determinants; that of negative ones is no number."""
+    """Return the logarithm of determinants; NaN for negative ones."""
     sign, size = slogdet(g, self)
     is_negative = g.at(BOOL).op("Less", sign, 0)
     return g.op("Where", is_negative, g.cast(float("nan")), size)
@@ -122,7 +122,7 @@ def solve_triangular(
 
 
 def triangular(g: Builder, a: Value, b: Value, upper: bool, **options: Any) -> Value:
-    """The solutions of ``a @ x = b`` by a triangle of ``a``."""
+    """Return the solutions of ``a @ x = b`` by a triangle of ``a``."""
     return matrix_op(g, "SolveTriangular", a, b, upper=upper or None, **options)
 
 
@@ -144,7 +144,7 @@ def triangular_solve(
 def cholesky_solve(
     g: Builder, self: Value, input2: Value, upper: bool = False
 ) -> Value:
-    """The solutions of ``L @ L.mT @ x = self``."""
+    """Return the solutions of ``L @ L.mT @ x = self``."""
     turned = transposed(g, input2)
     lower, higher = (turned, input2) if upper else (input2, turned)
     return triangular(g, higher, triangular(g, lower, self, False), True)
@@ -169,7 +169,7 @@ def pinv(
     rtol: float | None = None,
     hermitian: bool = False,
 ) -> Value:
-    """``hermitian`` says that ``self`` is symmetric, which changes no number."""
+    """Return the pseudoinverse; ``hermitian`` changes only the algorithm."""
     options = {"atol": atol or None, "rtol": rtol}
     return matrix_op(g, "Pinv", self, **options)
 
@@ -189,13 +189,13 @@ def lstsq(
     rcond: float | None = None,
     driver: str | None = None,
 ) -> tuple[Value, None, None, None]:
-    """The shortest solution of least squares; residuals, ranks and values are none."""
+    """Return the least-squares solution of minimal norm; other results are None."""
     return g.op("MatMul", pinv(g, self, rtol=rcond), g.cast(b)), None, None, None
 
 
 @rule("transformers.grouped_mm_fallback.default")
 def grouped_rows(g: Builder, input: Value, weight: Value, offs: Value) -> Value:
-    """Rows of ``input``, sorted by experts, times the matrices of these."""
+    """Return rows of ``input``, sorted by experts, times the experts' matrices."""
     return g.op("GroupedMatMul", *g.floats(input, weight), offs, domain="burn")
 
 
@@ -208,7 +208,7 @@ def grouped_matmul(
     bias: Value | None = None,
     out_dtype: Any = None,
 ) -> Value:
-    """Groups of rows times a matrix each, or without groups a batch of products."""
+    """Return groups of rows times a matrix each, or batched products."""
     if bias is not None:
         raise UnsupportedModel("a product of groups with a bias")
     if offs is None and self.rank == mat2.rank == _BATCH:

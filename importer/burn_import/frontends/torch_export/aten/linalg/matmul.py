@@ -14,7 +14,7 @@ from burn_ir import UnsupportedModel
 
 @rule("aten.linear.default")
 def linear(g: Builder, input: Value, weight: Value, bias: Value | None = None) -> Value:
-    """Casts are those of autocast: without it there are none."""
+    """Apply a linear layer; operands are cast only under autocast."""
     x, factor = g.cast(input), g.cast(weight)
     if weight.rank == 1:
         product = g.op("MatMul", x, factor)
@@ -38,7 +38,7 @@ def matmul(
 
 
 def added(g: Builder, self: Value, term: Value, beta: Operand, alpha: Operand) -> Value:
-    """``beta * self + alpha * made``, in the order in which layers are found."""
+    """Return ``beta * self + alpha * term``, in the order that passes recognise."""
     product = times(g, term, alpha)
     if not isinstance(beta, Value) and beta == 0:
         return product
@@ -106,8 +106,10 @@ def tensordot(
     right = [next(letters) for _ in range(other.rank)]
     for a, b in zip(dims_self, dims_other, strict=True):
         right[b] = left[a]
-    kept = [c for c in left if c not in right] + [c for c in right if c not in left]
-    equation = f"{''.join(left)},{''.join(right)}->{''.join(kept)}"
+    free_labels = [c for c in left if c not in right] + [
+        c for c in right if c not in left
+    ]
+    equation = f"{''.join(left)},{''.join(right)}->{''.join(free_labels)}"
     return g.op("Einsum", self, other, equation=equation)
 
 
@@ -209,7 +211,7 @@ def trilinear(
     sumdim: Sequence[int],
     unroll_dim: int = 1,
 ) -> Value:
-    """The product of three tensors, each with axes added, summed over some."""
+    """Return the product of three unsqueezed tensors, summed over axes."""
     pairs = ((i1, expand1), (i2, expand2), (i3, expand3))
     rank = i1.rank + len(expand1)
     names = "abcdefghijklmnop"[:rank]

@@ -1,4 +1,4 @@
-"""Lengths of vectors and distances between them."""
+"""Norms of vectors and distances between vectors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ORDERS = {1.0: "ReduceL1", 2.0: "ReduceL2"}
 def vector_norm(
     g: Builder, x: Value, order: float, dim: Axes = None, keepdim: bool = False
 ) -> Value:
-    """The norm of an order over axes."""
+    """Return the norm of an order over axes."""
     x = g.cast(x)
     if order in ORDERS:
         return reduced(g, ORDERS[order], x, dim, keepdim)
@@ -109,7 +109,7 @@ def matrix_norm(
     return spectral_norm(g, self, _SPECTRAL[ord], dim, keepdim)
 
 
-#: Orders of matrix norms by what they reduce singular values with.
+#: The reductions of singular values for orders of matrix norms.
 _SPECTRAL: Mapping[Any, str] = {
     "nuc": "ReduceSum",
     2: "ReduceMax",
@@ -149,7 +149,7 @@ def cdist(
 
 @rule("aten.pdist.default", "aten._pdist_forward.default")
 def pdist(g: Builder, self: Value, p: float = 2) -> Value:
-    """Distances of the pairs above the diagonal, row by row."""
+    """Return distances of the pairs above the diagonal, in row-major order."""
     count = self.dims[0] if self.dims else None
     if not isinstance(count, int):
         raise UnsupportedModel("expected pdist of a known number of rows")
@@ -160,7 +160,7 @@ def pdist(g: Builder, self: Value, p: float = 2) -> Value:
 
 @rule("aten.renorm.default")
 def renorm(g: Builder, self: Value, p: Any, dim: int, maxnorm: Any) -> Value:
-    """Slices of ``dim``, those longer than ``maxnorm`` made as long as it."""
+    """Return ``self`` with slices along ``dim`` scaled to a norm up to ``maxnorm``."""
     axis = self.axis(dim)
     others = [a for a in range(self.rank) if a != axis]
     length = vector_norm(g, self, float(p), others, True)

@@ -1,4 +1,4 @@
-"""Arithmetic of two or three operands, with the promotion of ATen."""
+"""Arithmetic of two or three operands, with the type promotion of ATen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from burn_ir import UnsupportedModel
 
 
 def binary(op_type: str) -> Rule:
-    """The rule of an operator whose operands have the dtype of the result."""
+    """Return the rule of an operator whose operands have the dtype of the result."""
 
     def apply(g: Builder, self: Operand, other: Operand) -> Value:
         return g.op(op_type, g.cast(self), g.cast(other))
@@ -27,7 +27,7 @@ def binary(op_type: str) -> Rule:
 
 
 def times(g: Builder, x: Value, factor: Operand) -> Value:
-    """``x`` multiplied by a number, unless that is 1."""
+    """Return ``x`` multiplied by a number, unless that is 1."""
     if not isinstance(factor, Value) and factor == 1:
         return x
     return g.op("Mul", x, g.cast(factor))
@@ -113,7 +113,7 @@ rule("torch.sym_min")(binary("Min"))
 
 
 def numbers_only(op_type: str) -> Rule:
-    """The rule of a maximum or minimum in which NaN is no number."""
+    """Return the rule of a maximum or minimum that ignores NaN."""
 
     def apply(g: Builder, self: Value, other: Value) -> Value:
         a, b = g.cast(self), g.cast(other)
@@ -142,7 +142,7 @@ def power(g: Builder, self: Operand, exponent: Operand) -> Value:
 
 @rule("aten.pow.Tensor_Scalar_out", mutates="out")
 def power_out(g: Builder, self: Value, exponent: Operand, out: Value) -> Value:
-    """The power as it is without ``out``, in the dtype of that."""
+    """Return the power in the dtype of ``out``."""
     of = g.at(promoted((self, exponent)))
     return g.cast(power(of, self, exponent))
 
@@ -152,7 +152,7 @@ def power_out(g: Builder, self: Value, exponent: Operand, out: Value) -> Value:
 def clamp(
     g: Builder, self: Value, min: Operand | None = None, max: Operand | None = None
 ) -> Value:
-    """By numbers at once, which bound the gradient too, else one after the other."""
+    """Return ``Clip`` for constant bounds, else ``Max`` and ``Min``."""
     x, bounds = g.cast(self), (min, max)
     if not any(isinstance(bound, Value) for bound in bounds):
         ends = (None if bound is None else g.cast(bound) for bound in bounds)

@@ -1,4 +1,4 @@
-"""Changes of dtype, and copies, which are what they copy."""
+"""Casts and copies; copies return their operand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def to(
     cuda_dtype: Any = None,
     cpu_dtype: Any = None,
 ) -> Value:
-    """``self`` in the dtype of the result, however the call says which one that is."""
+    """Return ``self`` in the dtype of the result, for all forms of the call."""
     if self.dtype == g.dtype:
         return self
     return truth(g, self) if g.dtype == BOOL else g.cast(self)
@@ -60,7 +60,7 @@ def same(g: Builder, self: Value) -> Value:
 @rule("aten.detach_copy.default")
 @rule("aten.detach.default", views=True)
 def detached(g: Builder, self: Value) -> Value:
-    """``self``, through which no gradient passes; integers and booleans have none."""
+    """Return ``self`` without gradient; integers and booleans have none anyway."""
     if not is_float(self.dtype) and self.dtype.kind != "c":
         return self
     return g.at(self.dtype).op("Detach", self, domain="burn")

@@ -1,4 +1,4 @@
-"""New tensors: ranges, and tensors of one number."""
+"""New tensors: ranges and filled tensors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def arange_step(
 
 
 def filled(g: Builder, size: Sizes, number: Operand) -> Value:
-    """A tensor of one number."""
+    """Return a tensor filled with a number."""
     if not size:
         return g.cast(number)
     if isinstance(number, Value):
@@ -80,7 +80,7 @@ def full_like(g: Builder, self: Value, fill_value: Operand, dtype: Any = None) -
 
 
 def of_number(number: int) -> None:
-    """Register the rules of tensors of one number; what is empty holds zeros."""
+    """Register the rules of tensors filled with a number; ``empty`` is zeros."""
 
     def plain(
         g: Builder,
@@ -148,7 +148,7 @@ def scalar_tensor(g: Builder, s: Operand, dtype: Any = None) -> Value:
 def linspace(
     g: Builder, start: Operand, end: Operand, steps: int | Value, dtype: Any = None
 ) -> Value:
-    """Numbers at equal distances; one number is ``start``."""
+    """Return evenly spaced numbers; a single one is ``start``."""
     if not any(isinstance(x, Value) for x in (start, end, steps)):
         numbers: Any = (start, end, steps)
         return g.constant(np.linspace(*numbers), g.dtype)
@@ -184,7 +184,7 @@ def eye_of(g: Builder, n: int | Value, m: int | Value, dtype: Any = None) -> Val
 
 
 def window(op_type: str) -> Rule:
-    """The rule of a window of ONNX."""
+    """Return the rule of a window function that ONNX has."""
 
     def apply(
         g: Builder, window_length: int | Value, periodic: bool = True, dtype: Any = None
@@ -207,7 +207,7 @@ for _name in ("hann", "blackman"):
 
 
 def stored_window(make: Callable[[int], Array]) -> Rule:
-    """The rule of a window that ONNX has not, or has with other constants."""
+    """Return the rule of a window that ONNX lacks or defines differently."""
 
     def apply(
         g: Builder, window_length: int, periodic: bool = True, dtype: Any = None

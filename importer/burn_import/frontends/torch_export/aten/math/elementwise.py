@@ -1,4 +1,4 @@
-"""Functions of each element."""
+"""Elementwise functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from burn_import.frontends.torch_export.registry import Rule, rule
 
 
 def unary(op_type: str) -> Rule:
-    """The rule of a function of the result's dtype."""
+    """Return the rule of a function with operand and result of one dtype."""
 
     def apply(g: Builder, self: Operand) -> Value:
         return g.op(op_type, g.cast(self))
@@ -66,7 +66,7 @@ for _name, _op in {
 
 
 def rounding(op_type: str, domain: str = "") -> Rule:
-    """The rule of a function that whole numbers are left alone by."""
+    """Return the rule of a rounding function, the identity for integers."""
 
     def apply(g: Builder, self: Value) -> Value:
         if kind_of(self.dtype) < kind_of(FLOAT32):
@@ -124,7 +124,7 @@ def log1p(g: Builder, self: Value) -> Value:
 
 
 def logarithm(base: float) -> Rule:
-    """The rule of a logarithm."""
+    """Return the rule of a logarithm."""
 
     def apply(g: Builder, self: Value) -> Value:
         return g.op("Div", g.op("Log", g.cast(self)), math.log(base))
@@ -137,7 +137,7 @@ rule("aten.log10.default")(logarithm(10))
 
 
 def multiple(factor: float) -> Rule:
-    """The rule of a change of unit."""
+    """Return the rule of a multiplication by a constant (a change of unit)."""
 
     def apply(g: Builder, self: Value) -> Value:
         return g.op("Mul", g.cast(self), factor)
@@ -195,7 +195,7 @@ def info(g: Builder) -> Any:
 
 
 def entropy(g: Builder, self: Any) -> Value:
-    """``-x * log(x)``, and its limit 0 at 0."""
+    """Return ``-x * log(x)``; 0 at 0."""
     x = g.cast(self)
     terms = g.op("Neg", g.op("Mul", x, g.op("Log", x)))
     terms = g.op("Where", g.op("Equal", x, 0), g.cast(0), terms)

@@ -1,4 +1,4 @@
-"""Comparisons, truth values, bits, and choices between two values."""
+"""Comparisons, logical and bitwise operators, and selections."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INT8 = np.dtype("int8")
 
 
 def comparison(op_type: str) -> Rule:
-    """The rule of an operator that compares in the dtype operands promote to."""
+    """Return the rule of a comparison in the promoted dtype of the operands."""
 
     def apply(g: Builder, self: Operand, other: Operand) -> Value:
         a, b = g.common(self, other)
@@ -31,7 +31,7 @@ def comparison(op_type: str) -> Rule:
             a, b = (g.cast(x, INT8) for x in (a, b))
         if op_type == "NotEqual":
             return g.cast(of.op("Not", of.op("Equal", a, b)))
-        return g.cast(of.op(op_type, a, b))  # in place it keeps the dtype of self
+        return g.cast(of.op(op_type, a, b))  # the in-place form keeps the dtype of self
 
     return apply
 
@@ -58,7 +58,7 @@ def truth(g: Builder, x: Operand) -> Value:
 
 
 def logical(op_type: str) -> Rule:
-    """The rule of an operator of truth values."""
+    """Return the rule of a logical operator."""
 
     def apply(g: Builder, self: Value, other: Value) -> Value:
         return g.cast(g.at(BOOL).op(op_type, truth(g, self), truth(g, other)))
@@ -67,7 +67,7 @@ def logical(op_type: str) -> Rule:
 
 
 def bitwise(plain: str) -> Callable[..., Value]:
-    """The rule of an operator on bits, which is logical for bools."""
+    """Return the rule of a bitwise operator, which is logical for bools."""
 
     def apply(g: Builder, self: Operand, other: Operand) -> Value:
         op_type = plain if g.dtype == BOOL else f"Bitwise{plain}"
@@ -99,7 +99,7 @@ def bitwise_not(g: Builder, self: Value) -> Value:
 
 
 def shift(direction: str) -> Rule:
-    """The rule of a shift: bits of a signed number keep the sign."""
+    """Return the rule of a shift; signed numbers keep the sign."""
 
     def apply(g: Builder, self: Operand, other: Operand) -> Value:
         x, count = g.cast(self), g.cast(other)
@@ -131,7 +131,7 @@ def isnan(g: Builder, self: Value) -> Value:
 
 
 def infinite(negative: int = 1, positive: int = 1) -> Rule:
-    """The rule of a test for infinity of given signs; no integer is infinite."""
+    """Return the rule of a test for infinity of given signs; False for integers."""
 
     def apply(g: Builder, self: Value) -> Value:
         if kind_of(self.dtype) < kind_of(FLOAT32):
@@ -166,7 +166,7 @@ def signbit(g: Builder, self: Value) -> Value:
     "torch.sym_ite",
 )
 def where(g: Builder, condition: Value, self: Operand, other: Operand) -> Value:
-    """By a condition of bools; bytes are those of old programs."""
+    """Select by a condition of bools, or of bytes in old programs."""
     if isinstance(condition, Value) and condition.dtype.name not in ("bool", "uint8"):
         name = name_of(condition.dtype)
         raise InvalidModel(f"expected a condition of bool, got {name}")

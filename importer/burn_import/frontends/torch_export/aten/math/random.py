@@ -1,4 +1,4 @@
-"""Tensors of random numbers; each call draws others."""
+"""Random tensors; each call draws new numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Sizes = Sequence[int | Value]
 
 
 def drawn(g: Builder, op_type: str, size: Sizes, **options: Any) -> Value:
-    """A tensor of an extent that is known, or computed."""
+    """Return a random tensor of a fixed or computed shape."""
     fixed = [n for n in size if isinstance(n, int)]
     kind = ELEMENT_NUMBERS[g.dtype]
     if len(fixed) == len(size):
@@ -31,7 +31,7 @@ def drawn(g: Builder, op_type: str, size: Sizes, **options: Any) -> Value:
 
 
 def sized(op_type: str) -> Rule:
-    """The rule of random numbers of an extent."""
+    """Return the rule of random numbers of a given shape."""
 
     def apply(g: Builder, size: Sizes, dtype: Any = None) -> Value:
         return drawn(g, op_type, size)
@@ -40,7 +40,7 @@ def sized(op_type: str) -> Rule:
 
 
 def like(op_type: str) -> Rule:
-    """The rule of random numbers of the extent of another tensor."""
+    """Return the rule of random numbers with the shape of another tensor."""
 
     def apply(g: Builder, self: Value, dtype: Any = None) -> Value:
         return g.op(f"{op_type}Like", self, dtype=ELEMENT_NUMBERS[g.dtype])
@@ -96,7 +96,7 @@ def bernoulli(g: Builder, self: Value) -> Value:
 @rule("aten.bernoulli_.Tensor", mutates="self")
 @rule("aten.bernoulli.Tensor")
 def bernoulli_by(g: Builder, self: Value, p: Value) -> Value:
-    """Draws with chances of another tensor, which broadcast to ``self``."""
+    """Return draws with probabilities that broadcast to ``self``."""
     shape = g.op("Shape", self)
     return g.op("Bernoulli", g.op("Expand", g.cast(p), shape))
 
@@ -112,7 +112,7 @@ def bernoulli_p(g: Builder, self: Value, p: float = 0.5) -> Value:
 def multinomial(
     g: Builder, self: Value, num_samples: int, replacement: bool = False
 ) -> Value:
-    """Classes drawn one by one; without replacement, the first of a race."""
+    """Return drawn classes; without replacement, by an exponential race."""
     if self.rank != _ROWS:
         raise UnsupportedModel(f"expected rows of weights, got rank {self.rank}")
     if replacement:
@@ -175,7 +175,7 @@ def random_between(g: Builder, self: Value, from_: int, to: int | None) -> Value
 
 
 def inner(g: Builder, self: Value) -> Value:
-    """Random numbers between 0 and 1, neither of which is among them."""
+    """Return random numbers in the open interval (0, 1)."""
     least = 2.0**-24
     return g.op("RandomUniformLike", self, low=least, high=1 - least)
 

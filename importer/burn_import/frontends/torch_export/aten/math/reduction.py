@@ -19,21 +19,21 @@ Axes = int | Sequence[int] | None
 
 
 def listed(dim: Axes) -> list[int]:
-    """The axes of a call; none are all of them."""
+    """Return the axes of a call; [] means all of them."""
     return [dim] if isinstance(dim, int) else list(dim or ())
 
 
 def reduced(
     g: Builder, op_type: str, x: Value, dim: Axes = None, keepdim: bool = False
 ) -> Value:
-    """``x`` reduced over axes; over all of them if there are none."""
+    """Return ``x`` reduced over axes; over all of them if there are none."""
     if x.dims == ():
         return g.op(op_type, g.op("Unsqueeze", x, [0]), [0], keepdims=0)
     return g.op(op_type, x, listed(dim) or None, keepdims=int(keepdim))
 
 
 def reduction(op_type: str) -> Rule:
-    """The rule of a reduction in the dtype of the result."""
+    """Return the rule of a reduction in the dtype of the result."""
 
     def apply(
         g: Builder,
@@ -58,20 +58,20 @@ rule("aten.logsumexp.default", "aten.special_logsumexp.default")(
 
 
 def attributes(x: Value, dim: Axes, keepdim: bool) -> dict[str, Any]:
-    """The attributes of a reduction of our own."""
+    """Return the attributes of a reduction of burn's domain."""
     axes = tuple(listed(dim)) if x.dims != () else ()
     return {"axes": axes or None, "keepdims": True if keepdim else None}
 
 
 def quantifier(op_type: str) -> Rule:
-    """The rule of a reduction of truth values."""
+    """Return the rule of a logical reduction (any, all)."""
 
     def apply(
         g: Builder, self: Value, dim: Axes = None, keepdim: bool = False
     ) -> Value:
         of = g.at(BOOL)
-        kept = attributes(self, dim, keepdim)
-        return g.cast(of.op(op_type, truth(of, self), domain="burn", **kept))
+        attrs = attributes(self, dim, keepdim)
+        return g.cast(of.op(op_type, truth(of, self), domain="burn", **attrs))
 
     return apply
 
@@ -89,7 +89,7 @@ def count_nonzero(g: Builder, self: Value, dim: Axes = None) -> Value:
 
 
 def without_nan(g: Builder, x: Value, number: float = 0) -> Value:
-    """``x`` with a number in place of what is none."""
+    """Return ``x`` with NaN replaced by a number."""
     of = g.at(x.dtype)
     numbers = of.op("Where", of.op("IsNaN", x), of.cast(number), x)
     return Value(numbers.name, x.dtype, x.dims)
@@ -112,7 +112,7 @@ def nanmean(
 
 
 def arg(op_type: str) -> Rule:
-    """The rule of the place of an extreme."""
+    """Return the rule of argmax or argmin."""
 
     def apply(
         g: Builder, self: Value, dim: int | None = None, keepdim: bool = False
@@ -134,7 +134,7 @@ rule("aten.argmin.default")(arg("ArgMin"))
 
 
 def extreme(op_type: str) -> Rule:
-    """The rule of an extreme along an axis together with its place."""
+    """Return the rule of a maximum or minimum along an axis with its index."""
 
     def apply(
         g: Builder, self: Value, dim: int, keepdim: bool = False
@@ -198,7 +198,7 @@ def std(
 
 
 def with_mean(spread: Rule) -> Rule:
-    """The rule of a spread together with the mean."""
+    """Return the rule of a variance or deviation together with the mean."""
 
     def apply(
         g: Builder,

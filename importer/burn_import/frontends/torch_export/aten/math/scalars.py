@@ -1,4 +1,4 @@
-"""Computed numbers of Python, and assertions, which compute nothing."""
+"""Computed Python numbers, and assertions, which compute nothing."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from burn_ir import UnsupportedModel
     "_operator.is_",
 )
 def nothing(g: Builder, *args: Any, **kwargs: Any) -> None:
-    """A check of the exporter's; the shapes it checks are those of the model."""
+    """Drop an assertion of the exporter; the model's shapes satisfy it."""
 
 
 @rule("higher_order.with_effects")
 def with_effects(g: Builder, token: Any, operator: str, *operands: Any) -> None:
-    """A check that is kept in its place by a token.
+    """Drop an assertion that a token keeps in order.
 
     Raises:
-        UnsupportedModel: it is no check: an effect on the world around a program.
+        UnsupportedModel: the operator is no assertion but another side effect.
     """
     entry = RULES.get(operator.removeprefix("torch.ops."))
     if entry is None or entry.rule is not nothing:
@@ -42,7 +42,7 @@ def with_effects(g: Builder, token: Any, operator: str, *operands: Any) -> None:
 
 @rule("aten._shape_as_tensor.default")
 def shape_as_tensor(g: Builder, self: Value) -> Value:
-    """The extents of a tensor, as a tensor int64[rank]."""
+    """Return the extents of a tensor, as a tensor int64[rank]."""
     return g.op("Shape", self)
 
 
@@ -73,6 +73,6 @@ def floor(g: Builder, a: Value) -> Value:
 
 @rule("aten.item.default", "aten._local_scalar_dense.default")
 def item(g: Builder, self: Value) -> Value:
-    """The only element of a tensor, as a number."""
+    """Return the only element of a tensor, as a number."""
     number = to(g, self)
     return g.op("Reshape", number, []) if self.rank else number

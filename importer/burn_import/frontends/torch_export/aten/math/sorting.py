@@ -1,4 +1,4 @@
-"""Orders, running totals and searches."""
+"""Sorting, cumulative sums and searches."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def kthvalue(
     g: Builder, self: Value, k: int | Value, dim: int = -1, keepdim: bool = False
 ) -> tuple[Value, ...]:
     rank = k - 1 if isinstance(k, int) else g.at(INT64).op("Sub", k, 1)
-    return _ranked(g, self, rank, dim, keepdim)
+    return _select_rank(g, self, rank, dim, keepdim)
 
 
-def _ranked(
+def _select_rank(
     g: Builder, x: Value, rank: int | Value, dim: int, keepdim: bool
 ) -> tuple[Value, ...]:
-    """The element at a place of the order along an axis, and where it was."""
+    """Return the element of a rank along an axis, and its index."""
     ordered = sort(g, x, None, dim)
     index = g.value(rank, INT64)
     if not keepdim:
@@ -82,7 +82,7 @@ def _ranked(
 
 
 def middle(g: Builder, x: Value, dim: int) -> int | Value:
-    """The place of the lower median along an axis."""
+    """Return the rank of the lower median along an axis."""
     extent = x.dims[dim] if x.dims else None
     if isinstance(extent, int):
         return (extent - 1) // 2
@@ -96,7 +96,7 @@ def middle(g: Builder, x: Value, dim: int) -> int | Value:
 def median(
     g: Builder, self: Value, dim: int, keepdim: bool = False
 ) -> tuple[Value, ...]:
-    return _ranked(g, self, middle(g, self, dim), dim, keepdim)
+    return _select_rank(g, self, middle(g, self, dim), dim, keepdim)
 
 
 @rule("aten.median.default")
@@ -112,9 +112,9 @@ def median_of_all(g: Builder, self: Value) -> Value:
 def nanmedian(
     g: Builder, self: Value, dim: int, keepdim: bool = False
 ) -> tuple[Value, Value]:
-    """The lower median of the numbers along an axis, and its place.
+    """Return the lower median along an axis without NaN, and its index.
 
-    What is no number is sorted behind all others.
+    NaN is sorted to the end.
     """
     whole = g.at(INT64)
     values, order = sort(g, self, dim=dim)
@@ -182,7 +182,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Value | None = None,
 ) -> Value:
-    """Count the elements of a row before a number: those less, or not greater."""
+    """Return the number of elements of a row less than (or equal to) a value."""
     if sorter is not None:
         raise UnsupportedModel("searchsorted with a sorter")
     after = right or side == "right"
@@ -268,7 +268,7 @@ def quantile(
     keepdim: bool = False,
     interpolation: str = "linear",
 ) -> Value:
-    """Between the elements on both sides of a place in the order along an axis."""
+    """Return quantiles, interpolated between neighbours in sorted order."""
     flat = dim is None
     x = g.op("Reshape", self, [-1]) if flat else self
     axis = 0 if dim is None else self.axis(dim)
@@ -276,7 +276,7 @@ def quantile(
     count = whole.op("Squeeze", whole.op("Shape", x, start=axis, end=axis + 1), [0])
     last = g.cast(whole.op("Sub", count, 1))
     position = g.op("Mul", last, g.cast(q))
-    low, high = _around(g, position, interpolation)
+    low, high = _neighbour_ranks(g, position, interpolation)
     ordered = g.op("Sort", x, domain="burn", axis=axis)
     below, above = (
         g.op("Gather", ordered, g.cast(end, INT64), axis=axis) for end in (low, high)
@@ -292,8 +292,10 @@ def quantile(
     return g.op("Unsqueeze", result, [axis])
 
 
-def _around(g: Builder, position: Value, interpolation: str) -> tuple[Value, Value]:
-    """The places before and after a place, as floating numbers."""
+def _neighbour_ranks(
+    g: Builder, position: Value, interpolation: str
+) -> tuple[Value, Value]:
+    """Return the ranks below and above a position, as floating numbers."""
     names = {"lower": "Floor", "higher": "Ceil", "nearest": "Round"}
     if interpolation in names:
         only = g.op(names[interpolation], position)
@@ -320,7 +322,7 @@ def unique_consecutive(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> tuple[Value, Value, Value]:
-    """Elements that differ from the one before, where each of all is, and how many."""
+    """Return elements without repetitions, inverse indices, and counts."""
     if dim is not None:
         raise UnsupportedModel("unique_consecutive along an axis")
     whole, flat = g.at(INT64), g.op("Reshape", self, [-1])

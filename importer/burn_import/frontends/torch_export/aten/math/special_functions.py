@@ -1,4 +1,4 @@
-"""Functions of two numbers, and those of the gamma and error functions."""
+"""Functions of two numbers, and the gamma and error functions."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from burn_import.frontends.torch_export.registry import rule
 
 @rule("aten.atan2.default", "aten.arctan2.default")
 def atan2(g: Builder, self: Value, other: Value) -> Value:
-    """The angle of a point ``(other, self)``."""
+    """Return the angle of the point ``(other, self)``."""
     return g.op("Atan2", g.cast(self), g.cast(other), domain="burn")
 
 
 @rule("aten.atan2.out", mutates="out")
 def atan2_out(g: Builder, self: Value, other: Value, out: Value) -> Value:
-    """The angle as it is without ``out``, in the dtype of that."""
+    """Return the angle in the dtype of ``out``."""
     dtype = promoted((self, other))
     is_whole = kind_of(dtype) < kind_of(FLOAT32)
     return g.cast(atan2(g.at(FLOAT32 if is_whole else dtype), self, other))
@@ -32,7 +32,7 @@ def atan2_out(g: Builder, self: Value, other: Value, out: Value) -> Value:
 @rule("aten.xlogy.Tensor", "aten.xlogy.Scalar_Other", "aten.xlogy.Scalar_Self")
 @rule("aten.special_xlogy.default")
 def xlogy(g: Builder, self: Operand, other: Operand) -> Value:
-    """``x * log(y)``; 0 where ``x`` is, unless ``y`` is NaN."""
+    """Return ``x * log(y)``; 0 where ``x`` is 0, unless ``y`` is NaN."""
     x, y = g.cast(self), g.cast(other)
     inside = g.op("And", g.op("Greater", y, 0), g.op("Less", y, math.inf))
     edge = g.op("And", g.op("Equal", x, 0), g.op("Not", inside))
@@ -48,7 +48,7 @@ def xlog1py(g: Builder, self: Operand, other: Operand) -> Value:
 @rule("aten.logaddexp.default")
 def logaddexp(g: Builder, self: Value, other: Value) -> Value:
     a, b = g.cast(self), g.cast(other)
-    equal = g.op("Equal", a, b)  # infinities have no difference
+    equal = g.op("Equal", a, b)  # inf - inf is NaN
     distance = g.op("Where", equal, g.cast(0), g.op("Abs", g.op("Sub", a, b)))
     rest = g.op("Log", g.op("Add", g.op("Exp", g.op("Neg", distance)), 1))
     return g.op("Add", g.op("Max", a, b), rest)
@@ -86,7 +86,7 @@ def lgamma(g: Builder, self: Operand) -> Value:
 
 @rule("aten.mvlgamma.default", "aten.special_multigammaln.default")
 def mvlgamma(g: Builder, self: Value, p: int) -> Value:
-    """The sum of ``lgamma(x - i / 2)`` for ``i < p``, and a constant."""
+    """Return the sum of ``lgamma(x - i / 2)`` for ``i < p``, plus a constant."""
     x, total = g.cast(self), p * (p - 1) / 4 * math.log(math.pi)
     terms = [lgamma(g, g.op("Sub", x, i / 2)) for i in range(p)]
     return g.op("Add", g.op("Sum", *terms), total)
@@ -111,6 +111,6 @@ def erfinv(g: Builder, self: Operand) -> Value:
 
 @rule("aten.special_ndtri.default")
 def ndtri(g: Builder, self: Operand) -> Value:
-    """The quantile of the standard normal distribution."""
+    """Return the quantile function of the standard normal distribution."""
     centred = g.op("Sub", g.op("Mul", g.cast(self), 2), 1)
     return g.op("Mul", g.op("Erfinv", centred, domain="burn"), math.sqrt(2))

@@ -1,4 +1,4 @@
-"""Equal elements counted, and running extremes."""
+"""Counts of equal elements, and cumulative extremes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from burn_import.frontends.torch_export.registry import Rule, rule
 
 
 def summed_at(g: Builder, index: Value, updates: Value, count: int | Value) -> Value:
-    """The sums of the updates at each of ``count`` places."""
+    """Return the sums of the updates at each of ``count`` indices."""
     zeros = g.op("Expand", g.cast(0), [count])
     return g.op("ScatterElements", zeros, index, updates, axis=0, reduction="add")
 
@@ -34,7 +34,7 @@ def bincount(
     """Count each number, or sum the weights at its positions."""
     of = g.at(INT64)
     index = replace(of.cast(self), dims=None)
-    # A number below all others, for what has no elements.
+    # The lowest number, since an empty tensor has no maximum.
     largest = of.op("ReduceMax", of.op("Concat", index, [-1], axis=0), keepdims=0)
     count = of.op("Max", of.op("Add", largest, 1), of.value(minlength, INT64))
     if weights is not None:
@@ -64,9 +64,9 @@ def histc(
 
 
 def running(largest: bool) -> Rule:
-    """The rule of the extreme of what stands before, and its last place.
+    """Return the rule of a cumulative maximum or minimum, with its last index.
 
-    Every element is compared with all before it: there is no scan of extremes.
+    Every element is compared with all earlier ones, since ONNX has no such scan.
     """
 
     def apply(g: Builder, self: Value, dim: int) -> Any:
@@ -94,7 +94,7 @@ def running(largest: bool) -> Rule:
 
 
 def _least(g: Builder, largest: bool) -> Operand:
-    """The number that no extreme is beyond."""
+    """Return the neutral element of a maximum or minimum."""
     if kind_of(g.dtype) == kind_of(FLOAT32):
         return -np.inf if largest else np.inf
     numbers = info(g) if g.dtype.kind == "f" else np.iinfo(g.dtype)

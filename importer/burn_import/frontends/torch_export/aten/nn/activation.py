@@ -110,7 +110,7 @@ def hardtanh(g: Builder, self: Value, min_val: Any = -1, max_val: Any = 1) -> Va
 
 @rule("aten.hardshrink.default")
 def hardshrink(g: Builder, self: Value, lambd: Any = 0.5) -> Value:
-    """0 between bounds; NaN is not between them."""
+    """Return 0 between the bounds, else ``self``; NaN stays NaN."""
     limit = float(lambd)
     inside = (
         g.at(BOOL).op("GreaterOrEqual", self, -limit),
@@ -121,7 +121,7 @@ def hardshrink(g: Builder, self: Value, lambd: Any = 0.5) -> Value:
 
 @rule("aten.softshrink.default")
 def softshrink(g: Builder, self: Value, lambd: Any = 0.5) -> Value:
-    """The part beyond the bounds; NaN is clipped to NaN, and so remains."""
+    """Return the excess over the bounds; NaN stays NaN."""
     return g.op("Sub", self, g.op("Clip", self, -float(lambd), float(lambd)))
 
 
@@ -133,7 +133,7 @@ def threshold(g: Builder, self: Value, threshold: Any, value: Operand) -> Value:
 
 @rule("aten.softplus.default")
 def softplus(g: Builder, self: Value, beta: Any = 1, threshold: Any = 20) -> Value:
-    """Smooth up to a threshold; from 20 on, rounding is all there is between."""
+    """Return softplus; beyond a threshold of 20 it is linear up to rounding."""
     scaled = self if beta == 1 else g.op("Mul", self, float(beta))
     result = g.op("Softplus", scaled)
     if beta != 1:
@@ -161,7 +161,7 @@ def glu(g: Builder, self: Value, dim: int = -1) -> Value:
 
 
 def normalised(op_type: str) -> Rule:
-    """The rule of a softmax in the dtype of the result."""
+    """Return the rule of a softmax in the dtype of the result."""
 
     def apply(
         g: Builder,
@@ -189,7 +189,7 @@ rule(
 
 @rule("aten._safe_softmax.default")
 def safe_softmax(g: Builder, self: Value, dim: int, dtype: Any = None) -> Value:
-    """A softmax whose rows of minus infinity alone are zeros."""
+    """Return a softmax whose fully masked rows are zeros."""
     shares = g.op("Softmax", g.cast(self), axis=dim)
     return g.op("Where", g.at(BOOL).op("IsNaN", shares), g.cast(0), shares)
 

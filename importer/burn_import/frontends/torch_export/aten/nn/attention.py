@@ -1,4 +1,4 @@
-"""Scaled dot-product attention of any number of batch axes."""
+"""Scaled dot-product attention with any number of batch axes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from burn_import.frontends.torch_export.builder import Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
 
-#: The rank that the operator of ONNX has: batch, heads, rows, features.
+#: The rank of ONNX's operator: batch, heads, rows, features.
 _RANK = 4
 
 
@@ -26,12 +26,12 @@ def attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Value:
-    """Attention of queries [..., heads, rows, size] to keys and values.
+    """Return attention of queries [..., heads, rows, size] to keys and values.
 
-    With ``enable_gqa`` several heads of queries share one of keys and values.
+    With ``enable_gqa`` several query heads share one head of keys and values.
 
     Raises:
-        UnsupportedModel: dropout; keys or a mask of another rank than queries.
+        UnsupportedModel: there is dropout, or keys or a mask have other ranks.
     """
     if dropout_p:
         raise UnsupportedModel("attention with dropout; export model.eval()")
@@ -53,7 +53,7 @@ def check_ranks(query: Value, key: Value, value: Value, mask: Value | None) -> N
     """Return if keys and values have the batch axes of queries, and a mask no more.
 
     Raises:
-        UnsupportedModel: they have others.
+        UnsupportedModel: the batch axes differ.
     """
     if query.rank < _RANK - 2 or {key.rank, value.rank} != {query.rank}:
         ranks = query.rank, key.rank, value.rank
@@ -68,7 +68,7 @@ def check_ranks(query: Value, key: Value, value: Value, mask: Value | None) -> N
 
 
 def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    """Return whether two shapes of equal rank have different numbers in a place."""
+    """Return whether two shapes of equal rank have different fixed extents."""
     pairs = zip(one, other, strict=True)
     return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
 
@@ -80,9 +80,9 @@ def lifted(
     attrs: dict[str, Any],
     enable_gqa: bool,
 ) -> Value:
-    """Attention of rank 2 or 3, whose first axis is of samples, or of heads if shared.
+    """Return attention of rank 2 or 3: [samples, ...], or [heads, ...] if shared.
 
-    Axes of extent 1 are inserted where rank 4 has more.
+    Axes of extent 1 are inserted up to rank 4.
     """
     axes = [0] if enable_gqa else [1] if operands[0].rank == _RANK - 1 else [0, 1]
     heads = [g.op("Unsqueeze", x, axes) for x in operands]
@@ -98,9 +98,10 @@ def merge_batches(g: Builder, x: Value) -> Value:
 
 
 def mask_of_batches(g: Builder, mask: Value, query: Value) -> Value:
-    """Return a mask that broadcasts to scores [..., heads, rows, columns], of rank 4.
+    """Return a mask of rank 4 that broadcasts to scores [..., heads, rows, columns].
 
-    One that differs between samples is expanded to the batch axes of ``query`` first.
+    A mask that differs between samples is first expanded to the batch axes of
+    ``query``.
     """
     at = g.at(mask.dtype)
     if mask.rank < _RANK:
@@ -125,6 +126,6 @@ def flash_attention(
     attn_mask: Value | None = None,
     scale: float | None = None,
 ) -> tuple[Value, None]:
-    """Attention without the logarithm of the sums, which gradients alone read."""
+    """Return attention without the log-sum-exp, which only gradients read."""
     rest = (attn_mask, dropout_p, is_causal, scale)
     return attention(g, query, key, value, *rest), None

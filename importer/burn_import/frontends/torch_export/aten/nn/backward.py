@@ -1,4 +1,4 @@
-"""Gradients that a program computes itself: those of its training step."""
+"""Gradient operators of programs that contain a training step."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def derivative(
 ) -> tuple[Value, ...]:
     """Return the gradients by ``xs`` for ``grad``, that of ``forward(*xs, *others)``.
 
-    ``forward`` writes nodes with the builder that it is given. Their own gradients are
-    those that count: no rule says a second time what the derivative of a layer is.
+    ``forward`` writes nodes with the given builder, which are differentiated: no rule
+    repeats the derivative of a layer.
     """
     inner = replace(g.at(grad.dtype), out=g.out.inner())
-    given = [grad, *others]
+    constants = [grad, *others]
     first = [formal(g, x, "x") for x in xs]
-    rest = [formal(g, x, "given") for x in given]
+    rest = [formal(g, x, "given") for x in constants]
     result = inner.op("Mul", forward(inner, *first, *rest[1:]), rest[0])
     body = inner.out.body(types_of([*first, *rest]), [result.name])
     domain, op_type = GRADIENT
@@ -43,7 +43,7 @@ def derivative(
         "zs": tuple(x.name for x in rest),
         "y": result.name,
     }
-    operands = (*xs, *given)
+    operands = (*xs, *constants)
     return g.many(op_type, len(xs), *operands, domain=domain, function=body, **names)
 
 
@@ -62,7 +62,7 @@ def convolution_backward(
     groups: int,
     output_mask: Mask,
 ) -> tuple[Value, ...]:
-    """Of the operands that a mask asks for; that of the bias is a sum."""
+    """Return the gradients that the mask selects; the bias has a sum."""
     options = (stride, padding, dilation, transposed, output_padding, groups)
     x, w, b = output_mask
 
@@ -127,7 +127,7 @@ def max_pool_backward(
     ceil_mode: bool,
     indices: Value,
 ) -> Value:
-    """Each gradient where the maximum was; windows that overlap add up."""
+    """Return each gradient at its maximum, summed for overlapping windows."""
     shape = g.op("Shape", self)
     flat = [0] * (self.rank - 2) + [-1]
     gradient = g.op(
@@ -150,7 +150,7 @@ def embedding_backward(
     padding_idx: int,
     scale_grad_by_freq: bool,
 ) -> Value:
-    """The sum of the gradients of each row; that of padding is 0."""
+    """Return the sum of the gradients of each row; 0 for padding."""
     width = g.extent(grad_output, -1)
     index = g.at(INT64).op("Reshape", indices, [-1])
     index = replace(g.at(INT64).cast(index), dims=(-1,))
@@ -171,10 +171,9 @@ def embedding_backward(
 def centred_gradient(
     g: Builder, grad: Value, unit: Value, scale: Value, axes: list[int]
 ) -> Value:
-    """The gradient of ``x`` that was made ``unit``: of mean 0, and scaled to length 1.
+    """Return the gradient of ``x`` normalised to ``unit``.
 
-    What normalisation does to any gradient: it takes away its mean, and what of it is
-    along the result.
+    Normalisation removes from a gradient its mean and its component along the result.
     """
     along = g.op("ReduceMean", g.op("Mul", grad, unit), axes)
     rest = g.op("Sub", grad, g.op("ReduceMean", grad, axes))
@@ -208,12 +207,12 @@ def layer_norm_backward(
 
 
 def asked(makers: Sequence[Callable[[], Value]], mask: Mask) -> list[Value]:
-    """The gradients that a mask asks for; only these are written."""
-    return [one() for one, wanted in zip(makers, mask, strict=True) if wanted]
+    """Return the gradients that a mask selects; only these are written."""
+    return [make() for make, wanted in zip(makers, mask, strict=True) if wanted]
 
 
 def summed(g: Builder, x: Value, axes: list[int]) -> Value:
-    """The sum over axes, if there are any."""
+    """Return the sum over axes, if there are any."""
     return g.op("ReduceSum", x, axes, keepdims=0) if axes else x
 
 
@@ -311,7 +310,7 @@ def gelu_backward(
 
 
 def of_function(target: str) -> Rule:
-    """The rule of the gradient of a function of each element."""
+    """Return the rule of the gradient of an elementwise function."""
 
     def apply(g: Builder, grad_output: Value, self: Value) -> Value:
         return derivative(g, grad_output, [self], RULES[target].rule)[0]

@@ -1,4 +1,4 @@
-"""Batch normalisation, by statistics that are kept and by those of the batch."""
+"""Batch normalisation by running statistics and by those of the batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from burn_import.frontends.torch_export.aten.nn.normalization import (
 from burn_import.frontends.torch_export.builder import Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 
-#: What a call in training mode changes.
+#: The arguments that a call in training mode updates.
 STATISTICS = ("running_mean", "running_var")
 
 
@@ -26,7 +26,7 @@ def by_statistics(
     bias: Value | None,
     eps: float,
 ) -> Value:
-    """``x`` normalised step by step: there is no layer of so many channels."""
+    """Return ``x`` normalised by arithmetic, since the channel count is unknown."""
     axes = list(range(1, x.rank - 1))
 
     def column(of: Value) -> Value:
@@ -50,10 +50,10 @@ def batch_norm(
     momentum: float,
     eps: float,
 ) -> Value | tuple[Value, ...]:
-    """By the statistics that are kept; by those of the batch if there are none.
+    """Normalize by the running statistics, or by those of the batch if none.
 
-    In training, by those of the batch too, and what is kept after it. A module whose
-    tensors are all stored becomes a layer, which does so where gradients are tracked.
+    In training, also return the updated statistics. If all tensors are stored it
+    becomes a layer, which uses batch statistics itself while gradients are recorded.
     """
     vectors = (weight, bias, running_mean, running_var)
     moves = training and not _is_stored(g, vectors)
@@ -65,7 +65,7 @@ def batch_norm(
 
 
 def _is_stored(g: Builder, operands: Sequence[Value | None]) -> bool:
-    """Whether operands, as far as there are any, are stored and never computed."""
+    """Return whether all operands that exist are constants."""
     return all(x is None or x.name in g.out.constants for x in operands)
 
 
@@ -79,8 +79,8 @@ def normalised(
     momentum: float,
     eps: float,
 ) -> Value:
-    """``input`` by the statistics given; by those of the batch without any."""
-    kept = running_mean is not None and running_var is not None
+    """Return ``input`` normalised by running statistics or, without, by its own."""
+    has_statistics = running_mean is not None and running_var is not None
     count = [channels(input)]
     return g.op(
         "BatchNormalization",
@@ -91,7 +91,7 @@ def normalised(
         running_var or filled_like(g, count, 1),
         epsilon=float(eps),
         momentum=1 - float(momentum),
-        training_mode=None if kept else 1,
+        training_mode=None if has_statistics else 1,
     )
 
 
@@ -153,11 +153,11 @@ def training_step(
     momentum: float,
     eps: float,
 ) -> tuple[Value, ...]:
-    """By the statistics of the batch, these, and what is kept after it."""
+    """Return the normalised input, batch statistics, and updated ones."""
     if not training:
-        kept = (running_mean, running_var)
-        result = normalised(g, input, weight, bias, *kept, momentum, eps)
-        return result, *kept, *kept
+        statistics = (running_mean, running_var)
+        result = normalised(g, input, weight, bias, *statistics, momentum, eps)
+        return result, *statistics, *statistics
     result, mean, scale = batch_statistics(g, input, weight, bias, True, momentum, eps)
     axes = tuple(axis for axis in range(input.rank) if axis != 1)
     spread = g.op("Var", input, domain="burn", axes=axes)

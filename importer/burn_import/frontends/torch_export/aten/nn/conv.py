@@ -1,4 +1,4 @@
-"""Convolutions, and the columns that they are made of."""
+"""Convolutions, and their decomposition into columns (im2col)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Numbers = int | Sequence[int]
 
 
 def as_tuple(numbers: Numbers, count: int) -> tuple[int, ...]:
-    """One number for each of ``count`` axes."""
+    """Return one number for each of ``count`` axes."""
     values = (numbers,) if isinstance(numbers, int) else tuple(numbers)
     return values * count if len(values) == 1 else values
 
@@ -26,9 +26,9 @@ def batched(g: Builder, x: Value, rank: int, apply: Callable[[Value], Value]) ->
         return apply(x)
     if x.rank != rank - 1:
         raise UnsupportedModel(f"expected rank {rank - 1} or {rank}, got {x.rank}")
-    one = g.at(x.dtype).op("Unsqueeze", x, [0])
+    batch = g.at(x.dtype).op("Unsqueeze", x, [0])
     dims = None if x.dims is None else (1, *x.dims)
-    return g.op("Squeeze", apply(replace(one, dims=dims)), [0])
+    return g.op("Squeeze", apply(replace(batch, dims=dims)), [0])
 
 
 @rule(
@@ -68,7 +68,7 @@ def conv(
 
 
 def cast_all(g: Builder, *operands: Value | None) -> list[Value | None]:
-    """The operands in the dtype of the result, which autocast makes another one."""
+    """Return the operands in the dtype of the result, which autocast may change."""
     return [None if x is None else g.cast(x) for x in operands]
 
 

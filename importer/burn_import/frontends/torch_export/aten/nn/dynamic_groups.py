@@ -1,4 +1,4 @@
-"""Convolutions whose number of groups is computed: weights of each sample."""
+"""Convolutions with a computed number of groups: weights per sample."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def conv_in_groups(
     groups: Value,
     windows: tuple[Sequence[int], Sequence[int], Sequence[int]],
 ) -> Value:
-    """The convolution as a product of matrices for each group.
+    """Return the convolution as a matrix product for each group.
 
     ``x`` is [n, groups * c, *size], ``weight`` [groups * o, c, *kernel]; ``windows``
     are strides, pads at both ends, and dilations.
 
     Raises:
-        UnsupportedModel: extents of the windows are not known.
+        UnsupportedModel: extents of the windows are not fixed.
     """
     dims, kernel = x.dims or (), (weight.dims or ())[1:]
     size = [n for n in dims[2:] if isinstance(n, int)]
@@ -34,10 +34,10 @@ def conv_in_groups(
         )
     strides, pads, dilations = windows
     options = {"strides": strides, "pads": pads, "dilations": dilations}
-    kept = {key: tuple(numbers) for key, numbers in options.items()}
+    attributes = {key: tuple(numbers) for key, numbers in options.items()}
     images = g.op("Reshape", x, [-1, inner[0], *size])
     shape = tuple(inner[1:])
-    columns = g.op("Im2Col", images, domain="burn", kernel_shape=shape, **kept)
+    columns = g.op("Im2Col", images, domain="burn", kernel_shape=shape, **attributes)
     parts = g.op("Reshape", columns, [g.extent(x, 0), groups, prod(inner), -1])
     result = g.op("MatMul", g.op("Reshape", weight, [groups, -1, prod(inner)]), parts)
     result = g.op(

@@ -1,4 +1,4 @@
-"""Embeddings that are added up in bags."""
+"""Embeddings reduced over bags."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> tuple[Value, None, None, None]:
-    """The sum, mean or maximum of the rows of each bag; an empty one has zeros."""
+    """Return the sum, mean or maximum of each bag's rows; 0 if it is empty."""
     if padding_idx is not None and padding_idx >= 0:
         raise UnsupportedModel("bags that leave out padding_idx")
     whole = g.at(INT64)

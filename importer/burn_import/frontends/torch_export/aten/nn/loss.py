@@ -1,4 +1,4 @@
-"""Losses, and the reduction that ends each of them."""
+"""Loss functions and their reductions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Val
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import InvalidModel, UnsupportedModel
 
-#: How losses of elements become one number, by the number that ATen has for it.
+#: Reductions of losses, by ATen's number.
 REDUCTIONS = ("none", "mean", "sum")
 MEAN = 1
 
 
 def ended(g: Builder, x: Value, reduction: int) -> Value:
-    """The losses of elements, their mean or their sum."""
+    """Return the elementwise losses, their mean or their sum."""
     if reduction == 0:
         return x
     return g.op("ReduceMean" if reduction == MEAN else "ReduceSum", x, keepdims=0)
@@ -73,7 +73,7 @@ def binary_cross_entropy(
     weight: Value | None = None,
     reduction: int = MEAN,
 ) -> Value:
-    """Logarithms are -100 at least."""
+    """Return the loss with logarithms clamped to -100."""
     hit = _bounded_log(g, self)
     miss = _bounded_log(g, g.op("Sub", g.cast(1), self))
     sure = g.op("Mul", target, hit)
@@ -85,7 +85,7 @@ def binary_cross_entropy(
 
 
 def _bounded_log(g: Builder, x: Value) -> Value:
-    """The logarithm, -100 at least; at 0 it is constant, or its gradient were NaN."""
+    """Return the logarithm clamped to -100; constant at 0 to avoid a NaN gradient."""
     zero = g.at(BOOL).op("Equal", x, 0)
     level = g.op("Max", g.op("Log", g.op("Where", zero, g.cast(1), x)), -100)
     return g.op("Where", zero, g.cast(-100), level)
@@ -157,7 +157,7 @@ def poisson_nll_loss(
 
 
 def _stirling(g: Builder, x: Value) -> Value:
-    """An approximation of the logarithm of a factorial; 0 up to 1."""
+    """Return Stirling's approximation of log(x!); 0 up to 1."""
     small = g.at(BOOL).op("LessOrEqual", x, 1)
     safe = g.op("Where", small, g.cast(1), x)
     root = g.op("Mul", g.op("Log", g.op("Mul", safe, 2 * math.pi)), 0.5)
@@ -194,8 +194,8 @@ def margin_ranking_loss(
     return ended(g, g.op("Relu", more), reduction)
 
 
-def _likeness(g: Builder, x: Value, y: Value) -> Value:
-    """The cosine of rows, with 1e-12 added to their squares."""
+def _row_cosine(g: Builder, x: Value, y: Value) -> Value:
+    """Return the cosine of rows, with 1e-12 added to their squares."""
 
     def product(a: Value, b: Value) -> Value:
         return g.op("ReduceSum", g.op("Mul", a, b), [-1], keepdims=0)
@@ -213,7 +213,7 @@ def cosine_embedding_loss(
     margin: float = 0.0,
     reduction: int = MEAN,
 ) -> Value:
-    likeness = _likeness(g, input1, input2)
+    likeness = _row_cosine(g, input1, input2)
     zero = g.cast(0)
     same = g.op("Where", _is(g, target, 1), g.op("Sub", g.cast(1), likeness), zero)
     near = g.op("Relu", g.op("Sub", likeness, float(margin)))
@@ -250,15 +250,15 @@ def by_class(
     reduction: int,
     ignore_index: int,
 ) -> Value:
-    """The loss of classes; of one sample alone as of a batch of one."""
+    """Return the loss of classes; a single sample counts as a batch of one."""
     options: dict[str, Any] = {
         "reduction": REDUCTIONS[reduction],
         "ignore_index": ignore_index,
     }
     if x.rank > 1:
         return g.op(op_type, x, target, weight, **options)
-    one = g.op("Unsqueeze", x, [0]), g.at(INT64).op("Unsqueeze", target, [0])
-    result = g.op(op_type, *one, weight, **options)
+    batch = g.op("Unsqueeze", x, [0]), g.at(INT64).op("Unsqueeze", target, [0])
+    result = g.op(op_type, *batch, weight, **options)
     return g.op("Squeeze", result, [0]) if reduction == 0 else result
 
 
@@ -315,17 +315,21 @@ def cross_entropy_loss(
         if target.rank != self.rank:
             name = name_of(target.dtype)
             raise InvalidModel(f"expected classes of int64, got {name}")
-        return _by_shares(g, self, target, weight, reduction, label_smoothing)
+        return _loss_of_probabilities(
+            g, self, target, weight, reduction, label_smoothing
+        )
     rest = (weight, reduction, ignore_index)
     loss = by_class(g, "SoftmaxCrossEntropyLoss", self, target, *rest)
     if label_smoothing == 0:
         return loss
     if weight is not None or reduction == 0:
         raise UnsupportedModel("label_smoothing with weights, or without a reduction")
-    return _smoothed(g, loss, self, target, reduction, ignore_index, label_smoothing)
+    return _smooth_labels(
+        g, loss, self, target, reduction, ignore_index, label_smoothing
+    )
 
 
-def _smoothed(
+def _smooth_labels(
     g: Builder,
     loss: Value,
     x: Value,
@@ -334,7 +338,7 @@ def _smoothed(
     ignore_index: int,
     smoothing: float,
 ) -> Value:
-    """The loss, and a part of what it is for all classes alike."""
+    """Return the loss with label smoothing for class indices."""
     axis = 1 if x.rank > 1 else 0
     every = g.op("Neg", g.op("LogSoftmax", x, axis=axis))
     each = g.op("ReduceMean", every, [axis], keepdims=0)
@@ -346,7 +350,7 @@ def _smoothed(
     return g.op("Add", first, g.op("Mul", total, float(smoothing)))
 
 
-def _by_shares(
+def _loss_of_probabilities(
     g: Builder,
     x: Value,
     target: Value,
@@ -354,7 +358,7 @@ def _by_shares(
     reduction: int,
     smoothing: float,
 ) -> Value:
-    """The loss where a target is a share of each class."""
+    """Return the loss for class probabilities as target."""
     axis = 1 if x.rank > 1 else 0
     share: Value = target
     if smoothing:

@@ -1,4 +1,4 @@
-"""Losses of margins between classes, and embeddings of bounded length."""
+"""Margin losses between classes, and embeddings of bounded norm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROWS = 2
 
 
 def rows_of(g: Builder, self: Value, target: Value, rank: int) -> tuple[Value, Value]:
-    """Samples and their targets, of ``rank``; one sample alone as a batch of one."""
+    """Return samples and targets, of ``rank``; a single sample as a batch of one."""
     if self.rank == _ROWS:
         return self, target
     x = g.op("Reshape", self, [1, -1])
@@ -32,7 +32,7 @@ def multi_margin_loss(
     weight: Value | None = None,
     reduction: int = MEAN,
 ) -> Value:
-    """By how much other classes are within a margin of the right one."""
+    """Return how far other classes are within a margin of the target."""
     x, classes = rows_of(g, self, target, 1)
     column = g.at(INT64).op("Unsqueeze", classes, [1])
     right = g.op("GatherElements", x, column, axis=1)
@@ -54,7 +54,7 @@ def multi_margin_loss(
 def multilabel_margin_loss(
     g: Builder, self: Value, target: Value, reduction: int = MEAN
 ) -> Value:
-    """By how much other classes are within 1 of those listed, up to the first -1."""
+    """Return how far other classes are within 1 of the listed targets."""
     x, listed = rows_of(g, self, target, 2)
     whole = g.at(INT64)
     ended_ = whole.cast(replace(g.at(BOOL).op("Less", listed, 0), dims=None))
@@ -78,7 +78,7 @@ def multilabel_margin_loss(
 def embedding_renorm(
     g: Builder, self: Value, indices: Value, max_norm: float, norm_type: float
 ) -> Value:
-    """``self`` with the rows that are looked up no longer than a number."""
+    """Return ``self`` with the rows that are read scaled to a bounded norm."""
     size = vector_norm(g, self, float(norm_type), [1], True)
     above = g.at(BOOL).op("Greater", size, float(max_norm))
     factor = g.op("Div", g.cast(max_norm), g.op("Add", size, 1e-7))

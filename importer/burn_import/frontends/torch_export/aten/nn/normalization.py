@@ -1,4 +1,4 @@
-"""Normalisation."""
+"""Normalisation layers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from burn_ir import UnsupportedModel
 
 
 def filled_like(g: Builder, shape: Sequence[int], number: float) -> Value:
-    """A stored tensor of one number: the weight of a layer without weights."""
+    """Return a constant of one number, as the weight of a layer without weights."""
     return g.constant(np.full(tuple(shape), number), g.dtype)
 
 
@@ -64,7 +64,7 @@ def rms_norm(
 
 
 def smallest(g: Builder) -> float:
-    """The distance from 1 to the next number of the result's dtype."""
+    """Return the machine epsilon of the result's dtype."""
     return float(info(g).eps)
 
 
@@ -146,9 +146,9 @@ def weight_norm(out: Builder, v: Value, g: Value, dim: int = 0) -> Value:
 def weight_norm_interface(
     out: Builder, v: Value, g: Value, dim: int = 0
 ) -> tuple[Value, Value]:
-    """Directions ``v`` of length ``g`` along an axis, and how long they were.
+    """Return directions ``v`` scaled to norms ``g`` along an axis, and old norms.
 
-    The axis -1 is none: all of ``v`` is one direction.
+    Axis -1 means that all of ``v`` is one direction.
     """
     axes = [axis for axis in range(v.rank) if axis != dim]
     size = vector_norm(out, replace(v, dtype=out.dtype), 2.0, axes, True)

@@ -1,7 +1,7 @@
-"""Sequences of different lengths, packed step by step for recurrent layers.
+"""Packed sequences of different lengths for recurrent layers.
 
-Packed data are real tensors here, too; what reads them as recurrent layers do gets the
-padded sequences that they come from, and nothing is packed then.
+Packed data are also computed as tensors here; recurrent layers read the padded
+sequences they come from instead, so that the packing becomes dead code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from burn_ir import InvalidModel, UnsupportedModel
 
 
 def turned(g: Builder, x: Value) -> Value:
-    """``x`` [a, b, c] with its first two axes exchanged."""
+    """Return ``x`` [a, b, c] with its first two axes exchanged."""
     dims = x.dims and (x.dims[1], x.dims[0], x.dims[2])
     return replace(g.op("Transpose", x, perm=(1, 0, 2)), dims=dims)
 
@@ -44,7 +44,7 @@ def inside(g: Builder, of: Packed) -> Value:
 
 
 def packed(g: Builder, of: Packed) -> Value:
-    """The steps [count, features] of all sequences that are not padding, by time."""
+    """Return the steps [count, features] of all sequences without padding, by time."""
     where = g.at(INT64).op("NonZero", inside(g, of))
     rows = g.at(INT64).op("Transpose", where, perm=(1, 0))
     data = g.op("GatherND", of.padded, rows)
@@ -53,7 +53,7 @@ def packed(g: Builder, of: Packed) -> Value:
 
 
 def longest(g: Builder, of: Packed) -> Value:
-    """The largest length, as a vector of one number."""
+    """Return the largest length, as a vector of one element."""
     return g.at(INT64).op("ReduceMax", of.lengths, [0])
 
 
@@ -61,7 +61,7 @@ def longest(g: Builder, of: Packed) -> Value:
 def pack_padded_sequence(
     g: Builder, input: Value, lengths: Value, batch_first: bool
 ) -> tuple[Value, Value]:
-    """The packed steps, and of how many sequences each point in time has one."""
+    """Return the packed steps, and the number of sequences at each time."""
     if lengths.dtype != INT64:
         name = name_of(lengths.dtype)
         raise InvalidModel(f"expected lengths of int64, got {name}")
@@ -74,10 +74,10 @@ def pack_padded_sequence(
 
 
 def source(g: Builder, data: Value) -> Packed:
-    """The padded sequences that packed data come from.
+    """Return the padded sequences that packed data come from.
 
     Raises:
-        UnsupportedModel: another operator made them.
+        UnsupportedModel: the data are not the result of packing or a layer.
     """
     if data.name not in g.out.packed:
         raise UnsupportedModel(
@@ -96,7 +96,7 @@ def pad_packed_sequence(
     padding_value: float,
     total_length: int | Value,
 ) -> tuple[Value, Value]:
-    """The padded sequences, as long as the longest one, and their lengths.
+    """Return sequences padded to the longest one, and their lengths.
 
     A ``total_length`` that a trace computes is at most the length that was packed.
     """
@@ -111,7 +111,7 @@ def pad_packed_sequence(
     sequence = g.op("Where", mask, of.padded, g.cast(padding_value))
     extent = g.extent(of.padded, 0)
     if isinstance(total_length, int) and total_length > 0 and extent != total_length:
-        whole = g.at(INT64)  # fewer than no steps are taken away
+        whole = g.at(INT64)  # a negative count removes nothing
         gap = whole.op("Sub", total_length, extent)
         sequence = g.op("Pad", sequence, g.ints([0, gap]), g.cast(padding_value), [0])
     else:
@@ -127,7 +127,7 @@ def layers(
     stack: tuple[Sequence[Value], bool, int, bool],
     drops: bool,
 ) -> Sequence[Value]:
-    """The results of recurrent layers, the first of them packed again."""
+    """Return the results of recurrent layers, the first of them packed again."""
     of = source(g, data)
     run = Stack(g, kind, *stack, lengths=g.cast(of.lengths, INT32))
     padded, *last = run.run(of.padded, states, False, drops)

@@ -20,7 +20,7 @@ def windows(
     padding: Numbers,
     ceil_mode: bool,
 ) -> dict[str, Any]:
-    """The attributes of windows over ``count`` axes."""
+    """Return the attributes of windows over ``count`` axes."""
     kernel = as_tuple(kernel_size, count)
     has_stride = isinstance(stride, int) or len(stride) > 0
     return {
@@ -32,7 +32,7 @@ def windows(
 
 
 def max_pools(count: int) -> tuple[Rule, Rule]:
-    """The rules of maxima over ``count`` axes, without and with their places."""
+    """Return the rules of max pooling over ``count`` axes, without and with indices."""
 
     def attributes(
         kernel_size: Numbers,
@@ -78,7 +78,7 @@ def max_pools(count: int) -> tuple[Rule, Rule]:
 
 
 def in_plane(g: Builder, places: Value, x: Value, count: int) -> Value:
-    """Places counted within each plane instead of over all of the tensor."""
+    """Return indices counted within each plane instead of over the whole tensor."""
     whole = g.at(INT64)
     extents = [g.extent(x, axis) for axis in range(-count, 0)]
     fixed = [extent for extent in extents if isinstance(extent, int)]
@@ -96,7 +96,7 @@ for _count in (1, 2, 3):
 
 
 def avg_pool(count: int) -> Rule:
-    """The rule of the means of windows over ``count`` axes."""
+    """Return the rule of average pooling over ``count`` axes."""
 
     def apply(
         g: Builder,
@@ -130,7 +130,7 @@ for _count in (1, 2, 3):
 
 
 def adaptive_avg_pool(count: int) -> Rule:
-    """The rule of means of as many windows as the result has elements."""
+    """Return the rule of adaptive average pooling over ``count`` axes."""
 
     def apply(g: Builder, self: Value, output_size: Numbers) -> Value:
         sizes = as_tuple(output_size, count)
@@ -156,7 +156,7 @@ for _count in (1, 2, 3):
 
 
 def adaptive_max_pool(count: int) -> Rule:
-    """The rule of maxima of as many windows as the result has elements."""
+    """Return the rule of adaptive max pooling over ``count`` axes."""
 
     def apply(
         g: Builder, self: Value, output_size: Numbers
@@ -166,21 +166,21 @@ def adaptive_max_pool(count: int) -> Rule:
         extents = [g.extent(self, axis) for axis in axes]
         fixed = [extent for extent in extents if isinstance(extent, int)]
         if len(fixed) != count:
-            return _over_all(g, self, sizes)
+            return _global_max(g, self, sizes)
         if all(e % s == 0 for e, s in zip(fixed, sizes, strict=True)):
             kernel = tuple(e // s for e, s in zip(fixed, sizes, strict=True))
             maxima: tuple[Value, Value] = max_pools(count)[1](g, self, kernel)
             return maxima
         pooled = self
         for axis, extent, size in zip(axes, fixed, sizes, strict=True):
-            pooled = _pooled(g, pooled, axis, extent, size)
+            pooled = _max_along_axis(g, pooled, axis, extent, size)
         return pooled, None
 
     return apply
 
 
-def _over_all(g: Builder, x: Value, sizes: Sequence[int]) -> tuple[Value, Value]:
-    """The maxima of planes whose extents vary, and where they are."""
+def _global_max(g: Builder, x: Value, sizes: Sequence[int]) -> tuple[Value, Value]:
+    """Return the maxima of planes of symbolic extents, and their indices."""
     if any(size != 1 for size in sizes):
         raise UnsupportedModel(
             f"expected known extents for {list(sizes)} maxima, got {list(x.dims or ())}"
@@ -194,8 +194,8 @@ def _over_all(g: Builder, x: Value, sizes: Sequence[int]) -> tuple[Value, Value]
     return values, g.at(INT64).op("Unsqueeze", places, axes) if axes else places
 
 
-def _pooled(g: Builder, x: Value, axis: int, extent: int, size: int) -> Value:
-    """The maxima of windows along one axis."""
+def _max_along_axis(g: Builder, x: Value, axis: int, extent: int, size: int) -> Value:
+    """Return the maxima of windows along one axis."""
     parts = []
     for index in range(size):
         start, end = index * extent // size, -(-(index + 1) * extent // size)
@@ -217,7 +217,7 @@ def max_unpool(
     stride: Numbers = (),
     padding: Numbers = (),
 ) -> Value:
-    """Zeros, with elements at places that are counted within each plane."""
+    """Return zeros, with elements at indices counted within each plane."""
     count = len(output_size)
     lead = [g.extent(self, axis) for axis in range(self.rank - count)]
     flat = [0] * len(lead) + [-1]

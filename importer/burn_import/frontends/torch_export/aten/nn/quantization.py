@@ -1,4 +1,4 @@
-"""Rounding to what integers stand for, as training for quantisation has it."""
+"""Fake quantization, for quantization-aware training."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def fake_quantize_by_tensors_and_mask(
     quant_min: int,
     quant_max: int,
 ) -> tuple[Value, None]:
-    """``fake_quant_enabled`` is 1: PyTorch writes no other call."""
+    """Quantize; ``fake_quant_enabled`` is always 1 in exports."""
     limits = (quant_min, quant_max)
     return fake_quantize_by_tensors(g, self, scale, zero_point, *limits), None
 
@@ -72,7 +72,7 @@ def fake_quantize_channels(
     quant_min: int,
     quant_max: int,
 ) -> Value:
-    """As :func:`fake_quantize`, with a scale for each place along an axis."""
+    """Apply :func:`fake_quantize` with a scale for each index of an axis."""
     shape = [-1, *(1 for _ in range(self.rank - self.axis(axis) - 1))]
     wide, shift = (g.op("Reshape", g.cast(x), shape) for x in (scale, zero_point))
     return fake_quantize(g, self, wide, shift, quant_min, quant_max)

@@ -1,4 +1,4 @@
-"""Images of other sizes, and images looked up at places."""
+"""Resizing of images, and sampling at coordinates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def resized(
     mode: str,
     options: dict[str, Any],
 ) -> Value:
-    """``x`` at other sizes; factors decide where elements come from, if there are."""
+    """Return ``x`` resized; scale factors, if any, determine the coordinates."""
     if scales and all(scale is not None for scale in scales):
         factors = g.constant([1.0, 1.0, *scales], "float32")
         return g.op("Resize", x, None, factors, mode=mode, **options)
@@ -33,7 +33,7 @@ def resized(
 
 
 def nearest(options: dict[str, Any]) -> tuple[Rule, Rule]:
-    """The rules of the nearest element: for scales as a list, and one by one."""
+    """Return the rules of nearest interpolation: scales as a list, and one by one."""
 
     def vector(
         g: Builder,
@@ -52,15 +52,15 @@ def nearest(options: dict[str, Any]) -> tuple[Rule, Rule]:
         scales_h: float | None = None,
         scales_w: float | None = None,
     ) -> Value:
-        given = [scales_d, scales_h, scales_w][-len(output_size) :]
-        factors = [scales] if len(output_size) == 1 else given
+        by_axis = [scales_d, scales_h, scales_w][-len(output_size) :]
+        factors = [scales] if len(output_size) == 1 else by_axis
         return resized(g, self, output_size, factors, "nearest", options)
 
     return vector, plain
 
 
 def interpolated(mode: str, **options: Any) -> tuple[Rule, Rule]:
-    """The rules of an interpolation: for scales as a list, and one by one."""
+    """Return the rules of an interpolation: scales as a list, and one by one."""
 
     def all_options(align_corners: bool) -> dict[str, Any]:
         if not align_corners:
@@ -87,8 +87,8 @@ def interpolated(mode: str, **options: Any) -> tuple[Rule, Rule]:
         scales_h: float | None = None,
         scales_w: float | None = None,
     ) -> Value:
-        given = [scales_d, scales_h, scales_w][-len(output_size) :]
-        factors = [scales] if len(output_size) == 1 else given
+        by_axis = [scales_d, scales_h, scales_w][-len(output_size) :]
+        factors = [scales] if len(output_size) == 1 else by_axis
         kept = all_options(align_corners)
         return resized(g, self, output_size, factors, mode, kept)
 
@@ -111,7 +111,7 @@ both("upsample_bicubic2d", interpolated("cubic"))
 both("_upsample_bilinear2d_aa", interpolated("linear", antialias=1, exclude_outside=1))
 both("_upsample_bicubic2d_aa", interpolated("cubic", **ANTIALIASED))
 
-#: The modes of ``grid_sampler`` by their numbers.
+#: The modes of ``grid_sampler``, by their number.
 INTERPOLATIONS = ("linear", "nearest", "cubic")
 PADDINGS = ("zeros", "border", "reflection")
 

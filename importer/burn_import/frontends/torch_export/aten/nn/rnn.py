@@ -1,4 +1,4 @@
-"""Recurrent layers: ATen has a whole stack in one call, ONNX one layer in a node."""
+"""Recurrent layers: one call of ATen is a stack, one node of ONNX is a layer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from burn_ir.types import Array
 
 @dataclass(frozen=True)
 class Kind:
-    """A recurrent operator of ONNX, and where its gates stand among PyTorch's."""
+    """A recurrent operator of ONNX, and the order of its gates in PyTorch."""
 
     op_type: str
     gates: tuple[int, ...]
@@ -88,13 +88,13 @@ class Stack:
     has_biases: bool
     layers: int
     bidirectional: bool
-    #: How long each sequence is, int32; None if all are as long as the tensor.
+    #: The length of each sequence, int32; None if all are full.
     lengths: Value | None = None
 
     def run(
         self, x: Value, states: Sequence[Value], batch_first: bool, drops: bool
     ) -> Sequence[Value]:
-        """The outputs, and the last states of all layers."""
+        """Return the outputs, and the last states of all layers."""
         g = self.g
         if drops and self.layers > 1:
             raise UnsupportedModel("dropout between recurrent layers in training mode")
@@ -114,8 +114,9 @@ class Stack:
 
     def layer(self, layer: int, x: Value, states: Sequence[Value]) -> Sequence[Value]:
         g, count = self.g, 2 if self.bidirectional else 1
-        # Without lengths it becomes a layer of PyTorch's, with its parameters. A call
-        # of the function computes with them, so that they get their gradients.
+        # Without lengths this becomes a layer such as ``nn.LSTM``, with its parameters.
+        # With lengths it is a call of a function, which computes with the parameters so
+        # that they get gradients.
         is_layer = self.lengths is None
         w, r, b = self.weights(layer) if is_layer else self.computed(layer)
         first = [self.part(state, layer * count, count) for state in states]
@@ -131,7 +132,7 @@ class Stack:
         return g.many(self.kind.op_type, 1 + self.kind.states, *operands, **attrs)
 
     def part(self, state: Value, start: int, count: int) -> Value:
-        """The states of one layer."""
+        """Return the states of one layer."""
         if self.layers == 1:
             return state
         g = self.g
@@ -139,7 +140,7 @@ class Stack:
         return g.op("Slice", state, *ends, g.constant([0]))
 
     def joined(self, y: Value) -> Value:
-        """Outputs ``[length, directions, batch, hidden]`` with directions joined."""
+        """Join the directions of outputs ``[length, directions, batch, hidden]``."""
         g = self.g
         if not self.bidirectional:
             return g.op("Squeeze", y, g.constant([1]))
@@ -147,14 +148,14 @@ class Stack:
         return g.op("Reshape", moved, g.constant([0, 0, -1]))
 
     def stacked(self, states: Sequence[Value]) -> Value:
-        """The last states of all layers, one after the other."""
+        """Return the concatenated last states of all layers."""
         return states[0] if len(states) == 1 else self.g.op("Concat", *states, axis=0)
 
     def parameters(self, layer: int) -> list[Sequence[Value]]:
-        """The parameters of one layer, by direction.
+        """Return the parameters of one layer, by direction.
 
         Raises:
-            UnsupportedModel: there are more or fewer than a plain layer has.
+            UnsupportedModel: their number is not that of a plain layer.
         """
         count = 2 if self.bidirectional else 1
         each = 4 if self.has_biases else 2
@@ -165,12 +166,12 @@ class Stack:
 
     @property
     def hidden(self) -> int | None:
-        """The number of hidden features, None if it is not known."""
+        """The number of hidden features, None if it is unknown."""
         dims = self.params[1].dims
         return dims[1] if dims is not None and isinstance(dims[1], int) else None
 
     def weights(self, layer: int) -> tuple[Value, Value, Value | None]:
-        """The weights of one layer as ONNX has them, a row for each direction."""
+        """Return the weights of one layer in ONNX's layout, a row per direction."""
         rows = [
             [self.ordered(self.stored(value)) for value in row]
             for row in self.parameters(layer)
@@ -183,7 +184,7 @@ class Stack:
         return stored[0], stored[1], self.g.constant(bias, bias.dtype)
 
     def computed(self, layer: int) -> tuple[Value, Value, Value | None]:
-        """The same, computed from the parameters when the model runs."""
+        """Return the same, computed from the parameters at run time."""
         rows = [
             [self.reordered(value) for value in row] for row in self.parameters(layer)
         ]
@@ -194,13 +195,13 @@ class Stack:
         return w, r, self.by_direction(biases)
 
     def by_direction(self, rows: Sequence[Sequence[Value]]) -> Value:
-        """The parts of each direction joined, with the directions as the first axis."""
+        """Return the joined parts of each direction, stacked on axis 0."""
         g = self.g
         whole = [g.op("Unsqueeze", g.op("Concat", *row, axis=0), [0]) for row in rows]
         return whole[0] if len(whole) == 1 else g.op("Concat", *whole, axis=0)
 
     def reordered(self, value: Value) -> list[Value]:
-        """The gates of ``value`` in ONNX's order; neighbours stay together."""
+        """Return the gates of ``value`` in ONNX's order; neighbours stay together."""
         g, count = self.g, len(self.kind.gates)
         if value.dims is None or not isinstance(value.dims[0], int):
             raise UnsupportedModel(
@@ -224,7 +225,7 @@ class Stack:
         return array
 
     def ordered(self, array: Array) -> Array:
-        """The gates of ``array``, the rows of its first axis, in ONNX's order."""
+        """Return the gates (rows) of ``array`` in ONNX's order."""
         parts = np.split(array, len(self.kind.gates))
         return np.concatenate([parts[gate] for gate in self.kind.gates])
 

@@ -1,4 +1,4 @@
-"""Attention and encoder layers that PyTorch computes in one call, in inference."""
+"""PyTorch's fused attention and encoder layers for inference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from burn_import.frontends.torch_export.builder import BOOL, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
 
-#: What ``mask_type`` says that a mask is of.
+#: Meanings of ``mask_type``.
 _QUERIES_AND_KEYS, _PADDED_KEYS, _HEADS = 0, 1, 2
 
 
@@ -34,9 +34,10 @@ def native_multi_head_attention(
     average_attn_weights: bool = True,
     mask_type: int | None = None,
 ) -> tuple[Value, Value | None]:
-    """Attention with its projections, and its weights [batch, (heads,) rows, columns].
+    """Return attention with its projections, and its weights.
 
-    A mask hides what is not zero in it.
+    The weights are [batch, (heads,) rows, columns]. Nonzero elements of the mask hide
+    scores.
     """
     parts = projected(g, (query, key, value), qkv_weight, qkv_bias)
     heads = [
@@ -60,7 +61,7 @@ def native_multi_head_attention(
 def projected(
     g: Builder, operands: Sequence[Value], weight: Value, bias: Value
 ) -> Sequence[Value]:
-    """Queries, keys and values [batch, rows, width] by one joined weight."""
+    """Return queries, keys and values [batch, rows, width] by one packed weight."""
     if len({x.name for x in operands}) == 1:
         joined = linear(g, operands[0], weight, bias)
         return g.many("Split", 3, joined, axis=-1, num_outputs=3)
@@ -85,7 +86,7 @@ def spread_mask(g: Builder, mask: Value, kind: int | None) -> Value:
 def explicit(
     g: Builder, heads: Sequence[Value], size: int, hidden: Value | None
 ) -> tuple[Value, Value]:
-    """Attention and its weights; a row of which everything is hidden is no number."""
+    """Return attention and its weights; a fully masked row is NaN."""
     q, k, v = heads
     scaled = g.op("Mul", q, 1 / math.sqrt(size))
     scores = g.op("MatMul", scaled, g.op("Transpose", k, perm=(0, 1, 3, 2)))
@@ -113,8 +114,8 @@ class EncoderLayer:
 
     def attend(self, x: Value) -> Value:
         mask, kind = self.masks
-        given = (*self.attention, mask, False, True, kind)
-        return native_multi_head_attention(self.g, x, x, x, *given)[0]
+        options = (*self.attention, mask, False, True, kind)
+        return native_multi_head_attention(self.g, x, x, x, *options)[0]
 
     def feed(self, x: Value) -> Value:
         w1, b1, w2, b2 = self.feed_forward
@@ -146,7 +147,7 @@ def transformer_encoder_layer(
     mask: Value | None = None,
     mask_type: int | None = None,
 ) -> Value:
-    """A layer of ``nn.TransformerEncoder``: attention, then two linear layers."""
+    """Apply a layer of ``nn.TransformerEncoder``: attention and MLP."""
     parts = (embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias)
     feed = (ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2)
     name = "Gelu" if use_gelu else "Relu"
@@ -158,7 +159,7 @@ def transformer_encoder_layer(
 def encoded(
     layer: EncoderLayer, x: Value, first: Any, second: Any, norm_first: bool
 ) -> Value:
-    """The result of a layer whose norms come before its halves or after them."""
+    """Return the result of a layer with norms before or after its halves."""
     g = layer.g
     if norm_first:
         x = g.op("Add", x, layer.attend(layer.norm(x, *first)))

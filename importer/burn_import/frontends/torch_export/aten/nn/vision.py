@@ -12,7 +12,7 @@ _ALL = 2**31 - 1
 
 @rule("torchvision.nms.default")
 def nms(g: Builder, dets: Value, scores: Value, iou_threshold: float) -> Value:
-    """Indices of the boxes that no better one overlaps by more, the best first."""
+    """Return indices of boxes after non-maximum suppression, best scores first."""
     of = g.at(dets.dtype)
     boxes, ratings = of.op("Unsqueeze", dets, [0]), of.op("Unsqueeze", scores, [0, 1])
     bound = g.constant(float(iou_threshold), "float32")
@@ -32,7 +32,7 @@ def roi_align(
     sampling_ratio: int,
     aligned: bool,
 ) -> Value:
-    """Means of samples in the bins of regions [k, 5]: image, and two corners."""
+    """Return means of samples in the bins of regions [k, 5]: image, two corners."""
     boxes = g.at(rois.dtype)
     corners = boxes.op("Slice", rois, [1], [5], [1])
     image = boxes.op("Gather", rois, g.at(INT64).constant(0), axis=1)
@@ -50,7 +50,7 @@ def roi_align(
 
 
 def fixed(extent: int | Value) -> int:
-    """An extent that is a number.
+    """Return an extent that must be a number.
 
     Raises:
         UnsupportedModel: it is computed.
@@ -70,7 +70,7 @@ def ps_roi_align(
     pooled_width: int,
     sampling_ratio: int,
 ) -> tuple[Value, None]:
-    """As :func:`roi_align`, but each bin has channels of its own."""
+    """Apply :func:`roi_align` with separate channels for each bin."""
     sizes = fixed(pooled_height), fixed(pooled_width)
     bins = sizes[0] * sizes[1]
     rest = spatial_scale, *sizes, sampling_ratio, True
@@ -89,7 +89,7 @@ def roi_pool(
     pooled_height: int,
     pooled_width: int,
 ) -> tuple[Value, None]:
-    """The largest elements in the bins of regions."""
+    """Return the largest elements in the bins of regions."""
     sizes = fixed(pooled_height), fixed(pooled_width)
     scale = float(spatial_scale)
     pooled = g.op("MaxRoiPool", input, rois, pooled_shape=sizes, spatial_scale=scale)
@@ -114,7 +114,7 @@ def deform_conv2d(
     offset_groups: int,
     use_mask: bool,
 ) -> Value:
-    """The convolution whose windows read each place at an offset of its own."""
+    """Apply a convolution that reads each element at its own offset."""
     return g.op(
         "DeformConv",
         input,

@@ -1,4 +1,4 @@
-"""Views that say where in memory their elements lie: places in the tensor, computed."""
+"""Views by strides, as gathers at computed indices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def layout_of(x: Value) -> Layout:
     """Return the memory layout of ``x``.
 
     Raises:
-        UnsupportedModel: the program does not say so.
+        UnsupportedModel: the program does not record it.
     """
     if x.layout is None:
         raise UnsupportedModel("expected a tensor of known strides")
@@ -33,11 +33,11 @@ def layout_of(x: Value) -> Layout:
 def stored_places(
     g: Builder, x: Value, size: Sizes, stride: Sizes, offset: int | Value | None
 ) -> Value:
-    """The places [*size] in ``x``, flat, of what lies in its memory at some places.
+    """Return the flat indices in ``x``, [*size], of a strided view of its memory.
 
     Raises:
-        UnsupportedModel: ``x`` is a part of what lies there, and not all is in it; or
-            it is in another order, and that varies.
+        UnsupportedModel: the view reads memory outside of ``x``, or ``x`` is not
+            contiguous and its extents are not fixed.
     """
     layout = layout_of(x)
     start = layout.offset if offset is None else offset
@@ -46,7 +46,7 @@ def stored_places(
     if stored is not None and len(numbers) == 2 * count + 1:
         wanted = spread(numbers[:count], numbers[count:-1], numbers[-1])
         if wanted is not None:
-            return g.constant(_looked_up(stored, wanted))
+            return g.constant(_indices_of_positions(stored, wanted))
     if not layout.is_ordered or not isinstance(layout.offset, int):
         raise UnsupportedModel(
             f"expected elements in their order in memory, got strides "
@@ -54,10 +54,10 @@ def stored_places(
         )
     if not isinstance(start, int | Value):
         raise UnsupportedModel(f"expected an offset that is known, got {start}")
-    return _computed(g, size, stride, _less(g, start, layout.offset))
+    return _computed_indices(g, size, stride, _relative_start(g, start, layout.offset))
 
 
-def _looked_up(stored: Array, wanted: Array) -> Array:
+def _indices_of_positions(stored: Array, wanted: Array) -> Array:
     """Return the indices of the positions ``wanted`` among those in ``stored``."""
     flat = stored.reshape(-1)
     order = np.argsort(flat, kind="stable")
@@ -70,14 +70,16 @@ def _looked_up(stored: Array, wanted: Array) -> Array:
     return np.asarray(index)
 
 
-def _less(g: Builder, start: int | Value, offset: int) -> int | Value:
+def _relative_start(g: Builder, start: int | Value, offset: int) -> int | Value:
     if isinstance(start, int):
         return start - offset
     return g.at(INT64).op("Sub", start, offset) if offset else start
 
 
-def _computed(g: Builder, size: Sizes, stride: Sizes, start: int | Value) -> Value:
-    """The sums of places times strides, with an axis for each."""
+def _computed_indices(
+    g: Builder, size: Sizes, stride: Sizes, start: int | Value
+) -> Value:
+    """Return the sums of indices times strides, with an axis for each."""
     whole = g.at(INT64)
     total = whole.value(start, INT64)
     for axis, (extent, step) in enumerate(zip(size, stride, strict=True)):
@@ -98,8 +100,8 @@ def as_strided(
     stride: Sizes,
     storage_offset: int | Value | None = None,
 ) -> Value:
-    """Gather the elements at some positions in memory; unchanged axes remain."""
-    kept = _kept(g, self, stride) if storage_offset in (None, 0) else 0
+    """Gather the elements of a strided view; leading axes may stay."""
+    kept = _count_kept_axes(g, self, stride) if storage_offset in (None, 0) else 0
     if kept:
         layout = layout_of(self)
         inner = Layout(layout.dims[kept:], layout.strides[kept:], layout.offset)
@@ -111,10 +113,10 @@ def as_strided(
     return g.op("Gather", g.op("Reshape", self, [-1]), index, axis=0)
 
 
-def _kept(g: Builder, x: Value, stride: Sizes) -> int:
+def _count_kept_axes(g: Builder, x: Value, stride: Sizes) -> int:
     """Return the number of leading axes that the result keeps.
 
-    What lies behind them has to end before the next of their elements starts.
+    The elements behind them must end before the next index of these axes.
     """
     old, dims = layout_of(x), g.results[0].dims
     if dims is None or not old.is_ordered:
@@ -122,13 +124,13 @@ def _kept(g: Builder, x: Value, stride: Sizes) -> int:
     pairs = zip(dims, stride, old.dims, old.strides, strict=False)
     same = [a == c and b == d for a, b, c, d in pairs][: min(x.rank, len(dims)) - 1]
     kept = next((i for i, is_same in enumerate(same) if not is_same), len(same))
-    while kept and not _fits(dims[kept:], stride[kept:], old.strides[kept - 1]):
+    while kept and not _ends_within(dims[kept:], stride[kept:], old.strides[kept - 1]):
         kept -= 1
     return kept
 
 
-def _fits(dims: Sequence[Dim], stride: Sizes, step: Dim) -> bool:
-    """Return whether what lies at places and strides ends within a step."""
+def _ends_within(dims: Sequence[Dim], stride: Sizes, step: Dim) -> bool:
+    """Return whether the elements of a strided view end within ``step``."""
     last = 0
     for extent, by in zip(dims, stride, strict=True):
         if not isinstance(extent, int) or not isinstance(by, int):
@@ -146,7 +148,7 @@ def as_strided_scatter(
     stride: Sizes,
     storage_offset: int | Value | None = None,
 ) -> Value:
-    """``self`` with other elements at some places of its memory."""
+    """Return ``self`` with the elements of a strided view replaced."""
     index = stored_places(g, self, size, stride, storage_offset)
     result = g.op(
         "ScatterElements",
@@ -160,7 +162,7 @@ def as_strided_scatter(
 
 @rule("aten.resize.default")
 def resize(g: Builder, self: Value, size: Sizes) -> Value:
-    """The first elements in another shape; those that were not there are 0."""
+    """Return the first elements in another shape; additional ones are 0."""
     if self.layout is not None and not self.layout().is_ordered:
         raise UnsupportedModel("expected elements in their order in memory to resize")
     flat, count = g.op("Reshape", self, [-1]), g.at(INT64).op("Size", self)
@@ -216,5 +218,5 @@ def sym_storage_offset(g: Builder, self: Value) -> int:
 
 @rule("aten.sym_is_contiguous.default", "aten.is_contiguous.default")
 def is_contiguous(g: Builder, self: Value) -> bool:
-    """Return whether the elements lie in memory in their order."""
+    """Return whether the tensor is contiguous."""
     return layout_of(self).is_ordered

@@ -1,4 +1,4 @@
-"""Tensors put together, padded, repeated and turned round."""
+"""Concatenation, padding, repetition and flips."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Sizes = Sequence[int | Value]
 
 @rule("aten.cat.default", "aten.concat.default", "aten.concatenate.default")
 def cat(g: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
-    kept = [x for x in tensors if x.dims != (0,)] or list(tensors[:1])
-    parts = [g.cast(x) for x in kept]
+    nonempty = [x for x in tensors if x.dims != (0,)] or list(tensors[:1])
+    parts = [g.cast(x) for x in nonempty]
     return parts[0] if len(parts) == 1 else g.op("Concat", *parts, axis=dim)
 
 
@@ -47,7 +47,7 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Value:
-    """The sequences, each as long as the longest, side by side in an axis."""
+    """Return the sequences, padded to the longest and stacked."""
     if padding_side not in ("left", "right"):
         raise UnsupportedModel(f"expected side left or right, got {padding_side!r}")
     whole, axis = g.at(INT64), 0 if batch_first else 1
@@ -69,7 +69,7 @@ def pad_sequence(
 
 
 def widened(least: Rule, axis: int) -> Rule:
-    """The rule of a concatenation of tensors of some rank at least."""
+    """Return the rule of a concatenation of tensors of some least rank."""
 
     def apply(g: Builder, tensors: Sequence[Value]) -> Value:
         of_lines = least is atleast_1d and tensors[0].rank < 2
@@ -112,7 +112,7 @@ def block_diag(g: Builder, tensors: Sequence[Value]) -> Value:
 def padded(
     g: Builder, x: Value, pad: Sizes, mode: str = "constant", value: Operand = 0
 ) -> Value:
-    """``x`` with elements before and after; pairs in ``pad`` go from the last axis."""
+    """Return ``x`` padded; pairs in ``pad`` begin with the last axis."""
     count = len(pad) // 2
     axes = list(range(x.rank - count, x.rank))
     before, after = list(pad[::2])[::-1], list(pad[1::2])[::-1]
@@ -142,7 +142,7 @@ def pad_(
 
 
 def padding(mode: str) -> Rule:
-    """The rule of padding with elements of the operand."""
+    """Return the rule of padding with elements of the operand."""
 
     def apply(g: Builder, self: Value, padding: Sizes = (), pad: Sizes = ()) -> Value:
         return padded(g, self, padding or pad, mode)
@@ -158,8 +158,8 @@ rule("aten._pad_circular.default")(padding("circular"))
 
 @rule("aten.repeat.default", "aten.tile.default")
 def repeat(g: Builder, self: Value, repeats: Sizes = (), dims: Sizes = ()) -> Value:
-    given = repeats or dims
-    counts: Sizes = [*([1] * (self.rank - len(given))), *given]
+    repetitions = repeats or dims
+    counts: Sizes = [*([1] * (self.rank - len(repetitions))), *repetitions]
     missing = len(counts) - self.rank
     x = g.op("Unsqueeze", self, list(range(missing))) if missing else self
     return g.op("Tile", x, counts) if counts else x
@@ -189,7 +189,7 @@ def repeat_interleave(
 def repeated_places(
     g: Builder, repeats: Value, output_size: int | Value | None = None
 ) -> Value:
-    """The place of each element as many times as it is repeated."""
+    """Return each index as many times as it is repeated."""
     whole = g.at(INT64)
     counts = whole.cast(repeats)
     ends = whole.op("CumSum", counts, whole.constant(0))
@@ -257,7 +257,7 @@ def rot90(g: Builder, self: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> 
 
 
 def halved(back: int) -> Rule:
-    """The rule of a shift by half of the extents."""
+    """Return the rule of a shift by half of the extents (``fftshift``)."""
 
     def apply(g: Builder, self: Value, dim: Sequence[int] | None = None) -> Value:
         axes = list(dim) if dim else list(range(self.rank))

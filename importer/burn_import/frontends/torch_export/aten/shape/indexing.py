@@ -1,4 +1,4 @@
-"""Lookups: embeddings, gathers, indices and masks."""
+"""Indexing: embeddings, gathers, index tensors and masks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def gather(
 
 
 def shortened(g: Builder, x: Value, like: Value, dim: int | None = None) -> Value:
-    """The first elements of ``x``, as many as ``like`` has along the other axes."""
+    """Return ``x`` sliced to the extents of ``like``, except along ``dim``."""
     axes = [
         axis
         for axis in range(x.rank)
@@ -83,12 +83,14 @@ def take_along_dim(
     x, index = self, indices
     for other in range(self.rank):
         if other != axis and not _same(self, indices, other):
-            x, index = _stretched(g, x, index, other)
+            x, index = _with_equal_extents(g, x, index, other)
     return g.op("GatherElements", x, index, axis=axis)
 
 
-def _stretched(g: Builder, x: Value, index: Value, axis: int) -> tuple[Value, Value]:
-    """Both as long along an axis; one of them has an extent of 1 there."""
+def _with_equal_extents(
+    g: Builder, x: Value, index: Value, axis: int
+) -> tuple[Value, Value]:
+    """Return both with equal extents along an axis, where one has extent 1."""
     assert x.dims is not None and index.dims is not None
     if x.dims[axis] == 1:
         shape = [1] * x.rank
@@ -104,10 +106,10 @@ def _stretched(g: Builder, x: Value, index: Value, axis: int) -> tuple[Value, Va
 
 @dataclass(frozen=True)
 class Places:
-    """Tensors of whole numbers that index some axes of a tensor together.
+    """Integer tensors that index some axes of a tensor together (advanced indexing).
 
-    ``axes`` and ``index`` go together; ``front`` says whether the axes that they make
-    come first in the result, else they stand where the first of ``axes`` was.
+    ``axes`` and ``index`` correspond. If ``front``, the new axes come first in the
+    result, else at the position of the first of ``axes``.
     """
 
     axes: tuple[int, ...]
@@ -116,12 +118,12 @@ class Places:
 
     @property
     def front(self) -> bool:
-        """Whether the axes apart from each other send the new ones to the front."""
+        """Whether the indexed axes are not adjacent, so that new axes come first."""
         first = self.axes[0]
         return self.axes != tuple(range(first, first + len(self.axes)))
 
     def order(self, rank: int) -> list[int]:
-        """All axes of the tensor, those that are indexed first."""
+        """Return all axes of the tensor, the indexed ones first."""
         return [*self.axes, *(a for a in range(rank) if a not in self.axes)]
 
     def result_order(self, rank: int) -> list[int]:
@@ -136,7 +138,7 @@ class Places:
 
 
 def chosen(g: Builder, x: Value, indices: Sequence[Value | None]) -> Places:
-    """The indices of a call, masks as the places where they are true."""
+    """Return the indices of a call; masks become the indices of their true elements."""
     axes: list[int] = []
     parts: list[Value] = []
     axis = 0
@@ -162,7 +164,7 @@ def chosen(g: Builder, x: Value, indices: Sequence[Value | None]) -> Places:
 
 
 def together(g: Builder, index: Sequence[Value]) -> Value:
-    """The indices as one tensor, whose last axis has one number of each."""
+    """Return the indices as one tensor whose last axis has a tuple of indices."""
     whole, rank = g.at(INT64), max(i.rank for i in index)
     if len(index) == 1:
         return whole.op("Unsqueeze", index[0], [rank])
@@ -181,12 +183,12 @@ def together(g: Builder, index: Sequence[Value]) -> Value:
 
 @rule("aten.index.Tensor", "aten._unsafe_index.Tensor")
 def index(g: Builder, self: Value, indices: Sequence[Value | None]) -> Value:
-    """Elements at places; axes indexed apart from each other go to the front."""
+    """Return the indexed elements; for separate axes the new axes come first."""
     only = [i for i in indices if i is not None]
     if not only:
         return self
     if len(only) == 1 and only[0].dtype == BOOL:
-        return _masked(g, self, only[0], list(indices).index(only[0]))
+        return _select_masked(g, self, only[0], list(indices).index(only[0]))
     at = chosen(g, self, indices)
     if len(at.index) == 1:
         return g.op("Gather", self, at.index[0], axis=at.axes[0])
@@ -195,8 +197,8 @@ def index(g: Builder, self: Value, indices: Sequence[Value | None]) -> Value:
     return turned(g, items, at.result_order(self.rank))
 
 
-def _masked(g: Builder, x: Value, mask: Value, axis: int) -> Value:
-    """Elements where a mask of some axes is true."""
+def _select_masked(g: Builder, x: Value, mask: Value, axis: int) -> Value:
+    """Return the elements where a mask of some axes is true."""
     if mask.rank == 1:
         return g.op("Compress", x, mask, axis=axis)
     flat = g.op("Reshape", mask, [-1])
@@ -218,7 +220,7 @@ def masked_select(g: Builder, self: Value, mask: Value) -> Value:
 @rule("aten.nonzero.default", "aten.argwhere.default")
 def nonzero(g: Builder, self: Value) -> Value:
     if self.rank == 0:
-        raise UnsupportedModel("the places where a single number is not zero")
+        raise UnsupportedModel("nonzero of a tensor of rank 0")
     return g.op("Transpose", g.op("NonZero", self), perm=(1, 0))
 
 

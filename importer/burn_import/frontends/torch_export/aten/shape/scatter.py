@@ -1,4 +1,4 @@
-"""Tensors with other elements at some places."""
+"""Scatter operators: tensors with replaced elements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from burn_import.frontends.torch_export.builder import (
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
 
-#: What ONNX calls the reductions.
+#: ONNX's names of the reductions.
 REDUCTIONS = {
     "sum": "add",
     "add": "add",
@@ -45,7 +45,7 @@ def scattered(
     updates: Operand,
     reduction: str | None = None,
 ) -> Value:
-    """``x`` with updates at places along an axis; numbers are repeated."""
+    """Return ``x`` with updates at indices along an axis; numbers are broadcast."""
     if x.rank == 0:
         x = replace(g.op("Unsqueeze", x, [0]), dims=(1,))
         index = replace(g.at(INT64).op("Reshape", index, [1]), dims=(1,))
@@ -117,7 +117,7 @@ def scatter_reduce(
 
 
 def _neutral(g: Builder, mode: str) -> int | float:
-    """The number that a reduction starts from where it leaves out what was there."""
+    """Return the neutral element of a reduction."""
     if mode in ("add", "mul"):
         return int(mode == "mul")
     if kind_of(g.dtype) == kind_of(FLOAT32):
@@ -146,7 +146,7 @@ def index_reduce(
     reduce: str,
     include_self: bool = True,
 ) -> Value:
-    """``scatter_reduce`` with whole slices; a scalar counts as one slice."""
+    """Reduce whole slices at indices; a scalar counts as one slice."""
     if self.rank == 0:
         return scatter_reduce(g, self, 0, index, source, reduce, include_self)
     wide = replace(along(g, self.rank, self.axis(dim), index, source), dims=source.dims)
@@ -182,11 +182,11 @@ def placed(
     updates: Value,
     reduction: str | None = None,
 ) -> Value:
-    """``x`` with the slices of ``updates`` at places of an axis."""
+    """Return ``x`` with slices of ``updates`` at indices of an axis."""
     if x.rank == 0:
         return g.op("Add", x, updates) if reduction else updates
     axis = x.axis(dim)
-    # The updates have as many axes, of which not all extents may be known.
+    # The updates have the same rank, and maybe symbolic extents.
     wide = along(g, x.rank, axis, index, updates)
     return g.op(
         "ScatterElements", x, wide, g.cast(updates), axis=axis, reduction=reduction
@@ -194,7 +194,7 @@ def placed(
 
 
 def along(g: Builder, rank: int, axis: int, index: Value, updates: Value) -> Value:
-    """The places of whole slices along an axis, one for each element of these."""
+    """Return indices for every element of ``updates``, from those of whole slices."""
     flat = index if index.rank else g.at(INT64).op("Unsqueeze", index, [0])
     shape = [-1 if a == axis else 1 for a in range(rank)]
     line = g.at(INT64).op("Reshape", flat, shape)
@@ -253,7 +253,7 @@ def index_put(
     only = [i for i in indices if i is not None]
     is_mask = len(only) == 1 and only[0].dtype == BOOL
     if is_mask and not accumulate and values.dims in ((), (1,)):
-        return _filled(g, self, only[0], list(indices).index(only[0]), values)
+        return _fill_where(g, self, only[0], list(indices).index(only[0]), values)
     at = chosen(g, self, indices)
     order = at.order(self.rank)
     front = turned(g, self, order)
@@ -261,15 +261,17 @@ def index_put(
     new = g.at(INT64).op("Shape", index, start=0, end=-1)
     rest = g.at(INT64).op("Shape", front, start=len(at.axes))
     shape = g.at(INT64).op("Concat", new, rest, axis=0)
-    updates = _laid_out(g, values, at.result_order(self.rank), shape)
+    updates = _broadcast_values(g, values, at.result_order(self.rank), shape)
     reduction = "add" if accumulate else None
     result = g.op("ScatterND", front, index, updates, reduction=reduction)
     result = replace(result, dims=front.dims)
     return turned(g, result, [order.index(axis) for axis in range(self.rank)])
 
 
-def _laid_out(g: Builder, values: Value, order: list[int], shape: Value) -> Value:
-    """Values with the axes of the places in front, in full."""
+def _broadcast_values(
+    g: Builder, values: Value, order: list[int], shape: Value
+) -> Value:
+    """Return values broadcast to the shape of the updates, with indexed axes first."""
     if order == sorted(order):
         return g.op("Expand", g.cast(values), shape)
     missing = list(range(len(order) - values.rank))
@@ -278,8 +280,8 @@ def _laid_out(g: Builder, values: Value, order: list[int], shape: Value) -> Valu
     return g.op("Expand", g.op("Transpose", x, perm=tuple(back)), shape)
 
 
-def _filled(g: Builder, x: Value, mask: Value, axis: int, values: Value) -> Value:
-    """``x`` with one number where a mask of some axes is true."""
+def _fill_where(g: Builder, x: Value, mask: Value, axis: int, values: Value) -> Value:
+    """Return ``x`` with one number where a mask of some axes is true."""
     last = x.rank - axis - mask.rank
     axes = list(range(mask.rank, mask.rank + last))
     where = g.op("Unsqueeze", mask, axes) if axes else mask
@@ -288,10 +290,10 @@ def _filled(g: Builder, x: Value, mask: Value, axis: int, values: Value) -> Valu
 
 @rule("aten.masked_scatter.default")
 def masked_scatter(g: Builder, self: Value, mask: Value, source: Value) -> Value:
-    """Elements of ``source`` one after the other where the mask is true.
+    """Return ``self`` with elements of ``source``, in order, where the mask is true.
 
-    ``source`` may be empty, where the mask is true nowhere: an element that is never
-    chosen follows it, for the places before the first.
+    ``source`` may be empty if the mask is false everywhere, so one unused element is
+    appended for the gather.
     """
     whole = g.at(INT64)
     where = mask

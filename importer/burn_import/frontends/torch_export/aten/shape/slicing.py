@@ -1,4 +1,4 @@
-"""Parts of a tensor: slices, splits, windows."""
+"""Slices, splits and windows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from burn_import.frontends.torch_export.builder import INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 
 Sizes = Sequence[int | Value]
-#: The end of a slice that has none.
+#: The end of a slice without an end.
 END = 2**63 - 1
 
 
@@ -54,21 +54,21 @@ def select(g: Builder, self: Value, dim: int, index: int | Value) -> Value:
 def unbind(g: Builder, self: Value, dim: int = 0) -> Sequence[Value]:
     numbers = range(len(g.results))
     if not isinstance(self.dims[dim] if self.dims is not None else None, int):
-        # Split raises an error where the extent is another one.
+        # ``Split`` raises an error if the extent is another.
         parts = divided(g, self, [1] * len(g.results), dim)
         return [g.op("Squeeze", part, [dim]) for part in parts]
     return [g.op("Gather", self, g.constant(index), axis=dim) for index in numbers]
 
 
 def divided(g: Builder, x: Value, sizes: Sizes, dim: int) -> Sequence[Value]:
-    """Parts of the given extents along an axis."""
+    """Return parts of the given extents along an axis."""
     if len(sizes) == 1:
         return [x]
     return g.many("Split", len(sizes), x, list(sizes), axis=dim)
 
 
 def as_typed(g: Builder, x: Value, dim: int) -> Sequence[Value] | None:
-    """The parts as the results are typed, if all of these have known extents."""
+    """Return parts with the extents of the results, if all of these are fixed."""
     sizes = [r.dims[dim] if r.dims is not None else None for r in g.results]
     whole = [size for size in sizes if isinstance(size, int)]
     return divided(g, x, whole, dim) if len(whole) == len(sizes) else None
@@ -87,7 +87,7 @@ def split(
 
 
 def _rest(g: Builder, x: Value, size: int | Value, dim: int) -> int | Value:
-    """The extent that the last part has."""
+    """Return the extent of the last part."""
     whole, count = g.at(INT64), len(g.results) - 1
     before = whole.op("Mul", g.value(size, INT64), count)
     return whole.op("Sub", g.value(g.extent(x, dim), INT64), before)
@@ -126,8 +126,8 @@ def tensor_split(
     dim: int | None = None,
     indices: Sizes = (),
 ) -> Sequence[Value]:
-    """Parts that end at places, or of extents that differ by one at most."""
-    axis = _parted(self, g) if dim is None else dim
+    """Return parts that end at indices, or of nearly equal extents."""
+    axis = _changed_axis(self, g) if dim is None else dim
     values = as_typed(g, self, axis)
     if values is not None:
         return values
@@ -136,15 +136,15 @@ def tensor_split(
     return [slice_(g, self, axis, start, end) for start, end in pairs]
 
 
-def _parted(x: Value, g: Builder) -> int:
-    """The axis whose extent differs between an operand and the first result."""
+def _changed_axis(x: Value, g: Builder) -> int:
+    """Return the axis whose extent differs between an operand and the first result."""
     dims, parts = x.dims or (), g.results[0].dims or ()
     apart = [a for a, (n, m) in enumerate(zip(dims, parts, strict=True)) if n != m]
     return apart[0] if apart else 0
 
 
 def places(g: Builder, count: int | Value, step: int = 1) -> Value:
-    """The numbers 0, ``step``, ... of which there are ``count``."""
+    """Return ``count`` multiples of ``step``, from 0."""
     whole = g.at(INT64)
     if isinstance(count, int):
         return whole.constant([i * step for i in range(count)])
@@ -155,7 +155,7 @@ def places(g: Builder, count: int | Value, step: int = 1) -> Value:
 @rule("aten.unfold_copy.default")
 @rule("aten.unfold.default", views=True)
 def unfold(g: Builder, self: Value, dimension: int, size: int, step: int) -> Value:
-    """Windows along an axis, whose elements are the last axis of the result."""
+    """Return windows along an axis, as the last axis of the result."""
     if self.rank == 0:
         return g.op("Unsqueeze", self, [0])
     axis, whole = self.axis(dimension), g.at(INT64)

@@ -1,4 +1,4 @@
-"""Views of the same elements: other extents, other orders of axes."""
+"""Views: reshapes and permutations."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def unflatten(g: Builder, self: Value, dim: int, sizes: Sizes) -> Value:
 
 
 def turned(g: Builder, x: Value, perm: Sequence[int]) -> Value:
-    """``x`` with its axes in another order; as it is if that is the same."""
+    """Return ``x`` transposed; ``x`` itself for the identity permutation."""
     if list(perm) == sorted(perm):
         return x
     dims = None if x.dims is None else tuple(x.dims[axis] for axis in perm)
