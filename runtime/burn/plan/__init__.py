@@ -1,4 +1,4 @@
-"""Plans: what a function does with tensors, recorded once and replayed."""
+"""Execution plans: recorded traces of a function that are optimized and replayed."""
 
 from typing import TYPE_CHECKING, Any
 

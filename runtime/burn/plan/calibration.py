@@ -1,4 +1,4 @@
-"""Plans of integers: what is seen of sample arguments, and what is lost by it."""
+"""Accuracy of a reduced-precision function, measured on sample arguments."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -15,12 +15,11 @@ from burn.tensor import Tensor
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How close a result is to that of float32, over all samples.
+    """The error of a result against the float32 result, over all samples.
 
-    ``largest`` is the largest difference, ``scale`` the largest number of the result,
-    ``decibels`` the ratio of the result's power to that of the differences, and
-    ``agreement`` how many rows (of the last axis) have their largest number in the
-    same place, between 0 and 1.
+    ``largest`` is the largest absolute difference, ``scale`` the largest absolute value
+    of the float32 result, ``decibels`` the signal-to-noise ratio, and ``agreement`` the
+    fraction (0 to 1) of rows along the last axis whose argmax is the same.
     """
 
     largest: float
@@ -37,7 +36,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class _Sums:
-    """What an accuracy is computed from."""
+    """Running sums from which an :class:`Accuracy` is computed."""
 
     largest: float = 0.0
     scale: float = 0.0
@@ -71,10 +70,10 @@ class _Sums:
 
 
 def arguments_of(sample: Any) -> tuple[Any, ...]:
-    """The arguments that a sample stands for: a tuple of them, or the only one.
+    """Return the arguments of a sample: the tuple itself, or a tuple of the one tensor.
 
     Raises:
-        TypeError: there is something else than tensors in a single one.
+        TypeError: ``sample`` is neither a tuple nor a tensor.
     """
     if isinstance(sample, tuple):
         return sample
@@ -89,7 +88,7 @@ def compared(
     samples: Iterable[tuple[Any, ...]],
     expected: Iterable[Any],
 ) -> tuple[Accuracy, ...]:
-    """The accuracy of each float that ``function`` returns, in their order."""
+    """Return the accuracy of each float output of ``function``, in output order."""
     sums: list[_Sums] = []
     for sample, result in zip(samples, expected, strict=True):
         pairs = zip(_floats(function(*sample)), _floats(result), strict=True)

@@ -1,4 +1,4 @@
-"""A function that is recorded once for each kind of its arguments."""
+"""A compiled function: one plan for each signature of its arguments."""
 
 import threading
 from collections import OrderedDict
@@ -30,15 +30,17 @@ from burn.tensor import Tensor
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: How many plans a function keeps; the one that was not used for longest goes.
+#: The maximum number of plans of a function; the least recently used one is evicted.
 PLANS = 8
-#: How many recordings a plan is made of before the function runs as it is.
+#: The maximum number of recordings in a plan; beyond it the function runs eagerly.
 RECORDINGS = 16
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class _Recordings:
-    """What was recorded for one kind of arguments, bound on one device."""
+    """The recordings of one signature, and the executable that a device made of
+    them.
+    """
 
     def __init__(self, device: ArrayBackend, options: "_Options") -> None:
         self.device, self._options = device, options
@@ -46,9 +48,9 @@ class _Recordings:
         self.executable: Executable | None = None
         self.count = 0
         self.lock = threading.Lock()
-        #: Why there is no plan.
+        #: The reason why there is no plan.
         self.refused: str | None = None
-        # Whether each parameter that is read was trained at the first recording.
+        # ``requires_grad`` of each parameter at the first recording.
         self._trained: dict[Parameter, bool] = {}
 
     @property
@@ -57,11 +59,11 @@ class _Recordings:
         return any(box.requires_grad != was for box, was in self._trained.items())
 
     def run(self, inputs: list[Tensor]) -> Any:
-        """The result of a replay.
+        """Return the result of a replay.
 
         Raises:
-            UnforeseenError: this call is as none that was recorded.
-            PlanMemoryError: there is no memory for its values.
+            UnforeseenError: no recording covers this call.
+            PlanMemoryError: there is not enough memory for the values of the plan.
         """
         executable, device = self.executable, self.device
         assert executable is not None
@@ -72,10 +74,10 @@ class _Recordings:
         return executable.run(values)
 
     def record(self, function: Callable[..., Any], args: Any, inputs: Any) -> Any:
-        """Run the function, and add what it does to the plan.
+        """Run the function, add its trace to the plan, and return the result.
 
         Raises:
-            UnplannableError: it does what no plan can.
+            UnplannableError: the function does something that a plan cannot record.
         """
         recorder = Recorder(self.device, self._options.profiler)
         with recorder.undone_unless_planned(), recorder.active():
@@ -101,7 +103,9 @@ class _Recordings:
 
 
 class _Options(NamedTuple):
-    """What is asked of all plans of a function, as :class:`Plan` has it."""
+    """Options of all plans of a function, with the names of the fields of
+    :class:`Plan`.
+    """
 
     precision: str
     lowering: tuple[Pass, ...]
@@ -112,22 +116,22 @@ class _Options(NamedTuple):
 
 
 class Compiled(Generic[P, R]):
-    """A function with its plans. Threads may call it at the same time.
+    """A function with a plan for each signature; calls are thread-safe.
 
-    The first call for each combination of shapes, dtypes and plain arguments runs the
-    function and records its primitives; later ones replay them. Parameters are read
-    anew in every call. What Python reads of tensors (``if``, ``item``) makes branches
-    of the plan; everything else that it reads (attributes, globals) is read at the
-    recording. Freezing or unfreezing a parameter records anew.
+    The first call for each combination of shapes, dtypes and Python arguments runs the
+    function and records its primitives; later calls replay them. Parameters are read
+    anew in every call. Tensor values that Python reads (``if``, ``item``) become
+    branches of the plan; all other state (attributes, globals) is read at recording
+    time. Freezing or unfreezing a parameter starts a new recording.
 
-    Errors of kernels are raised as they are, with no box set. Where the memory of a
-    plan cannot be had, other plans of the function lose theirs; if that is not enough,
-    the plan allocates in each run, which :attr:`notes` say.
+    Errors of kernels are raised unchanged, and no box is set. If there is not enough
+    memory for a plan, the memory of the other plans of the function is released; if
+    that is not enough, the plan allocates in each run, and :attr:`notes` says so.
 
     Boxes may be set: a training step with its gradients and updates is one plan. They
-    are set when everything else is done. A function whose result has a history, or
-    that reads large tensors on the host, has no plan and runs as it is;
-    :attr:`notes` say why.
+    are set after all other steps. A function whose result has a gradient history, or
+    that reads large tensors on the host, is not compiled and runs eagerly;
+    :attr:`notes` gives the reason.
     """
 
     def __init__(
@@ -142,20 +146,22 @@ class Compiled(Generic[P, R]):
         profiler: Profiler | None = None,
     ) -> None:
         self.function, self.precision = function, precision
-        #: How close each result is to float32, where there was a calibration.
+        #: The accuracy of each result against float32; empty without a calibration.
         self.accuracy: tuple[Accuracy, ...] = ()
         self._lowering = PRECISIONS[precision] if lowering is None else lowering
         self._observed, self._generated = observed, generated
-        # Whether the result of a recording comes from a run of its plan as well.
+        # Whether the recording call also returns the result of a replay.
         self._replayed, self._profiler = replayed, profiler
         self._plans: OrderedDict[Hashable, _Recordings] = OrderedDict()
         self._lock = threading.Lock()
-        # Comparing with the last one takes less time than looking it up.
+        # Comparing with the last signature is faster than a lookup.
         self._recent: tuple[Hashable, _Recordings] | None = None
         self._freezings = freezings()
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the plans: a copy records its own, with its own boxes."""
+        """Return the state without plans: a copy records its own plans for its own
+        boxes.
+        """
         kept = ("function", "precision", "accuracy", "_lowering")
         state = {name: getattr(self, name) for name in kept}
         flags = ("_observed", "_generated", "_replayed")
@@ -169,27 +175,29 @@ class Compiled(Generic[P, R]):
 
     @property
     def notes(self) -> list[str]:
-        """Why some kinds of arguments have no plan, or gain nothing by precision."""
+        """Messages about signatures that are not compiled or do not profit from
+        precision.
+        """
         plans = list(self._plans.values())
         refused = [plan.refused for plan in plans if plan.refused]
         bound = [plan.executable for plan in plans if plan.executable is not None]
-        # Each once, in the order in which they came up.
+        # Without duplicates, in order of appearance.
         return refused + list(dict.fromkeys(n for each in bound for n in each.notes))
 
     @property
     def executables(self) -> list[Executable]:
-        """What the devices made of the plans, for benchmarks and to debug."""
+        """The executables of all plans, for benchmarks and debugging."""
         plans = list(self._plans.values())
         return [plan.executable for plan in plans if plan.executable is not None]
 
     def profile(self, *args: P.args, **kwargs: P.kwargs) -> Profile:
         """Return the time of each step of the plan for these arguments.
 
-        The function is recorded anew, for a plan whose calls are measured one by one,
-        in turns with runs of this plan. What the function sets has its old value after.
+        The function is recorded again with a profiler, and profiled runs alternate with
+        runs of the existing plan. Boxes that the function sets are restored afterwards.
 
         Raises:
-            ValueError: there is no plan for them, or no profile on their device.
+            ValueError: these arguments have no plan, or their device has no profiler.
         """
         profiler = Profiler(self.function)
         measured: Compiled[P, R] = Compiled(
@@ -233,7 +241,7 @@ class Compiled(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     def _drop_outdated(self) -> None:
-        """Forget plans in which other parameters have gradients than now."""
+        """Discard plans that were recorded with other trainable parameters."""
         with self._lock:
             self._freezings = freezings()
             for where, plan in list(self._plans.items()):
@@ -242,10 +250,10 @@ class Compiled(Generic[P, R]):
             self._recent = None
 
     def _replay(self, plan: _Recordings, inputs: list[Tensor]) -> R:
-        """Run a plan; where there is no memory for it, take that of the others.
+        """Run a plan; if memory is short, first release the memory of the other plans.
 
         Raises:
-            UnforeseenError: this call is as none that was recorded.
+            UnforeseenError: no recording covers this call.
         """
         result: R
         try:
@@ -300,9 +308,9 @@ class Compiled(Generic[P, R]):
 
 
 def _key(value: Any, inputs: list[Tensor]) -> Hashable:
-    """What a plan depends on of arguments, whose tensors are added to ``inputs``.
+    """Return the signature of an argument and append its tensors to ``inputs``.
 
-    None if there is something else among them.
+    Return None for a type that plans do not support.
     """
     kind = type(value)
     if kind is Tensor:
@@ -331,10 +339,10 @@ def _key(value: Any, inputs: list[Tensor]) -> Hashable:
 
 
 def _slots(result: Any, recorder: Recorder) -> Any:
-    """``result`` with slots for what the recorder computed.
+    """Return ``result`` with a slot for each tensor that the recorder computed.
 
     Raises:
-        UnplannableError: there is something in it that may hide a tensor.
+        UnplannableError: a leaf is of a type that may hide a tensor.
     """
 
     def slot(leaf: Any) -> Any:
@@ -355,7 +363,9 @@ def _slots(result: Any, recorder: Recorder) -> Any:
 
 
 def _plain(leaf: Any) -> Any:
-    """``leaf`` of a result, on the device if it is on the recorder."""
+    """Return a leaf of a result, with recorded values replaced by tensors on the
+    device.
+    """
     if type(leaf) is Tensor and type(leaf.data) is RecordedValue:
         return leaf.data.tensor
     if type(leaf) is Tensor and type(leaf.data) is Tensor:

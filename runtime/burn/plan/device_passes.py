@@ -1,4 +1,4 @@
-"""Fusions for devices that have kernels for layers with what follows them."""
+"""Fusion passes for devices with fused kernels for layers and their epilogues."""
 
 from functools import partial
 from math import inf
@@ -24,7 +24,7 @@ from burn.plan.plan_ir import Segment
 if TYPE_CHECKING:
     from burn.plan.executable import Plan
 
-#: In the order in which they run, for each of the dtypes.
+#: Passes in execution order, run once for each dtype.
 DEVICE_PASSES: tuple[Pass, ...] = (
     constants_first,
     as_layers,
@@ -42,14 +42,14 @@ DEVICE_PASSES: tuple[Pass, ...] = (
     constants_first,
     without_dead,
 )
-#: Half types first: what is float32 between their casts is a part of theirs.
+#: Half types first: their patterns include float32 operations between casts.
 DTYPES = (np.dtype(np.float16), FLOAT32)
 
 
 def device_segment(plan: "Plan", abilities: Abilities | None = None) -> Segment:
-    """The recording with layers, norms, attention and epilogues fused.
+    """Return the recording with layers, norms, attention and epilogues fused.
 
-    With ``abilities`` what is left of elementwise operations becomes chains.
+    With ``abilities``, the remaining elementwise operations are fused into chains.
     """
     root = plan.root
     for dtype in DTYPES:

@@ -1,4 +1,4 @@
-"""``burn.compile``, with the precisions that it offers."""
+"""``burn.compile``, with its options for precision."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
@@ -20,29 +20,29 @@ def compile(
     calibration: Iterable[Any] = (),
     generated: bool = False,
 ) -> Compiled[P, R]:
-    """``function``, or a module, as a plan that is replayed without Python's detours.
+    """Return a compiled version of ``function`` (a callable or a module).
 
-    :class:`Compiled` says what a plan is. With ``precision`` float32 results are those
-    of ``function``; less is for the CPU.
+    :class:`Compiled` describes plans. With ``precision="float32"`` the results are
+    those of ``function``; lower precisions are implemented on the CPU only.
 
-    With ``"bf16"`` convolutions and products of matrices, and what is between them, are
-    of bfloat16, those of gradients as well; boxes keep their dtype.
+    With ``"bf16"``, convolutions, matrix products and the operations between them run
+    in bfloat16, in the backward pass too; boxes keep their dtype.
 
-    With ``"int8"`` convolutions and linear layers are of integers: by the scales of a
-    model that quantizes itself, elsewhere by ``calibration``. Those are examples of
-    arguments, each a tuple or a single tensor, whose largest numbers fill the range;
-    :attr:`Compiled.accuracy` says what this costs on them. A function of integers sets
-    no boxes.
+    With ``"int8"``, convolutions and linear layers run on integers: with the scales of
+    a model that quantizes itself, otherwise with scales from ``calibration``. These are
+    sample arguments, each a tuple or a single tensor; the largest observed magnitudes
+    define the scales. :attr:`Compiled.accuracy` reports the error on the samples. An
+    int8 function sets no boxes.
 
-    With ``generated`` kernels on the CPU, NumPy's functions that oneDNN has nothing for
-    become loops over memory, on all threads, that LLVM compiles at the first call
-    (about 0.05 s each, equal ones once): chains of operations on elements and of sums
-    and extremes over axes. This needs the extra ``burn-runtime[jit]``.
+    With ``generated``, LLVM compiles chains of elementwise operations and reductions
+    that oneDNN does not implement to multithreaded loops on the CPU. A kernel takes
+    about 0.05 s to compile at the first call; equal kernels are compiled once. This
+    needs the extra ``burn-runtime[jit]``.
 
     Raises:
-        ImportError: ``generated`` kernels without that extra.
-        ValueError: there is no such ``precision``, or no plan to calibrate.
-        TypeError: an example is neither a tuple nor a tensor.
+        ImportError: ``generated`` is set and the extra is not installed.
+        ValueError: ``precision`` is unknown, or there is no plan to calibrate.
+        TypeError: a sample is neither a tuple nor a tensor.
     """
     if precision not in PRECISIONS:
         names = ", ".join(map(repr, PRECISIONS))
@@ -59,7 +59,9 @@ def compile(
 def _calibrated(
     function: Callable[P, R], samples: list[tuple[Any, ...]], generated: bool
 ) -> Compiled[P, R]:
-    """A function with integers by the ranges that are seen in ``samples``."""
+    """Return an int8 function that is calibrated with the ranges observed on
+    ``samples``.
+    """
     ranges = Ranges()
     observing = Compiled(function, "int8", (Observing(ranges),), observed=True)
     watch: Callable[..., R] = observing

@@ -1,4 +1,4 @@
-"""The seam between plans and devices: what is bound, and what a device makes of it.
+"""The interface between plans and devices.
 
 A backend's ``bind`` turns a :class:`Plan` into an :class:`Executable`. It may run the
 passes of :mod:`burn.plan.passes` on a copy of the recording, and has means of its own
@@ -16,18 +16,18 @@ from burn.plan.profile import Profiler
 
 
 class PlanMemoryError(Exception):
-    """There is not enough memory to keep the values of a plan at fixed addresses."""
+    """Not enough memory to keep the values of a plan at fixed addresses."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A recorded function for one kind of arguments.
+    """A recorded function for one signature.
 
-    ``root`` is the recording, which ``bind`` does not change, and ``inputs`` are the
+    ``root`` is the recording, which ``bind`` does not modify, and ``inputs`` are the
     shapes and dtypes of the arguments. ``lowering`` are the passes of ``precision``.
-    With ``is_observed`` they add steps that observe values, and each step has to run.
-    ``generated`` asks for kernels that are generated for the plan. A ``profiler``
-    measures the calls of each run; a device may not know it.
+    With ``is_observed`` these passes add steps that observe values, and no step may be
+    constant-folded. ``generated`` enables generated kernels. A ``profiler`` times the
+    calls of each run; a device may ignore it.
     """
 
     root: Segment
@@ -45,40 +45,40 @@ class Plan:
 
     @property
     def sets_boxes(self) -> bool:
-        """Whether boxes are set when all the rest is done."""
+        """Whether the plan sets boxes at its end."""
         return next(written(self.root), None) is not None
 
     @property
     def can_lower(self) -> bool:
-        """Whether the passes of ``precision`` are for plans that set these boxes."""
+        """Whether the passes of ``precision`` support the boxes that this plan sets."""
         return self.precision in OF_UPDATES or not self.sets_boxes
 
 
 class Executable(ABC):
-    """A plan that a device runs. Threads may run it at the same time."""
+    """A plan that is bound to a device; runs are thread-safe."""
 
-    #: Whether the result of the recording call has to come from a run as well: a lower
-    #: precision would make the first result differ from all others.
+    #: Whether the recording call must return the result of a replay: with a lower
+    #: precision the first result would differ from all others.
     is_lowered: bool = False
 
     @property
     @abstractmethod
     def notes(self) -> list[str]:
-        """What the plan does without, although the user asked for it, and why."""
+        """Requested features that the plan does not use, with the reasons."""
 
     @abstractmethod
     def run(self, inputs: list[Any]) -> Any:
-        """Return the result of the function for ``inputs``, data of the device.
+        """Return the result of the function for ``inputs``, arrays of the device.
 
-        Boxes are set when everything else is done.
+        Boxes are set after all other steps.
 
         Raises:
-            UnforeseenError: a value read, a shape or a box is as in no recording.
-            PlanMemoryError: there is no memory for its values; no box is set.
+            UnforeseenError: a guard value, a shape or a box matches no recording.
+            PlanMemoryError: there is not enough memory for the values; no box is set.
         """
 
     def release_memory(self) -> None:  # noqa: B027  most keep none
-        """Give memory up that the next run can have again."""
+        """Release memory that the next run can allocate again."""
 
     def allocate_in_each_run(self, reason: str) -> None:  # noqa: B027
-        """Keep no memory between runs from now on; ``reason`` becomes a note."""
+        """Stop keeping memory between runs; ``reason`` is added to the notes."""

@@ -1,4 +1,4 @@
-"""The peak memory of a plan, from the lifetimes of its values."""
+"""Liveness analysis: the peak memory of a plan."""
 
 from math import prod
 
@@ -8,11 +8,11 @@ from burn.plan.plan_ir import Read, Segment, Step, slots_in
 
 
 def peak_bytes(segment: Segment, inputs: list[Array], volatile: set[Box]) -> int:
-    """Return an estimate of the largest number of bytes alive at one time.
+    """Return an estimate of the peak number of live bytes.
 
-    Only ``segment`` is counted, not those after it. Boxes, and what is computed from
-    those that are not ``volatile`` alone, take no memory of the arena's first chunk.
-    A view counts as a copy.
+    Only ``segment`` is counted, not its successors. Boxes, and values computed only
+    from boxes that are not ``volatile``, do not count because they are outside the
+    arena's first chunk. A view counts as a copy.
     """
     sizes = {index: array.nbytes for index, array in enumerate(inputs)}
     live: int = sum(sizes.values())

@@ -1,4 +1,4 @@
-"""The plan IR: steps in order, and branches where a value was read on the host."""
+"""The plan IR: steps in order, with a branch at each value that the host reads."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ from burn.tensor import Tensor
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of a value in a plan, wherever it stands among arguments."""
+    """A reference to a value of a plan among the arguments of a step."""
 
     place: int
 
 
 class Origin(NamedTuple):
-    """The path of the module, and the file and line, that called a primitive."""
+    """The module path and the source line that called a primitive."""
 
     module: str = ""
     line: str = ""
@@ -26,12 +26,12 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """A call of a primitive: slots stand for tensors in ``args``.
+    """A call of a primitive, with slots instead of tensors in ``args``.
 
-    ``outputs`` are the places of the results, ``shapes`` and ``dtypes`` what they were
-    when they were recorded. ``is_backward`` marks a call that Autodiff made to compute
-    gradients; passes need not keep the mark. ``origin`` is known where a plan is
-    profiled, and passes need not keep it either.
+    ``outputs`` are the places of the results, ``shapes`` and ``dtypes`` those at
+    recording time. ``is_backward`` marks a call that Autodiff made to compute
+    gradients. ``origin`` is set if the plan is profiled. Passes need not preserve these
+    two.
     """
 
     primitive: Primitive[..., Any]
@@ -44,7 +44,7 @@ class Step:
     origin: Origin | None = None
 
     def same_as(self, other: "Step | Read") -> bool:
-        """Whether another recording of the function has this step in its place."""
+        """Return whether another recording of the function has the same step here."""
         return (
             isinstance(other, Step)
             and self.primitive is other.primitive
@@ -57,7 +57,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Read:
-    """What a box holds goes to a place, as long as it is on the same backend."""
+    """A step that reads a box into a place; the box must stay on the same backend."""
 
     box: Box
     place: int
@@ -68,7 +68,7 @@ class Read:
         return (self.place,)
 
     def same_as(self, other: "Step | Read") -> bool:
-        """Whether another recording reads this box in its place."""
+        """Return whether another recording has the same read here."""
         return (
             isinstance(other, Read)
             and self.box is other.box
@@ -77,10 +77,10 @@ class Read:
         )
 
     def held(self) -> Tensor:
-        """What the box holds.
+        """Return the value of the box.
 
         Raises:
-            UnforeseenError: it was moved.
+            UnforeseenError: the box moved to another backend.
         """
         held = self.box.held()
         if held.backend is not self.backend:
@@ -90,7 +90,9 @@ class Read:
 
 @dataclass(frozen=True)
 class Guard:
-    """A value that the function read: what it did then depends on these bytes."""
+    """A value that the function read on the host, and on whose bytes the trace
+    depends.
+    """
 
     place: int
     value: bytes
@@ -98,14 +100,13 @@ class Guard:
 
 @dataclass
 class Segment:
-    """Steps up to the next read, or up to the result.
+    """The steps up to the next guard, or up to the result.
 
-    ``drops`` are the places that are needed no more after each step. With a ``guard``
-    the plan goes on with the child of the value; otherwise ``result`` has the result,
-    and ``writes`` the places of what boxes hold in the end. So many of the last steps
-    are ``late``: they do nothing but make what is written, and cannot fail. Boxes that
-    are ``varying`` are set by others between runs, so that nothing follows from them
-    that holds for all runs.
+    ``drops`` are the places that are dead after each step. With a ``guard`` the plan
+    continues with the child for the value; otherwise ``result`` is the result and
+    ``writes`` are the slots of the final values of boxes. The last ``late`` steps only
+    compute values for ``writes``, and cannot fail. Boxes that are ``varying`` are set
+    by others between runs, so they are not constants.
     """
 
     steps: list[Step | Read] = field(default_factory=list)
@@ -118,24 +119,24 @@ class Segment:
     varying: "frozenset[Box]" = frozenset()
 
     def in_time(self) -> "list[tuple[Step | Read, tuple[int, ...]]]":
-        """The steps that are not late, with what they drop."""
+        """Return the steps that are not late, with their drops."""
         pairs = list(zip(self.steps, self.drops, strict=True))
         return pairs[: len(pairs) - self.late]
 
     def late_ones(self) -> "list[tuple[Step, tuple[int, ...]]]":
-        """The late steps, with what they drop."""
+        """Return the late steps, with their drops."""
         pairs = list(zip(self.steps, self.drops, strict=True))[-self.late :]
         return [(s, drops) for s, drops in pairs if self.late and isinstance(s, Step)]
 
     @property
     def ends(self) -> list[Any]:
-        """The result, and the slots of what is written."""
+        """The result, and the slots of the written values."""
         return [self.result, list(self.writes.values())]
 
 
 @dataclass(frozen=True)
 class Lifted:
-    """A result on a backend that stands on that of its value."""
+    """A result on a backend that is stacked on the backend of its value."""
 
     value: Any
     backend: Backend
@@ -145,20 +146,21 @@ Event: TypeAlias = Step | Read | Guard
 
 
 class UnforeseenError(Exception):
-    """A call goes another way than every one that was recorded."""
+    """A call takes a path that no recording covers."""
 
 
 class UnrepeatableError(Exception):
-    """Two recordings differ where nothing that was read explains it."""
+    """Two recordings differ although the function read the same values."""
 
 
 def grow(
     root: Segment, events: list[Event], result: Any, writes: dict[Box, Slot]
 ) -> None:
-    """Add a recording to the tree; what it shares with others has to be the same.
+    """Add a recording to the tree; its common prefix with other recordings must be
+    equal.
 
     Raises:
-        UnrepeatableError: it is not.
+        UnrepeatableError: the prefix differs.
     """
     segment, position, has_event = root, 0, bool(root.steps or root.guard is not None)
     for event in events:
@@ -184,21 +186,21 @@ def grow(
 
 
 def written(segment: Segment) -> Iterator[Box]:
-    """The boxes that are set somewhere in ``segment`` or later."""
+    """Yield the boxes that are set in ``segment`` or its successors."""
     yield from segment.writes
     for child in segment.children.values():
         yield from written(child)
 
 
 def has_gradients(segment: Segment) -> bool:
-    """Whether gradients were recorded somewhere in ``segment`` or later."""
+    """Return whether gradients were recorded in ``segment`` or its successors."""
     if any(type(step) is Step and step.is_backward for step in segment.steps):
         return True
     return any(map(has_gradients, segment.children.values()))
 
 
 def boxes_read(segment: Segment) -> Iterator[Box]:
-    """The boxes that are read somewhere in ``segment`` or later."""
+    """Yield the boxes that are read in ``segment`` or its successors."""
     for step in segment.steps:
         if isinstance(step, Read):
             yield step.box
@@ -207,7 +209,7 @@ def boxes_read(segment: Segment) -> Iterator[Box]:
 
 
 def slots_in(value: Any) -> Iterator[int]:
-    """The places of the slots in nested arguments."""
+    """Yield the places of the slots in nested arguments."""
     if type(value) is Slot:
         yield value.place
     elif type(value) is Lifted:
@@ -222,7 +224,9 @@ def slots_in(value: Any) -> Iterator[int]:
 
 
 def find_drops(segment: Segment) -> set[int]:
-    """Set ``drops`` everywhere; the places that are read in ``segment`` or later."""
+    """Set ``drops`` in all segments; return the places that ``segment`` or later
+    reads.
+    """
     live = set(slots_in(segment.ends))
     for child in segment.children.values():
         live |= find_drops(child)
@@ -238,7 +242,7 @@ def find_drops(segment: Segment) -> set[int]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether nested arguments are equal, constants by their bytes."""
+    """Return whether nested arguments are equal; constants are compared by bytes."""
     if type(a) is not type(b):
         return False
     if isinstance(a, list | tuple):

@@ -1,4 +1,4 @@
-"""Profiles of plans: the time of each step, and what computes it."""
+"""Profiles of plans: the time and the engine of each step."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -13,22 +13,21 @@ from burn.tensor import Tensor
 
 _HEADER = ("ms", "share", "primitive", "result", "engine", "from", "why")
 _PACKAGE = __name__.partition(".")[0]
-# Runs that are not counted (a branch is bound by the first that takes it), and how many
-# are: so many at least, and more for so many nanoseconds.
+# The number of warm-up runs (the first run of a branch binds it), the minimum number
+# of timed runs, and the nanoseconds after which no more are added.
 _WARM, _LEAST, _MOST, _ENOUGH = 2, 5, 50, 1_000_000_000
 
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """The steps of one row: usually one, several where a generated kernel joins them.
+    """A profile row: one step, or several that one generated kernel computes.
 
-    ``primitives`` are in the order of the plan, ``result`` is the type of the last
-    result. ``module`` is the path of the module that made the call, ``line`` the file
-    and line; both are empty where unknown. ``engines`` are some of ``"oneDNN"``,
-    ``"LLVM"`` (generated kernels), ``"NumPy"`` and ``"check"`` (of magnitudes that the
-    plan relies on), ``kernels`` the names of the code. ``share`` is the part of the
-    time of all rows. ``reason`` says why no better engine computes the step, where that
-    is known.
+    ``primitives`` are in plan order, ``result`` is the type of the last result.
+    ``module`` is the path of the calling module, ``line`` the file and line; both are
+    empty if unknown. ``engines`` are some of ``"oneDNN"``, ``"LLVM"`` (generated
+    kernels), ``"NumPy"`` and ``"check"`` (of magnitudes that the plan relies on),
+    ``kernels`` the names of the kernels. ``share`` is the fraction of the time of all
+    rows. ``reason`` says why no faster engine computes the step, if known.
     """
 
     primitives: tuple[str, ...]
@@ -44,11 +43,11 @@ class ProfileRow:
 
 @dataclass(frozen=True)
 class Profile:
-    """The rows of a plan in the order in which they run.
+    """The rows of a plan in execution order.
 
-    ``total_ms`` is the median of whole calls that were not profiled, ``runs`` the
-    number of runs. What a call takes beside its steps (inputs, results, Python) is the
-    difference to the sum of the rows. ``str()`` shows the rows by time.
+    ``total_ms`` is the median time of whole calls without profiling, ``runs`` the
+    number of runs. The overhead of a call (inputs, results, Python) is its difference
+    to the sum of the rows. ``str()`` lists the rows by time.
     """
 
     rows: tuple[ProfileRow, ...]
@@ -57,17 +56,19 @@ class Profile:
 
     @property
     def steps_ms(self) -> float:
-        """The time of all rows."""
+        """The total time of all rows in milliseconds."""
         return sum(row.ms for row in self.rows)
 
     @property
     def by_time(self) -> list[ProfileRow]:
-        """The rows, slowest first."""
+        """Return the rows, slowest first."""
         return sorted(self.rows, key=lambda row: -row.ms)
 
     @property
     def by_engine(self) -> dict[str, float]:
-        """The milliseconds of each engine, slowest first; of several joined by +."""
+        """Return the milliseconds of each engine, slowest first; names are joined by
+        +.
+        """
         totals: dict[str, float] = {}
         for row in self.by_time:
             name = " + ".join(row.engines)
@@ -111,7 +112,7 @@ def _cells(row: ProfileRow) -> tuple[str, ...]:
 
 @dataclass
 class _Timing:
-    """The calls of one row, each with the nanoseconds of its runs."""
+    """The calls of one row, and the nanoseconds of each run."""
 
     steps: tuple[Step | Read, ...]
     engines: dict[str, None] = field(default_factory=dict)
@@ -121,7 +122,7 @@ class _Timing:
 
 
 class Profiler:
-    """The measured calls of a plan, and the origins of its steps."""
+    """The timed calls of a plan, and the origins of its steps."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         owner = getattr(function, "__self__", function)
@@ -143,17 +144,17 @@ class Profiler:
             package = frame.f_globals.get("__name__", "").partition(".")[0]
             if not line and package != _PACKAGE:
                 name = code.co_filename.replace("\\", "/").rpartition("/")[2]
-                # A module that was compiled in memory has no file.
+                # Modules compiled in memory have no file.
                 prefix = "line " if name.startswith("<") else f"{name}:"
                 line = f"{prefix}{frame.f_lineno}"
             frame = frame.f_back
         return Origin(module or "", line)
 
     def trace_origins(self, recorded: Segment, lowered: Segment) -> None:
-        """Find the origins of the steps that passes made of recorded ones.
+        """Propagate origins from recorded steps to the steps that passes made of them.
 
-        A step that computes a value of the recording has its origin, any other that of
-        a step that reads its result. A value has one place in both segments.
+        A step that computes a recorded value has its origin, any other step that of a
+        consumer. A value has the same place in both segments.
         """
         origins: dict[int, Origin] = {}
         for step in _steps(recorded):
@@ -168,11 +169,11 @@ class Profiler:
                     origins.setdefault(slot, origin)
 
     def save(self, box: Box, value: Tensor) -> None:
-        """Keep what a box held before the function set it, for :meth:`restore`."""
+        """Save the value of a box before the function sets it, for :meth:`restore`."""
         self._saved.setdefault(box, value)
 
     def restore(self) -> None:
-        """Let boxes hold what they held before."""
+        """Restore the saved values of all boxes."""
         for box, value in self._saved.items():
             box.set(value.detach())
 
@@ -184,7 +185,7 @@ class Profiler:
         kernel: str,
         reasons: Iterable[str] = (),
     ) -> Callable[..., Any]:
-        """Return ``call``, each run of which is measured for the row of ``steps``."""
+        """Return ``call`` with a timer that adds to the row of ``steps``."""
         timing = self._timings.setdefault(tuple(map(id, steps)), _Timing(steps))
         timing.engines[engine] = timing.kernels[kernel] = None
         timing.reasons.update(dict.fromkeys(reasons))
@@ -200,13 +201,13 @@ class Profiler:
         return run
 
     def forget_times(self) -> None:
-        """Drop what was measured so far, that of runs that bind."""
+        """Discard the times so far, which include binding."""
         for timing in self._timings.values():
             for times in timing.calls:
                 times.clear()
 
     def profile(self, totals: list[int]) -> Profile:
-        """Return the profile, with the nanoseconds of whole calls that ran beside."""
+        """Return the profile, with the nanoseconds of whole calls without profiling."""
         spent = {
             key: sum(median(times) for times in timing.calls if times)
             for key, timing in self._timings.items()
@@ -236,7 +237,7 @@ class Profiler:
 
 
 def _steps(segment: Segment) -> Iterator[Step | Read]:
-    """The steps of a segment and of those after it."""
+    """Yield the steps of a segment and its successors."""
     yield from segment.steps
     for child in segment.children.values():
         yield from _steps(child)
@@ -258,10 +259,10 @@ def profile_calls(
     measured_call: Callable[[], Any],
     notes: Callable[[], list[str]],
 ) -> Profile:
-    """Return the profile of ``measured_call`` after runs in turns with ``call``.
+    """Return the profile of ``measured_call`` in runs that alternate with ``call``.
 
     Raises:
-        ValueError: no step was measured; ``notes`` may say why.
+        ValueError: no step was timed; ``notes`` are part of the message.
     """
     measured_call()  # records and binds
     for _ in range(_WARM):

@@ -1,11 +1,11 @@
-"""Nested arguments and results: leaves in lists, tuples and dicts."""
+"""Pytrees: nested arguments and results in lists, tuples and dicts."""
 
 from collections.abc import Callable
 from typing import Any
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """``value`` with ``function`` applied to every leaf, in order."""
+    """Return the pytree with ``function`` applied to each leaf, in order."""
     kind = type(value)
     if kind is list or kind is tuple:
         return kind([mapped(function, item) for item in value])
@@ -17,5 +17,5 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def is_named(kind: type[Any]) -> bool:
-    """Whether ``kind`` is a tuple with names for its items."""
+    """Return whether ``kind`` is a named tuple type."""
     return issubclass(kind, tuple) and hasattr(kind, "_fields")

@@ -1,4 +1,4 @@
-"""The backend that notes every call while a function runs on a device."""
+"""The backend that traces a function while it runs on a device."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,16 +16,16 @@ from burn.plan.profile import Profiler
 from burn.primitive import Primitive, recording
 from burn.tensor import Tensor, innermost
 
-#: The most elements of a value that a plan branches on.
+#: The maximum number of elements of a guarded value.
 MOST = 64
 
 
 class UnplannableError(Exception):
-    """What a function does has no place in a plan; it runs as it is."""
+    """The function does something that a plan cannot record; it runs eagerly."""
 
 
 class RecordedValue:
-    """The data of a tensor of the recorder: its place, and what it is this time."""
+    """The data of a recorded tensor: its place, and its value in this run."""
 
     __slots__ = ("place", "tensor")
 
@@ -47,10 +47,9 @@ class RecordedValue:
 
 
 class Recorder(Backend):
-    """Runs every call on ``device`` and notes those that depend on what changes.
+    """A backend that runs each call on ``device`` and records the non-constant ones.
 
-    That are the inputs, and the boxes that were read. What is computed from constants
-    alone is a constant.
+    A call is recorded if it depends on an input or on a box. Other calls are constant.
     """
 
     level = 1.5  # above devices, and below what records gradients on them
@@ -65,20 +64,20 @@ class Recorder(Backend):
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Note what happens meanwhile, in this context."""
+        """Record all calls and reads in this context."""
         with recording(self), reading(self):
             yield
 
     def new(self, tensor: Tensor) -> Tensor:
-        """A tensor of the recorder for a value with a place of its own."""
+        """Return a recorded tensor in a new place."""
         self.count += 1
         return Tensor(RecordedValue(self.count - 1, tensor), self)
 
     def read(self, box: Box) -> Tensor:
-        """What ``box`` holds, with a place in the plan.
+        """Return the value of ``box`` as a recorded tensor.
 
         Raises:
-            UnplannableError: it is not on the device.
+            UnplannableError: the box is not on the device.
         """
         held = box.held()
         tensor = innermost(held)
@@ -91,7 +90,9 @@ class Recorder(Backend):
         return _on_top(current, held)
 
     def write(self, box: Box, value: Tensor) -> Tensor:
-        """What ``box`` holds now; the plan sets it when all the rest is done."""
+        """Record that ``box`` is set at the end of the plan, and return its current
+        value.
+        """
         held, inner = box.held(), innermost(value)
         if inner.backend is not self:
             inner = self._kept(self.device.import_tensor(inner))
@@ -103,7 +104,7 @@ class Recorder(Backend):
 
     @contextmanager
     def undone_unless_planned(self) -> Iterator[None]:
-        """Let boxes hold what they held before if there is no plan after all."""
+        """Restore the boxes if the body raises an exception."""
         planned = False
         try:
             yield
@@ -113,7 +114,7 @@ class Recorder(Backend):
                 self.undo()
 
     def undo(self) -> None:
-        """Let boxes hold what they held before the recording."""
+        """Restore the values that boxes had before the recording."""
         for box, held in self._before.items():
             box.set(held.detach())
 
@@ -121,7 +122,7 @@ class Recorder(Backend):
         return other is self or other is self.device
 
     def _kept(self, array: Any) -> Tensor:
-        """A constant with a place of its own."""
+        """Return a constant as a recorded tensor."""
         box = Buffer(Tensor(array, self.device))
         return self.read(box)
 
@@ -156,14 +157,14 @@ class Recorder(Backend):
         return tensors if several else tensors[0]
 
     def from_numpy(self, array: np.ndarray[Any, Any]) -> Any:
-        """A constant with a place of its own."""
+        """Return a constant as a recorded tensor."""
         return self._kept(self.device.from_numpy(array)).data
 
     def to_numpy(self, data: Any) -> np.ndarray[Any, Any]:
-        """The value this time; the plan branches on it.
+        """Return the value in this run, and record a guard on it.
 
         Raises:
-            UnplannableError: it is too large to branch on.
+            UnplannableError: the value is too large for a guard.
         """
         array: np.ndarray[Any, Any] = data.tensor.numpy()
         if array.size > MOST or array.dtype == object:
@@ -174,11 +175,11 @@ class Recorder(Backend):
         return array
 
     def _named(self, arg: Any) -> Any:
-        """``arg`` with tensors of the recorder for boxes."""
+        """Return ``arg`` with recorded tensors instead of boxes."""
         return map_structure(lambda x: self.read(x) if isinstance(x, Box) else x, arg)
 
     def _plain(self, arg: Any, seen: list[RecordedValue]) -> Any:
-        """``arg`` for the device; values of the recorder are added to ``seen``."""
+        """Return ``arg`` for the device, and append its recorded values to ``seen``."""
         if isinstance(arg, Box):
             arg = self.read(arg)
         if type(arg) is not Tensor:
@@ -205,14 +206,16 @@ class Recorder(Backend):
 
 
 def _slot(arg: Any) -> Any:
-    """``arg`` in a step: a slot for a value, the array of a constant."""
+    """Return ``arg`` for a step: a slot for a recorded value, an array for a
+    constant.
+    """
     if type(arg) is not Tensor:
         return arg
     return Slot(arg.data.place) if type(arg.data) is RecordedValue else arg
 
 
 def _on_top(inner: Tensor, like: Tensor) -> Tensor:
-    """``inner`` with the backends, and the places on their tapes, of ``like``."""
+    """Return ``inner`` wrapped in the backends and tape nodes of ``like``."""
     if type(like.data) is not Tensor:
         return inner
     return Tensor(_on_top(inner, like.data), like.backend, like.node)

@@ -1,4 +1,4 @@
-"""Plans as they were recorded: kernels with their constants, without dispatch."""
+"""Replay of unoptimized plans: kernels without dispatch."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -14,7 +14,7 @@ Values: TypeAlias = list[Any]
 
 
 class Replay(Executable):
-    """A plan as it was recorded, which any device can run."""
+    """The executable of an unoptimized plan, for any device."""
 
     def __init__(self, plan: Plan, device: ArrayBackend) -> None:
         self.root, self._device = plan.root, device
@@ -35,7 +35,7 @@ class Replay(Executable):
 
 
 class BoundSegment:
-    """A segment of a plan on a device, with the segments that may follow."""
+    """A segment bound to a device, with its successors."""
 
     def __init__(self, segment: Segment, device: ArrayBackend) -> None:
         self._calls = tuple(
@@ -51,10 +51,10 @@ class BoundSegment:
         self._writes = segment.writes
 
     def run(self, values: Values) -> Any:
-        """The result, from the inputs in the first places of ``values``.
+        """Return the result, from ``values`` with the inputs in the first places.
 
         Raises:
-            UnforeseenError: a value read, a shape or a box is as in no recording.
+            UnforeseenError: a guard value, a shape or a box matches no recording.
         """
         with ignoring_errors():
             bound = self
@@ -78,7 +78,9 @@ def bound_step(
     device: ArrayBackend,
     kernel: Callable[..., Any] | None = None,
 ) -> Callable[[Values], None]:
-    """``step`` as a function of the values of a plan; ``kernel`` computes if given."""
+    """Return ``step`` as a function of the values of a plan, with an optional
+    ``kernel``.
+    """
     if isinstance(step, Read):
         return _reading(step)
     kernel = kernel or step.primitive.kernel_for(device)
@@ -126,7 +128,7 @@ def _calling(
 
 
 def constant(arg: Any, device: ArrayBackend) -> Any:
-    """``arg`` with the arrays of constant tensors; slots stay."""
+    """Return ``arg`` with arrays instead of constant tensors; slots are unchanged."""
     if type(arg) is Tensor:
         return device.import_tensor(arg)
     if type(arg) is list or type(arg) is tuple:
@@ -146,14 +148,14 @@ def has_slots(arg: Any) -> bool:
 
 
 def has_bounds(arg: Any) -> bool:
-    """Whether there is a slice in ``arg`` with a bound that is computed."""
+    """Return whether ``arg`` has a slice with a computed bound."""
     if type(arg) is list or type(arg) is tuple:
         return any(map(has_bounds, arg))
     return type(arg) is slice and has_slots(arg)
 
 
 def arguments(arg: Any, values: Values | dict[int, Any]) -> Any:
-    """``arg`` with the arrays in its slots; a slice has numbers."""
+    """Return ``arg`` with arrays in place of slots, and integers as slice bounds."""
     kind = type(arg)
     if kind is Slot:
         return values[arg.place]
@@ -166,7 +168,7 @@ def arguments(arg: Any, values: Values | dict[int, Any]) -> Any:
 
 
 def fill_result(result: Any, values: Values, device: ArrayBackend) -> Any:
-    """Return the result of the function: tensors in the places of slots."""
+    """Return the result of the function, with tensors in place of slots."""
 
     def tensor(leaf: Any) -> Any:
         if type(leaf) is Lifted:

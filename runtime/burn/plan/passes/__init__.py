@@ -1,4 +1,4 @@
-"""Passes over plans: fewer steps that compute the same on finite numbers.
+"""Optimization passes over plans, which preserve the results for finite numbers.
 
 Each is in a file of its own, and takes the steps of one segment after the other.
 """
@@ -43,7 +43,7 @@ from burn.plan.plan_ir import Segment, Step, find_drops
 
 Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 
-#: In the order in which they run.
+#: The passes for every device, in execution order.
 PASSES: tuple[Pass, ...] = (
     as_products,
     as_matrices,
@@ -62,10 +62,10 @@ PASSES: tuple[Pass, ...] = (
     in_memory_order,
     without_dead,
 )
-#: What comes after the lowering of precision: what is left of NumPy's, in fewer passes.
+#: Passes after precision lowering: fusion of the remaining NumPy operations.
 LAST: tuple[Pass, ...] = (in_chains, in_rows, paired)
 
-#: What lowers the precision of a plan after that, by its name.
+#: The passes that lower the precision, by its name.
 PRECISIONS: dict[str, tuple[Pass, ...]] = {
     "float32": (),
     "bf16": (narrowed,),
@@ -76,7 +76,7 @@ PRECISIONS: dict[str, tuple[Pass, ...]] = {
     ),
 }
 
-#: The precisions for plans that set boxes. Integers are not: their calibration runs a
+#: The precisions for plans that set boxes. int8 is excluded: its calibration runs a
 #: function several times, and boxes would change between these runs.
 OF_UPDATES = frozenset({"float32", "bf16"})
 
@@ -87,11 +87,10 @@ def run_passes(
     passes: tuple[Pass, ...] | None = None,
     dtype: Any = FLOAT32,
 ) -> Segment:
-    """Return a copy of a plan after ``passes``: those for every device if not given.
+    """Return a copy of a plan after ``passes``, by default those for every device.
 
-    Steps of ``dtype`` are rewritten, as far as a pass is for others than float32.
-
-    What only sets boxes comes last in it.
+    Passes rewrite the steps of ``dtype`` if they support types other than float32.
+    State updates are moved to the end.
     """
     plan = with_own_places(root)
     graph = Graph(plan, inputs, dtype)
@@ -106,7 +105,7 @@ def run_passes(
 
 
 def is_lowered(segment: Segment) -> bool:
-    """Whether something in a plan is of less than float32."""
+    """Return whether a plan contains a step of less than float32 precision."""
     steps = (step for step in segment.steps if isinstance(step, Step))
     return any(
         BFLOAT16 in step.dtypes or step.primitive in LAYERS.values() for step in steps

@@ -1,10 +1,10 @@
-"""Input-independent steps first, so that all later steps can use their results."""
+"""Reorder steps so that input-independent steps come first."""
 
 from burn.plan.passes.graph import Graph, Steps
 
 
 def constants_first(steps: Steps, graph: Graph) -> Steps:
-    """What follows from boxes alone, and then the rest."""
+    """Return the steps that depend on boxes alone, followed by the others."""
     constant = graph.constant.issuperset
     early = [step for step in steps if constant(step.outputs)]
     return early + [step for step in steps if not constant(step.outputs)]

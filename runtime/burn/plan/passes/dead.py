@@ -6,10 +6,10 @@ from burn.plan.plan_ir import Slot, Step, slots_in
 
 
 def without_dead(steps: Steps, graph: Graph) -> Steps:
-    """The steps of which something is used, here or later.
+    """Return the steps whose results are used in this segment or a later one.
 
-    Those stay whose primitives may fail, or give results of another shape than at the
-    recording: a function may have read how many elements there are.
+    Steps that may fail, or whose result shapes may differ from the recording, are kept:
+    the function may have read the number of elements.
     """
     uses = graph.uses
     kept_steps: Steps = []
@@ -23,7 +23,7 @@ def without_dead(steps: Steps, graph: Graph) -> Steps:
 
 
 def _may_go(step: Step, graph: Graph) -> bool:
-    """Whether a call does nothing but compute results whose shapes are known."""
+    """Return whether a call only computes results of known shapes."""
     position = step.primitive.shaped_by
     if position is not None and list(slots_in(step.args[position : position + 1])):
         return False

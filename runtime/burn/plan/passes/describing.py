@@ -1,4 +1,4 @@
-"""What the kernels of primitives do with elements, by running them on descriptions.
+"""Symbolic execution of elementwise kernels.
 
 A generic kernel runs once on arrays that have a shape and a dtype and no elements, and
 that note which of NumPy's functions are called with them.
@@ -14,11 +14,11 @@ from burn.primitive import Primitive
 
 
 class UndescribedError(Exception):
-    """A kernel does more than functions of elements."""
+    """A kernel is not an elementwise function."""
 
 
 class Described(np.ndarray[Any, Any]):
-    """An array in place of which there is a description of its elements."""
+    """A symbolic array: shape, dtype and an expression for its elements."""
 
     expression: Expression
 
@@ -56,12 +56,12 @@ class Described(np.ndarray[Any, Any]):
     def astype(  # type: ignore[override]
         self, dtype: Any, *args: Any, copy: bool = True, **options: Any
     ) -> Any:
-        """As NumPy's."""
+        """Return the converted array, like ``numpy.ndarray.astype``."""
         dtype = np.dtype(dtype)
         return described(self.shape, dtype, _as(self.expression, dtype))
 
     def copy(self, order: Any = "C") -> Any:
-        """As NumPy's."""
+        """Return this array, like ``numpy.ndarray.copy``."""
         return self.astype(self.dtype)
 
     def _refused(self, *args: Any, **options: Any) -> Any:
@@ -74,7 +74,7 @@ class Described(np.ndarray[Any, Any]):
 
 
 def described(shape: tuple[int, ...], dtype: Any, expression: Expression) -> Described:
-    """An array without elements, which ``expression`` describes."""
+    """Return a symbolic array whose elements are ``expression``."""
     array = np.broadcast_to(np.zeros((), dtype), shape).view(Described)
     array.expression = expression
     return array
@@ -86,10 +86,10 @@ def element_of(
     static: dict[str, Any],
     forms: list[tuple[tuple[int, ...], Any]],
 ) -> tuple[Element, tuple[int, ...]] | None:
-    """What ``primitive`` computes of elements, and the shape of its result.
+    """Return the element expression of ``primitive`` and the shape of its result.
 
-    ``args`` have operands in the places of arrays, whose shapes and dtypes are
-    ``forms``. None if it computes anything else.
+    ``args`` have operands instead of arrays; ``forms`` are the shapes and dtypes of the
+    operands. Return None if the primitive is not elementwise.
     """
     if not primitive.traceable or not primitive.plain:
         return None
@@ -118,7 +118,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
 
 
 def _as(expression: Any, dtype: Any) -> Expression:
-    """``expression`` converted to ``dtype``."""
+    """Return ``expression`` converted to ``dtype``."""
     if expression.dtype == dtype:
         whole: Expression = expression
         return whole
@@ -126,7 +126,7 @@ def _as(expression: Any, dtype: Any) -> Expression:
 
 
 def _kind(value: Any) -> Any:
-    """The dtype of an operand, or the type of a Python number, which is weak."""
+    """Return the dtype of an operand, or the type of a Python number (weakly typed)."""
     return type(value) if type(value) in (bool, int, float) else value.dtype
 
 

@@ -1,4 +1,4 @@
-"""What passes ask about the steps of a plan."""
+"""Producers, consumers and constants of a plan, for passes."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -11,21 +11,20 @@ from burn.primitive import Primitive
 from burn.tensor import Tensor
 
 Steps: TypeAlias = list[Step | Read]
-#: The shapes and dtypes of what is in the first places.
+#: The shapes and dtypes of the inputs, which have the first places.
 Inputs: TypeAlias = Sequence[tuple[tuple[int, ...], Any]]
 
 FLOAT32 = np.dtype(np.float32)
-#: The step before, and what stands for both; None if they stay.
+#: Returns a producer and the replacement of it and the step; None for no match.
 Rule: TypeAlias = Callable[[Step, "Graph"], tuple[Step, list[Step]] | None]
 _NEITHER: tuple[None, None] = (None, None)
 
 
 class Graph:
-    """Who makes and who uses each place of a plan, and what is known of its value.
+    """The producer, the consumers and known properties of each place of a plan.
 
-    ``constant`` are the places whose values follow from boxes alone, without those
-    that the plan or others set between runs. ``dtype`` is the
-    element type of the steps that passes rewrite.
+    ``constant`` are the places whose values depend on boxes alone, except boxes that
+    change between runs. ``dtype`` is the element type of the steps that passes rewrite.
     """
 
     def __init__(
@@ -37,7 +36,7 @@ class Graph:
         self.maker: dict[int, Step | Read] = {}
         self._users: dict[int, Step] = {}
         self._next = 0
-        #: How many steps ``made`` has returned, which may not be in the plan yet.
+        #: The number of steps that ``made`` returned; some may not be in the plan yet.
         self.made_steps = 0
         self._written = {*written(root), *root.varying}
         self._visit(root)
@@ -62,7 +61,7 @@ class Graph:
             self._visit(child)
 
     def known(self, value: Any) -> tuple[tuple[int, ...], Any] | tuple[None, None]:
-        """The shape and dtype of an argument, as far as they are known."""
+        """Return the shape and dtype of an argument, or None for both if unknown."""
         if type(value) is Tensor:
             return value.shape, value.dtype
         maker = self.maker.get(value.place) if type(value) is Slot else None
@@ -75,29 +74,29 @@ class Graph:
         return maker.shapes[number], maker.dtypes[number]
 
     def is_constant(self, value: Any) -> bool:
-        """Whether an argument is the same in every run."""
+        """Return whether an argument is the same in every run."""
         if type(value) is Slot:
             return value.place in self.constant
         return type(value) is Tensor or value is None
 
     def only_use(self, value: Any) -> "Step | None":
-        """The step that makes an argument which nothing else uses."""
+        """Return the producer of an argument that has exactly one use, else None."""
         if type(value) is not Slot or self.uses[value.place] != 1:
             return None
         maker = self.maker.get(value.place)
         return maker if isinstance(maker, Step) else None
 
     def only_user(self, index: int) -> "Step | None":
-        """The only step that uses a place, if there is one."""
+        """Return the consumer of a place that has exactly one use, else None."""
         return self._users.get(index) if self.uses[index] == 1 else None
 
     def fresh(self) -> int:
-        """A place that nothing is in yet."""
+        """Return an unused place."""
         self._next += 1
         return self._next
 
     def is_folded(self, step: Step) -> bool:
-        """Whether the results of ``step`` follow from boxes alone."""
+        """Return whether the results of ``step`` depend on boxes alone."""
         return self.constant.issuperset(step.outputs)
 
     def made(
@@ -107,7 +106,7 @@ class Graph:
         shape: tuple[int, ...],
         **static: Any,
     ) -> Step:
-        """A step for a result of ``shape`` and ``dtype`` in a new place."""
+        """Return a new step with a result of ``shape`` and ``dtype`` in a new place."""
         step = Step(primitive, args, static, (self.fresh(),), (shape,), (self.dtype,))
         self.maker[self._next] = step
         self.made_steps += 1
@@ -120,7 +119,7 @@ class Graph:
 def replaced(
     steps: Steps, graph: Graph, rule: Callable[[Step, Graph], list[Step] | None]
 ) -> Steps:
-    """Steps in which ``rule`` puts others in the place of a step."""
+    """Return the steps after ``rule`` has replaced single steps."""
     new_steps: Steps = []
     for step in steps:
         changed = rule(step, graph) if isinstance(step, Step) else None
@@ -129,7 +128,7 @@ def replaced(
 
 
 def joined(steps: Steps, graph: Graph, rule: Rule) -> Steps:
-    """Steps in which ``rule`` puts others in the place of a step and one before it."""
+    """Return the steps after ``rule`` has replaced pairs of producer and consumer."""
     new_steps: Steps = []
     gone: set[int] = set()
     for step in steps:
@@ -146,6 +145,6 @@ def joined(steps: Steps, graph: Graph, rule: Rule) -> Steps:
 
 
 def swapped_axes(step: Step) -> tuple[int, ...]:
-    """The two axes that a transpose swaps, which may be one."""
+    """Return the two axes that a transpose swaps, which may be equal."""
     rank = len(step.shapes[0])
     return tuple(axis % rank for axis in (*step.args[1:], *step.static.values()))

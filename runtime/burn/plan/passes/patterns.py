@@ -1,4 +1,4 @@
-"""Patterns of calls: expressions in which names stand for values."""
+"""Pattern matching on steps: nested expressions with names for values."""
 
 from collections.abc import Iterator
 from itertools import permutations
@@ -11,15 +11,15 @@ from burn.primitive import Primitive
 
 #: A name, a number, or a primitive with patterns of its arguments.
 Pattern: TypeAlias = Any
-#: What names stand for.
+#: The values bound to names.
 Values: TypeAlias = dict[str, Any]
 
 
 def matches(pattern: Pattern, step: Any, graph: Graph) -> Iterator[Values]:
-    """What the names in ``pattern`` may stand for, so that it is the call of ``step``.
+    """Yield the bindings of names for which ``step`` computes ``pattern``.
 
-    Nothing but ``step`` may use what is called within, which is of float32. Operands of
-    sums and products are in any order.
+    Inner results must be float32 and have no other consumer. Operands of commutative
+    primitives match in either order.
     """
     return _calls(pattern, step, graph, {})
 
@@ -44,7 +44,7 @@ def _is_call(primitive: Primitive[..., Any], step: Any) -> bool:
 def _values(
     patterns: Any, args: Any, graph: Graph, bindings: Values
 ) -> Iterator[Values]:
-    """What names stand for if each argument is as its pattern."""
+    """Yield the bindings for which each argument matches its pattern."""
     if not patterns:
         yield bindings
         return

@@ -1,4 +1,4 @@
-"""Branches of a plan use the same places for other values: each gets its own."""
+"""Renaming of places so that each branch of a plan uses its own."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,16 +11,16 @@ from burn.plan.pytree import mapped
 
 
 def with_own_places(root: Segment) -> Segment:
-    """A copy of a plan in which a place is one value, in whatever branch it is made.
+    """Return a copy of a plan in which each place has a single definition.
 
-    Inputs stay where they are. What is known of a place is true in the whole plan then,
-    and nobody else grows the copy.
+    Inputs keep their places. Facts about a place then hold in the whole plan, and the
+    copy is independent of later recordings.
     """
     return _copied(root, {}, count(last_place(root) + 1))
 
 
 def last_place(segment: Segment) -> int:
-    """The largest place in ``segment`` or later."""
+    """Return the largest place in ``segment`` or its successors."""
     places = [0, *slots_in(segment.ends), *map(last_place, segment.children.values())]
     for step in segment.steps:
         places.extend(step.outputs)

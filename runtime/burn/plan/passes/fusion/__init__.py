@@ -1,1 +1,1 @@
-"""Passes that make fewer steps of several."""
+"""Fusion passes."""

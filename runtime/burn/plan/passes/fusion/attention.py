@@ -1,4 +1,4 @@
-"""Attention between matrix products becomes one step."""
+"""Fusion of matrix products and a softmax into one attention step."""
 
 from dataclasses import replace
 from math import inf
@@ -21,10 +21,10 @@ from burn.tensor import Tensor
 
 
 class _Match(NamedTuple):
-    """Steps that are one attention, and its operands.
+    """The steps of one attention, and its operands.
 
-    ``last`` makes the result, and ``steps`` are all of them whose results nothing else
-    reads.
+    ``last`` computes the result; ``steps`` are all matched steps, whose results have no
+    other consumer.
     """
 
     last: Step
@@ -35,7 +35,7 @@ class _Match(NamedTuple):
 
 
 class _Scores(NamedTuple):
-    """Scores ``query @ transposed`` with what was done to them, and the steps of it.
+    """Scaled and masked scores ``query @ transposed``, and their steps.
 
     ``masks`` are one bool, or any number of addends. ``is_grouped`` tells that heads
     which share keys were rows of one product.
@@ -50,7 +50,7 @@ class _Scores(NamedTuple):
 
 
 def with_attention(steps: Steps, graph: Graph) -> Steps:
-    """Steps in which products, softmax and product are :func:`scaled_attention`.
+    """Replace product, softmax, product by :func:`scaled_attention`.
 
     Casts of half operands to float32 and back are part of it. Scores in half precision
     are those of float32 then.
@@ -106,9 +106,11 @@ def _matched(step: Step, graph: Graph) -> _Match | None:
 
 
 def _weights(step: Step, graph: Graph) -> tuple[Step | None, tuple[Step, ...]]:
-    """What makes the weights of a product, and reshapes of weights and of the result.
+    """Return the step that computes the weights of a product, and the reshapes around
+    it.
 
-    They are there where heads share keys and are rows of one product.
+    Reshapes of the weights and of the result occur where heads that share keys are rows
+    of one product.
     """
     weights = graph.only_use(step.args[0])
     if weights is None or weights.primitive is not reshape:
@@ -174,7 +176,9 @@ def _factor(step: Step) -> tuple[Any, float] | None:
 
 
 def _grouped(step: Step, graph: Graph) -> _Scores | None:
-    """Scores of a product in which heads that share keys are rows of one matrix."""
+    """Return the scores of a product in which heads that share keys are rows, or
+    None.
+    """
     product = graph.only_use(step.args[0])
     if product is None or product.primitive is not matmul:
         return None
@@ -214,9 +218,9 @@ def _with_addend(step: Step, graph: Graph) -> _Scores | None:
 def _have_fitting_heads(
     operands: Any, step: Step, graph: Graph, is_grouped: bool
 ) -> bool:
-    """Whether all operands are [batch, heads, ...] of equal leading extents.
+    """Return whether all operands are [batch, heads, ...] with equal leading extents.
 
-    If they are grouped, keys and values have fewer heads.
+    If ``is_grouped``, keys and values have fewer heads.
     """
     query, *others = [graph.known(value)[0] for value in operands]
     outer = step.shapes[0][:-2]
@@ -233,9 +237,10 @@ def _have_fitting_heads(
 
 
 def _half_source(value: Any, graph: Graph) -> Any:
-    """What a float32 operand is the cast of, None if it is not of the graph's dtype.
+    """Return the half operand that was cast to float32, or None for another dtype.
 
-    A transpose may stand between: its axes are swapped in what is returned.
+    The last two axes may be transposed in between; those of the returned value are
+    swapped accordingly.
     """
     maker = graph.maker.get(value.place) if type(value) is Slot else None
     if not isinstance(maker, Step):
@@ -298,7 +303,9 @@ def _summed(masks: tuple[Any, ...], graph: Graph) -> tuple[Any, list[Step]]:
 
 
 def _attention(match: _Match, graph: Graph) -> list[Step]:
-    """The step of a match, after a view of the keys where they are transposed."""
+    """Return the attention step of a match, after a view of transposed keys if
+    needed.
+    """
     query, transposed, value = match.operands
     views: list[Step] = []
 

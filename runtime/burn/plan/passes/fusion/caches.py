@@ -1,4 +1,4 @@
-"""Attention to a cache and a new key without the copy that joins them."""
+"""Attention over a key-value cache and a new entry, without concatenating them."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ _WHOLE = slice(None)
 
 
 class _Joint(NamedTuple):
-    """A value that is the past with a new entry behind it."""
+    """The concatenation of a cache and a new entry."""
 
     past: Any
     new: Any
@@ -25,7 +25,7 @@ class _Joint(NamedTuple):
 
 
 class _Turn(NamedTuple):
-    """A rotated value: what is rotated, and the cosines and sines."""
+    """A rotary embedding: its operand, cosines and sines."""
 
     x: Any
     cos: Any
@@ -33,9 +33,9 @@ class _Turn(NamedTuple):
 
 
 def with_caches(steps: Steps, graph: Graph) -> Steps:
-    """Steps in which attention of single queries reads caches where they are.
+    """Replace attention of single queries by steps that read the caches in place.
 
-    What is sliced out of a cache with its new entry is that entry.
+    A slice of the concatenation that is the new entry becomes that entry.
     """
     new_steps: Steps = []
     keys: dict[int, Any] = {}
@@ -53,7 +53,7 @@ def with_caches(steps: Steps, graph: Graph) -> Steps:
 
 
 def _joint(value: Any, graph: Graph) -> _Joint | None:
-    """What ``value`` joins along the axis of keys, if it does."""
+    """Return the cache and the entry that ``value`` concatenates along the key axis."""
     maker = graph.maker.get(value.place) if type(value) is Slot else None
     if not isinstance(maker, Step) or maker.primitive is not concat:
         return None
@@ -65,7 +65,7 @@ def _joint(value: Any, graph: Graph) -> _Joint | None:
 
 
 def _attention(step: Step, graph: Graph) -> Step | None:
-    """The attention that reads the parts of its keys and values, or None."""
+    """Return the attention over a cache that ``step`` computes, or None."""
     if step.primitive is not scaled_attention or step.static.get("causal"):
         return None
     query, key, value, mask = (*step.args, None)[:4]
@@ -97,7 +97,7 @@ def _attention(step: Step, graph: Graph) -> Step | None:
 
 
 def _narrow(mask: Any, graph: Graph) -> Any:
-    """What ``mask`` was before it was cast to float32."""
+    """Return ``mask`` before its cast to float32."""
     maker = graph.maker.get(mask.place) if type(mask) is Slot else None
     if not isinstance(maker, Step) or maker.primitive is not cast:
         return mask
@@ -105,7 +105,9 @@ def _narrow(mask: Any, graph: Graph) -> Any:
 
 
 def _entry(step: Step, graph: Graph, keys: dict[int, Any]) -> Step | None:
-    """A view of the new entry for a slice that is nothing else, or None."""
+    """Return a view of the new entry if ``step`` slices exactly that entry, else
+    None.
+    """
     if step.primitive is not getitem or len(step.args) != 2:
         return None
     joint = _joint(step.args[0], graph)
@@ -116,7 +118,7 @@ def _entry(step: Step, graph: Graph, keys: dict[int, Any]) -> Step | None:
 
 
 def _turn(value: Any, graph: Graph) -> _Turn | None:
-    """What ``value`` is the rotation of, as :func:`rotary_embedding` computes it."""
+    """Return the operands if ``value`` is computed like :func:`rotary_embedding`."""
     joint = _maker(value, concat, graph)
     if joint is None or (*joint.args, joint.static.get("axis"))[1] not in (-1, 3):
         return None
@@ -155,7 +157,7 @@ def _without_cast(value: Any, graph: Graph) -> Any:
 
 
 def _are_equal(one: Any, other: Any, graph: Graph) -> bool:
-    """Whether angles are the same values, or the same views of them."""
+    """Return whether two angles are the same value, or equal views of one value."""
     for a, b in zip(one, other, strict=True):
         if _is_same(a, b):
             continue
@@ -168,6 +170,8 @@ def _are_equal(one: Any, other: Any, graph: Graph) -> bool:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two arguments are one value; tensors cannot be compared by ``==``."""
+    """Return whether two arguments are the same value; ``==`` cannot compare
+    tensors.
+    """
     both = type(one) is Slot and type(other) is Slot
     return one is other or (both and one == other)

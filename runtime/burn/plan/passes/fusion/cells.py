@@ -1,4 +1,4 @@
-"""The equations of a recurrent cell become a layer of one step, where there is one.
+"""Fusion of the equations of a recurrent cell into one LSTM or GRU step.
 
 They are those of :mod:`burn.nn`, with the gates in PyTorch's order. The gates of layers
 are in ONNX's: weights are rearranged once.
@@ -32,7 +32,7 @@ _UPDATE = (sigmoid, (add, "zx", "zh"))
 
 
 class _Linear(NamedTuple):
-    """A product with the weights of all gates, whose step nothing but a cell uses."""
+    """A linear layer for all gates, whose result only the cell uses."""
 
     x: Any
     weight: Any
@@ -40,9 +40,9 @@ class _Linear(NamedTuple):
 
 
 class _Cell(NamedTuple):
-    """A cell as a layer whose gates are ``order`` of its own.
+    """A matched cell. ``order`` permutes its gates to the order of ``layer``.
 
-    ``first`` are its states before, and ``results`` the steps that make the new ones.
+    ``first`` are the previous states, ``results`` the steps that compute the new ones.
     """
 
     layer: Primitive[..., Any]
@@ -54,7 +54,7 @@ class _Cell(NamedTuple):
 
 
 def as_cells(steps: Steps, graph: Graph) -> Steps:
-    """A layer of one step for each cell, for devices that have such layers."""
+    """Replace each cell by one step, for devices with recurrent primitives."""
     cells: dict[int, _Cell] = {}
     gone: set[int] = set()
     for step in steps:
@@ -72,7 +72,7 @@ def as_cells(steps: Steps, graph: Graph) -> Steps:
 
 
 def _inside(cell: _Cell, graph: Graph) -> set[int]:
-    """The steps of a cell, from its results back to its operands."""
+    """Return the ids of the steps of a cell, from its results back to its operands."""
     operands = {*cell.inputs, *cell.states, *cell.first}
     step_ids: set[int] = set()
     stack: list[Any] = [*cell.results]
@@ -85,7 +85,7 @@ def _inside(cell: _Cell, graph: Graph) -> set[int]:
 
 
 def _cells(step: Step | Read, graph: Graph) -> Iterator[_Cell]:
-    """The cells whose output ``step`` makes."""
+    """Yield the cells whose output ``step`` computes."""
     for shown in matches(_SHOWN, step, graph):
         cell = _maker(shown["cell"], graph)
         for values in matches(_CELL, cell, graph):
@@ -107,7 +107,7 @@ def _long_short(step: Any, cell: Any, values: Values, graph: Graph) -> Iterator[
         if inputs is None or states is None or not _fit(inputs, states, step, graph):
             continue
         if graph.known(values["c"]) != (step.shapes[0], FLOAT32):
-            continue  # it is broadcast
+            continue  # the cell state is broadcast
         first = (states.x, values["c"])
         order, results = (0, 3, 1, 2), (step, cell)
         yield _Cell(lstm, order, inputs, first, states, results)
@@ -125,7 +125,7 @@ def _gated(step: Any, values: Values, graph: Graph) -> Iterator[_Cell]:
 
 
 def _cut(parts: list[Any], shape: tuple[int, ...], graph: Graph) -> Any:
-    """What is cut into ``parts`` [batch, hidden], which are used once, or None."""
+    """Return the operand of the split into ``parts`` [batch, hidden], or None."""
     cut = _maker(parts[0], graph)
     if not isinstance(cut, Step) or cut.primitive is not split or len(shape) != 2:
         return None
@@ -139,7 +139,9 @@ def _cut(parts: list[Any], shape: tuple[int, ...], graph: Graph) -> Any:
 
 
 def _linear(value: Any, graph: Graph) -> _Linear | None:
-    """The product with weights that ``value`` is, or None."""
+    """Return the linear layer with constant weights that computes ``value``, or
+    None.
+    """
     step = graph.only_use(value)
     if step is None or step.primitive is not linear or step.dtypes != (FLOAT32,):
         return None
@@ -150,9 +152,9 @@ def _linear(value: Any, graph: Graph) -> _Linear | None:
 
 
 def _fit(inputs: _Linear, states: _Linear, step: Step, graph: Graph) -> bool:
-    """Whether there are operands for a layer: both biases, and states of its width.
+    """Return whether the operands suit a layer: both biases, and states of its width.
 
-    All have one extent along the batch: none is broadcast.
+    All must have the same batch extent: none may be broadcast.
     """
     (shape, dtype), state = graph.known(inputs.x), graph.known(states.x)
     return (
@@ -166,7 +168,7 @@ def _fit(inputs: _Linear, states: _Linear, step: Step, graph: Graph) -> bool:
 
 
 class _Writer:
-    """Writes the steps of layers; weights are rearranged once for all that use them."""
+    """Builder of layer steps; rearranged weights are shared between layers."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -174,7 +176,7 @@ class _Writer:
         self._steps: Steps = []
 
     def layer(self, cell: _Cell) -> Steps:
-        """The steps that stand for ``cell``."""
+        """Return the steps that replace ``cell``."""
         self._steps = []
         (x, w, bias), (_, r, shift) = cell.inputs, cell.states
         weights = [self._weight(v, cell) for v in (w, r)]
@@ -208,7 +210,7 @@ class _Writer:
         return self._rearranged[bias, shift, cell.order]
 
     def _ordered(self, value: Slot, cell: _Cell) -> Slot:
-        """The gates of a weight in the order of the layer's."""
+        """Return the rows of a weight in the gate order of the layer."""
         hidden = cell.results[0].shapes[0][1]
         rows = [np.arange(hidden) + gate * hidden for gate in cell.order]
         index = Tensor(np.concatenate(rows), host())
@@ -217,7 +219,7 @@ class _Writer:
         return self._made(take, (value, index, 0), shape)
 
     def _framed(self, value: Slot) -> Slot:
-        """``value`` with an axis of one element in front."""
+        """Return ``value`` with a leading axis of extent one."""
         shape, _ = self._graph.known(value)
         assert shape is not None
         return self._made(reshape, (value, (1, *shape)), (1, *shape))

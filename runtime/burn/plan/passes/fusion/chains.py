@@ -13,8 +13,8 @@ from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined, replaced
 from burn.plan.plan_ir import Slot, Step
 from burn.tensor import Tensor
 
-#: The most links of a chain, and the least elements that pay one: a call of the engine
-#: takes as long as several of NumPy's on few.
+#: The maximum length of a chain, and the minimum number of elements: for fewer, an
+#: engine call takes as long as several NumPy calls.
 LINKS = 16
 LEAST = 1_024
 LEAST_OF_ONE = 8_192
@@ -23,21 +23,21 @@ _UNARY: dict[Any, str] = {relu: "relu", sqrt: "sqrt"}
 
 
 class _Links(NamedTuple):
-    """A chain from ``x`` on."""
+    """Consecutive elementwise operations on ``x``."""
 
     x: Any
     operands: tuple[Any, ...]
     chain: Chain
 
     def then(self, other: "_Links") -> "_Links":
-        """This, and what starts from its result."""
+        """Return the chain extended by a chain that starts from its result."""
         count = len(self.operands)
         moved = ((n, p if p is None else p + count) for n, p in other.chain)
         return _Links(self.x, self.operands + other.operands, (*self.chain, *moved))
 
 
 def in_chains(steps: Steps, graph: Graph) -> Steps:
-    """Chains of operations on float32 of one shape, and on numbers."""
+    """Fuse elementwise operations on float32 tensors of one shape, and on scalars."""
     return replaced(joined(steps, graph, _with_one_before), graph, _large)
 
 
@@ -72,7 +72,7 @@ def _made(step: Step, links: _Links) -> Step:
 
 
 def _ways(step: Step, graph: Graph) -> list[_Links]:
-    """The chains that a step is, from one operand or from the other."""
+    """Return the chains that a step starts, one for each operand it can start from."""
     if step.dtypes != (FLOAT32,) or not prod(step.shapes[0]):
         return []
     if step.primitive is chained:
@@ -100,7 +100,7 @@ def _ways(step: Step, graph: Graph) -> list[_Links]:
 
 
 def _operand(arg: Any, shape: tuple[int, ...], graph: Graph) -> Any:
-    """``arg`` if it is of that shape or one number, as a tensor; None if not."""
+    """Return ``arg`` as a tensor if it has that shape or is a scalar, else None."""
     if type(arg) in (int, float):
         return _number(arg) if isfinite(np.float32(arg)) else None
     extents, dtype = graph.known(arg)

@@ -1,4 +1,4 @@
-"""Einstein's sums become products of matrices between views, products, or sums."""
+"""Lowering of ``einsum`` to views, matrix products, products or sums."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,12 +11,12 @@ from burn.primitive import Primitive
 
 
 def as_products(steps: Steps, graph: Graph) -> Steps:
-    """Every ``einsum`` of one or two operands of float32 as what it is."""
+    """Lower each float32 ``einsum`` of one or two operands."""
     return replaced(steps, graph, _as_product)
 
 
 def _as_product(step: Step, graph: Graph) -> list[Step] | None:
-    """The steps that stand for an ``einsum``, or None."""
+    """Return the steps that replace an ``einsum``, or None."""
     if step.primitive is not einsum or step.dtypes != (FLOAT32,):
         return None
     equation, operands = step.args
@@ -32,7 +32,7 @@ def _as_product(step: Step, graph: Graph) -> list[Step] | None:
 
 
 class _Steps:
-    """The steps that were made."""
+    """Builder of a list of steps."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -46,6 +46,6 @@ class _Steps:
         shape: tuple[int, ...],
         **static: Any,
     ) -> Slot:
-        """The result of a new step."""
+        """Append a step and return the slot of its result."""
         self.steps.append(self._graph.made(primitive, args, shape, **static))
         return Slot(self.steps[-1].outputs[0])

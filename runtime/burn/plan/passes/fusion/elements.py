@@ -1,4 +1,4 @@
-"""Elementwise operations become functions of elements, and chains of them one."""
+"""Fusion of elementwise operations into expressions for generated kernels."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -15,16 +15,16 @@ from burn.plan.plan_ir import Read, Slot, Step, slots_in
 from burn.primitive import Primitive
 from burn.tensor import Tensor
 
-#: The most functions of a chain, and the most arrays that it reads.
+#: The maximum number of functions in a chain, and of arrays that it reads.
 FUNCTIONS, OPERANDS = 64, 12
 
 
 @dataclass(frozen=True)
 class Abilities:
-    """What the kernels of a device compute.
+    """The expressions that the kernels of a device can compute.
 
-    ``takes`` an element or not, and has formulas of its own for ``primitives`` of one
-    operand.
+    ``takes`` returns whether a device supports an expression; ``primitives`` are the
+    unary primitives with a formula of the device.
     """
 
     takes: Callable[[Element], bool]
@@ -32,9 +32,9 @@ class Abilities:
 
 
 class _Whole(NamedTuple):
-    """An element, the arguments that its operands stand for, and its result's shape.
+    """A fused expression, its operands, and the shape of its result.
 
-    ``reads`` are the places that its steps read, as often as they do.
+    ``reads`` counts how often each place is read.
     """
 
     element: Element
@@ -44,7 +44,7 @@ class _Whole(NamedTuple):
 
 
 def in_elements(steps: Steps, graph: Graph, abilities: Abilities) -> Steps:
-    """Steps in which each chain of elementwise operations is one."""
+    """Fuse each chain of elementwise operations into one step."""
     fused: list[Step | Read | None] = []
     wholes: dict[int, tuple[int, _Whole]] = {}
     for step in steps:
@@ -68,7 +68,9 @@ def _next(
     graph: Graph,
     abilities: Abilities,
 ) -> int | None:
-    """A place whose value is read in ``whole`` alone, and can be computed there."""
+    """Return a place that only ``whole`` reads and that can be fused into it, or
+    None.
+    """
     for slot in [arg.place for arg in whole.args if type(arg) is Slot]:
         _, before = wholes.get(slot, (0, None))
         if before is None or before.shape != whole.shape:
@@ -80,7 +82,7 @@ def _next(
 
 
 def _whole(step: Step, graph: Graph, abilities: Abilities) -> _Whole | None:
-    """The element that a step computes, None if it stays."""
+    """Return the expression that a step computes, or None if it is not fused."""
     if len(step.outputs) != 1 or graph.is_folded(step):
         return None
     arrays = [arg for arg in step.args if type(arg) in (Slot, Tensor)]
@@ -112,7 +114,7 @@ def _whole(step: Step, graph: Graph, abilities: Abilities) -> _Whole | None:
 def _own(
     step: Step, given: list[Any], forms: list[Any], abilities: Abilities
 ) -> tuple[Element, tuple[int, ...]] | None:
-    """The element of a conversion, or of a primitive that has a formula."""
+    """Return the expression of a cast, or of a primitive that has a formula."""
     operand = given[0]
     if not isinstance(operand, Operand):
         return None
@@ -133,7 +135,7 @@ def _fits(whole: _Whole, abilities: Abilities) -> bool:
 
 
 def _joined(whole: _Whole, slot: int, before: _Whole) -> _Whole:
-    """``whole`` with ``before`` in the place of what it reads there."""
+    """Return ``whole`` with the expression ``before`` substituted for ``slot``."""
     slots = [arg.place if type(arg) is Slot else None for arg in whole.args]
     moved = {n: n + len(whole.args) for n in range(len(before.args))}
     inner = _moved(before.element, moved)
@@ -143,7 +145,7 @@ def _joined(whole: _Whole, slot: int, before: _Whole) -> _Whole:
 
 
 def _filled(expression: Any, number: int, inner: Expression) -> Any:
-    """``expression`` with ``inner`` for the operand ``number``."""
+    """Return ``expression`` with ``inner`` substituted for operand ``number``."""
     if isinstance(expression, Operand):
         return inner if expression.number == number else expression
     if not isinstance(expression, Element):
@@ -153,7 +155,7 @@ def _filled(expression: Any, number: int, inner: Expression) -> Any:
 
 
 def _moved(expression: Any, numbers: dict[int, int]) -> Any:
-    """``expression`` with other numbers of operands."""
+    """Return ``expression`` with its operands renumbered."""
     if isinstance(expression, Operand):
         return replace(expression, number=numbers[expression.number])
     if not isinstance(expression, Element):
@@ -163,7 +165,7 @@ def _moved(expression: Any, numbers: dict[int, int]) -> Any:
 
 
 def _numbered(whole: _Whole) -> _Whole:
-    """The same with each argument once, and those alone that are read."""
+    """Return the expression without duplicate and unused operands."""
     used = sorted(_used(whole.element))
     kept: list[Any] = []
     numbers = {}
@@ -182,7 +184,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _used(expression: Expression) -> set[int]:
-    """The numbers of the operands in ``expression``."""
+    """Return the numbers of the operands in ``expression``."""
     if isinstance(expression, Operand):
         return {expression.number}
     if not isinstance(expression, Element):

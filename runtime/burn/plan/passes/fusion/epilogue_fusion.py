@@ -20,7 +20,7 @@ from burn.plan.passes.graph import Graph, Steps
 from burn.plan.plan_ir import Read, Slot, Step
 from burn.tensor import Tensor
 
-#: What computes a primitive together with what follows it.
+#: The fused variant of each primitive.
 _THEN: dict[Any, Any] = {
     conv: conv_then,
     conv_then: conv_then,
@@ -31,7 +31,7 @@ _THEN: dict[Any, Any] = {
     matmul: matmul_then,
     matmul_then: matmul_then,
 }
-#: Activations without numbers, by their names in ``after``.
+#: Activations without parameters, by their names in ``after``.
 _PLAIN: dict[Any, str] = {
     activation.relu: "relu",
     activation.sigmoid: "sigmoid",
@@ -41,7 +41,7 @@ _PLAIN: dict[Any, str] = {
     activation.mish: "mish",
     activation.softplus: "softplus",
 }
-#: Activations with numbers: their names in ``after``, and the numbers with defaults.
+#: Parametrized activations: their names in ``after``, and parameters with defaults.
 _NUMBERS: dict[Any, tuple[str, dict[str, float]]] = {
     activation.elu: ("elu", {"alpha": 1.0}),
     activation.hard_sigmoid: ("hard_sigmoid", {"alpha": 0.2, "beta": 0.5}),
@@ -49,7 +49,7 @@ _NUMBERS: dict[Any, tuple[str, dict[str, float]]] = {
 }
 
 
-#: And norms of channels, with those that are done where statistics are known.
+#: With norms of channels, including those by stored statistics.
 THEN_WITH_NORMS: dict[Any, Any] = {
     **_THEN,
     batch_norm: batch_norm_then,
@@ -60,9 +60,9 @@ THEN_WITH_NORMS: dict[Any, Any] = {
 def with_endings(
     steps: Steps, graph: Graph, then: dict[Any, Any] | None = None
 ) -> Steps:
-    """Layers and norms with the activations and sums after them.
+    """Fuse activations and residual additions into the layers and norms before them.
 
-    ``then`` has the primitives that do so by those that do not.
+    ``then`` maps primitives to those with a fused epilogue.
     """
     then = _THEN if then is None else then
     new_steps: list[Step | Read | None] = []
@@ -80,7 +80,7 @@ def with_endings(
 
 
 def is_ending(step: Step, graph: Graph) -> bool:
-    """Whether ``step`` is an activation that becomes a part of what makes ``x``."""
+    """Return whether ``step`` is an activation that can be an epilogue."""
     if step.primitive in (add, mul, div):
         return False
     return after_of(step, 0, graph) is not None
@@ -93,7 +93,7 @@ def _joined(
     graph: Graph,
     then: dict[Any, Any],
 ) -> tuple[int, Step] | None:
-    """The position of the first and both in one; None if they have to stay two."""
+    """Return the position of the first step and the fused step, or None."""
     for index, arg in enumerate(step.args):
         position = producers.get(arg.place) if type(arg) is Slot else None
         if position is None or graph.uses[arg.place] != 1:
@@ -122,9 +122,9 @@ def _joined(
 
 
 def _takes(source: Step, after: tuple[Any, ...]) -> bool:
-    """Whether there is a pass over the results of ``source`` that ``after`` is part of.
+    """Return whether the kernel of ``source`` can apply ``after`` to its results.
 
-    Norms of groups have one for their weights, but those of each channel have not.
+    Norms of groups apply it with their weights; norms of single channels cannot.
     """
     if source.primitive in (batch_norm, batch_norm_then):
         return after[0] == "relu" or (after[0] == "scale" and not _done(source))
@@ -137,7 +137,7 @@ def _takes(source: Step, after: tuple[Any, ...]) -> bool:
 
 
 def _fits(source: Step, other: Any, graph: Graph) -> bool:
-    """Whether ``source`` can add ``other`` to its result, as far as is known."""
+    """Return whether ``source`` can add ``other`` to its result, as far as known."""
     shape, dtype = graph.known(other)
     (result,) = source.shapes
     if dtype != graph.dtype or shape is None:
@@ -153,13 +153,13 @@ def _fits(source: Step, other: Any, graph: Graph) -> bool:
 
 
 def _done(step: Step) -> tuple[Any, ...]:
-    """What ``step`` is followed by already."""
+    """Return the epilogue that ``step`` already has."""
     done: tuple[Any, ...] = step.static.get("after", ())
     return done
 
 
 def after_of(step: Step, index: int, graph: Graph) -> tuple[Any, ...] | None:
-    """``step`` as the end of what makes its operand ``index``."""
+    """Return ``step`` as an epilogue of the producer of its operand ``index``."""
     if step.primitive in _PLAIN:
         return (_PLAIN[step.primitive],)
     if step.primitive is activation.gelu:

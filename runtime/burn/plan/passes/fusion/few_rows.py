@@ -1,4 +1,4 @@
-"""Products of few rows become one step with the norm before them and their gate."""
+"""Fusion of products of few rows with the norm before them and their gate."""
 
 from dataclasses import replace
 from math import prod
@@ -16,13 +16,13 @@ from burn.ops.shape import reshape
 from burn.plan.passes.graph import Graph, Steps
 from burn.plan.plan_ir import Read, Slot, Step
 
-#: Of more rows matrix units compute the products as fast as weights are read.
+#: For more rows, tensor cores compute the product as fast as weights are read.
 ROWS = 8
 _GATED = (("silu",),)
 
 
 class _Norm(NamedTuple):
-    """The norm of ``x`` over its last axis; none if ``kind`` is empty."""
+    """The norm of ``x`` over its last axis; ``kind`` is empty if there is none."""
 
     x: Any
     weight: Any = None
@@ -80,7 +80,7 @@ def _pixels_as_rows(step: Step | Read, graph: Graph) -> Steps:
 
 
 def _fused(step: Step, graph: Graph) -> tuple[Step | None, tuple[int, ...]]:
-    """What ``step`` becomes, and the places of results that are not needed then."""
+    """Return the replacement of ``step``, and the places that become unused."""
     if step.dtypes != (graph.dtype,):
         return None, ()
     gated = _gated(step, graph)
@@ -102,7 +102,9 @@ def _is_small(step: Step, graph: Graph) -> bool:
 
 
 def _gated(step: Step, graph: Graph) -> tuple[Step, tuple[int, ...]] | None:
-    """``silu(gate(x)) * layer(x)`` as one step, and the places of its factors."""
+    """Return ``silu(gate(x)) * layer(x)`` as one step, and the places of its
+    factors.
+    """
     if step.primitive is not mul or len(step.args) != 2:
         return None
     factors = [graph.only_use(value) for value in step.args]
@@ -125,7 +127,7 @@ def _gated(step: Step, graph: Graph) -> tuple[Step, tuple[int, ...]] | None:
 
 
 def _norm(value: Any, graph: Graph) -> _Norm:
-    """The norm that ``value`` is the result of, if there is one over the last axis."""
+    """Return the norm over the last axis that computes ``value``, if any."""
     maker = graph.maker.get(getattr(value, "place", -1))
     if not isinstance(maker, Step) or maker.dtypes != (graph.dtype,):
         return _Norm(value)

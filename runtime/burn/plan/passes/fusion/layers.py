@@ -1,4 +1,4 @@
-"""Products with weights become linear layers, with the biases that are added."""
+"""Fusion of matrix products and bias additions into linear layers."""
 
 from dataclasses import replace
 
@@ -10,27 +10,29 @@ from burn.plan.plan_ir import Slot, Step
 
 
 def as_layers(steps: Steps, graph: Graph) -> Steps:
-    """Linear layers for ``x @ w`` where ``w`` is constant."""
+    """Replace ``x @ w`` with a constant ``w`` by a linear layer."""
     return replaced(steps, graph, _layer)
 
 
 def with_biases(steps: Steps, graph: Graph) -> Steps:
-    """Linear layers with what is added to each of their rows."""
+    """Fuse row-wise additions into linear layers as biases."""
     return joined(steps, graph, _with_bias)
 
 
 def unflattened(steps: Steps, graph: Graph) -> Steps:
-    """Layers of ``[..., in]`` where only rows were given, and taken apart again."""
+    """Apply layers to ``[..., in]`` instead of to flattened rows that are
+    unflattened.
+    """
     return joined(steps, graph, _unflattened)
 
 
 def of_any_rank(steps: Steps, graph: Graph) -> Steps:
-    """Layers of ``[..., in]`` for layers of rows whose results are reshaped to that."""
+    """Apply layers to ``[..., in]`` if the results of rows are reshaped to that."""
     return joined(steps, graph, _of_any_rank)
 
 
 def _layer(step: Step, graph: Graph) -> list[Step] | None:
-    """The steps of a linear layer that is written as a product, or None."""
+    """Return the steps of a linear layer that is written as a product, or None."""
     if step.primitive is not matmul or step.dtypes != (graph.dtype,):
         return None
     x, weight = step.args
@@ -52,7 +54,7 @@ def _layer(step: Step, graph: Graph) -> list[Step] | None:
 
 
 def _with_bias(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """The layer before a sum, and what stands for both, or None."""
+    """Return the layer before an addition, and the replacement of both, or None."""
     if step.primitive is not add or len(step.args) != 2:
         return None
     for value, other in (step.args, step.args[::-1]):
@@ -69,7 +71,7 @@ def _with_bias(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
 
 
 def _unflattened(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """The layer before a reshape, and what stands for both, or None."""
+    """Return the layer before a reshape, and the replacement of both, or None."""
     if step.primitive not in (reshape, flatten):
         return None
     layer = graph.only_use(step.args[0])
@@ -89,7 +91,7 @@ def _unflattened(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
 
 
 def _of_any_rank(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """The layer before a reshape, and what stands for both, or None."""
+    """Return the layer before a reshape, and the replacement of both, or None."""
     if step.primitive not in (reshape, flatten):
         return None
     layer = graph.only_use(step.args[0])

@@ -1,4 +1,4 @@
-"""Linear layers of one input become one product: queries, keys and values."""
+"""Fusion of linear layers with the same input (query, key, value) into one product."""
 
 from dataclasses import replace
 from math import prod
@@ -10,15 +10,15 @@ from burn.plan.passes.fusion.epilogue_fusion import is_ending
 from burn.plan.passes.graph import Graph, Steps
 from burn.plan.plan_ir import Read, Slot, Step
 
-#: How many multiplications a layer has at most that is merged. Beside more of them a
-#: call is nothing, and attention is quicker on matrices that lie apart.
+#: The maximum number of multiplications of a merged layer. For larger layers the call
+#: overhead is negligible, and attention is faster on separate matrices.
 MOST = 8_000_000
 
 
 def merged(steps: Steps, graph: Graph, most: float = MOST) -> Steps:
-    """Steps in which layers of one input are one layer, whose result is split.
+    """Merge layers with the same input into one layer and a split of its result.
 
-    Layers of more than ``most`` multiplications stay as they are.
+    Layers of more than ``most`` multiplications are not merged.
     """
     groups = _groups([s for s in steps if _may_be_merged(s, graph, most)])
     first = {id(group[0]): group for group in groups if len(group) > 1}
@@ -38,10 +38,10 @@ def merged(steps: Steps, graph: Graph, most: float = MOST) -> Steps:
 
 
 def _groups(layers: list[Step]) -> list[list[Step]]:
-    """Return the layers of one input each, with other weights.
+    """Return groups of layers with the same input and different weights.
 
-    A layer that is computed again (activation checkpointing) is in a group of its own:
-    in that of the first time its result would be kept until then.
+    A layer that is recomputed (activation checkpointing) is in a group of its own:
+    merged with its first computation, its result would be kept until then.
     """
     groups: dict[Any, list[list[Step]]] = {}
     for step in layers:
@@ -76,7 +76,7 @@ def _places(steps: Steps) -> set[int]:
 
 
 def _are_ready(group: list[Step], before: Steps, here: set[int]) -> bool:
-    """Whether all weights are known where the first layer of a group stands."""
+    """Return whether all weights of a group are available at its first layer."""
     available = _places(before)
     return all(
         type(arg) is not Slot or arg.place in available or arg.place not in here
@@ -86,7 +86,7 @@ def _are_ready(group: list[Step], before: Steps, here: set[int]) -> bool:
 
 
 def _joined(group: list[Step], graph: Graph) -> list[Step]:
-    """One layer and a split for the layers of a group."""
+    """Return one layer and a split that replace the layers of a group."""
     widths = [step.shapes[0][-1] for step in group]
     total, inputs = sum(widths), graph.known(group[0].args[1])[0]
     assert inputs is not None

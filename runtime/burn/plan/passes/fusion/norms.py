@@ -1,4 +1,4 @@
-"""Normalisation by stored statistics becomes a part of the layer before it."""
+"""Folding of batch normalization into the layer before it."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,25 +11,27 @@ from burn.plan.passes.graph import Graph, Steps, joined
 from burn.plan.plan_ir import Slot, Step
 from burn.primitive import Primitive
 
-#: What has its channels in the first axis of its weights.
+#: Layers with their output channels in the first axis of the weights.
 _LAYERS: tuple[Primitive[..., Any], ...] = (conv, linear)
 
 
 def without_norms(steps: Steps, graph: Graph) -> Steps:
-    """Convolutions and linear layers with other weights for norms after them."""
+    """Fold norms by stored statistics into the convolutions and linear layers before
+    them.
+    """
     return joined(steps, graph, _folded)
 
 
 def _has_same_channels(layer: Step) -> bool:
-    """Whether the outputs of a layer are along axis 1, which a norm has statistics for.
+    """Return whether a layer has its outputs along axis 1, like the norm.
 
-    A linear layer has them along its last axis, in results of any rank.
+    A linear layer has them along its last axis, for any rank.
     """
     return layer.primitive is conv or len(layer.shapes[0]) == 2
 
 
 def _folded(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """The layer before a norm, and what stands for both; None if it stays."""
+    """Return the layer before a norm, and the replacement of both, or None."""
     if step.primitive is not batch_norm or step.dtypes != (graph.dtype,):
         return None
     layer = graph.only_use(step.args[0])

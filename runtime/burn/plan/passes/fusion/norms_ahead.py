@@ -1,4 +1,4 @@
-"""Normalisation by stored statistics becomes a part of the layer behind it."""
+"""Folding of batch normalization into the layer after it."""
 
 from dataclasses import replace
 
@@ -11,12 +11,12 @@ from burn.plan.plan_ir import Slot, Step
 
 
 def with_norms_ahead(steps: Steps, graph: Graph) -> Steps:
-    """Layers of flattened images with other weights for norms before them."""
+    """Fold norms into the weights of the layers of flattened images after them."""
     return replaced(steps, graph, _folded)
 
 
 def _folded(step: Step, graph: Graph) -> list[Step] | None:
-    """What stands for a layer, and for the norm of what it reads, or None."""
+    """Return the replacement of a layer and the norm of its input, or None."""
     rows = flattened_image(step, graph) if step.primitive is linear else None
     norm = None if rows is None else graph.only_use(rows.args[0])
     if rows is None or norm is None or norm.primitive is not batch_norm:

@@ -1,4 +1,4 @@
-"""Two steps that read the same become one that has both results."""
+"""Fusion of two steps with the same operands into one step with two results."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,7 @@ from burn.plan.plan_ir import Read, Slot, Step
 
 
 def paired(steps: Steps, graph: Graph) -> Steps:
-    """Gradients of weights with those of biases, and pooling with the places found."""
+    """Fuse gradients of weights and biases, and pooling values and indices."""
     new_steps: list[Step | Read | None] = list(steps)
     positions: dict[Any, int] = {}
     for position, step in enumerate(steps):
@@ -32,7 +32,7 @@ def paired(steps: Steps, graph: Graph) -> Steps:
 
 
 def _wanted(step: Step, graph: Graph) -> Any:
-    """The other half of a pair, as it is known by."""
+    """Return the key under which the other step of a pair is found."""
     if step.primitive is window_argmax and type(step.args[1]) is Slot:
         return max_pool, step.args[1].place
     if step.primitive is not sum_ or type(step.args[0]) is not Slot:

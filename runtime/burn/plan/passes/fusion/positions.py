@@ -1,4 +1,4 @@
-"""A convolution that has one position only is a linear layer."""
+"""Lowering of convolutions with a single output position to linear layers."""
 
 from dataclasses import replace
 from math import prod
@@ -11,12 +11,12 @@ from burn.plan.plan_ir import Slot, Step
 
 
 def as_rows(steps: Steps, graph: Graph) -> Steps:
-    """Linear layers for convolutions whose kernel is as large as what they read."""
+    """Replace convolutions whose kernel is as large as their input by linear layers."""
     return replaced(steps, graph, _layer)
 
 
 def _layer(step: Step, graph: Graph) -> list[Step] | None:
-    """The steps that stand for a convolution, or None."""
+    """Return the steps that replace a convolution, or None."""
     if step.primitive is not conv or step.dtypes != (FLOAT32,):
         return None
     x, weight, bias = (*step.args, None)[:3]
@@ -44,7 +44,7 @@ def _layer(step: Step, graph: Graph) -> list[Step] | None:
 
 
 def _is_padded(step: Step) -> bool:
-    """Whether more than the elements themselves may be read."""
+    """Return whether a convolution may read padding."""
     return (
         step.static.get("padding", 0) not in (0, (0,), (0, 0), (0, 0, 0))
         or step.static.get("groups", 1) != 1

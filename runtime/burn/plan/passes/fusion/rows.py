@@ -1,4 +1,4 @@
-"""Gradients of lookups go to the rows that were looked up, and nowhere else."""
+"""Sparse updates: gradients of lookups are added to the selected rows only."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from burn.plan.plan_ir import Slot, Step
 
 
 def in_rows(steps: Steps, graph: Graph) -> Steps:
-    """Steps in which tables are not summed with zeros."""
+    """Replace additions of dense lookup gradients by updates of the selected rows."""
     return joined(steps, graph, _without_zeros)
 
 
 def _without_zeros(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """A table plus multiples of the gradient of its lookup."""
+    """Return the replacement of a table plus a multiple of its lookup gradient."""
     if step.primitive is not chained:
         return None
     before = graph.only_use(step.args[0])

@@ -1,4 +1,4 @@
-"""What is done to each channel of a layer becomes a part of its weights.
+"""Folding of channelwise scales and offsets into the weights of a layer.
 
 So are norms that exporters write out, and the scales of residual branches.
 """
@@ -17,17 +17,17 @@ from burn.tensor import Tensor
 
 _FACTORS: tuple[Primitive[..., Any], ...] = (mul, div)
 _TERMS: tuple[Primitive[..., Any], ...] = (add, sub)
-#: Those whose operands may be in either order.
+#: The commutative primitives.
 _TURNED: tuple[Primitive[..., Any], ...] = (mul, add)
 
 
 def with_scales(steps: Steps, graph: Graph) -> Steps:
-    """Layers with the constants that their channels are scaled and moved by."""
+    """Fold constant channelwise scales and offsets into the layers before them."""
     return joined(steps, graph, _scaled)
 
 
 def _scaled(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """The layer before a step, and what stands for both; None if it stays."""
+    """Return the layer before a step, and the replacement of both, or None."""
     if step.primitive not in _FACTORS + _TERMS or len(step.args) != 2:
         return None
     pairs = [step.args, step.args[::-1]][: 1 + (step.primitive in _TURNED)]
@@ -43,7 +43,9 @@ def _scaled(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
 
 
 def _is_by_channel(other: Any, layer: Step, graph: Graph) -> bool:
-    """Whether ``other`` is a constant number for each channel, and weights are too."""
+    """Return whether ``other`` is one constant per channel, and weights are
+    constant.
+    """
     weight, bias = layer.args[1], (*layer.args, None)[2]
     if type(other) not in (Slot, Tensor):
         return False
@@ -61,7 +63,7 @@ def _is_by_channel(other: Any, layer: Step, graph: Graph) -> bool:
 
 
 def _merged(step: Step, layer: Step, other: Any, graph: Graph) -> list[Step]:
-    """The layer with other weights, after the steps that make them."""
+    """Return the steps that compute the new weights, and the layer with them."""
     new_steps: list[Step] = []
 
     def new(primitive: Primitive[..., Any], args: Any, shape: tuple[int, ...]) -> Slot:

@@ -1,4 +1,4 @@
-"""Sums of products whose factors are repeated become products of matrices."""
+"""Lowering of sums of broadcast products to matrix products."""
 
 from dataclasses import replace
 from math import prod
@@ -11,12 +11,12 @@ from burn.ops.shape import permute, reshape
 from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined
 from burn.plan.plan_ir import Slot, Step
 
-#: A product of smaller matrices is over sooner than it is called, and there are many.
+#: For smaller matrices the call overhead exceeds the time of the product.
 _SMALL = 512
 
 
 class _Axes(NamedTuple):
-    """The axes of a product: those of both factors, of one alone, and the summed."""
+    """The axes of a product: shared by both factors, of one factor, and summed."""
 
     batch: tuple[int, ...]
     left: tuple[int, ...]
@@ -25,12 +25,12 @@ class _Axes(NamedTuple):
 
 
 def as_matrices(steps: Steps, graph: Graph) -> Steps:
-    """Products of matrices for sums of what was larger than its factors."""
+    """Replace sums over broadcast products by matrix products."""
     return joined(steps, graph, _product)
 
 
 def _product(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """The product before a sum, and what stands for both, or None."""
+    """Return the product before a sum, and the replacement of both, or None."""
     if step.primitive is not sum_ or step.dtypes != (FLOAT32,):
         return None
     product = graph.only_use(step.args[0])
@@ -49,7 +49,7 @@ def _product(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
 
 
 def _extents(value: Any, rank: int, graph: Graph) -> tuple[int, ...] | None:
-    """The shape of a factor with ``rank`` axes, None if it is not known."""
+    """Return the shape of a factor, padded to ``rank`` axes, or None if unknown."""
     shape, dtype = graph.known(value)
     if shape is None or dtype != FLOAT32:
         return None
@@ -57,7 +57,7 @@ def _extents(value: Any, rank: int, graph: Graph) -> tuple[int, ...] | None:
 
 
 def _summed(step: Step, rank: int) -> int | None:
-    """The axis that is summed, None unless it is one."""
+    """Return the axis that is summed, or None unless there is exactly one."""
     axis = (*step.args[1:], step.static.get("axis"))[0]
     if isinstance(axis, tuple | list) and len(axis) == 1:
         (axis,) = axis
@@ -65,7 +65,7 @@ def _summed(step: Step, rank: int) -> int | None:
 
 
 def _axes(x: tuple[int, ...], y: tuple[int, ...], summed: int) -> _Axes | None:
-    """The axes by their kind, None where a product of matrices does not pay."""
+    """Classify the axes, or return None where a matrix product is not faster."""
     rest = [axis for axis in range(len(x)) if axis != summed and x[axis] * y[axis] > 1]
     left = tuple(axis for axis in rest if y[axis] == 1)
     right = tuple(axis for axis in rest if x[axis] == 1)

@@ -1,1 +1,1 @@
-"""Passes that choose the order in memory."""
+"""Passes that choose memory layouts."""

@@ -1,4 +1,4 @@
-"""Layers read images as these lie in memory: their weights change the order instead."""
+"""Layout of flattened images: weights are permuted instead of activations."""
 
 from dataclasses import replace
 from math import prod
@@ -12,18 +12,18 @@ from burn.ops.shape import flatten, permute, reshape
 from burn.plan.passes.graph import FLOAT32, Graph, Steps, replaced
 from burn.plan.plan_ir import Slot, Step
 
-#: What has its channels side by side in memory when it is computed.
+#: Primitives whose results are computed with channels last.
 _CHANNELS_LAST = frozenset({conv, conv_then, batch_norm, avg_pool, max_pool})
 _VIEWS = frozenset({flatten, reshape})
 
 
 def in_memory_order(steps: Steps, graph: Graph) -> Steps:
-    """Layers of flattened images that take them with their channels last."""
+    """Let layers of flattened images read them with channels last."""
     return replaced(steps, graph, _reordered)
 
 
 def flattened_image(step: Step, graph: Graph) -> Step | None:
-    """The step that makes rows of images [N, C, *size] for a layer, or None."""
+    """Return the step that flattens images [N, C, *size] for a layer, or None."""
     layers = (linear, linear_then)
     rows = graph.only_use(step.args[0]) if step.primitive in layers else None
     if rows is None or rows.primitive not in _VIEWS or rows.dtypes != (FLOAT32,):

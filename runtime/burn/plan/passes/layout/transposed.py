@@ -1,4 +1,4 @@
-"""Transposed products become products of the transposed factors, if one is already."""
+"""Rewrites of transposed products as products of transposed factors."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,16 +10,16 @@ from burn.plan.plan_ir import Slot, Step, slots_in
 
 
 def with_transposed_factors(steps: Steps, graph: Graph) -> Steps:
-    """Steps in which no product is transposed that may be computed so.
+    """Replace transposed products by products of the transposed factors where possible.
 
-    The gradient of ``x @ y.mT`` by ``y`` is such a one. oneDNN reads matrices either
-    way, but writes rows, which would be copied where the result is read by columns.
+    An example is the gradient of ``x @ y.mT`` by ``y``. oneDNN reads either layout, but
+    writes rows, so a result that is read by columns would be copied.
     """
     return joined(steps, graph, _turned)
 
 
 def _turned(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """The product before a transpose, and what stands for both, or None."""
+    """Return the product before a transpose, and the replacement of both, or None."""
     product = graph.only_use(step.args[0]) if _is_transpose(step) else None
     if product is None or product.primitive is not matmul:
         return None
@@ -43,7 +43,7 @@ def _turned(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
 
 
 def _before(factor: Any, graph: Graph) -> Any:
-    """What ``factor`` is the transpose of, None if it is of nothing."""
+    """Return the value that ``factor`` is the transpose of, or None."""
     maker = graph.maker.get(factor.place) if type(factor) is Slot else None
     if isinstance(maker, Step) and _is_transpose(maker):
         return maker.args[0]
@@ -51,7 +51,7 @@ def _before(factor: Any, graph: Graph) -> Any:
 
 
 def _is_transpose(step: Step) -> bool:
-    """Whether a step swaps the last two axes, of numbers that a plan made."""
+    """Return whether a step swaps the last two axes of a float value of the plan."""
     if step.primitive is not transpose or type(step.args[0]) is not Slot:
         return False
     rank = len(step.shapes[0])

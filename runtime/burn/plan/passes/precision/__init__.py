@@ -1,1 +1,1 @@
-"""Passes that lower the precision: bfloat16, and integers by scales."""
+"""Passes that lower the precision to bfloat16 or int8."""

@@ -32,12 +32,12 @@ from burn.plan.passes.graph import FLOAT32, Graph, Steps
 from burn.plan.plan_ir import Read, Slot, Step, slots_in
 
 BFLOAT16 = dtypes.bfloat16
-#: What is computed in bfloat16 wherever it stands, of its first two operands. What is
-#: added to a product is float32 unless it is there in bfloat16 already.
+#: Primitives that always run in bfloat16, on their first two operands. The addend of
+#: a product is float32 unless it is available in bfloat16 already.
 _PRODUCTS = frozenset(
     {conv, conv_then, conv_transpose, linear, linear_then, matmul, matmul_then}
 )
-#: What stays in bfloat16 if its first operand is: nothing is gained by it alone.
+#: Primitives that run in bfloat16 only if their first operand already is.
 _BETWEEN = frozenset(
     {activation.gelu, activation.sigmoid, activation.silu, activation.tanh}
     | {avg_pool, max_pool, softmax, masked_softmax, layer_norm}
@@ -47,12 +47,12 @@ _BETWEEN = frozenset(
 
 
 def narrowed(steps: Steps, graph: Graph) -> Steps:
-    """Steps whose products are of bfloat16, and sums of float32 as ever."""
+    """Return the steps with bfloat16 products and float32 reductions."""
     return _Narrowing(graph).of(steps)
 
 
 class _Narrowing:
-    """The steps of one segment, and which of its values there are in bfloat16."""
+    """The steps of one segment, and the values that are available in bfloat16."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -60,7 +60,7 @@ class _Narrowing:
         self._found: Steps = []
 
     def of(self, steps: Steps) -> Steps:
-        """``steps`` with casts, and with steps of bfloat16 between them."""
+        """Return ``steps`` with bfloat16 steps and the casts between them."""
         for step in steps:
             narrow = self._computed(step) if isinstance(step, Step) else None
             if narrow is None or isinstance(step, Read):
@@ -71,7 +71,7 @@ class _Narrowing:
         return self._without_idle_casts(steps)
 
     def _computed(self, step: Step) -> Step | None:
-        """``step`` in bfloat16, None if it stays in float32."""
+        """Return ``step`` in bfloat16, or None if it stays in float32."""
         if set(step.dtypes) != {FLOAT32} or self._graph.is_folded(step):
             return None
         if step.primitive in _PRODUCTS:
@@ -93,7 +93,9 @@ class _Narrowing:
         return replace(step, args=args, outputs=outputs, dtypes=narrow_dtypes)
 
     def _known(self, value: Any) -> Any:
-        """``value`` in bfloat16 if all of it is there, and itself otherwise."""
+        """Return ``value`` in bfloat16 if all of it is available, else ``value``
+        itself.
+        """
         if type(value) is list or type(value) is tuple:
             parts = [self._known(item) for item in value]
             changed = all(n is not o for n, o in zip(parts, value, strict=True))
@@ -101,7 +103,7 @@ class _Narrowing:
         return self._narrow.get(value.place, value) if type(value) is Slot else value
 
     def _cast(self, value: Any) -> Any:
-        """``value`` in bfloat16."""
+        """Return ``value`` cast to bfloat16."""
         operand = self._known(value)
         if operand is not value:
             return operand
@@ -116,7 +118,7 @@ class _Narrowing:
         return slot
 
     def _widen(self, step: Step, narrow: Step) -> None:
-        """Have the results of ``step`` in float32 as well."""
+        """Add a cast of the results of ``step`` back to float32."""
         for index, of, shape in zip(
             step.outputs, narrow.outputs, step.shapes, strict=True
         ):
@@ -127,7 +129,7 @@ class _Narrowing:
             )
 
     def _without_idle_casts(self, steps: Steps) -> Steps:
-        """What was found but for the results that nobody wants in float32."""
+        """Return the new steps without casts to float32 that have no consumer."""
         before, after = _uses(steps), _uses(self._found)
         uses = self._graph.uses
 
@@ -143,7 +145,7 @@ class _Narrowing:
 
 
 def _uses(steps: Steps) -> Counter[int]:
-    """How often each place is read by ``steps``."""
+    """Return how often ``steps`` read each place."""
     counts: Counter[int] = Counter()
     for step in steps:
         if isinstance(step, Step):

@@ -1,4 +1,4 @@
-"""Quantization of the operands of layers by observed ranges."""
+"""Quantization of the operands of layers with observed ranges."""
 
 from collections import Counter
 from dataclasses import replace
@@ -18,20 +18,20 @@ from burn.plan.plan_ir import Read, Slot, Step, slots_in
 from burn.primitive import primitive
 from burn.tensor import Tensor
 
-#: Weights, which of the layers that read them, and which operand of that.
+#: The box of the weights, the number of the layer among its readers, the operand.
 Key: TypeAlias = tuple[Box, int, int]
-#: The operands that are quantized: what a layer reads, and what is added to it.
+#: The numbers of the quantized operands: the input of a layer, and its addend.
 _X, _RESIDUAL = 0, 3
 
 
 class Ranges:
-    """The least and the largest number that operands of layers were seen to have."""
+    """The observed minimum and maximum of each operand of a layer."""
 
     def __init__(self) -> None:
         self._seen: dict[Key, tuple[float, float]] = {}
 
     def see(self, key: Key, x: Array) -> None:
-        """Widen the range of ``key`` to what is in ``x``."""
+        """Extend the range of ``key`` by the values of ``x``."""
         low, high = self._seen.get(key, (0.0, 0.0))
         self._seen[key] = (
             min(low, float(x.min(initial=0))),
@@ -39,7 +39,9 @@ class Ranges:
         )
 
     def scaling(self, key: Key) -> tuple[Tensor, DType] | None:
-        """The scale and the dtype of integers for ``key``; None if it was not seen."""
+        """Return the scale and integer dtype of ``key``, or None if it was not
+        observed.
+        """
         low, high = self._seen.get(key, (0.0, 0.0))
         largest, dtype = (high / 255, uint8) if low == 0 else (_far(low, high), int8)
         if not np.isfinite(largest) or largest <= 0:
@@ -56,7 +58,7 @@ def _far(low: float, high: float) -> float:
 
 @primitive
 def observed(x: Array, *, ranges: Ranges, key: Key) -> Array:
-    """``x``, whose numbers are in the range of ``key`` after that."""
+    """Extend the range of ``key`` by ``x``, and return ``x``."""
     ranges.see(key, x)
     return x
 
@@ -65,7 +67,7 @@ observed.no_gradient("plans without gradients alone are made of it")
 
 
 class Observing:
-    """A pass that has the ranges of operands noted whenever the plan runs."""
+    """A pass that inserts steps which observe the ranges of operands."""
 
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
@@ -83,7 +85,7 @@ class Observing:
 
 
 class Calibrated:
-    """A pass that quantizes the operands whose ranges are known, and weights."""
+    """A pass that quantizes weights and the operands with known ranges."""
 
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
@@ -110,7 +112,7 @@ class Calibrated:
 def _operands(
     step: Step | Read, graph: Graph, counted: Counter[Box]
 ) -> list[tuple[Key, int, tuple[int, ...]]]:
-    """What a layer reads and what is added to it: key, place and shape of each."""
+    """Return key, place and shape of each operand of a layer and its addend."""
     if isinstance(step, Read) or step.primitive not in LAYERS:
         return []
     if step.dtypes != (FLOAT32,) or graph.is_folded(step):
@@ -130,7 +132,7 @@ def _operands(
 
 
 def _source(value: Any, graph: Graph) -> Box | None:
-    """The box that constant weights are made from, the first if there are several."""
+    """Return the first box that constant weights are computed from, or None."""
     if type(value) is not Slot or not graph.is_constant(value):
         return None
     maker = graph.maker.get(value.place)
@@ -144,7 +146,7 @@ def _source(value: Any, graph: Graph) -> Box | None:
 def _there_and_back(
     value: Slot, shape: tuple[int, ...], scaling: tuple[Tensor, DType], graph: Graph
 ) -> list[Any]:
-    """Steps that quantize ``value`` and dequantize it."""
+    """Return steps that quantize and dequantize ``value``."""
     scale, dtype = scaling
     read = Read(Buffer(scale), graph.fresh(), scale.backend)
     graph.maker[read.place] = read
@@ -158,7 +160,7 @@ def _there_and_back(
 def _of_known(
     step: Step, quantized: dict[int, Slot], graph: Graph
 ) -> tuple[list[Step], Step]:
-    """A layer of operands that were quantized, and steps that quantize its weights."""
+    """Return the steps that quantize weights, and the layer of quantized operands."""
     args = list(step.args)
     for which in (_X, _RESIDUAL):
         if which < len(args) and type(args[which]) is Slot:

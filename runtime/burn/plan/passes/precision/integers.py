@@ -1,4 +1,4 @@
-"""Layers between a dequantization and a quantization are layers of integers."""
+"""Fusion of dequantization, layer and quantization into integer layers."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,49 +25,50 @@ from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined, replaced
 from burn.plan.plan_ir import Slot, Step
 from burn.tensor import Tensor
 
-#: Layers by what computes them with integers.
+#: The integer primitive of each layer.
 LAYERS: dict[Any, Any] = {
     conv: conv_of_integers,
     conv_then: conv_of_integers,
     linear: linear_of_integers,
     linear_then: linear_of_integers,
 }
-#: What gives the same, quantized before it or after it.
+#: Primitives that commute with quantization.
 _COMMUTING = frozenset(
     {max_pool, flatten, permute, reshape, squeeze, transpose, unsqueeze}
 )
 
 
 def of_integers(steps: Steps, graph: Graph) -> Steps:
-    """Layers of what is dequantized as layers of integers, and quick quantizations."""
+    """Replace layers of dequantized operands by integer layers."""
     return replaced(steps, graph, _layer)
 
 
 def quantized_early(steps: Steps, graph: Graph) -> Steps:
-    """What only moves numbers, or chooses among them, after their quantization."""
+    """Move data movement and selection behind the quantization of their results."""
     return joined(steps, graph, _earlier)
 
 
 def with_sums(steps: Steps, graph: Graph) -> Steps:
-    """Layers of integers with what is added to them, where they were rounded before.
+    """Fuse additions into integer layers whose results were quantized before the
+    addition.
 
-    They are kept in the range of the integers that they were, and not rounded to them.
+    The results are clipped to the range of the integers, but not rounded.
     """
     return joined(steps, graph, _summed)
 
 
 def with_activations(steps: Steps, graph: Graph) -> Steps:
-    """Layers of integers with the activations after sums."""
+    """Fuse activations that follow additions into integer layers."""
     return joined(steps, graph, _activated)
 
 
 def to_the_end(steps: Steps, graph: Graph) -> Steps:
-    """Layers of integers with the quantization of their results."""
+    """Fuse the quantization of results into integer layers."""
     return joined(steps, graph, _ended)
 
 
 def with_floats(steps: Steps, graph: Graph) -> Steps:
-    """Floats that there were before a quantization, and quick dequantizations."""
+    """Use float values from before a quantization, and fast dequantizations."""
     return replaced(steps, graph, _of_floats)
 
 
@@ -87,7 +88,9 @@ def _layer(step: Step, graph: Graph) -> list[Step] | None:
 
 
 def _quick(step: Step, graph: Graph) -> list[Step]:
-    """A quantization by one scale; nothing, if it takes back a dequantization."""
+    """Return a quantization by one scale, or no steps if it reverses a
+    dequantization.
+    """
     x, dtype = step.args[0], step.dtypes[0]
     source = graph.maker.get(x.place) if type(x) is Slot else None
     if isinstance(source, Step) and source.primitive is dequantize:
@@ -100,7 +103,7 @@ def _quick(step: Step, graph: Graph) -> list[Step]:
 
 
 def _are_inverse(quantization: Step, dequantization: Step) -> bool:
-    """Whether two steps have one scale and one zero point."""
+    """Return whether two steps have the same scale and zero point."""
     pairs = zip(
         *((*step.args, None)[1:3] for step in (quantization, dequantization)),
         strict=True,
@@ -109,9 +112,9 @@ def _are_inverse(quantization: Step, dequantization: Step) -> bool:
 
 
 def _integers(value: Any, graph: Graph, axis: int | None = None) -> Any:
-    """The operand of integers that ``value`` is dequantized from, or None.
+    """Return the integer operand from which ``value`` is dequantized, or None.
 
-    They have one scale, or else one for each index of ``axis``.
+    It has one scale, or one for each index of ``axis``.
     """
     step = graph.maker.get(value.place) if type(value) is Slot else None
     if not isinstance(step, Step) or step.primitive is not dequantize:
@@ -125,7 +128,7 @@ def _integers(value: Any, graph: Graph, axis: int | None = None) -> Any:
 
 
 def _zero(zero_point: Any, dtype: Any) -> Any:
-    """A zero point as an operand, None for 0."""
+    """Return a zero point as an operand, None for 0."""
     if type(zero_point) is not int:
         return zero_point
     return Tensor(np.array(zero_point, dtype), host()) if zero_point else None
@@ -134,7 +137,9 @@ def _zero(zero_point: Any, dtype: Any) -> Any:
 def _is_scaling(
     step: Step, scale: Any, zero_point: Any, graph: Graph, axis: int | None = None
 ) -> bool:
-    """Whether ``step`` scales by constants: one, or one for each index of ``axis``."""
+    """Return whether ``step`` scales by a constant, or one for each index of
+    ``axis``.
+    """
     shape, dtype = graph.known(scale)
     if shape is None or dtype != FLOAT32 or step.static.get("block_size", 0):
         return False
@@ -149,7 +154,9 @@ def _is_scaling(
 
 
 def _weight(value: Any, graph: Graph) -> tuple[Any, list[Step]]:
-    """The weights of a layer as integers, scaled by outputs, and steps before it."""
+    """Return integer weights with a scale per output, and the steps that compute
+    them.
+    """
     operand = _integers(value, graph, 0)
     if operand is not None:
         return operand, []
@@ -167,7 +174,7 @@ def _weight(value: Any, graph: Graph) -> tuple[Any, list[Step]]:
 
 
 def _earlier(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """What moves numbers before a quantization, and both in the other order."""
+    """Return data movement before a quantization, and both steps in the other order."""
     if not _is_quantization(step, graph):
         return None
     before = graph.only_use(step.args[0])
@@ -189,7 +196,7 @@ def _earlier(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
 
 
 def _is_quantization(step: Step, graph: Graph) -> bool:
-    """Whether ``step`` makes integers of 8 bits by one scale that is constant."""
+    """Return whether ``step`` quantizes to 8 bits with one constant scale."""
     if step.primitive not in (quantize, to_integers):
         return False
     if step.dtypes[0] not in (int8, uint8) or graph.known(step.args[0])[1] != FLOAT32:
@@ -201,12 +208,12 @@ def _is_quantization(step: Step, graph: Graph) -> bool:
 
 
 def _is_ended(layer: Step) -> bool:
-    """Whether the result of a layer of integers is integers as well."""
+    """Return whether the result of an integer layer is quantized as well."""
     return len(layer.args) > 4 and layer.args[4] is not None
 
 
 def _summed(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """The layer that is rounded before a sum, and what stands for both."""
+    """Return the layer that is rounded before a sum, and the replacement of both."""
     if step.primitive is not add or len(step.args) != 2:
         return None
     for value, other in (step.args, step.args[::-1]):
@@ -235,7 +242,7 @@ def _summed(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
 
 
 def _activated(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """The layer before an activation, and what stands for both."""
+    """Return the layer before an activation, and the replacement of both."""
     if not is_ending(step, graph):
         return None
     layer = graph.only_use(step.args[0])
@@ -248,7 +255,7 @@ def _activated(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
 
 
 def _ended(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """The layer before a quantization, and what stands for both."""
+    """Return the layer before a quantization, and the replacement of both."""
     if not _is_quantization(step, graph):
         return None
     layer = graph.only_use(step.args[0])
