@@ -1,4 +1,4 @@
-"""Exceptions of a command, as a report and an exit code."""
+"""Conversion of a command's exceptions to a report and an exit code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from burn_import.version import VERSION
 
 
 class Answer:
-    """Converter of exceptions to a report and an exit code."""
+    """A converter from exceptions to a report and an exit code."""
 
     def __init__(self, report: Report, verbose: bool) -> None:
         self.report = report
@@ -78,7 +78,7 @@ def _code(error: BaseException) -> int:
 
 
 def _own() -> tuple[tuple[type[BaseException], int], ...]:
-    """The codes of errors of packages that a command has loaded."""
+    """Return the exit codes of exceptions from packages that a command has loaded."""
     rows = (
         ("burn_import.export.errors", "ExportError", 4),
         ("burn_import.verification.errors", "InputsError", 2),

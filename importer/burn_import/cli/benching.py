@@ -67,7 +67,7 @@ def bench_command(
 def _onnxruntime(
     model: Path, inputs: Mapping[str, Any]
 ) -> dict[str, Callable[[], Any]]:
-    """The call of onnxruntime on as many threads, where it is installed."""
+    """Return the onnxruntime call with the same thread count, if it is installed."""
     try:
         import onnxruntime
     except ImportError:
@@ -81,7 +81,7 @@ def _onnxruntime(
 
 
 def _times(calls: Mapping[str, Callable[[], Any]], runs: int) -> dict[str, float]:
-    """The median milliseconds of each call, which take turns after two of each."""
+    """Return the median milliseconds of each call; calls alternate after warm-up."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for number in range(runs + 2):
         for name, call in calls.items():

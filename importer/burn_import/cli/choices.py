@@ -1,4 +1,4 @@
-"""The command line's options of an import, as ``Options``."""
+"""The command line's import options, converted to ``Options``."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ _CHOICES = (
 
 
 def choices(command: F) -> F:
-    """``command`` with the options of an import as further arguments."""
+    """Decorate ``command`` with the import options as further arguments."""
     for option in reversed(_CHOICES):
         command = option(command)
     return command
@@ -144,7 +144,7 @@ def options_of(given: dict[str, Any]) -> Options:
     """Return the options that a command's further arguments set.
 
     Raises:
-        click.UsageError: they contradict each other.
+        click.UsageError: the arguments contradict each other.
     """
     given = dict(given)
     passes = split_names(given.pop("passes"))

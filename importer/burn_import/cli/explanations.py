@@ -145,13 +145,13 @@ EXPLANATIONS = (
 
 
 def explanations_of(word: str) -> list[Explanation]:
-    """Return the explanations of a code, ``error[code]``, or the number of an exit."""
+    """Return the explanations of a code, ``error[code]``, or an exit code."""
     code = word.strip().removeprefix("error[").rstrip("]:").lower()
     return [e for e in EXPLANATIONS if code in (e.code, str(e.exit_code))]
 
 
 def text_of(explanation: Explanation) -> str:
-    """Return what ``explain`` prints, which is Markdown below its heading."""
+    """Return the Markdown text that ``explain`` prints below the heading."""
     head = f"`{explanation.code}` (exit code {explanation.exit_code})"
     lines = [head, "", explanation.meaning]
     for title in ("causes", "remedies"):

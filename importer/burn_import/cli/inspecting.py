@@ -1,4 +1,4 @@
-"""Commands that read: ``check``, ``inspect``, ``ops``, ``weights``, ``doctor``."""
+"""Commands that only read: ``check``, ``inspect``, ``ops``, ``weights``, ``doctor``."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _draw(
     from burn_import.drawing.flow import flow_of
     from burn_import.pipeline import assemble_model
 
-    check_drawing(drawing, force=force)  # before the work
+    check_drawing(drawing, force=force)  # fail before the import runs
     flow = flow_of(assemble_model(model), depth)
     write_drawing(flow, drawing, force=force)
     if style == "json":

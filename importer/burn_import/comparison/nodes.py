@@ -1,4 +1,4 @@
-"""Nodes of a graph by name, in a form that does not depend on the names of values."""
+"""Graph nodes by name, described without the names of values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 #: The name under which the results of a graph are compared.
 OUTPUTS = "(outputs)"
-#: Integer constants of at most so many elements are compared by value here. They are
-#: sizes, axes and indices, which have no key among the weights.
+#: Largest integer constants that are compared by value here. They are sizes, axes and
+#: indices, which have no key among the weights.
 _MOST_COMPARED = 4096
 
 
@@ -29,7 +29,7 @@ class NodeFacts:
 
 
 def operator_counts(model: RawModel) -> dict[str, int]:
-    """Return the number of nodes of each operator, those of bodies included."""
+    """Return the number of nodes of each operator, including subgraphs."""
     from burn_ir.support_check import walk
 
     return dict(Counter(_operator(node) for node in walk(model.graph)))
@@ -71,7 +71,7 @@ def _name(node: RawNode, numbers: Counter[str]) -> str:
 
 
 def _numbered(name: str, numbers: Counter[str]) -> str:
-    """Return ``name``, with a number if it was returned before."""
+    """Return ``name``, with a number appended if it is already in use."""
     numbers[name] += 1
     return name if numbers[name] == 1 else f"{name} #{numbers[name]}"
 
@@ -85,7 +85,7 @@ def _text(value: Any) -> str:
 
 
 def _described(array: Array) -> str:
-    """Return the type of a constant, with its values unless it is a weight."""
+    """Return the type of a constant, and its values unless it is a weight."""
     from burn.store.fit import described
 
     kind = described(array.dtype, array.shape)
