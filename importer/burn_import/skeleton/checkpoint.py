@@ -1,4 +1,4 @@
-"""A file of weights as a skeleton."""
+"""Conversion of a file of weights to a skeleton."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from burn_ir import UnsupportedModel
 if TYPE_CHECKING:
     from burn_import.frontends.checkpoints import Checkpoint
 
-#: What a training loop keeps beside the weights.
+#: Entries of training loops beside the weights.
 _TRAINING = re.compile(r"(optim|(lr_)?sched|scaler|ema_|amp|rng|callback)\w*")
-#: Where an optimiser has its rates, and how many names a message lists.
+#: Learning-rate keys of optimizers, and the maximum number of names in a message.
 _GROUPS, _MOST = "param_groups.", 3
 
 
 def skeleton_of(checkpoint: Checkpoint, options: Options) -> Source:
-    """The modules that the weights of ``checkpoint`` are of.
+    """Return the modules that own the weights of ``checkpoint``.
 
     Raises:
         WrongOptions: an option is for models with a program.
-        UnsupportedModel: the file holds no tensors, or the state of a training too.
+        UnsupportedModel: the file has no tensors, or also holds training state.
     """
     refuse_options(options, OF_PROGRAMS, "a model with a program", "weights alone")
     _check_checkpoint(checkpoint)
@@ -51,7 +51,7 @@ def skeleton_of(checkpoint: Checkpoint, options: Options) -> Source:
 
 
 def _notes(checkpoint: Checkpoint) -> list[str]:
-    """Return notes for the report: other ways to import, entries left out."""
+    """Return notes for the report: other ways to import, skipped entries."""
     from burn_import.frontends.recipes.numbered_layers import steps_of
 
     notes = list(checkpoint.notes)
@@ -71,7 +71,7 @@ def _left_out(checkpoint: Checkpoint) -> str:
 
 
 def _check_checkpoint(checkpoint: Checkpoint) -> None:
-    """Return if the file holds the weights of one model."""
+    """Check that the file holds the weights of one model."""
     if not checkpoint:
         kind = described(checkpoint.path) or "file of weights"
         left = _left_out(checkpoint)

@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 def in_order(reach: Reach) -> list[Definition]:
-    """Definitions by module, each behind those that it needs when it is executed.
+    """Return definitions by module, each after those its execution needs.
 
-    The bodies of functions are executed later.
+    Function bodies do not count, since they run later.
     """
     needed = {d: list(_needed(reach, d)) for d in reach.on_tensors}
     modules: dict[str, list[Definition]] = {}
@@ -38,13 +38,13 @@ def in_order(reach: Reach) -> list[Definition]:
 
 
 def _position(definition: Definition) -> tuple[str, bool, int]:
-    """Replacements stand behind what is left of a module."""
+    """Return a sort key that puts replacements after their module's remainder."""
     own = definition.file.module == definition.module
     return definition.module, not own, definition.node.lineno
 
 
 def _sorted(items: Iterable[T], before: Callable[[T], Iterable[T]]) -> list[T]:
-    """``items`` behind what has to be before them, in the order given otherwise."""
+    """Return ``items`` in topological order, otherwise in the given order."""
     result: dict[T, None] = {}
     entered: set[T] = set()
 
@@ -62,14 +62,14 @@ def _sorted(items: Iterable[T], before: Callable[[T], Iterable[T]]) -> list[T]:
 
 
 def _needed(reach: Reach, definition: Definition) -> Iterator[Definition]:
-    """The definitions that have to exist when a definition is executed."""
+    """Yield the definitions that must exist when a definition is executed."""
     if not definition.is_type:
         for piece in reach.pieces(definition):
             yield from _eager(piece, definition)
 
 
 def _eager(piece: Piece, owner: Definition) -> Iterator[Definition]:
-    """The definitions that a statement reads when it is executed."""
+    """Yield the definitions that a statement reads on execution."""
     executed = {id(n) for node in piece.nodes for n in _executed(node)}
     for reference in piece.names.references:
         meaning = reference.meaning
@@ -80,7 +80,7 @@ def _eager(piece: Piece, owner: Definition) -> Iterator[Definition]:
 
 
 def _executed(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes in a statement without types and the bodies of functions."""
+    """Yield the nodes that a statement executes, without types and bodies."""
     yield node
     inner: Iterable[ast.AST | None] = ast.iter_child_nodes(node)
     if isinstance(node, ast.FunctionDef | ast.Lambda):

@@ -1,4 +1,4 @@
-"""Reading parts of a tensor, and writing them."""
+"""Indexing, gathering and scattering."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def one_hot_mask(
 
 @form("getitem")
 def getitem(w: GraphWriter, x: Operand, key: Any) -> Operand:
-    """Python's indexing: slices first, then indices and masks, then new axes."""
+    """Write Python indexing: slices first, then indices and masks, then new axes."""
     items = _expanded(list(key) if isinstance(key, tuple) else [key], x.rank)
     plain = [item for item in items if item is not None]
     x = _sliced(w, x, plain)
@@ -83,7 +83,7 @@ def getitem(w: GraphWriter, x: Operand, key: Any) -> Operand:
 
 
 def _expanded(items: list[Any], rank: int) -> list[Any]:
-    """The items with full slices for what is left out."""
+    """Return the items with full slices for omitted axes and the ellipsis."""
     used = sum(
         _rank(item) if _is_mask(item) else 1
         for item in items
@@ -111,7 +111,7 @@ def _rank(item: Any) -> int:
 
 
 def _sliced(w: GraphWriter, x: Operand, items: list[Any]) -> Operand:
-    """``x`` cut along the axes with slices and fixed integers."""
+    """Return ``x`` cut along the axes with slices and fixed integers."""
     bounds: list[tuple[Any, Any, int, Any]] = []
     for axis, item in enumerate(items):
         if isinstance(item, int | Poly):
@@ -133,7 +133,7 @@ def _sliced(w: GraphWriter, x: Operand, items: list[Any]) -> Operand:
 
 
 def _with_axes(w: GraphWriter, x: Operand, items: list[Any]) -> Operand:
-    """``x`` with an axis of extent 1 for each None."""
+    """Return ``x`` with an axis of size 1 for each None."""
     axes, position = [], 0
     for item in items:
         if item is None:
@@ -143,7 +143,7 @@ def _with_axes(w: GraphWriter, x: Operand, items: list[Any]) -> Operand:
 
 
 def _gathered(w: GraphWriter, x: Operand, arrays: list[tuple[int, Any]]) -> Operand:
-    """The elements at several arrays of indices of axes that follow each other."""
+    """Return the elements at index arrays for adjacent axes."""
     axes = [axis for axis, _ in arrays]
     first = axes[0]
     if axes != list(range(first, first + len(axes))):
@@ -173,7 +173,7 @@ def _gathered(w: GraphWriter, x: Operand, arrays: list[tuple[int, Any]]) -> Oper
 
 
 def _masked(w: GraphWriter, x: Operand, items: list[Any], masks: list[Any]) -> Operand:
-    """The elements where a mask of the first axes is true."""
+    """Return the elements where a mask over the leading axes is true."""
     if len(masks) > 1 or masks[0][0] != 0 or any(i is None for i in items):
         raise w.refuse("has a mask that is not the first index, or several")
     if any(_is_index(item) for item in items if item is not masks[0][1]):

@@ -61,7 +61,7 @@ def group_norm(
 
 
 def _feature_axes(w: GraphWriter, axis: Any, rank: int) -> tuple[int, ...]:
-    """The axes that are normalised: those named, or from one to the last."""
+    """Return the normalised axes: those in a tuple, or all from an integer on."""
     if isinstance(axis, int):
         return tuple(range(axis % rank, rank))
     return axes_of(w, axis, rank)
@@ -123,7 +123,7 @@ def _accumulated(w: GraphWriter, x: Operand) -> Operand:
 
 
 def _unit(w: GraphWriter, x: Operand, axes: tuple[int, ...], epsilon: float) -> Operand:
-    """``x`` divided by its root mean square."""
+    """Return ``x`` divided by its root mean square."""
     power = reduce(w, "ReduceMean", w.node("Mul", x, x), axes, True)
     total = w.node("Add", power, w.scalar(epsilon, x.dtype))
     return w.node("Div", x, w.node("Sqrt", total))

@@ -31,7 +31,7 @@ def max_pool(w: GraphWriter, x: Operand, **options: Any) -> Operand:
 
 @form("max_pool_with_indices")
 def max_pool_with_indices(w: GraphWriter, x: Operand, **options: Any) -> list[Operand]:
-    """ONNX counts all axes in an index, the primitive the spatial ones."""
+    """Write a max pool; convert ONNX's flat indices to spatial ones."""
     attrs = _attributes(w, x, options)
     values, indices = w.node_of("MaxPool", [x], 2, **attrs)
     sizes = w.node("Shape", x, dtype=dtypes.int64, start=2)
@@ -83,7 +83,7 @@ def adaptive_avg_pool(w: GraphWriter, x: Operand, *, output_size: Any) -> Operan
 
 
 def _averages(size: int, count: int) -> np.ndarray[Any, Any]:
-    """The weights ``[size, count]`` of the mean of each interval."""
+    """Return the weights ``[size, count]`` of the mean of each interval."""
     matrix = np.zeros((size, count))
     for index in range(count):
         first, last = index * size // count, -(-(index + 1) * size // count)
@@ -106,7 +106,7 @@ def resize(
         if name in given:
             given[name] = int(given[name])
     if given.get("coordinate_transformation_mode") == "pytorch_align_corners":
-        # Extents are rounded first, as they are where sizes are given.
+        # ``sizes`` must be integers, so the rounding comes first.
         given["coordinate_transformation_mode"] = "align_corners"
         axes, scales, sizes = None, None, list(w.out[0][0])
     if given.get("antialias") or "keep_aspect_ratio_policy" in given:
@@ -133,7 +133,7 @@ def _floats(w: GraphWriter, numbers: Any) -> Operand:
 def _of_all_axes(
     w: GraphWriter, x: Operand, axes: tuple[int, ...], scales: Any, sizes: Any
 ) -> tuple[Any, Any]:
-    """Scales and sizes of all axes, for operators without ``axes``."""
+    """Return scales and sizes for all axes, for operators without ``axes``."""
     if isinstance(scales, Operand) or isinstance(sizes, Operand):
         w.require(18, "Resize with axes")
     positions = [a % x.rank for a in axes]
