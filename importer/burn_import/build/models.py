@@ -1,4 +1,4 @@
-"""Models declared in ``pyproject.toml``, and the check that their modules are current."""
+"""Models declared in ``pyproject.toml``, and checks whether their modules are current."""
 
 from __future__ import annotations
 
