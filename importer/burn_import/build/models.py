@@ -1,4 +1,4 @@
-"""Models declared in ``pyproject.toml``, and checks whether their modules are current."""
+"""Models declared in ``pyproject.toml``, and whether their modules are current."""
 
 from __future__ import annotations
 

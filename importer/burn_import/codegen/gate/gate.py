@@ -1,8 +1,8 @@
-"""The last look at generated source, before it is written or run.
+"""Validation of generated source, before it is written or executed.
 
-Every string of a model enters source through ``names``. Should one ever slip past, or
-an expression be printed that no template means, this says so: the finished bytes may
-hold only what the tables here list. It does not know what the model is.
+Every string of a model enters source through ``names``. This check is a second line of
+defence against injected strings and unexpected expressions: the final bytes may contain
+only the constructs in the tables. It is independent of the model.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from burn_import.codegen.gate.allowed import (
 from burn_import.codegen.gate.member_names import member_attributes, root
 from burn_import.tracing.identifiers import MEMBERS
 
-#: What may be raised.
+#: Exceptions that may be raised.
 _UNWRITTEN = "NotImplementedError"
-#: The method that judges the nodes of a class.
+#: The check for each type of node in a class.
 _HANDLERS: dict[type[ast.AST], str] = {
     kind: f"on_{kind.__name__.lower()}" for kind in NODES
 }
@@ -48,7 +48,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
 
 class UnsafeSource(RuntimeError):  # noqa: N818  a defect of ours, not of the model
-    """Generated source holds what no template means; names line and construct."""
+    """Generated source has a construct that is not allowed; names it and the line."""
 
     def __init__(self, line: int, construct: str) -> None:
         super().__init__(f"generated source, line {line}: {construct}")
@@ -57,10 +57,10 @@ class UnsafeSource(RuntimeError):  # noqa: N818  a defect of ours, not of the mo
 
 
 def check(source: bytes, rules: Rules = BURN_RULES) -> None:
-    """Return if a whole module, header included, is what this compiler means to write.
+    """Check that a whole module, including its header, has only allowed constructs.
 
     Raises:
-        UnsafeSource: it is not.
+        UnsafeSource: it has others.
     """
     header = HEADER.match(source)
     if header is None or COOKIE.search(header[0]):
@@ -73,12 +73,12 @@ def check(source: bytes, rules: Rules = BURN_RULES) -> None:
         raise UnsafeSource(line, error.construct) from None
 
 
-@lru_cache(maxsize=2)  # before the module is tried, and before it is written
+@lru_cache(maxsize=2)  # called before the module is executed, and before it is written
 def check_body(source: bytes, rules: Rules = BURN_RULES) -> None:
-    """Return if the text of a module is what this compiler means to write.
+    """Check that the text of a module has only allowed constructs.
 
     Raises:
-        UnsafeSource: it is not.
+        UnsafeSource: it has others.
     """
     _check_bytes(source)
     try:
@@ -126,7 +126,7 @@ class _Gate:
         self.bound_names = rules.given.union(copied, *map(_binds, binders))
         self.bound_names |= set(_functions(nodes[:1], inside))
         self.imported = {n.asname or n.name for n in nodes if isinstance(n, ast.alias)}
-        #: The strings and names that stand where they may, by identity.
+        #: Strings and names in allowed positions, by identity.
         self.placed: set[int] = set()
         self.members = member_attributes(inside)
 
@@ -142,13 +142,13 @@ class _Gate:
                 raise UnsafeSource(getattr(node, "lineno", 1), construct)
 
     def note_allowed(self, node: ast.AST) -> None:
-        """Note the strings and names that ``node`` gives a place to."""
+        """Record the strings and names that ``node`` allows as operands."""
         if isinstance(node, _DOCUMENTED):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 self.placed.add(id(first.value))
         elif isinstance(node, ast.Attribute):
-            self.placed.add(id(node.value))  # ops, nn: never on their own
+            self.placed.add(id(node.value))  # ops, nn: only as a prefix
         elif isinstance(node, ast.Dict):
             self.strings(node.keys, WORD)
         elif isinstance(node, ast.Assign) and _assigns_record_names(node):
@@ -274,13 +274,13 @@ class _Gate:
 
 
 def _imported(origin: str, name: ast.alias) -> tuple[str, str]:
-    """Return module and name of an import; one under another name is spelt so."""
+    """Return module and name of an import, with its alias if it has one."""
     behind = f" as {name.asname}" if name.asname else ""
     return origin, f"{name.name}{behind}"
 
 
 def _is_check(function: ast.FunctionDef) -> bool:
-    """Return whether the first decorator is a check of inputs with types by name."""
+    """Return whether the first decorator is a valid ``nn.check_inputs``."""
     call = function.decorator_list[0]
     if not isinstance(call, ast.Call) or _spelt(call.func) != CHECK or call.args:
         return False
@@ -289,12 +289,12 @@ def _is_check(function: ast.FunctionDef) -> bool:
 
 
 def _sets_state(function: ast.Attribute) -> bool:
-    """Whether ``function`` is how something that the module holds is replaced."""
+    """Return whether ``function`` is a method that replaces a state."""
     return function.attr == "set" and root(function) == "self"
 
 
 def _assigns_record_names(node: ast.Assign) -> bool:
-    """Return whether a statement is ``record_names = {...}`` with strings alone."""
+    """Return whether a statement is ``record_names`` of only strings."""
     targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
     if targets != [RECORD_NAMES] or not isinstance(node.value, ast.Dict):
         return False
@@ -305,12 +305,12 @@ def _assigns_record_names(node: ast.Assign) -> bool:
 def _functions(
     modules: Iterable[ast.AST], inside: Iterable[list[ast.AST]]
 ) -> Iterator[str]:
-    """The names of functions of the modules, and of those inside functions.
+    """Yield the names of a module's functions and of nested functions.
 
-    ``inside`` has all nodes of each function, that of the function first.
+    ``inside`` has all nodes of each function, beginning with its own.
 
     Raises:
-        UnsafeSource: one of them means something already.
+        UnsafeSource: a name is reserved.
     """
     groups: list[Sequence[ast.AST]] = [function[1:] for function in inside]
     groups += [node.body for node in modules if isinstance(node, ast.Module)]
@@ -322,10 +322,10 @@ def _functions(
 
 
 def _binds(node: ast.AST) -> Iterator[str]:
-    """The names that ``node`` binds.
+    """Yield the names that ``node`` binds.
 
     Raises:
-        UnsafeSource: one of them means something already.
+        UnsafeSource: a name is reserved.
     """
     name = ""
     if isinstance(node, ast.ClassDef):
@@ -343,7 +343,7 @@ def _binds(node: ast.AST) -> Iterator[str]:
 
 
 def _elements(value: ast.expr | None) -> Iterator[ast.Constant]:
-    """The constants that ``value`` is or holds in lists and tuples."""
+    """Yield the constants in ``value``, a constant or nested lists and tuples."""
     if isinstance(value, ast.Constant):
         yield value
     elif isinstance(value, ast.List | ast.Tuple):
@@ -352,7 +352,7 @@ def _elements(value: ast.expr | None) -> Iterator[ast.Constant]:
 
 
 def _spelt(node: ast.expr) -> str:
-    """A short expression of names, attributes and calls as it is written, else ""."""
+    """Return the source of a chain of names, attributes and calls, else ""."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):

@@ -1,8 +1,8 @@
-"""Keys of fields whose names in PyTorch are no attributes of a module here.
+"""Record keys of fields whose PyTorch names are no valid attributes here.
 
-A child called ``boxes`` is the attribute ``boxes_``, as modules have a method of that
-name. So are ``_conv``, which begins with an underscore, and ``0`` beside other names.
-Classes list the names that keys have instead (``burn.nn.Module.record_names``).
+A child called ``boxes`` gets the attribute ``boxes_``, since modules have a method of
+that name. So do ``_conv``, which begins with an underscore, and ``0`` among other
+names. Classes list the original names in ``burn.nn.Module.record_names``.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from burn_import.tracing.identifiers import attribute
 from burn_ir.graph import Graph
 
 _FIELD = re.compile(r"self\.(\w+) = ")
-#: torchvision has children called ``block1-0``, which no attribute could be.
+#: torchvision has children called ``block1-0``, which is no valid attribute.
 _NAME = re.compile(r"[\w-]+", re.ASCII)
 
 
 def find_record_names(
     texts: Sequence[ClassText], entries: Sequence[Entry], graph: Graph
 ) -> dict[str, str]:
-    """Return the author's name of each attribute that has another one here.
+    """Return the author's name of each renamed attribute.
 
-    Keys of stored arrays tell, and scopes of PyTorch's exporters. An attribute that
-    stands for two names keeps its own in keys, as does one whose name is taken.
+    Names are from keys of stored arrays and scopes of PyTorch's exporters. An
+    attribute that would need two names keeps its own in keys, as does one whose
+    name is in use.
     """
     authored: dict[str, set[str]] = {}
     for entry in entries:
@@ -54,7 +55,7 @@ def find_record_names(
 
 
 def _pairs(entry: Entry, graph: Graph) -> Iterator[tuple[str, str]]:
-    """Return the attributes in a key with the author's names, as far as both agree."""
+    """Yield the attributes in a key with the author's names, while both agree."""
     name = original(graph, entry.constant)
     if name not in graph.constants.trained and not is_key(graph.producer, name):
         return
@@ -76,7 +77,7 @@ def _own(entry: Entry) -> Path:
 def with_record_names(
     texts: Sequence[ClassText], names: Mapping[str, str]
 ) -> list[ClassText]:
-    """Return ``texts`` with the names in keys of the fields that each class has."""
+    """Return ``texts`` with the record names of each class's fields."""
     return [
         replace(
             text,
@@ -88,14 +89,14 @@ def with_record_names(
 
 
 def key_of(entry: Entry, names: Mapping[str, str]) -> str:
-    """Return the key of a stored array, with the author's names."""
+    """Return the record key of a stored array, with the author's names."""
     own = _own(entry)
     shown = [names.get(segment, segment) for segment in own]
     return ".".join([*shown, *entry.key[len(own) :]])
 
 
 def _fields(text: ClassText) -> Iterator[str]:
-    """Return the attributes that a class assigns in its constructor."""
+    """Yield the attributes that a class assigns in its constructor."""
     for line in text.fields:
         match = _FIELD.match(line)
         if match is not None:
