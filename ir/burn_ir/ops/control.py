@@ -1,4 +1,4 @@
-"""Operators that run graphs."""
+"""Control-flow operators."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from burn_ir.op import (
 )
 from burn_ir.static import is_sequence, static_ints
 
-#: A number of rounds that nobody means as one: "until the condition ends it".
+#: Trip counts from here on mean "unlimited".
 ENDLESS = 2**31 - 1
 
 
 @operator
 class If(Op, onnx="If", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
-    """The operands behind the condition are what the branches take from outside."""
+    """A choice of two subgraphs; operands after the condition are captured values."""
 
     else_branch: Graph = body()
     then_branch: Graph = body()
@@ -54,10 +54,9 @@ class If(Op, onnx="If", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
 
 @operator
 class Loop(Op, onnx="Loop", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
-    """At most ``trips`` rounds while ``condition`` holds.
+    """At most ``trips`` iterations while ``condition`` holds.
 
-    The operands after these are what is carried from round to round, then what the
-    body captures.
+    The further operands are the carried values, then the captured ones.
     """
 
     body: Graph = body()
@@ -96,7 +95,7 @@ class Loop(Op, onnx="Loop", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
         return (*carried, *(_stacked(Rows(piece), rounds) for piece in pieces))
 
     def _rounds(self, trips: Type | None, condition: Type | None) -> Dim | None:
-        """The number of rounds where nothing can end the loop before its time."""
+        """Return the number of iterations if the loop cannot end early, else None."""
         if trips is None or trips.known is None or trips.known.size != 1:
             return None
         going = self.body.outputs[0]
@@ -126,7 +125,7 @@ class Loop(Op, onnx="Loop", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
 
 @operator
 class Scan(Op, onnx="Scan", versions=(8, 9, 11, 16, 19, 21, 23, 24, 25)):
-    """A round for every slice of the last ``num_scan_inputs`` operands."""
+    """One iteration for every slice of the last ``num_scan_inputs`` operands."""
 
     num_scan_inputs: int
     body: Graph = body()
@@ -204,7 +203,7 @@ class Scan(Op, onnx="Scan", versions=(8, 9, 11, 16, 19, 21, 23, 24, 25)):
 
 @operator
 class SequenceMap(Op, onnx="SequenceMap", versions=(17,)):
-    """The body for every item; other tensors are the same in every round."""
+    """The subgraph applied to every item; other tensors are loop-invariant."""
 
     body: Graph = body()
     operands: int = 1
@@ -247,12 +246,12 @@ def _given(type_: Type | None) -> Type:
 
 
 def _one(shape: Sequence[Dim] | None) -> tuple[Dim, ...]:
-    """Old files have a tensor of one element where newer ones have a scalar."""
+    """Return the shape of a scalar, which is ``(1,)`` in old files."""
     return (1,) if shape is not None and len(shape) == 1 else ()
 
 
 def _counter(declared: Sequence[Dim] | None) -> Type:
-    """The round's number: a symbol of its own, so that shapes can depend on it."""
+    """Return the type of the iteration number, whose contents are a fresh symbol."""
     shape = _one(declared)
     number = np.empty((), object)
     number[()] = unnamed()
@@ -275,7 +274,7 @@ def _endless(trips: Value | None) -> bool:
 
 
 def _outside(piece: Type, counter: Type) -> Type:
-    """The type of a piece to those who do not know the round's number."""
+    """Return the type of a piece, without dimensions of one iteration."""
     assert counter.known is not None
     number = str(counter.known.reshape(-1)[0])
     if piece.shape is None or not any(number in symbols(d) for d in piece.shape):
@@ -285,7 +284,7 @@ def _outside(piece: Type, counter: Type) -> Type:
 
 
 def _stacked(row: Rows, length: Dim | None) -> Type:
-    """The type of equal pieces stacked."""
+    """Return the type of equal pieces stacked."""
     piece = row.piece
     if piece.shape is None or row.axis is None:
         return Type(piece.dtype, None)
@@ -298,7 +297,7 @@ def _stacked(row: Rows, length: Dim | None) -> Type:
 
 
 def _slice(type_: Type, axis: int) -> Type:
-    """The type of a slice, which has one axis less."""
+    """Return the type of a slice, which has one axis less."""
     if type_.shape is None:
         return type_.forget()
     (position,) = type_.axes(axis)
@@ -310,7 +309,7 @@ def _axis(x: Value, axis: int) -> int:
 
 
 def _per_input(attrs: Mapping[str, Any], name: str, count: int) -> Sequence[int]:
-    """An attribute that has a number for each of ``count`` values, 0 if omitted."""
+    """Return an attribute with a number for each of ``count`` values, default 0."""
     given = attrs.get(name) or (0,) * count
     if len(given) != count:
         raise InvalidOperand(f"expected {count} numbers in {name}, got {len(given)}")

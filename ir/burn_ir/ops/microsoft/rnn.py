@@ -41,7 +41,7 @@ class DynamicQuantizeLSTM(
 
 
 def _turned(x: Type) -> Type:
-    """The type of weights as ONNX's layers have them."""
+    """Return the type of weights in the layout of ONNX's layers."""
     if x.shape is None or len(x.shape) != 3:
         return x
     return x.with_shape((x.shape[0], x.shape[2], x.shape[1]))
