@@ -289,7 +289,7 @@ class _Builder:
 
 
 class IncrementalBuilder:
-    """Builder of a graph that infers the types of each node as it is appended.
+    """Builder of a graph that types each node as it is appended.
 
     Nodes arrive in topological order; the caller enters ``counting_unnamed``.
     """

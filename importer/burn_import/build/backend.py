@@ -1,4 +1,4 @@
-"""A PEP 517 backend around another one, for those that have no hooks.
+"""A PEP 517 backend that wraps another one, for backends without build hooks.
 
 ::
 
@@ -13,9 +13,10 @@
     input = "models/net.onnx"
     output = "src/app/net.py"
 
-``backend`` is what would stand at ``build-backend``: of uv_build, poetry-core, flit,
-maturin. Models are imported first. A source distribution gets the models that the other
-backend left out; a wheel has to hold the outputs, which that backend packs.
+``backend`` is the wrapped backend: that of uv_build, poetry-core, flit or maturin.
+Models are imported first. Model files that the wrapped backend leaves out are added to
+a source distribution; a wheel must contain the outputs, which the wrapped backend
+packs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A build hook of hatchling: modules are made before a wheel or sdist is packed.
+"""A build hook for hatchling that imports models before a wheel or sdist is packed.
 
 ::
 

@@ -1,4 +1,4 @@
-"""A hook of pdm-backend: modules are made before files are collected.
+"""A build hook for pdm-backend that imports models before files are collected.
 
 ::
 

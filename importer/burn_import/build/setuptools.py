@@ -1,4 +1,4 @@
-"""A hook of setuptools: modules are made before ``build_py`` copies the packages.
+"""A hook for setuptools that imports models before ``build_py`` copies the packages.
 
 ::
 

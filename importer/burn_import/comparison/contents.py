@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Contents:
-    """The compared properties of a model; None for those its file kind lacks.
+    """The compared properties of a model; None where the file kind has none.
 
     ``layers`` has the class of each owner of weights by path, "" where it is not
     known. ``weights`` are memory-mapped where the file allows it.

@@ -1,4 +1,4 @@
-"""Reversal of constant folding on the author's tensors, so that records hold those.
+"""Reversal of constant folding on the author's tensors, for the keys of the record.
 
 Folding gives passes the contents and layout of every constant. If a folded result
 remains at the end, such as a parameter in another shape, it is no tensor of the

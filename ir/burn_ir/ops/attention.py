@@ -261,7 +261,7 @@ class RotaryEmbedding(Op, onnx="RotaryEmbedding", versions=(23,)):
 
 
 def check_rotation(size: Dim, cos: Type, rotated: int) -> None:
-    """Check that there are angles for all feature pairs, or for ``rotated``.
+    """Check that there are angles for all pairs, or for ``rotated`` features.
 
     Raises:
         InvalidOperand: the number differs.

@@ -14,8 +14,10 @@ from burn_ir.types import broadcast
 
 
 class Cell:
-    """What the cells have in common: operands are the input ``[batch, input]``, the
-    states ``[batch, hidden]`` (all or none: zeros), and the parameters.
+    """Single steps of recurrent layers.
+
+    The operands are the input ``[batch, input]``, the states ``[batch, hidden]``
+    (all, or none for zeros), and the parameters.
     """
 
     onnx: ClassVar[str]

@@ -15,8 +15,10 @@ NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 class Stacked:
-    """What the layers have in common: operands are the input, the first states (all of
-    them or none), and the parameters of each layer, first those of its way forward.
+    """Stacked recurrent layers.
+
+    The operands are the input, the initial states (all or none), and the parameters
+    of each layer, those of the forward direction first.
     """
 
     onnx: ClassVar[str]

@@ -160,7 +160,7 @@ def _floats(operand: Value) -> tuple[float, ...] | None:
 
 
 def check_count(got: int, expected: int) -> None:
-    """Check that there is one number for every axis.
+    """Check that there is one number per axis.
 
     Raises:
         InvalidOperand: there are more or fewer.
