@@ -56,10 +56,10 @@ def load(
         raise WrongOptions(
             f"expected the target burn to load a model here, got {options.target!r}"
         )
-    return _executed(import_model(path, options))
+    return _execute_model(import_model(path, options))
 
 
-def _executed(compiled: Compiled) -> Module:
+def _execute_model(compiled: Compiled) -> Module:
     """Return the model of a compiled module, registered in ``sys.modules``."""
     from burn_import.instantiate import execute
 
@@ -78,7 +78,7 @@ def _executed(compiled: Compiled) -> Module:
         execute(compiled.text, module)
         model: Module = getattr(module, compiled.class_name)()
         model.load_state_dict(
-            {key: _as_recorded(array) for key, array in compiled.weights}
+            {key: _in_record_layout(array) for key, array in compiled.weights}
         )
         done = True
     finally:
@@ -87,7 +87,7 @@ def _executed(compiled: Compiled) -> Module:
     return model
 
 
-def _as_recorded(array: Array) -> Array:
+def _in_record_layout(array: Array) -> Array:
     """Return ``array`` in a record's layout: C-contiguous and aligned.
 
     Summation order follows memory order, so a loaded model gives the same bits as a

@@ -126,7 +126,7 @@ def record_metadata(
 def header(origin: str, source_sha256: str, record_sha256: str, text: str) -> str:
     """Return the four header lines for ``text``, in ASCII whatever the model's name."""
     start = f"# Imported by burn-import {VERSION} from "
-    shown = _fit(re.sub(r"[^ -~]|coding[:=]", "?", origin), _LINE - len(start) - 1)
+    shown = _shorten(re.sub(r"[^ -~]|coding[:=]", "?", origin), _LINE - len(start) - 1)
     return (
         f"{start}{shown}.\n"
         f"# source sha256 {source_sha256}\n"
@@ -135,7 +135,7 @@ def header(origin: str, source_sha256: str, record_sha256: str, text: str) -> st
     )
 
 
-def _fit(origin: str, width: int) -> str:
+def _shorten(origin: str, width: int) -> str:
     """Return ``origin`` in at most ``width`` columns, with the file name shortened."""
     if len(origin) <= width:
         return origin

@@ -57,8 +57,8 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     path = Path(source)
     options = options or Options()
     with uncollected():
-        options = _checked(path, options)
-        module, versions = _compiled(path, options)
+        options = _complete_options(path, options)
+        module, versions = _compile_file(path, options)
     mark = f"options {options.mark}" if options.mark else ""
     shown = [versions[0], mark, versions[1]]
     return Compiled(
@@ -74,7 +74,7 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     )
 
 
-def _checked(path: Path, options: Options) -> Options:
+def _complete_options(path: Path, options: Options) -> Options:
     """Return ``options`` with missing names filled in; load their operators."""
     from burn_import.operators import load_operators
     from burn_import.transform import check_options
@@ -85,7 +85,7 @@ def _checked(path: Path, options: Options) -> Options:
     return replace(options, class_name=options.class_name or options.stem)
 
 
-def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
+def _compile_file(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
     """Return the module of a file, the opset it is written in, and its producer."""
     from burn_import.codegen.gate.gate import check_body
     from burn_import.compiler import compile_graph
@@ -95,7 +95,7 @@ def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
     from burn_import.transform import prepared
     from burn_ir import RawModel, UnsupportedModel
 
-    raw, opset = _read(path, options)
+    raw, opset = _read_model(path, options)
     if isinstance(raw, RawModel):
         graph, notes = prepared(raw, options), (raw.notes, raw.inside)
         emit = partial(compile_graph, graph, options, options.weights, *notes)
@@ -130,8 +130,8 @@ def assemble_model(source: str | Path) -> Assembly:
 
     path = Path(source)
     with uncollected():
-        options = _checked(path, Options())
-        raw, _ = _read(path, options)
+        options = _complete_options(path, Options())
+        raw, _ = _read_model(path, options)
         if not isinstance(raw, RawModel):
             raise UnsupportedModel(
                 f"{path.name} has weights and no program; see `weights`"
@@ -153,7 +153,7 @@ def rules_of(target: str) -> Rules:
     return TORCH_RULES
 
 
-def _read(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
+def _read_model(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
     """Return the model in a file, and its opset."""
     from burn_import.file_kinds import FileKind, file_kind
     from burn_import.operators import load_operators_for

@@ -114,7 +114,9 @@ class _Unblocking:
                 not self.in_blocks(node, block)
                 or self.weight(node).shape[1] % block == 0
             ):
-                last = _ordinary(self.weight(node), block, self.in_blocks(node, block))
+                last = _plain_weight(
+                    self.weight(node), block, self.in_blocks(node, block)
+                )
                 zeros.append(block if not last[-1].any() else 0)
         if len(zeros) == 2 and 0 in zeros and any(zeros):
             yield max(zeros)
@@ -124,7 +126,7 @@ class _Unblocking:
         if node.domain != DOMAIN:
             yield node
         elif node.op_type in SAME:
-            yield replace(node, domain="", attrs=_plain(node.attrs))
+            yield replace(node, domain="", attrs=_without_defaults(node.attrs))
         elif node.op_type == "Conv":
             yield from self.conv(node)
         elif node.op_type == "ReorderInput":
@@ -141,7 +143,7 @@ class _Unblocking:
         attrs = dict(node.attrs)
         activation = attrs.pop("activation", "")
         params = attrs.pop("activation_params", ())
-        ordinary = _ordinary(
+        ordinary = _plain_weight(
             self.weight(node), self.block, self.in_blocks(node, self.block)
         )
         weight = self.store(f"{node.inputs[1]}_ordinary", ordinary)
@@ -232,7 +234,7 @@ class _Unblocking:
         return replace(node, domain="", op_type="Resize", attrs=attrs, inputs=inputs)
 
 
-def _ordinary(weight: Array, block: int, in_blocks: bool) -> Array:
+def _plain_weight(weight: Array, block: int, in_blocks: bool) -> Array:
     """Return a blocked weight in the order [O, I, *kernel].
 
     The index in the block of output channels is the last axis; with ``in_blocks``,
@@ -261,7 +263,7 @@ def _transposed(
     )
 
 
-def _plain(attrs: Mapping[str, Any]) -> dict[str, Any]:
+def _without_defaults(attrs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes without those that have no effect."""
     ones = {"dilations"}
     return {

@@ -181,12 +181,12 @@ class _Builder:
     def report(self, raw: RawNode, message: str) -> None:
         opset = self.opsets.get(raw.domain)
         self.problems.append(
-            Problem(message, raw.name or _first(raw), raw.op_type, opset)
+            Problem(message, raw.name or _label(raw), raw.op_type, opset)
         )
 
     def typed(self, scope: _Scope, raw: RawNode, version: int) -> None:
         """Upgrade, construct and type a node whose inputs have unique names."""
-        raw = _filled_up(raw)
+        raw = _with_omitted(raw)
         raw, types = upgraded(
             raw,
             version,
@@ -338,7 +338,7 @@ class IncrementalBuilder:
         return self._builder.type(self._scope, unique)
 
 
-def _filled_up(raw: RawNode) -> RawNode:
+def _with_omitted(raw: RawNode) -> RawNode:
     """Return ``raw`` with None for omitted operands before captured ones."""
     attrs = raw.attrs
     if not attrs or not any(isinstance(v, RawGraph) for v in attrs.values()):
@@ -359,6 +359,6 @@ def _with_inputs(
     )
 
 
-def _first(raw: RawNode) -> str:
+def _label(raw: RawNode) -> str:
     """Return the label of an unnamed node: its first output."""
     return next((name for name in raw.outputs if name), "")

@@ -132,7 +132,7 @@ def widen(a: Type, b: Type) -> Type:
         return a
     if b.shape is None or len(a.shape) != len(b.shape):
         return Type(a.dtype, None)
-    shape = tuple(_either(x, y) for x, y in zip(a.shape, b.shape, strict=True))
+    shape = tuple(_either_dim(x, y) for x, y in zip(a.shape, b.shape, strict=True))
     return (
         a
         if all(x is y for x, y in zip(shape, a.shape, strict=True))
@@ -176,7 +176,7 @@ def _is_same(a: Dim, b: Dim) -> bool:
         return False
 
 
-def _either(a: int | Poly, b: int | Poly) -> int | Poly:
+def _either_dim(a: int | Poly, b: int | Poly) -> int | Poly:
     if isinstance(a, Poly) and str(a).startswith("?") and str(a)[1:].isdigit():
         return a
     try:

@@ -21,19 +21,19 @@ def with_functions(graph: RawGraph) -> RawGraph:
     It holds the nodes that lead from the values in ``xs`` and ``zs`` to ``y``,
     including other such nodes: derivatives of derivatives.
     """
-    if not any(map(_asks, graph.nodes)):
+    if not any(map(_requests_derivatives, graph.nodes)):
         return graph
     producers = {name: n for n in graph.nodes for name in n.outputs if name is not None}
     nodes = tuple(_with_function(node, producers) for node in graph.nodes)
     return replace(graph, nodes=nodes)
 
 
-def _asks(node: RawNode) -> bool:
+def _requests_derivatives(node: RawNode) -> bool:
     return (node.domain, node.op_type) == GRADIENT and "function" not in node.attrs
 
 
 def _with_function(node: RawNode, producers: Mapping[str, RawNode]) -> RawNode:
-    if not _asks(node):
+    if not _requests_derivatives(node):
         return node
     given = (*node.attrs.get("xs", ()), *(node.attrs.get("zs") or ()))
     result = str(node.attrs.get("y", ""))

@@ -121,14 +121,12 @@ def infer_op(op: Op, operands: Sequence[Type | None]) -> tuple[Type, ...]:
         raise InvalidOperand(
             f"expected at most {MOST_RESULTS} results of a node, got {len(results)}"
         )
-    if not _worth_knowing(op, operands, results):
+    if not _can_fold(op, operands, results):
         return results
     return _with_contents(op, operands, results)
 
 
-def _worth_knowing(
-    op: Op, operands: Sequence[Type | None], results: Sequence[Type]
-) -> bool:
+def _can_fold(op: Op, operands: Sequence[Type | None], results: Sequence[Type]) -> bool:
     given = False
     for t in operands:  # checked first, as few operands are constants
         if t is not None and (t.known is None or t.known.size > KNOWN_LIMIT):
@@ -161,12 +159,12 @@ def _with_contents(
     # A control-flow result is a single object.
     values += (None,) * (len(results) - len(values))
     return tuple(
-        _holding(t, value.data) if isinstance(value, Tensor) else t
+        _with_known_contents(t, value.data) if isinstance(value, Tensor) else t
         for t, value in zip(results, values, strict=False)
     )
 
 
-def _holding(result: Type, contents: Array) -> Type:
+def _with_known_contents(result: Type, contents: Array) -> Type:
     """Return ``result`` with contents, which also determine its shape."""
     items = normalise(contents, result.dtype)
     if kind_of(result) == "tensor":

@@ -203,7 +203,7 @@ class Op(ABC):
         given = {**dict(zip(names, values, strict=False)), **named}
         state = {**_defaults(type(self)), **given}
         if len(given) < len(values) + len(named) or len(state) != len(names):
-            raise TypeError(_unfit(type(self), values, named))
+            raise TypeError(_argument_error(type(self), values, named))
         self.__dict__.update(state)
         self.__post_init__()
 
@@ -338,7 +338,9 @@ def _defaults(kind: type[Op]) -> dict[str, Any]:
     return {name: value for name, value in defaults.items() if value is not MISSING}
 
 
-def _unfit(kind: type[Op], values: tuple[Any, ...], named: dict[str, Any]) -> str:
+def _argument_error(
+    kind: type[Op], values: tuple[Any, ...], named: dict[str, Any]
+) -> str:
     """Return an error message for arguments that do not set each field once."""
     names = _names(kind)
     taken = names[: len(values)]

@@ -131,7 +131,7 @@ def check_attributes(cls: type[Op], values: dict[str, Any]) -> None:
         InvalidOperand: one is not.
     """
     for name, hint in hints(cls).items():
-        if name in values and not _is(values[name], hint):
+        if name in values and not _has_type(values[name], hint):
             got = values[name]
             shown = repr(got)[:80] if isinstance(got, _PLAIN) else type(got).__name__
             raise InvalidOperand(f"expected {name} {_shown(hint)}, got {shown}")
@@ -145,14 +145,16 @@ _NUMBERS = {
 }
 
 
-def _is(value: Any, hint: Any) -> bool:
+def _has_type(value: Any, hint: Any) -> bool:
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return any(_is(value, one) for one in inner)
+        return any(_has_type(value, one) for one in inner)
     if origin is Literal:
         return value in inner
     if origin is tuple:
-        return isinstance(value, tuple | list) and all(_is(v, inner[0]) for v in value)
+        return isinstance(value, tuple | list) and all(
+            _has_type(v, inner[0]) for v in value
+        )
     if origin is not None:  # an array of any dtype
         return isinstance(value, origin)
     return isinstance(value, _NUMBERS.get(hint, (hint,)))

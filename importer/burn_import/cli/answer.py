@@ -67,7 +67,7 @@ def _code(error: BaseException) -> int:
     table: tuple[tuple[type[BaseException], int], ...] = (
         (OutputRefused, 2),
         (WrongOptions, 2),
-        *_own(),
+        *_loaded_error_codes(),
         (UnreadableFile, 3),
         (UnsupportedModel, 4),
         (RecordError, 4),  # a dtype that records cannot hold
@@ -77,7 +77,7 @@ def _code(error: BaseException) -> int:
     return next((code for kind, code in table if isinstance(error, kind)), 70)
 
 
-def _own() -> tuple[tuple[type[BaseException], int], ...]:
+def _loaded_error_codes() -> tuple[tuple[type[BaseException], int], ...]:
     """Return the exit codes of exceptions from packages that a command has loaded."""
     rows = (
         ("burn_import.export.errors", "ExportError", 4),

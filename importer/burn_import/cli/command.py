@@ -253,10 +253,10 @@ def _import(
         check_ours(output)
     compiled = import_model(model, replace(options, stem=output.stem))
     written = write_model(compiled, output, force=force, dry_run=dry_run)
-    report.result(written, dry_run, (*_renamed(name, compiled), *compiled.notes))
+    report.result(written, dry_run, (*_rename_note(name, compiled), *compiled.notes))
 
 
-def _renamed(name: str | None, compiled: Compiled) -> list[str]:
+def _rename_note(name: str | None, compiled: Compiled) -> list[str]:
     """Return a note if the class could not get the requested name."""
     if name in (None, compiled.class_name):
         return []

@@ -58,7 +58,7 @@ def export_command(
         check_name(output)
         model = load_module(module, given["weights"], given["class_name"])
         make_parent(Path(output))
-        written = _exported(model, output, given)
+        written = _export(model, output, given)
         if style == "json":
             data = written.data and str(written.data)
             compared = {"engine": written.engine, "difference": written.difference}
@@ -81,7 +81,7 @@ def check_name(output: str) -> None:
         raise OutputRefused(f"expected an output that ends in .onnx, got {output!r}")
 
 
-def _exported(model: Any, output: str, given: dict[str, Any]) -> Any:
+def _export(model: Any, output: str, given: dict[str, Any]) -> Any:
     """Export ``model`` for inputs of the types that its module declares."""
     from burn_import.export.export import export_onnx
     from burn_import.verification.inputs import (

@@ -64,7 +64,7 @@ def _word(changed: bool, dry_run: bool) -> str:
     return "would write" if dry_run else "wrote"
 
 
-def _table(done: Converted) -> Iterator[str]:
+def _table_lines(done: Converted) -> Iterator[str]:
     """Yield the lines of a table of tensors and of the skipped entries."""
     rows = [
         (
@@ -90,7 +90,7 @@ def _table(done: Converted) -> Iterator[str]:
     yield f"{len(done.rows)} tensors, {done.size} bytes, of a {clean(done.source)}"
 
 
-def _difference(changes: Changes) -> Iterator[str]:
+def _diff_lines(changes: Changes) -> Iterator[str]:
     """Yield the lines of a diff and a table of the changed weights."""
     yield from (clean(line) for line in changes.lines)
     shown = changes.weights[:_MOST_SHOWN]
@@ -112,7 +112,7 @@ def _as_data(changes: Changes | None) -> dict[str, object]:
     return {"diff": list(changes.lines), "changed_weights": rows}
 
 
-def _told(error: OSError) -> str:
+def _system_message(error: OSError) -> str:
     """Return the system's error message with the file it refers to."""
     if error.strerror is None or error.filename is None:
         return str(error)
@@ -128,7 +128,7 @@ def _problems_of(error: BaseException, code: int) -> list[Problem]:
     from burn_ir import ModelError, Problem
 
     if isinstance(error, OSError):  # a problem with the output path, not with the model
-        return [Problem(_told(error))]
+        return [Problem(_system_message(error))]
     if isinstance(error, ModelError):
         hint = HINTS.get(code, "") if code != 2 else ""
         return [replace(p, hint=p.hint or hint) for p in error.problems]
@@ -160,7 +160,7 @@ class Report:
         for path in paths:
             click.echo(f"{word} {clean(path)}")
         if written.changes is not None:
-            for line in _difference(written.changes):
+            for line in _diff_lines(written.changes):
                 click.echo(line)
         for note in notes:
             click.echo(f"note: {clean(note)}", err=True)
@@ -176,7 +176,7 @@ class Report:
                 json.dumps({**data, **about, "tensors": tensors, "skipped": skipped})
             )
             return
-        for line in _table(done):
+        for line in _table_lines(done):
             click.echo(line)
         click.echo(f"{_word(done.changed, dry_run)} {clean(str(done.record))}")
 

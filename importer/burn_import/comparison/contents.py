@@ -63,7 +63,7 @@ def _program_contents(raw: RawModel, compiled: Compiled, has_opsets: bool) -> Co
     weights = dict(compiled.weights)
     return Contents(
         weights,
-        _layers(weights, _instance(compiled)),
+        _layer_classes(weights, _instance(compiled)),
         {name: graph.types[name].name for name in graph.given},
         {name: str(getattr(graph.type(name), "name", "?")) for name in graph.results},
         (
@@ -86,7 +86,7 @@ def module_contents(module: Any) -> Contents:
         record = file_contents(sys.modules[type(module).__module__].WEIGHTS)
         return replace(record, inputs=inputs)
     weights = {key: value.numpy() for key, value in module.state_dict().items()}
-    return Contents(weights, _layers(weights, module), inputs)
+    return Contents(weights, _layer_classes(weights, module), inputs)
 
 
 def _instance(compiled: Compiled) -> Any:
@@ -101,7 +101,7 @@ def _instance(compiled: Compiled) -> Any:
         return getattr(module, compiled.class_name)()
 
 
-def _layers(weights: Mapping[str, Array], module: Any) -> dict[str, str]:
+def _layer_classes(weights: Mapping[str, Array], module: Any) -> dict[str, str]:
     """Return the class of each owner of weights that is a library layer.
 
     Generated class names are left out, since they depend on the rest of the model.

@@ -44,7 +44,7 @@ class Emitter:
         for taken in reserved:
             self.writer.unique(taken)
         infos = [self._input(number, text) for number, text in enumerate(inputs)]
-        live = self._live([leaf for _, leaf in outputs])
+        live = self._live_slots([leaf for _, leaf in outputs])
         for slot, box in self.program.reads.items():
             if slot in live:
                 self.values[slot] = self._parameter(box)
@@ -65,9 +65,9 @@ class Emitter:
         for axis, extent in enumerate(shape):
             if isinstance(extent, Poly):
                 self.writer.extents.setdefault(str(extent), (value, axis))
-        return _info(name, shape, dtype)
+        return _value_info(name, shape, dtype)
 
-    def _live(self, leaves: list[Any]) -> set[int]:
+    def _live_slots(self, leaves: list[Any]) -> set[int]:
         """Return the slots that the results depend on."""
         live = set(slots_in(leaves))
         for call in reversed(self.program.calls):
@@ -105,14 +105,16 @@ class Emitter:
             return FORMS[primitive.name](writer, *args, **static)
         values = bound(primitive, args, static)
         for inverse in inverses().get(primitive.name, ()):
-            if self._fits(inverse, primitive, values):
+            if self._can_represent(inverse, primitive, values):
                 return self._inverted(inverse, primitive, values, len(call.shapes))
         since = [inverse.since for inverse in inverses().get(primitive.name, ())]
         if since and min(since) > writer.opset:
             raise writer.refuse(f"has no form before opset {min(since)}")
         raise writer.refuse("has no form in ONNX")
 
-    def _fits(self, inverse: Inverse, primitive: Any, values: dict[str, Any]) -> bool:
+    def _can_represent(
+        self, inverse: Inverse, primitive: Any, values: dict[str, Any]
+    ) -> bool:
         """Return whether a node can represent a call with these arguments."""
         if inverse.since > self.writer.opset:
             return False
@@ -182,7 +184,7 @@ class Emitter:
         if value.name in self._renamed or not self._rename(value.name, name):
             self.writer.identity(self._renamed.get(value.name, value), name)
         self._renamed.setdefault(value.name, replace(value, name=name))
-        return _info(name, value.shape, value.dtype)
+        return _value_info(name, value.shape, value.dtype)
 
     def _rename(self, old: str, new: str) -> bool:
         """Rename a value in all nodes; return False if no node computes it."""
@@ -201,7 +203,7 @@ class Emitter:
         return set(self.writer.initializers) - used - set(outputs)
 
 
-def _info(name: str, shape: Sequence[Dim], dtype: Any) -> onnx.ValueInfoProto:
+def _value_info(name: str, shape: Sequence[Dim], dtype: Any) -> onnx.ValueInfoProto:
     """Return the type of a value; dimensions that are formulas stay unknown."""
     extents = [
         n if isinstance(n, int) else (str(n) if str(n).isidentifier() else None)

@@ -96,7 +96,7 @@ def _model(
     """
     if opset not in IR_VERSIONS:
         raise ValueError(f"expected an opset from 17 to 23, got {opset}")
-    outputs = _outputs(program.result, output_names)
+    outputs = _named_outputs(program.result, output_names)
     emitter = Emitter(program, boxes_by_name(run.model), opset)
     graph, arrays = emitter.graph(run.names, outputs, type(run.model).__name__)
     proto = helper.make_model(
@@ -109,7 +109,7 @@ def _model(
     return proto, arrays
 
 
-def _outputs(result: Any, given: Sequence[str]) -> list[tuple[str, Any]]:
+def _named_outputs(result: Any, given: Sequence[str]) -> list[tuple[str, Any]]:
     """Return the results with names: custom names, keys, or numbers.
 
     Raises:
@@ -140,7 +140,7 @@ def recorded(example: ExampleRun, dynamic: Dynamic, *, specialize: bool) -> Prog
     whose computations depend on tensor values.
     """
     model, tensors = example.model, example.tensors
-    axes = _axes(tensors, example.names, dynamic)
+    axes = _named_axes(tensors, example.names, dynamic)
     device = _device(tensors)
 
     def run(sizes: Sizes, change: Callable[[Tensor], Tensor] = _same) -> Recording:
@@ -154,7 +154,7 @@ def recorded(example: ExampleRun, dynamic: Dynamic, *, specialize: bool) -> Prog
         def resized(leaf: Any) -> Any:
             if type(leaf) is not Tensor:
                 return leaf
-            return change(_resized(leaf, next(order), axes, sizes))
+            return change(_resize(leaf, next(order), axes, sizes))
 
         given, by_name = mapped(resized, (list(example.args), dict(example.named)))
         return record(model, tuple(given), by_name, recorder, sizes)
@@ -162,12 +162,12 @@ def recorded(example: ExampleRun, dynamic: Dynamic, *, specialize: bool) -> Prog
     base = {name: tensors[t].shape[a] for (t, a), name in axes.items()}
     recordings = [run(base)]
     for name in base:
-        recordings.append(_other_run(run, base, [name]))
+        recordings.append(_run_with_other_sizes(run, base, [name]))
     if base:
-        recordings += [_other_run(run, base, list(base), skip=1)]
+        recordings += [_run_with_other_sizes(run, base, list(base), skip=1)]
     if not specialize:
         with suppress(ValueError, TypeError, IndexError):  # the values do not affect it
-            recordings.append(run(base, _uniform))
+            recordings.append(run(base, _filled_like))
     return align(recordings)
 
 
@@ -175,13 +175,13 @@ def _same(leaf: Tensor) -> Tensor:
     return leaf
 
 
-def _uniform(leaf: Tensor) -> Tensor:
+def _filled_like(leaf: Tensor) -> Tensor:
     """Return a tensor of the same type, filled with the first element of ``leaf``."""
     array = innermost(leaf).numpy()
     return tensor(np.full_like(array, array.flat[0])) if array.size else leaf
 
 
-def _axes(
+def _named_axes(
     tensors: Sequence[Tensor], names: Sequence[str], dynamic: Dynamic
 ) -> dict[tuple[int, int], str]:
     """Return the named dimensions by (input, axis).
@@ -210,9 +210,7 @@ def _axes(
     return axes
 
 
-def _resized(
-    leaf: Tensor, number: int, axes: Mapping[Any, str], sizes: Sizes
-) -> Tensor:
+def _resize(leaf: Tensor, number: int, axes: Mapping[Any, str], sizes: Sizes) -> Tensor:
     """Return ``leaf`` repeated or cut along its named axes."""
     array = innermost(leaf).numpy()
     for (position, axis), name in axes.items():
@@ -222,7 +220,7 @@ def _resized(
     return leaf if array.shape == leaf.shape else tensor(array)
 
 
-def _other_run(
+def _run_with_other_sizes(
     run: Callable[[Sizes], Recording], base: Sizes, names: list[str], skip: int = 0
 ) -> Recording:
     """Return a run with other sizes of ``names``, the first that succeeds."""

@@ -67,7 +67,7 @@ def write_onnx(
         notes = [*notes, "larger than 2 GB: neither checked nor compared"]
     else:
         check(proto)
-        worst, engine = _verified(proto, expected)
+        worst, engine = _verify(proto, expected)
     data = write_proto(proto, path, external=external)
     return Exported(path, data, worst, engine, list(notes))
 
@@ -92,13 +92,13 @@ def write_proto(proto: onnx.ModelProto, path: Path, *, external: bool) -> Path |
                     continue
                 gap = -offset % _ALIGNMENT
                 file.write(b"\0" * gap + stored.raw_data)
-                _refer(stored, data.name, offset + gap)
+                _refer_to_data(stored, data.name, offset + gap)
                 offset += gap + int(stored.external_data[2].value)
     atomic_write(path, proto.SerializeToString(deterministic=True))
     return data
 
 
-def _refer(stored: onnx.TensorProto, location: str, offset: int) -> None:
+def _refer_to_data(stored: onnx.TensorProto, location: str, offset: int) -> None:
     """Replace the contents of ``stored`` by a reference into the data file."""
     entries = {"location": location, "offset": offset, "length": len(stored.raw_data)}
     stored.ClearField("raw_data")
@@ -135,7 +135,7 @@ def check(model: onnx.ModelProto) -> None:
         ) from error
 
 
-def _verified(
+def _verify(
     model: onnx.ModelProto, expected: tuple[dict[str, Any], list[Any]] | None
 ) -> tuple[float | None, str]:
     """Return the largest deviation from the expected results, and the engine."""

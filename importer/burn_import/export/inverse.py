@@ -96,14 +96,14 @@ def _operand_counts(operator: type[Op]) -> range:
 
 
 def _inverse(operator: type[Op], count: int, dtype: Any) -> tuple[str, Inverse] | None:
-    base = _lowered(operator, count, dtype, {})
+    base = _single_lowered_call(operator, count, dtype, {})
     if base is None:
         return None
     primitive, values, operands = base
     attributes: dict[str, str] = {}
     for name, hint in hints(operator).items():
         for other in _other_values(hint, getattr(operator, name, None)):
-            changed = _lowered(operator, count, dtype, {name: other})
+            changed = _single_lowered_call(operator, count, dtype, {name: other})
             if changed is None or changed[0] is not primitive:
                 continue
             different = _differences(primitive, values, changed[1], operands)
@@ -115,7 +115,7 @@ def _inverse(operator: type[Op], count: int, dtype: Any) -> tuple[str, Inverse] 
     return primitive.name, Inverse(operator.onnx, since, operands, attributes, rest)
 
 
-def _lowered(
+def _single_lowered_call(
     operator: type[Op], count: int, dtype: Any, attrs: dict[str, Any]
 ) -> tuple[Primitive[..., Any], dict[str, Any], tuple[str, ...]] | None:
     """Return the only primitive call of ``lower``, its arguments and its operands."""

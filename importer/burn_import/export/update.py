@@ -141,7 +141,7 @@ def _matches(
     table = _index(stored)
     matches = {key: _counterparts(array, table) for key, array in keys.items()}
     if any(len(each) > 1 for each in matches.values()):
-        changed, copy = _told_apart(model, stored)
+        changed, copy = _with_distinct_tensors(model, stored)
         other = _index(changed)
         for key, array in _imported_copy(copy, path):
             if len(matches.get(key, ())) > 1:
@@ -175,7 +175,7 @@ def _counterparts(array: Array, table: Index) -> list[Counterpart]:
     return [Counterpart(n, True) for n in table.get((kind, _contents(array.T)), ())]
 
 
-def _told_apart(
+def _with_distinct_tensors(
     model: onnx.ModelProto, stored: list[Array]
 ) -> tuple[list[Array], onnx.ModelProto]:
     """Return a copy in which float tensors of equal contents differ slightly."""

@@ -57,13 +57,13 @@ def _notes(checkpoint: Checkpoint) -> list[str]:
     notes = list(checkpoint.notes)
     if steps_of(checkpoint):
         notes.append("--activation NAME makes an nn.Sequential of it, to be called.")
-    left = _left_out(checkpoint)
+    left = _skipped_entries(checkpoint)
     if left:
         notes.append(f"Left out of what the file holds: {left}.")
     return notes
 
 
-def _left_out(checkpoint: Checkpoint) -> str:
+def _skipped_entries(checkpoint: Checkpoint) -> str:
     """Return the entries that are no weights, with reasons."""
     listed = [f"{shown(name)} is {what}" for name, what in checkpoint.skipped.items()]
     more = f" and {len(listed) - _MOST} more" if len(listed) > _MOST else ""
@@ -74,7 +74,7 @@ def _check_checkpoint(checkpoint: Checkpoint) -> None:
     """Check that the file holds the weights of one model."""
     if not checkpoint:
         kind = described(checkpoint.path) or "file of weights"
-        left = _left_out(checkpoint)
+        left = _skipped_entries(checkpoint)
         raise UnsupportedModel(
             f"{checkpoint.path.name}: this is a {kind} that holds no tensors"
             f"{f' that can be read: {left}' if left else ''}. {EXPORT}"

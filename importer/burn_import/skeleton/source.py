@@ -71,8 +71,8 @@ def skeleton(
     first.root(root)
     texts = first.shared()
     keys = {stored.key: key for stored, key in root.stored()}
-    said = (NOTE, *notes, *_guessed(first.flow), *_renamed(keys))
-    tied = _tied(arrays)
+    said = (NOTE, *notes, *_guess_note(first.flow), *_rename_note(keys))
+    tied = _tied_keys(arrays)
     reads = {stored.key: stored.access for stored, _ in root.stored()}
     lines = [f"{reads[key]} = {reads[other]}" for key, other in tied.items()]
     texts[0] = replace(texts[0], fields=texts[0].fields + lines)
@@ -94,7 +94,7 @@ def _check_members(node: Node) -> None:
         _check_members(child)
 
 
-def _tied(arrays: Sequence[tuple[str, Array]]) -> dict[str, str]:
+def _tied_keys(arrays: Sequence[tuple[str, Array]]) -> dict[str, str]:
     """Return the key of the first tied weight for each later one."""
     first: dict[tuple[Any, ...], str] = {}
     tied = {}
@@ -172,7 +172,7 @@ class _Writer:
 
     def fields(self, node: Node) -> list[str]:
         """Return the assignments of ``__init__``: modules, then tensors."""
-        entries = {path: self.module(child) for path, child in _held(node, ())}
+        entries = {path: self.module(child) for path, child in _submodules(node, ())}
         containers = Containers(entries, Holders(Namespace()))
         tensors = [
             f"self.{stored.attribute} = {_tensor(stored)}"
@@ -184,7 +184,7 @@ class _Writer:
         """Return a class whose ``__call__`` describes the missing code."""
         held = [child.path[-1] for child in node.children.values()]
         held += [stored.attribute for stored in node.tensors.values()]
-        said = f"write what this does with {_listed(held)}"
+        said = f"write what this does with {_join_names(held)}"
         return ClassText(
             name,
             "",
@@ -206,7 +206,7 @@ class _Writer:
         return comment(f"``{'.'.join(paths[0])}``{more}.", 78)
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     """Return as many of the names as fit in a line."""
     for most in range(len(names), 0, -1):
         some = names[:most] + ["more"] * (most < len(names))
@@ -216,12 +216,12 @@ def _listed(names: list[str]) -> str:
     return "what it holds"
 
 
-def _held(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
+def _submodules(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
     """Yield the submodules of ``node``, including list members, by path."""
     for child in node.children.values():
         here = (*path, child.path[-1])
         if child.listed:
-            yield from _held(child, here)
+            yield from _submodules(child, here)
         else:
             yield here, child
 
@@ -235,24 +235,24 @@ def _tensor(stored: Stored) -> str:
     return f"nn.{'parameter' if trained else 'buffer'}({', '.join(args)})"
 
 
-def _guessed(flow: Flow) -> list[str]:
+def _guess_note(flow: Flow) -> list[str]:
     """Return a note on the layers with default options."""
     if not flow.guesses:
         return []
     return [f"Weights do not tell, and here are as usual: {', '.join(flow.guesses)}."]
 
 
-def _renamed(keys: Mapping[str, str]) -> list[str]:
+def _rename_note(keys: Mapping[str, str]) -> list[str]:
     """Return a note on the keys that differ from those in the file."""
     others = [(old, new) for old, new in keys.items() if old != new]
     if not others:
         return []
-    listed = ", ".join(f"'{_cut(old)}' is {new}" for old, new in others[:_KEYS])
+    listed = ", ".join(f"'{_shorten(old)}' is {new}" for old, new in others[:_KEYS])
     more = f" and {len(others) - _KEYS} more" if len(others) > _KEYS else ""
     return [f"Keys that Python does not allow are others: {listed}{more}."]
 
 
-def _cut(key: str) -> str:
+def _shorten(key: str) -> str:
     """Return ``key``, truncated if long; escaped letters count six columns."""
     most = _ROOM if key.isascii() else _ROOM // 4
     return key if len(key) <= most else f"{key[: most - 3]}..."

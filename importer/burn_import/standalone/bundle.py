@@ -68,15 +68,15 @@ def standalone(text: str) -> str:
     """
     model = _parsed(text)
     narrow = NARROW.search(text) is not None
-    reach, names = _reached(model, Library(ml_dtypes=narrow))
+    reach, names = _needed_runtime(model, Library(ml_dtypes=narrow))
     if not narrow and _ML_DTYPES in reach.externals:
         narrow = True
-        reach, names = _reached(model, Library(ml_dtypes=True))
+        reach, names = _needed_runtime(model, Library(ml_dtypes=True))
     _check(reach)
     runtime = in_order(reach)
-    flat = _flat(reach, runtime, model)
+    flat = _new_names(reach, runtime, model)
     sections = [
-        _described(model.docstring, narrow),
+        _add_note(model.docstring, narrow),
         "from __future__ import annotations",
         import_lines([*reach.externals.values(), *_externals(model)]),
         _LICENCE.format(version=VERSION),
@@ -102,7 +102,7 @@ def _check(reach: Reach) -> None:
         raise UnsupportedModel("\n".join(lines), "leave out --standalone")
 
 
-def _described(docstring: str, narrow: bool) -> str:
+def _add_note(docstring: str, narrow: bool) -> str:
     """Return the docstring with a note after its first line."""
     title, _, rest = docstring.partition("\n")
     packages = "NumPy and ml_dtypes" if narrow else "NumPy"
@@ -147,7 +147,7 @@ def _externals(model: _Model) -> Iterator[External]:
             yield meaning
 
 
-def _reached(model: _Model, library: Library) -> tuple[Reach, Names]:
+def _needed_runtime(model: _Model, library: Library) -> tuple[Reach, Names]:
     """Return the runtime code that a model needs, and the names in the model."""
 
     def meaning(name: str) -> Meaning | None:
@@ -162,7 +162,7 @@ def _reached(model: _Model, library: Library) -> tuple[Reach, Names]:
     return reach, names
 
 
-def _flat(
+def _new_names(
     reach: Reach, runtime: list[Definition], model: _Model
 ) -> dict[tuple[Definition, str], str]:
     """Return the new name of each definition of the runtime."""

@@ -82,7 +82,9 @@ class Piece:
                 node = reference.node
                 new = names[reference.meaning, reference.name]
                 edits.append(Edit(_start(node), _end(node), new))
-        return self._edited([e for e in edits if not any(o.covers(e) for o in edits)])
+        return self._apply_edits(
+            [e for e in edits if not any(o.covers(e) for o in edits)]
+        )
 
     def renamed(self, new: str) -> Edit:
         """Return the edit that renames the statement's definition to ``new``."""
@@ -97,7 +99,7 @@ class Piece:
         finally:
             self.edits.pop()
 
-    def _edited(self, edits: list[Edit]) -> str:
+    def _apply_edits(self, edits: list[Edit]) -> str:
         lines = self.file.lines[self.first - 1 : self.last]
         for edit in sorted(edits, key=lambda e: e.start, reverse=True):
             (first, start), (last, end) = edit.start, edit.end
@@ -176,7 +178,9 @@ class _Pruner(ast.NodeTransformer):
         """Return statements without unreachable ones."""
         kept: list[ast.stmt] = []
         for number, statement in enumerate(statements):
-            truth = _truth(statement.test) if isinstance(statement, ast.If) else None
+            truth = (
+                _truth_value(statement.test) if isinstance(statement, ast.If) else None
+            )
             if truth is None or not isinstance(statement, ast.If):
                 kept.append(statement)
                 continue
@@ -191,7 +195,7 @@ class _Pruner(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:  # noqa: N802
         neutral = isinstance(node.op, ast.And)
-        kept = [value for value in node.values if _truth(value) is not neutral]
+        kept = [value for value in node.values if _truth_value(value) is not neutral]
         if len(kept) == len(node.values) or len(kept) < 2:
             return super().generic_visit(node)
         first, second, *_ = node.values
@@ -223,18 +227,18 @@ def summary(document: str, indent: int) -> str:
     return text
 
 
-def _truth(test: ast.expr) -> bool | None:
+def _truth_value(test: ast.expr) -> bool | None:
     """Return the constant value of a condition in inference, or None."""
     if isinstance(test, ast.Attribute):
         return False if test.attr in _FALSE else None
     if isinstance(test, ast.Compare) and _is_namespace(test.left):
         return isinstance(test.ops[0], ast.Is)  # of NumPy
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = _truth(test.operand)
+        inner = _truth_value(test.operand)
         return None if inner is None else not inner
     if isinstance(test, ast.BoolOp):
         decisive = isinstance(test.op, ast.Or)
-        if any(_truth(value) is decisive for value in test.values):
+        if any(_truth_value(value) is decisive for value in test.values):
             return decisive
     return None
 

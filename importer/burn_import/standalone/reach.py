@@ -54,14 +54,14 @@ class Reach:
 
     def follow(self, names: Names) -> None:
         """Add the closure of tensor code that reads these names."""
-        self._note(names, True, None)
+        self._add_names(names, True, None)
         before = -1
         while before != self._size():
             before = self._size()
             for definition, on_tensors in list(self.on_tensors.items()):
                 for piece in self.pieces(definition):
                     computes = on_tensors and piece.own[0] != "__init__"
-                    self._note(piece.names, computes, definition)
+                    self._add_names(piece.names, computes, definition)
 
     def requirements(self) -> Iterator[tuple[str, str]]:
         """Yield (operation or layer of the model, package that it imports)."""
@@ -101,7 +101,9 @@ class Reach:
             return True
         return name in (self.tensor_attributes if is_tensor else self.attributes)
 
-    def _note(self, names: Names, on_tensors: bool, reader: Definition | None) -> None:
+    def _add_names(
+        self, names: Names, on_tensors: bool, reader: Definition | None
+    ) -> None:
         self.attributes |= names.attributes
         if on_tensors:
             self.tensor_attributes |= names.attributes

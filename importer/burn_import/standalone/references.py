@@ -127,7 +127,7 @@ class _Walk(ast.NodeVisitor):
         for item in annotations:
             if item is not None:
                 self.on_annotation(item)
-        self.enter({a.arg for a in every} | set(_assigned(inside)), inside)
+        self.enter({a.arg for a in every} | set(_assigned_names(inside)), inside)
 
     def on_annotation(self, node: ast.expr) -> None:
         """Record the globals in a type, whose operators compute nothing."""
@@ -167,7 +167,7 @@ class _Walk(ast.NodeVisitor):
             if attribute is None:
                 raise InternalError(f"expected {name!r} in {meaning.name}")
             meaning = attribute
-            expression = _outer(node, len(path))
+            expression = _strip_attributes(node, len(path))
         if isinstance(meaning, Definition):
             self.attributes.update(path)
             if name not in meaning.names:  # imported as something else
@@ -196,7 +196,7 @@ def _is_shape(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "shape"
 
 
-def _outer(node: ast.expr, rest: int) -> ast.expr:
+def _strip_attributes(node: ast.expr, rest: int) -> ast.expr:
     """Return ``a.b`` of ``a.b.c`` for a rest of 1."""
     for _ in range(rest):
         assert isinstance(node, ast.Attribute)
@@ -213,7 +213,7 @@ def _targets(nodes: Iterable[ast.AST]) -> set[str]:
     }
 
 
-def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
+def _assigned_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield the names that statements bind in their own scope."""
     for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -231,4 +231,4 @@ def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
             walrus = (n for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
             yield from (n.target.id for n in walrus)
             continue
-        yield from _assigned(ast.iter_child_nodes(node))
+        yield from _assigned_names(ast.iter_child_nodes(node))

@@ -34,10 +34,10 @@ def boundary(
         if name in outside
         or any(id(user) not in inside for user in users.get(name, ()))
     ]
-    return _needed(graph, list(read)), outputs
+    return _without_inferable(graph, list(read)), outputs
 
 
-def _needed(graph: Graph, read: list[str]) -> list[str]:
+def _without_inferable(graph: Graph, read: list[str]) -> list[str]:
     """Return ``read`` without values that the others' dimensions determine."""
     flows = [name for name in read if _known_dims(graph.types[name]) is None]
     extents = {

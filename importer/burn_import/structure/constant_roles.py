@@ -71,7 +71,7 @@ def note_fills(graph: Graph) -> None:
         named = is_authored(graph, name) or is_key(graph.producer, key)
         if all(uses) and not named:
             constants.fills.add(name)
-    constants.measured.update(_measured(graph))
+    constants.measured.update(_calibrated_constants(graph))
 
 
 def _uses(graph: Graph) -> Iterator[tuple[str, bool]]:
@@ -94,7 +94,7 @@ def _is_number(node: Node, position: int, array: Array) -> bool:
     return bool((array == array.reshape(-1)[0]).all())
 
 
-def _measured(graph: Graph) -> Iterator[str]:
+def _calibrated_constants(graph: Graph) -> Iterator[str]:
     """Yield scales and zero points from calibration, not written by an author.
 
     If all zero points of a dtype are 0, the quantization is symmetric, and they

@@ -112,7 +112,7 @@ class _Derivations:
             return None
         inputs = tuple(n and self.value(n, reader) for n in recipe.inputs)
         outputs = tuple(n and self.fresh(n) for n in recipe.outputs)
-        node = _beside(recipe, reader)
+        node = _in_module_of(recipe, reader)
         self.nodes.append(replace(node, inputs=inputs, outputs=outputs))
         return outputs[recipe.outputs.index(name)]
 
@@ -133,7 +133,7 @@ class _Derivations:
         ):
             output = self.fresh(name)
             inputs = (result,) if operand is None else (result, operand)
-            node = _beside(Node(op, inputs, (output,)), reader)
+            node = _in_module_of(Node(op, inputs, (output,)), reader)
             self.nodes.append(node)
             result = output
         return result
@@ -207,7 +207,7 @@ def _steps(
     return (shape, back) if np.array_equal(rebuilt, view, equal_nan=True) else None
 
 
-def _beside(node: Node, reader: Node) -> Node:
+def _in_module_of(node: Node, reader: Node) -> Node:
     """Return ``node`` in the module of ``reader``."""
     return replace(node, scope=reader.scope, classes=reader.classes)
 

@@ -65,7 +65,7 @@ class _HandingDown:
             if second == name:
                 around = common([scope, home])
                 if (name, around) not in self.values:
-                    yield self._handing(node, name, around)
+                    yield self._identity_node(node, name, around)
                 inputs[position] = self.values[name, around]
         same = tuple(inputs) == node.inputs
         yield node if same else reading(node, tuple(inputs))
@@ -78,7 +78,7 @@ class _HandingDown:
                 return other
         return name
 
-    def _handing(self, node: Node, name: str, around: Path) -> Node:
+    def _identity_node(self, node: Node, name: str, around: Path) -> Node:
         value = free_name(f"{name}.handed", self.taken, self.graph.constants)
         self.taken.add(value)
         self.values[name, around] = value

@@ -145,7 +145,7 @@ def _steps(graph: Graph, array: Array) -> Iterator[_Step]:
     """Yield the operators that compute ``array``; none if it is irregular."""
     base = _without_repetitions(array)
     if base.size == 1:
-        yield _filled(graph, base.reshape(-1), array.shape)
+        yield _uniform(graph, base.reshape(-1), array.shape)
         return
     steps = list(_pattern(graph, base))
     yield from steps
@@ -169,16 +169,16 @@ def _pattern(graph: Graph, array: Array) -> Iterator[_Step]:
         graph.constants.inlined.add(name)
         yield Identity(), (name,)
     elif array.size == max(array.shape):
-        yield from _counted(graph, array)
+        yield from _arithmetic_sequence(graph, array)
     elif array.ndim >= 2 and array.size == array.shape[-2] * array.shape[-1]:
         yield from _triangle(graph, array)
 
 
-def _filled(graph: Graph, value: Array, shape: tuple[int, ...]) -> _Step:
+def _uniform(graph: Graph, value: Array, shape: tuple[int, ...]) -> _Step:
     return ConstantOfShape(value.copy()), (integers(graph, list(shape)),)
 
 
-def _counted(graph: Graph, array: Array) -> Iterator[_Step]:
+def _arithmetic_sequence(graph: Graph, array: Array) -> Iterator[_Step]:
     """Yield the operators that compute an arithmetic sequence of integers."""
     flat = array.reshape(-1)
     if array.dtype == bool_ or not np.isfinite(flat[:2]).all():
@@ -207,7 +207,7 @@ def _triangle(graph: Graph, array: Array) -> Iterator[_Step]:
         k = int(distances.min() if upper else distances.max())
         cut = np.triu if upper else np.tril
         if np.array_equal(matrix, cut(np.full_like(matrix, value[0]), k)):
-            yield _filled(graph, value, array.shape)
+            yield _uniform(graph, value, array.shape)
             diagonal = literal(graph, f"int64({k})", np.array(k))
             yield Trilu(upper=upper), (diagonal,)
             return

@@ -109,11 +109,11 @@ class _Placing:
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
         self.above: Path = ()
-        self.above = self._wrapper()
-        self.homes = Homes(graph, self._layers(), self._scope_told)
+        self.above = self._wrapper_path()
+        self.homes = Homes(graph, self._layers(), self._exporter_scope)
         self.nouns = LayerNouns(graph)
         self._drop_functions()
-        self._claim_told()
+        self._assign_known_paths()
 
     def _find_layers(self, graph: Graph) -> None:
         """Record the stored weights of every layer node, by parameter.
@@ -174,7 +174,7 @@ class _Placing:
         """Return the paths of arrays of ``other_dtypes``, in single-layer scopes."""
         paths: dict[str, Path] = {}
         for node in self.graph.nodes:
-            scope = self._scope_told(node) if self.crowd[node.scope] == 1 else ()
+            scope = self._exporter_scope(node) if self.crowd[node.scope] == 1 else ()
             for parameter, name in self.other_dtypes.get(id(node), {}).items():
                 paths.setdefault(name, (*scope, parameter))
         return paths
@@ -192,27 +192,27 @@ class _Placing:
         prefix = os.path.commonprefix(names)
         return prefix[: prefix.rfind("__") + 2] if "__" in prefix else ""
 
-    def _scope_told(self, node: Node) -> Path:
+    def _exporter_scope(self, node: Node) -> Path:
         """Return the exporter's scope of a node, without the subgraph's prefix."""
         scope = self.again.get(node.scope, node.scope)
         if self.prefix and scope and identifier(scope[0]) == identifier(self.prefix):
             scope = scope[1:]
         return (*self.above, *clean(scope)) if scope else ()
 
-    def _wrapper(self) -> Path:
+    def _wrapper_path(self) -> Path:
         """Return the path of the module around all scopes, from weight names.
 
         Scopes lack it if the model calls a method of its only submodule.
         """
         prefixes = set()
         for node, _ in self._layers():
-            path, scope = self._told_path(node), self._scope_told(node)
+            path, scope = self._dotted_path(node), self._exporter_scope(node)
             if path is not None and scope:
                 inside = path[-len(scope) :] == scope
                 prefixes.add(path[: -len(scope)] if inside else ())
         return prefixes.pop() if len(prefixes) == 1 else ()
 
-    def _claim_told(self) -> None:
+    def _assign_known_paths(self) -> None:
         """Assign paths to the layers that weight names or scopes locate.
 
         Weight names go first, since other layers are placed relative to them.
@@ -222,7 +222,7 @@ class _Placing:
             for node in layers:
                 path = None if id(node) in self.node_paths.layers else tell(node)
                 if path is not None:
-                    self._claim(node, path)
+                    self._assign_path(node, path)
 
     def _layers(self) -> list[tuple[Node, dict[str, str]]]:
         """Return the layer nodes, with their weights by parameter."""
@@ -240,7 +240,7 @@ class _Placing:
         """
         around = self._paths_with_modules()
         for node, _ in self._layers():
-            named = self._told_path(node)
+            named = self._dotted_path(node)
             if named is None:
                 continue
             if named in around or self.homes.borrows(node, named):
@@ -266,13 +266,13 @@ class _Placing:
         A weight that another layer owns is tied: this layer then gets the path
         where it runs.
         """
-        named = self._told_path(node)
+        named = self._dotted_path(node)
         if named is not None:
             self.dotted = True
             return self.homes.own(node, named) or named
         return None
 
-    def _told_path(self, node: Node) -> Path | None:
+    def _dotted_path(self, node: Node) -> Path | None:
         for name, origin in self._origins(node).items():
             if is_dotted(origin):
                 whole = clean(origin.removeprefix(self.prefix).split("."))
@@ -282,17 +282,17 @@ class _Placing:
     def _scope_path(self, node: Node) -> Path | None:
         """Return the path from the exporter's scope, or from a common name prefix."""
         if node.scope:
-            scope = self._scope_told(node)
+            scope = self._exporter_scope(node)
             if self.crowd[node.scope] == 1 and scope:
                 return scope
-            return (*self._with_room(scope), snake(node.op.onnx, "layer"))
+            return (*self._module_scope(scope), snake(node.op.onnx, "layer"))
         stem = common_stem(list(self._origins(node).values()))
         if len(stem) > 1 and stem[0].isalpha() and not stem.startswith("onnx"):
             *around, name = stem.split("/")
             if name.lower() not in _ANY_ARRAY:
-                return (*self._with_room(clean(around)), snake(name, "layer"))
+                return (*self._module_scope(clean(around)), snake(name, "layer"))
             if around:
-                scope = self._with_room(clean(around))
+                scope = self._module_scope(clean(around))
                 return (*scope, snake(node.op.onnx, "layer"))
         return None
 
@@ -301,7 +301,7 @@ class _Placing:
         weights = self.weights[id(node)]
         return {name: original(self.graph, weight) for name, weight in weights.items()}
 
-    def _claim(self, node: Node, path: Path) -> None:
+    def _assign_path(self, node: Node, path: Path) -> None:
         """Assign ``path`` to ``node``, numbered if it is already in use."""
         # A layer without weights has its own state.
         weights = tuple(self.weights[id(node)].values()) or (f"#{id(node)}",)
@@ -316,7 +316,7 @@ class _Placing:
         while not self._is_free(unique, weights, kind):
             number += 1
             # If a layer's path is a prefix, that segment is renamed.
-            at = self._owned(path) or len(path)
+            at = self._enclosing_layer_length(path) or len(path)
             *around, name = joined(path[:at], at - 1)
             unique = (*around, f"{name}_{number}", *path[at:])
         self.owners[unique] = weights
@@ -340,10 +340,10 @@ class _Placing:
     def _clashes(self, path: Path) -> bool:
         if path in self.owners:
             return False
-        shorter = self._owned(path) > 0
+        shorter = self._enclosing_layer_length(path) > 0
         return shorter or any(other[: len(path)] == path for other in self.owners)
 
-    def _owned(self, path: Path) -> int:
+    def _enclosing_layer_length(self, path: Path) -> int:
         """Return the length of the layer path that encloses ``path``, else 0."""
         return next((n for n in range(1, len(path)) if path[:n] in self.owners), 0)
 
@@ -352,7 +352,7 @@ class _Placing:
         scope = self._scope(node)
         for inner in self._inside(node):
             if id(inner) in self.weights and id(inner) not in self.node_paths.layers:
-                self._claim(inner, (*scope, self.nouns.noun(inner)))
+                self._assign_path(inner, (*scope, self.nouns.noun(inner)))
         self.node_paths.scopes[id(node)] = scope
         self.scope_of.update(dict.fromkeys(filter(None, node.outputs), scope))
 
@@ -365,18 +365,18 @@ class _Placing:
         if paths:
             return common(paths)
         if self.has_scopes and node.scope:
-            return self._with_room(self._scope_told(node))
+            return self._module_scope(self._exporter_scope(node))
         if self.has_scopes and _IN_MODEL.fullmatch(node.name):
-            return self._with_room(self.above)
+            return self._module_scope(self.above)
         sources = [self.scope_of[name] for name in node.inputs if name in self.scope_of]
         stored = [name for name in node.inputs if name in self.graph.constants]
         homes = [reader_of(self.graph, name) for name in stored if name is not None]
         sources += [home for home in homes if home is not None]
-        return self._with_room(common(sources) if sources else ())
+        return self._module_scope(common(sources) if sources else ())
 
-    def _with_room(self, scope: Path) -> Path:
+    def _module_scope(self, scope: Path) -> Path:
         """Return the innermost enclosing scope that is neither a layer nor a list."""
-        while self._owned((*scope, "")) or scope in self.lists:
+        while self._enclosing_layer_length((*scope, "")) or scope in self.lists:
             scope = scope[:-1]
         return scope
 

@@ -23,7 +23,7 @@ def without_false_lists(paths: Iterable[Path]) -> Mapping[Path, Path]:
         for length, segment in enumerate(path):
             children.setdefault(path[:length], set()).add(segment)
     false = {path for path, names in children.items() if _is_false_list(names)}
-    changed = {path: _named(path, false, children) for path in distinct}
+    changed = {path: _renamed_path(path, false, children) for path in distinct}
     return {path: named for path, named in changed.items() if named != path}
 
 
@@ -48,7 +48,9 @@ def _is_false_list(names: set[str]) -> bool:
     return bool(numbers) and (len(numbers) < len(names) or is_sparse(numbers))
 
 
-def _named(path: Path, false: set[Path], children: Mapping[Path, set[str]]) -> Path:
+def _renamed_path(
+    path: Path, false: set[Path], children: Mapping[Path, set[str]]
+) -> Path:
     segments = []
     for length, segment in enumerate(path):
         if segment.isdigit() and path[:length] in false:

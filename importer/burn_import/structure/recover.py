@@ -143,8 +143,10 @@ class _Recovery:
             for scope in (path[:-1],)
             if path[-1].isdigit()
         }
-        single = {path[:-1] for path in self.layers.values()} | self._scaling()
-        single &= self._fed()
+        single = {
+            path[:-1] for path in self.layers.values()
+        } | self._scopes_with_own_weights()
+        single &= self._scopes_with_computed_inputs()
         lists = self._lists()
         return (
             {
@@ -193,7 +195,7 @@ class _Recovery:
             if segment.isdigit()
         }
 
-    def _fed(self) -> set[Path]:
+    def _scopes_with_computed_inputs(self) -> set[Path]:
         """Return the scopes with a node that reads computed values."""
         constants = self.graph.constants
         return {
@@ -202,7 +204,7 @@ class _Recovery:
             if any(name is not None and name not in constants for name in node.inputs)
         }
 
-    def _scaling(self) -> set[Path]:
+    def _scopes_with_own_weights(self) -> set[Path]:
         """Return the scopes that read a weight whose key is in them."""
         scopes = set()
         constants = self.graph.constants
@@ -355,13 +357,13 @@ def class_name(path: Path) -> str:
     ]
     word = words[-1]
     if len(word) == 1:
-        return _called_by_letter(path, words)
+        return _single_letter_class(path, words)
     name = camel(word, "Part")
     kept = name.startswith("Part") and not word.lower().startswith("part")
     return camel("_".join(words[-2:]), "Part") if kept else name
 
 
-def _called_by_letter(path: Path, words: list[str]) -> str:
+def _single_letter_class(path: Path, words: list[str]) -> str:
     if path[-1].isdigit():
         return "Block"
     if path == ("m",):

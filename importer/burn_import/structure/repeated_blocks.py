@@ -53,13 +53,13 @@ def with_blocks(graph: Graph, node_paths: Places) -> Places:
             start = repeat.start + block * repeat.length
             nodes = run.nodes[start : start + repeat.length]
             scopes.update((id(node), scope) for node in nodes)
-            layers.update(_named(nodes, scope, node_paths, run.nouns))
+            layers.update(_layer_paths(nodes, scope, node_paths, run.nouns))
     rest = [node for node in graph.nodes if not scopes[id(node)]]
-    layers.update(_named(rest, (), node_paths, run.nouns))
+    layers.update(_layer_paths(rest, (), node_paths, run.nouns))
     return Places(layers, scopes)
 
 
-def _named(
+def _layer_paths(
     nodes: Sequence[Node], scope: Path, node_paths: Places, nouns: LayerNouns
 ) -> Iterator[tuple[int, Path]]:
     """Yield the paths of a block's layers, numbered within it."""
@@ -131,7 +131,7 @@ class _Repeats:
         held = (id(node) in node_paths.layers for node in self.nodes)
         #: Number of layers before each position.
         self.layers = [0, *accumulate(map(int, held))]
-        self.crossing = self._crossing()
+        self.crossing = self._live_counts()
 
     def nameless(self) -> bool:
         """Return whether all layer names are generic, and each is used once."""
@@ -242,7 +242,7 @@ class _Repeats:
         if repeats:
             yield min(repeats, key=lambda one: one[:3])[-1]
 
-    def _crossing(self) -> list[int]:
+    def _live_counts(self) -> list[int]:
         """Return the number of live values at each position."""
         changes = [0] * (len(self.nodes) + 2)
         last: dict[str, int] = {}

@@ -31,8 +31,8 @@ def find_sequences(
         path: nodes
         for path, nodes in members.items()
         if path not in mixed
-        and _flows_in(nodes[0], graph)
-        and all(_takes_one(node, graph) for node in nodes)
+        and _has_data_input(nodes[0], graph)
+        and all(_is_unary_layer(node, graph) for node in nodes)
     }
     chains = {
         path: _chain(nodes, layers, users, outputs) for path, nodes in members.items()
@@ -53,7 +53,7 @@ def _lists_with_others(
     return lists
 
 
-def _flows_in(node: Node, graph: Graph) -> bool:
+def _has_data_input(node: Node, graph: Graph) -> bool:
     """Return whether the first operand is an input of the node's module.
 
     Stored arrays and integers that follow from dimensions are not passed to
@@ -65,7 +65,7 @@ def _flows_in(node: Node, graph: Graph) -> bool:
     return graph.types[name].known is None
 
 
-def _takes_one(node: Node, graph: Graph) -> bool:
+def _is_unary_layer(node: Node, graph: Graph) -> bool:
     """Return whether a layer takes its first operand only and has one result."""
     layer = node.op.layer(*(graph.type(name) for name in node.inputs))
     return layer is not None and layer.data == (0,) and len(node.outputs) == 1
@@ -81,7 +81,7 @@ def _chain(
         number = int(layers[id(node)][-1])
         if chain:
             chain += _functions(chain[-1], users, outputs, number - last - 1)
-            if node not in _next(chain[-1], users, outputs):
+            if node not in _sole_reader(chain[-1], users, outputs):
                 return []
         if number <= last:
             return []
@@ -90,7 +90,7 @@ def _chain(
     return chain + _functions(chain[-1], users, outputs, 1)
 
 
-def _next(node: Node, users: Users, outputs: set[str]) -> list[Node]:
+def _sole_reader(node: Node, users: Users, outputs: set[str]) -> list[Node]:
     """Return the only reader of the only result of ``node``, if there is one."""
     results = [name for name in node.outputs if name is not None]
     if len(results) != 1 or results[0] in outputs:
@@ -104,7 +104,7 @@ def _functions(node: Node, users: Users, outputs: set[str], most: int) -> list[N
     """Return up to ``most`` unary functions in a chain after ``node``."""
     functions: list[Node] = []
     while len(functions) < most:
-        after = _next(node, users, outputs)
+        after = _sole_reader(node, users, outputs)
         if not after or function_name(after[0]) is None:
             break
         node = after[0]

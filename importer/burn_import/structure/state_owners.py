@@ -35,13 +35,13 @@ def hold_states(root: ModuleNode) -> None:
     """Assign every state of the model to its owning module."""
     for state in states_of(root.graph):
         part = root
-        while (call := _inside(part, state)) is not None:
+        while (call := _owning_call(part, state)) is not None:
             call.inputs.remove(state.before)
             if not _is_read(part, state.after, call):
                 call.outputs.remove(state.after)
             part = call.part
         part.states.append(state)
-        _give_place(part, state.constant)
+        _assign_attribute(part, state.constant)
 
 
 def reach_inside(part: ModuleNode) -> None:
@@ -50,14 +50,14 @@ def reach_inside(part: ModuleNode) -> None:
     The tensors are attributes there, as in the author's model, or weights of a
     layer.
     """
-    for constant in _read_alone(part):
+    for constant in _directly_read_arrays(part):
         if constant not in part.reached and home_of(part.graph, constant) is not None:
-            _give_place(part, constant)
+            _assign_attribute(part, constant)
     for call in _calls(part):
         reach_inside(call.part)
 
 
-def _read_alone(part: ModuleNode) -> Iterator[str]:
+def _directly_read_arrays(part: ModuleNode) -> Iterator[str]:
     """Yield the stored arrays that a module's nodes read outside of its layers."""
     constants = part.graph.constants
     layers = {
@@ -71,7 +71,7 @@ def _read_alone(part: ModuleNode) -> Iterator[str]:
                 yield name
 
 
-def _give_place(part: ModuleNode, constant: str) -> None:
+def _assign_attribute(part: ModuleNode, constant: str) -> None:
     """Make ``constant`` an attribute of the module that its key names."""
     text, owner, key = "", part, _path(part.graph, constant)
     while calls := [call for call in _calls(owner) if _is_around(call.part, key)]:
@@ -79,17 +79,17 @@ def _give_place(part: ModuleNode, constant: str) -> None:
         is_weight = key[len(inner.path) :] in _layer_weights(inner)
         if inner.sequence and not is_weight:
             break
-        text, owner = text + _access(calls[0].path), inner
+        text, owner = text + _access_text(calls[0].path), inner
         if is_weight:
-            part.reached[constant] = (text + _access(key[len(owner.path) :]))[1:]
+            part.reached[constant] = (text + _access_text(key[len(owner.path) :]))[1:]
             return
     if owner is not part:
         if constant not in owner.held:
             owner.held.append(constant)
-        part.reached[constant] = (text + _access(key[-1:]))[1:]
+        part.reached[constant] = (text + _access_text(key[-1:]))[1:]
 
 
-def _access(path: Path) -> str:
+def _access_text(path: Path) -> str:
     return "".join(f"[{name}]" if name.isdigit() else f".{name}" for name in path)
 
 
@@ -109,7 +109,7 @@ def _is_around(part: ModuleNode, key: Path) -> bool:
     return part.path == key[: len(part.path)]
 
 
-def _inside(part: ModuleNode, state: State) -> SubmoduleCall | None:
+def _owning_call(part: ModuleNode, state: State) -> SubmoduleCall | None:
     """Return the call in ``part`` that alone reads and replaces ``state``, or None."""
     for call in part.items:
         if not isinstance(call, SubmoduleCall) or state.after not in call.outputs:

@@ -26,7 +26,7 @@ def hold_unread(root: ModuleNode) -> None:
     A layer may have one already, under a second name of its weight.
     """
     keys = set(_layer_keys(root))
-    for constant in _kept(root.graph):
+    for constant in _kept_tensors(root.graph):
         owner, key = root, clean(constant.split("."))
         if key in keys:
             continue
@@ -37,7 +37,7 @@ def hold_unread(root: ModuleNode) -> None:
 
 def unread_notes(graph: Graph) -> tuple[str, ...]:
     """Return a note for the docstring if unread tensors are not in the module."""
-    missing = len(still_unread(graph)) - len(_kept(graph))
+    missing = len(still_unread(graph)) - len(_kept_tensors(graph))
     if not missing:
         return ()
     return (
@@ -52,7 +52,7 @@ def unread(graph: Graph) -> tuple[str, ...]:
     Aliases of read tensors count as unread; batch counters are left out.
     """
     constants = graph.constants
-    named = {*_read(graph), *graph.states}
+    named = {*_read_names(graph), *graph.states}
     skipped = {original(graph, name) for name in named if name in constants}
     skipped |= constants.transient
     return tuple(
@@ -68,7 +68,7 @@ def still_unread(graph: Graph) -> tuple[str, ...]:
     return tuple(name for name in unread(graph) if name in before)
 
 
-def _kept(graph: Graph) -> tuple[str, ...]:
+def _kept_tensors(graph: Graph) -> tuple[str, ...]:
     """Return the unread tensors that the module keeps: all of them, or none.
 
     Tensors that a pass made unnecessary (a folded norm) are left out: a
@@ -96,13 +96,13 @@ def _layer_keys(part: ModuleNode) -> Iterator[Path]:
         yield from _layer_keys(inner)
 
 
-def _read(graph: Graph) -> Iterator[str]:
+def _read_names(graph: Graph) -> Iterator[str]:
     """Yield every name that nodes read or that is a result, including subgraphs."""
     yield from (name for name in graph.outputs if name)
     for node in graph.nodes:
         yield from (name for name in node.inputs if name)
         for body in node.op.bodies().values():
-            yield from _read(body)
+            yield from _read_names(body)
 
 
 def _parts(part: ModuleNode) -> Iterator[ModuleNode]:

@@ -63,7 +63,7 @@ def negated(condition: Expression, ordered: bool = False) -> Expression:
     """Return ``not condition``; ``ordered`` if it compares no NaN."""
     opposite = (ORDERED | EXACT) if ordered else EXACT
     text = condition.text
-    for at in _outermost(text) if condition.precedence == COMPARISON else ():
+    for at in _outer_spaces(text) if condition.precedence == COMPARISON else ():
         for one, other in opposite.items():
             if text.startswith(one, at):
                 turned = text[:at] + other + text[at + len(one) :]
@@ -71,7 +71,7 @@ def negated(condition: Expression, ordered: bool = False) -> Expression:
     return condition.prefixed("not ", 5)
 
 
-def _outermost(text: str) -> Iterator[int]:
+def _outer_spaces(text: str) -> Iterator[int]:
     """Yield the positions of spaces outside brackets."""
     depth = 0
     for at, character in enumerate(text):

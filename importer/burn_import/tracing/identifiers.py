@@ -65,7 +65,7 @@ def attribute(text: str, default: str = "part") -> str:
 @lru_cache(maxsize=1 << 14)
 def _plain(text: str, default: str) -> str:
     word = re.sub(r"[^0-9a-zA-Z]+", "_", _in_latin(text)).strip("_")
-    return _beginning(word[:_MAX_LENGTH].rstrip("_"), default)
+    return _with_leading_letter(word[:_MAX_LENGTH].rstrip("_"), default)
 
 
 def symbol_name(text: str, default: str) -> str:
@@ -74,7 +74,7 @@ def symbol_name(text: str, default: str) -> str:
     Unlike other identifiers it may be a builtin, and keeps its underscores.
     """
     word = re.sub(r"\W+", "_", _in_latin(text), flags=re.ASCII).strip("_")
-    word = _beginning(word, default)
+    word = _with_leading_letter(word, default)
     return f"{word}_" if keyword.iskeyword(word) else word
 
 
@@ -82,7 +82,7 @@ def _in_latin(text: str) -> str:
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
 
 
-def _beginning(word: str, default: str) -> str:
+def _with_leading_letter(word: str, default: str) -> str:
     """Return ``word``, prefixed so that it begins with a letter."""
     word = word or default
     return f"{default}_{word}" if word[0].isdigit() else word

@@ -54,7 +54,7 @@ def reads(statement: Statement) -> Iterator[Symbol]:
     if isinstance(statement, Repetition | Derivation):
         inner = list(block_reads(statement.body))  # collect once: blocks are nested
         yield from inner
-        yield from _from_outside(statement, inner)
+        yield from _outer_reads(statement, inner)
         return
     for block in blocks_of(statement):
         yield from block_reads(block)
@@ -66,29 +66,29 @@ def held(loop: Repetition | Derivation) -> list[Symbol]:
     Each counts as one more read, so that loop-invariant values are computed before
     it.
     """
-    return _from_outside(loop, block_reads(loop.body))
+    return _outer_reads(loop, block_reads(loop.body))
 
 
-def _from_outside(
+def _outer_reads(
     loop: Repetition | Derivation, inner: Iterable[Symbol]
 ) -> list[Symbol]:
     """Return the symbols among ``inner`` that the loop does not define."""
-    defined = {*_own(loop), *_made(loop.body)}
+    defined = {*_iteration_symbols(loop), *_defined_symbols(loop.body)}
     return list(dict.fromkeys(s for s in inner if s not in defined))
 
 
-def _own(loop: Repetition | Derivation) -> list[Symbol]:
+def _iteration_symbols(loop: Repetition | Derivation) -> list[Symbol]:
     """Return the symbols that a block defines per iteration: carried values, items."""
     if isinstance(loop, Derivation):
         return loop.state
     return [*loop.state, *(item for item, _ in loop.items)]
 
 
-def _made(block: Block) -> Iterator[Symbol]:
+def _defined_symbols(block: Block) -> Iterator[Symbol]:
     for statement in _walk(block):
         yield from statement.targets
         if isinstance(statement, Repetition | Derivation):
-            yield from _own(statement)
+            yield from _iteration_symbols(statement)
 
 
 def mentions(block: Block, dim: Poly) -> bool:
@@ -155,7 +155,7 @@ def _drop_dead_state(loop: Repetition, live: set[Symbol]) -> None:
     kept |= {0} if loop.check == "before" else set()
     wanted = {*kept, *range(count, len(loop.body.results))}
     while True:
-        read = _reached(loop.body, [loop.body.results[i] for i in sorted(wanted)])
+        read = _dependencies(loop.body, [loop.body.results[i] for i in sorted(wanted)])
         more = {i for i in range(count) if loop.state[i] in read} - wanted
         if not more:
             break
@@ -165,7 +165,7 @@ def _drop_dead_state(loop: Repetition, live: set[Symbol]) -> None:
         del loop.targets[index], loop.body.results[index]
 
 
-def _reached(block: Block, results: list[Any]) -> set[Symbol]:
+def _dependencies(block: Block, results: list[Any]) -> set[Symbol]:
     """Return every symbol that ``results`` depend on inside ``block``."""
     reached = set(symbols_in(results))
     for statement in reversed(block.statements):

@@ -104,7 +104,7 @@ def verify(
     other = Path(reference) if reference is not None else path
     proto = read_proto(other)
     types = input_types(proto)
-    given = _given(inputs, types, sizes, seed)
+    given = _input_arrays(inputs, types, sizes, seed)
     with advice(types, is_random=inputs is None):
         expected, name = run_model(str(other), given, engine)
         subject = load(path) if module is None else module
@@ -149,7 +149,7 @@ def given_inputs(
     Raises:
         InputsError: the inputs do not fit.
     """
-    return _given(inputs, input_types(read_proto(path)), sizes, seed)
+    return _input_arrays(inputs, input_types(read_proto(path)), sizes, seed)
 
 
 def check_runs(
@@ -168,7 +168,7 @@ def check_runs(
             raise
 
 
-def _given(
+def _input_arrays(
     inputs: Path | Mapping[str, Any] | None,
     types: Mapping[str, Any],
     sizes: Mapping[str, int] | None,

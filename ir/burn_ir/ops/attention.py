@@ -166,7 +166,7 @@ class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
         past_value: Value = None,
         lengths: Value = None,
     ) -> Value:
-        packed = self._packed(query)
+        packed = self._has_packed_heads(query)
         offset = self._offset(query, past_key, lengths, packed)
         packed = packed and not self._is_of_one_head(mask, past_key)
         if packed:
@@ -185,9 +185,9 @@ class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
         results = (out, key, value)
         if self.results < 4:
             return results[: self.results]
-        return *results, self._products(query, key, extra)
+        return *results, self._requested_scores(query, key, extra)
 
-    def _packed(self, query: Value) -> bool:
+    def _has_packed_heads(self, query: Value) -> bool:
         """Return whether the heads are part of the feature axis."""
         shape = shape_of(query)
         return self.q_num_heads is not None if shape is None else len(shape) == 3
@@ -211,7 +211,9 @@ class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
             return lengths - extent_of(query, 1 if packed else 2)
         return 0
 
-    def _products(self, query: Value, key: Value, extra: tuple[Value, ...]) -> Value:
+    def _requested_scores(
+        self, query: Value, key: Value, extra: tuple[Value, ...]
+    ) -> Value:
         """Return the scores at the stage that the fourth output requests."""
         options, mode = self._options(query), self.qk_matmul_output_mode
         if mode == 3:

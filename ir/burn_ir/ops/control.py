@@ -71,7 +71,9 @@ class Loop(Op, onnx="Loop", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
     ) -> Flow:
         carried = [_given(t).forget() for t in operands[2:]]
         counter = _counter(declared[0].shape if declared else ())
-        going = Type(bool_, _one(declared[1].shape if len(declared) > 1 else ()))
+        going = Type(
+            bool_, _scalar_shape(declared[1].shape if len(declared) > 1 else ())
+        )
         back = {index: index + 1 for index in range(1, 1 + len(carried))}
         return Flow((counter, going, *carried), back)
 
@@ -90,9 +92,9 @@ class Loop(Op, onnx="Loop", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
             )
         carried = [self.body.types[name] for name in self.body.inputs[2 : 2 + count]]
         counter = self.body.types[self.body.inputs[0]]
-        pieces = [_outside(piece, counter) for piece in results[1 + count :]]
+        pieces = [_outside_type(piece, counter) for piece in results[1 + count :]]
         rounds = self._rounds(trips, condition)
-        return (*carried, *(_stacked(Rows(piece), rounds) for piece in pieces))
+        return (*carried, *(_stacked_type(Rows(piece), rounds) for piece in pieces))
 
     def _rounds(self, trips: Type | None, condition: Type | None) -> Dim | None:
         """Return the number of iterations if the loop cannot end early, else None."""
@@ -150,7 +152,9 @@ class Scan(Op, onnx="Scan", versions=(8, 9, 11, 16, 19, 21, 23, 24, 25)):
             )
         given = [_given(t) for t in operands]
         axes = _per_input(attrs, "scan_input_axes", len(operands) - count)
-        slices = [_slice(t, axis) for t, axis in zip(given[count:], axes, strict=True)]
+        slices = [
+            _slice_type(t, axis) for t, axis in zip(given[count:], axes, strict=True)
+        ]
         types = (*(t.forget() for t in given[:count]), *slices)
         return Flow(types, {index: index for index in range(count)})
 
@@ -162,7 +166,7 @@ class Scan(Op, onnx="Scan", versions=(8, 9, 11, 16, 19, 21, 23, 24, 25)):
         length = self._length(operands[count : self.operands])
         carried = [self.body.types[name] for name in self.body.inputs[:count]]
         rows = self._rows(results[count:])
-        return (*carried, *(_stacked(row, length) for row in rows))
+        return (*carried, *(_stacked_type(row, length) for row in rows))
 
     def lower(self, *operands: Value) -> Repeat:
         count = self.operands - self.num_scan_inputs
@@ -245,14 +249,14 @@ def _given(type_: Type | None) -> Type:
     return type_
 
 
-def _one(shape: Sequence[Dim] | None) -> tuple[Dim, ...]:
+def _scalar_shape(shape: Sequence[Dim] | None) -> tuple[Dim, ...]:
     """Return the shape of a scalar, which is ``(1,)`` in old files."""
     return (1,) if shape is not None and len(shape) == 1 else ()
 
 
 def _counter(declared: Sequence[Dim] | None) -> Type:
     """Return the type of the iteration number, whose contents are a fresh symbol."""
-    shape = _one(declared)
+    shape = _scalar_shape(declared)
     number = np.empty((), object)
     number[()] = unnamed()
     return Type(int64, shape, number.reshape(tuple(1 for _ in shape)))
@@ -273,7 +277,7 @@ def _endless(trips: Value | None) -> bool:
     return count >= ENDLESS
 
 
-def _outside(piece: Type, counter: Type) -> Type:
+def _outside_type(piece: Type, counter: Type) -> Type:
     """Return the type of a piece, without dimensions of one iteration."""
     assert counter.known is not None
     number = str(counter.known.reshape(-1)[0])
@@ -283,7 +287,7 @@ def _outside(piece: Type, counter: Type) -> Type:
     return piece.with_shape(dims)
 
 
-def _stacked(row: Rows, length: Dim | None) -> Type:
+def _stacked_type(row: Rows, length: Dim | None) -> Type:
     """Return the type of equal pieces stacked."""
     piece = row.piece
     if piece.shape is None or row.axis is None:
@@ -296,7 +300,7 @@ def _stacked(row: Rows, length: Dim | None) -> Type:
     return piece.with_shape((*piece.shape[:axis], extent, *piece.shape[axis:]))
 
 
-def _slice(type_: Type, axis: int) -> Type:
+def _slice_type(type_: Type, axis: int) -> Type:
     """Return the type of a slice, which has one axis less."""
     if type_.shape is None:
         return type_.forget()

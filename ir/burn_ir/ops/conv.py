@@ -209,7 +209,7 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
     def _extra(self, rank: int) -> Ints:
         return self.output_padding or (0,) * rank
 
-    def _wanted(self, count: tuple[Dim, ...]) -> tuple[Dim, ...] | None:
+    def _requested_size(self, count: tuple[Dim, ...]) -> tuple[Dim, ...] | None:
         """Return the spatial result sizes if they determine the padding, else None."""
         if self.output_shape is not None:
             return self.output_shape[-len(count) :]
@@ -218,7 +218,7 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
         strides = self.strides or (1,) * len(count)
         return tuple(n * step for n, step in zip(count, strides, strict=True))
 
-    def _natural(self, count: tuple[Dim, ...], wins: Geometry) -> tuple[Dim, ...]:
+    def _unpadded_size(self, count: tuple[Dim, ...], wins: Geometry) -> tuple[Dim, ...]:
         """Return the spatial result sizes without padding."""
         return tuple(
             (n - 1) * step + covered + more
@@ -232,10 +232,10 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
         )
 
     def _size(self, count: tuple[Dim, ...], wins: Geometry) -> tuple[Dim, ...]:
-        wanted = self._wanted(count)
+        wanted = self._requested_size(count)
         if wanted is not None:
             return wanted
-        natural = self._natural(count, wins)
+        natural = self._unpadded_size(count, wins)
         return tuple(
             n - before - after
             for n, (before, after) in zip(natural, wins.pads, strict=True)
@@ -244,11 +244,12 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
     def _padding(self, count: tuple[Dim, ...], wins: Geometry) -> tuple[Pads, Any]:
         """Return the padding, and the additional rows at the end."""
         extra = self._extra(len(count))
-        wanted = self._wanted(count)
+        wanted = self._requested_size(count)
         if wanted is None:
             return wins.pads, extra
         totals = [
-            n - size for n, size in zip(self._natural(count, wins), wanted, strict=True)
+            n - size
+            for n, size in zip(self._unpadded_size(count, wins), wanted, strict=True)
         ]
         upper = self.auto_pad == "SAME_UPPER"
         pads = tuple(split(max(total, 0), upper) for total in totals)
@@ -257,13 +258,13 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
 
     def lower(self, x: Value, weight: Value, bias: Value = None) -> Value:
         terms = () if bias is None else (bias,)
-        if self._decides_late(x, weight):
+        if self._is_padding_dynamic(x, weight):
             return self._to_size(x, weight, *terms)
         kernel = self.extents(weight)
         options = self.options(extents_like(x, kernel), kernel)
         return ops.conv_transpose(x, weight, *terms, **options)
 
-    def _decides_late(self, x: Value, weight: Value) -> bool:
+    def _is_padding_dynamic(self, x: Value, weight: Value) -> bool:
         """Return whether the padding depends on sizes known only at run time."""
         if self.output_shape is None and not self.auto_pad.startswith("SAME"):
             return False

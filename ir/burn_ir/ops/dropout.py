@@ -43,10 +43,10 @@ class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
     def lower(
         self, x: Value, ratio: Value = None, training_mode: Value = None
     ) -> Value:
-        mode = _number(training_mode, False)
+        mode = _scalar(training_mode, False)
         if mode is False:
             return self._all_kept(x)
-        p = _number(ratio, 0.5)
+        p = _scalar(ratio, 0.5)
         rest: tuple[Any, ...] = () if mode is True else (mode,)
         if self.seed is not None:
             results = ops.dropout_by_seed(x, p, *rest, seed=self.seed)
@@ -101,7 +101,7 @@ class TrackedDropout(Op, onnx="TrackedDropout", versions=(1,), domain="burn"):
         return Layer("Dropout", args, {}, {})
 
 
-def _number(operand: Value, default: Any) -> Any:
+def _scalar(operand: Value, default: Any) -> Any:
     """Return the scalar value of an operand, or the operand if it is unknown."""
     if operand is None:
         return default

@@ -102,7 +102,7 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
                 options["coordinate_transformation_mode"] = "align_corners"
             if roi is not None:
                 return ops.resize(x, None, sizes, roi, **options)
-            changed = self._changed(x, sizes)
+            changed = self._changed_sizes(x, sizes)
             if changed is not None:
                 return ops.resize(x, sizes=changed[1], axes=changed[0], **options)
             extents = ints_of(sizes)
@@ -116,7 +116,7 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
             return ops.resize(x, scales, **options)
         return ops.resize(x, scales, None, roi, **options)
 
-    def _changed(
+    def _changed_sizes(
         self, x: Value, sizes: Value
     ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Return the axes with changed sizes and the new sizes, if known, or None.

@@ -49,7 +49,7 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
 
     def lower(self, data: Value, shape: Value) -> Value:
         dims = dims_of(shape)
-        written = None if dims is None else self._written(data, dims)
+        written = None if dims is None else self._source_shape(data, dims)
         if dims is not None and written is not None:
             axes = self._joined(data, dims)
             return data.reshape(written) if axes is None else data.flatten(*axes)
@@ -78,7 +78,7 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
                 return (start,) if end == len(extents) - 1 else (start, end)
         return None
 
-    def _written(self, data: Value, dims: Sequence[Dim]) -> tuple[Dim, ...] | None:
+    def _source_shape(self, data: Value, dims: Sequence[Dim]) -> tuple[Dim, ...] | None:
         """Return the target shape for source, or None if it is not known in time."""
         extents = shape_of(data)
         if extents is None:

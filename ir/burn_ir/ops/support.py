@@ -221,7 +221,7 @@ def resolve(shape: Sequence[Dim], data: Type, allow_zero: bool) -> tuple[Dim, ..
         raise InvalidOperand(f"expected at most one -1, got {shown(dims)}")
     for axis, dim in enumerate(dims):
         if dim == 0 and not allow_zero:
-            dims[axis] = _kept(data, axis)
+            dims[axis] = _kept_dim(data, axis)
     if data.shape is None:
         return tuple(unnamed() if d == -1 else d for d in dims)
     total, rest = _cancel(data.shape, [d for d in dims if d != -1])
@@ -238,7 +238,7 @@ def _unequal(total: Dim, rest: Dim) -> bool:
     return isinstance(total, int) and isinstance(rest, int) and total != rest
 
 
-def _kept(data: Type, axis: int) -> Dim:
+def _kept_dim(data: Type, axis: int) -> Dim:
     if data.shape is None:
         return unnamed()
     if axis >= len(data.shape):

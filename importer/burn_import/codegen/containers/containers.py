@@ -111,7 +111,7 @@ class Containers:
                 self.text((*path, str(i))) if str(i) in names else "None"
                 for i in range(count)
             ]
-            return f"nn.ParameterList([{', '.join(_runs(boxes))}])"
+            return f"nn.ParameterList([{', '.join(_merge_runs(boxes))}])"
         texts = [
             self.text((*path, str(i))) if str(i) in names else "nn.Identity()"
             for i in range(count)
@@ -122,7 +122,7 @@ class Containers:
             each = progression(texts) if count >= MANY else ""
             if each:
                 return f"nn.ModuleList({each} for i in range({count}))"
-            return f"nn.ModuleList([{', '.join(_runs(texts))}])"
+            return f"nn.ModuleList([{', '.join(_merge_runs(texts))}])"
         if len(set(texts)) > 1 or (count == 1 and "ModuleTuple" in texts[0]):
             return f"nn.ModuleTuple({', '.join(texts)})"
         if count > 1:
@@ -184,7 +184,7 @@ class Containers:
         return text
 
 
-def _runs(texts: Sequence[str]) -> Iterator[str]:
+def _merge_runs(texts: Sequence[str]) -> Iterator[str]:
     """Yield ``texts``, with long runs of equal ones merged to comprehensions."""
     for text, group in groupby(texts):
         count = len(list(group))

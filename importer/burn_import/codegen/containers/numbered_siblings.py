@@ -54,7 +54,7 @@ def numbered_siblings(part: ModuleNode, modules: Mapping[Path, str]) -> list[Sib
     class and consecutive numbers, and no path leads into them.
     """
     numbers: dict[str, list[int]] = {}
-    for name in _called(part):
+    for name in _once_called_modules(part):
         match = _NUMBERED.fullmatch(name)
         if match is not None and (name,) in modules:
             numbers.setdefault(match[1], []).append(int(match[2]))
@@ -70,7 +70,7 @@ def numbered_siblings(part: ModuleNode, modules: Mapping[Path, str]) -> list[Sib
     ]
 
 
-def _called(part: ModuleNode) -> Iterator[str]:
+def _once_called_modules(part: ModuleNode) -> Iterator[str]:
     """Yield the attributes of modules that ``part`` calls exactly once."""
     paths = [call.path for item in part.items for call in calls_of(item)]
     own = (part.layer_paths.get(id(node)) for node in part.nodes())

@@ -76,7 +76,7 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
         if first_entry is not entry and _equal(graph, first_entry, entry):
             if first_entry in backs and entry.layer == "Embedding":
                 first[name, array.shape] = entry  # to which the projection is tied
-                ties = [_moved(tie, first_entry, entry) for tie in ties]
+                ties = [_redirect(tie, first_entry, entry) for tie in ties]
             else:
                 ties.append(Tie(entry.key, first_entry.key))
         elif entry.layer == "Linear" and array.ndim == 2:
@@ -116,7 +116,7 @@ def _may_be_projected_by(entry: Entry, graph: Graph) -> bool:
     return own or entry.layer == "Embedding"
 
 
-def _moved(tie: Tie, original: Entry, entry: Entry) -> Tie:
+def _redirect(tie: Tie, original: Entry, entry: Entry) -> Tie:
     """Return ``tie``, redirected to ``entry`` if it refers to ``original``."""
     return Tie(tie.key, entry.key) if tie.first == original.key else tie
 

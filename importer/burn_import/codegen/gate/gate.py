@@ -86,12 +86,14 @@ def check_body(source: bytes, rules: Rules = BURN_RULES) -> None:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line_number = getattr(error, "lineno", None) or 1
         raise UnsafeSource(line_number, f"{type(error).__name__}: {error}") from error
-    copied = _copied(tree, rules)
+    copied = _verbatim_definitions(tree, rules)
     tree.body = [node for node in tree.body if node not in copied]
     _Gate(list(ast.walk(tree)), rules, {node.name for node in copied}).run()
 
 
-def _copied(tree: ast.Module, rules: Rules) -> list[ast.FunctionDef | ast.ClassDef]:
+def _verbatim_definitions(
+    tree: ast.Module, rules: Rules
+) -> list[ast.FunctionDef | ast.ClassDef]:
     """Return the definitions of a module that are among those of ``rules``."""
     known = rules.verbatim()
     return [
@@ -123,7 +125,7 @@ class _Gate:
         self.rules = rules
         inside = [list(ast.walk(n)) for n in nodes if isinstance(n, ast.FunctionDef)]
         binders = (node for node in nodes if isinstance(node, _BINDERS))
-        self.bound_names = rules.given.union(copied, *map(_binds, binders))
+        self.bound_names = rules.given.union(copied, *map(_bound_names, binders))
         self.bound_names |= set(_functions(nodes[:1], inside))
         self.imported = {n.asname or n.name for n in nodes if isinstance(n, ast.alias)}
         #: Strings and names in allowed positions, by identity.
@@ -164,7 +166,7 @@ class _Gate:
             self.note_call(node)
 
     def note_call(self, node: ast.Call) -> None:
-        text = _spelt(node.func)
+        text = _text_of(node.func)
         if text in self.rules.strings:
             self.strings(node.args[:1], self.rules.strings[text])
         if text in self.rules.texts:
@@ -172,7 +174,7 @@ class _Gate:
             self.strings(given, ANY_TEXT)
         if text == CHECK:
             self.strings([k.value for k in node.keywords], INPUT)
-        if text == "Path" and [_spelt(arg) for arg in node.args] == ["__file__"]:
+        if text == "Path" and [_text_of(arg) for arg in node.args] == ["__file__"]:
             self.placed.add(id(node.args[0]))
 
     def strings(
@@ -190,7 +192,7 @@ class _Gate:
     def on_classdef(self, node: ast.ClassDef) -> str:
         if node.keywords or node.decorator_list:
             return f"{node.name} with a keyword or decorator"
-        if [_spelt(base) in BASES for base in node.bases] != [True]:
+        if [_text_of(base) in BASES for base in node.bases] != [True]:
             return f"{node.name} with other bases"
         inside = all(
             isinstance(s, IN_CLASSES)
@@ -201,7 +203,7 @@ class _Gate:
 
     def on_functiondef(self, node: ast.FunctionDef) -> str:
         special = node.name in ("__init__", self.rules.call)
-        decorators = [_spelt(d) for d in node.decorator_list]
+        decorators = [_text_of(d) for d in node.decorator_list]
         fine = decorators in ([], ["classmethod"]) or (
             node.name == "__call__" and len(decorators) == 1 and _is_check(node)
         )
@@ -220,7 +222,7 @@ class _Gate:
         documented = id(node.value) in self.placed
         call = node.value
         is_check = isinstance(call, ast.Call) and (
-            _spelt(call.func) in ("super().__init__", *self.rules.called)
+            _text_of(call.func) in ("super().__init__", *self.rules.called)
             or isinstance(call.func, ast.Attribute)
             and (call.func.attr == "append" or _sets_state(call.func))
         )
@@ -241,7 +243,7 @@ class _Gate:
         return "" if fine else f"{node.id!r}, which nothing binds"
 
     def on_attribute(self, node: ast.Attribute) -> str:
-        if _spelt(node) in self.rules.phrases:
+        if _text_of(node) in self.rules.phrases:
             return ""
         if isinstance(node.ctx, ast.Store) and root(node) != "self":
             return f"an assignment to {node.attr!r}"
@@ -262,7 +264,7 @@ class _Gate:
 
     def on_raise(self, node: ast.Raise) -> str:
         call = node.exc
-        named = isinstance(call, ast.Call) and _spelt(call.func) == _UNWRITTEN
+        named = isinstance(call, ast.Call) and _text_of(call.func) == _UNWRITTEN
         return "" if named and node.cause is None else "of something else"
 
     def on_starred(self, node: ast.Starred) -> str:
@@ -282,7 +284,7 @@ def _imported(origin: str, name: ast.alias) -> tuple[str, str]:
 def _is_check(function: ast.FunctionDef) -> bool:
     """Return whether the first decorator is a valid ``nn.check_inputs``."""
     call = function.decorator_list[0]
-    if not isinstance(call, ast.Call) or _spelt(call.func) != CHECK or call.args:
+    if not isinstance(call, ast.Call) or _text_of(call.func) != CHECK or call.args:
         return False
     values = [keyword.value for keyword in call.keywords]
     return all(isinstance(v, ast.Constant) and isinstance(v.value, str) for v in values)
@@ -321,7 +323,7 @@ def _functions(
             yield inner.name
 
 
-def _binds(node: ast.AST) -> Iterator[str]:
+def _bound_names(node: ast.AST) -> Iterator[str]:
     """Yield the names that ``node`` binds.
 
     Raises:
@@ -351,12 +353,12 @@ def _elements(value: ast.expr | None) -> Iterator[ast.Constant]:
             yield from _elements(item)
 
 
-def _spelt(node: ast.expr) -> str:
+def _text_of(node: ast.expr) -> str:
     """Return the source of a chain of names, attributes and calls, else ""."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
-        return f"{_spelt(node.value)}.{node.attr}"
+        return f"{_text_of(node.value)}.{node.attr}"
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return f"{node.func.id}({', '.join(_spelt(arg) for arg in node.args)})"
+        return f"{node.func.id}({', '.join(_text_of(arg) for arg in node.args)})"
     return ""

@@ -24,17 +24,17 @@ def _in_function(nodes: list[ast.AST]) -> Iterator[int]:
     taken: Counter[str] = Counter()
     for node in nodes:
         if isinstance(node, ast.For):
-            taken.update(_taken(node, taken))
+            taken.update(_member_variables(node, taken))
     if not taken:
         return
-    bound = Counter(filter(None, map(_bound, nodes)))
+    bound = Counter(filter(None, map(_bound_name, nodes)))
     members = {name for name, count in taken.items() if bound[name] == count}
     for node in nodes:
         if isinstance(node, ast.Attribute) and root(node) in members:
             yield id(node)
 
 
-def _taken(loop: ast.For, members: Counter[str]) -> Iterator[str]:
+def _member_variables(loop: ast.For, members: Counter[str]) -> Iterator[str]:
     """Yield the names of loop variables that are members of module lists."""
     targets, sources = [loop.target], [loop.iter]
     call = loop.iter
@@ -47,7 +47,7 @@ def _taken(loop: ast.For, members: Counter[str]) -> Iterator[str]:
             yield target.id
 
 
-def _bound(node: ast.AST) -> str:
+def _bound_name(node: ast.AST) -> str:
     """Return the name that ``node`` binds in its function, else ""."""
     if isinstance(node, ast.arg):
         return node.arg

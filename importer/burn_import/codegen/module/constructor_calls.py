@@ -66,11 +66,11 @@ class Constructor:
     def written(self) -> ClassText:
         """Return the class with the source of this constructor."""
         signature = "".join(map(str, self.parameters))
-        lines = list(map(_kept, self.text.fields, self.statements))
+        lines = list(map(_keep_equivalent, self.text.fields, self.statements))
         return replace(self.text, constructor=signature, fields=lines)
 
 
-def _kept(line: str, statement: ast.stmt) -> str:
+def _keep_equivalent(line: str, statement: ast.stmt) -> str:
     """Return ``line`` if it is equivalent to ``statement``, else new source."""
     is_same = ast.dump(ast.parse(line).body[0]) == ast.dump(statement)
     return line if is_same else unparsed(statement)
@@ -217,7 +217,7 @@ class ConstructorCalls:
         for name in self.sites.keys() & self.constructors.keys():
             calls = [site.call for site in self.sites[name]]
             parameters = self.constructors[name].parameters
-            named = [_named(call, parameters) for call in calls]
+            named = [_with_keywords(call, parameters) for call in calls]
             if all(len(ast.unparse(call)) <= LONGEST for call in named):
                 for call, other in zip(calls, named, strict=True):
                     call.args, call.keywords = other.args, other.keywords
@@ -227,7 +227,7 @@ class ConstructorCalls:
         return [constructor.written() for constructor in self.constructors.values()]
 
 
-def _named(call: ast.Call, parameters: Sequence[Parameter]) -> ast.Call:
+def _with_keywords(call: ast.Call, parameters: Sequence[Parameter]) -> ast.Call:
     """Return a call with keyword numbers, if it has several arguments."""
     numbers = any(isinstance(value, ast.Constant) for value in call.args)
     if len(call.args) <= MOST_POSITIONAL or not numbers:

@@ -26,7 +26,7 @@ def as_functions(
         fits = text.name in functions and bare and text.body and name not in taken
         fits = fits and not any("(self)" in line for line in text.body)
         if fits and _is_called_by_owners(texts, text.name):
-            texts = [_calling(other, text.name, name) for other in texts]
+            texts = [_with_function_calls(other, text.name, name) for other in texts]
             taken.add(name)
     return list(texts)
 
@@ -59,7 +59,7 @@ def _only_called(text: ClassText, class_name: str) -> bool:
     return all(re.fullmatch(rf"self\.\w+ = {class_name}\(\)", line) for line in lines)
 
 
-def _calling(text: ClassText, class_name: str, name: str) -> ClassText:
+def _with_function_calls(text: ClassText, class_name: str, name: str) -> ClassText:
     """Return ``text`` with calls of attributes replaced by calls of ``name``."""
     if text.name == class_name:
         body = [line.removeprefix("    ") for line in text.body]

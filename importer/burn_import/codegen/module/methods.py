@@ -39,7 +39,7 @@ def cut(trace: FunctionTrace, lines: int, taken: Namespace) -> list[Method]:
     """
     statements = trace.body.statements
     pieces = round(lines / PIECE)
-    places = list(_places(trace, pieces)) if lines > LONG and pieces > 1 else []
+    places = list(_cut_positions(trace, pieces)) if lines > LONG and pieces > 1 else []
     if not places or trace.states:
         return []
     bounds = [0, *places, len(statements)]
@@ -63,10 +63,10 @@ def _backend(trace: FunctionTrace) -> Backend:
     return backend
 
 
-def _places(trace: FunctionTrace, pieces: int) -> Iterator[int]:
+def _cut_positions(trace: FunctionTrace, pieces: int) -> Iterator[int]:
     """Yield cut positions: about even pieces, where the fewest values are live."""
     statements = trace.body.statements
-    alive = _alive(trace)
+    alive = _live_counts(trace)
     step = len(statements) / pieces
     last = 0
     for number in range(1, pieces):
@@ -79,7 +79,7 @@ def _places(trace: FunctionTrace, pieces: int) -> Iterator[int]:
             yield last
 
 
-def _alive(trace: FunctionTrace) -> list[int]:
+def _live_counts(trace: FunctionTrace) -> list[int]:
     """Return the number of live values before each statement."""
     statements = trace.body.statements
     defined = set(trace.parameters)

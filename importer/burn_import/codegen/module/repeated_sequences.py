@@ -37,7 +37,7 @@ def with_sequence_classes(texts: Sequence[ClassText]) -> list[ClassText]:
     classes = []
     for calls in kinds.values():
         if len(calls) >= FEWEST:
-            classes += _united(calls, names)
+            classes += _merged_class(calls, names)
     if not classes:
         return list(texts)
     rewritten = [
@@ -65,7 +65,7 @@ def _outline(step: ast.expr) -> str:
     return ast.unparse(step.func if isinstance(step, ast.Call) else step)
 
 
-def _united(calls: list[ast.Call], names: Namespace) -> list[ClassText]:
+def _merged_class(calls: list[ast.Call], names: Namespace) -> list[ClassText]:
     """Return a common class of all ``calls``, and replace them by calls of it.
 
     Empty if they differ in more than numbers.

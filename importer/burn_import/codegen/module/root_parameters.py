@@ -48,7 +48,7 @@ def _depths(lists: Sequence[Repeated], tree: Tree) -> Iterator[tuple[str, list[S
     lists = [one for one in lists if one.path[-1] not in fixed]
     if len(lists) > MOST_LISTS:
         return
-    words = [_told_apart(one, lists) for one in lists]
+    words = [_qualified_word(one, lists) for one in lists]
     counts = Counter(words)
     for word, one in zip(words, lists, strict=True):
         if counts[word] == 1:
@@ -65,7 +65,7 @@ def _list_paths(tree: Tree) -> set[Path]:
     }
 
 
-def _told_apart(one: Repeated, lists: Sequence[Repeated]) -> str:
+def _qualified_word(one: Repeated, lists: Sequence[Repeated]) -> str:
     """Return ``encoder_layers`` for a list if another one has the same word."""
     twins = [other.path for other in lists if other.word == one.word]
     if len(twins) == 1:

@@ -27,7 +27,7 @@ def opened(
     if given is None or not all(key.startswith(prefix) for key, _ in weights):
         return list(texts), weights
     called = re.compile(rf"return self\.{inside}\(\w+\)")
-    body = [_inside_out(line, inside) for line in root.body]
+    body = [_without_list(line, inside) for line in root.body]
     last = body[-1].partition("return ")
     whole_list = len(body) == 1 and called.fullmatch(root.body[0].strip())
     if last[1] and not whole_list:  # list members have no static type
@@ -37,7 +37,7 @@ def opened(
     return [whole, *others], kept
 
 
-def _inside_out(line: str, inside: str) -> str:
+def _without_list(line: str, inside: str) -> str:
     """Return a line of ``__call__`` that reads the list as the model itself."""
     line = re.sub(rf"\bself\.{inside}\(", "super().__call__(", line)
     return re.sub(rf"\bself\.{inside}\b", "self", line)

@@ -53,16 +53,16 @@ def _orders(part: ModuleNode, root: ModuleNode, nouns: Nouns) -> tuple[Order, Or
     streams = [
         index for index, name in enumerate(part.outputs) if name not in value_names
     ]
-    outputs = _as_listed(part.outputs, root.outputs)
+    outputs = _order_like(part.outputs, root.outputs)
     if len(streams) == 1:
         outputs.sort(key=lambda index: index != streams[0])
-    inputs = _as_listed(part.inputs, root.inputs)
-    main = _main(part, value_names, part.outputs[outputs[0]] if outputs else "")
+    inputs = _order_like(part.inputs, root.inputs)
+    main = _main_input(part, value_names, part.outputs[outputs[0]] if outputs else "")
     inputs.sort(key=lambda index: index != main)
     return inputs, outputs
 
 
-def _as_listed(names: Sequence[str], listed: Sequence[str]) -> Order:
+def _order_like(names: Sequence[str], listed: Sequence[str]) -> Order:
     """Return the order of ``names`` in which those in ``listed`` follow its order."""
     rank = {name: index for index, name in enumerate(listed)}
     places = [index for index, name in enumerate(names) if name in rank]
@@ -73,7 +73,7 @@ def _as_listed(names: Sequence[str], listed: Sequence[str]) -> Order:
     return order
 
 
-def _main(part: ModuleNode, value_names: dict[str, str], result: str) -> int:
+def _main_input(part: ModuleNode, value_names: dict[str, str], result: str) -> int:
     """Return the index of the main data input, -1 if all inputs have nouns.
 
     It is the first unnamed floating input, preferably with the rank of the result

@@ -120,7 +120,7 @@ class Nouns:
         needed: ``past_key_0`` becomes ``past_key``.
         """
         if id(part) not in self.by_part:
-            self.by_part[id(part)] = self._agreed(part)
+            self.by_part[id(part)] = self._agreed_nouns(part)
         return self.by_part[id(part)]
 
     def shared(
@@ -153,7 +153,7 @@ class Nouns:
         strange = {part_nouns[n] for n in part.inputs if n in part_nouns} - set(given)
         return {name: noun for name, noun in part_nouns.items() if noun not in strange}
 
-    def _agreed(self, part: ModuleNode) -> dict[str, str]:
+    def _agreed_nouns(self, part: ModuleNode) -> dict[str, str]:
         columns = zip(*map(_slots, self.instances[id(part)]), strict=True)
         nouns = {
             column[0]: agreed
@@ -299,7 +299,7 @@ def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
     names, numbers = Namespace(), Counter[str]()
     result = []
     for position, (author_name, noun) in enumerate(zip(own, candidates, strict=True)):
-        if noun and not _counted(groups[noun]):
+        if noun and not _has_consecutive_numbers(groups[noun]):
             result.append(names.unique(f"{noun}_{numbers[noun]}"))
             numbers[noun] += 1
         else:
@@ -317,7 +317,7 @@ def _numbered(graph: Graph, position: int) -> str:
     return "output" if len(graph.results) == 1 else f"output_{position}"
 
 
-def _counted(group: list[str]) -> bool:
+def _has_consecutive_numbers(group: list[str]) -> bool:
     """Return whether the author's numbers are consecutive indices from 0 or 1."""
     numbers = [int(word) for name in group for word in re.findall(r"\d+$", name)]
     in_turn = numbers and numbers == list(range(numbers[0], numbers[0] + len(group)))

@@ -34,7 +34,7 @@ def find_record_names(
     """
     authored: dict[str, set[str]] = {}
     for entry in entries:
-        for ours, theirs in _pairs(entry, graph):
+        for ours, theirs in _renamed_segments(entry, graph):
             authored.setdefault(ours, set()).add(theirs)
     scopes: dict[str, set[str]] = {}
     if graph.producer.startswith("pytorch"):
@@ -54,7 +54,7 @@ def find_record_names(
     }
 
 
-def _pairs(entry: Entry, graph: Graph) -> Iterator[tuple[str, str]]:
+def _renamed_segments(entry: Entry, graph: Graph) -> Iterator[tuple[str, str]]:
     """Yield the attributes in a key with the author's names, while both agree."""
     name = original(graph, entry.constant)
     if name not in graph.constants.trained and not is_key(graph.producer, name):
@@ -63,13 +63,13 @@ def _pairs(entry: Entry, graph: Graph) -> Iterator[tuple[str, str]]:
     cleaned = clean(theirs)
     if cleaned[:1] == (ROOT,) and theirs[0] != ROOT:
         theirs = [ROOT, *theirs]
-    for ours, plain, whole in zip(_own(entry), cleaned, theirs, strict=False):
+    for ours, plain, whole in zip(_field_path(entry), cleaned, theirs, strict=False):
         if ours not in (plain, f"part_{plain}"):
             return
         yield ours, whole
 
 
-def _own(entry: Entry) -> Path:
+def _field_path(entry: Entry) -> Path:
     """Return the attributes in a key that are fields of generated classes."""
     return entry.key[:-1] if entry.layer else entry.key
 
@@ -90,7 +90,7 @@ def with_record_names(
 
 def key_of(entry: Entry, names: Mapping[str, str]) -> str:
     """Return the record key of a stored array, with the author's names."""
-    own = _own(entry)
+    own = _field_path(entry)
     shown = [names.get(segment, segment) for segment in own]
     return ".".join([*shown, *entry.key[len(own) :]])
 

@@ -21,7 +21,7 @@ def write_loop(writer: LineWriter, loop: Repetition, indent: int) -> None:
     """Write a loop, its initial assignments and its results."""
     outside = held(loop)
     trips = None if loop.trips is None else writer.render.host(loop.trips)
-    names = _begin(writer, loop, indent)
+    names = _assign_initial_values(writer, loop, indent)
     lists = _lists(writer, loop, indent)
     if trips is not None:
         writer.spend(trips)
@@ -33,7 +33,7 @@ def write_loop(writer: LineWriter, loop: Repetition, indent: int) -> None:
         _items(writer, loop, indent, taken)
     else:
         _head(writer, loop, indent, trips, counter, names)
-    _round(writer, loop, indent + 1, names, lists)
+    _write_body(writer, loop, indent + 1, names, lists)
     for expression in taken:
         writer.spend(expression)
     if trips is None and counted:
@@ -53,7 +53,9 @@ def write_loop(writer: LineWriter, loop: Repetition, indent: int) -> None:
             writer.read_extents(target, indent)
 
 
-def _begin(writer: LineWriter, loop: Repetition, indent: int) -> list[str]:
+def _assign_initial_values(
+    writer: LineWriter, loop: Repetition, indent: int
+) -> list[str]:
     """Assign the initial carried values; return their names."""
     names = []
     starts = [writer.result(value) for value in loop.initial]
@@ -192,7 +194,7 @@ def _head(
     writer.line(f"while {going}:", indent)
 
 
-def _round(
+def _write_body(
     writer: LineWriter,
     loop: Repetition,
     indent: int,
@@ -223,7 +225,9 @@ def _round(
         writer.line(f"{text} = {going.text}", indent)
         going = Expression(text)
     ordered = going is not None and results[-1].data in writer.render.python
-    _carry(writer, names, following, _own_lists(writer, loop, names), indent)
+    _assign_next_values(
+        writer, names, following, _unaliased_lists(writer, loop, names), indent
+    )
     if going is not None:
         writer.line(f"if {negated(going, ordered).text}:", indent)
         writer.line("break", indent + 1)
@@ -231,7 +235,9 @@ def _round(
         writer.line("pass", indent)
 
 
-def _own_lists(writer: LineWriter, loop: Repetition, names: list[str]) -> set[str]:
+def _unaliased_lists(
+    writer: LineWriter, loop: Repetition, names: list[str]
+) -> set[str]:
     """Return unaliased lists: initially empty and read once per iteration."""
     reads = list(block_reads(loop.body))
     return {
@@ -241,7 +247,7 @@ def _own_lists(writer: LineWriter, loop: Repetition, names: list[str]) -> set[st
     }
 
 
-def _carry(
+def _assign_next_values(
     writer: LineWriter,
     names: list[str],
     following: list[Expression],

@@ -85,13 +85,13 @@ def trace_repeat(run: BodyTracer, loop: Repeat, node: Node, graph: Graph) -> Non
     ]
     check, initial = "", list(loop.carried)
     if loop.counted:
-        check = _check(run, loop, block, state, initial, carried)
-    trips = None if items else _trips(run, loop)
+        check = _condition_position(run, loop, block, state, initial, carried)
+    trips = None if items else _trip_count(run, loop)
     targets = carried + lists
     run.tracer.append(
         Repetition(trips, counter, initial, state, block, check, targets, items)
     )
-    some = not check and _positive(_trips(run, loop) if loop.slices else trips)
+    some = not check and _positive(_trip_count(run, loop) if loop.slices else trips)
     for name, rows, rows_list in zip(
         node.outputs[count:], loop.rows, lists, strict=False
     ):
@@ -110,21 +110,21 @@ def _rounds(
     block = Block()
     run.tracer.blocks.append(block)
     if loop.counted:
-        counter = _head(run, body, names)
+        counter = _define_counter(run, body, names)
         del names[:2]
     else:
         counter = symbol(f"?round{run.loops}")
     run.extents[counter] = None
     state = [run.define(name, body).data for name in names[: len(loop.carried)]]
     del names[: len(loop.carried)]
-    items = _pieces(run, loop, names, counter)
+    items = _define_slices(run, loop, names, counter)
     captured = names[len(loop.slices) :]
     run.values.update(zip(captured, loop.captured, strict=True))
-    _fill(run, block, body)
+    _trace_nodes(run, block, body)
     return counter, state, items, block
 
 
-def _pieces(
+def _define_slices(
     run: BodyTracer, loop: Repeat, names: Sequence[str], counter: Poly
 ) -> list[tuple[Symbol, Any]]:
     """Define a loop body's slices of the sliced values.
@@ -148,7 +148,7 @@ def _pieces(
     return items
 
 
-def _head(run: BodyTracer, body: Graph, names: Sequence[str]) -> Poly:
+def _define_counter(run: BodyTracer, body: Graph, names: Sequence[str]) -> Poly:
     """Define the iteration number and a true condition; return the counter."""
     number, going = (body.types[name] for name in names[:2])
     assert number.known is not None
@@ -167,14 +167,14 @@ def trace_derivation(run: BodyTracer, of: Derivative, node: Node, graph: Graph) 
     with run.inside():
         state = [run.define(n, of.body).data for n in names[: len(of.operands)]]
         run.values.update(zip(names[len(state) :], of.captured, strict=True))
-        _fill(run, block, of.body)
+        _trace_nodes(run, block, of.body)
     targets = run.targets(node, graph)
     targets += [Symbol() for _ in range(of.count - len(targets))]
     args = list(of.operands)
     run.tracer.append(Derivation(of.name, args, state, block, targets))
 
 
-def _check(
+def _condition_position(
     run: BodyTracer,
     loop: Repeat,
     block: Block,
@@ -200,7 +200,7 @@ def _check(
     return "before"
 
 
-def _trips(run: BodyTracer, loop: Repeat) -> Any:
+def _trip_count(run: BodyTracer, loop: Repeat) -> Any:
     """Return the iteration count as a source operand."""
     if loop.trips is not None or not loop.slices:
         contents = None if loop.trips is None else loop.trips.data.known
@@ -217,11 +217,11 @@ def _trips(run: BodyTracer, loop: Repeat) -> Any:
 def _body(run: BodyTracer, body: Graph) -> Block:
     block = Block()
     run.tracer.blocks.append(block)
-    _fill(run, block, body)
+    _trace_nodes(run, block, body)
     return block
 
 
-def _fill(run: BodyTracer, block: Block, body: Graph) -> None:
+def _trace_nodes(run: BodyTracer, block: Block, body: Graph) -> None:
     """Trace the nodes of a subgraph into the open ``block``, and close it."""
     for node in body.nodes:
         run.node(node, body)

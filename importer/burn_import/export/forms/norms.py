@@ -96,7 +96,9 @@ def layer_norm(
         return out if fits else _affine(w, out, weight, bias)
     work = _accumulated(w, x)
     centred = w.node("Sub", work, reduce(w, "ReduceMean", work, axes, True))
-    return _affine(w, w.cast(_unit(w, centred, axes, epsilon), x.dtype), weight, bias)
+    return _affine(
+        w, w.cast(_divide_by_rms(w, centred, axes, epsilon), x.dtype), weight, bias
+    )
 
 
 @form("rms_norm")
@@ -114,7 +116,7 @@ def rms_norm(
         options: dict[str, Any] = {"axis": x.rank - len(axes), "epsilon": epsilon}
         if _is_trailing(axes, x.rank):
             return w.node("RMSNormalization", x, weight, **options)
-    out = w.cast(_unit(w, _accumulated(w, x), axes, epsilon), x.dtype)
+    out = w.cast(_divide_by_rms(w, _accumulated(w, x), axes, epsilon), x.dtype)
     return _affine(w, out, weight, None)
 
 
@@ -122,7 +124,9 @@ def _accumulated(w: GraphWriter, x: Operand) -> Operand:
     return w.cast(x, dtypes.float32) if x.dtype in dtypes.HALVES else x
 
 
-def _unit(w: GraphWriter, x: Operand, axes: tuple[int, ...], epsilon: float) -> Operand:
+def _divide_by_rms(
+    w: GraphWriter, x: Operand, axes: tuple[int, ...], epsilon: float
+) -> Operand:
     """Return ``x`` divided by its root mean square."""
     power = reduce(w, "ReduceMean", w.node("Mul", x, x), axes, True)
     total = w.node("Add", power, w.scalar(epsilon, x.dtype))

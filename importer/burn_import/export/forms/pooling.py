@@ -75,14 +75,14 @@ def adaptive_avg_pool(w: GraphWriter, x: Operand, *, output_size: Any) -> Operan
     for axis, (n, count) in enumerate(zip(sizes, counts, strict=True), 2):
         order = [a for a in range(x.rank) if a != axis] + [axis]
         back = sorted(range(x.rank), key=order.__getitem__)
-        matrix = w.constant(_averages(n, count).astype(x.dtype))
+        matrix = w.constant(_averaging_weights(n, count).astype(x.dtype))
         product = w.node("MatMul", w.node("Transpose", x, perm=order), matrix)
         moved = w.node("Transpose", product, perm=back)
         x = Operand(moved.name, x.shape, x.dtype)
     return x
 
 
-def _averages(size: int, count: int) -> np.ndarray[Any, Any]:
+def _averaging_weights(size: int, count: int) -> np.ndarray[Any, Any]:
     """Return the weights ``[size, count]`` of the mean of each interval."""
     matrix = np.zeros((size, count))
     for index in range(count):
@@ -115,7 +115,7 @@ def resize(
         if w.opset >= 18:
             given["axes"] = list(static_integers(w, axes))
         else:
-            scales, sizes = _of_all_axes(w, x, static_integers(w, axes), scales, sizes)
+            scales, sizes = _for_all_axes(w, x, static_integers(w, axes), scales, sizes)
     if scales is not None:
         scales = _floats(w, scales)
     if sizes is not None:
@@ -130,7 +130,7 @@ def _floats(w: GraphWriter, numbers: Any) -> Operand:
     return w.constant(np.asarray(numbers, np.float32).reshape(-1))
 
 
-def _of_all_axes(
+def _for_all_axes(
     w: GraphWriter, x: Operand, axes: tuple[int, ...], scales: Any, sizes: Any
 ) -> tuple[Any, Any]:
     """Return scales and sizes for all axes, for operators without ``axes``."""

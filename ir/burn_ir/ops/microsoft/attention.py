@@ -35,14 +35,14 @@ def bias_of(mask: Value, bias: Value, batch: Any, total: Any, filter: float) -> 
     if mask is None:
         return bias
     if len(mask.shape) == 1:
-        seen = _counted(mask, batch, total)
+        seen = _is_in_range(mask, batch, total)
     else:
         seen = mask.unsqueeze(1 if len(mask.shape) == 3 else (1, 2)) > 0
     hidden = ops.where(seen, 0.0, filter)
     return hidden if bias is None else bias + hidden
 
 
-def _counted(mask: Value, batch: Any, total: Any) -> Value:
+def _is_in_range(mask: Value, batch: Any, total: Any) -> Value:
     """Return whether each key is in the range that a vector specifies.
 
     Zeros are appended as starts, in case the file has only ends.
@@ -213,7 +213,7 @@ class MultiHeadAttention(Op, onnx="MultiHeadAttention", domain=DOMAIN, versions=
         batch = query.shape[0]
         total = self._columns(query, key, value)
         before: Any = 0
-        query, key, value = self._apart(query, key, value, bias)
+        query, key, value = self._split_heads(query, key, value, bias)
         if past_key is not None:
             before = extent_of(past_key, 2)
             key = ops.concat([past_key, key], 2)
@@ -235,7 +235,7 @@ class MultiHeadAttention(Op, onnx="MultiHeadAttention", domain=DOMAIN, versions=
             return query.shape[1]
         return value.shape[2] if len(key.shape) == 4 else key.shape[1]
 
-    def _apart(
+    def _split_heads(
         self, query: Value, key: Value, value: Value, bias: Value
     ) -> tuple[Value, ...]:
         """Return queries, keys and values with bias and a separate head axis."""

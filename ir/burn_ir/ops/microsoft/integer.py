@@ -219,8 +219,8 @@ class QGemm(Op, onnx="QGemm", domain=DOMAIN, versions=(1,)):
     ) -> Type:
         if bias is not None:
             expect_dtype(bias, (dtypes.int32,), "a bias")
-        left = _turned(x) if self.transA else x
-        right = _turned(y) if self.transB else y
+        left = _onnx_weight_type(x) if self.transA else x
+        right = _onnx_weight_type(y) if self.transB else y
         result = product(left, right, x_zero_point, y_zero_point)
         if zero_point is not None:
             return result.with_dtype(zero_point.dtype)
@@ -253,7 +253,7 @@ class QGemm(Op, onnx="QGemm", domain=DOMAIN, versions=(1,)):
         return ops.quantize(result, scale, *given(shift(zero_point)), **options)
 
 
-def _turned(x: Type) -> Type:
+def _onnx_weight_type(x: Type) -> Type:
     return x if x.shape is None else x.with_shape(x.shape[::-1])
 
 

@@ -131,17 +131,17 @@ class Binary:
 class QLinearAdd(Binary, Op, onnx="QLinearAdd", domain=DOMAIN, versions=(1,)):
     def lower(self, *operands: Value) -> Value:
         total = real(*operands[:3]) + real(*operands[3:6])
-        return quantized_sum(total, *_last(operands[6:]), operands[0])
+        return quantized_sum(total, *_output_quantization(operands[6:]), operands[0])
 
 
 @operator
 class QLinearMul(Binary, Op, onnx="QLinearMul", domain=DOMAIN, versions=(1,)):
     def lower(self, *operands: Value) -> Value:
         product = real(*operands[:3]) * real(*operands[3:6])
-        return quantized_sum(product, *_last(operands[6:]), operands[0])
+        return quantized_sum(product, *_output_quantization(operands[6:]), operands[0])
 
 
-def _last(operands: Sequence[Value]) -> tuple[Value, Value]:
+def _output_quantization(operands: Sequence[Value]) -> tuple[Value, Value]:
     """Return the final scale and zero point, which may be missing."""
     return operands[0], operands[1] if len(operands) > 1 else None
 
@@ -354,7 +354,7 @@ class QLinearWhere(Op, onnx="QLinearWhere", domain=DOMAIN, versions=(1,)):
 
     def lower(self, condition: Value, *operands: Value) -> Value:
         chosen = ops.where(condition, real(*operands[:3]), real(*operands[3:6]))
-        return quantized(chosen, *_last(operands[6:]), operands[0])
+        return quantized(chosen, *_output_quantization(operands[6:]), operands[0])
 
 
 @operator

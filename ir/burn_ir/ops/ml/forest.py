@@ -110,10 +110,10 @@ def from_branches(
     )
     if missing is not None:
         forest = replace(forest, missing=missing)
-    return _without_sets(forest, np.zeros(0) if members is None else members)
+    return _expand_sets(forest, np.zeros(0) if members is None else members)
 
 
-def _without_sets(forest: Forest, members: Array) -> Forest:
+def _expand_sets(forest: Forest, members: Array) -> Forest:
     """Replace every set-membership branch by a chain of equality branches."""
     places = np.flatnonzero(forest.modes == MEMBER)
     sets = _sets(members)
@@ -216,7 +216,9 @@ def from_nodes(
     positions = nodes.places()
     codes = _codes(nodes.modes)
     branches = np.flatnonzero(codes >= 0)
-    numbers = np.where(codes < 0, _running(codes < 0) * -1, _running(codes >= 0) - 1)
+    numbers = np.where(
+        codes < 0, _running_count(codes < 0) * -1, _running_count(codes >= 0) - 1
+    )
     below = np.empty((len(branches), 2), np.int64)
     for column, ids in ((1, nodes.true), (0, nodes.false)):
         links = [_place(positions, nodes.trees[i], ids[i]) for i in branches.tolist()]
@@ -237,7 +239,7 @@ def from_nodes(
     )
 
 
-def _running(flags: Array) -> Array:
+def _running_count(flags: Array) -> Array:
     """Return the number of set flags up to and including each index."""
     return np.cumsum(flags, dtype=np.int64)
 

@@ -353,7 +353,7 @@ class TreeEnsembleClassifier(
         entries = (self.class_treeids or (), self.class_nodeids or (), ids, weights)
         forest = self.nodes(entries, dtype)
         labels = labels_of(self.classlabels_int64s, self.classlabels_strings)
-        targets, limit, pair = self._rule(len(labels), weights)
+        targets, limit, pair = self._decision_rule(len(labels), weights)
         if targets == 1 and len(labels) == 1:
             labels = [0, 1] if isinstance(labels[0], int) else ["0", "1"]
         base = self.base(targets, dtype)
@@ -361,7 +361,9 @@ class TreeEnsembleClassifier(
         steps = [trees(draft, forest, base, targets, "SUM", True), last]
         return chain(draft, matrix(draft), steps)
 
-    def _rule(self, classes: int, weights: Array) -> tuple[int, float | None, str]:
+    def _decision_rule(
+        self, classes: int, weights: Array
+    ) -> tuple[int, float | None, str]:
         """Return the number of scores, the second class's limit, and the pairing."""
         named = set(self.class_ids or ())
         positive = not np.any(weights < 0)
