@@ -24,7 +24,7 @@ _FOLDERS = (
 def folder_remedy(folder: Path) -> str:
     """Return what to do with a folder that was passed as a model."""
     remedies = (text for name, text in _FOLDERS if (folder / name).is_file())
-    return next(remedies, "Pass the file of the model that is in it.")
+    return next(remedies, "Pass the model file in it.")
 
 
 def missing_remedy(path: Path) -> str:

@@ -224,11 +224,11 @@ def _check_record(record: Path, module: Path) -> None:
         OutputRefused: it has no module, was changed, or is not from burn-import.
     """
     if not module.exists():
-        raise OutputRefused(f"{record.name} is there, of a module that is not")
+        raise OutputRefused(f"{record.name} exists, but its module does not")
     if not is_unchanged(record):
         raise OutputRefused(
             f"{record.name} holds weights that burn-import did not write, "
-            "of a training perhaps; move the file if they are wanted"
+            "perhaps trained ones; move the file to keep them"
         )
 
 

@@ -60,7 +60,7 @@ def _record_problems(module: Path, digests: Digests) -> list[str]:
 
     record = module.with_suffix(".safetensors")
     if not record.is_file():
-        return [f"its record {record.name} is not there"]
+        return [f"its record {record.name} does not exist"]
     try:
         origin = open_record(record).metadata.get(SOURCE, digests.source)
     except RecordError as error:

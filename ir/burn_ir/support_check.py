@@ -133,4 +133,4 @@ def _suggestion(node: RawNode) -> str:
         return f"it exists in domain {homes[0]!r}"
     if not node.domain:
         return "ONNX has no such operator: export the model again, or replace the node"
-    return "declare it in a module of yours and pass that with --operators MODULE"
+    return "declare it in your own module and pass that with --operators MODULE"

@@ -81,7 +81,7 @@ def bring_up_to_date(model: Model) -> list[str]:
     complete = digests is not None and model.weights.is_file()
     if digests is not None and complete:
         if digests.body != digests.actual:
-            return [f"{name} was edited since it was written, and stays as it is"]
+            return [f"{name} was edited since it was written, and is left unchanged"]
         is_intact = digests.record is None or has_digest(model.weights, digests.record)
         if not model.input.exists():
             return _prebuilt(model, is_intact)
@@ -98,9 +98,9 @@ def _prebuilt(model: Model, is_intact: bool) -> list[str]:
     if is_intact:
         return []
     raise OutputRefused(
-        f"{model.weights.name} has not the SHA-256 in the header of "
+        f"{model.weights.name} does not have the SHA-256 in the header of "
         f"{model.output.name}: it is damaged or of another model. "
-        f"Expected it intact, or the model {model.input.name} to write it anew"
+        f"Expected it intact, or the model {model.input.name} to write it again"
     )
 
 

@@ -113,7 +113,9 @@ def _show_tables(result: Comparison) -> None:
         click.echo(f"equal: {result.weights} tensors")
     else:
         count = len(result.differences)
-        click.echo(f"{count} differences; {len(result.values)} tensors of other values")
+        click.echo(
+            f"{count} differences; {len(result.values)} tensors with other values"
+        )
 
 
 def _show_bounded(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

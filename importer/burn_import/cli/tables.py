@@ -14,9 +14,7 @@ from burn_import.cli.report import SCHEMA, clean
 format_option = click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text"
 )
-force_option = click.option(
-    "--force", is_flag=True, help="Replace a file that is there."
-)
+force_option = click.option("--force", is_flag=True, help="Replace an existing file.")
 output_option = click.option("-o", "--output", type=click.Path(), required=True)
 
 

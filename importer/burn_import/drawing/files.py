@@ -35,7 +35,7 @@ def check_drawing(path: Path, *, force: bool) -> None:
             f"expected a drawing that ends in .svg or .dot, got {str(path)!r}"
         )
     if path.exists() and not force:
-        raise OutputRefused(f"{path} is there; pass --force to replace it")
+        raise OutputRefused(f"{path} already exists; pass --force to replace it")
 
 
 def write_drawing(flow: Flow, path: Path, *, force: bool = False) -> None:

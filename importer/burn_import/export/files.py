@@ -117,7 +117,7 @@ def check_new(*paths: Path, force: bool) -> None:
     for path in paths:
         if path.exists() and not force:
             raise OutputRefused(
-                f"{path} is there; pass force=True (--force) to replace"
+                f"{path} already exists; pass force=True (--force) to replace"
             )
 
 

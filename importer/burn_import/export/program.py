@@ -125,7 +125,7 @@ def align(recordings: Sequence[Recording]) -> Program:
         [(merge.shape([t[0] for t in each]), each[0][1]) for each in shapes]
     )
     lines = sorted({str(source) for source in first.recorder.reads})
-    program.notes = [f"{line}: the value read is that of the example" for line in lines]
+    program.notes = [f"{line}: the value is that of the example" for line in lines]
     for number, source in enumerate(first.recorder.sources):
         steps = [each[number] if number < len(each) else None for each in events]
         step = steps[0]
@@ -166,8 +166,8 @@ def _other_calls(source: Source, run: Sizes) -> ExportError:
     shown = shown or "other data"
     return ExportError(
         f"{source}: with {shown} the module calls other operations than with "
-        "the example (a loop or a branch of Python); leave this extent fixed, or "
-        "pass specialize=True for the graph that the example runs"
+        "the example (a loop or a branch of Python); leave this dimension fixed, or "
+        "pass specialize=True for the operations that the example runs"
     )
 
 
@@ -253,10 +253,11 @@ class _Merge:
 
     def _differ(self, values: Sequence[Any], source: Source) -> ExportError:
         shown = ", ".join(_shown(value) for value in values)
+        sizes = ", ".join(str(dict(run)) for run in self.runs)
         return ExportError(
-            f"{source}: a value depends on data, or on the extents in no known way "
-            f"({shown} for {', '.join(str(dict(run)) for run in self.runs)}); leave an "
-            "extent fixed, or pass specialize=True for that of the example"
+            f"{source}: a value depends on data, or on dimensions by an unknown "
+            f"formula ({shown} for {sizes}); leave a dimension fixed, or pass "
+            "specialize=True for that of the example"
         )
 
 

@@ -125,7 +125,7 @@ class ExportRecorder(Recorder):
         if not self._specialize:
             raise ExportError(
                 f"{source}: Python reads the value of a tensor, which a graph cannot; "
-                "with specialize=True the graph is what the example runs"
+                "specialize=True exports the operations that the example runs"
             )
         self.reads.append(source)
         return array

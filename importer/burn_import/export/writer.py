@@ -216,7 +216,7 @@ class GraphWriter:
             numerator = self._extent(atom.numerator)
             return self.node("Div", numerator, self._extent(atom.divisor))
         if atom not in self.extents:
-            raise self.refuse(f"depends on an extent that no input has ({atom})")
+            raise self.refuse(f"depends on a dimension that no input has ({atom})")
         tensor, axis = self.extents[atom]
         return self.node("Shape", tensor, dtype=INT64, start=axis, end=axis + 1)
 
@@ -233,5 +233,5 @@ def static_integers(writer: GraphWriter, values: Any) -> tuple[int, ...]:
         return tuple(int(v) for v in np.ravel(values))
     items = values if isinstance(values, list | tuple) else [values]
     if any(not isinstance(item, int | np.integer) for item in items):
-        raise writer.refuse("needs integers that are fixed, got some that are computed")
+        raise writer.refuse("needs constant integers, got computed ones")
     return tuple(int(item) for item in items)
