@@ -1,11 +1,11 @@
-"""The compiler: model files to Python modules.
+"""The compiler from model files to Python modules.
 
 ==============  ==========================================================
-``load(path)``  the model in a file as a module, without writing anything
+``load(path)``  the model in a file as a module, without writing files
 ``export_onnx`` a module as an ONNX file
-``ModelGen``    the files of modules, from a script
-``Options``     what may be asked of both: a dtype, shapes, a part, ...
-``Hints``       what weights alone do not say, for ``Options``
+``ModelGen``    generation of module files from a script
+``Options``     import options: dtype, input shapes, part of the graph, ...
+``Hints``       facts that a file of weights alone lacks, for ``Options``
 ==============  ==========================================================
 
 The command ``burn-import`` is in :mod:`burn_import.cli`, the build hook of hatch in
@@ -26,7 +26,7 @@ __all__ = ["Hints", "ModelGen", "Options", "__version__", "export_onnx", "load"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load what few programs need when it is first asked for."""
+    """Import rarely used names on first access."""
     if name == "export_onnx":
         from burn_import.export.export import export_onnx
 

@@ -1,4 +1,4 @@
-"""Python's collector of garbage, which an import has no work for."""
+"""Suspension of Python's garbage collector during an import."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Within, nothing looks for garbage in cycles.
+    """Context in which the cyclic garbage collector is disabled.
 
-    What an import makes it keeps until it ends. Looking through all of that over and
-    over takes a third of the time for a large model, and grows faster than the model.
+    An import keeps almost all objects until its end. Scanning them repeatedly takes
+    a third of the time for a large model, and grows faster than the model.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""The compiler's back half: from a typed graph to the source of a module."""
+"""The compiler's back end: from a typed graph to the source of a module."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def compile_graph(
     notes: Sequence[str] = (),
     inside: str = "",
 ) -> Source:
-    """The source of ``graph`` and its weights.
+    """Return the source of ``graph`` and its weights.
 
     ``record`` is the file name of the weights beside the module; ``notes`` are
-    sentences for its docstring. ``inside`` is the attribute of a module that
-    is the whole model, and whose name is no part of keys.
+    sentences for its docstring. ``inside`` is the attribute of a module that is the
+    whole model; its name is left out of keys.
 
     Raises:
-        ValueError: the options name a pass that there is not.
-        burn_ir.InvalidModel: an operand must be known before the model runs and is not.
+        ValueError: the options name an unknown pass.
+        burn_ir.InvalidModel: an operand that must be constant is computed at run time.
     """
     graph = simplified(graph, options)
     notes = (*notes, *folding_notes(graph), *unread_notes(graph), *extra_notes(graph))
@@ -57,12 +57,13 @@ def compile_graph(
 
 
 def simplified(graph: Graph, options: Options) -> Graph:
-    """Return ``graph`` after the passes, as modules are recovered from it.
+    """Return ``graph`` after the passes, ready for the recovery of modules.
 
     Raises:
-        ValueError: the options name a pass that there is not.
+        ValueError: the options name an unknown pass.
     """
-    # Source has no dead code, whatever the passes: a module of it would return nothing.
+    # Dead code is removed even without passes: modules of dead nodes would return
+    # nothing.
     graph = apply_with_bodies(dead_code, graph)
     graph.constants.unread = unread(graph)
     graph = apply_with_bodies(dead_code, simplify(graph, options.passes))

@@ -1,4 +1,4 @@
-"""Differences between an import's result and the files on disk."""
+"""Differences between the result of an import and the files on disk."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Weight:
-    """One array of a record that would change.
+    """An array of a record that would change.
 
-    ``before`` and ``after`` are its types, such as ``float32[3, 4]``; empty where it is
-    not there. They are equal if only numbers differ.
+    ``before`` and ``after`` are its types, such as ``float32[3, 4]``; empty where
+    the array does not exist. They are equal if only values differ.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Weight:
 
 @dataclass(frozen=True)
 class Changes:
-    """The module's lines as a unified diff, and the weights that are others."""
+    """The module's changes as a unified diff, and the changed weights."""
 
     lines: tuple[str, ...]
     weights: tuple[Weight, ...]
@@ -51,7 +51,7 @@ def _changed(record: Path, weights: Sequence[tuple[str, Array]]) -> list[Weight]
 
     try:
         old = dict(open_record(record)) if record.is_file() else {}
-    except RecordError:  # damaged, so all of it would be others
+    except RecordError:  # the record is damaged, so all of it would change
         old = {}
     new = dict(weights)
     changed = [

@@ -1,4 +1,4 @@
-"""Kinds of files that models are in, told by their first bytes."""
+"""Kinds of model files, recognised by their first bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INDEX = ".index.json"
 
 
 class FileKind(Enum):
-    """What reads a file."""
+    """The reader for a kind of file."""
 
     ONNX = auto()
     EXPORTED_PROGRAM = auto()
@@ -34,19 +34,19 @@ _KINDS = {
 
 
 def file_kind(path: Path) -> FileKind:
-    """Return the kind of a file; ONNX if there is no file."""
+    """Return the kind of a file; ONNX if the file does not exist."""
     kind = head_kind(_foreign(path))
     is_index = kind is FileKind.OTHER or kind is FileKind.ONNX
     return FileKind.WEIGHTS if is_index and path.name.endswith(INDEX) else kind
 
 
 def head_kind(foreign: Foreign | None) -> FileKind:
-    """Return the kind of a file that begins as ``describe_foreign`` reports."""
+    """Return the file kind for the format that ``describe_foreign`` reported."""
     return _KINDS.get(foreign, FileKind.OTHER)
 
 
 def described(path: Path) -> str:
-    """Return what a file is in words, "" for ONNX models and missing files."""
+    """Return a description of the file, "" for ONNX models and missing files."""
     foreign = _foreign(path)
     if foreign is None or head_kind(foreign) is FileKind.ONNX:
         return ""

@@ -1,10 +1,10 @@
-"""The fingerprint of a record, by which one that was changed is recognised.
+"""Fingerprints of records, which detect changed files.
 
-It is stored in the metadata of records that the importer writes, and is computed from
-names, dtypes, shapes and bytes. Small tensors are read whole. Of a large one pieces are
-read, at its ends and at even distances between, so that a record of 10 GB takes as long
-as one of some megabytes. A training step changes every piece; a change of single bytes
-by hand between the pieces of a large tensor is not seen.
+A fingerprint is stored in the metadata of records that the importer writes, and is
+computed from names, dtypes, shapes and bytes. Small tensors are read whole. Of a large
+one pieces are read, at its ends and at even distances between, so that a record of 10
+GB takes as long as one of some megabytes. A training step changes every piece; a manual
+change of single bytes between the pieces of a large tensor is not detected.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 #: The key in a record's metadata.
 KEY = "burn-import fingerprint"
-#: The key of the SHA-256 of the model's file, which the module's header has, too.
+#: The key of the SHA-256 of the model's file, which is also in the module's header.
 SOURCE = "burn-import source"
 #: Elements of a tensor that is read whole, and of a piece; and pieces of a tensor.
 _WHOLE, _PIECE, _PIECES = 2**18, 2**10, 64
 
 
 def fingerprint(weights: Iterable[tuple[str, Array]]) -> str:
-    """The SHA-256 (hex) of names, dtypes, shapes and samples, in any order."""
+    """Return the SHA-256 (hex) of names, dtypes, shapes and samples, in any order."""
     digests = sorted(_digest(name, array) for name, array in weights)
     return hashlib.sha256(b"".join(digests)).hexdigest()
 
@@ -60,7 +60,7 @@ def _digest(name: str, array: Array) -> bytes:
 
 
 def same_array(a: Array, b: Array) -> bool:
-    """Whether dtypes, shapes and all bits agree; they are read a piece at a time."""
+    """Return whether dtypes, shapes and all bits agree, reading in chunks."""
     import numpy as np
 
     if a.dtype != b.dtype or a.shape != b.shape:

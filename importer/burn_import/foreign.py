@@ -1,4 +1,4 @@
-"""Files of which no module can be made, and what can be done with them instead."""
+"""Unsupported files and folders, and what the user can do with them instead."""
 
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,7 +12,7 @@ SHARDED = (
     "FOLDER NAME.pt"
 )
 _SAVED_MODEL = "python -m tf2onnx.convert --saved-model FOLDER --output NAME.onnx"
-#: Files that a folder of a known kind has, and what to do with the folder.
+#: Typical files of known folder kinds, and advice for each kind.
 _FOLDERS = (
     ("saved_model.pb", f"Convert this SavedModel of TensorFlow with {_SAVED_MODEL}"),
     ("Manifest.json", "Export the model that Core ML was converted from to ONNX."),
@@ -24,11 +24,11 @@ _FOLDERS = (
 def folder_remedy(folder: Path) -> str:
     """Return what to do with a folder that was passed as a model."""
     remedies = (text for name, text in _FOLDERS if (folder / name).is_file())
-    return next(remedies, "Pass the file of the model that is in it.")
+    return next(remedies, "Pass the model file in it.")
 
 
 def missing_remedy(path: Path) -> str:
-    """Return the files of a folder whose names resemble one that is missing."""
+    """Return a hint with files whose names resemble the missing one."""
     if not path.parent.is_dir():
         return f"There is no folder {str(path.parent)!r}."
     names = [file.name for file in path.parent.iterdir() if file.is_file()]

@@ -1,4 +1,4 @@
-"""What is in a model, without computing it: layers, weights, operators, costs."""
+"""Facts about a model without running it: layers, weights, operators, costs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from burn_ir.dim import Dim, bind, symbols
 from burn_ir.graph import Graph, Node, nested_nodes
 from burn_ir.types import Type
 
-#: Operators that move elements and compute nothing.
+#: Operators that move elements without arithmetic.
 _MOVES = frozenset(
     {
         *("Cast", "Concat", "Constant", "ConstantOfShape", "Expand", "Flatten"),
@@ -25,7 +25,7 @@ _MOVES = frozenset(
 
 @dataclass(frozen=True)
 class LayerRow:
-    """A module with weights of its own; sizes in elements and bytes."""
+    """A module with weights of its own; sizes in elements and in bytes."""
 
     path: str
     parameters: int
@@ -35,7 +35,7 @@ class LayerRow:
 
 @dataclass(frozen=True)
 class WeightRow:
-    """One stored array; ``bytes`` in memory."""
+    """A stored array; ``bytes`` is its size in memory."""
 
     name: str
     dtype: str
@@ -56,11 +56,11 @@ class OperatorRow:
 
 @dataclass(frozen=True)
 class Facts:
-    """A model in numbers.
+    """Summary of a model in numbers.
 
     ``flops`` counts a multiplication and an addition as two; ``peak_bytes`` is the
-    largest sum of values that are needed at once; ``unknown`` counts the nodes whose
-    shapes are not known, which neither has.
+    largest total size of simultaneously live values; ``unknown`` counts the nodes
+    with unknown shapes, which both leave out.
     """
 
     inputs: dict[str, str]
@@ -75,7 +75,9 @@ class Facts:
 
 
 def inspect_model(path: Path, sizes: Mapping[str, int] | None = None) -> Facts:
-    """Return the facts of the model in a file; named extents are 1 or of ``sizes``.
+    """Return the facts of the model in a file.
+
+    Named dimensions have their size in ``sizes``, else 1.
 
     Raises:
         UnreadableFile, UnsupportedModel, InvalidModel: of the file.
@@ -138,7 +140,7 @@ def _number(extent: Dim, sizes: Mapping[str, int]) -> int:
 
 
 def _flops(graph: Graph, node: Node, sizes: Mapping[str, int]) -> int | None:
-    """The operations of a node: two for each product, else one for each result."""
+    """Return the FLOPs of a node: two per product, else one per result element."""
     if node.op.onnx in _MOVES:
         return 0
     out = _elements(graph.type(node.outputs[0]), sizes)
@@ -170,7 +172,7 @@ def _flops(graph: Graph, node: Node, sizes: Mapping[str, int]) -> int | None:
 
 
 def _peak(graph: Graph, sizes: Mapping[str, int]) -> int:
-    """The largest sum of bytes of values that are needed at once, in node order."""
+    """Return the largest total bytes of live values, executing in node order."""
     last = {
         name: i for i, node in enumerate(graph.nodes) for name in node.inputs if name
     }
@@ -195,7 +197,7 @@ def _bytes(graph: Graph, name: str, sizes: Mapping[str, int]) -> int:
 
 
 def weight_rows(path: Path) -> list[WeightRow]:
-    """Return the weights in a record, a checkpoint, or a model as it is imported.
+    """Return the weights in a record, a checkpoint, or an imported model.
 
     Raises:
         UnreadableFile, UnsupportedModel, InvalidModel: of the file.
@@ -222,7 +224,7 @@ def weight_rows_of(weights: Any) -> list[WeightRow]:
 
 
 def operator_rows(path: Path) -> tuple[list[OperatorRow], list[str]]:
-    """Return the operators of an ONNX file, and all that keeps it from being imported.
+    """Return the operators of an ONNX file and its obstacles to an import.
 
     Raises:
         UnreadableFile: the file is no ONNX model.
@@ -255,7 +257,7 @@ def operator_rows(path: Path) -> tuple[list[OperatorRow], list[str]]:
 
 
 def environment() -> dict[str, str]:
-    """Return versions, the engine of the CPU and the devices, by what they are."""
+    """Return versions, the CPU engine and the devices, by label."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
     from importlib.util import find_spec

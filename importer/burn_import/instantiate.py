@@ -1,4 +1,4 @@
-"""Executing generated source, and the check that a module takes its record."""
+"""Execution of generated source, and the check that its record fits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from burn.box import Box
     from burn_ir.types import Array
 
-#: So many keys that do not fit are named.
+#: Maximum number of mismatched keys in a message.
 _MOST_SHOWN = 3
 
 
@@ -22,9 +22,9 @@ def execute(text: str, module: ModuleType) -> None:
     """Execute generated source in the namespace of ``module``, which has a file name.
 
     Raises:
-        UnsafeSource: the text is nothing that the compiler means to write; nothing of
-            it was executed.
-        UnsupportedModel: Python does not compile it, as it nests too many loops.
+        UnsafeSource: the source contains constructs that the compiler never writes;
+            nothing of it was executed.
+        UnsupportedModel: Python cannot compile it, since loops are nested too deeply.
     """
     from burn_import.codegen.gate.gate import check_body
 
@@ -41,13 +41,13 @@ def execute(text: str, module: ModuleType) -> None:
 def check_record(
     text: str, class_name: str, weights: Sequence[tuple[str, Array]]
 ) -> None:
-    """Return if ``weights``, by key, are the state of the class in a generated module.
+    """Check that ``weights``, by key, fit the state of a generated class.
 
-    The class is instantiated. Its parameters have no values then, and no array is read:
+    The class is instantiated without parameter values, and no array is read: only
     keys, shapes and dtypes are compared.
 
     Raises:
-        UnsafeSource: the text is nothing that the compiler means to write.
+        UnsafeSource: the source contains constructs that the compiler never writes.
         InternalError: the record does not fit.
     """
     from burn.nn import Module

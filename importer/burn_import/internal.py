@@ -1,4 +1,4 @@
-"""Defects of the importer: an error that says what happened, where, and what helps."""
+"""Internal errors of the importer, with their cause, location and a remedy."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from burn_ir.errors import ModelError
 
 
 class InternalError(RuntimeError):
-    """The importer failed on a model that it should import, or wrote a wrong module.
+    """A defect: the importer failed on a valid model or wrote a wrong module.
 
     Args:
         what: What happened, on one line.
-        where: The module, node or pass that was worked on, "" if that is not known.
-        remedy: What to try instead, "" without an idea.
+        where: The module, node or pass that was processed, "" if that is not known.
+        remedy: What to try instead, "" if nothing is known.
     """
 
     def __init__(self, what: str, where: str = "", remedy: str = "") -> None:
@@ -27,7 +27,7 @@ class InternalError(RuntimeError):
 
 
 class located:  # noqa: N801  a context manager, as ``error_context``
-    """Within, errors get a note of what was worked on: ``module 'blocks.0'``."""
+    """Context that adds a note such as ``module 'blocks.0'`` to errors."""
 
     def __init__(self, what: str, name: str) -> None:
         self.what, self.name = what, name
@@ -43,9 +43,9 @@ class located:  # noqa: N801  a context manager, as ``error_context``
 
 
 class defects:  # noqa: N801
-    """Within, what no model should cause becomes an ``InternalError``.
+    """Context that turns unexpected exceptions into ``InternalError``.
 
-    What is said of the model itself stays as it is (``ModelError``, ``RecordError``).
+    Errors about the model itself pass unchanged (``ModelError``, ``RecordError``).
     """
 
     def __init__(self, remedy: str = "") -> None:
@@ -65,7 +65,7 @@ class defects:  # noqa: N801
 
 
 def internal(error: BaseException, remedy: str = "") -> InternalError:
-    """``error`` with the innermost of its notes and the line that raised it."""
+    """Return ``error`` with its innermost note and the line that raised it."""
     notes = getattr(error, "__notes__", [])
     what = (
         describe_fault(error) if isinstance(error, Exception) else type(error).__name__
@@ -74,7 +74,7 @@ def internal(error: BaseException, remedy: str = "") -> InternalError:
 
 
 def raised_at(error: BaseException) -> str:
-    """Return where an error was raised: `` (loops/reroll.py:132)``, "" if unknown."""
+    """Return the place that raised an error: `` (loops/reroll.py:132)``, or ""."""
     frames = extract_tb(error.__traceback__)
     if not frames:
         return ""

@@ -1,4 +1,4 @@
-"""A model's file to a module in this process."""
+"""Import of a model file as a module in this process."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ def load(
     *,
     operators: Sequence[str] = (),
 ) -> Module:
-    """The model in ``path`` with its weights, compiled and ready to call.
+    """Return the model in ``path`` with its weights, compiled and ready to call.
 
-    The generated source is executed as a module of its own, which tracebacks and
-    ``inspect.getsource`` know; no file is written. It is the source that
-    ``burn-import`` writes with the same ``options``, and gives the same bits. Weights
-    are taken from the mapped file. ``operators`` names modules that declare operators
-    of your own.
+    The generated source is executed as a Python module that tracebacks and
+    ``inspect.getsource`` can show; no file is written. The source and its results
+    are those of ``burn-import`` with the same ``options``. Weights are
+    memory-mapped from the file. ``operators`` names modules that declare custom
+    operators.
 
-    The model can be pickled and unpickled in this process. In another one there is no
-    such module: write it to a file if it is to be sent, or send its weights.
+    The model can be pickled and unpickled in this process only, since other
+    processes do not have the module: write it to a file to send it, or send its
+    weights.
 
     Raises:
-        WrongOptions: the options contradict themselves or the model.
-        UnreadableFile: the file is no model that can be read.
-        UnsupportedModel: it uses what is not supported; everything is listed.
+        WrongOptions: the options contradict each other or the model.
+        UnreadableFile: the file cannot be read as a model.
+        UnsupportedModel: it uses unsupported features; all are listed.
         InvalidModel: it contradicts itself or the specification.
-        InternalError: a defect of the importer, with what may help.
+        InternalError: a defect of the importer, with a possible remedy.
     """
     from burn_import.pipeline import import_model
     from burn_import.transform import WrongOptions
@@ -55,14 +56,15 @@ def load(
         raise WrongOptions(
             f"expected the target burn to load a model here, got {options.target!r}"
         )
-    return _executed(import_model(path, options))
+    return _execute_model(import_model(path, options))
 
 
-def _executed(compiled: Compiled) -> Module:
-    """The model of a compiled module, which is in ``sys.modules`` from now on."""
+def _execute_model(compiled: Compiled) -> Module:
+    """Return the model of a compiled module, registered in ``sys.modules``."""
     from burn_import.instantiate import execute
 
-    # Another process gives the same number to another model: a pickle must not fit it.
+    # Other processes use the same number for other models: their pickles must not
+    # match.
     digest = hashlib.sha256(compiled.text.encode("ascii")).hexdigest()[:8]
     name = f"burn_import.loaded_{next(_numbers)}_{digest}"
     filename = f"<{name}>"
@@ -76,7 +78,7 @@ def _executed(compiled: Compiled) -> Module:
         execute(compiled.text, module)
         model: Module = getattr(module, compiled.class_name)()
         model.load_state_dict(
-            {key: _as_recorded(array) for key, array in compiled.weights}
+            {key: _in_record_layout(array) for key, array in compiled.weights}
         )
         done = True
     finally:
@@ -85,11 +87,11 @@ def _executed(compiled: Compiled) -> Module:
     return model
 
 
-def _as_recorded(array: Array) -> Array:
-    """``array`` laid out as a record has it: row by row and aligned.
+def _in_record_layout(array: Array) -> Array:
+    """Return ``array`` in a record's layout: C-contiguous and aligned.
 
-    Sums are rounded in the order of memory, so that a loaded model gives the same bits
-    as one that was written. What a file holds that way is used where it is.
+    Summation order follows memory order, so a loaded model gives the same bits as a
+    written one. Arrays that already have the layout are not copied.
     """
     import numpy as np
 

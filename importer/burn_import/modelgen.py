@@ -1,4 +1,4 @@
-"""Imports from a script, as Burn's ``ModelGen`` does them from ``build.rs``."""
+"""Imports from a script, with the interface of Burn's ``ModelGen`` in ``build.rs``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ModelGen:
         return self
 
     def out_dir(self, path: str | Path) -> Self:
-        """Write to this directory, which is made if need be. The current one if not."""
+        """Write to this directory, created if missing; default is the current one."""
         self._out_dir = Path(path)
         return self
 
@@ -40,36 +40,36 @@ class ModelGen:
         return self
 
     def class_name(self, name: str) -> Self:
-        """Call the only input's class so."""
+        """Set the class name of the only input."""
         self._class_name = name
         return self
 
     def operators(self, module: str) -> Self:
-        """Import this module first: it declares operators of your own."""
+        """Import this module first: it declares custom operators."""
         self._operators.append(module)
         return self
 
     def options(self, options: Options) -> Self:
-        """Import with these options, but for names: each class and file has its own."""
+        """Import with these options, except for the names of classes and files."""
         self._options = options
         return self
 
     def force(self, force: bool = True) -> Self:
-        """Replace files that were edited or are not from burn-import."""
+        """Replace files that were edited or are from other sources."""
         self._force = force
         return self
 
     def run_from_script(self) -> list[Path]:
-        """The paths of the modules and records, each module before its record.
+        """Write all outputs; return the paths, each module before its record.
 
-        All models are compiled before the first file is written. Files that would not
-        change are left alone, and are among the paths too.
+        All models are compiled before the first file is written. Unchanged
+        files are not touched, but their paths are returned too.
 
         Raises:
             ValueError: no input, or two of them with one output.
             burn_ir.ModelError: a model cannot be imported.
             burn_import.output.OutputRefused: an output is not the importer's to write.
-            OSError: the disk or the directory does not allow it.
+            OSError: a file or directory cannot be written.
         """
         from burn_import.pipeline import import_model, write_model
 
@@ -90,7 +90,7 @@ class ModelGen:
         return paths
 
     def _jobs(self) -> list[tuple[Path, Path]]:
-        """Each input with its output."""
+        """Return each input with its output."""
         from burn_import.output import check_module_path
         from burn_import.pipeline import module_stem
 

@@ -1,4 +1,4 @@
-"""Operators that others declare, from modules that are named and from entry points.
+"""Loading of custom operators, from named modules and from entry points.
 
 A module that declares operators (subclasses of ``burn_ir.Op``) does so when it is
 imported. ``docs/custom-operators.md`` shows one.
@@ -20,33 +20,33 @@ GROUP = "burn_import.operators"
 
 
 class OperatorsNotLoaded(UnsupportedModel):  # noqa: N818
-    """A module that should declare operators cannot be imported."""
+    """A module of custom operators cannot be imported."""
 
 
 def load_operators(modules: Iterable[str]) -> None:
-    """Return when the operators of the named modules are declared.
+    """Import the named modules, which declare operators.
 
     Raises:
-        OperatorsNotLoaded: a module is not there, or fails.
+        OperatorsNotLoaded: a module does not exist, or fails.
     """
     for name in modules:
         _import(name, f"operators {name!r}")
 
 
 def load_operators_for(model: RawModel) -> bool:
-    """Whether an installed package was found for a domain used, and is loaded now.
+    """Load installed packages for the model's domains; return if one was.
 
-    An entry point is loaded if a node of the model has the domain it is named after.
+    An entry point is loaded if a node of the model has the domain that is its name.
 
     Raises:
-        OperatorsNotLoaded: the module of an entry point is not there, or fails.
+        OperatorsNotLoaded: the module of an entry point does not exist, or fails.
     """
     from burn_ir.support_check import walk
 
     used = {node.domain for node in walk(model.graph)} - {""}
     if not used:
         return False
-    from importlib.metadata import entry_points  # loads much that no other file needs
+    from importlib.metadata import entry_points  # slow to import, and needed only here
 
     points = entry_points(group=GROUP)
     points_used = [point for point in sorted(points) if point.name in used]

@@ -8,20 +8,19 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
-#: The extents of an input: numbers, and names of those that may differ from call to
-#: call.
+#: Dimensions of an input: fixed sizes, or names of those that vary between calls.
 Extents = tuple[int | str, ...]
 
-#: Stands for all passes that run unless somebody chooses, in a list of passes.
+#: Stands for the default passes in a list of passes.
 ALL = "all"
-#: What can stand between the layers of an ``nn.Sequential``.
+#: Activations between the layers of an ``nn.Sequential``.
 ACTIVATIONS = ("relu", "gelu", "tanh", "silu", "sigmoid", "none")
-#: What its convolutions can do at borders, and what can stand behind them.
+#: Padding of its convolutions, and pooling after them.
 PADDINGS = ("same", "valid")
 POOLS = ("max", "average", "none")
-#: The libraries that a module can be written for.
+#: Libraries that a module can be written for.
 TARGETS = ("burn", "torch")
-#: What a module can be asked to compute in.
+#: Dtypes that a module can compute in.
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 _EXTENT = re.compile(r"[0-9]{1,18}|[A-Za-z][A-Za-z0-9_]*", re.ASCII)
@@ -31,11 +30,11 @@ _EXTENT = re.compile(r"[0-9]{1,18}|[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 class Hints:
     """Facts about a model that a file of weights does not contain.
 
-    ``config`` is the path of its ``config.json``; None is the one beside the file, if
-    any. ``top_level_key`` names the dict in a checkpoint that holds the weights.
-    ``activation`` is what stands between the layers of an ``nn.Sequential`` (of
-    ``ACTIVATIONS``), ``padding`` (of ``PADDINGS``) is that of its convolutions, and
-    ``pool`` (of ``POOLS``) stands behind them.
+    ``config`` is the path of its ``config.json``; None is the one beside the file,
+    if any. ``top_level_key`` names the dict in a checkpoint that holds the weights.
+    ``activation`` (of ``ACTIVATIONS``) runs between the layers of an
+    ``nn.Sequential``, ``padding`` (of ``PADDINGS``) is that of its convolutions,
+    and ``pool`` (of ``POOLS``) follows them.
     """
 
     config: str | None = None
@@ -49,19 +48,19 @@ class Hints:
 class Options:
     """Options for the generated module.
 
-    ``class_name`` is the name of the top class; None takes it from ``stem``, the name
-    of the module to write, and None takes that from the model's file. ``passes`` names
-    the passes that simplify the graph; None is the same as ``"all"`` among them: those
-    that run by default. ``operators`` names importable modules, which declare operators
-    of the caller's own.
+    ``class_name`` is the name of the top class; by default it is derived from
+    ``stem``, the name of the module to write, which defaults to that of the model's
+    file. ``passes`` names the simplification passes; ``"all"`` stands for the
+    default ones, and None means ``"all"``. ``operators`` names importable modules
+    that declare custom operators.
 
-    ``flat`` puts everything in one class. ``dtype`` (of ``DTYPES``) is what the module
-    computes in instead of the file's floating dtypes. ``shapes`` fixes and names the
-    extents of inputs. ``inputs`` and ``outputs`` are names of values in the file
-    between which a part of the model is cut out; empty leaves those of the model.
-    ``hints`` are for files that hold weights alone. ``target`` (of ``TARGETS``) is the
-    library that the module is written for. ``standalone`` puts the parts of the runtime
-    that the module uses into its file, which then needs NumPy alone.
+    ``flat`` writes a single class. ``dtype`` (of ``DTYPES``) replaces the file's
+    floating dtypes in computations. ``shapes`` fixes and names the dimensions of
+    inputs. ``inputs`` and ``outputs`` name values in the file that bound the
+    imported part of the model; empty keeps those of the model. ``hints`` are for
+    files that hold weights alone. ``target`` (of ``TARGETS``) is the library that
+    the module is written for. ``standalone`` copies the used parts of the runtime
+    into the module, which then needs only NumPy.
     """
 
     class_name: str | None = None
@@ -79,7 +78,7 @@ class Options:
 
     @property
     def weights(self) -> str:
-        """The file name of the record that the module loads, beside it."""
+        """File name of the record beside the module."""
         return f"{self.stem or 'model'}.safetensors"
 
     @property
@@ -106,10 +105,10 @@ class Options:
 
 
 def parse_shape(text: str) -> tuple[str, Extents]:
-    """The input and its extents in ``x=batch,3,224,224``; ``x=`` is a scalar.
+    """Return the input and dimensions in ``x=batch,3,224,224``; ``x=`` is a scalar.
 
     Raises:
-        ValueError: it is not of this form.
+        ValueError: the text has another form.
     """
     name, equals, extents = text.rpartition("=")
     if not equals or not name:
@@ -118,7 +117,7 @@ def parse_shape(text: str) -> tuple[str, Extents]:
 
 
 def parse_extents(text: str) -> Extents:
-    """The extents in ``batch,3,224,224``.
+    """Return the dimensions in ``batch,3,224,224``.
 
     Raises:
         ValueError: one is neither a number nor a name.
@@ -131,7 +130,7 @@ def parse_extents(text: str) -> Extents:
 
 
 def is_extent(value: object) -> bool:
-    """Return whether ``value`` is a number of 0 or more, or the name of an extent."""
+    """Return whether ``value`` is a size of 0 or more, or a dimension name."""
     import keyword
 
     if isinstance(value, str):
@@ -140,6 +139,6 @@ def is_extent(value: object) -> bool:
 
 
 def split_names(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """The names in several lists of names with commas between them."""
+    """Return the names in several comma-separated lists."""
     names = (name.strip() for text in texts for name in text.split(","))
     return tuple(name for name in names if name)

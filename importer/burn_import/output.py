@@ -1,4 +1,4 @@
-"""Module and weights files, and the header that detects manual edits.
+"""Writing of module and weights files, with a header that detects manual edits.
 
 ::
 
@@ -7,8 +7,8 @@
     # record sha256 <of the file of weights>
     # body   sha256 <of everything below this line>
 
-A file whose body still has its digest is the importer's to replace. Headers of modules
-that 0.1 wrote first have no line for the record.
+The importer may replace a file whose body still matches its digest. Headers of the
+first modules of version 0.1 have no line for the record.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ _HEADER = re.compile(
     rb"(?:# record sha256 (?P<record>[0-9a-f]{64})\r?\n)?"
     rb"# body   sha256 (?P<body>[0-9a-f]{64})\r?\n"
 )
-#: Names that a file cannot have on Windows, whatever its extension.
+#: File names that Windows reserves, whatever the extension.
 _DEVICES = {"con", "prn", "aux", "nul"} | {
     f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10)
 }
 #: Packages that generated modules and the runtime import.
 _PACKAGES = {"burn", "cupy", "llvmlite", "ml_dtypes", "numpy", "pil"}
 _PACKAGES |= {"burn_import", "burn_ir", "burn_templates"}
-#: Of the first line, as of all others.
+#: Maximum width of the first line, as of all others.
 _LINE = 88
-#: Characters of a file name that the first line keeps beside the details.
+#: Minimum number of file-name characters that a shortened first line keeps.
 _SHORTEST_NAME = 12
 
 
 class OutputRefused(ValueError):  # noqa: N818  says what the file is, like the readers
-    """The output has a name that no module can have, or belongs to somebody.
+    """The output is an invalid module name or would replace a foreign file.
 
     ``hint`` says what to do, "" where the message does.
     """
@@ -63,9 +63,9 @@ class OutputRefused(ValueError):  # noqa: N818  says what the file is, like the 
 
 @dataclass(frozen=True)
 class Written:
-    """The two files, and whether their content was another before.
+    """The two written files, and whether each changed.
 
-    ``changes`` says what it would be, where nothing was written.
+    After a dry run, ``changes`` holds the differences that writing would make.
     """
 
     module: Path
@@ -87,9 +87,10 @@ def write_module(
 ) -> Written:
     """Write the module and its weights; see :func:`burn_import.pipeline.write_model`.
 
-    ``origin`` is the model's name with its versions, and the SHA-256 of its file,
-    ``rules`` are what the module may contain. ``body`` is written in place of ``text``,
-    with more than is checked there: parts of the runtime.
+    ``origin`` is the model's name with its versions, and the SHA-256 of its file;
+    ``rules`` list what the module may contain. ``body``, which may also contain
+    parts of the runtime, is written in place of ``text``, which is the text that is
+    checked.
     """
     from burn.record import atomic_write, record_sha256, write_record
     from burn_import.codegen.gate.gate import check
@@ -118,14 +119,14 @@ def write_module(
 def record_metadata(
     weights: Sequence[tuple[str, Array]], source_sha256: str
 ) -> dict[str, str]:
-    """The texts in a record, by which its weights and its model are recognised."""
+    """Return metadata that identifies a record's weights and its model."""
     return {KEY: fingerprint(weights), SOURCE: source_sha256}
 
 
 def header(origin: str, source_sha256: str, record_sha256: str, text: str) -> str:
-    """The four lines above ``text``. ASCII, whatever the model is called."""
+    """Return the four header lines for ``text``, in ASCII whatever the model's name."""
     start = f"# Imported by burn-import {VERSION} from "
-    shown = _fit(re.sub(r"[^ -~]|coding[:=]", "?", origin), _LINE - len(start) - 1)
+    shown = _shorten(re.sub(r"[^ -~]|coding[:=]", "?", origin), _LINE - len(start) - 1)
     return (
         f"{start}{shown}.\n"
         f"# source sha256 {source_sha256}\n"
@@ -134,8 +135,8 @@ def header(origin: str, source_sha256: str, record_sha256: str, text: str) -> st
     )
 
 
-def _fit(origin: str, width: int) -> str:
-    """``origin``, at most ``width`` long, with ``...`` for the end of the file name."""
+def _shorten(origin: str, width: int) -> str:
+    """Return ``origin`` in at most ``width`` columns, with the file name shortened."""
     if len(origin) <= width:
         return origin
     name, bracket, details = origin.rpartition(" (")
@@ -146,7 +147,7 @@ def _fit(origin: str, width: int) -> str:
 
 
 def check_module_path(module: Path) -> None:
-    """Return if ``module`` is a path that Python can import.
+    """Check that ``module`` is a path that Python can import.
 
     Raises:
         OutputRefused: it is not.
@@ -186,10 +187,10 @@ def hides_module(stem: str) -> bool:
 
 
 def make_parent(output: Path, *, dry_run: bool = False) -> None:
-    """Make the directory to write ``output`` in; with ``dry_run`` only look at it.
+    """Create the directory of ``output``; with ``dry_run`` only check it.
 
     Raises:
-        OSError: a parent is no directory, or may not be made.
+        OSError: a parent is not a directory, or cannot be created.
     """
     folder = output.parent
     existing = next(p for p in (folder, *folder.parents) if p.exists())
@@ -200,7 +201,7 @@ def make_parent(output: Path, *, dry_run: bool = False) -> None:
 
 
 def check_ours(module: Path) -> None:
-    """Return if ``module`` may be replaced: it is not there, or nobody edited it.
+    """Check that ``module`` may be replaced: it is missing or unedited.
 
     Raises:
         OutputRefused: it was edited, or is not from burn-import.
@@ -217,25 +218,25 @@ def check_ours(module: Path) -> None:
 
 
 def _check_record(record: Path, module: Path) -> None:
-    """Return if ``record``, with other weights, may be replaced.
+    """Check that ``record``, with other weights, may be replaced.
 
     Raises:
-        OutputRefused: its module is not there, or it was changed or written by others.
+        OutputRefused: it has no module, was changed, or is not from burn-import.
     """
     if not module.exists():
-        raise OutputRefused(f"{record.name} is there, of a module that is not")
+        raise OutputRefused(f"{record.name} exists, but its module does not")
     if not is_unchanged(record):
         raise OutputRefused(
             f"{record.name} holds weights that burn-import did not write, "
-            "of a training perhaps; move the file if they are wanted"
+            "perhaps trained ones; move the file to keep them"
         )
 
 
 @dataclass(frozen=True)
 class Digests:
-    """Digests of a header, and of the body that follows it now.
+    """The digests in a header, and that of the current body.
 
-    ``record`` is None in a header that was written before records had digests.
+    ``record`` is None in a header from before records had digests.
     """
 
     source: str
@@ -250,7 +251,7 @@ def read_header(module: Path) -> Digests | None:
     match = _HEADER.match(data)
     if match is None:
         return None
-    # A checkout may have turned the line ends.
+    # git may have converted the line endings
     body = data[match.end() :].replace(b"\r\n", b"\n")
     actual = hashlib.sha256(body).hexdigest()
     record = match["record"].decode() if match["record"] else None
@@ -258,7 +259,7 @@ def read_header(module: Path) -> Digests | None:
 
 
 def has_digest(record: Path, sha256: str) -> bool:
-    """Return whether there is a file at ``record`` with this SHA-256 (hex)."""
+    """Return whether the file ``record`` exists and has this SHA-256 (hex)."""
     if not record.is_file():
         return False
     with record.open("rb") as file:

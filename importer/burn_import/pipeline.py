@@ -1,4 +1,4 @@
-"""From a model's file to the text and weights of its module, and to files of these."""
+"""The import pipeline: from a model file to its module and weights."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 class Compiled:
     """A module as text without its header, its weights by key, and its origin.
 
-    ``notes`` are what its docstring says of what the file does not, ``stem`` is the
-    name of the module's file, ``target`` the library that it is written for.
-    ``standalone`` is whether the parts of the runtime that the module uses are written
-    into its file.
+    ``notes`` are docstring sentences about facts missing in the file, ``stem`` is
+    the name of the module's file, ``target`` the library that it is written for.
+    ``standalone`` is whether the used parts of the runtime are copied into its
+    file.
     """
 
     text: str
@@ -45,20 +45,20 @@ class Compiled:
 
 
 def import_model(source: str | Path, options: Options | None = None) -> Compiled:
-    """The module that does what the model in ``source`` does.
+    """Return the compiled module of the model in ``source``.
 
     Raises:
-        WrongOptions: the options contradict themselves or the model.
-        UnreadableFile: ``source`` is no model that can be read.
-        UnsupportedModel: it uses what is not supported; everything is listed.
+        WrongOptions: the options contradict each other or the model.
+        UnreadableFile: ``source`` cannot be read as a model.
+        UnsupportedModel: it uses unsupported features; all are listed.
         InvalidModel: it contradicts itself or the specification.
-        InternalError: a defect of the importer, with what may help.
+        InternalError: a defect of the importer, with a possible remedy.
     """
     path = Path(source)
     options = options or Options()
     with uncollected():
-        options = _checked(path, options)
-        module, versions = _compiled(path, options)
+        options = _complete_options(path, options)
+        module, versions = _compile_file(path, options)
     mark = f"options {options.mark}" if options.mark else ""
     shown = [versions[0], mark, versions[1]]
     return Compiled(
@@ -74,8 +74,8 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     )
 
 
-def _checked(path: Path, options: Options) -> Options:
-    """``options`` with names for what has none, their operators loaded."""
+def _complete_options(path: Path, options: Options) -> Options:
+    """Return ``options`` with missing names filled in; load their operators."""
     from burn_import.operators import load_operators
     from burn_import.transform import check_options
 
@@ -85,8 +85,8 @@ def _checked(path: Path, options: Options) -> Options:
     return replace(options, class_name=options.class_name or options.stem)
 
 
-def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
-    """The module of a file, the opset that this is written in, and who wrote it."""
+def _compile_file(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
+    """Return the module of a file, the opset it is written in, and its producer."""
     from burn_import.codegen.gate.gate import check_body
     from burn_import.compiler import compile_graph
     from burn_import.instantiate import check_record
@@ -95,7 +95,7 @@ def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
     from burn_import.transform import prepared
     from burn_ir import RawModel, UnsupportedModel
 
-    raw, opset = _read(path, options)
+    raw, opset = _read_model(path, options)
     if isinstance(raw, RawModel):
         graph, notes = prepared(raw, options), (raw.notes, raw.inside)
         emit = partial(compile_graph, graph, options, options.weights, *notes)
@@ -130,8 +130,8 @@ def assemble_model(source: str | Path) -> Assembly:
 
     path = Path(source)
     with uncollected():
-        options = _checked(path, Options())
-        raw, _ = _read(path, options)
+        options = _complete_options(path, Options())
+        raw, _ = _read_model(path, options)
         if not isinstance(raw, RawModel):
             raise UnsupportedModel(
                 f"{path.name} has weights and no program; see `weights`"
@@ -143,7 +143,7 @@ def assemble_model(source: str | Path) -> Assembly:
 
 
 def rules_of(target: str) -> Rules:
-    """Return what the gate allows in a module for ``target``."""
+    """Return the constructs that the source check allows for ``target``."""
     from burn_import.codegen.gate.allowed import BURN_RULES
 
     if target != "torch":
@@ -153,7 +153,7 @@ def rules_of(target: str) -> Rules:
     return TORCH_RULES
 
 
-def _read(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
+def _read_model(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
     """Return the model in a file, and its opset."""
     from burn_import.file_kinds import FileKind, file_kind
     from burn_import.operators import load_operators_for
@@ -163,7 +163,7 @@ def _read(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
 
     raw = read(path, options.hints, options.shapes)
     if isinstance(raw, RawModel) and load_operators_for(raw):
-        raw = read(path, options.hints, options.shapes)  # with operators for functions
+        raw = read(path, options.hints, options.shapes)  # with inlined functions
     kind = file_kind(path)
     check_applicable(kind, options)
     if kind is not FileKind.ONNX or not isinstance(raw, RawModel):
@@ -172,13 +172,13 @@ def _read(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
 
 
 def module_stem(model: Path) -> str:
-    """The name of a module for a model: the file's, as an identifier."""
+    """Return the file name of a model as an identifier."""
     stem = symbol_name(model.stem, "model")
     return f"{stem}_model" if hides_module(stem) else stem
 
 
 def file_sha256(path: Path) -> str:
-    """The SHA-256 (hex) of a file's content."""
+    """Return the SHA-256 (hex) of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -192,14 +192,14 @@ def write_model(
 ) -> Written:
     """Write the module at ``output`` and its weights beside it.
 
-    The weights come first, so that a module never names weights that are not there.
-    Where nothing changed, nothing is touched. ``dry_run`` checks and writes nothing.
+    The weights are written first, so that a module never refers to missing weights.
+    Unchanged files are not touched. ``dry_run`` checks and writes nothing.
 
     Raises:
         UnsupportedModel: a standalone module would need more than NumPy.
-        OutputRefused: ``output`` is no name for a module, or there is a file that was
-            not written by burn-import or was changed since (unless ``force``).
-        OSError: the disk or the directory does not allow it.
+        OutputRefused: ``output`` is no valid module name, or a file exists that was not
+            written by burn-import or was changed since (unless ``force``).
+        OSError: a file or directory cannot be written.
     """
     output = Path(output)
     text = _with_record(compiled, output.stem)
@@ -216,14 +216,14 @@ def write_model(
 
 
 def _standalone(text: str) -> str:
-    """The text of a module with the parts of the runtime that it uses."""
+    """Return a module's text with the used parts of the runtime included."""
     from burn_import.standalone import standalone
 
     return standalone(text)
 
 
 def _with_record(compiled: Compiled, stem: str) -> str:
-    """The text of a module that loads the record of ``stem``."""
+    """Return a module's text that loads the record of ``stem``."""
     if compiled.stem in ("", stem):
         return compiled.text
     from burn_import.codegen.module.module import formatted

@@ -1,4 +1,4 @@
-"""Weights of PyTorch files: ``read`` returns a lazy checkpoint, ``open_store`` a store.
+"""PyTorch weight files: ``read`` returns a lazy checkpoint, ``open_store`` a store.
 
 See :mod:`burn_import.frontends.checkpoints`.
 """

@@ -1,4 +1,4 @@
-"""Files that models are in: each is read as what it is, whatever it is called."""
+"""Reading of model files, whose format is recognised by content, not by name."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def read(
     hints: Hints | None = None,
     shapes: Mapping[str, Extents] | None = None,
 ) -> RawModel | Checkpoint:
-    """The model in an ONNX file or a program of PyTorch, or of some weights.
+    """Return the model in an ONNX file, a PyTorch program or a file of weights.
 
     Programs are those of ``torch.export`` (``.pt2``) and TorchScript. Weights of an
-    architecture that there is no recipe for are returned as they are. ``hints`` say
-    what weights do not, ``shapes`` are extents of inputs by name for files that do not
-    have them.
+    architecture without a recipe are returned as a checkpoint. ``hints`` are facts
+    that weights do not contain, ``shapes`` are dimensions of inputs by name for
+    files that do not have them.
 
     Raises:
-        UnreadableFile: it is no model that can be read.
-        UnsupportedModel: it uses what is not supported; everything is listed.
+        UnreadableFile: it cannot be read as a model.
+        UnsupportedModel: it uses unsupported features; all are listed.
         InvalidModel: it contradicts itself or its format.
     """
     path = Path(path)

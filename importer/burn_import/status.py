@@ -1,4 +1,4 @@
-"""Whether generated files are as they were written, and of the model as it is now."""
+"""The check that generated files are unedited and match the current model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Status:
-    """A generated module, and what is wrong with it (nothing if empty)."""
+    """A generated module and its problems (none if empty)."""
 
     module: Path
     problems: tuple[str, ...]
@@ -29,11 +29,10 @@ def generated_modules(path: Path) -> list[Path]:
 
 
 def status_of(module: Path, model: Path | None = None) -> Status:
-    """Return whether ``module`` and its record are those that were written.
+    """Return whether ``module`` and its record are as they were written.
 
-    The record has to be of the model that the module's header names, with the SHA-256
-    that is there. With ``model`` the digest in the header has to be that of
-    this file.
+    The record must be that of the model with the SHA-256 in the module's header.
+    With ``model`` the digest in the header must be that of this file.
     """
     from burn_import.output import read_header
     from burn_import.pipeline import file_sha256
@@ -61,7 +60,7 @@ def _record_problems(module: Path, digests: Digests) -> list[str]:
 
     record = module.with_suffix(".safetensors")
     if not record.is_file():
-        return [f"its record {record.name} is not there"]
+        return [f"its record {record.name} does not exist"]
     try:
         origin = open_record(record).metadata.get(SOURCE, digests.source)
     except RecordError as error:

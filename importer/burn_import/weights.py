@@ -1,4 +1,4 @@
-"""Files of weights to records, without the program that uses them."""
+"""Conversion of weight files to records, without the program that uses them."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Converted:
-    """A written record: whether its content changed, and its tensors.
+    """A written record: its tensors, and whether its content changed.
 
-    ``size`` is in bytes. ``skipped`` names what the file holds beside tensors, with the
-    reason.
+    ``size`` is in bytes. ``skipped`` names entries of the file that are not
+    tensors, with the reason.
     """
 
     record: Path
@@ -51,7 +51,7 @@ class Converted:
 
 @dataclass(frozen=True)
 class Source:
-    """Mapped, unread contents of a file, and its kind."""
+    """The memory-mapped contents of a file, and its kind."""
 
     weights: Weights
     kind: str
@@ -59,7 +59,7 @@ class Source:
 
 
 def is_record_name(path: Path) -> bool:
-    """Whether a file is called like a record: ``.safetensors``, ``.mpk.gz``, ..."""
+    """Return whether a name has a record's suffix: ``.safetensors``, ..."""
     from burn.record import FORMATS
 
     return path.name.lower().endswith(tuple(f".{kind}" for kind in FORMATS))
@@ -74,12 +74,12 @@ def convert(
     force: bool = False,
     dry_run: bool = False,
 ) -> Converted:
-    """The record at ``output`` of all tensors in ``source``.
+    """Write all tensors in ``source`` to the record ``output``.
 
-    Its name says the format. The tensors keep names, dtypes and shapes, but for the
-    dtypes of a ``precision``. A quantised tensor is written as its integers, with
-    ``.scale`` and ``.zero_point`` beside it. The record is written as a stream, and
-    takes the place of the old one when it is whole.
+    The suffix selects the format. The tensors keep names, shapes and dtypes unless
+    ``precision`` changes these. A quantised tensor is written as its integers, with
+    ``.scale`` and ``.zero_point`` beside it. The record is streamed to a temporary
+    file, which replaces the old one when it is complete.
 
     Raises:
         UnreadableFile, UnsupportedModel, InvalidModel: as
@@ -87,7 +87,7 @@ def convert(
         UnreadableFile: the source is a record that is damaged.
         RecordError: a record cannot hold a tensor's name or dtype (complex128).
         OutputRefused: there is a file that is not from burn-import (unless ``force``).
-        OSError: the disk or the directory does not allow it.
+        OSError: a file or directory cannot be written.
     """
     from burn.record import write_record
 
@@ -115,7 +115,7 @@ def _row(name: str, shape: tuple[int, ...], dtype: DType) -> Row:
 
 
 def arrays_of(checkpoint: Checkpoint) -> Iterator[tuple[str, Array]]:
-    """The arrays by name, mapped and not read."""
+    """Yield the arrays by name, memory-mapped and unread."""
     from burn_import.frontends.checkpoints.store import parts
 
     for name, part in parts(checkpoint).items():
@@ -157,7 +157,7 @@ def _written(dtype: DType, precision: Precision | None) -> DType:
 
 
 def _is_same(path: Path, weights: Weights, dtypes: Sequence[DType]) -> bool:
-    """Return whether the record at ``path`` holds exactly this, whatever its order."""
+    """Return whether the record at ``path`` has exactly these weights, in any order."""
     from burn.record import RecordError, format_named, read_record
     from burn.record.formats import recognised
     from burn.record.precision import converted

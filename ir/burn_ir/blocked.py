@@ -1,10 +1,10 @@
-"""The layout of onnxruntime's domain ``com.microsoft.nchwc``, undone.
+"""Conversion of onnxruntime's blocked layout ``com.microsoft.nchwc`` to plain NCHW.
 
-When it optimises a model for a machine, onnxruntime stores images with their channels
-in blocks of 8 or 16, and the weights of convolutions to match. Shapes stay those of
-ordinary images whose channels fill the last block. Here such nodes become ordinary ones
-on ordinary images, and weights are put back in order. The file does not say how long a
-block is: it follows from extents.
+When it optimises a model for a CPU, onnxruntime stores channels of images in blocks of
+8 or 16, and the weights of convolutions to match. Shapes stay those of plain images
+whose channels are padded to whole blocks. This module replaces such nodes by standard
+operators and reorders the weights. The file does not state the block length: it is
+inferred from dimensions.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Array
 
 DOMAIN = "com.microsoft.nchwc"
-#: Operators that mean the same on ordinary images.
+#: Operators that are the same on plain images.
 SAME = ("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool")
-#: Attributes that old versions lack, with the value that has no effect.
+#: Attributes that old versions lack, with their no-op value.
 IDLE = {"ceil_mode": 0, "storage_order": 0, "count_include_pad": 0}
 
 
 def unblocked(model: RawModel) -> RawModel:
-    """``model`` without blocks of channels.
+    """Return ``model`` without blocked channels.
 
     Raises:
-        UnsupportedModel: the length of the blocks cannot be told.
+        UnsupportedModel: the block length cannot be inferred.
     """
     if not any(node.domain == DOMAIN for node in model.graph.nodes):
         return model
@@ -52,7 +52,7 @@ class _Unblocking:
         return replace(graph, nodes=tuple(nodes), constants=self.constants)
 
     def follow(self, graph: RawGraph) -> None:
-        """Note the channels of every blocked image (None: not known)."""
+        """Record the number of channels of every blocked image (None if unknown)."""
         for node in graph.nodes:
             blocked = [n for n in node.inputs if n in self.channels]
             if node.domain == DOMAIN:
@@ -74,7 +74,7 @@ class _Unblocking:
         return self.constants[name]
 
     def length(self, graph: RawGraph) -> int:
-        """The channels in a block."""
+        """Return the number of channels in a block."""
         lengths = {n for node in graph.nodes for n in self.evidence(node)}
         if len(lengths) != 1:
             got = "8 and 16" if lengths else "8 or 16, which the extents leave open"
@@ -86,7 +86,7 @@ class _Unblocking:
         return lengths.pop()
 
     def evidence(self, node: RawNode) -> Iterator[int]:
-        """What one node says of the length of a block."""
+        """Yield the block lengths that a node implies."""
         if node.domain != DOMAIN:
             return
         if node.op_type == "ReorderOutput":
@@ -107,24 +107,26 @@ class _Unblocking:
                 yield from self.filling(node)
 
     def filling(self, node: RawNode) -> Iterator[int]:
-        """The block with which the last channels are zeros, which fill it."""
+        """Yield the block length for which the last channel is zero padding."""
         zeros = []
         for block in (8, 16):
             if (
                 not self.in_blocks(node, block)
                 or self.weight(node).shape[1] % block == 0
             ):
-                last = _ordinary(self.weight(node), block, self.in_blocks(node, block))
+                last = _plain_weight(
+                    self.weight(node), block, self.in_blocks(node, block)
+                )
                 zeros.append(block if not last[-1].any() else 0)
         if len(zeros) == 2 and 0 in zeros and any(zeros):
             yield max(zeros)
 
     def nodes(self, node: RawNode) -> Iterator[RawNode]:
-        """``node`` in ordinary terms."""
+        """Yield the standard nodes that replace ``node``."""
         if node.domain != DOMAIN:
             yield node
         elif node.op_type in SAME:
-            yield replace(node, domain="", attrs=_plain(node.attrs))
+            yield replace(node, domain="", attrs=_without_defaults(node.attrs))
         elif node.op_type == "Conv":
             yield from self.conv(node)
         elif node.op_type == "ReorderInput":
@@ -134,14 +136,14 @@ class _Unblocking:
         elif node.op_type == "Upsample":
             yield self.upsample(node)
         else:
-            yield node  # which is not known then
+            yield node  # reported as unsupported later
 
     def conv(self, node: RawNode) -> Iterator[RawNode]:
-        """Convolution, sum and activation."""
+        """Yield a convolution, an optional sum and an optional activation."""
         attrs = dict(node.attrs)
         activation = attrs.pop("activation", "")
         params = attrs.pop("activation_params", ())
-        ordinary = _ordinary(
+        ordinary = _plain_weight(
             self.weight(node), self.block, self.in_blocks(node, self.block)
         )
         weight = self.store(f"{node.inputs[1]}_ordinary", ordinary)
@@ -166,14 +168,14 @@ class _Unblocking:
             last = out
 
     def in_blocks(self, node: RawNode, block: int) -> bool:
-        """Whether the input channels of a weight are in blocks too."""
+        """Return whether the input channels of a weight are blocked, too."""
         inner = self.weight(node).shape[1]
         return int(inner) >= block
 
     def parameters(
         self, activation: str, params: tuple[float, ...]
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Attributes and further operands of an activation."""
+        """Return the attributes and the further operands of an activation."""
         names = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta")}
         if activation != "Clip":
             return dict(zip(names.get(activation, ()), params, strict=False)), ()
@@ -187,7 +189,7 @@ class _Unblocking:
         return name
 
     def reorder_input(self, node: RawNode) -> Iterator[RawNode]:
-        """An ordinary image, with channels enough to fill the last block."""
+        """Yield a plain image, with channels padded to whole blocks."""
         attrs = {"block": self.block}
         if not node.attrs.get("channels_last", 0):
             yield replace(node, attrs=attrs)
@@ -197,7 +199,7 @@ class _Unblocking:
         yield replace(node, attrs=attrs, inputs=(first,))
 
     def reorder_output(self, node: RawNode) -> Iterator[RawNode]:
-        """The channels that are no filling."""
+        """Yield a plain image, without the padding channels."""
         source, out = node.inputs[0], node.outputs[0]
         count = int(node.attrs.get("channels", 0))
         last = bool(node.attrs.get("channels_last", 0))
@@ -219,7 +221,7 @@ class _Unblocking:
             yield _transposed(node, source, out, (0, 2, 3, 1))
 
     def upsample(self, node: RawNode) -> RawNode:
-        """A resize by whole factors."""
+        """Return a resize by integer factors."""
         factors = np.asarray(node.attrs.get("scales", ()), np.float32)
         scales = self.store(f"{node.outputs[0]}.scales", factors)
         mode = node.attrs.get("coordinate_transformation_mode", "asymmetric")
@@ -232,11 +234,11 @@ class _Unblocking:
         return replace(node, domain="", op_type="Resize", attrs=attrs, inputs=inputs)
 
 
-def _ordinary(weight: Array, block: int, in_blocks: bool) -> Array:
-    """A weight in blocks in the order [O, I, *kernel].
+def _plain_weight(weight: Array, block: int, in_blocks: bool) -> Array:
+    """Return a blocked weight in the order [O, I, *kernel].
 
-    Its output channels are in blocks, behind everything else within one; with
-    ``in_blocks`` its input channels are, too.
+    The index in the block of output channels is the last axis; with ``in_blocks``,
+    that of input channels is before it.
     """
     outer, inner, *kernel = weight.shape
     if not in_blocks:
@@ -261,8 +263,8 @@ def _transposed(
     )
 
 
-def _plain(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes without those that have no effect."""
+def _without_defaults(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes without those that have no effect."""
     ones = {"dilations"}
     return {
         name: value

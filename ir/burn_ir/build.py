@@ -1,8 +1,8 @@
-"""From a model as written to a typed graph of the newest operators.
+"""Construction of a typed graph of current operators from a model as stored.
 
-Names become unique over the whole model, bodies are closed (what they use from outside
-becomes an operand), constants of all bodies go to one store, nodes are sorted, upgraded
-and typed. Everything found wrong is reported together.
+Names are made unique in the whole model, subgraphs are closed (captured values become
+operands), constants of all subgraphs are put in one store, and nodes are sorted,
+upgraded and typed. All problems are reported together.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from burn_ir.types import Array, Type
 
 
 def build(model: RawModel) -> Graph:
-    """The typed graph of ``model``.
+    """Return the typed graph of ``model``.
 
     Raises:
         UnsupportedModel: operators or versions are not supported; all are listed.
@@ -90,7 +90,7 @@ class _Builder:
         return graph
 
     def fill(self, raw: RawGraph, scope: _Scope, inputs: tuple[str, ...]) -> Graph:
-        """The graph of ``raw`` whose inputs are already in ``scope``."""
+        """Return the graph of ``raw``, whose inputs are already in ``scope``."""
         raw = with_functions(raw)
         for name, array in raw.constants.items():
             scope.names[name] = self.store(name, array)
@@ -109,12 +109,12 @@ class _Builder:
         return unique or name
 
     def define(self, scope: _Scope, name: str) -> str:
-        """A unique name for a value that ``scope`` calls ``name``."""
+        """Return a unique name for the value ``name`` of ``scope``."""
         unique = scope.names[name] = self.names.unique(name)
         return unique
 
     def store(self, name: str, array: Array) -> str:
-        """The unique name of a stored array: a body read again stores nothing anew."""
+        """Return the unique name of a stored array; the same array is stored once."""
         unique = self.names.unique(name)
         if unique in self.constants and self.constants[unique] is array:
             return unique
@@ -123,13 +123,13 @@ class _Builder:
         return unique
 
     def store_literal(self, name: str, array: Array) -> str:
-        """As :meth:`store`, for what the file has as an attribute."""
+        """Store an array that is an attribute in the file; see :meth:`store`."""
         unique = self.store(name, array)
         self.constants.literals.add(unique)
         return unique
 
     def resolve(self, scope: _Scope, name: str) -> str | None:
-        """The unique name of what ``name`` means in ``scope``; captures if need be."""
+        """Return the unique name of ``name`` in ``scope``; capture outer values."""
         if name in scope.names:
             return scope.names[name]
         if scope.outer is None:
@@ -145,7 +145,7 @@ class _Builder:
         return unique
 
     def add(self, scope: _Scope, raw: RawNode) -> None:
-        """Type one node and append it; a problem is noted and what it makes broken."""
+        """Type one node and append it; report errors and mark its results broken."""
         version = operator_version(raw, self.opsets)
         inputs = tuple(name and self.resolve(scope, name) for name in raw.inputs)
         pairs = zip(raw.inputs, inputs, strict=True) if None in inputs else ()
@@ -158,7 +158,7 @@ class _Builder:
             elif missing or not scope.broken.isdisjoint(inputs):
                 self.give_up(scope, raw)
             else:
-                same = inputs == raw.inputs  # most names are unique as they are
+                same = inputs == raw.inputs  # most names are unique already
                 node = raw if same else replace(raw, inputs=inputs)
                 self.typed(scope, node, version)
         except FAULTS as error:
@@ -181,12 +181,12 @@ class _Builder:
     def report(self, raw: RawNode, message: str) -> None:
         opset = self.opsets.get(raw.domain)
         self.problems.append(
-            Problem(message, raw.name or _first(raw), raw.op_type, opset)
+            Problem(message, raw.name or _label(raw), raw.op_type, opset)
         )
 
     def typed(self, scope: _Scope, raw: RawNode, version: int) -> None:
         """Upgrade, construct and type a node whose inputs have unique names."""
-        raw = _filled_up(raw)
+        raw = _with_omitted(raw)
         raw, types = upgraded(
             raw,
             version,
@@ -228,7 +228,7 @@ class _Builder:
         return scope.types.get(name) or Type.of(self.constants[name])
 
     def insert(self, scope: _Scope, raw: RawNode) -> str:
-        """Build a node of the newest version in front; the name of its first output."""
+        """Insert a node of the newest version; return the name of its first output."""
         newest = newest_version(raw)
         self.typed(scope, raw, newest)
         return scope.nodes[-1].output
@@ -236,7 +236,7 @@ class _Builder:
     def bodies(
         self, scope: _Scope, raw: RawNode, operands: Sequence[Type | None]
     ) -> tuple[dict[str, Graph], tuple[str, ...]]:
-        """The closed bodies among the attributes, and the names that they capture."""
+        """Return the closed subgraphs in the attributes and the names they capture."""
         if not raw.attrs:
             return {}, ()
         captured: dict[str, None] = {}
@@ -259,7 +259,7 @@ class _Builder:
         operands: Sequence[Type | None],
         captured: dict[str, None],
     ) -> Graph:
-        """The body called ``name``; ``captured`` learns what it takes from outside."""
+        """Return the subgraph ``name``; add its captured values to ``captured``."""
         body: RawGraph = raw.attrs[name]
         op = operators()[raw.domain, raw.op_type]
         flow = op.flow(raw.attrs, operands, list(body.inputs.values()))
@@ -289,7 +289,7 @@ class _Builder:
 
 
 class IncrementalBuilder:
-    """Builder of a graph that infers the types of each node as it is appended.
+    """Builder of a graph that types each node as it is appended.
 
     Nodes arrive in topological order; the caller enters ``counting_unnamed``.
     """
@@ -301,15 +301,15 @@ class IncrementalBuilder:
         self._scope: _Scope = _Scope(outer._scope if outer else None)
 
     def inner(self) -> IncrementalBuilder:
-        """A body, whose nodes see the values of the graph around it."""
+        """Return a builder of a subgraph, which can read the values of this graph."""
         return IncrementalBuilder(self._builder.opsets, self)
 
     def declare(self, name: str, type_: Type) -> None:
-        """Take a value that no node makes: an input, or what a loop carries."""
+        """Add a value without a producer: an input, or a loop-carried value."""
         self._scope.types[self._builder.define(self._scope, name)] = type_
 
     def store(self, name: str, array: Array) -> None:
-        """Take a stored array, which all graphs see."""
+        """Add a stored array that all graphs can read."""
         scope = self._scope
         while scope.outer is not None:
             scope = scope.outer
@@ -319,7 +319,7 @@ class IncrementalBuilder:
         """Type a node.
 
         Raises:
-            InvalidModel: it contradicts its operator, or what it reads is not there.
+            InvalidModel: it contradicts its operator, or an operand does not exist.
         """
         before = len(self._builder.problems)
         self._builder.add(self._scope, node)
@@ -327,10 +327,10 @@ class IncrementalBuilder:
             raise InvalidModel(self._builder.problems[before:])
 
     def type(self, name: str) -> Type:
-        """What is known of a value.
+        """Return the type of a value.
 
         Raises:
-            KeyError: there is none of this name.
+            KeyError: the value does not exist.
         """
         unique = self._builder.resolve(self._scope, name)
         if unique is None:
@@ -338,8 +338,8 @@ class IncrementalBuilder:
         return self._builder.type(self._scope, unique)
 
 
-def _filled_up(raw: RawNode) -> RawNode:
-    """``raw`` with None for operands left out, where captured ones come after them."""
+def _with_omitted(raw: RawNode) -> RawNode:
+    """Return ``raw`` with None for omitted operands before captured ones."""
     attrs = raw.attrs
     if not attrs or not any(isinstance(v, RawGraph) for v in attrs.values()):
         return raw
@@ -351,7 +351,7 @@ def _filled_up(raw: RawNode) -> RawNode:
 def _with_inputs(
     graph: Graph, captured: Mapping[str, None], types: Mapping[str, Type]
 ) -> Graph:
-    """``graph`` with everything in ``captured`` among its inputs, last."""
+    """Return ``graph`` with the names in ``captured`` as last inputs."""
     return replace(
         graph,
         inputs=(*graph.inputs, *captured),
@@ -359,6 +359,6 @@ def _with_inputs(
     )
 
 
-def _first(raw: RawNode) -> str:
-    """What to call a node that has no name: its first output."""
+def _label(raw: RawNode) -> str:
+    """Return the label of an unnamed node: its first output."""
     return next((name for name in raw.outputs if name), "")

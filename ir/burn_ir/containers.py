@@ -1,7 +1,7 @@
-"""Types of values that are no tensors: Python lists, dicts, and what may be None.
+"""Types of non-tensor values: Python lists, dicts, and optional values.
 
-They have a dtype and no shape, like a tensor of which nothing else is known, so that
-what only looks at tensors passes them by.
+They have a dtype and no shape, like a tensor of unknown rank, so that code for tensors
+ignores them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
     "widen",
 ]
 
-#: An operand of any kind, to an ``infer`` that says so.
+#: The parameter type of an ``infer`` for an operand of any kind.
 AnyType = Type
 
 _UNKNOWN = Type(dtypes.float32)
@@ -70,22 +70,22 @@ class MapType(Type):
 
 
 def sequence_of(element: Type) -> SequenceType:
-    """A list of ``element``."""
+    """Return the type of a list of ``element``."""
     return SequenceType(element.dtype, None, None, element.forget())
 
 
 def optional_of(element: Type) -> OptionalType:
-    """``element`` or None."""
+    """Return the type of ``element`` or None."""
     return OptionalType(element.dtype, None, None, element.forget())
 
 
 def map_of(key: DType, value: Type) -> MapType:
-    """A dict of ``value`` by keys of the dtype ``key``."""
+    """Return the type of a dict from keys of dtype ``key`` to ``value``."""
     return MapType(value.dtype, None, None, key, value.forget())
 
 
 def kind_of(type_: Type) -> str:
-    """``tensor``, ``sequence``, ``optional`` or ``map``."""
+    """Return ``tensor``, ``sequence``, ``optional`` or ``map``."""
     return _kind(type(type_).__name__)
 
 
@@ -95,7 +95,7 @@ def _kind(name: str) -> str:
 
 
 def python_type(type_: Type | None) -> str:
-    """The annotation of a value in source: ``Tensor``, ``list[Tensor]``."""
+    """Return the annotation for a type in source: ``Tensor``, ``list[Tensor]``."""
     if isinstance(type_, SequenceType):
         return f"list[{python_type(type_.element)}]"
     if isinstance(type_, OptionalType):
@@ -107,9 +107,10 @@ def python_type(type_: Type | None) -> str:
 
 
 def widen(a: Type, b: Type) -> Type:
-    """The type of a value that is now ``a``, now ``b``, from round to round of a loop.
+    """Return the type of a loop-carried value that changes from ``a`` to ``b``.
 
-    Extents that change have a fresh symbol. ``a`` itself if ``b`` says nothing else.
+    Dimensions that change get a fresh symbol. Returns ``a`` itself if ``b`` adds
+    nothing.
 
     Raises:
         InvalidOperand: the dtypes or kinds differ.
@@ -131,7 +132,7 @@ def widen(a: Type, b: Type) -> Type:
         return a
     if b.shape is None or len(a.shape) != len(b.shape):
         return Type(a.dtype, None)
-    shape = tuple(_either(x, y) for x, y in zip(a.shape, b.shape, strict=True))
+    shape = tuple(_either_dim(x, y) for x, y in zip(a.shape, b.shape, strict=True))
     return (
         a
         if all(x is y for x, y in zip(shape, a.shape, strict=True))
@@ -140,7 +141,7 @@ def widen(a: Type, b: Type) -> Type:
 
 
 def either(a: Type, b: Type) -> Type:
-    """The type of a value that is of type ``a`` or of type ``b``.
+    """Return the common type of values of type ``a`` and of type ``b``.
 
     Raises:
         InvalidOperand: no value could be both: they differ in dtype or kind.
@@ -156,14 +157,14 @@ def either(a: Type, b: Type) -> Type:
 
 
 def _either_tensor(a: Type, b: Type) -> Type:
-    """``join`` with a fresh symbol for each extent that may differ."""
+    """Return ``join`` with a fresh symbol for each dimension that may differ."""
     joined = join(a, b)
     if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
         return joined
     try:
         pairs = zip(a.shape, b.shape, strict=True)
         shape = tuple(x if _is_same(x, y) else unnamed() for x, y in pairs)
-    except Undecided:  # nobody infers types here
+    except Undecided:  # called outside of type inference
         return joined
     return Type(a.dtype, shape)
 
@@ -175,7 +176,7 @@ def _is_same(a: Dim, b: Dim) -> bool:
         return False
 
 
-def _either(a: int | Poly, b: int | Poly) -> int | Poly:
+def _either_dim(a: int | Poly, b: int | Poly) -> int | Poly:
     if isinstance(a, Poly) and str(a).startswith("?") and str(a)[1:].isdigit():
         return a
     try:

@@ -1,4 +1,4 @@
-"""Nodes that ask for derivatives, with what they differentiate as a body."""
+"""Nodes that request derivatives, with the differentiated function as a subgraph."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from burn_ir.order import node_reads
 from burn_ir.raw import RawGraph, RawNode
 from burn_ir.types import Type
 
-#: (domain, operator) that names values of the graph around it in its attributes.
+#: (domain, operator) whose attributes name values of the surrounding graph.
 GRADIENT = ("ai.onnx.preview.training", "Gradient")
 
 
 def with_functions(graph: RawGraph) -> RawGraph:
-    """``graph`` with a body ``function`` at every node that asks for derivatives.
+    """Add a subgraph ``function`` to every node that requests derivatives.
 
-    It holds the nodes that lead from the values called ``xs`` and ``zs`` to the one
-    called ``y``, among them other such nodes: derivatives of derivatives.
+    It holds the nodes that lead from the values in ``xs`` and ``zs`` to ``y``,
+    including other such nodes: derivatives of derivatives.
     """
-    if not any(map(_asks, graph.nodes)):
+    if not any(map(_requests_derivatives, graph.nodes)):
         return graph
     producers = {name: n for n in graph.nodes for name in n.outputs if name is not None}
     nodes = tuple(_with_function(node, producers) for node in graph.nodes)
     return replace(graph, nodes=nodes)
 
 
-def _asks(node: RawNode) -> bool:
+def _requests_derivatives(node: RawNode) -> bool:
     return (node.domain, node.op_type) == GRADIENT and "function" not in node.attrs
 
 
 def _with_function(node: RawNode, producers: Mapping[str, RawNode]) -> RawNode:
-    if not _asks(node):
+    if not _requests_derivatives(node):
         return node
     given = (*node.attrs.get("xs", ()), *(node.attrs.get("zs") or ()))
     result = str(node.attrs.get("y", ""))

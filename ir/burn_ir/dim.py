@@ -1,8 +1,8 @@
-"""Extents of tensors: integers, or polynomials in named symbols.
+"""Dimensions of tensors: integers, or polynomials in named symbols.
 
 ``batch * 4``, ``past + seq`` and ``(sequence - 192) // 128 + 1`` are dimensions.
-Equality of dimensions is structural; whether two of them are the same number for every
-value of their symbols is a question for :func:`same`, which may be undecided.
+Equality of dimensions is structural; whether two of them are equal for every value of
+their symbols is a question for :func:`same`, which may be undecided.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, TypeAlias, Union
 
 from burn_ir.errors import Undecided
 
-#: The largest polynomial, in symbols; what is larger is data that no type tells.
+#: Maximum size of a polynomial, in symbols; larger ones are never useful types.
 LARGEST = 512
 _TOO_LARGE = f"an extent is a formula of more than {LARGEST} symbols"
 
-#: How the symbols of extents that are broadcast begin.
+#: Prefix of symbols for broadcast dimensions.
 JOINT = "?|"
 
 Monomial: TypeAlias = tuple["Atom", ...]
@@ -136,7 +136,7 @@ class Poly:
 
 
 def symbol(name: str) -> Poly:
-    """The dimension called ``name``; names that start with ``?`` are nobody's input."""
+    """Return the dimension ``name``; names with ``?`` in front are no input's."""
     return Poly((((name,), 1),))
 
 
@@ -166,7 +166,7 @@ def _poly(total: Mapping[Monomial, int]) -> Dim:
 
 
 def _size(terms: tuple[tuple[Monomial, int], ...]) -> int:
-    """The symbols, quotients and bytes of coefficients in a polynomial."""
+    """Return the number of symbols, quotients and coefficient bytes."""
     return sum(
         1 + size.bit_length() // 8 + sum(map(_atom_size, product))
         for product, size in terms
@@ -180,10 +180,10 @@ def _atom_size(atom: Atom) -> int:
 
 
 def floor_div(numerator: Dim, divisor: Dim) -> Dim:
-    """``numerator // divisor``: exact where every term divides.
+    """Return ``numerator // divisor``, exact where every term divides.
 
-    What is divided twice is divided by the product, so that quotients are equal
-    whatever the steps were.
+    Nested quotients are normalised to one by the product, so that equal quotients
+    have equal forms.
     """
     if isinstance(numerator, int) and isinstance(divisor, int):
         return numerator // divisor
@@ -211,7 +211,7 @@ def floor_div(numerator: Dim, divisor: Dim) -> Dim:
 
 
 def _quotient_and_number(dim: Dim) -> tuple[FloorDiv, int] | None:
-    """The parts of a quotient by a number plus a number; None if it is no such sum."""
+    """Return the parts of ``quotient + number``, None for other forms."""
     terms = dict(_terms(dim))
     number = terms.pop((), 0)
     for product, coefficient in terms.items():
@@ -233,7 +233,7 @@ def _divide_by_poly(numerator: Dim, divisor: Poly) -> Dim:
 
 
 def exact_div(numerator: Dim, divisor: Dim) -> Dim | None:
-    """``numerator / divisor`` if the division leaves no rest for any symbol values."""
+    """Return ``numerator / divisor`` if it is exact for all symbol values, or None."""
     if numerator == divisor:
         return 1
     if len(_terms(divisor)) != 1:
@@ -253,7 +253,7 @@ def exact_div(numerator: Dim, divisor: Dim) -> Dim | None:
 
 
 def lower_bound(dim: Dim) -> int | None:
-    """The least value ``dim`` can take, counting every symbol as at least 0."""
+    """Return a lower bound of ``dim`` for symbols of at least 0, or None."""
     if not isinstance(dim, Poly):
         return int(dim)
     bound = 0
@@ -261,15 +261,15 @@ def lower_bound(dim: Dim) -> int | None:
         if not product:
             bound += coefficient
         elif coefficient < 0 or not all(isinstance(atom, str) for atom in product):
-            return None  # a quotient may be 0 or less
+            return None  # a quotient may be 0 or negative
     return bound
 
 
 def at_least(a: Dim, b: Dim) -> bool:
-    """Whether ``a >= b`` for every value of their symbols.
+    """Return whether ``a >= b`` for every value of their symbols.
 
     Raises:
-        Undecided: it is for some values and not for others.
+        Undecided: it depends on the values.
     """
     above, below = lower_bound(a - b), lower_bound(b - a)
     if above is not None and above >= 0:
@@ -280,10 +280,10 @@ def at_least(a: Dim, b: Dim) -> bool:
 
 
 def same(a: Dim, b: Dim) -> bool:
-    """Whether ``a`` and ``b`` are equal for every value of their symbols.
+    """Return whether ``a`` and ``b`` are equal for every value of their symbols.
 
     Raises:
-        Undecided: they are for some values and not for others.
+        Undecided: it depends on the values.
     """
     if isinstance(a - b, int):
         return a == b
@@ -294,7 +294,7 @@ def same(a: Dim, b: Dim) -> bool:
 
 
 def symbols(dim: Dim) -> Iterator[str]:
-    """The names that occur in ``dim``."""
+    """Yield the names that occur in ``dim``."""
     for product, _ in _terms(dim):
         for atom in product:
             if isinstance(atom, str):
@@ -305,7 +305,7 @@ def symbols(dim: Dim) -> Iterator[str]:
 
 
 def bind(dim: Dim, values: Mapping[str, Any]) -> Any:
-    """``dim`` with every symbol replaced by its value (an integer or a dimension).
+    """Return ``dim`` with every symbol replaced by its value (integer or dimension).
 
     Raises:
         KeyError: a symbol has no value.
@@ -327,10 +327,10 @@ def bind(dim: Dim, values: Mapping[str, Any]) -> Any:
 
 
 def joint(dims: Sequence[Poly]) -> Poly:
-    """The extent of an axis of several that are broadcast: of ``dims``, what is not 1.
+    """Return the broadcast result of symbolic dimensions on one axis.
 
-    Equal ``dims`` give that one, and one that is never 1 is the answer. Others give a
-    symbol that is nobody's input, the same one in any order and number of steps.
+    It is the one that is never 1, or the common one. Otherwise it is a new symbol
+    that does not depend on the order and grouping of ``dims``.
     """
     for dim in dims:
         if _is_never_one(dim):
@@ -339,7 +339,7 @@ def joint(dims: Sequence[Poly]) -> Poly:
         return dims[0]
     parts = {part for dim in dims for part in str(dim).removeprefix(JOINT).split("|")}
     text = "|".join(sorted(parts))
-    if len(text) > LARGEST:  # a chain of names would take quadratic time
+    if len(text) > LARGEST:  # unbounded names would take quadratic time in a chain
         text = sha256(text.encode()).hexdigest()
     return symbol(JOINT + text)
 
@@ -354,10 +354,10 @@ _counter: ContextVar[Iterator[int]] = ContextVar("burn_ir.unnamed")
 
 
 def unnamed() -> Poly:
-    """A fresh symbol for an extent that depends on the data.
+    """Return a fresh symbol for a data-dependent dimension.
 
     Raises:
-        Undecided: nobody infers types here: an extent is needed that nobody knows.
+        Undecided: called outside of type inference.
     """
     counter = _counter.get(None)
     if counter is None:
@@ -367,7 +367,7 @@ def unnamed() -> Poly:
 
 @contextmanager
 def counting_unnamed() -> Iterator[None]:
-    """Number fresh symbols from 0 in this context, so that every run has the same."""
+    """Number fresh symbols from 0 in this context, for equal names in each run."""
     token = _counter.set(itertools.count())
     try:
         yield

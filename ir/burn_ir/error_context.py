@@ -1,8 +1,8 @@
-"""Errors of operators with the node that raised them.
+"""Attribution of operator errors to nodes.
 
-A file can hold any number anywhere: a stride of 0, an axis of 2**63, a string where a
-number belongs. Operators validate their attributes and operands. Any other exception of
-``FAULTS`` is reported as a defect of the model.
+A file can contain any number anywhere: a stride of 0, an axis of 2**63, a string in
+place of a number. Operators validate their attributes and operands. Any other exception
+of ``FAULTS`` is reported as a defect of the model.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FAULTS: tuple[type[Exception], ...] = (
     ValueError,
     Undecided,
 )
-#: ``FAULTS`` and the error of an extra that is not installed.
+#: ``FAULTS`` and the error for an extra that is not installed.
 OR_MISSING: tuple[type[Exception], ...] = (*FAULTS, ImportError)
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong between a file and a module, said so that its owner can act."""
+"""Errors between a file and a module, with messages that the user can act on."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 
-class Undecided(Exception):  # noqa: N818  a state of knowledge, not a mistake
-    """The answer depends on values that are known only when the model runs."""
+class Undecided(Exception):  # noqa: N818 a missing fact, not a mistake
+    """The answer depends on values that are only known at run time."""
 
 
 class InvalidOperand(ValueError):  # noqa: N818
-    """An operand or attribute does not fit its operator; says expected and got."""
+    """An operand or attribute is invalid; states expected and actual value."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with one node."""
+    """One problem of one node."""
 
     message: str
     node: str = ""
@@ -36,10 +36,10 @@ class Problem:
 
 
 class ModelError(ValueError):
-    """A model cannot be imported. ``problems`` holds all that was found, not the first.
+    """A model cannot be imported. ``problems`` has all problems, not only the first.
 
-    A text of several lines is several problems.
-    Subclasses say which kind of answer the command line gives.
+    A text of several lines is several problems. Subclasses determine the exit code
+    of the command line.
     """
 
     def __init__(self, problems: Sequence[Problem] | str, hint: str = "") -> None:
@@ -64,7 +64,7 @@ class UnreadableFile(ModelError):  # noqa: N818
 
 
 class UnsupportedModel(ModelError):  # noqa: N818
-    """The model uses operators, versions or features that are not supported."""
+    """The model uses operators, versions or features that are unsupported."""
 
 
 class InvalidModel(ModelError):  # noqa: N818

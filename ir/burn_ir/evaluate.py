@@ -1,4 +1,4 @@
-"""Running a graph by its operators' ``lower``: for folding, and as the oracle."""
+"""Interpretation of a graph by the operators' ``lower``, for folding and testing."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ Watch = Callable[[Node, tuple[Value, ...]], None]
 def evaluate(
     graph: Graph, inputs: Sequence[Value], watch: Watch | None = None
 ) -> list[Value]:
-    """The graph's outputs for ``inputs`` in the order of ``graph.inputs``.
+    """Return the graph's outputs for ``inputs`` in the order of ``graph.inputs``.
 
-    A default stands in for an input that is None or missing at the end, and what a
-    state is before the first call for the state. ``watch`` sees every node with its
-    results, in order.
+    Inputs that are None or missing at the end get their default, and states their
+    initial value. ``watch`` is called with every node and its results, in order.
     """
     values = dict(zip(graph.inputs, inputs, strict=False))
     states = zip(graph.inputs[len(graph.given) :], graph.states, strict=True)
@@ -33,7 +32,7 @@ def evaluate(
         stored = defaults.get(name, name)
         if value is None and stored in graph.constants:
             value = Tensor(graph.constants[stored], HOST)
-        return value  # None is a value, too: that of an optional
+        return value  # None is a valid value of an optional
 
     for node in graph.nodes:
         results = run_node(node, [read(name) for name in node.inputs])
@@ -46,7 +45,7 @@ def evaluate(
 
 
 def run_node(node: Node, operands: Sequence[Value]) -> tuple[Value, ...]:
-    """The results of one node; bodies are run."""
+    """Return the results of one node, evaluating its subgraphs."""
     result = node.op.lower(*operands)
     if isinstance(result, Branch):
         taken = result.then if bool(result.condition) else result.orelse
@@ -59,7 +58,7 @@ def run_node(node: Node, operands: Sequence[Value]) -> tuple[Value, ...]:
 
 
 def repeated(loop: Repeat) -> tuple[Value, ...]:
-    """What is carried after the last round, and what the rounds' pieces make."""
+    """Return the final carried values and the collected results of a loop."""
     carried = list(loop.carried)
     pieces: list[list[Value]] = [[] for _ in loop.rows]
     limit = _limit(loop)
@@ -79,7 +78,7 @@ def repeated(loop: Repeat) -> tuple[Value, ...]:
 
 
 def differentiated(of: Derivative) -> tuple[Value, ...]:
-    """The derivatives of a body by its first operands."""
+    """Return the derivatives of a subgraph by its first operands."""
 
     def function(*values: Value) -> Value:
         return evaluate(of.body, [*values, *of.captured])[0]
@@ -88,7 +87,7 @@ def differentiated(of: Derivative) -> tuple[Value, ...]:
 
 
 def _limit(loop: Repeat) -> int | None:
-    """How many rounds there are at most."""
+    """Return the maximum number of iterations, or None."""
     if loop.trips is not None:
         return int(loop.trips)
     if not loop.slices:
@@ -98,7 +97,7 @@ def _limit(loop: Repeat) -> int | None:
 
 
 def _head(body: Graph, number: int) -> list[Value]:
-    """The round's number, and whether to go on, as the body declares them."""
+    """Return the iteration number and the condition in the body's declared types."""
     count, going = (body.types[name] for name in body.inputs[:2])
     shape = (1,) * len(count.dims)
     return [
@@ -108,7 +107,7 @@ def _head(body: Graph, number: int) -> list[Value]:
 
 
 def piece(one: Slices, number: Value) -> Value:
-    """What a round gets of a value that is taken apart."""
+    """Return the slice of a value for iteration ``number``."""
     if one.whole:
         return one.value
     index = -1 - number if one.reverse else number
@@ -118,7 +117,10 @@ def piece(one: Slices, number: Value) -> Value:
 
 
 def joined_rows(rows: Value, of: Rows, some: bool = False) -> Value:
-    """What the pieces of all rounds make; ``some`` if there was a round for sure."""
+    """Return the collected results as one value.
+
+    ``some`` is whether at least one iteration is certain.
+    """
     if of.axis is None:
         return rows
     if of.reverse:

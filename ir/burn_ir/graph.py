@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
     Kind = type[Op]
 
-#: What the names of classes begin with that are local functions of a model.
+#: Prefix of class names for local functions of a model.
 FUNCTION = "def "
 
 
 @dataclass(frozen=True)
 class Node:
-    """One operator applied to values, which are known by name.
+    """An operator applied to named values.
 
-    An omitted input or an unused output is None. ``scope`` is the path of the module
-    that the node belongs to, as far as the exporter told, and ``classes`` the names of
-    the classes along it.
+    An omitted input or an unused output is None. ``scope`` is the path of the
+    module that the node belongs to, as far as the exporter recorded it, and
+    ``classes`` the class names along it.
     """
 
     op: Op
@@ -44,8 +44,8 @@ class Node:
         scope: tuple[str, ...] = (),
         classes: tuple[str, ...] = (),
     ) -> None:
-        # What ``dataclass`` writes sets fields one by one: three times the time, and
-        # models have many nodes.
+        # The generated ``__init__`` of a frozen dataclass takes three times as long,
+        # and models have many nodes.
         self.__dict__.update(
             op=op,
             inputs=inputs,
@@ -63,49 +63,53 @@ class Node:
         return name
 
     def with_op(self, op: Op, inputs: tuple[str | None, ...]) -> Node:
-        """This node with another operator, of other operands."""
+        """Return this node with another operator and other operands."""
         return Node(op, inputs, self.outputs, self.name, self.scope, self.classes)
 
 
 class Constants(Mapping[str, Array]):
-    """Arrays by name, shared by a graph and all its bodies. Only ever added to.
+    """Arrays by name, shared by a graph and all its subgraphs; append-only.
 
-    A pass that turns a weight stores the result under a new name, so that whoever else
-    uses the weight keeps what it had.
+    A pass that transforms a weight stores the result under a new name, since other
+    readers may use the original.
     """
 
     def __init__(self) -> None:
         self._arrays: dict[str, Array] = {}
         self._names = UniqueNames()
-        #: For a derived constant, the name of the one it was made from.
+        #: The name of the constant that a derived constant was computed from.
         self.source: dict[str, str] = {}
-        #: Names that the file has as nodes (``Constant``), not as stored weights.
+        #: Names that are ``Constant`` nodes in the file, not stored weights.
         self.literals: set[str] = set()
-        #: The node that a constant was folded from, of operands that are constants.
+        #: The node that a constant was folded from; its operands are constants.
         self.recipes: dict[str, Node] = {}
-        #: Whether arrays of the file are called by keys of PyTorch; None if not asked.
+        #: Whether arrays of the file have PyTorch's keys as names; None if not yet
+        #: determined.
         self.has_keys: bool | None = None
-        #: Whether an array is a parameter or a buffer, where the file says so.
+        #: Whether an array is a parameter (or a buffer), if the file records it.
         self.trained: dict[str, bool] = {}
-        #: Where the weights of layers are that no module holds in their dtype.
+        #: Paths of layer weights whose dtype no module supports.
         self.layer_weights: dict[str, tuple[str, ...]] = {}
-        #: Small arrays that are written in the source where they are read.
+        #: Small arrays that are emitted as literals.
         self.inlined: set[str] = set()
         #: Arrays that all readers use as fill values, bounds or quantization scales.
         self.fills: set[str] = set()
-        #: Scales and zero points of quantization, which the record keeps.
+        #: Scales and zero points of quantization, which are stored in the record.
         self.measured: set[str] = set()
-        #: Values that nodes make in the place of stored arrays.
+        #: Values computed by nodes that replace stored arrays.
         self.made: set[str] = set()
-        #: Buffers of the author's that are in no ``state_dict``.
+        #: The author's non-persistent buffers, which no ``state_dict`` contains.
         self.transient: set[str] = set()
-        #: Whether the file says which buffers these are.
+        #: Whether the file records which buffers are non-persistent.
         self.tells_transient = False
-        #: Parameters and buffers that the program as it was read does not read.
+        #: Parameters and buffers that the original program does not read.
         self.unread: tuple[str, ...] = ()
 
     def add(self, name: str, array: Array, source: str | None = None) -> str:
-        """The name under which ``array`` is stored: ``name``, or one made from it."""
+        """Store ``array``; return its name:
+
+        ``name``, or a unique one derived from it.
+        """
         unique = self._names.unique(name)
         self._arrays[unique] = array
         if source is not None:
@@ -127,15 +131,16 @@ class Constants(Mapping[str, Array]):
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes in an order in which they can run, with the types of their values.
+    """Nodes in topological order, with the types of their values.
 
-    Every value is a graph input, a node's output or a constant. Graphs in attributes
-    (bodies) are closed: what they use from outside is among their inputs.
-    ``defaults`` names the constant that stands in for an input left out by the caller.
+    Every value is a graph input, a node's output or a constant. Subgraphs in
+    attributes (bodies) are closed: values that they capture are among their inputs.
+    ``defaults`` names the constant for an input that the caller omits.
 
-    ``states`` names the stored arrays that a call replaces. The last inputs are what
-    they hold before it, and as many last outputs what they hold afterwards: no pass has
-    to know of them, since inputs are not constants and outputs are needed.
+    ``states`` names the stored arrays that a call replaces. The last inputs are
+    their values before the call, and as many last outputs their values after it.
+    Passes need no special case, since inputs are not constants and outputs are
+    live.
     """
 
     name: str
@@ -147,13 +152,13 @@ class Graph:
     defaults: Mapping[str, str] = field(default_factory=dict)
     states: tuple[str, ...] = ()
     doc: str = ""
-    #: Which version of each operator set the file was written for, by domain.
+    #: The version of each operator set that the file uses, by domain.
     opsets: Mapping[str, int] = field(default_factory=dict)
-    #: The program that wrote the file, as it names itself.
+    #: The name of the program that wrote the file.
     producer: str = ""
 
     def type(self, name: str | None) -> Type | None:
-        """What is known of a value; None for an omitted operand."""
+        """Return the type of a value; None for an omitted operand."""
         if name is None:
             return None
         if name in self.types:
@@ -162,7 +167,7 @@ class Graph:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The inputs that a caller gives: those that are no states."""
+        """The inputs that a caller passes: those that are no states."""
         return self.inputs[: len(self.inputs) - len(self.states)]
 
     @property
@@ -170,7 +175,7 @@ class Graph:
         """The outputs that a caller gets: those that are no states."""
         return self.outputs[: len(self.outputs) - len(self.states)]
 
-    # Passes ask the same of a graph that the one before them left as it is.
+    # Cached, since passes often leave a graph unchanged.
 
     @cached_property
     def _kinds(self) -> frozenset[Kind]:
@@ -178,22 +183,22 @@ class Graph:
 
     @cached_property
     def has_bodies(self) -> bool:
-        """Whether a node may run a graph of its own."""
+        """Whether a node may have a subgraph."""
         return any(kind.may_have_bodies() for kind in self._kinds)
 
     @cached_property
     def operators(self) -> frozenset[str]:
-        """The names of the operators at its nodes, of whatever domain."""
+        """The operator names of the nodes, without their domains."""
         return frozenset({kind.onnx for kind in self._kinds})
 
     @cached_property
     def producers(self) -> Mapping[str, Node]:
-        """The node that makes each value that a node makes."""
+        """The producer of each value that is computed by a node."""
         return {out: n for n in self.nodes for out in n.outputs if out is not None}
 
     @cached_property
     def users(self) -> Mapping[str, Sequence[Node]]:
-        """The nodes that read each value, once for every time they do."""
+        """The nodes that read each value, repeated for repeated reads."""
         users: dict[str, list[Node]] = {}
         for node in self.nodes:
             for name in node.inputs:
@@ -203,14 +208,14 @@ class Graph:
 
     @cached_property
     def uses(self) -> Mapping[str, int]:
-        """How often each value is read; an output is read from outside, too."""
+        """The number of reads of each value; graph outputs count as read."""
         counts = {name: len(nodes) for name, nodes in self.users.items()}
         for name in set(self.outputs):
             counts[name] = counts.get(name, 0) + 1
         return counts
 
     def with_nodes(self, nodes: tuple[Node, ...] | list[Node]) -> Graph:
-        """This graph with other nodes."""
+        """Return this graph with other nodes."""
         return replace(self, nodes=tuple(nodes))
 
 

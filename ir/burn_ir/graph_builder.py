@@ -1,4 +1,4 @@
-"""Builder of graphs as written, for readers of programs that are no ONNX files."""
+"""Builder of untyped graphs, for readers of programs that are no ONNX files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from burn_ir.types import Array, Type
 
 @dataclass(frozen=True)
 class Origin:
-    """The call that nodes stand for: its name, module path, and classes along it."""
+    """The source of nodes: a call's name, module path, and the classes along it."""
 
     name: str = ""
     scope: tuple[str, ...] = ()
@@ -22,7 +22,7 @@ class Origin:
 
 @dataclass
 class GraphBuilder:
-    """Nodes of one graph. Bodies share the names and the constants of their model.
+    """Nodes of one graph; subgraphs share its names and constants.
 
     ``constants`` are the stored arrays of the model by name.
     """
@@ -32,7 +32,7 @@ class GraphBuilder:
     nodes: list[RawNode] = field(default_factory=list)
 
     def inner(self) -> Self:
-        """Return a builder of a body: no nodes, the same names and constants."""
+        """Return a builder of a subgraph, with the same names and constants."""
         return type(self)(self.names, self.constants)
 
     def unique(self, name: str) -> str:
@@ -64,7 +64,7 @@ class GraphBuilder:
         return names
 
     def literal(self, name: str, array: Array, node: str = "") -> str:
-        """Append a number of the program as a ``Constant``; return its unique name."""
+        """Append a program constant as a ``Constant`` node; return its unique name."""
         output = self.unique(name)
         self.nodes.append(
             RawNode("Constant", "", {"value": array}, (), (output,), node)
@@ -72,12 +72,12 @@ class GraphBuilder:
         return output
 
     def store(self, name: str, array: Array) -> str:
-        """Store an array of the model under a unique name and return that."""
+        """Store an array of the model; return its unique name."""
         unique = self.unique(name)
         self.constants[unique] = array
         return unique
 
     def body(self, inputs: Mapping[str, Type], outputs: Sequence[str]) -> RawGraph:
-        """Return the nodes as a body."""
+        """Return the nodes as a subgraph."""
         nodes = tuple(self.nodes)
         return RawGraph("body", dict(inputs), tuple(outputs), nodes, {})

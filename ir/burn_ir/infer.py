@@ -1,4 +1,4 @@
-"""Types of every value of a graph, from those of its inputs."""
+"""Type inference for all values of a graph from its input types."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from burn_ir.signature import check_operands
 from burn_ir.static import SHAPES, normalise
 from burn_ir.types import Array, Type
 
-#: Contents are computed from and to integer values of at most this many elements.
+#: Maximum elements of integer values whose contents are tracked.
 KNOWN_LIMIT = 1024
-#: The most results of one node: each of them is a name in the source.
+#: Maximum results of one node: each of them is a name in the source.
 MOST_RESULTS = 4096
 
 
 def infer(graph: Graph) -> Graph:
-    """``graph`` with the types of all values derived anew from those of its inputs."""
+    """Return ``graph`` with the types of all values recomputed from its inputs."""
     with counting_unnamed():
         return _infer(graph, {name: graph.types[name] for name in graph.inputs})
 
@@ -53,7 +53,7 @@ def _infer(graph: Graph, inputs: dict[str, Type]) -> Graph:
 
 
 def bind_bodies(op: Op, operands: Sequence[Type | None]) -> Op:
-    """``op`` with the types in its bodies derived from those of its operands."""
+    """Return ``op`` with the types in its subgraphs recomputed from its operands."""
     bodies = op.bodies()
     if not bodies:
         return op
@@ -73,17 +73,17 @@ def bind_bodies(op: Op, operands: Sequence[Type | None]) -> Op:
     return op.with_attrs(**bound)
 
 
-#: After so many rounds what still changes is given up: its rank is unknown.
+#: After this many iterations, a type that still changes gets an unknown rank.
 ROUNDS = 8
 
 
 def settled(flow: Flow, run: Callable[[Sequence[Type]], Graph]) -> Graph:
-    """The body typed so that what flows back fits what flowed in.
+    """Return the subgraph with types that are a fixed point of its loop.
 
-    ``run`` types the body for the types of its own inputs.
+    ``run`` types the subgraph for given types of its own inputs.
 
     Raises:
-        InvalidOperand: what flows back is of another dtype or kind.
+        InvalidOperand: a carried value changes its dtype or kind.
     """
     types = list(flow.types)
     for attempt in count():
@@ -102,7 +102,7 @@ def settled(flow: Flow, run: Callable[[Sequence[Type]], Graph]) -> Graph:
 
 
 def infer_op(op: Op, operands: Sequence[Type | None]) -> tuple[Type, ...]:
-    """The types of the results; contents too where shape arithmetic leads to them.
+    """Return the types of the results, with contents from shape arithmetic.
 
     Raises:
         InvalidOperand: the operands do not fit, or there are too many results.
@@ -111,7 +111,7 @@ def infer_op(op: Op, operands: Sequence[Type | None]) -> tuple[Type, ...]:
     try:
         result = op.infer(*operands)
     except Undecided:
-        # Nothing is known of a result whose operand has an unknown rank.
+        # If an operand has an unknown rank, so has the result.
         dtype = next((t.dtype for t in operands if t is not None), None)
         if dtype is None:
             raise InvalidOperand("expected an operand, got none") from None
@@ -121,16 +121,14 @@ def infer_op(op: Op, operands: Sequence[Type | None]) -> tuple[Type, ...]:
         raise InvalidOperand(
             f"expected at most {MOST_RESULTS} results of a node, got {len(results)}"
         )
-    if not _worth_knowing(op, operands, results):
+    if not _can_fold(op, operands, results):
         return results
     return _with_contents(op, operands, results)
 
 
-def _worth_knowing(
-    op: Op, operands: Sequence[Type | None], results: Sequence[Type]
-) -> bool:
+def _can_fold(op: Op, operands: Sequence[Type | None], results: Sequence[Type]) -> bool:
     given = False
-    for t in operands:  # first, as few operands of a model are known
+    for t in operands:  # checked first, as few operands are constants
         if t is not None and (t.known is None or t.known.size > KNOWN_LIMIT):
             return False
         given = given or t is not None
@@ -140,7 +138,7 @@ def _worth_knowing(
 
 
 def _small_integers(result: Type) -> bool:
-    """Whether nothing large is made when ``result`` is computed."""
+    """Return whether a result is small and of integers or bools."""
     if result.dtype != bool_ and not is_integer(result.dtype):
         return False
     fixed = [d for d in result.shape or () if isinstance(d, int)]
@@ -156,18 +154,18 @@ def _with_contents(
     try:
         computed = op.lower(*arrays)
     except OR_MISSING:
-        return results  # not decidable: it stays an operation of the model
+        return results  # undecidable: computed when the model runs
     values = computed if isinstance(computed, tuple) else (computed,)
-    # Control flow is one value, however many results it has.
+    # A control-flow result is a single object.
     values += (None,) * (len(results) - len(values))
     return tuple(
-        _holding(t, value.data) if isinstance(value, Tensor) else t
+        _with_known_contents(t, value.data) if isinstance(value, Tensor) else t
         for t, value in zip(results, values, strict=False)
     )
 
 
-def _holding(result: Type, contents: Array) -> Type:
-    """``result`` with its contents, whose extents an ``infer`` may not know."""
+def _with_known_contents(result: Type, contents: Array) -> Type:
+    """Return ``result`` with contents, which also determine its shape."""
     items = normalise(contents, result.dtype)
     if kind_of(result) == "tensor":
         result = result.with_shape(contents.shape)

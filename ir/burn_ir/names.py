@@ -6,18 +6,18 @@ from collections.abc import Container, Iterable
 
 
 def free_name(name: str, *taken: Container[str]) -> str:
-    """Return ``name`` with as many underscores as no container of names has it."""
+    """Return ``name`` with underscores appended until no container has it."""
     while any(name in names for names in taken):
         name += "_"
     return name
 
 
 class UniqueNames:
-    """Names in use: a name that is taken gets a number.
+    """Used names: a name that is in use gets a number.
 
-    ``log`` has every name in the order in which it was added, with the name that was
-    asked for and the number which that had reached before, so that ``forget`` restores
-    the earlier state. Without the numbers, each search would start again from 2.
+    ``log`` has every name in the order in which it was added, with the requested
+    name and its previous number, so that ``forget`` can restore the earlier state.
+    Without the numbers, each search would start again from 2.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -41,7 +41,7 @@ class UniqueNames:
         return unique
 
     def joint(self, name: str) -> str:
-        """Return what stands between ``name`` and its number."""
+        """Return the separator between ``name`` and its number."""
         return "_"
 
     def add(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""One node: upgraded to the newest version, its attributes checked."""
+"""Upgrade of one node to the newest version, and validation of its attributes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from burn_ir.signature import check_attributes
 from burn_ir.types import Array, Type
 from burn_ir.upgrade import Draft
 
-#: A hint on memory reuse that operators of opset 1 carry; it never meant anything else.
+#: A memory-reuse hint of operators in opset 1, without effect on results.
 IGNORED = frozenset({"consumed_inputs"})
 
 
@@ -27,7 +27,7 @@ def upgraded(
     store: Callable[[str, Array], str],
     insert: Callable[[RawNode], str],
 ) -> tuple[RawNode, tuple[Type | None, ...]]:
-    """The node as one of the newest version, and its operands' types."""
+    """Return the node at the newest version, and the types of its operands."""
     types = tuple(None if name is None else learn(name) for name in raw.inputs)
     if not IGNORED.isdisjoint(raw.attrs):
         attrs = {k: v for k, v in raw.attrs.items() if k not in IGNORED}
@@ -46,12 +46,12 @@ def upgraded(
 
 @cache
 def _without_attributes(cls: type[Op]) -> Op:
-    """The one operator of a class that has no attributes."""
+    """Return the shared operator of a class without attributes."""
     return cls()
 
 
 def make_op(raw: RawNode, bodies: Mapping[str, Graph]) -> Op:
-    """The operator of an upgraded node.
+    """Return the operator of an upgraded node.
 
     Raises:
         InvalidOperand: an attribute is unknown, missing or has a value that is not

@@ -39,15 +39,14 @@ _OPERATORS: dict[Key, type[Op]] = {}
 
 @dataclass(frozen=True)
 class Layer:
-    """A module of ``burn.nn`` that does what a node does, with weights or a state.
+    """A module of ``burn.nn`` that is equivalent to a node with weights or a state.
 
-    ``name`` is the class, ``args`` and ``options`` its arguments as the owner would
-    write them, ``weights`` the position of the node's operand by parameter name, and
-    ``data`` the positions of the operands that the module is called with, in a tuple
-    those that it takes as one. ``results`` are the positions of the node's results in
-    what it returns, where that has tuples inside. Weights are float32, or of the dtype
-    among the options, but for ``tables``, which the module holds in the operand's
-    dtype.
+    ``name`` is the class, ``args`` and ``options`` its arguments in source,
+    ``weights`` the operand position of each parameter, and ``data`` the operand
+    positions of the call's arguments, with tuples for tuple arguments. ``results``
+    are the node's results in the module's return value, where that has nested
+    tuples. Weights are float32, or of the dtype in ``options``, except for
+    ``tables``, which have the operand's dtype.
     """
 
     name: str
@@ -59,7 +58,7 @@ class Layer:
     results: tuple[int | tuple[int, ...], ...] | None = None
 
     def arguments(self, operands: Sequence[Any]) -> tuple[Any, ...]:
-        """What the module is called with, of a node's operands."""
+        """Return the arguments of a module call from a node's operands."""
         return tuple(
             operands[p] if isinstance(p, int) else tuple(operands[i] for i in p)
             for p in self.data
@@ -68,7 +67,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Branch:
-    """What ``If`` lowers to: run one of two closed bodies on ``operands``."""
+    """The lowered form of ``If``: a choice between two closed subgraphs."""
 
     condition: Value
     then: Graph
@@ -78,10 +77,11 @@ class Branch:
 
 @dataclass(frozen=True)
 class Slices:
-    """A value that a loop takes apart: one slice a round, as the body's operand.
+    """A value that a loop slices, one slice per iteration.
 
-    ``axis`` is None for a sequence, which gives one item a round; ``reverse`` begins
-    at the end. What is ``whole`` is not taken apart: every round has all of it.
+    ``axis`` is None for a sequence, which yields one item per iteration;
+    ``reverse`` begins at the end. A ``whole`` value is not sliced: every iteration
+    gets all of it.
     """
 
     value: Value
@@ -92,10 +92,10 @@ class Slices:
 
 @dataclass(frozen=True)
 class Rows:
-    """A result that a loop puts together from one piece a round.
+    """A result that a loop collects, one piece per iteration.
 
-    The pieces are of type ``piece`` and are stacked along ``axis``, the last one first
-    if ``reverse``; without an ``axis`` they stay a list.
+    The pieces are of type ``piece`` and are stacked along ``axis``, in reverse
+    order if ``reverse``; without an ``axis`` they stay a list.
     """
 
     piece: Type
@@ -105,13 +105,13 @@ class Rows:
 
 @dataclass(frozen=True)
 class Repeat:
-    """What loops lower to: run a closed body again and again.
+    """The lowered form of loops: repeated calls of a closed subgraph.
 
-    The body is called with the round's number and whether to go on (if ``counted``),
-    what is carried from round to round, a piece of each of ``slices``, and what it
-    captures. It gives whether to go on (if ``counted``), what is carried, and a piece
-    for each of ``rows``. It runs at most ``trips`` times (without limit if None, as
-    often as there are slices) and while ``condition`` is true (always if None).
+    The body's inputs are the iteration number and the condition (if ``counted``),
+    the carried values, a slice of each of ``slices``, and the captured values. Its
+    outputs are the condition (if ``counted``), the carried values, and a piece for
+    each of ``rows``. It runs at most ``trips`` times (if None, once per slice, or
+    unlimited) and while ``condition`` is true (always if None).
     """
 
     body: Graph
@@ -126,10 +126,10 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Derivative:
-    """What ``Gradient`` lowers to: the derivatives of a closed body with one result.
+    """The lowered form of ``Gradient``: derivatives of a closed subgraph.
 
-    They are by the first ``count`` of ``operands``, which the body is called with,
-    followed by what it captures. ``name`` is what the result is called.
+    The body has one result, ``name``. Its inputs are ``operands`` and the captured
+    values; the derivatives are by the first ``count`` operands.
     """
 
     body: Graph
@@ -141,10 +141,10 @@ class Derivative:
 
 @dataclass(frozen=True)
 class Flow:
-    """How values flow into a body, for inference.
+    """Data flow into a subgraph, for type inference.
 
-    ``types`` are those of the body's own inputs before the first round, and ``back``
-    says which result (by position) is which input in the next.
+    ``types`` are the initial types of the subgraph's own inputs, and ``back`` maps
+    each result index to the input index that gets it in the next iteration.
     """
 
     types: tuple[Type, ...]
@@ -153,10 +153,10 @@ class Flow:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def operator(cls: type[C]) -> type[C]:
-    """``cls``, an operator or what several have in common, as a frozen dataclass.
+    """Turn an operator class, or a mixin of several, into a frozen dataclass.
 
-    The methods that ``dataclass`` would compile for each of hundreds of classes are
-    those of :class:`Op`, once: else they take most of the time of declaring all.
+    ``dataclass`` would compile methods for each of hundreds of classes, which
+    dominates the import time; :class:`Op` defines generic ones instead.
     """
     return dataclass(init=False, repr=False, eq=False)(cls)
 
@@ -164,15 +164,15 @@ def operator(cls: type[C]) -> type[C]:
 class Op(ABC):
     """An operator at its newest version; a frozen dataclass of its attributes.
 
-    Subclasses name the ONNX operator and every version it ever had::
+    Subclasses name the ONNX operator and all its versions::
 
         @operator
         class Softmax(Op, onnx="Softmax", versions=(1, 11, 13)):
             axis: int | tuple[int, ...] = -1
 
-    Fields called ``results`` and ``operands`` are not attributes: they are the number
-    of outputs that the node asks for, and of inputs without those that bodies capture.
-    ``deterministic`` is false for operators that draw at random.
+    Fields called ``results`` and ``operands`` are not attributes: they are the
+    number of the node's outputs, and of its inputs without captured values.
+    ``deterministic`` is False for operators with random results.
     """
 
     onnx: ClassVar[str]
@@ -193,7 +193,8 @@ class Op(ABC):
             raise ValueError(f"operator {onnx!r} of {domain!r} is declared twice")
         cls.onnx, cls.domain, cls.versions = onnx, domain, versions
         cls.upgrades = {}
-        # Else ``dataclass`` makes one of the signature: a tenth of the time of all.
+        # Otherwise ``dataclass`` builds one from the signature: a tenth of the import
+        # time.
         cls.__doc__ = cls.__doc__ or f"The operator {onnx}."
         _OPERATORS[key] = cls
 
@@ -202,15 +203,15 @@ class Op(ABC):
         given = {**dict(zip(names, values, strict=False)), **named}
         state = {**_defaults(type(self)), **given}
         if len(given) < len(values) + len(named) or len(state) != len(names):
-            raise TypeError(_unfit(type(self), values, named))
+            raise TypeError(_argument_error(type(self), values, named))
         self.__dict__.update(state)
         self.__post_init__()
 
-    def __post_init__(self) -> None:  # noqa: B027 - most have nothing to look at
-        """Called with the attributes set, to look at them."""
+    def __post_init__(self) -> None:  # noqa: B027 - most operators need no validation
+        """Validate the attributes; called when they are set."""
 
     def extra(self) -> str:
-        """Return what this node needs installed (``burn-runtime[text]``), or empty."""
+        """Return the extra that this node needs (``burn-runtime[text]``), or ""."""
         return ""
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -234,9 +235,9 @@ class Op(ABC):
 
     @classmethod
     def upgrade(cls, *versions: int) -> Callable[[F], F]:
-        """Declare the decorated rewrite for nodes of the given old versions.
+        """Register the decorated upgrade for nodes of the given old versions.
 
-        It turns such a node directly into one of the newest version.
+        It converts such a node directly to the newest version.
         """
 
         def register(rewrite: F) -> F:
@@ -252,7 +253,7 @@ class Op(ABC):
 
     @abstractmethod
     def infer(self, *inputs: Any, **_: Any) -> Type | tuple[Type, ...]:
-        """The types of the results, from the operands' types (None if omitted).
+        """Return the types of the results, from the operands' types (None if omitted).
 
         Raises:
             InvalidOperand: the operands or attributes do not fit the operator.
@@ -260,29 +261,31 @@ class Op(ABC):
 
     @abstractmethod
     def lower(self, *inputs: Any, **_: Any) -> Any:
-        """The results, computed from the operands by calls of ``burn.ops``.
+        """Return the results, computed from the operands by calls of ``burn.ops``.
 
-        It may look at its operands' types and at ``static(operand)``, never at an
-        intermediate's shape: called with symbols, it prints the source.
+        It may read its operands' types and ``static(operand)``, but not the
+        shape of an intermediate value: with symbolic operands, its calls are
+        traced to source.
         """
 
     def layer(self, *inputs: Any, **_: Any) -> Layer | None:
-        """The module that does the same when the weights are stored; None if none.
+        """Return the equivalent module for stored weights, or None.
 
-        Called with the operands' types; a constant operand's type has ``known``.
+        The arguments are the operands' types; a constant operand's type has
+        ``known``.
         """
         return None
 
     def replaced(self, draft: Draft) -> Draft:
-        """``draft``, a node of this operator, as one or several of other operators.
+        """Return ``draft``, a node of this operator, as nodes of other operators.
 
-        Overridden where attributes are weights, which then become stored operands;
-        an operator that does so is neither inferred nor lowered itself.
+        Overridden where attributes are weights, which become stored operands;
+        such an operator is neither inferred nor lowered itself.
         """
         return draft
 
     def bodies(self) -> dict[str, Graph]:
-        """The graphs among the attributes."""
+        """Return the subgraphs among the attributes."""
         names = _body_names(type(self))
         if not names:
             return {}
@@ -291,7 +294,7 @@ class Op(ABC):
 
     @classmethod
     def may_have_bodies(cls) -> bool:
-        """Whether graphs are, or may be, among the attributes."""
+        """Return whether an attribute is, or may be, a subgraph."""
         return bool(_body_names(cls))
 
     @classmethod
@@ -301,42 +304,44 @@ class Op(ABC):
         operands: Sequence[Type | None],
         declared: Sequence[Type],
     ) -> Flow:
-        """What flows into a body: ``operands`` are the node's, without captures.
+        """Return the data flow into a subgraph from ``operands``, without captures.
 
-        ``declared`` are the types that the body's own inputs have so far.
+        ``declared`` are the current types of the subgraph's own inputs.
         """
         return Flow(())
 
     def attrs(self) -> dict[str, Any]:
-        """The attributes by name."""
+        """Return the attributes by name."""
         return {name: getattr(self, name) for name in _names(type(self))}
 
     def with_attrs(self, **attrs: Any) -> Self:
-        """This operator with other values of some attributes."""
+        """Return this operator with other values of some attributes."""
         return type(self)(**{**self.attrs(), **attrs})
 
 
 @cache
 def _names(kind: type[Op]) -> tuple[str, ...]:
-    """The names of the fields of an operator's class; asked of every node, often."""
+    """Return the names of an operator's fields."""
     return tuple(f.name for f in fields(kind))  # type: ignore[arg-type]
 
 
 @cache
 def _compared(kind: type[Op]) -> tuple[str, ...]:
-    """The fields that make two operators equal."""
+    """Return the fields that equality compares."""
     return tuple(f.name for f in fields(kind) if f.compare)  # type: ignore[arg-type]
 
 
 @cache
 def _defaults(kind: type[Op]) -> dict[str, Any]:
-    """The values of the fields that need not be given, in the order of all."""
+    """Return the default values of fields by name, in the order of the fields."""
     defaults = {f.name: f.default for f in fields(kind)}  # type: ignore[arg-type]
     return {name: value for name, value in defaults.items() if value is not MISSING}
 
 
-def _unfit(kind: type[Op], values: tuple[Any, ...], named: dict[str, Any]) -> str:
-    """What is wrong with arguments that do not set each field once."""
+def _argument_error(
+    kind: type[Op], values: tuple[Any, ...], named: dict[str, Any]
+) -> str:
+    """Return an error message for arguments that do not set each field once."""
     names = _names(kind)
     taken = names[: len(values)]
     settled = {*taken, *named, *_defaults(kind)}
@@ -353,7 +358,7 @@ def _unfit(kind: type[Op], values: tuple[Any, ...], named: dict[str, Any]) -> st
 
 @cache
 def hints(cls: type[Op]) -> dict[str, Any]:
-    """The kind of each attribute of an operator."""
+    """Return the type hint of each attribute of an operator."""
     annotations: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         if base is not Op:
@@ -363,17 +368,17 @@ def hints(cls: type[Op]) -> dict[str, Any]:
 
 @cache
 def _body_names(cls: type[Op]) -> tuple[str, ...]:
-    """The attributes that are graphs, or may be: few operators have any."""
+    """Return the attributes that are or may be subgraphs."""
     kinds = ((name, (hint, *get_args(hint))) for name, hint in hints(cls).items())
     return tuple(name for name, kind in kinds if Graph in kind)
 
 
 def operators() -> Mapping[Key, type[Op]]:
-    """Every declared operator by (domain, name)."""
+    """Return every declared operator by (domain, name)."""
     return _OPERATORS
 
 
-#: A field that holds a graph.
+#: A field specifier for subgraphs.
 def body() -> Any:
-    """A dataclass field for a body, which equality leaves out."""
+    """Return a dataclass field for a subgraph, which equality ignores."""
     return field(compare=False)

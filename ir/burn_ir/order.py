@@ -1,4 +1,4 @@
-"""An order in which the nodes of a graph as written can run."""
+"""Topological order of the nodes of an untyped graph."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from burn_ir.raw import RawGraph, RawNode
 def sort_nodes(
     graph: RawGraph, report: Callable[[RawNode, str], None]
 ) -> list[RawNode]:
-    """The nodes, each after those it needs; otherwise in the order of the file.
+    """Return the nodes in topological order, otherwise in the order of the file.
 
-    A cycle, and a name with two producers, are told to ``report``.
+    Cycles and names with two producers are passed to ``report``.
     """
     producer: dict[str, int] = {}
     for index, node in enumerate(graph.nodes):
@@ -30,7 +30,7 @@ def sort_nodes(
         for index, names in enumerate(reads)
         for name in names
     ):
-        return list(graph.nodes)  # as the specification wants them
+        return list(graph.nodes)  # already sorted, as the specification requires
     needs = [{producer[name] for name in names if name in producer} for names in reads]
     order = _kahn(needs)
     if len(order) < len(graph.nodes):
@@ -60,7 +60,7 @@ def _kahn(needs: list[set[int]]) -> list[int]:
 
 
 def node_reads(node: RawNode) -> Iterable[str]:
-    """The names a node needs: its inputs, and what its bodies take from outside."""
+    """Return the names that a node reads, including captures of its subgraphs."""
     names = filter(None, node.inputs)
     if not node.attrs:
         return tuple(names)
@@ -72,7 +72,7 @@ def node_reads(node: RawNode) -> Iterable[str]:
 
 
 def free_names(graph: RawGraph) -> set[str]:
-    """The names that a body uses and does not define."""
+    """Return the names that a subgraph reads and does not define."""
     bound = {*graph.inputs, *graph.constants}
     bound |= {name for node in graph.nodes for name in node.outputs if name}
     used = set(graph.outputs)

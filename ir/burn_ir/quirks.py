@@ -1,4 +1,4 @@
-"""What exporters write and mean where the words of the specification say otherwise."""
+"""Corrections for exporters whose files deviate from the specification."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from burn_ir.raw import RawGraph, RawModel, RawNode
 
-#: The producer of ONNX's own test cases. Two of Resize align the corners of an extent
-#: before it is rounded. The specification speaks of the length of the resized tensor, a
-#: whole number, as onnxruntime and PyTorch compute it. All other files mean that, also
-#: those that a tool has rewritten under its own name.
+#: The producer of ONNX's own test cases. Two of Resize align the corners of a size
+#: before it is rounded. The specification speaks of the length of the resized tensor,
+#: an integer, as onnxruntime and PyTorch compute it. All other files mean that,
+#: including those that a tool has rewritten under its own name.
 ONNX_CASES = "backend-test"
 
 
 def as_meant(model: RawModel) -> RawModel:
-    """``model`` with the attributes that its exporter means."""
+    """Return ``model`` with the attributes that its exporter intends."""
     if model.producer.startswith(ONNX_CASES):
         return model
     return replace(model, graph=_graph(model.graph))

@@ -1,4 +1,4 @@
-"""A model as its file has it: operators by name, at any version, in any order."""
+"""Untyped models as stored in files: any operator version, in any order."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from burn_ir.types import Array, Type
 
 @dataclass(frozen=True)
 class RawNode:
-    """A node as written.
+    """A node as stored.
 
-    ``attrs`` holds numbers, strings, arrays, tuples of them, and bodies as
+    ``attrs`` holds numbers, strings, arrays, tuples of them, and subgraphs as
     :class:`RawGraph`. An empty name in ``inputs`` or ``outputs`` is None here.
     """
 
@@ -37,7 +37,7 @@ class RawNode:
         scope: tuple[str, ...] = (),
         classes: tuple[str, ...] = (),
     ) -> None:
-        # As that of ``burn_ir.graph.Node``.
+        # For speed, like the one of ``burn_ir.graph.Node``.
         self.__dict__.update(
             op_type=op_type,
             domain=domain,
@@ -52,15 +52,15 @@ class RawNode:
 
 @dataclass(frozen=True)
 class RawGraph:
-    """A graph as written; bodies may use names of the graphs around them.
+    """A graph as stored; subgraphs may read values of the enclosing graphs.
 
-    ``inputs`` have types as declared: extents are integers, symbols, or fresh symbols
-    where the file says nothing. ``defaults`` are the inputs that a stored value stands
-    in for (their arrays are not among ``constants``). ``states`` are the last
-    inputs, with arrays that are theirs before the first call: these are kept under the
-    names of the inputs, and a call replaces them by as many last outputs. ``trained``
-    tells parameters (True) from buffers (False), where the file does; of the buffers,
-    those in ``transient`` are in no ``state_dict`` (PyTorch's ``persistent=False``).
+    ``inputs`` have their declared types: dimensions are integers, symbols, or fresh
+    symbols where the file has none. ``defaults`` are the default arrays of inputs
+    (they are not among ``constants``). ``states`` are the last inputs with their
+    initial arrays, which are stored under the names of the inputs; a call replaces
+    them by as many last outputs. ``trained`` distinguishes parameters (True) from
+    buffers (False), where the file does; buffers in ``transient`` are in no
+    ``state_dict`` (PyTorch's ``persistent=False``).
     """
 
     name: str
@@ -77,11 +77,12 @@ class RawGraph:
 
 @dataclass(frozen=True)
 class RawModel:
-    """A main graph with what its file says of versions and origin.
+    """A main graph with the versions and origin that its file records.
 
-    ``notes`` are sentences for whoever reads the module: what its file does not say and
-    was taken as usual. ``inside`` is the attribute under which the whole model is, and
-    no part of its keys: ``layers`` where PyTorch's own keys begin with numbers.
+    ``notes`` are sentences for the module's reader: facts that the file lacks and
+    defaults that were assumed. ``inside`` is the attribute that contains the whole
+    model and is left out of its keys: ``layers`` where PyTorch's own keys begin
+    with numbers.
     """
 
     graph: RawGraph

@@ -1,4 +1,4 @@
-"""Whether operands and attributes are as many, and of the kinds, that are declared.
+"""Validation of the number and kinds of operands and attributes.
 
 The declaration is the operator's class: the parameters of ``infer`` are its operands,
 and the annotations of its fields are the kinds of its attributes.
@@ -24,21 +24,21 @@ from burn_ir.types import Type
 
 @dataclass(frozen=True)
 class Arity:
-    """How many operands there are at least and at most, and which may be omitted."""
+    """The minimum and maximum number of operands, and which may be omitted."""
 
     least: int
     most: int | None
     optional: tuple[bool, ...]
     rest_optional: bool
-    #: How many stand before those that there may be any number of.
+    #: The number of operands before the variadic ones.
     plain: int
-    #: The kinds of value that each takes, and that any further one takes.
+    #: The kinds of each operand, and of the variadic ones.
     kinds: tuple[frozenset[str], ...]
     rest_kinds: frozenset[str]
 
     @property
     def shown(self) -> str:
-        """The number as an error says it: ``2``, ``2 to 3``, ``1 or more``."""
+        """The number for error messages: ``2``, ``2 to 3``, ``1 or more``."""
         if self.most is None:
             return f"{self.least} or more"
         return (
@@ -48,13 +48,13 @@ class Arity:
         )
 
     def takes(self, position: int) -> frozenset[str]:
-        """The kinds of value that the operand at ``position`` may be of."""
+        """Return the kinds of value that the operand at ``position`` may have."""
         if position < len(self.kinds):
             return self.kinds[position]
         return self.rest_kinds
 
     def omits(self, position: int) -> bool:
-        """Whether the operand at ``position`` may be left out."""
+        """Return whether the operand at ``position`` may be omitted."""
         if position < len(self.optional):
             return self.optional[position]
         return self.rest_optional
@@ -62,7 +62,7 @@ class Arity:
 
 @cache
 def arity(cls: type[Op]) -> Arity:
-    """The number of operands that the operator takes."""
+    """Return the number of operands that the operator takes."""
     given, variadic = _parameters(cls.infer)
     _, endless = _parameters(cls.lower)
     most = None if endless else len(_parameters(cls.lower)[0])
@@ -85,7 +85,7 @@ def arity(cls: type[Op]) -> Arity:
 
 
 def _kinds(annotation: Any) -> frozenset[str]:
-    """What a parameter takes by its annotation: ``Type`` is a tensor."""
+    """Return the kinds of value that a parameter's annotation allows."""
     words = set(re.findall(r"\w+", str(annotation)))
     if words & {"AnyType", "Any"}:
         return frozenset({"tensor", "sequence", "optional", "map"})
@@ -96,7 +96,7 @@ def _kinds(annotation: Any) -> frozenset[str]:
 def _parameters(
     function: Any,
 ) -> tuple[list[inspect.Parameter], inspect.Parameter | None]:
-    """The parameters after ``self``, and the one that takes all the others."""
+    """Return the parameters after ``self``, and the variadic one or None."""
     parameters = list(inspect.signature(function).parameters.values())[1:]
     rest = [p for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
     plain = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
@@ -104,10 +104,10 @@ def _parameters(
 
 
 def check_operands(op: Op, operands: Sequence[Type | None]) -> None:
-    """Return if ``op`` takes that many operands and those omitted may be omitted.
+    """Check the number and kinds of operands of ``op``, and which are omitted.
 
     Raises:
-        InvalidOperand: it does not.
+        InvalidOperand: they are not as declared.
     """
     expected = arity(type(op))
     count = len(operands)
@@ -125,13 +125,13 @@ def check_operands(op: Op, operands: Sequence[Type | None]) -> None:
 
 
 def check_attributes(cls: type[Op], values: dict[str, Any]) -> None:
-    """Return if every value is of the kind that its attribute is declared with.
+    """Check that every value is of its attribute's declared kind.
 
     Raises:
         InvalidOperand: one is not.
     """
     for name, hint in hints(cls).items():
-        if name in values and not _is(values[name], hint):
+        if name in values and not _has_type(values[name], hint):
             got = values[name]
             shown = repr(got)[:80] if isinstance(got, _PLAIN) else type(got).__name__
             raise InvalidOperand(f"expected {name} {_shown(hint)}, got {shown}")
@@ -145,15 +145,17 @@ _NUMBERS = {
 }
 
 
-def _is(value: Any, hint: Any) -> bool:
+def _has_type(value: Any, hint: Any) -> bool:
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return any(_is(value, one) for one in inner)
+        return any(_has_type(value, one) for one in inner)
     if origin is Literal:
         return value in inner
     if origin is tuple:
-        return isinstance(value, tuple | list) and all(_is(v, inner[0]) for v in value)
-    if origin is not None:  # an array of some dtype
+        return isinstance(value, tuple | list) and all(
+            _has_type(v, inner[0]) for v in value
+        )
+    if origin is not None:  # an array of any dtype
         return isinstance(value, origin)
     return isinstance(value, _NUMBERS.get(hint, (hint,)))
 

@@ -1,4 +1,4 @@
-"""What a model keeps from call to call stays of one type."""
+"""The check that states keep their types from call to call."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from burn_ir.types import Type
 
 
 def changed_states(graph: Graph) -> Iterator[Problem]:
-    """The states that are of another type after a call than before it."""
+    """Yield a problem for each state whose type changes in a call."""
     before = graph.inputs[len(graph.given) :]
     after = graph.outputs[len(graph.results) :]
     for state, name, result in zip(graph.states, before, after, strict=True):
         if result not in {*graph.types, *graph.constants}:
-            continue  # one of the values that have problems
+            continue  # already reported as a problem
         old, new = graph.types[name], graph.types.get(result)
         new = new or Type.of(graph.constants[result])
         if old.dtype != new.dtype or _differ(old.shape, new.shape):
@@ -26,7 +26,7 @@ def changed_states(graph: Graph) -> Iterator[Problem]:
 
 
 def _differ(a: tuple[Dim, ...] | None, b: tuple[Dim, ...] | None) -> bool:
-    """Whether two shapes cannot be the same."""
+    """Return whether two shapes are certainly different."""
     if a is None or b is None:
         return False
     pairs = zip(a, b, strict=False)

@@ -1,8 +1,8 @@
-"""Operands whose contents are known while a graph is compiled.
+"""Operands whose contents are known at compile time.
 
 The same ``lower`` that computes with tensors computes with dimensions: ``SHAPES`` is a
-backend whose arrays may hold symbolic dimensions, so shape arithmetic folds without a
-second description of any operator.
+backend whose arrays may hold symbolic dimensions, so shape arithmetic is folded without
+a second description of any operator.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from burn_ir.dim import Dim, Poly, at_least, same
 from burn_ir.errors import Undecided
 from burn_ir.types import Array
 
-Value = Any  # a tensor to whoever runs or prints a lower, None for an omitted operand
+Value = Any  # a tensor or symbol in a ``lower``, None for an omitted operand
 
 
 def static(operand: Value) -> Array:
-    """The contents of ``operand``: an array of numbers, or of numbers and dimensions.
+    """Return the contents of ``operand``: numbers, or numbers and dimensions.
 
     Raises:
-        Undecided: they are known only when the model runs.
+        Undecided: they are known only at run time.
     """
     if isinstance(operand, np.ndarray):
         return operand
@@ -40,26 +40,26 @@ def static(operand: Value) -> Array:
 
 
 def static_dims(operand: Value) -> tuple[Dim, ...]:
-    """The contents of an integer operand as dimensions.
+    """Return the contents of an integer operand as dimensions.
 
     Raises:
-        Undecided: they are known only when the model runs.
+        Undecided: they are known only at run time.
     """
     items = static(operand).ravel().tolist()
     return tuple(d if isinstance(d, Poly) else int(d) for d in items)
 
 
 def static_ints(operand: Value) -> tuple[int, ...]:
-    """The contents of an integer operand as Python integers.
+    """Return the contents of an integer operand as Python integers.
 
     Raises:
-        Undecided: they are known only when the model runs, or contain a symbol.
+        Undecided: they are known only at run time, or contain a symbol.
     """
     return tuple(int(d) for d in static_dims(operand))
 
 
 def is_sequence(operand: Value) -> bool:
-    """Whether ``operand`` is a list, or will be when the model runs."""
+    """Return whether ``operand`` is a list, now or at run time."""
     if isinstance(operand, list):
         return True
     type_ = getattr(getattr(operand, "data", None), "type", None)
@@ -67,7 +67,7 @@ def is_sequence(operand: Value) -> bool:
 
 
 def is_optional(operand: Value) -> bool:
-    """Whether ``operand`` is None, or may be when the model runs."""
+    """Return whether ``operand`` is None, or may be at run time."""
     type_ = getattr(getattr(operand, "data", None), "type", None)
     return operand is None or isinstance(type_, OptionalType)
 
@@ -81,7 +81,7 @@ class _Shapes(Cpu):
     def call(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
         decide = _DECISIONS.get(primitive)
         raw = [self.unwrap(arg) for arg in args] if decide is not None else []
-        # Arrays of numbers are computed as they are when the model runs.
+        # Arrays without dimensions are computed as at run time.
         if decide is not None and any(np.asarray(x).dtype == object for x in raw):
             return Tensor(np.asarray(decide(*raw, **static)), self)
         return super().call(primitive, args, static)
@@ -127,7 +127,7 @@ _DECISIONS: dict[Any, Callable[..., Any]] = {
 
 
 def normalise(contents: Array, dtype: DType) -> Array:
-    """``contents`` in ``dtype`` unless a dimension is inside."""
+    """Return ``contents`` in ``dtype``, unless it has dimensions."""
     if contents.dtype != object:
         return contents if contents.dtype == dtype else contents.astype(dtype)
     if any(isinstance(item, Poly) for item in contents.ravel().tolist()):

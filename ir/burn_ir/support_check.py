@@ -1,4 +1,4 @@
-"""Which operators a model uses, and whether all of them are supported."""
+"""The check that all operators of a model are supported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from burn_ir.errors import Problem, UnsupportedModel
 from burn_ir.op import Op, operators
 from burn_ir.raw import RawGraph, RawModel, RawNode
 
-#: The newest version of each operator set that this package knows.
+#: The newest version of each operator set that this package supports.
 OPSETS: Mapping[str, int] = {
     "": 28,
     "ai.onnx.ml": 5,
@@ -20,15 +20,15 @@ OPSETS: Mapping[str, int] = {
     "com.microsoft.nchwc": 1,
 }
 
-#: Operators of ONNX that cannot be imported, by (domain, name), with the reason.
+#: ONNX operators that cannot be imported, by (domain, name), with the reason.
 UNSUPPORTED: Mapping[tuple[str, str], str] = {}
 
-#: Constants are stored when the graph is built, so there is no operator to declare.
+#: Constants are stored when the graph is built, so no operator is declared.
 _CONSTANT = ("", "Constant")
 
 
 def check_operators(model: RawModel) -> None:
-    """Return if every node of the model and its bodies is supported.
+    """Check that every node of the model and its subgraphs is supported.
 
     Raises:
         UnsupportedModel: with one problem for each node that is not, and for each
@@ -45,7 +45,7 @@ def check_operators(model: RawModel) -> None:
 
 
 def walk(graph: RawGraph) -> Iterator[RawNode]:
-    """Every node of a graph and its bodies."""
+    """Yield every node of a graph and its subgraphs."""
     for node in graph.nodes:
         yield node
         for value in node.attrs.values():
@@ -54,9 +54,9 @@ def walk(graph: RawGraph) -> Iterator[RawNode]:
 
 
 def newest_opset(domain: str) -> int | None:
-    """The newest opset of a domain that is known; None if none of its operators is.
+    """Return the newest known opset of a domain; None without any operator.
 
-    Of a domain that is none of ours, it is the newest version of any operator.
+    For custom domains, it is the newest version of any operator.
     """
     if domain in OPSETS:
         return OPSETS[domain]
@@ -65,12 +65,12 @@ def newest_opset(domain: str) -> int | None:
 
 
 def newest_version(node: RawNode) -> int:
-    """The newest version of a declared operator."""
+    """Return the newest version of a declared operator."""
     return operators()[(node.domain, node.op_type)].versions[-1]
 
 
 def operator_version(node: RawNode, opsets: Mapping[str, int]) -> int:
-    """The version of an operator that a model means: its newest up to the opset."""
+    """Return an operator's newest version up to the model's opset."""
     if (node.domain, node.op_type) == _CONSTANT:
         return 1
     op = operators()[(node.domain, node.op_type)]
@@ -105,7 +105,7 @@ def _problems(node: RawNode, opsets: Mapping[str, int]) -> Iterator[Problem]:
     opset = opsets.get(node.domain)
     newest = newest_opset(node.domain)
     if opset is not None and newest is not None and opset > newest:
-        return  # said once, by _too_new
+        return  # reported once, by _too_new
     if key not in operators():
         yield Problem(_unknown(node), name, node.op_type, opset, _suggestion(node))
     elif all(v > (opset or 1) for v in operators()[key].versions):
@@ -133,4 +133,4 @@ def _suggestion(node: RawNode) -> str:
         return f"it exists in domain {homes[0]!r}"
     if not node.domain:
         return "ONNX has no such operator: export the model again, or replace the node"
-    return "declare it in a module of yours and pass that with --operators MODULE"
+    return "declare it in your own module and pass that with --operators MODULE"

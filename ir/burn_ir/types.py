@@ -1,4 +1,4 @@
-"""What is known of a value before the model runs: dtype, shape, perhaps contents."""
+"""Static types of values: dtype, shape, and known contents."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Array = np.ndarray[Any, Any]
 class Type:
     """The type of a tensor.
 
-    ``shape`` is None when not even the rank is known. ``known`` holds the contents
-    where they are: a constant's array, or integers and dimensions that shape arithmetic
-    led to (an object array if a dimension is among them). It is no part of equality.
+    ``shape`` is None if the rank is unknown. ``known`` holds the contents if they
+    are known: a constant's array, or integers and dimensions from shape arithmetic
+    (an object array if there are dimensions). Equality ignores it.
     """
 
     dtype: DType
@@ -32,7 +32,7 @@ class Type:
 
     @staticmethod
     def of(array: Array) -> Type:
-        """The type of a constant."""
+        """Return the type of a constant."""
         return Type(array.dtype, array.shape, array)
 
     @property
@@ -40,16 +40,16 @@ class Type:
         """The number of axes.
 
         Raises:
-            Undecided: it is not known.
+            Undecided: it is unknown.
         """
         return len(self.dims)
 
     @property
     def dims(self) -> tuple[Dim, ...]:
-        """The extents.
+        """The dimensions.
 
         Raises:
-            Undecided: not even the rank is known.
+            Undecided: the rank is unknown.
         """
         if self.shape is None:
             raise Undecided("the rank is not known")
@@ -57,14 +57,14 @@ class Type:
 
     @property
     def name(self) -> str:
-        """The type as it is shown: ``float32[batch, 3, 8]``."""
+        """The type as text: ``float32[batch, 3, 8]``."""
         if self.shape is None:
             return f"{dtypes.name_of(self.dtype)}[...]"
         extents = ", ".join("?" if is_unnamed(d) else str(d) for d in self.shape)
         return f"{dtypes.name_of(self.dtype)}[{extents}]"
 
     def axes(self, axes: int | Sequence[int]) -> tuple[int, ...]:
-        """``axes`` as non-negative integers.
+        """Return ``axes`` as non-negative integers.
 
         Raises:
             InvalidOperand: one of them is out of range.
@@ -79,24 +79,24 @@ class Type:
         return tuple(int(axis) % self.rank for axis in given)
 
     def with_shape(self, shape: Sequence[Dim] | None) -> Type:
-        """This dtype with another shape, contents unknown."""
+        """Return this dtype with another shape and unknown contents."""
         return Type(self.dtype, None if shape is None else tuple(shape))
 
     def with_dtype(self, dtype: DType) -> Type:
-        """This shape with another dtype, contents unknown."""
+        """Return this shape with another dtype and unknown contents."""
         return Type(dtype, self.shape)
 
     def with_known(self, contents: Array | None) -> Type:
-        """This type with contents."""
+        """Return this type with contents."""
         return replace(self, known=contents)
 
     def forget(self) -> Type:
-        """This type, contents unknown."""
+        """Return this type with unknown contents."""
         return self if self.known is None else replace(self, known=None)
 
 
 def is_unnamed(dim: Dim) -> bool:
-    """Whether ``dim`` contains a symbol that no input carries."""
+    """Return whether ``dim`` contains a symbol that no input has."""
     return isinstance(dim, Poly) and "?" in str(dim)
 
 
@@ -106,14 +106,14 @@ def is_from_data(dim: Dim) -> bool:
 
 
 def broadcast(*types: Type) -> tuple[Dim, ...] | None:
-    """The shape of the operands in one elementwise expression.
+    """Return the broadcast shape of operands.
 
-    Extents of inputs with different names give one without a name, the same one each
-    time: each of them may be 1, and where none is they are equal. One that depends on
-    data gives way to those of inputs, as if it were equal to them or 1.
+    Different named dimensions give an unnamed one, always the same for the same
+    names: each of them may be 1, else they are equal. A data-dependent dimension
+    yields to those of inputs, as if it were equal to them or 1.
 
     Raises:
-        InvalidOperand: the shapes do not fit each other.
+        InvalidOperand: the shapes do not broadcast.
     """
     shapes = [t.shape for t in types]
     if any(shape is None for shape in shapes):
@@ -134,13 +134,13 @@ def _join(dims: list[Dim], types: tuple[Type, ...]) -> Dim:
     if numbers:
         return numbers.pop()
     open_dims = [d for d in dims if not isinstance(d, int)]
-    # Exporters slice stored tables to the extent of an input: that name says more.
+    # Exporters slice stored tables to a dimension of an input, whose name is clearer.
     named = [d for d in open_dims if not is_from_data(d)]
     return joint(named or open_dims) if open_dims else 1
 
 
 def join(a: Type, b: Type) -> Type:
-    """What is known of a value that is either ``a`` or ``b``.
+    """Return the common type of values of type ``a`` and of type ``b``.
 
     Raises:
         InvalidOperand: the dtypes differ.

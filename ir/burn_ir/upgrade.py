@@ -1,4 +1,4 @@
-"""Rewriting a node of an old operator version into one of the newest, at the door."""
+"""Upgrade of nodes from old operator versions to the newest."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from burn_ir.types import Array, Type
 
 @dataclass(frozen=True)
 class Draft:
-    """A node while it is upgraded, with the types of its operands.
+    """A node during its upgrade, with the types of its operands.
 
-    ``store`` keeps an array and returns its name; ``insert`` builds another node in
-    front (given at the newest version) and returns the name of its first output.
+    ``store`` stores an array and returns its name; ``insert`` inserts another node
+    (at its newest version) before this one and returns the name of its first
+    output.
     """
 
     node: RawNode
@@ -29,11 +30,11 @@ class Draft:
 
     @property
     def attrs(self) -> Mapping[str, Any]:
-        """The attributes as written."""
+        """The attributes as stored."""
         return self.node.attrs
 
     def type(self, position: int) -> Type:
-        """The type of an operand that must be there.
+        """Return the type of a required operand.
 
         Raises:
             InvalidOperand: it is omitted.
@@ -44,10 +45,10 @@ class Draft:
         return type_
 
     def rank(self, position: int) -> int:
-        """The rank of an operand, which this old version cannot do without.
+        """Return the rank of an operand, which this old version requires.
 
         Raises:
-            InvalidOperand: it is not known.
+            InvalidOperand: it is unknown.
         """
         try:
             return self.type(position).rank
@@ -57,12 +58,12 @@ class Draft:
             ) from None
 
     def with_attrs(self, *drop: str, **attrs: Any) -> Draft:
-        """With attributes set and those named in ``drop`` gone."""
+        """Return this draft with attributes set and those in ``drop`` removed."""
         kept = {k: v for k, v in self.attrs.items() if k not in drop}
         return replace(self, node=replace(self.node, attrs={**kept, **attrs}))
 
     def with_input(self, position: int, name: str | None) -> Draft:
-        """With an operand replaced or added."""
+        """Return this draft with an operand replaced or added."""
         inputs: list[str | None] = list(self.node.inputs)
         types = list(self.types)
         while len(inputs) <= position:
@@ -77,7 +78,7 @@ class Draft:
     def attr_to_input(
         self, attr: str, position: int, dtype: Any = np.int64, scalar: bool = False
     ) -> Draft:
-        """With the attribute moved to the input that newer versions have for it."""
+        """Return this draft with an attribute moved to the newer version's input."""
         value = self.attrs.get(attr)
         if value is None:
             return self
@@ -89,7 +90,7 @@ class Draft:
         return self.with_attrs(attr).with_input(position, name)
 
     def before(self, op_type: str, inputs: Sequence[str | None], **attrs: Any) -> str:
-        """The output's name of a node put in front, given at its newest version."""
+        """Insert a node, at its newest version, in front; return its output's name."""
         outputs = (f"{self.node.outputs[0]}.{op_type.lower()}",)
         return self.insert(
             replace(
@@ -103,5 +104,5 @@ class Draft:
         )
 
     def constant(self, name: str, array: Array) -> str:
-        """The name of a stored array."""
+        """Store an array; return its name."""
         return self.store(f"{self.node.name or self.node.op_type}.{name}", array)

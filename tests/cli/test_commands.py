@@ -113,7 +113,7 @@ def test_check(module: Path, tmp_path: Path) -> None:
     record.write_bytes(content[:40])
     assert "net.safetensors is damaged" in run("check", module).output
     record.unlink()
-    assert "net.safetensors is not there" in run("check", module).output
+    assert "net.safetensors does not exist" in run("check", module).output
     assert run("check", tmp_path / "none.py").exit_code == 1
 
 
@@ -139,7 +139,7 @@ def test_export_and_update(module: Path, tmp_path: Path) -> None:
     batch = onnx.load(str(target)).graph.input[0].type.tensor_type.shape.dim[0]
     assert batch.dim_param == "batch"
     answer = run("export", module, "-o", target)
-    assert answer.exit_code == 2 and "is there" in answer.stderr
+    assert answer.exit_code == 2 and "already exists" in answer.stderr
     written = data(
         "export", module, "-o", target, "--force", "--fixed", "--opset", "17"
     )

@@ -187,7 +187,7 @@ def test_differences_are_printed_as_tables_and_annotations(
     answer = run("diff", *records)
     assert answer.exit_code == 1
     assert "weight  a.b   changed  float32[4]  float64[4]" in answer.stdout
-    assert answer.stdout.endswith("5 differences; 1 tensors of other values\n")
+    assert answer.stdout.endswith("5 differences; 1 tensors with other values\n")
     lines = run("diff", *records, "--format", "github").stdout.splitlines()
     assert len(lines) == 6
     assert all(line.startswith("::warning title=") for line in lines)

@@ -1,1 +1,1 @@
-"""Hooks of build systems; all of them call the pipeline of the command."""
+"""Build-system hooks; each runs the same import pipeline as the command line."""

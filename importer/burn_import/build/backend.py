@@ -1,4 +1,4 @@
-"""A PEP 517 backend around another one, for those that have no hooks.
+"""A PEP 517 backend that wraps another one, for backends without build hooks.
 
 ::
 
@@ -13,9 +13,10 @@
     input = "models/net.onnx"
     output = "src/app/net.py"
 
-``backend`` is what would stand at ``build-backend``: of uv_build, poetry-core, flit,
-maturin. Models are imported first. A source distribution gets the models that the other
-backend left out; a wheel has to hold the outputs, which that backend packs.
+``backend`` is the wrapped backend: that of uv_build, poetry-core, flit or maturin.
+Models are imported first. Model files that the wrapped backend leaves out are added to
+a source distribution; a wheel must contain the outputs, which the wrapped backend
+packs.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _OTHERS = (
 
 
 def __getattr__(name: str) -> Any:
-    """The hook ``name``; there are those that the other backend has."""
+    """Return the hook ``name`` of the wrapped backend, extended by the import."""
     if name not in (*_BUILDS, *_OTHERS):
         raise AttributeError(name)
     hook = getattr(_inner(), name)
@@ -99,7 +100,7 @@ def _with_models(name: str, hook: Callable[..., str]) -> Callable[..., str]:
 
 
 def _check_outputs(wheel: Path, models: list[Model], root: Path) -> None:
-    """Return if the wheel holds every module and record.
+    """Check that the wheel contains every generated module and record.
 
     Raises:
         BuildFailed: one is missing.
@@ -116,10 +117,10 @@ def _check_outputs(wheel: Path, models: list[Model], root: Path) -> None:
 
 
 def _add_models(sdist: Path, models: list[Model], root: Path) -> None:
-    """Add the models that are not in a source distribution, a ``.tar.gz``.
+    """Add the models that a source distribution (``.tar.gz``) lacks.
 
-    Times and owners are those of the archive's first member, so that equal trees give
-    equal bytes.
+    Times and owners are copied from the archive's first member, so that equal trees
+    give equal bytes.
     """
     with tarfile.open(sdist) as archive:
         members = [(info, archive.extractfile(info)) for info in archive.getmembers()]

@@ -1,4 +1,4 @@
-"""A build hook of hatchling: modules are made before a wheel or sdist is packed.
+"""A build hook for hatchling that imports models before a wheel or sdist is packed.
 
 ::
 
@@ -29,14 +29,15 @@ from burn_import.build.project import BuildFailed, import_models, project_models
 
 
 class BurnImportBuildHook(BuildHookInterface[Any]):
-    """Imports the models of the table and adds the outputs to what is packed."""
+    """A build hook that imports the table's models and packs the outputs."""
 
     PLUGIN_NAME = "burn-import"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Make every output that is not up to date.
+        """Import every model whose output is not up to date.
 
-        Exits with a message if the table is wrong or a model cannot be imported.
+        Exits with a message if the table is wrong or a model cannot be
+        imported.
         """
         root = Path(self.root)
         own = {k: v for k, v in self.config.items() if k == "models"}
@@ -54,5 +55,5 @@ class BurnImportBuildHook(BuildHookInterface[Any]):
 
 @hookimpl
 def hatch_register_build_hook() -> type[BurnImportBuildHook]:
-    """The hook, for hatchling's plugin manager."""
+    """Return the hook class to hatchling's plugin manager."""
     return BurnImportBuildHook

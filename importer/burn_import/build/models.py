@@ -1,4 +1,4 @@
-"""The models that a project declares, and whether their modules are up to date."""
+"""Models declared in ``pyproject.toml``, and whether their modules are current."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from burn_import.options import Options
 from burn_import.output import OutputRefused, check_module_path, has_digest, read_header
 
 _PATHS = ("input", "output")
-#: The options' mark in the first line of a module; see ``Options.mark``.
+#: Digest of the options in a module's first line; see ``Options.mark``.
 _MARK = re.compile(r"[(] *(?:opset \d+, )?options ([0-9a-f]{8})[,)]")
 
 
@@ -27,16 +27,17 @@ class Model:
 
     @property
     def weights(self) -> Path:
-        """The record beside the module."""
+        """Path of the record beside the module."""
         return self.output.with_suffix(".safetensors")
 
 
 def configured(table: Mapping[str, Any], root: Path) -> list[Model]:
-    """The models of a ``burn-import`` table in a project's ``pyproject.toml``.
+    """Return the models of a ``burn-import`` table in ``pyproject.toml``.
 
     Raises:
         ValueError: a key is missing, unknown or of the wrong type, or an output is
-            outside the project; OutputRefused: it is no name of a module.
+            outside the project.
+        OutputRefused: an output is not a valid module name.
     """
     entries = table.get("models")
     if not isinstance(entries, list) or not entries:
@@ -63,15 +64,15 @@ def _model(entry: Any, number: int, root: Path) -> Model:
 
 
 def bring_up_to_date(model: Model) -> list[str]:
-    """Warnings; the outputs of ``model`` now fit it.
+    """Import ``model`` unless its outputs are current; return warnings.
 
-    They are left alone where their digests say that they do, where a person edited
-    the module, and where the model is not there (a source distribution without it).
+    The outputs are left alone if their digests match, if the module was edited, or
+    if the model file does not exist (a source distribution without it).
 
     Raises:
         burn_ir.ModelError: the model cannot be imported.
-        burn_import.output.OutputRefused: there is a file of somebody else, or the
-            record is damaged and the model is not there.
+        burn_import.output.OutputRefused: a file from another source is in the way, or
+            the record is damaged and the model file does not exist.
     """
     from burn_import.pipeline import import_model, write_model
 
@@ -80,7 +81,7 @@ def bring_up_to_date(model: Model) -> list[str]:
     complete = digests is not None and model.weights.is_file()
     if digests is not None and complete:
         if digests.body != digests.actual:
-            return [f"{name} was edited since it was written, and stays as it is"]
+            return [f"{name} was edited since it was written, and is left unchanged"]
         is_intact = digests.record is None or has_digest(model.weights, digests.record)
         if not model.input.exists():
             return _prebuilt(model, is_intact)
@@ -93,18 +94,18 @@ def bring_up_to_date(model: Model) -> list[str]:
 
 
 def _prebuilt(model: Model, is_intact: bool) -> list[str]:
-    """No warnings, of outputs whose model is not there."""
+    """Accept prebuilt outputs whose model file does not exist; return no warnings."""
     if is_intact:
         return []
     raise OutputRefused(
-        f"{model.weights.name} has not the SHA-256 in the header of "
+        f"{model.weights.name} does not have the SHA-256 in the header of "
         f"{model.output.name}: it is damaged or of another model. "
-        f"Expected it intact, or the model {model.input.name} to write it anew"
+        f"Expected it intact, or the model {model.input.name} to write it again"
     )
 
 
 def _is_current(model: Model, source_sha256: str) -> bool:
-    """Whether a module was made from this input by this version, with the options."""
+    """Return whether this version made a module from this input and options."""
     from burn_import.pipeline import file_sha256
     from burn_import.version import VERSION
 

@@ -1,4 +1,4 @@
-"""A hook of pdm-backend: modules are made before files are collected.
+"""A build hook for pdm-backend that imports models before files are collected.
 
 ::
 
@@ -50,7 +50,7 @@ def pdm_build_initialize(context: Context) -> None:
 
 
 def pdm_build_update_files(context: Context, files: dict[str, Path]) -> None:
-    """Add the models to a source distribution, which has the package alone."""
+    """Add the models to a source distribution, which has only the package."""
     from burn_import.build.project import inputs_inside, project_models
 
     if context.target == "sdist":

@@ -22,16 +22,14 @@ from burn_import.build.models import Model, bring_up_to_date, configured
 
 
 class BuildFailed(ValueError):  # noqa: N818  as burn_import.output.OutputRefused
-    """A build cannot go on; the text says which model and why."""
+    """Error that stops a build; the message names the model and the reason."""
 
 
 def project_table(root: Path) -> Mapping[str, Any]:
-    """The table ``tool.burn-import`` of the ``pyproject.toml`` in ``root``.
-
-    Empty if there is none.
+    """Return the table ``tool.burn-import`` of ``root/pyproject.toml``, or ``{}``.
 
     Raises:
-        BuildFailed: the file is no TOML.
+        BuildFailed: the file is not valid TOML.
     """
     path = root / "pyproject.toml"
     if not path.is_file():
@@ -47,10 +45,10 @@ def project_table(root: Path) -> Mapping[str, Any]:
 
 
 def project_models(root: Path, table: Mapping[str, Any] | None = None) -> list[Model]:
-    """The models of a table, or of that of the project if it is None.
+    """Return the models of ``table``, or of the project's table if it is None.
 
     Raises:
-        BuildFailed: the table is wrong; says which entry.
+        BuildFailed: the table is invalid; the message names the entry.
     """
     try:
         return configured(project_table(root) if table is None else table, root)
@@ -59,7 +57,7 @@ def project_models(root: Path, table: Mapping[str, Any] | None = None) -> list[M
 
 
 def import_models(models: Iterable[Model], root: Path) -> list[str]:
-    """Warnings; every output that was not up to date is written.
+    """Write every output that is not up to date; return warnings.
 
     Raises:
         BuildFailed: a model cannot be imported, or an output cannot be written.
@@ -83,12 +81,12 @@ def import_models(models: Iterable[Model], root: Path) -> list[str]:
 
 
 def inputs_inside(models: Iterable[Model], root: Path) -> dict[str, Path]:
-    """The models that are in the project and exist, by path from ``root``."""
+    """Return the existing model files in the project, by path from ``root``."""
     inputs = [model.input for model in models if model.input.is_file()]
     relative = [(Path(os.path.relpath(path, root)), path) for path in inputs]
     return {name.as_posix(): path for name, path in relative if ".." not in name.parts}
 
 
 def _plain(error: Exception) -> str:
-    """The text of an error; names of a model may hold what terminals obey."""
+    """Return an error's text with terminal control sequences from the model escaped."""
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in str(error))

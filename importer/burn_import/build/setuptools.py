@@ -1,4 +1,4 @@
-"""A hook of setuptools: modules are made before ``build_py`` copies the packages.
+"""A hook for setuptools that imports models before ``build_py`` copies the packages.
 
 ::
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def finalize(distribution: Distribution) -> None:
-    """Let a project with the table ``tool.burn-import`` import its models.
+    """Install the import step in a project with the table ``tool.burn-import``.
 
     Entry point of ``setuptools.finalize_distribution_options``.
 
     Raises:
-        SystemExit: the table is wrong; with the message.
+        SystemExit: the table is invalid; carries the message.
     """
     from burn_import.build.project import BuildFailed, project_models, project_table
 
@@ -44,7 +44,7 @@ def finalize(distribution: Distribution) -> None:
 
 
 def _build_py(base: Any, models: list[Any], root: Path) -> type[Any]:
-    """A ``build_py`` that imports the models first and takes their records along."""
+    """Return a ``build_py`` that imports the models first and packs their records."""
 
     class BuildPy(base):  # type: ignore[misc]
         def finalize_options(self) -> None:
@@ -64,7 +64,7 @@ def _build_py(base: Any, models: list[Any], root: Path) -> type[Any]:
             super().run()
 
         def get_source_files(self) -> list[str]:
-            """What a source distribution holds: the models, too."""
+            """Return the files of a source distribution, including the models."""
             from burn_import.build.project import inputs_inside
 
             return [*super().get_source_files(), *inputs_inside(models, root)]

@@ -41,10 +41,10 @@ from burn_import.options import (
 
 
 def options_in(table: Mapping[str, Any]) -> Options:
-    """The options that a table says.
+    """Return the import options that a table sets.
 
     Raises:
-        ValueError: a key is unknown, or its value is of another kind; says which.
+        ValueError: a key is unknown or its value has the wrong type; names the key.
     """
     if unknown := sorted(table.keys() - _READERS.keys()):
         raise ValueError(f"expected keys among {sorted(_READERS)}, got {unknown}")

@@ -1,4 +1,4 @@
-"""Exceptions of a command, as a report and an exit code."""
+"""Conversion of a command's exceptions to a report and an exit code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from burn_import.version import VERSION
 
 
 class Answer:
-    """Converter of exceptions to a report and an exit code."""
+    """A converter from exceptions to a report and an exit code."""
 
     def __init__(self, report: Report, verbose: bool) -> None:
         self.report = report
@@ -67,7 +67,7 @@ def _code(error: BaseException) -> int:
     table: tuple[tuple[type[BaseException], int], ...] = (
         (OutputRefused, 2),
         (WrongOptions, 2),
-        *_own(),
+        *_loaded_error_codes(),
         (UnreadableFile, 3),
         (UnsupportedModel, 4),
         (RecordError, 4),  # a dtype that records cannot hold
@@ -77,8 +77,8 @@ def _code(error: BaseException) -> int:
     return next((code for kind, code in table if isinstance(error, kind)), 70)
 
 
-def _own() -> tuple[tuple[type[BaseException], int], ...]:
-    """The codes of errors of packages that a command has loaded."""
+def _loaded_error_codes() -> tuple[tuple[type[BaseException], int], ...]:
+    """Return the exit codes of exceptions from packages that a command has loaded."""
     rows = (
         ("burn_import.export.errors", "ExportError", 4),
         ("burn_import.verification.errors", "InputsError", 2),

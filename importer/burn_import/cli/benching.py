@@ -47,8 +47,8 @@ def bench_command(
         tensors = [burn.tensor(array) for array in inputs.values()]
         check_runs(model, inputs, lambda: compiled(*tensors), options["inputs"] is None)
         calls = {"burn": lambda: compiled(*tensors)}
-        calls |= _onnxruntime(model, inputs)
-        times = _times(calls, options["runs"])
+        calls |= _onnxruntime_call(model, inputs)
+        times = _median_times(calls, options["runs"])
         profile = compiled.profile(*tensors) if profiling else None
         if style == "json":
             table = {} if profile is None else {"profile": profile.to_json()}
@@ -64,10 +64,10 @@ def bench_command(
     ctx.exit(answer.code)
 
 
-def _onnxruntime(
+def _onnxruntime_call(
     model: Path, inputs: Mapping[str, Any]
 ) -> dict[str, Callable[[], Any]]:
-    """The call of onnxruntime on as many threads, where it is installed."""
+    """Return the onnxruntime call with the same thread count, if it is installed."""
     try:
         import onnxruntime
     except ImportError:
@@ -80,8 +80,10 @@ def _onnxruntime(
     return {"onnxruntime": lambda: session.run(None, dict(inputs))}
 
 
-def _times(calls: Mapping[str, Callable[[], Any]], runs: int) -> dict[str, float]:
-    """The median milliseconds of each call, which take turns after two of each."""
+def _median_times(
+    calls: Mapping[str, Callable[[], Any]], runs: int
+) -> dict[str, float]:
+    """Return the median milliseconds of each call; calls alternate after warm-up."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for number in range(runs + 2):
         for name, call in calls.items():

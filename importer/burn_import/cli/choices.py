@@ -1,4 +1,4 @@
-"""The command line's options of an import, as ``Options``."""
+"""The command line's import options, converted to ``Options``."""
 
 from __future__ import annotations
 
@@ -46,29 +46,29 @@ _CHOICES = (
     click.option(
         "--flat",
         is_flag=True,
-        help="Write one class, whatever modules the model was made of.",
+        help="Write a single class instead of one per module.",
     ),
     click.option(
         "--standalone",
         is_flag=True,
-        help="Write the used parts of the runtime into the module, which then needs"
-        " NumPy alone and is for inference.",
+        help="Include the used parts of the runtime in the module, which then needs"
+        " only NumPy and supports only inference.",
     ),
     click.option(
-        "--no-simplify", is_flag=True, help="Leave the nodes as they are in the file."
+        "--no-simplify", is_flag=True, help="Run no simplification passes on the graph."
     ),
     click.option(
         "--simplify",
         "passes",
         multiple=True,
         metavar="PASS,...",
-        help="Run these passes alone (`burn-import passes` lists them); `all` stands"
-        " for those that run by default.",
+        help="Run only these passes (`burn-import passes` lists them); `all` stands for"
+        " the default passes.",
     ),
     click.option(
         "--dtype",
         type=click.Choice(DTYPES),
-        help="Compute in this dtype; weights, inputs and outputs have it too.",
+        help="Compute in this dtype; it also applies to weights, inputs and outputs.",
     ),
     click.option(
         "--target",
@@ -82,59 +82,59 @@ _CHOICES = (
         multiple=True,
         metavar="INPUT=EXTENT,...",
         callback=_shapes,
-        help="Fix or name the extents of an input: x=batch,3,224,224. May be repeated.",
+        help="Fix or name an input's dimensions: x=batch,3,224,224. May be repeated.",
     ),
     click.option(
         "--inputs",
         multiple=True,
         metavar="NAME,...",
-        help="Begin at these values of the file: the inputs of the module.",
+        help="Values of the file that become the inputs of the module.",
     ),
     click.option(
         "--outputs",
         multiple=True,
         metavar="NAME,...",
-        help="End at these values of the file: the outputs of the module.",
+        help="Values of the file that become the outputs of the module.",
     ),
     click.option(
         "--config",
         metavar="FILE",
-        help="For weights alone: the config.json of their model. [default: the one"
-        " beside them]",
+        help="For files of weights: the config.json of the model. [default: the one in"
+        " the same folder]",
     ),
     click.option(
         "--activation",
         type=click.Choice(ACTIVATIONS),
-        help="For weights of an nn.Sequential: what stands between its layers.",
+        help="For weights of an nn.Sequential: the activation between its layers.",
     ),
     click.option(
         "--padding",
         type=click.Choice(PADDINGS),
-        help="For weights of an nn.Sequential: whether convolutions keep extents.",
+        help="For weights of an nn.Sequential: the padding of its convolutions.",
     ),
     click.option(
         "--pool",
         type=click.Choice(POOLS),
-        help="For weights of an nn.Sequential: what stands where a second number is"
-        " left out between convolutions.",
+        help="For weights of an nn.Sequential: the pooling at a second skipped number"
+        " between convolutions.",
     ),
     click.option(
         "--top-level-key",
         metavar="KEY",
-        help="For weights: the dict in a checkpoint that holds them. [default:"
-        " state_dict or model_state_dict, if there is one]",
+        help="For weights: the key of their dict in a checkpoint. [default: state_dict"
+        " or model_state_dict, if it exists]",
     ),
     click.option(
         "--operators",
         multiple=True,
         metavar="MODULE",
-        help="A module that declares operators of your own. May be repeated.",
+        help="A module that declares custom operators. May be repeated.",
     ),
 )
 
 
 def choices(command: F) -> F:
-    """``command`` with the options of an import as further arguments."""
+    """Decorate ``command`` with the import options as further arguments."""
     for option in reversed(_CHOICES):
         command = option(command)
     return command
@@ -144,7 +144,7 @@ def options_of(given: dict[str, Any]) -> Options:
     """Return the options that a command's further arguments set.
 
     Raises:
-        click.UsageError: they contradict each other.
+        click.UsageError: the arguments contradict each other.
     """
     given = dict(given)
     passes = split_names(given.pop("passes"))

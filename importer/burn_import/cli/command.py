@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from burn_import.pipeline import Compiled
 
 
-#: Commands that are loaded when they are called, by the module of each.
+#: Commands that are loaded on first use, by their module.
 LAZY = {
     "bench": "benching",
     "check": "inspecting",
@@ -54,7 +54,7 @@ LAZY = {
 
 
 class DefaultGroup(click.Group):
-    """A group whose command ``import`` need not be written."""
+    """A command group in which the name of the command ``import`` is optional."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*super().list_commands(ctx), *LAZY})
@@ -67,10 +67,10 @@ class DefaultGroup(click.Group):
         return super().get_command(ctx, name)
 
     def _check_spelling(self, ctx: click.Context, word: str) -> None:
-        """Return unless ``word`` can only be meant as a command, and is none.
+        """Check that ``word`` is not a misspelled command.
 
         Raises:
-            click.UsageError: it is one; names those that resemble it.
+            click.UsageError: it is; the message names similar commands.
         """
         if not word.isalpha() or Path(word).exists():
             return
@@ -113,7 +113,7 @@ def burn_import(ctx: click.Context, version: bool, detailed: bool) -> None:
 
 
 def _show_engine() -> None:
-    """Print what computes on the CPU, from where, and why nothing else does."""
+    """Print the CPU engine, its location, and why other engines are not used."""
     from burn.backend import engine
 
     cpu_engine = engine()
@@ -176,7 +176,7 @@ def import_command(
     with Answer(report, verbose) as answer, _current_directory(options.operators):
         if record is not None:
             _check_for_record(options)
-        if output is not None:  # before the work
+        if output is not None:  # fail before the import runs
             from burn_import.output import make_parent
 
             make_parent(output, dry_run=dry_run)
@@ -193,7 +193,7 @@ def import_command(
 
 
 def _check_for_record(options: Options) -> None:
-    """Return if no option is about the module, which is not written.
+    """Check that no option is about the module, which is not written.
 
     Raises:
         WrongOptions: one is.
@@ -236,7 +236,7 @@ def _import(
 ) -> None:
     from burn_import.output import OutputRefused, check_module_path, check_ours
 
-    with uncollected():  # modules are the most of what a small import makes
+    with uncollected():  # modules dominate the time of a small import
         from burn_import.pipeline import import_model, module_stem, write_model
 
     output = output or Path(f"{module_stem(model)}.py")
@@ -247,17 +247,17 @@ def _import(
     if output.resolve() == model.resolve():
         from burn_import.sources import read
 
-        read(model)  # says what the file is
+        read(model)  # says what kind of file it is
         raise OutputRefused("expected another file as output than the model", "Pass -o")
-    if not force:  # before the work, and again when writing
+    if not force:  # fail before the import runs; the writer checks again
         check_ours(output)
     compiled = import_model(model, replace(options, stem=output.stem))
     written = write_model(compiled, output, force=force, dry_run=dry_run)
-    report.result(written, dry_run, (*_renamed(name, compiled), *compiled.notes))
+    report.result(written, dry_run, (*_rename_note(name, compiled), *compiled.notes))
 
 
-def _renamed(name: str | None, compiled: Compiled) -> list[str]:
-    """Return a note where the class could not have the name that was asked for."""
+def _rename_note(name: str | None, compiled: Compiled) -> list[str]:
+    """Return a note if the class could not get the requested name."""
     if name in (None, compiled.class_name):
         return []
     return [
@@ -268,7 +268,7 @@ def _renamed(name: str | None, compiled: Compiled) -> list[str]:
 
 @contextmanager
 def _current_directory(operators: Sequence[str]) -> Iterator[None]:
-    """Modules are looked for in the current directory too, if there are any."""
+    """Context in which Python also imports modules from the current directory."""
     if not operators:
         yield
         return

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         ValueDifference,
     )
 
-#: Rows of a table that are printed, and characters of a cell.
+#: Maximum number of printed table rows, and of characters in a cell.
 _MOST_ROWS, _MOST_CHARACTERS = 100, 60
 
 
@@ -80,7 +80,7 @@ def _show(result: Comparison, style: str, names: tuple[str, str]) -> None:
 
 
 def _as_data(value: ValueDifference) -> dict[str, Any]:
-    """Return a row of JSON, which has no infinity: null stands for it."""
+    """Return a row for JSON, with null for infinity."""
     return {
         key: None if isinstance(item, float) and not math.isfinite(item) else item
         for key, item in asdict(value).items()
@@ -113,7 +113,9 @@ def _show_tables(result: Comparison) -> None:
         click.echo(f"equal: {result.weights} tensors")
     else:
         count = len(result.differences)
-        click.echo(f"{count} differences; {len(result.values)} tensors of other values")
+        click.echo(
+            f"{count} differences; {len(result.values)} tensors with other values"
+        )
 
 
 def _show_bounded(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

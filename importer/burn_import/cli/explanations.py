@@ -26,12 +26,12 @@ EXPLANATIONS = (
         "refused",
         2,
         "a file or an argument does not fit the command",
-        "The command did not start its work, or did not write its output.",
+        "The command did not run, or did not write its output.",
         (
             "The output is a file that burn-import did not write, or that was edited.",
-            "The output is called like a module that generated ones import: numpy.py.",
+            "The output has the name of a module that generated ones import: numpy.py.",
             "The output has another suffix than the command needs, such as `.onnx`.",
-            "A file is of another kind than its option: `--inputs` takes a `.npz`.",
+            "A file has the wrong type for its option: `--inputs` takes a `.npz`.",
         ),
         (
             "Pass `--force` to replace the file, or another name with `-o`.",
@@ -47,11 +47,11 @@ EXPLANATIONS = (
         (
             "The folder belongs to another user, or is read-only.",
             "The disk is full.",
-            "The path is a folder, or leads through a file.",
+            "The path is a folder, or a parent of it is a file.",
         ),
         (
-            "Pass a path in a folder of yours with `-o`.",
-            "Free space on the disk. A file that was there is unchanged.",
+            "Pass a path in a writable folder with `-o`.",
+            "Free disk space. Existing files are unchanged.",
         ),
     ),
     Explanation(
@@ -60,12 +60,12 @@ EXPLANATIONS = (
         "options contradict each other or the model",
         "An option does not apply to this model, or does not fit another option.",
         (
-            "A name in `--shape`, `--inputs` or `--outputs` is none of the model.",
-            "`--shape` changes an extent that the file fixes.",
+            "A name in `--shape`, `--inputs` or `--outputs` is not in the model.",
+            "`--shape` changes a dimension that the file fixes.",
             "The option is for another kind of file: `--config` is for weights alone.",
         ),
         (
-            "Take a name from the message, which lists those that are similar.",
+            "Use a name from the message, which lists similar ones.",
             "`burn-import inspect MODEL` shows inputs and outputs with their types.",
             "docs/options.md lists the options and the kinds of files they apply to.",
         ),
@@ -73,13 +73,13 @@ EXPLANATIONS = (
     Explanation(
         "unreadable",
         3,
-        "the file is no model, or not all of one",
-        "The file cannot be read as a model. The message says what it begins like.",
+        "the file is no model, or is incomplete",
+        "The file cannot be read as a model. The message names the detected format.",
         (
-            "The path is misspelt, or leads to a folder.",
+            "The path is misspelt, or is a folder.",
             "A download or a copy was cut off, or left an HTML page.",
             "The file is a pointer of Git LFS.",
-            "The weights of a large model are in a second file that is not there.",
+            "The weights of a large model are in a second file that is missing.",
             "It is a model of another framework, such as TFLite or Keras.",
         ),
         (
@@ -92,17 +92,17 @@ EXPLANATIONS = (
     Explanation(
         "unsupported",
         4,
-        "the model uses what is not supported",
+        "the model uses unsupported features",
         "burn-import cannot translate the model. All problems are listed.",
         (
-            "An operator is misspelt, or belongs to a domain of a vendor.",
+            "An operator is misspelt, or belongs to a vendor's domain.",
             "The opset is newer than this version of burn-import knows.",
-            "The command needs a model with a program, and the file has weights alone.",
+            "The command needs a model with a program, and the file has only weights.",
             "The target, or a record, cannot express a part of the model.",
         ),
         (
             "`burn-import ops MODEL` lists operators and whether each is supported.",
-            "Declare operators of your own in a module: `--operators MODULE`.",
+            "Declare custom operators in a module: `--operators MODULE`.",
             "Export the model with an older opset, or update burn-import.",
             "Import a part of the model with `--inputs` and `--outputs`.",
         ),
@@ -113,8 +113,8 @@ EXPLANATIONS = (
         "the model contradicts itself or ONNX",
         "The file is readable, but contradicts itself or the specification.",
         (
-            "Shapes or dtypes of the operands of a node do not fit.",
-            "A node reads a value that nothing computes.",
+            "The shapes or dtypes of a node's operands do not match.",
+            "A node reads a value that no node computes.",
             "The file was edited, or an old exporter wrote it.",
         ),
         (
@@ -127,7 +127,7 @@ EXPLANATIONS = (
         70,
         "a defect of burn-import",
         "No model should cause this error. The message may name a workaround.",
-        ("The model has a structure that burn-import treats wrongly.",),
+        ("burn-import handles a structure in the model incorrectly.",),
         (
             "Report it with the model and the output of `-v`.",
             "Try `--flat`, or `--no-simplify`.",
@@ -137,7 +137,7 @@ EXPLANATIONS = (
         "interrupted",
         130,
         "stopped from the keyboard",
-        "The command was interrupted. Each file is as it was, or replaced whole.",
+        "The command was interrupted. Each file is unchanged, or completely replaced.",
         ("Control-C was pressed, or a prompt was aborted.",),
         ("Run the command again.",),
     ),
@@ -145,13 +145,13 @@ EXPLANATIONS = (
 
 
 def explanations_of(word: str) -> list[Explanation]:
-    """Return the explanations of a code, ``error[code]``, or the number of an exit."""
+    """Return the explanations of a code, ``error[code]``, or an exit code."""
     code = word.strip().removeprefix("error[").rstrip("]:").lower()
     return [e for e in EXPLANATIONS if code in (e.code, str(e.exit_code))]
 
 
 def text_of(explanation: Explanation) -> str:
-    """Return what ``explain`` prints, which is Markdown below its heading."""
+    """Return the Markdown text that ``explain`` prints below the heading."""
     head = f"`{explanation.code}` (exit code {explanation.exit_code})"
     lines = [head, "", explanation.meaning]
     for title in ("causes", "remedies"):

@@ -1,4 +1,4 @@
-"""The commands ``export`` and ``update``: the way back to ONNX files."""
+"""The commands ``export`` and ``update``, which write ONNX files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def export_command(
         check_name(output)
         model = load_module(module, given["weights"], given["class_name"])
         make_parent(Path(output))
-        written = _exported(model, output, given)
+        written = _export(model, output, given)
         if style == "json":
             data = written.data and str(written.data)
             compared = {"engine": written.engine, "difference": written.difference}
@@ -70,10 +70,10 @@ def export_command(
 
 
 def check_name(output: str) -> None:
-    """Return if an ONNX file may be called ``output``.
+    """Check that ``output`` has a file name that ONNX tools accept.
 
     Raises:
-        OutputRefused: other programs would not take it for one.
+        OutputRefused: it has not.
     """
     from burn_import.output import OutputRefused
 
@@ -81,8 +81,8 @@ def check_name(output: str) -> None:
         raise OutputRefused(f"expected an output that ends in .onnx, got {output!r}")
 
 
-def _exported(model: Any, output: str, given: dict[str, Any]) -> Any:
-    """The exported file, by inputs of the types that the module declares."""
+def _export(model: Any, output: str, given: dict[str, Any]) -> Any:
+    """Export ``model`` for inputs of the types that its module declares."""
     from burn_import.export.export import export_onnx
     from burn_import.verification.inputs import (
         declared_types,

@@ -1,4 +1,4 @@
-"""Commands that read: ``check``, ``inspect``, ``ops``, ``weights``, ``doctor``."""
+"""Commands that only read: ``check``, ``inspect``, ``ops``, ``weights``, ``doctor``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _model = click.argument("model", type=click.Path(path_type=Path))
 @click.option(
     "--model",
     type=click.Path(path_type=Path),
-    help="The file of the model, to see whether it changed since.",
+    help="The model file, to check whether it changed.",
 )
 @format_option
 @click.pass_context
@@ -66,7 +66,7 @@ def check_command(
     multiple=True,
     callback=sizes_of,
     metavar="NAME=NUMBER",
-    help="The size of a named extent, for FLOPs and memory. [default: 1]",
+    help="The size of a named dimension, for FLOPs and memory. [default: 1]",
 )
 @click.option(
     "--graph",
@@ -77,7 +77,7 @@ def check_command(
 @click.option(
     "--depth",
     type=click.IntRange(min=0),
-    help="Of the drawn modules. [default: as deep as 200 boxes suffice]",
+    help="The depth of the drawn modules. [default: the deepest with up to 200 boxes]",
 )
 @force_option
 @format_option
@@ -112,7 +112,7 @@ def _draw(
     from burn_import.drawing.flow import flow_of
     from burn_import.pipeline import assemble_model
 
-    check_drawing(drawing, force=force)  # before the work
+    check_drawing(drawing, force=force)  # fail before the import runs
     flow = flow_of(assemble_model(model), depth)
     write_drawing(flow, drawing, force=force)
     if style == "json":

@@ -1,4 +1,4 @@
-"""Modules in files of Python, for commands that take one."""
+"""Loading of Python files that contain a module, for commands that take one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from burn_import.output import OutputRefused
 
 
 class _CurrentSource(SourceFileLoader):
-    """A loader that compiles the file anew, and leaves no bytecode beside it.
+    """A loader that always compiles the source file and writes no bytecode.
 
-    Bytecode counts as that of a file of the same size and second, so that it may be of
-    the source before an edit.
+    Python accepts cached bytecode if size and second of the source match, so the
+    cache may be from before an edit.
     """
 
     def get_code(self, fullname: str) -> CodeType:
@@ -27,13 +27,13 @@ class _CurrentSource(SourceFileLoader):
 
 
 def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
-    """Return the module in a generated (or edited) file, with its weights.
+    """Return an instance of the class in a generated (or edited) file.
 
-    The class is the one called ``name``, else the last one with a ``load``. The file
-    is executed.
+    ``name`` selects the class; by default it is the last one with a ``load``. The
+    file is executed and the weights are loaded.
 
     Raises:
-        OutputRefused: there is no such file or class, or it is none of Burn.
+        OutputRefused: the file or class does not exist, or the class is not a module.
     """
     if not path.is_file():
         raise OutputRefused(f"expected a Python file, got {str(path)!r}")

@@ -1,7 +1,7 @@
 """Output of the command: results to stdout, messages to stderr.
 
-Names in a model file may hold terminal escapes, text that runs right to left, or
-commands to a build server. Nothing reaches the output but through ``clean``.
+Names in a model file may contain terminal escapes, right-to-left text, or commands to a
+build server. All output passes through ``clean``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from burn_import.weights import Converted
     from burn_ir import Problem
 
-#: The version of the JSON that is printed.
+#: Schema version of the printed JSON.
 SCHEMA = 1
 
 KINDS = {2: "refused", 3: "unreadable", 4: "unsupported", 5: "invalid"}
@@ -37,9 +37,9 @@ _MOST_SHOWN = 100
 
 
 def clean(text: str) -> str:
-    """``text`` on one line, with everything that is not plain print escaped."""
+    """Return ``text`` on one line, with all non-printable characters escaped."""
     shown = "".join(char if _is_plain(char) else _escaped(char) for char in text)
-    return shown.replace("##[", "# #[")  # an old form of commands on GitHub
+    return shown.replace("##[", "# #[")  # the older syntax of GitHub workflow commands
 
 
 def _is_plain(char: str) -> bool:
@@ -51,7 +51,7 @@ def _escaped(char: str) -> str:
 
 
 def annotation(level: str, title: str, message: str) -> str:
-    """Return a command to GitHub that annotates a workflow; ``level`` as ``error``."""
+    """Return a GitHub workflow command that shows ``message`` at ``level``."""
     text = clean(message).replace("%", "%25")
     title = clean(title).replace("%", "%25")
     title = title.replace(":", "%3A").replace(",", "%2C")
@@ -64,8 +64,8 @@ def _word(changed: bool, dry_run: bool) -> str:
     return "would write" if dry_run else "wrote"
 
 
-def _table(done: Converted) -> Iterator[str]:
-    """The lines of a table of tensors, and of what was skipped."""
+def _table_lines(done: Converted) -> Iterator[str]:
+    """Yield the lines of a table of tensors and of the skipped entries."""
     rows = [
         (
             clean(row.name),
@@ -90,8 +90,8 @@ def _table(done: Converted) -> Iterator[str]:
     yield f"{len(done.rows)} tensors, {done.size} bytes, of a {clean(done.source)}"
 
 
-def _difference(changes: Changes) -> Iterator[str]:
-    """The lines of a diff, and a table of weights that are others."""
+def _diff_lines(changes: Changes) -> Iterator[str]:
+    """Yield the lines of a diff and a table of the changed weights."""
     yield from (clean(line) for line in changes.lines)
     shown = changes.weights[:_MOST_SHOWN]
     width = max((len(clean(weight.name)) for weight in shown), default=0)
@@ -105,15 +105,15 @@ def _difference(changes: Changes) -> Iterator[str]:
 
 
 def _as_data(changes: Changes | None) -> dict[str, object]:
-    """The same as data."""
+    """Return changes as JSON-compatible data."""
     if changes is None:
         return {}
     rows = [asdict(weight) for weight in changes.weights]
     return {"diff": list(changes.lines), "changed_weights": rows}
 
 
-def _told(error: OSError) -> str:
-    """Return the system's message with the file it is about."""
+def _system_message(error: OSError) -> str:
+    """Return the system's error message with the file it refers to."""
     if error.strerror is None or error.filename is None:
         return str(error)
     path = Path(os.fsdecode(error.filename))
@@ -123,12 +123,12 @@ def _told(error: OSError) -> str:
 
 
 def _problems_of(error: BaseException, code: int) -> list[Problem]:
-    """Return the problems that an error lists, each with what helps."""
+    """Return the problems listed by an error, each with a remedy."""
     from burn_import.output import OutputRefused
     from burn_ir import ModelError, Problem
 
-    if isinstance(error, OSError):  # it is the output's: no fault of the model
-        return [Problem(_told(error))]
+    if isinstance(error, OSError):  # a problem with the output path, not with the model
+        return [Problem(_system_message(error))]
     if isinstance(error, ModelError):
         hint = HINTS.get(code, "") if code != 2 else ""
         return [replace(p, hint=p.hint or hint) for p in error.problems]
@@ -140,7 +140,7 @@ def _problems_of(error: BaseException, code: int) -> list[Problem]:
 
 @dataclass(frozen=True)
 class Report:
-    """Prints in one of the styles ``text``, ``json`` and ``github``."""
+    """A printer of results and problems as ``text``, ``json`` or ``github``."""
 
     style: str
     model: str
@@ -148,7 +148,7 @@ class Report:
     def result(
         self, written: Written, dry_run: bool, notes: Sequence[str] = ()
     ) -> None:
-        """Print what was written, or would be; ``notes`` say what was not known."""
+        """Print the files that were or would be written, and the notes."""
         paths = [str(written.module), str(written.weights)]
         if self.style == "json":
             data = {"schema": SCHEMA, "module": paths[0], "weights": paths[1]}
@@ -160,7 +160,7 @@ class Report:
         for path in paths:
             click.echo(f"{word} {clean(path)}")
         if written.changes is not None:
-            for line in _difference(written.changes):
+            for line in _diff_lines(written.changes):
                 click.echo(line)
         for note in notes:
             click.echo(f"note: {clean(note)}", err=True)
@@ -176,7 +176,7 @@ class Report:
                 json.dumps({**data, **about, "tensors": tensors, "skipped": skipped})
             )
             return
-        for line in _table(done):
+        for line in _table_lines(done):
             click.echo(line)
         click.echo(f"{_word(done.changed, dry_run)} {clean(str(done.record))}")
 
@@ -206,7 +206,7 @@ class Report:
             click.echo(f"see: burn-import explain {kind}", err=True)
 
     def failure(self, message: str, code: int) -> None:
-        """Print why there is no answer at all."""
+        """Print why the command produced no result."""
         from burn_ir import Problem
 
         if self.style == "json":
@@ -224,7 +224,7 @@ class Report:
         click.echo(json.dumps({**data, "problems": rows}), err=True)
 
     def _text(self, problems: Sequence[Problem], kind: str) -> Iterator[str]:
-        """Each problem, and once for those in a row that share it, where and help."""
+        """Yield each problem; a run with one location and remedy shows them once."""
         for trailer, row in groupby(problems, lambda one: self._trailer(one, kind)):
             for problem in row:
                 yield f"error[{kind}]: {clean(problem.message)}"

@@ -1,4 +1,4 @@
-"""Tables of text, and the same as JSON."""
+"""Tables as aligned text or JSON."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ import click
 
 from burn_import.cli.report import SCHEMA, clean
 
-#: The option of commands that print a table.
+#: The output-format option of commands that print a table.
 format_option = click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text"
 )
-force_option = click.option(
-    "--force", is_flag=True, help="Replace a file that is there."
-)
+force_option = click.option("--force", is_flag=True, help="Replace an existing file.")
 output_option = click.option("-o", "--output", type=click.Path(), required=True)
 
 
 def sizes_of(ctx: Any, param: Any, given: tuple[str, ...]) -> dict[str, int]:
-    """Return the sizes of extents that ``--size NAME=NUMBER`` gave, by name."""
+    """Parse ``--size NAME=NUMBER`` options to sizes of dimensions by name."""
     sizes = {}
     for text in given:
         name, _, number = text.partition("=")
@@ -41,5 +39,5 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 
 def show_json(data: dict[str, Any], **more: Any) -> None:
-    """Print ``data`` with the version of its schema."""
+    """Print ``data`` together with its schema version."""
     click.echo(json.dumps({"schema": SCHEMA, **data, **more}))

@@ -1,4 +1,4 @@
-"""The text of a class, as the template shows it."""
+"""The text of a class, as input of the template."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class ClassText:
     root: bool = False
     modules: set[str] = field(default_factory=set)
     constructor: str = ""
-    #: What tells classes apart: types, and the body without the file's names.
+    #: Key for the comparison of classes: types, and the body without the file's names.
     plain: list[str] = field(default_factory=list)
-    #: The pieces of a body that is too long for one function.
+    #: The methods that a long body is split into.
     methods: list[MethodText] = field(default_factory=list)
-    #: The types of parameters that calls check: ``image="float32[batch, 3]"``.
+    #: Input types that calls check: ``image="float32[batch, 3]"``.
     checks: list[str] = field(default_factory=list)
-    #: What it is called where it is no class but a function.
+    #: The function's name if the class is emitted as a function.
     function: str = ""
     base: str = "nn.Module"
-    #: What the constructor of ``base`` is given.
+    #: Constructor arguments of ``base``.
     steps: str = ""
-    #: The names in keys of fields that are called otherwise.
+    #: Record names of fields that differ from their attributes.
     record_names: dict[str, str] = field(default_factory=dict)
 
     @property
     def parameters(self) -> str:
-        """The parameters of a function, which has no ``self``."""
+        """The parameters of a function, without ``self``."""
         return self.signature.removeprefix(", ")

@@ -1,4 +1,4 @@
-"""What two models are compared by, read from a file or from a module."""
+"""The compared properties of a model, read from a file or from a module."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Contents:
-    """The parts of a model; None for a part that its kind of file does not have.
+    """The compared properties of a model; None where the file kind has none.
 
     ``layers`` has the class of each owner of weights by path, "" where it is not
-    known. ``weights`` are mapped where the file allows it.
+    known. ``weights`` are memory-mapped where the file allows it.
     """
 
     weights: Mapping[str, Array]
@@ -51,7 +51,7 @@ def file_contents(path: Path) -> Contents:
         return Contents(weights, dict.fromkeys(_owners(weights), ""))
     compiled = import_model(path)
     raw = read(path)
-    assert isinstance(raw, RawModel)  # a file of another kind than weights
+    assert isinstance(raw, RawModel)  # not a file of weights
     return _program_contents(raw, compiled, kind is FileKind.ONNX)
 
 
@@ -63,7 +63,7 @@ def _program_contents(raw: RawModel, compiled: Compiled, has_opsets: bool) -> Co
     weights = dict(compiled.weights)
     return Contents(
         weights,
-        _layers(weights, _instance(compiled)),
+        _layer_classes(weights, _instance(compiled)),
         {name: graph.types[name].name for name in graph.given},
         {name: str(getattr(graph.type(name), "name", "?")) for name in graph.results},
         (
@@ -86,11 +86,11 @@ def module_contents(module: Any) -> Contents:
         record = file_contents(sys.modules[type(module).__module__].WEIGHTS)
         return replace(record, inputs=inputs)
     weights = {key: value.numpy() for key, value in module.state_dict().items()}
-    return Contents(weights, _layers(weights, module), inputs)
+    return Contents(weights, _layer_classes(weights, module), inputs)
 
 
 def _instance(compiled: Compiled) -> Any:
-    """Return the class of a compiled module, instantiated without values."""
+    """Return an instance of a compiled module's class, without weight values."""
     from burn.nn.init import separate_seeds
     from burn_import.instantiate import execute
 
@@ -101,10 +101,10 @@ def _instance(compiled: Compiled) -> Any:
         return getattr(module, compiled.class_name)()
 
 
-def _layers(weights: Mapping[str, Array], module: Any) -> dict[str, str]:
-    """Return the class of each owner of weights, if it is one of the library.
+def _layer_classes(weights: Mapping[str, Array], module: Any) -> dict[str, str]:
+    """Return the class of each owner of weights that is a library layer.
 
-    The names of generated classes depend on the rest of the model.
+    Generated class names are left out, since they depend on the rest of the model.
     """
     classes = {path: type(layer) for path, layer in module.modules()}
     return {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from burn_import.comparison.nodes import NodeFacts
     from burn_ir.types import Array
 
-#: Elements that are read and compared at once.
+#: Number of elements that are read and compared at once.
 _PIECE = 2**20
 
 
@@ -38,10 +38,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class ValueDifference:
-    """A weight of equal shape whose values differ in ``different`` elements.
+    """The difference between two weights of equal shape.
 
-    ``relative`` is ``absolute`` by the largest magnitude in the first model. Both are
-    None for texts, and infinite if one element is no finite number.
+    ``different`` counts the elements that differ. ``relative`` is ``absolute``
+    divided by the largest magnitude in the first model. Both are None for texts,
+    and infinite if an element is not finite.
     """
 
     key: str
@@ -53,7 +54,7 @@ class ValueDifference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All differences; of weights that both have, one pair is read at a time."""
+    """All differences; the weights in both models are compared lazily, pair by pair."""
 
     differences: tuple[Difference, ...]
     values: tuple[ValueDifference, ...]
@@ -61,7 +62,7 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """Whether there is no difference."""
+        """Whether the models have no difference."""
         return not self.differences and not self.values
 
 
@@ -103,7 +104,7 @@ def _of_part(
 
 
 def _of_layers(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Difference]:
-    """Yield the layers that one model lacks, or whose two classes are known."""
+    """Yield the layers that one model lacks, or whose known classes differ."""
     for path in dict.fromkeys((*old, *new)):
         before, after = (side.get(path) for side in (old, new))
         if before is None or after is None or (before != after and before and after):
@@ -137,9 +138,9 @@ def _listed(keys: list[str], facts: Mapping[str, str]) -> str:
 
 
 def value_difference(key: str, a: Array, b: Array) -> ValueDifference | None:
-    """Return how the values of two arrays of one shape differ, None if they do not.
+    """Return the difference of two arrays of one shape, or None if equal.
 
-    Two NaN are equal. The arrays are read a piece at a time.
+    NaNs compare equal. The arrays are read in chunks.
     """
     different, absolute, largest = 0, 0.0, 0.0
     is_text = a.dtype.kind in "OSU" or b.dtype.kind in "OSU"
@@ -163,7 +164,7 @@ def value_difference(key: str, a: Array, b: Array) -> ValueDifference | None:
 
 
 def _numbers(x: Array, y: Array, unequal: Array) -> tuple[Array, Array, Array]:
-    """Return two pieces in float64 or complex128, and where they differ."""
+    """Return two chunks in float64 or complex128, and the mask of their differences."""
     wide = np.complex128 if "c" in (x.dtype.kind, y.dtype.kind) else np.float64
     x, y = x.astype(wide), y.astype(wide)
     return x, y, unequal & ~(np.isnan(x) & np.isnan(y))

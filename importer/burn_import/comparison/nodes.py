@@ -1,4 +1,4 @@
-"""Nodes of a graph by name, in a form that does not depend on the names of values."""
+"""Graph nodes by name, described without the names of values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 #: The name under which the results of a graph are compared.
 OUTPUTS = "(outputs)"
-#: Integer constants of at most so many elements are compared by value here. They are
-#: sizes, axes and indices, which have no key among the weights.
+#: Largest integer constants that are compared by value here. They are sizes, axes and
+#: indices, which have no key among the weights.
 _MOST_COMPARED = 4096
 
 
@@ -29,7 +29,7 @@ class NodeFacts:
 
 
 def operator_counts(model: RawModel) -> dict[str, int]:
-    """Return the number of nodes of each operator, those of bodies included."""
+    """Return the number of nodes of each operator, including subgraphs."""
     from burn_ir.support_check import walk
 
     return dict(Counter(_operator(node) for node in walk(model.graph)))
@@ -44,7 +44,9 @@ def _facts(
     graph: RawGraph, around: Mapping[str, str], numbers: Counter[str]
 ) -> Iterator[tuple[str, NodeFacts]]:
     producers = {**around, **{name: f"input {name}" for name in graph.inputs}}
-    producers |= {name: _described(array) for name, array in graph.constants.items()}
+    producers |= {
+        name: _constant_text(array) for name, array in graph.constants.items()
+    }
     names = [_name(node, numbers) for node in graph.nodes]
     for name, node in zip(names, graph.nodes, strict=True):
         for number, output in enumerate(node.outputs):
@@ -60,18 +62,18 @@ def _facts(
         sources = tuple(producers.get(source or "", "none") for source in node.inputs)
         yield name, NodeFacts(_operator(node), attributes, sources)
     results = tuple(producers.get(name, "none") for name in graph.outputs)
-    yield _numbered(OUTPUTS, numbers), NodeFacts("", {}, results)
+    yield _unique_name(OUTPUTS, numbers), NodeFacts("", {}, results)
 
 
 def _name(node: RawNode, numbers: Counter[str]) -> str:
     if node.name:
-        return _numbered(node.name, numbers)
+        return _unique_name(node.name, numbers)
     numbers[node.op_type] += 1
     return f"{node.op_type} #{numbers[node.op_type]}"
 
 
-def _numbered(name: str, numbers: Counter[str]) -> str:
-    """Return ``name``, with a number if it was returned before."""
+def _unique_name(name: str, numbers: Counter[str]) -> str:
+    """Return ``name``, with a number appended if it is already in use."""
     numbers[name] += 1
     return name if numbers[name] == 1 else f"{name} #{numbers[name]}"
 
@@ -81,11 +83,11 @@ def _operator(node: RawNode) -> str:
 
 
 def _text(value: Any) -> str:
-    return _described(value) if hasattr(value, "dtype") else repr(value)
+    return _constant_text(value) if hasattr(value, "dtype") else repr(value)
 
 
-def _described(array: Array) -> str:
-    """Return the type of a constant, with its values unless it is a weight."""
+def _constant_text(array: Array) -> str:
+    """Return the type of a constant, and its values unless it is a weight."""
     from burn.store.fit import described
 
     kind = described(array.dtype, array.shape)

@@ -1,4 +1,4 @@
-"""Drawings as text: SVG, and the language of Graphviz."""
+"""Drawings as SVG images and Graphviz source."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _STYLE = (
 
 
 def check_drawing(path: Path, *, force: bool) -> None:
-    """Return if a drawing may be written at ``path``.
+    """Check that a drawing may be written at ``path``.
 
     Raises:
-        OutputRefused: the suffix is another one, or a file is there without ``force``.
+        OutputRefused: the suffix is unsupported, or the file exists and not ``force``.
     """
     if path.suffix not in _WRITERS:
         raise OutputRefused(
             f"expected a drawing that ends in .svg or .dot, got {str(path)!r}"
         )
     if path.exists() and not force:
-        raise OutputRefused(f"{path} is there; pass --force to replace it")
+        raise OutputRefused(f"{path} already exists; pass --force to replace it")
 
 
 def write_drawing(flow: Flow, path: Path, *, force: bool = False) -> None:
-    """Write a flow as an SVG image or as a graph of Graphviz, by the suffix.
+    """Write a flow as SVG or Graphviz source, chosen by the suffix.
 
     Raises:
         OutputRefused: as ``check_drawing`` does.
@@ -97,12 +97,12 @@ def _svg_box(kind: str, texts: list[str], placed: Placed) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Return ``text`` for XML, which has no control characters."""
+    """Return ``text`` for XML, without control characters."""
     return escape("".join(c if c.isprintable() else "\ufffd" for c in text))
 
 
 def dot_of(flow: Flow) -> str:
-    """Return a graph in the language of Graphviz."""
+    """Return a flow as Graphviz source."""
     lines = ["digraph model {", f"  label={_quoted(flow.title)}; labelloc=t;"]
     lines.append('  node [shape=box, style="rounded,filled", fontname=monospace];')
     for number, box in enumerate(flow.boxes):

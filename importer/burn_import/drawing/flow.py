@@ -1,4 +1,4 @@
-"""The data flow between the modules of a tree, to a depth."""
+"""The data flow between the modules of a tree, down to a depth."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from burn_import.provenance.path_segments import Path
     from burn_ir.graph import Graph, Node
 
-#: A drawing without ``--depth`` has at most so many boxes, if depth 1 has no more.
+#: Maximum number of boxes without ``--depth``, unless depth 1 already has more.
 MOST_BOXES = 200
 
 
@@ -36,10 +36,11 @@ class FlowBox:
 
 @dataclass
 class Flow:
-    """Boxes in order of execution, and edges as pairs of their positions.
+    """Boxes in order of execution, and edges as pairs of box indices.
 
-    An edge leads from a box to a later one. ``depth`` is that of the drawn modules,
-    ``deeper`` the number of boxes one level below if these are too many, else 0.
+    An edge leads from a box to a later one. ``depth`` is the depth of the drawn
+    modules, ``deeper`` the number of boxes one level below if these are too many,
+    else 0.
     """
 
     title: str
@@ -57,9 +58,9 @@ class Flow:
 
 
 def flow_of(model: Assembly, depth: int | None = None) -> Flow:
-    """Return the flow between modules to ``depth``, the root being 0.
+    """Return the flow between modules down to ``depth``, where the root has depth 0.
 
-    Without a depth it is the largest one with at most ``MOST_BOXES`` boxes.
+    The default is the largest depth with at most ``MOST_BOXES`` boxes.
     """
     sizes = _parameters(model)
     if depth is not None:
@@ -80,7 +81,7 @@ def _tree_depth(part: ModuleNode) -> int:
 
 
 def _parameters(model: Assembly) -> dict[Path, int]:
-    """Return the number of stored elements by path, those of inner modules included."""
+    """Return the number of stored elements by path, including inner modules."""
     sizes: dict[Path, int] = {}
     for entry in model.entries:
         size = model.tree.root.graph.constants[entry.constant].size
@@ -91,10 +92,11 @@ def _parameters(model: Assembly) -> dict[Path, int]:
 
 
 class _Builder:
-    """Walk of the instructions in order; ``values`` has the boxes behind each value.
+    """Builder of a flow from the instructions in order.
 
-    An operator passes on the boxes of its inputs. Where they are of several boxes it
-    becomes a box itself, so that edges do not multiply along a chain of additions.
+    ``values`` maps each value to the boxes that produce it. An operator forwards
+    the boxes of its inputs; if its inputs come from different boxes, it becomes a
+    box itself, so that a chain of additions does not multiply edges.
     """
 
     def __init__(self, model: Assembly, sizes: Mapping[Path, int], depth: int) -> None:
@@ -134,7 +136,8 @@ class _Builder:
         if depth == 1 or not call.part.items:
             self._module(call, caller.path, values)
             return
-        # Parts of one graph have its names, unless a body is called with others.
+        # Modules of one graph share its names; the names of a subgraph are mapped at
+        # its call.
         is_renamed = call.inputs != call.part.inputs
         inner = dict(values) if is_renamed else values
         for name, given in zip(call.part.inputs, call.inputs, strict=False):
@@ -162,7 +165,7 @@ class _Builder:
         values: dict[str, frozenset[int]],
         depth: int,
     ) -> None:
-        """Draw both branches, and an operator that selects one."""
+        """Draw both branches and the operator that selects one of them."""
         results: list[str] = []
         for number, call in enumerate((item.then, item.orelse)):
             names = [f"{name}\0{number}\0{id(item)}" for name in call.outputs]

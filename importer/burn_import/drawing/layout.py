@@ -1,7 +1,7 @@
-"""Layered layout: boxes in rows by their distance from the inputs.
+"""Layered layout: rows of boxes, by distance from the inputs.
 
 An edge over several rows runs through a gap in each row between, so that it crosses no
-box. All edges of one box share these gaps.
+box. All edges from one box share these gaps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_CHARACTERS = 48
 
 @dataclass(frozen=True)
 class Placed:
-    """A rectangle; ``x`` and ``y`` are its upper left corner."""
+    """A rectangle; ``x`` and ``y`` are its upper left corner, in pixels."""
 
     x: float
     y: float
@@ -36,7 +36,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Layout:
-    """The rectangle of each box, the corners of each edge, and the size of it all."""
+    """The rectangles of the boxes, the corners of the edges, and the total size."""
 
     boxes: tuple[Placed, ...]
     lines: tuple[tuple[tuple[float, float], ...], ...]
@@ -46,7 +46,7 @@ class Layout:
 
 @dataclass
 class _Slot:
-    """A place in a row: a box, or the gap for the edges of one."""
+    """A position in a row: a box, or a gap for the edges of one box."""
 
     width: float
     height: float
@@ -100,12 +100,12 @@ def _size(box: FlowBox) -> tuple[float, float]:
 
 
 def _columns(text: str) -> int:
-    """Return the width of a text in characters; those of East Asia take two."""
+    """Return the width of a text in columns; East Asian wide characters take two."""
     return len(text) + sum(east_asian_width(one) in "WF" for one in text)
 
 
 def _ranks(flow: Flow) -> list[int]:
-    """Return the row of each box: one below the last of its sources."""
+    """Return the row of each box: one below its lowest source."""
     ranks = [0] * len(flow.boxes)
     for source, target in sorted(flow.edges, key=lambda edge: edge[1]):
         ranks[target] = max(ranks[target], ranks[source] + 1)

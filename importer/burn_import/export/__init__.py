@@ -1,1 +1,1 @@
-"""The way back: modules of ``burn`` as ONNX files."""
+"""Export of ``burn`` modules to ONNX files."""

@@ -1,4 +1,4 @@
-"""A program as a graph of ONNX nodes."""
+"""Conversion of a recorded program to a graph of ONNX nodes."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from burn_ir.dim import Dim, Poly
 
 
 class Emitter:
-    """Writes the calls of a program; ``values`` are those of its places."""
+    """A converter of a program's calls; ``values`` maps slots to graph values."""
 
     def __init__(self, program: Program, names: Mapping[Box, str], opset: int) -> None:
         self.program, self.names = program, names
         self.writer = GraphWriter(opset)
         self.values: dict[int, Operand] = {}
         self._boxes: dict[Box, Operand] = {}
-        #: Values that have the name of an output, by the name before.
+        #: Values that were renamed to an output, by their former name.
         self._renamed: dict[str, Operand] = {}
 
     def graph(
         self, inputs: Sequence[str], outputs: Sequence[tuple[str, Any]], name: str
     ) -> tuple[onnx.GraphProto, dict[str, np.ndarray[Any, Any]]]:
-        """Return the graph without its initializers, and these.
+        """Return the graph without its initializers, and the initializers.
 
         ``outputs`` are pairs of a name and a leaf of the result.
         """
@@ -44,7 +44,7 @@ class Emitter:
         for taken in reserved:
             self.writer.unique(taken)
         infos = [self._input(number, text) for number, text in enumerate(inputs)]
-        live = self._live([leaf for _, leaf in outputs])
+        live = self._live_slots([leaf for _, leaf in outputs])
         for slot, box in self.program.reads.items():
             if slot in live:
                 self.values[slot] = self._parameter(box)
@@ -65,10 +65,10 @@ class Emitter:
         for axis, extent in enumerate(shape):
             if isinstance(extent, Poly):
                 self.writer.extents.setdefault(str(extent), (value, axis))
-        return _info(name, shape, dtype)
+        return _value_info(name, shape, dtype)
 
-    def _live(self, leaves: list[Any]) -> set[int]:
-        """The places that results depend on."""
+    def _live_slots(self, leaves: list[Any]) -> set[int]:
+        """Return the slots that the results depend on."""
         live = set(slots_in(leaves))
         for call in reversed(self.program.calls):
             outputs = call.step.outputs
@@ -105,15 +105,17 @@ class Emitter:
             return FORMS[primitive.name](writer, *args, **static)
         values = bound(primitive, args, static)
         for inverse in inverses().get(primitive.name, ()):
-            if self._fits(inverse, primitive, values):
+            if self._can_represent(inverse, primitive, values):
                 return self._inverted(inverse, primitive, values, len(call.shapes))
         since = [inverse.since for inverse in inverses().get(primitive.name, ())]
         if since and min(since) > writer.opset:
             raise writer.refuse(f"has no form before opset {min(since)}")
         raise writer.refuse("has no form in ONNX")
 
-    def _fits(self, inverse: Inverse, primitive: Any, values: dict[str, Any]) -> bool:
-        """Whether a node can have these arguments."""
+    def _can_represent(
+        self, inverse: Inverse, primitive: Any, values: dict[str, Any]
+    ) -> bool:
+        """Return whether a node can represent a call with these arguments."""
         if inverse.since > self.writer.opset:
             return False
         if not set(inverse.operands) <= values.keys():
@@ -173,7 +175,7 @@ class Emitter:
         return Operand("", array.shape, array.dtype, array)
 
     def _output(self, name: str, leaf: Any) -> onnx.ValueInfoProto:
-        """A result under its name: the node that computes it has it, if it can."""
+        """Declare a result; rename its node's value to the output name if possible."""
         value = self._argument(leaf)
         if not isinstance(value, Operand):
             value = self._constant(value)
@@ -182,10 +184,10 @@ class Emitter:
         if value.name in self._renamed or not self._rename(value.name, name):
             self.writer.identity(self._renamed.get(value.name, value), name)
         self._renamed.setdefault(value.name, replace(value, name=name))
-        return _info(name, value.shape, value.dtype)
+        return _value_info(name, value.shape, value.dtype)
 
     def _rename(self, old: str, new: str) -> bool:
-        """Call a value ``new`` everywhere; false if no node computes it."""
+        """Rename a value in all nodes; return False if no node computes it."""
         nodes = self.writer.nodes
         if not any(old in node.output for node in nodes):
             return False
@@ -201,8 +203,8 @@ class Emitter:
         return set(self.writer.initializers) - used - set(outputs)
 
 
-def _info(name: str, shape: Sequence[Dim], dtype: Any) -> onnx.ValueInfoProto:
-    """A value's type; a formula that is no name is left open."""
+def _value_info(name: str, shape: Sequence[Dim], dtype: Any) -> onnx.ValueInfoProto:
+    """Return the type of a value; dimensions that are formulas stay unknown."""
     extents = [
         n if isinstance(n, int) else (str(n) if str(n).isidentifier() else None)
         for n in shape

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 
 class ExportError(ValueError):
-    """A module, or an argument, that cannot be exported; the message names the line."""
+    """A module or argument that cannot be exported; the message names the line."""
 
 
 class VerificationError(ExportError):
-    """The exported file computes other values than the module."""
+    """The results of the exported file differ from those of the module."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the module calls a primitive: its path of attributes, file and line."""
+    """The origin of a primitive call: its module path, file and line."""
 
     path: str = ""
     file: str = ""

@@ -1,4 +1,4 @@
-"""The example that an exported model is run on: arguments, names and results."""
+"""The example run of an exported model: its arguments, names and results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from burn.tensor import Tensor, innermost, tensor
 
 
 class ExampleRun(NamedTuple):
-    """A model with the arguments of an example, and a name for each tensor of them."""
+    """A model with example arguments, and a name for each tensor among them."""
 
     model: Any
     args: tuple[Any, ...]
@@ -23,14 +23,14 @@ class ExampleRun(NamedTuple):
 
     @property
     def tensors(self) -> list[Tensor]:
-        """The tensors among the arguments, in order."""
+        """Return the tensors among the arguments, in order."""
         given = (*self.args, *self.named.values())
         every = [leaf for value in given for _, leaf in leaves(value, "")]
         return [leaf for leaf in every if type(leaf) is Tensor]
 
 
 def example_run(model: Any, example: Any, names: Sequence[str] = ()) -> ExampleRun:
-    """Return the run of a model, as it is outside of training, on an example.
+    """Return the run of a model, in evaluation mode, on an example.
 
     Raises:
         ValueError: there are more or fewer names than tensors.
@@ -94,7 +94,7 @@ def leaves(value: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def expected_results(run: ExampleRun) -> tuple[dict[str, Any], list[Any]]:
-    """The inputs of the example by name, and the model's results."""
+    """Return the inputs of the example by name, and the model's results."""
     arrays = [innermost(leaf).numpy() for leaf in run.tensors]
     results = [leaf for _, leaf in leaves(run.model(*run.args, **run.named), "")]
     numbers = [np.asarray(_array(leaf)) for leaf in results]

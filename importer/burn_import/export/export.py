@@ -1,4 +1,4 @@
-"""``export_onnx``: a module as an ONNX file."""
+"""``export_onnx``: conversion of a module to an ONNX file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-import burn_import.export.forms  # noqa: F401  fills the table
+import burn_import.export.forms  # noqa: F401 registers the forms
 from burn.backend.arrays import ArrayBackend
 from burn.defaults import default_device
 from burn.plan.pytree import is_named, mapped
@@ -31,10 +31,10 @@ from burn_import.export.recorder import ExportRecorder, boxes_by_name, paths_of
 from burn_import.version import VERSION
 from burn_ir.dim import counting_unnamed
 
-#: The opsets that can be written, and the IR version that came with each.
+#: The supported opsets, with the IR version of each.
 IR_VERSIONS = {17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11}
 DEFAULT_OPSET = 20
-#: Composites that are written as one node: their parts have no operators.
+#: Composites that are written as one node, since their parts have no ONNX operators.
 WHOLE = frozenset(
     {"affine_grid", "compress", "grid_sample", "hardmax", "instance_norm", "lp_pool"}
     | {"lrn", "one_hot", "roi_align"}
@@ -56,23 +56,25 @@ def export_onnx(
     verify: bool = True,
     force: bool = False,
 ) -> Exported:
-    """Write ``model`` as an ONNX file, and return what was written.
+    """Write ``model`` as an ONNX file, and return a report of the written files.
 
-    The model is run on ``example`` and its primitives are recorded; each becomes ONNX
-    nodes, parameters become initializers under their keys. ``model`` is a module, as it
-    is outside of training, or a function. ``example`` is a tensor or an array, a tuple
-    of positional arguments, or a dict of arguments by name.
+    The model runs once on ``example``, and its primitives are recorded: each
+    becomes ONNX nodes, parameters become initializers named by their keys.
+    ``model`` is a module in evaluation mode, or a function. ``example`` is a tensor
+    or an array, a tuple of positional arguments, or a dict of arguments by name.
 
-    ``dynamic`` names extents that vary: ``{"images": {0: "batch"}}``. Names of inputs
-    are by default those of the parameters, of outputs ``output``, ``output_0`` or keys.
-    With ``specialize`` Python may read values, which then are those of the example.
-    ``verify`` compares with onnxruntime, else with ONNX's reference.
+    ``dynamic`` names dimensions that vary: ``{"images": {0: "batch"}}``. Input
+    names default to those of the parameters, output names to ``output``,
+    ``output_0`` or keys. With ``specialize`` Python code may read tensor values,
+    which are then fixed to those of the example. ``verify`` compares the file's
+    results with the module's, using onnxruntime or else ONNX's reference
+    implementation.
 
     Raises:
-        ExportError: there is no form in ONNX; names the primitive and the line.
+        ExportError: a primitive has no ONNX form; names the primitive and the line.
         VerificationError: the file gives other results; nothing is written.
-        OutputRefused: the file is there, and ``force`` is not given.
-        ValueError: an opset, a name or an axis that does not exist.
+        OutputRefused: the file exists, and ``force`` is not set.
+        ValueError: an opset, a name or an axis does not exist.
     """
     run = example_run(model, example, input_names)
     with counting_unnamed():
@@ -87,14 +89,14 @@ def export_onnx(
 def _model(
     program: Program, run: ExampleRun, output_names: Sequence[str], opset: int
 ) -> tuple[onnx.ModelProto, dict[str, np.ndarray[Any, Any]]]:
-    """The model without initializers, and these.
+    """Return the model without initializers, and the initializers.
 
     Raises:
         ValueError: the opset cannot be written.
     """
     if opset not in IR_VERSIONS:
         raise ValueError(f"expected an opset from 17 to 23, got {opset}")
-    outputs = _outputs(program.result, output_names)
+    outputs = _named_outputs(program.result, output_names)
     emitter = Emitter(program, boxes_by_name(run.model), opset)
     graph, arrays = emitter.graph(run.names, outputs, type(run.model).__name__)
     proto = helper.make_model(
@@ -107,8 +109,8 @@ def _model(
     return proto, arrays
 
 
-def _outputs(result: Any, given: Sequence[str]) -> list[tuple[str, Any]]:
-    """The results with names: given ones, keys, or numbers.
+def _named_outputs(result: Any, given: Sequence[str]) -> list[tuple[str, Any]]:
+    """Return the results with names: custom names, keys, or numbers.
 
     Raises:
         ValueError: there are more or fewer names than results.
@@ -132,13 +134,13 @@ def _outputs(result: Any, given: Sequence[str]) -> list[tuple[str, Any]]:
 
 
 def recorded(example: ExampleRun, dynamic: Dynamic, *, specialize: bool) -> Program:
-    """Return the program of a model, run once and for each named extent again.
+    """Return the program of a model from one run, and one more per named dimension.
 
-    Without ``specialize`` it also runs on other data, where extents that depend on the
-    data are others: Python must not compute with these.
+    Without ``specialize`` it also runs on different data, to detect Python code
+    whose computations depend on tensor values.
     """
     model, tensors = example.model, example.tensors
-    axes = _axes(tensors, example.names, dynamic)
+    axes = _named_axes(tensors, example.names, dynamic)
     device = _device(tensors)
 
     def run(sizes: Sizes, change: Callable[[Tensor], Tensor] = _same) -> Recording:
@@ -152,7 +154,7 @@ def recorded(example: ExampleRun, dynamic: Dynamic, *, specialize: bool) -> Prog
         def resized(leaf: Any) -> Any:
             if type(leaf) is not Tensor:
                 return leaf
-            return change(_resized(leaf, next(order), axes, sizes))
+            return change(_resize(leaf, next(order), axes, sizes))
 
         given, by_name = mapped(resized, (list(example.args), dict(example.named)))
         return record(model, tuple(given), by_name, recorder, sizes)
@@ -160,12 +162,12 @@ def recorded(example: ExampleRun, dynamic: Dynamic, *, specialize: bool) -> Prog
     base = {name: tensors[t].shape[a] for (t, a), name in axes.items()}
     recordings = [run(base)]
     for name in base:
-        recordings.append(_other_run(run, base, [name]))
+        recordings.append(_run_with_other_sizes(run, base, [name]))
     if base:
-        recordings += [_other_run(run, base, list(base), skip=1)]
+        recordings += [_run_with_other_sizes(run, base, list(base), skip=1)]
     if not specialize:
-        with suppress(ValueError, TypeError, IndexError):  # the data mean nothing to it
-            recordings.append(run(base, _uniform))
+        with suppress(ValueError, TypeError, IndexError):  # the values do not affect it
+            recordings.append(run(base, _filled_like))
     return align(recordings)
 
 
@@ -173,19 +175,19 @@ def _same(leaf: Tensor) -> Tensor:
     return leaf
 
 
-def _uniform(leaf: Tensor) -> Tensor:
-    """A tensor of the same type, with the first element of ``leaf`` everywhere."""
+def _filled_like(leaf: Tensor) -> Tensor:
+    """Return a tensor of the same type, filled with the first element of ``leaf``."""
     array = innermost(leaf).numpy()
     return tensor(np.full_like(array, array.flat[0])) if array.size else leaf
 
 
-def _axes(
+def _named_axes(
     tensors: Sequence[Tensor], names: Sequence[str], dynamic: Dynamic
 ) -> dict[tuple[int, int], str]:
-    """The named extents by (input, axis).
+    """Return the named dimensions by (input, axis).
 
     Raises:
-        ValueError: there is no such input or axis, or an extent has two sizes.
+        ValueError: an input or axis does not exist, or a dimension has two sizes.
     """
     axes: dict[tuple[int, int], str] = {}
     sizes: dict[str, int] = {}
@@ -208,10 +210,8 @@ def _axes(
     return axes
 
 
-def _resized(
-    leaf: Tensor, number: int, axes: Mapping[Any, str], sizes: Sizes
-) -> Tensor:
-    """``leaf`` repeated or cut along its named axes."""
+def _resize(leaf: Tensor, number: int, axes: Mapping[Any, str], sizes: Sizes) -> Tensor:
+    """Return ``leaf`` repeated or cut along its named axes."""
     array = innermost(leaf).numpy()
     for (position, axis), name in axes.items():
         if position == number and array.shape[axis] != sizes[name]:
@@ -220,10 +220,10 @@ def _resized(
     return leaf if array.shape == leaf.shape else tensor(array)
 
 
-def _other_run(
+def _run_with_other_sizes(
     run: Callable[[Sizes], Recording], base: Sizes, names: list[str], skip: int = 0
 ) -> Recording:
-    """A run with other sizes of ``names``: the first of a few that the model takes."""
+    """Return a run with other sizes of ``names``, the first that succeeds."""
     problems = []
     for times, more in ((2, 0), (3, 0), (1, 1), (1, 2), (0.5, 0)):
         if skip:

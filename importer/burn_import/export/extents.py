@@ -1,7 +1,7 @@
-"""Formulas for integers that differ between runs with other extents.
+"""Formulas for integers that vary with the sizes of named dimensions.
 
-Each run of a function has a size for every named extent. An integer that a run uses
-(an extent of a result, a bound of a slice) becomes the simplest formula that gives its
+Each run of a function has a size for every named dimension. An integer in a run (a
+dimension of a result, a bound of a slice) becomes the simplest formula that gives its
 value in all runs: a product, a linear formula, or the quotient of one of them.
 """
 
@@ -14,12 +14,12 @@ from math import prod
 from burn_ir.dim import Dim, bind, floor_div, symbol
 
 Sizes = Mapping[str, int]
-#: The largest divisor that is looked for.
+#: The largest divisor that is tried.
 _LARGEST = 128
 
 
 def fit_dim(values: Sequence[int], runs: Sequence[Sizes]) -> Dim | None:
-    """Return the formula that has ``values`` in ``runs``; None if none is known."""
+    """Return the formula that has ``values`` in ``runs``, or None."""
     if len(set(values)) == 1:
         return int(values[0])
     names = tuple(runs[0])
@@ -36,7 +36,7 @@ def _holds(dim: Dim, values: Sequence[int], runs: Sequence[Sizes]) -> bool:
 def _product(
     values: Sequence[int], runs: Sequence[Sizes], names: tuple[str, ...]
 ) -> Dim | None:
-    """``c * a * b``, or ``a * b // c`` where it is exact."""
+    """Return ``c * a * b``, or ``a * b // c`` where the division is exact."""
     for count in range(1, len(names) + 1):
         for chosen in combinations(names, count):
             total = prod((symbol(n) for n in chosen), start=1)
@@ -55,7 +55,7 @@ def _product(
 def _linear(
     values: Sequence[int], runs: Sequence[Sizes], names: tuple[str, ...]
 ) -> Dim | None:
-    """``c + k * a + m * b``; the run after the first one has another ``a`` alone."""
+    """Return ``c + k * a + m * b``; the second run differs from the first in ``a``."""
     total: Dim = values[0]
     for number, name in enumerate(names, 1):
         change = runs[number][name] - runs[0][name]
@@ -69,7 +69,7 @@ def _linear(
 def _quotient(
     values: Sequence[int], runs: Sequence[Sizes], names: tuple[str, ...]
 ) -> Dim | None:
-    """``(a + r) // d * k``, as windows with a stride have."""
+    """Return ``(a + r) // d * k``, the form of strided window counts."""
     for name in names:
         extent = symbol(name)
         for divisor in range(2, _LARGEST + 1):

@@ -1,4 +1,4 @@
-"""Exported models as files: initializers, external data, checks, verification."""
+"""Files of exported models: initializers, external data, checks, verification."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from burn_import.export.errors import ExportError, VerificationError
 from burn_import.output import OutputRefused
 from burn_import.verification.session import difference, run_model
 
-#: Protobuf's limit is 2 GiB for the whole file.
+#: Protobuf's limit of 2 GiB for a whole file, with a margin.
 _LARGEST = 2**31 - 2**24
-#: Initializers of fewer bytes stay in the file.
+#: Minimum bytes of an initializer in the external data file.
 _INLINE = 1024
 _ALIGNMENT = 4096
-#: How far results may be from the model's, relative to the largest of them.
+#: Tolerated deviation from the model's results, relative to the largest magnitude.
 TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: the file, that of its external data, and notes.
+    """The written file, its external data file, and notes.
 
-    ``difference`` is the largest one from the model's results on the example, relative
-    to the largest number; None if nothing was compared.
+    ``difference`` is the largest deviation from the model's results on the example,
+    relative to the largest magnitude; None without verification.
     """
 
     path: Path
@@ -54,8 +54,8 @@ def write_onnx(
     """Check, verify and write a model with its initializers; see ``export_onnx``.
 
     Raises:
-        OutputRefused: a file is there, and ``force`` is not given.
-        ExportError: the model does not pass ONNX's checker.
+        OutputRefused: a file exists, and ``force`` is not set.
+        ExportError: ONNX's checker rejects the model.
         VerificationError: its results differ from ``expected``.
     """
     proto.graph.initializer.extend(_tensor(k, v) for k, v in arrays.items())
@@ -67,20 +67,21 @@ def write_onnx(
         notes = [*notes, "larger than 2 GB: neither checked nor compared"]
     else:
         check(proto)
-        worst, engine = _verified(proto, expected)
+        worst, engine = _verify(proto, expected)
     data = write_proto(proto, path, external=external)
     return Exported(path, data, worst, engine, list(notes))
 
 
 def data_path(path: Path) -> Path:
-    """Return the file of external data of the model at ``path``."""
+    """Return the external data file of the model at ``path``."""
     return path.with_name(path.name + ".data")
 
 
 def write_proto(proto: onnx.ModelProto, path: Path, *, external: bool) -> Path | None:
-    """Write a model, ``external`` with a file for its large initializers.
+    """Write a model, with large initializers in a data file if ``external``.
 
-    Each file is replaced in one step, the data first. The path of the data is returned.
+    Each file is replaced atomically, the data first. Returns the path of the data
+    file.
     """
     data = data_path(path) if external else None
     if data is not None:
@@ -91,14 +92,14 @@ def write_proto(proto: onnx.ModelProto, path: Path, *, external: bool) -> Path |
                     continue
                 gap = -offset % _ALIGNMENT
                 file.write(b"\0" * gap + stored.raw_data)
-                _refer(stored, data.name, offset + gap)
+                _refer_to_data(stored, data.name, offset + gap)
                 offset += gap + int(stored.external_data[2].value)
     atomic_write(path, proto.SerializeToString(deterministic=True))
     return data
 
 
-def _refer(stored: onnx.TensorProto, location: str, offset: int) -> None:
-    """Replace the contents of ``stored`` by their position in a file."""
+def _refer_to_data(stored: onnx.TensorProto, location: str, offset: int) -> None:
+    """Replace the contents of ``stored`` by a reference into the data file."""
     entries = {"location": location, "offset": offset, "length": len(stored.raw_data)}
     stored.ClearField("raw_data")
     stored.ClearField("external_data")
@@ -108,23 +109,23 @@ def _refer(stored: onnx.TensorProto, location: str, offset: int) -> None:
 
 
 def check_new(*paths: Path, force: bool) -> None:
-    """Return if files may be written.
+    """Check that the files may be written.
 
     Raises:
-        OutputRefused: one is there, and ``force`` is not given.
+        OutputRefused: one exists, and ``force`` is not set.
     """
     for path in paths:
         if path.exists() and not force:
             raise OutputRefused(
-                f"{path} is there; pass force=True (--force) to replace"
+                f"{path} already exists; pass force=True (--force) to replace"
             )
 
 
 def check(model: onnx.ModelProto) -> None:
-    """Return if ONNX's checker and its shape inference accept ``model``.
+    """Check the model with ONNX's checker and its shape inference.
 
     Raises:
-        ExportError: they do not.
+        ExportError: they reject it.
     """
     try:
         onnx.checker.check_model(model, full_check=True)
@@ -134,10 +135,10 @@ def check(model: onnx.ModelProto) -> None:
         ) from error
 
 
-def _verified(
+def _verify(
     model: onnx.ModelProto, expected: tuple[dict[str, Any], list[Any]] | None
 ) -> tuple[float | None, str]:
-    """The largest difference from what is expected, and what computed."""
+    """Return the largest deviation from the expected results, and the engine."""
     if expected is None:
         return None, ""
     inputs, results = expected

@@ -1,8 +1,8 @@
-"""Forms that follow from the operators' own ``lower``.
+"""Forms that are derived from the operators' own ``lower``.
 
-``lower`` expresses an operator as calls of primitives. Where that is one call whose
-operands are the node's, the node is a form of the primitive. Which attribute is which
-argument is observed: an attribute is given another value, and one argument changes.
+``lower`` expresses an operator as calls of primitives. If it is a single call with the
+node's operands, the node is a form of the primitive. The mapping of attributes to
+arguments is found by experiment: a changed attribute changes one argument.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from burn_ir.types import Type
 _DEPRECATED = {"Scatter", "Upsample"}
 
 
-#: What a ``lower`` raises that needs constants, or operands of a certain rank.
+#: Exceptions of a ``lower`` that needs constants, or operands of a certain rank.
 _NOT_FOR_SYMBOLS = (
     *(AttributeError, LookupError, TypeError, ValueError),
     *(InvalidOperand, Undecided),
@@ -33,11 +33,11 @@ _NOT_FOR_SYMBOLS = (
 
 @dataclass(frozen=True)
 class Inverse:
-    """A node that computes one call of a primitive.
+    """An ONNX node that computes one call of a primitive.
 
-    ``operands`` are the arguments that are the node's inputs, in order, ``attributes``
-    the attribute of other arguments, and ``fixed`` the values that an argument has to
-    have. ``since`` is the first opset with the operator.
+    ``operands`` are the arguments that are the node's inputs, in order,
+    ``attributes`` maps other arguments to attributes, and ``fixed`` has required
+    argument values. ``since`` is the first opset with the operator.
     """
 
     op_type: str
@@ -61,7 +61,7 @@ def bound(primitive: Primitive[..., Any], args: Any, static: Any) -> dict[str, A
 
 
 def default_of(primitive: Primitive[..., Any], name: str) -> Any:
-    """Return the default of an argument; None without one."""
+    """Return the default of an argument, or None."""
     parameter = inspect.signature(primitive.kernel).parameters.get(name)
     if parameter is None or parameter.default is parameter.empty:
         return None
@@ -70,7 +70,7 @@ def default_of(primitive: Primitive[..., Any], name: str) -> Any:
 
 @cache
 def inverses() -> dict[str, list[Inverse]]:
-    """Return the forms by name of the primitive, the oldest operators first."""
+    """Return the forms by primitive name, the oldest operators first."""
     table: dict[str, list[Inverse]] = {}
     for (domain, name), operator in sorted(operators().items()):
         if domain or name in _DEPRECATED:
@@ -86,7 +86,7 @@ def inverses() -> dict[str, list[Inverse]]:
 
 
 def _operand_counts(operator: type[Op]) -> range:
-    """How many operands ``lower`` takes, from the required ones to all."""
+    """Return the numbers of operands that ``lower`` accepts."""
     parameters = list(inspect.signature(operator.lower).parameters.values())[1:]
     plain = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     if len(plain) != len(parameters):
@@ -96,14 +96,14 @@ def _operand_counts(operator: type[Op]) -> range:
 
 
 def _inverse(operator: type[Op], count: int, dtype: Any) -> tuple[str, Inverse] | None:
-    base = _lowered(operator, count, dtype, {})
+    base = _single_lowered_call(operator, count, dtype, {})
     if base is None:
         return None
     primitive, values, operands = base
     attributes: dict[str, str] = {}
     for name, hint in hints(operator).items():
         for other in _other_values(hint, getattr(operator, name, None)):
-            changed = _lowered(operator, count, dtype, {name: other})
+            changed = _single_lowered_call(operator, count, dtype, {name: other})
             if changed is None or changed[0] is not primitive:
                 continue
             different = _differences(primitive, values, changed[1], operands)
@@ -115,17 +115,17 @@ def _inverse(operator: type[Op], count: int, dtype: Any) -> tuple[str, Inverse] 
     return primitive.name, Inverse(operator.onnx, since, operands, attributes, rest)
 
 
-def _lowered(
+def _single_lowered_call(
     operator: type[Op], count: int, dtype: Any, attrs: dict[str, Any]
 ) -> tuple[Primitive[..., Any], dict[str, Any], tuple[str, ...]] | None:
-    """The one primitive that ``lower`` calls, its arguments, and which are operands."""
+    """Return the only primitive call of ``lower``, its arguments and its operands."""
     tracer, block = Tracer(), Block()
     tracer.blocks.append(block)
     symbols = [tracer.symbol(Type(dtype, (2, 3))) for _ in range(count)]
     try:
         tracer.lower(operator(**attrs), symbols)
     except _NOT_FOR_SYMBOLS:
-        return None  # it asks for more than this, and has no inverse
+        return None  # it needs more than operands, so it has no inverse
     if len(block.statements) != 1 or not isinstance(block.statements[0], Apply):
         return None
     call = block.statements[0]
@@ -152,7 +152,7 @@ def _differences(
 
 
 def _other_values(hint: Any, default: Any) -> list[Any]:
-    """Values of an attribute, to see which argument follows it."""
+    """Return values for an attribute, to find the argument it sets."""
     if get_origin(hint) is Literal:
         return [value for value in get_args(hint) if value != default]
     if hint is float:

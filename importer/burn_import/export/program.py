@@ -1,4 +1,4 @@
-"""Recordings of a function, aligned: steps with symbolic extents."""
+"""Alignment of recorded runs to a program with symbolic dimensions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from burn_ir.dim import Dim, unnamed
 
 @dataclass(frozen=True)
 class Recording:
-    """One run: the recorder after it, the number of inputs, and the result's slots."""
+    """A recorded run: its recorder, the number of inputs, and the result's slots."""
 
     recorder: ExportRecorder
     inputs: tuple[tuple[tuple[int, ...], Any], ...]
@@ -31,7 +31,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class ExportCall:
-    """A step with symbolic extents in its arguments and in the types of its results."""
+    """A call with symbolic dimensions in its arguments and result types."""
 
     step: Step
     args: tuple[Any, ...]
@@ -42,9 +42,9 @@ class ExportCall:
 
 @dataclass
 class Program:
-    """What is written: inputs, boxes, calls and the result.
+    """The exported program: inputs, boxes, calls and the result.
 
-    ``constants`` are the results of calls that are equal in all runs, by place.
+    ``constants`` are the results of calls that are equal in all runs, by slot.
     """
 
     inputs: list[tuple[tuple[Dim, ...], Any]]
@@ -62,10 +62,10 @@ def record(
     recorder: ExportRecorder,
     sizes: Sizes,
 ) -> Recording:
-    """Run ``function`` once.
+    """Run ``function`` once and record it.
 
     Raises:
-        ExportError: it reads values, sets boxes, or returns what is no tensor.
+        ExportError: it reads tensor values, sets boxes, or returns a non-tensor.
     """
     inputs: list[Tensor] = []
 
@@ -111,7 +111,7 @@ def _result_leaf(leaf: Any) -> Any:
 
 
 def align(recordings: Sequence[Recording]) -> Program:
-    """Return the program that all ``recordings`` are runs of.
+    """Return the common program of all ``recordings``.
 
     Raises:
         ExportError: the runs differ in more than integers with a formula.
@@ -125,7 +125,7 @@ def align(recordings: Sequence[Recording]) -> Program:
         [(merge.shape([t[0] for t in each]), each[0][1]) for each in shapes]
     )
     lines = sorted({str(source) for source in first.recorder.reads})
-    program.notes = [f"{line}: the value read is that of the example" for line in lines]
+    program.notes = [f"{line}: the value is that of the example" for line in lines]
     for number, source in enumerate(first.recorder.sources):
         steps = [each[number] if number < len(each) else None for each in events]
         step = steps[0]
@@ -166,8 +166,8 @@ def _other_calls(source: Source, run: Sizes) -> ExportError:
     shown = shown or "other data"
     return ExportError(
         f"{source}: with {shown} the module calls other operations than with "
-        "the example (a loop or a branch of Python); leave this extent fixed, or "
-        "pass specialize=True for the graph that the example runs"
+        "the example (a loop or a branch of Python); leave this dimension fixed, or "
+        "pass specialize=True for the operations that the example runs"
     )
 
 
@@ -177,13 +177,13 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 class _Merge:
-    """Merging of what stands at one position in all runs."""
+    """Merging of the steps at one position in all runs."""
 
     def __init__(self, runs: Sequence[Sizes]) -> None:
         self.runs = runs
 
     def call(self, steps: Sequence[Any], source: Source) -> ExportCall:
-        """The call that all ``steps`` are runs of."""
+        """Return the common call of all ``steps``."""
         args = tuple(
             self.value(list(each), source)
             for each in zip(*(s.args for s in steps), strict=True)
@@ -199,12 +199,12 @@ class _Merge:
         return ExportCall(steps[0], args, static, shapes, source)
 
     def shape(self, shapes: Sequence[tuple[int, ...]]) -> tuple[Dim, ...]:
-        """The symbolic shape; an extent without a formula is unnamed."""
+        """Return the symbolic shape; a dimension without a formula is unnamed."""
         dims = [fit_dim(sizes, self.runs) for sizes in zip(*shapes, strict=True)]
         return tuple(unnamed() if dim is None else dim for dim in dims)
 
     def value(self, values: list[Any], source: Source) -> Any:
-        """The value with formulas for integers that differ."""
+        """Return the value with formulas for integers that differ between runs."""
         first = values[0]
         kind = type(first)
         if any(type(value) is not kind for value in values):
@@ -243,7 +243,7 @@ class _Merge:
         return first
 
     def _array(self, arrays: list[np.ndarray[Any, Any]], source: Source) -> Any:
-        """A vector of formulas, for integers that were computed from extents."""
+        """Return a vector of formulas for integers computed from dimensions."""
         small = arrays[0].ndim <= 1 and arrays[0].dtype.kind == "i"
         if not small or len({a.shape for a in arrays}) > 1:
             raise self._differ(arrays, source)
@@ -253,10 +253,11 @@ class _Merge:
 
     def _differ(self, values: Sequence[Any], source: Source) -> ExportError:
         shown = ", ".join(_shown(value) for value in values)
+        sizes = ", ".join(str(dict(run)) for run in self.runs)
         return ExportError(
-            f"{source}: a value depends on data, or on the extents in no known way "
-            f"({shown} for {', '.join(str(dict(run)) for run in self.runs)}); leave an "
-            "extent fixed, or pass specialize=True for that of the example"
+            f"{source}: a value depends on data, or on dimensions by an unknown "
+            f"formula ({shown} for {sizes}); leave a dimension fixed, or pass "
+            "specialize=True for that of the example"
         )
 
 

@@ -1,7 +1,7 @@
-"""The recorder of plans, with the source line of each step.
+"""A recorder of primitive calls with the source line of each step.
 
-With symbolic extents, it also records what follows from constants and shapes alone:
-another extent may give another constant.
+With symbolic dimensions, it also records which values follow from constants and shapes
+alone, since they may change with a dimension.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _HERE = str(Path(__file__).parent)
 class ExportRecorder(Recorder):
     """A recorder of one run of a function, for the export.
 
-    ``paths`` are the modules' paths by identity, ``composites`` the names of composites
-    that are recorded as one step. With ``specialize`` the function may read values on
-    the host, which :attr:`reads` lists.
+    ``paths`` maps module identities to paths, ``composites`` names the composites
+    that are recorded as one step. With ``specialize`` the function may read values
+    on the host, which :attr:`reads` lists.
     """
 
     keeps_composites = True
@@ -52,9 +52,9 @@ class ExportRecorder(Recorder):
         self._symbolic, self._specialize = symbolic, specialize
         #: The source of each event.
         self.sources: list[Source] = []
-        #: Where values of tensors were read on the host.
+        #: Sources of reads of tensor values on the host.
         self.reads: list[Source] = []
-        #: The values that follow from constants and shapes alone, by place.
+        #: Values that follow from constants and shapes alone, by slot.
         self.constants: dict[int, Tensor] = {}
 
     def read(self, box: Box) -> Tensor:
@@ -80,7 +80,7 @@ class ExportRecorder(Recorder):
         return result
 
     def _composite(self, primitive: Any, args: Any, static: Any) -> Any:
-        """The result of a composite, recorded as one step."""
+        """Return the result of a composite, recorded as one step."""
         seen: list[RecordedValue] = []
         plain = [map_structure(lambda arg: self._plain(arg, seen), a) for a in args]
         if not seen:
@@ -92,7 +92,7 @@ class ExportRecorder(Recorder):
         return result
 
     def _step(self, primitive: Any, args: Any, static: Any, result: Any) -> Any:
-        """``result`` in places of its own, which a new step computes."""
+        """Record a new step that computes ``result`` in slots of its own; return it."""
         several = isinstance(result, tuple)
         items = [self.new(item) for item in (result if several else (result,))]
         slots = tuple(map_structure(_slot, arg) for arg in map(self._named, args))
@@ -125,13 +125,13 @@ class ExportRecorder(Recorder):
         if not self._specialize:
             raise ExportError(
                 f"{source}: Python reads the value of a tensor, which a graph cannot; "
-                "with specialize=True the graph is what the example runs"
+                "specialize=True exports the operations that the example runs"
             )
         self.reads.append(source)
         return array
 
     def source(self) -> Source:
-        """Return where the function is, outside of the runtime."""
+        """Return the current source line of the function, outside of the runtime."""
         frame: FrameType | None = sys._getframe(1)
         path, where = "", None
         while frame is not None and (where is None or not path):
@@ -151,7 +151,7 @@ def _slot(arg: Any) -> Any:
 
 
 def boxes_by_name(model: Any) -> dict[Box, str]:
-    """The first key of each parameter and buffer of ``model``; empty for a function."""
+    """Return the first key of each box of ``model``; empty for a function."""
     names: dict[Box, str] = {}
     if hasattr(model, "boxes"):
         for name, box in model.boxes():
@@ -160,7 +160,7 @@ def boxes_by_name(model: Any) -> dict[Box, str]:
 
 
 def paths_of(model: Any) -> dict[int, str]:
-    """The path of each module of ``model``, by identity; empty for a function."""
+    """Return the path of each module by identity; empty for a function."""
     if not hasattr(model, "modules"):
         return {}
     return {id(module): path for path, module in model.modules()}

@@ -1,4 +1,4 @@
-"""The table of forms that are written by hand."""
+"""The registry of handwritten forms."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ FORMS: dict[str, Form] = {}
 
 
 def form(*names: str) -> Callable[[Form], Form]:
-    """Declare the decorated function as the form of primitives or composites.
+    """Register the decorated function as the form of primitives or composites.
 
-    It is called with the writer, then with the arguments of the call, and returns a
-    value, or a list of them. It raises ``writer.refuse(...)`` for what has no form.
+    It is called with the writer and the arguments of the call, and returns a value
+    or a list of values. It raises ``writer.refuse(...)`` for arguments without an
+    ONNX form.
     """
 
     def register(function: Form) -> Form:

@@ -1,8 +1,8 @@
-"""Trained weights in the ONNX file that a module was imported from.
+"""Replacement of weights in the ONNX file that a module was imported from.
 
-A key of the module belongs to the tensor of the file that has its contents: the same,
-transposed, or in another shape. Tensors of equal contents are told apart by a second
-import of the file, in which each of them is slightly different.
+A key of the module is matched to the tensor of the file with its contents: equal,
+transposed, or in another shape. Tensors with equal contents are distinguished by a
+second import of the file, with a slightly different value in each of them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Updated:
-    """What was written, and what happened to each key.
+    """The written file, and the status of each key.
 
-    ``replaced`` are the keys whose tensors changed, ``unchanged`` those that had their
-    values already. ``without`` are trained keys that no tensor of the file stands for,
-    ``unknown`` names in the weights that are no keys of the module, ``missing`` keys
-    that the weights do not have.
+    ``replaced`` are the keys whose tensors changed, ``unchanged`` those with equal
+    values. ``without`` are trained keys without a counterpart in the file,
+    ``unknown`` names in the weights that are no keys of the module, ``missing``
+    keys that the weights lack.
     """
 
     path: Path
@@ -42,13 +42,13 @@ class Updated:
 
 @dataclass(frozen=True)
 class Counterpart:
-    """The tensor of a file that a key stands for, by number, and how it is laid out."""
+    """The tensor of the file that a key is stored in, by index, and its layout."""
 
     number: int
     transposed: bool = False
 
     def contents(self, array: Array, like: Array) -> Array:
-        """Return the tensor's contents for a key's."""
+        """Return a key's array in the layout of the file's tensor."""
         turned = array.T if self.transposed else array
         return turned.reshape(like.shape).astype(like.dtype)
 
@@ -61,17 +61,17 @@ def update_onnx(
     partial: bool = False,
     force: bool = False,
 ) -> Updated:
-    """Write ``original`` with ``weights`` in the place of its own.
+    """Write ``original`` with its weights replaced by ``weights``.
 
     ``weights`` are arrays by key of the imported module, as ``save_weights`` writes
-    them. The changed model is imported again before it is written, and has to have
-    them. With ``partial`` it is written although some of them have no counterpart.
+    them. The changed model is imported again before it is written, and must give
+    these weights. With ``partial``, weights without a counterpart are skipped.
 
     Raises:
-        ExportError: trained weights have no counterpart, and ``partial`` is not given;
-            a weight has another shape than the module's; all are listed. Or the
-            changed model, imported again, has other weights.
-        OutputRefused: the output is there, and ``force`` is not given.
+        ExportError: trained weights have no counterpart, and ``partial`` is not set; a
+            weight has another shape than the module's; all are listed. Or the changed
+            model, imported again, has other weights.
+        OutputRefused: the output exists, and ``force`` is not set.
         UnreadableFile, UnsupportedModel, InvalidModel: of the original.
     """
     original, output = Path(original), Path(output)
@@ -117,7 +117,7 @@ def _check_shapes(keys: Mapping[str, Array], arrays: Mapping[str, Array]) -> Non
 
 
 def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """Every tensor of the model: initializers and constants, those of bodies too."""
+    """Yield every tensor of the model: initializers and constants, with subgraphs."""
     graphs = [model.graph]
     nodes = [node for function in model.functions for node in function.node]
     while graphs or nodes:
@@ -137,11 +137,11 @@ def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
 def _matches(
     path: Path, model: onnx.ModelProto, keys: Mapping[str, Array], stored: list[Array]
 ) -> dict[str, list[Counterpart]]:
-    """The counterparts of each key."""
+    """Return the counterparts of each key."""
     table = _index(stored)
     matches = {key: _counterparts(array, table) for key, array in keys.items()}
     if any(len(each) > 1 for each in matches.values()):
-        changed, copy = _told_apart(model, stored)
+        changed, copy = _with_distinct_tensors(model, stored)
         other = _index(changed)
         for key, array in _imported_copy(copy, path):
             if len(matches.get(key, ())) > 1:
@@ -175,10 +175,10 @@ def _counterparts(array: Array, table: Index) -> list[Counterpart]:
     return [Counterpart(n, True) for n in table.get((kind, _contents(array.T)), ())]
 
 
-def _told_apart(
+def _with_distinct_tensors(
     model: onnx.ModelProto, stored: list[Array]
 ) -> tuple[list[Array], onnx.ModelProto]:
-    """A copy of the model in which float tensors of equal contents differ a little."""
+    """Return a copy in which float tensors of equal contents differ slightly."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     random, changed = np.random.default_rng(0), list(stored)
@@ -209,7 +209,7 @@ def _replace(
     matches: Mapping[str, list[Counterpart]],
     report: Updated,
 ) -> None:
-    """Set the tensors of the trained keys; the report says which there are."""
+    """Set the tensors of the trained keys; add each key to the report."""
     contents: dict[int, bytes] = {}
     for key, array in arrays.items():
         if key not in keys:
@@ -245,7 +245,7 @@ def _check_complete(report: Updated) -> None:
 def _check_replaced(
     imported: list[tuple[str, Array]], arrays: Mapping[str, Array], replaced: list[str]
 ) -> None:
-    """Raise ``ExportError`` if a replaced key has another value in the new model."""
+    """Raise ``ExportError`` if a replaced key differs in the new model."""
     weights = dict(imported)
     wrong = [
         key

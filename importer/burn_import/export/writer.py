@@ -1,4 +1,4 @@
-"""Writing of ONNX nodes: names, constants, extents, and values with their types."""
+"""Construction of ONNX nodes: names, constants, dimensions, and typed values."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from burn.tensor import Tensor
 from burn_import.export.errors import ExportError, Source
 from burn_ir.dim import Dim, FloorDiv, Poly
 
-#: Constants of at most so many elements are written once.
+#: Maximum elements of constants that are deduplicated.
 _SMALL = 64
 INT64 = dtypes.int64
 
 
 @dataclass(frozen=True)
 class Operand:
-    """An operand or result of a node; a ``constant`` has no name before it is used."""
+    """An operand or result of a node; a ``constant`` is named on first use."""
 
     name: str
     shape: tuple[Dim, ...]
@@ -36,14 +36,14 @@ class Operand:
 
 
 def element_type(dtype: DType) -> int:
-    """Return ONNX's number of a dtype."""
+    """Return ONNX's ``TensorProto.DataType`` of a dtype."""
     if dtype == dtypes.string:
         return int(onnx.TensorProto.STRING)
     return int(helper.np_dtype_to_tensor_dtype(dtype))
 
 
 class GraphWriter:
-    """The nodes and initializers of a graph of operators of ``opset``."""
+    """Builder of the nodes and initializers of a graph in ``opset``."""
 
     def __init__(self, opset: int) -> None:
         self.opset = opset
@@ -51,9 +51,9 @@ class GraphWriter:
         self.initializers: dict[str, np.ndarray[Any, Any]] = {}
         self.source = Source()
         self.primitive = ""
-        #: The types of the results of the call that is written.
+        #: The result types of the current call.
         self.out: tuple[tuple[tuple[Dim, ...], DType], ...] = ()
-        #: A vector with each named extent, as the graph computes it.
+        #: A vector with each named dimension, as the graph computes it.
         self.extents: dict[str, tuple[Operand, int]] = {}
         self._names: set[str] = set()
         self._counts: dict[str, int] = {}
@@ -61,7 +61,7 @@ class GraphWriter:
         self._dims: dict[Dim, Operand] = {}
 
     def unique(self, name: str) -> str:
-        """Return ``name``, with a number where it is in use, and reserve it."""
+        """Reserve and return ``name``, numbered if it is in use."""
         candidate = name
         while candidate in self._names:
             self._counts[name] = self._counts.get(name, 0) + 1
@@ -70,11 +70,11 @@ class GraphWriter:
         return candidate
 
     def refuse(self, reason: str) -> ExportError:
-        """Return the error that the call at hand cannot be written."""
+        """Return the error that the current call cannot be exported."""
         return ExportError(f"{self.source}: ops.{self.primitive} {reason}")
 
     def require(self, opset: int, operator: str) -> None:
-        """Return if ``operator`` is in the opset.
+        """Check that ``operator`` is in the opset.
 
         Raises:
             ExportError: it is not.
@@ -86,10 +86,10 @@ class GraphWriter:
             )
 
     def node(self, *inputs: Any, dtype: DType | None = None, **attrs: Any) -> Operand:
-        """Append a node with one result, and return that; the operator comes first.
+        """Append a node of the first argument's operator; return its only result.
 
-        The other inputs are values, None, or integers (an int64 vector). ``dtype`` is
-        that of the result, by default that of the first input.
+        The other inputs are values, None, or integers (an int64 vector).
+        ``dtype`` is that of the result, by default that of the first input.
         """
         operator, *operands = inputs
         return self.node_of(operator, operands, 1, dtype=dtype, **attrs)[0]
@@ -104,7 +104,7 @@ class GraphWriter:
         domain: str = "",
         **attrs: Any,
     ) -> list[Operand]:
-        """Append a node with ``count`` results, and return those."""
+        """Append a node with ``count`` results, and return them."""
         operands = [self._operand(item) for item in inputs]
         while operands and not operands[-1]:
             operands.pop()
@@ -119,7 +119,7 @@ class GraphWriter:
         return [Operand(result, (), kind) for result in results]
 
     def identity(self, value: Operand, name: str) -> None:
-        """Append a node that gives ``value`` the name of an output."""
+        """Append an Identity node that gives ``value`` the name of an output."""
         operands, label = [self._operand(value)], self.unique(f"/{name}")
         self.nodes.append(helper.make_node("Identity", operands, [name], name=label))
 
@@ -132,7 +132,7 @@ class GraphWriter:
         return value.name
 
     def constant(self, array: Any, name: str = "") -> Operand:
-        """Return an initializer; small ones of equal contents are one."""
+        """Return an initializer; small ones with equal contents are shared."""
         array = np.asarray(array)
         key = (array.dtype.str, str(array.dtype), array.shape, array.tobytes())
         if not name and array.size <= _SMALL and array.dtype != object:
@@ -147,7 +147,7 @@ class GraphWriter:
         return value
 
     def scalar(self, number: Any, dtype: DType) -> Operand:
-        """Return ``number`` (also a value or an extent) as a tensor of ``dtype``."""
+        """Return ``number`` (or a value or dimension) as a tensor of ``dtype``."""
         if isinstance(number, Operand):
             return self.cast(number, dtype)
         if isinstance(number, Tensor):
@@ -159,7 +159,7 @@ class GraphWriter:
         return Operand("", array.shape, dtype, array)
 
     def cast(self, value: Operand, dtype: DType) -> Operand:
-        """Return ``value`` as ``dtype``."""
+        """Return ``value`` cast to ``dtype``."""
         if value.dtype == dtype:
             return value
         if value.constant is not None:
@@ -169,7 +169,7 @@ class GraphWriter:
         return replace(result, shape=value.shape)
 
     def integers(self, values: Any) -> Operand:
-        """Return integers, extents or int64 values as one int64 vector."""
+        """Return integers, dimensions or int64 values as one int64 vector."""
         if isinstance(values, Operand):
             vector = self.cast(values, INT64)
             return vector if vector.rank == 1 else self.node("Reshape", vector, [-1])
@@ -186,7 +186,7 @@ class GraphWriter:
         return parts[0] if len(parts) == 1 else self.node("Concat", *parts, axis=0)
 
     def _extent(self, dim: Dim) -> Operand:
-        """Return an int64 vector of one extent."""
+        """Return an int64 vector with one dimension."""
         if isinstance(dim, int):
             return self.constant(np.asarray([dim], np.int64))
         if dim not in self._dims:
@@ -196,7 +196,7 @@ class GraphWriter:
         return self._dims[dim]
 
     def _computed(self, dim: Poly) -> Operand:
-        """Return the value of a formula, a vector of one element."""
+        """Return the value of a formula, as a vector of one element."""
         total: Operand | None = None
         for product, coefficient in dim.terms:
             term: Operand | None = None
@@ -216,16 +216,16 @@ class GraphWriter:
             numerator = self._extent(atom.numerator)
             return self.node("Div", numerator, self._extent(atom.divisor))
         if atom not in self.extents:
-            raise self.refuse(f"depends on an extent that no input has ({atom})")
+            raise self.refuse(f"depends on a dimension that no input has ({atom})")
         tensor, axis = self.extents[atom]
         return self.node("Shape", tensor, dtype=INT64, start=axis, end=axis + 1)
 
 
 def static_integers(writer: GraphWriter, values: Any) -> tuple[int, ...]:
-    """Return integers that an attribute holds.
+    """Return integers for an attribute.
 
     Raises:
-        ExportError: they are computed, or depend on an extent.
+        ExportError: they are computed, or depend on a dimension.
     """
     if isinstance(values, Operand) and values.constant is not None:
         return tuple(int(v) for v in np.ravel(values.constant))
@@ -233,5 +233,5 @@ def static_integers(writer: GraphWriter, values: Any) -> tuple[int, ...]:
         return tuple(int(v) for v in np.ravel(values))
     items = values if isinstance(values, list | tuple) else [values]
     if any(not isinstance(item, int | np.integer) for item in items):
-        raise writer.refuse("needs integers that are fixed, got some that are computed")
+        raise writer.refuse("needs constant integers, got computed ones")
     return tuple(int(item) for item in items)

@@ -1,8 +1,8 @@
-"""Skeletons: the modules that weights are of, without the program that uses them.
+"""Skeletons: module classes recovered from weights, without a program.
 
-Names, shapes and dtypes tell what a model is made of, and not how it is called. A
-skeleton has its classes with their layers, loads the weights, and says in each class
-what is left to write.
+Names, shapes and dtypes determine the layers of a model, but not its calls. A skeleton
+has the model's classes with their layers, loads the weights, and marks in each class
+the ``__call__`` that the user must complete.
 """
 
 from burn_import.skeleton.checkpoint import skeleton_of

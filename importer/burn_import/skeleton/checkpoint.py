@@ -1,4 +1,4 @@
-"""A file of weights as a skeleton."""
+"""Conversion of a file of weights to a skeleton."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from burn_ir import UnsupportedModel
 if TYPE_CHECKING:
     from burn_import.frontends.checkpoints import Checkpoint
 
-#: What a training loop keeps beside the weights.
+#: Entries of training loops beside the weights.
 _TRAINING = re.compile(r"(optim|(lr_)?sched|scaler|ema_|amp|rng|callback)\w*")
-#: Where an optimiser has its rates, and how many names a message lists.
+#: Learning-rate keys of optimizers, and the maximum number of names in a message.
 _GROUPS, _MOST = "param_groups.", 3
 
 
 def skeleton_of(checkpoint: Checkpoint, options: Options) -> Source:
-    """The modules that the weights of ``checkpoint`` are of.
+    """Return the modules that own the weights of ``checkpoint``.
 
     Raises:
         WrongOptions: an option is for models with a program.
-        UnsupportedModel: the file holds no tensors, or the state of a training too.
+        UnsupportedModel: the file has no tensors, or also holds training state.
     """
     refuse_options(options, OF_PROGRAMS, "a model with a program", "weights alone")
     _check_checkpoint(checkpoint)
@@ -51,19 +51,19 @@ def skeleton_of(checkpoint: Checkpoint, options: Options) -> Source:
 
 
 def _notes(checkpoint: Checkpoint) -> list[str]:
-    """Return notes for the report: other ways to import, entries left out."""
+    """Return notes for the report: other ways to import, skipped entries."""
     from burn_import.frontends.recipes.numbered_layers import steps_of
 
     notes = list(checkpoint.notes)
     if steps_of(checkpoint):
         notes.append("--activation NAME makes an nn.Sequential of it, to be called.")
-    left = _left_out(checkpoint)
+    left = _skipped_entries(checkpoint)
     if left:
         notes.append(f"Left out of what the file holds: {left}.")
     return notes
 
 
-def _left_out(checkpoint: Checkpoint) -> str:
+def _skipped_entries(checkpoint: Checkpoint) -> str:
     """Return the entries that are no weights, with reasons."""
     listed = [f"{shown(name)} is {what}" for name, what in checkpoint.skipped.items()]
     more = f" and {len(listed) - _MOST} more" if len(listed) > _MOST else ""
@@ -71,10 +71,10 @@ def _left_out(checkpoint: Checkpoint) -> str:
 
 
 def _check_checkpoint(checkpoint: Checkpoint) -> None:
-    """Return if the file holds the weights of one model."""
+    """Check that the file holds the weights of one model."""
     if not checkpoint:
         kind = described(checkpoint.path) or "file of weights"
-        left = _left_out(checkpoint)
+        left = _skipped_entries(checkpoint)
         raise UnsupportedModel(
             f"{checkpoint.path.name}: this is a {kind} that holds no tensors"
             f"{f' that can be read: {left}' if left else ''}. {EXPORT}"

@@ -1,4 +1,4 @@
-"""The source of a tree of modules that nobody has written a program for."""
+"""Source of a module tree without a known program."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ NOTE = (
     "be written, in its __call__. They load as they are. An export of the model (by "
     "torch.export or torch.onnx.export) has the program too."
 )
-#: The most tensors and modules that one module may hold: each is a line of source.
+#: Maximum tensors and modules of one module: each is a line of source.
 MOST_MEMBERS = 3000
-#: How long the names in a message may be, and how many keys a note names.
+#: Maximum length of names in a message, and number of keys in a note.
 _ROOM, _KEYS = 44, 3
 
 
@@ -57,14 +57,13 @@ def skeleton(
     record: str,
     notes: Sequence[str] = (),
 ) -> Source:
-    """The source of the modules that hold ``arrays``, and these by their keys in it.
+    """Return the source of the modules that own ``arrays``, and their new keys.
 
-    Weights that are one array are tied, and stored once. ``name`` is that of the top
-    class, ``record`` the file name of the weights; ``notes`` are sentences for its
-    docstring.
+    Tied weights are stored once. ``name`` is that of the top class, ``record`` the
+    file name of the weights; ``notes`` are sentences for its docstring.
 
     Raises:
-        UnsupportedModel: one module holds more than a source can list.
+        UnsupportedModel: one module has too many members for generated source.
     """
     root = tree_of((key, array.dtype, array.shape) for key, array in arrays)
     _check_members(root)
@@ -72,8 +71,8 @@ def skeleton(
     first.root(root)
     texts = first.shared()
     keys = {stored.key: key for stored, key in root.stored()}
-    said = (NOTE, *notes, *_guessed(first.flow), *_renamed(keys))
-    tied = _tied(arrays)
+    said = (NOTE, *notes, *_guess_note(first.flow), *_rename_note(keys))
+    tied = _tied_keys(arrays)
     reads = {stored.key: stored.access for stored, _ in root.stored()}
     lines = [f"{reads[key]} = {reads[other]}" for key, other in tied.items()]
     texts[0] = replace(texts[0], fields=texts[0].fields + lines)
@@ -83,7 +82,7 @@ def skeleton(
 
 
 def _check_members(node: Node) -> None:
-    """Return if the source can list what each module holds, one line for each."""
+    """Check that no module has too many members, each a line of source."""
     count = len(node.tensors) + (0 if node.listed else len(node.children))
     if count > MOST_MEMBERS:
         where = f"{'.'.join(node.path)!r}" if node.path else "the top module"
@@ -95,8 +94,8 @@ def _check_members(node: Node) -> None:
         _check_members(child)
 
 
-def _tied(arrays: Sequence[tuple[str, Array]]) -> dict[str, str]:
-    """The keys of weights that are where another is in the file, with its key."""
+def _tied_keys(arrays: Sequence[tuple[str, Array]]) -> dict[str, str]:
+    """Return the key of the first tied weight for each later one."""
     first: dict[tuple[Any, ...], str] = {}
     tied = {}
     for key, array in arrays:
@@ -111,18 +110,18 @@ def _tied(arrays: Sequence[tuple[str, Array]]) -> dict[str, str]:
 
 @dataclass
 class _Writer:
-    """Writes classes, each once for all modules that hold the same."""
+    """A writer of classes, one for all modules with equal members."""
 
     top: str
     texts: list[ClassText] = field(default_factory=list)
     flow: Flow = field(default_factory=Flow)
     class_names: dict[tuple[str, ...], str] = field(default_factory=dict)
     paths: dict[str, list[Path]] = field(default_factory=dict)
-    #: Keys of PyTorch's counts of batches, which layers here have not.
+    #: Keys of PyTorch's batch counters, which our layers lack.
     counters: set[str] = field(default_factory=set)
 
     def root(self, node: Node) -> None:
-        """Write the classes of everything, the top class first."""
+        """Write all classes, the top class first."""
         self.taken = Namespace({self.top, *FORBIDDEN})
         self.flow.turned = turned_names(node)
         self.flow.tables = read_tables(node)
@@ -137,7 +136,7 @@ class _Writer:
         )
 
     def module(self, node: Node) -> str:
-        """The source that makes a module which is no list."""
+        """Return the constructor call of a module that is not a list."""
         layer = find_layer(node, self.flow)
         if layer is not None:
             if COUNTER in node.tensors:
@@ -152,7 +151,7 @@ class _Writer:
         return f"{name}()"
 
     def shared(self) -> list[ClassText]:
-        """The classes, those that differ in numbers alone as one."""
+        """Return the classes; those that differ only in numbers are merged."""
         merged = share(self.texts)
         texts = []
         for text in self.texts:
@@ -162,7 +161,7 @@ class _Writer:
         return texts
 
     def name(self, node: Node, fields: list[str]) -> str:
-        """The class with these fields; a new one is called after its attribute."""
+        """Return the class with these fields; new ones are named after attributes."""
         if tuple(fields) not in self.class_names:
             is_attention = "in_proj_weight" in node.tensors
             named = any(not segment.isdigit() for segment in node.path)
@@ -172,8 +171,8 @@ class _Writer:
         return self.class_names[tuple(fields)]
 
     def fields(self, node: Node) -> list[str]:
-        """The assignments of ``__init__``: modules, then tensors."""
-        entries = {path: self.module(child) for path, child in _held(node, ())}
+        """Return the assignments of ``__init__``: modules, then tensors."""
+        entries = {path: self.module(child) for path, child in _submodules(node, ())}
         containers = Containers(entries, Holders(Namespace()))
         tensors = [
             f"self.{stored.attribute} = {_tensor(stored)}"
@@ -182,10 +181,10 @@ class _Writer:
         return containers.fields() + tensors
 
     def text(self, name: str, fields: list[str], node: Node) -> ClassText:
-        """A class whose ``__call__`` says what is to be written."""
+        """Return a class whose ``__call__`` describes the missing code."""
         held = [child.path[-1] for child in node.children.values()]
         held += [stored.attribute for stored in node.tensors.values()]
-        said = f"write what this does with {_listed(held)}"
+        said = f"write what this does with {_join_names(held)}"
         return ClassText(
             name,
             "",
@@ -207,8 +206,8 @@ class _Writer:
         return comment(f"``{'.'.join(paths[0])}``{more}.", 78)
 
 
-def _listed(names: list[str]) -> str:
-    """As many of the names as a line has room for."""
+def _join_names(names: list[str]) -> str:
+    """Return as many of the names as fit in a line."""
     for most in range(len(names), 0, -1):
         some = names[:most] + ["more"] * (most < len(names))
         text = " and ".join(filter(None, (", ".join(some[:-1]), some[-1])))
@@ -217,18 +216,18 @@ def _listed(names: list[str]) -> str:
     return "what it holds"
 
 
-def _held(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
-    """The modules that ``node`` holds, those in lists too, by path."""
+def _submodules(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
+    """Yield the submodules of ``node``, including list members, by path."""
     for child in node.children.values():
         here = (*path, child.path[-1])
         if child.listed:
-            yield from _held(child, here)
+            yield from _submodules(child, here)
         else:
             yield here, child
 
 
 def _tensor(stored: Stored) -> str:
-    """``nn.parameter(...)`` for what may be trained, else ``nn.buffer(...)``."""
+    """Return ``nn.parameter(...)`` for trainable tensors, else ``nn.buffer(...)``."""
     trained = is_float(stored.dtype) and not is_buffer_name(stored.attribute)
     args = [str(extent) for extent in stored.shape]
     if stored.dtype != float32:
@@ -236,25 +235,25 @@ def _tensor(stored: Stored) -> str:
     return f"nn.{'parameter' if trained else 'buffer'}({', '.join(args)})"
 
 
-def _guessed(flow: Flow) -> list[str]:
-    """Return a note on the layers whose options are defaults."""
+def _guess_note(flow: Flow) -> list[str]:
+    """Return a note on the layers with default options."""
     if not flow.guesses:
         return []
     return [f"Weights do not tell, and here are as usual: {', '.join(flow.guesses)}."]
 
 
-def _renamed(keys: Mapping[str, str]) -> list[str]:
-    """Return a note on the keys that differ from those of the file."""
+def _rename_note(keys: Mapping[str, str]) -> list[str]:
+    """Return a note on the keys that differ from those in the file."""
     others = [(old, new) for old, new in keys.items() if old != new]
     if not others:
         return []
-    listed = ", ".join(f"'{_cut(old)}' is {new}" for old, new in others[:_KEYS])
+    listed = ", ".join(f"'{_shorten(old)}' is {new}" for old, new in others[:_KEYS])
     more = f" and {len(others) - _KEYS} more" if len(others) > _KEYS else ""
     return [f"Keys that Python does not allow are others: {listed}{more}."]
 
 
-def _cut(key: str) -> str:
-    """``key``, without its end if it is long: other letters take six columns each."""
+def _shorten(key: str) -> str:
+    """Return ``key``, truncated if long; escaped letters count six columns."""
     most = _ROOM if key.isascii() else _ROOM // 4
     return key if len(key) <= most else f"{key[: most - 3]}..."
 

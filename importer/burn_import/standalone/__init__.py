@@ -1,3 +1,3 @@
-"""Modules that need NumPy alone, with the used parts of the runtime in them."""
+"""Modules that need only NumPy, with the used parts of the runtime included."""
 
 from burn_import.standalone.bundle import standalone as standalone

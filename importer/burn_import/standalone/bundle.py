@@ -1,4 +1,4 @@
-"""Standalone modules: generated source with the parts of the runtime that it needs."""
+"""Standalone modules: generated source with the used parts of the runtime."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from burn_import.standalone.reach import Reach
 from burn_import.standalone.references import Names, names_in
 from burn_ir import UnsupportedModel
 
-#: The modules of the runtime that generated source names.
+#: The runtime modules that generated source names.
 _NAMESPACES = ("burn", "nn", "ops")
-#: What users of a module call beside the model.
+#: Runtime functions for users of the module, beside the model itself.
 _TENSORS = ("Tensor", "tensor", "from_numpy")
 _ML_DTYPES = "import ml_dtypes"
 #: The dtypes of ml_dtypes.
@@ -45,7 +45,7 @@ _LICENCE = """\
 
 @dataclass(frozen=True)
 class _Model:
-    """Generated source in parts: its docstring, the rest behind its imports."""
+    """Generated source, split into its docstring, imports and the rest."""
 
     docstring: str
     body: str
@@ -54,29 +54,29 @@ class _Model:
 
     @property
     def top_names(self) -> set[str]:
-        """The classes, functions and constants."""
+        """Return the names of classes, functions and constants."""
         kinds = (ast.ClassDef, ast.FunctionDef)
         names = {node.name for node in self.nodes if isinstance(node, kinds)}
         return names | {"WEIGHTS"}
 
 
 def standalone(text: str) -> str:
-    """Generated source as a module that needs NumPy alone.
+    """Return generated source as a module that needs only NumPy.
 
     Raises:
         UnsupportedModel: an operation needs more than NumPy; all of them are listed.
     """
     model = _parsed(text)
     narrow = NARROW.search(text) is not None
-    reach, names = _reached(model, Library(ml_dtypes=narrow))
+    reach, names = _needed_runtime(model, Library(ml_dtypes=narrow))
     if not narrow and _ML_DTYPES in reach.externals:
         narrow = True
-        reach, names = _reached(model, Library(ml_dtypes=True))
+        reach, names = _needed_runtime(model, Library(ml_dtypes=True))
     _check(reach)
     runtime = in_order(reach)
-    flat = _flat(reach, runtime, model)
+    flat = _new_names(reach, runtime, model)
     sections = [
-        _described(model.docstring, narrow),
+        _add_note(model.docstring, narrow),
         "from __future__ import annotations",
         import_lines([*reach.externals.values(), *_externals(model)]),
         _LICENCE.format(version=VERSION),
@@ -88,10 +88,10 @@ def standalone(text: str) -> str:
 
 
 def _check(reach: Reach) -> None:
-    """Return if the standard library and NumPy are enough.
+    """Check that the standard library and NumPy suffice.
 
     Raises:
-        UnsupportedModel: they are not; has a line for each operation.
+        UnsupportedModel: they do not; has a line for each operation.
     """
     lines = [
         f"{name}: expected an operation that needs NumPy alone, got one that "
@@ -102,8 +102,8 @@ def _check(reach: Reach) -> None:
         raise UnsupportedModel("\n".join(lines), "leave out --standalone")
 
 
-def _described(docstring: str, narrow: bool) -> str:
-    """The docstring with a note behind its first line."""
+def _add_note(docstring: str, narrow: bool) -> str:
+    """Return the docstring with a note after its first line."""
     title, _, rest = docstring.partition("\n")
     packages = "NumPy and ml_dtypes" if narrow else "NumPy"
     note = _NOTE.format(packages=packages, version=VERSION)
@@ -147,8 +147,8 @@ def _externals(model: _Model) -> Iterator[External]:
             yield meaning
 
 
-def _reached(model: _Model, library: Library) -> tuple[Reach, Names]:
-    """What a model needs of the runtime, and the names in the model."""
+def _needed_runtime(model: _Model, library: Library) -> tuple[Reach, Names]:
+    """Return the runtime code that a model needs, and the names in the model."""
 
     def meaning(name: str) -> Meaning | None:
         if name in _TENSORS:
@@ -162,10 +162,10 @@ def _reached(model: _Model, library: Library) -> tuple[Reach, Names]:
     return reach, names
 
 
-def _flat(
+def _new_names(
     reach: Reach, runtime: list[Definition], model: _Model
 ) -> dict[tuple[Definition, str], str]:
-    """What each definition of the runtime is called."""
+    """Return the new name of each definition of the runtime."""
     readers: dict[Definition, set[str]] = {}
     for definition in runtime:
         for piece in reach.pieces(definition):
@@ -195,7 +195,7 @@ def _runtime(
 def _definition_text(
     reach: Reach, definition: Definition, flat: dict[tuple[Definition, str], str]
 ) -> str:
-    """The source of a definition, and of the members of a class that are read."""
+    """Return the source of a definition, with the used members of a class."""
     piece = reach.piece(definition.node, definition)
     if definition.is_type:
         name, _, value = dedent(piece.text(flat)).partition(" = ")
@@ -213,7 +213,7 @@ def _definition_text(
 
 
 def _namespaces(names: Names, flat: dict[tuple[Definition, str], str]) -> Iterator[str]:
-    """The modules of the runtime that generated source names, with what it reads."""
+    """Yield namespace objects for the runtime modules that the model names."""
     for namespace in _NAMESPACES:
         used: dict[str, str] = {}
         for reference in names.references:

@@ -1,4 +1,4 @@
-"""Names of definitions of several modules in one."""
+"""Unique names for definitions of several modules in one file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def flat_names(
     taken: Iterable[str],
     readers: Mapping[Definition, set[str]],
 ) -> dict[tuple[Definition, str], str]:
-    """A name for each name of each definition: its own, or with underscores.
+    """Return a name for each name of each definition, made unique by underscores.
 
-    ``taken`` are names of the module that mean something else. ``readers`` has the
-    local names of all that read a definition, which may not hide it.
+    ``taken`` are names with other meanings in the file. ``readers`` has the local
+    names of all readers of a definition, which must not shadow it.
     """
     used = set(taken) | _TAKEN
     result: dict[tuple[Definition, str], str] = {}

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from burn_import.internal import InternalError
 from burn_import.standalone.library import External
 
-#: Modules that are not of the standard library.
+#: Modules outside the standard library.
 _PACKAGES = ("ml_dtypes", "numpy")
 
 
 def import_lines(externals: Iterable[External]) -> str:
-    """The statements that import what is given, in groups, as ruff orders them.
+    """Return the import statements of ``externals``, sorted as ruff sorts them.
 
     Raises:
         InternalError: two of them bind one name.
@@ -44,7 +44,7 @@ def _is_package(module: str) -> bool:
 
 
 def _kind(name: str) -> tuple[int, str]:
-    """Constants first, then classes, then the rest."""
+    """Return a sort key: constants first, then classes, then other names."""
     if name.isupper() and len(name) > 1:
         return 0, name
     return (1 if name[0].isupper() else 2), name

@@ -1,4 +1,4 @@
-"""The source of the runtime as definitions, and what each name in it stands for."""
+"""The runtime's source as definitions, and the resolution of names in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from burn_import.internal import InternalError
 
 THIN = "burn_import.standalone.thin"
-#: Modules of the runtime of which a part is replaced, by that of the replacement.
+#: Modules of the runtime with replaced definitions, and the replacing modules.
 REPLACED = {
     "burn.backend.base": f"{THIN}.backend",
     "burn.box": f"{THIN}.box",
@@ -25,9 +25,9 @@ REPLACED = {
     "burn.record.dtypes": f"{THIN}.record_dtypes",
     "burn.tensor": f"{THIN}.tensor",
 }
-#: Replacements that are left out where dtypes of ml_dtypes are needed.
+#: Replacements that do not apply where dtypes of ml_dtypes are needed.
 WITHOUT_ML_DTYPES = ("burn.dtypes", "burn.ops.casting", "burn.record.dtypes")
-#: Members of replaced classes that are those of the runtime all the same.
+#: Members of replaced classes that are kept from the runtime.
 TAKEN = {("burn.nn.module", "Module"): ("record_names", "children", "boxes")}
 
 
@@ -35,9 +35,9 @@ TAKEN = {("burn.nn.module", "Module"): ("record_names", "children", "boxes")}
 class External:
     """A name from a module that is not part of the runtime."""
 
-    #: The statement that imports it: ``from math import prod``.
+    #: The import statement: ``from math import prod``.
     statement: str
-    #: What the statement binds.
+    #: The name that the statement binds.
     name: str
 
 
@@ -50,7 +50,7 @@ class ModuleName:
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A statement in the body of a class, with the file that it is from."""
+    """A statement in the body of a class, with its file."""
 
     name: str
     node: ast.stmt
@@ -65,14 +65,14 @@ class Definition:
     names: tuple[str, ...]
     node: ast.stmt
     file: SourceFile
-    #: Those of a class.
+    #: The members of a class.
     members: tuple[Member, ...] = ()
-    #: Whether it is for type checkers alone.
+    #: Whether it is for type checkers only.
     is_type: bool = False
 
     @property
     def is_class(self) -> bool:
-        """Whether a class is defined."""
+        """Whether the definition is a class."""
         return isinstance(self.node, ast.ClassDef)
 
     @cached_property
@@ -93,7 +93,7 @@ def decorator_name(node: ast.expr) -> str:
 
 @dataclass(eq=False)
 class SourceFile:
-    """The source of a module: its definitions, and its imports by the name bound."""
+    """A module's source: its definitions, and its imports by bound name."""
 
     module: str
     text: str
@@ -107,7 +107,7 @@ class SourceFile:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines of the text, without their ends."""
+        """The lines of the text, without line ends."""
         return self.text.split("\n")
 
     def _add(self, statement: ast.stmt, is_type: bool = False) -> None:
@@ -144,7 +144,7 @@ class SourceFile:
 
 
 def bound_names(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement binds where it stands, functions and classes too."""
+    """Yield the names that a statement binds in its own scope."""
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         yield statement.name
     elif isinstance(statement, ast.Assign | ast.AnnAssign):
@@ -155,14 +155,14 @@ def bound_names(statement: ast.stmt) -> Iterator[str]:
 
 
 def _registers(statement: ast.stmt) -> bool:
-    """Whether a function is only registered: the rule of a gradient."""
+    """Return whether a function only registers a gradient rule."""
     return isinstance(statement, ast.FunctionDef) and statement.name == "_"
 
 
 class Library:
-    """The modules of the runtime, with replacements in place of some definitions.
+    """The modules of the runtime, with some definitions replaced.
 
-    With ``ml_dtypes`` the dtypes of that package are there.
+    With ``ml_dtypes``, the dtypes of that package are available.
     """
 
     def __init__(self, ml_dtypes: bool) -> None:
@@ -173,7 +173,7 @@ class Library:
         self._merged: dict[tuple[str, str], Definition] = {}
 
     def meaning(self, module: str, name: str) -> Meaning | None:
-        """What a global ``name`` of a module is; None for a builtin."""
+        """Return the referent of a global ``name`` of a module; None for a builtin."""
         module = self.originals.get(module, module)
         thin = source_file(self.replaced[module]) if module in self.replaced else None
         own = source_file(module)
@@ -202,7 +202,7 @@ class Library:
         return meaning
 
     def _definition(self, definition: Definition, own: SourceFile) -> Definition:
-        """A definition of a module, or the one that stands for it."""
+        """Return a definition of a module, or its replacement."""
         key = (own.module, definition.names[0])
         if key not in self._merged:
             members = definition.members
@@ -216,7 +216,7 @@ class Library:
 
 @cache
 def source_file(module: str) -> SourceFile:
-    """The source of a module, parsed once."""
+    """Return the source of a module, parsed once."""
     spec = find_spec(module)
     text = spec.loader.get_source(module) if spec and spec.loader else None  # type: ignore[attr-defined]
     if text is None:
@@ -226,7 +226,7 @@ def source_file(module: str) -> SourceFile:
 
 @cache
 def is_module(name: str) -> bool:
-    """Whether there is a module of the runtime with this name."""
+    """Return whether the runtime has a module with this name."""
     parent, _, last = name.rpartition(".")
     if not last.isidentifier() or not parent.startswith("burn"):
         return False

@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 
 def in_order(reach: Reach) -> list[Definition]:
-    """Definitions by module, each behind those that it needs when it is executed.
+    """Return definitions by module, each after those its execution needs.
 
-    The bodies of functions are executed later.
+    Function bodies do not count, since they run later.
     """
-    needed = {d: list(_needed(reach, d)) for d in reach.on_tensors}
+    needed = {d: list(_needed_definitions(reach, d)) for d in reach.on_tensors}
     modules: dict[str, list[Definition]] = {}
     for definition in sorted(needed, key=_position):
         modules.setdefault(definition.module, []).append(definition)
@@ -28,23 +28,25 @@ def in_order(reach: Reach) -> list[Definition]:
             yield from (other.module for other in needed[definition])
 
     result: list[Definition] = []
-    for module in _sorted(modules, before):
+    for module in _sort_topologically(modules, before):
         result += [
             d
-            for d in _sorted(modules[module], lambda d: needed[d])
+            for d in _sort_topologically(modules[module], lambda d: needed[d])
             if d.module == module
         ]
     return result
 
 
 def _position(definition: Definition) -> tuple[str, bool, int]:
-    """Replacements stand behind what is left of a module."""
+    """Return a sort key that puts replacements after their module's remainder."""
     own = definition.file.module == definition.module
     return definition.module, not own, definition.node.lineno
 
 
-def _sorted(items: Iterable[T], before: Callable[[T], Iterable[T]]) -> list[T]:
-    """``items`` behind what has to be before them, in the order given otherwise."""
+def _sort_topologically(
+    items: Iterable[T], before: Callable[[T], Iterable[T]]
+) -> list[T]:
+    """Return ``items`` in topological order, otherwise in the given order."""
     result: dict[T, None] = {}
     entered: set[T] = set()
 
@@ -61,16 +63,16 @@ def _sorted(items: Iterable[T], before: Callable[[T], Iterable[T]]) -> list[T]:
     return list(result)
 
 
-def _needed(reach: Reach, definition: Definition) -> Iterator[Definition]:
-    """The definitions that have to exist when a definition is executed."""
+def _needed_definitions(reach: Reach, definition: Definition) -> Iterator[Definition]:
+    """Yield the definitions that must exist when a definition is executed."""
     if not definition.is_type:
         for piece in reach.pieces(definition):
-            yield from _eager(piece, definition)
+            yield from _definitions_read(piece, definition)
 
 
-def _eager(piece: Piece, owner: Definition) -> Iterator[Definition]:
-    """The definitions that a statement reads when it is executed."""
-    executed = {id(n) for node in piece.nodes for n in _executed(node)}
+def _definitions_read(piece: Piece, owner: Definition) -> Iterator[Definition]:
+    """Yield the definitions that a statement reads on execution."""
+    executed = {id(n) for node in piece.nodes for n in _executed_nodes(node)}
     for reference in piece.names.references:
         meaning = reference.meaning
         is_other = isinstance(meaning, Definition) and meaning is not owner
@@ -79,8 +81,8 @@ def _eager(piece: Piece, owner: Definition) -> Iterator[Definition]:
             yield meaning
 
 
-def _executed(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes in a statement without types and the bodies of functions."""
+def _executed_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes that a statement executes, without types and bodies."""
     yield node
     inner: Iterable[ast.AST | None] = ast.iter_child_nodes(node)
     if isinstance(node, ast.FunctionDef | ast.Lambda):
@@ -90,4 +92,4 @@ def _executed(node: ast.AST) -> Iterator[ast.AST]:
         inner = [node.target, node.value]
     for child in inner:
         if child is not None:
-            yield from _executed(child)
+            yield from _executed_nodes(child)

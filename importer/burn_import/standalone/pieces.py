@@ -1,4 +1,4 @@
-"""Pieces of the runtime's source, without what inference does not need."""
+"""Statements of the runtime's source, reduced to the code that inference needs."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from burn_import.standalone.library import (
 )
 from burn_import.standalone.references import Names, names_in
 
-#: Decorators that say how an operation is printed or differentiated, or check the
-#: definition of a module.
+#: Decorators for printing, differentiating or checking definitions, which inference
+#: does not need.
 _DROPPED = frozenset(
     {"composite", "infix", "prefix", "method", "_spelt", "refuse_containers"}
 )
-#: Attributes that are false where nothing is trained.
+#: Attributes that are always false in inference.
 _FALSE = frozenset({"tracks_gradients", "_is_trained"})
 _PRAGMA = re.compile(r"\s*# type: ignore\b.*$")
-#: Of lines.
+#: Pragma comments at the end of lines.
 _WIDTH = 88
 _PARAGRAPH = "\n\n"
 _NAMESPACE = ("burn.ops.support", "namespace")
@@ -43,12 +43,12 @@ class Edit:
     text: str
 
     def covers(self, other: Edit) -> bool:
-        """Whether ``other`` lies within."""
+        """Return whether ``other`` lies within this edit."""
         return self is not other and self.start <= other.start <= other.end <= self.end
 
 
 class Piece:
-    """A statement of the runtime: its text, and the names in what is kept of it."""
+    """A statement of the runtime: its reduced text and the names in it."""
 
     def __init__(self, node: ast.stmt, file: SourceFile, library: Library) -> None:
         self.file = file
@@ -63,7 +63,7 @@ class Piece:
             pruned = pruner.visit(copy.deepcopy(node))
             nodes = [pruned]
         self.edits = pruner.edits
-        #: Packages that it imports when it runs.
+        #: Packages that its code imports when it runs.
         self.packages = sorted(_packages(nodes))
         self.nodes = nodes
         self.names: Names = names_in(
@@ -75,29 +75,31 @@ class Piece:
             self.own = ("", (0, 0))
 
     def text(self, names: Mapping[tuple[Definition, str], str]) -> str:
-        """The text with definitions called as ``names`` says."""
+        """Return the text with definitions renamed by ``names``."""
         edits = list(self.edits)
         for reference in self.names.references:
             if isinstance(reference.meaning, Definition):
                 node = reference.node
                 new = names[reference.meaning, reference.name]
                 edits.append(Edit(_start(node), _end(node), new))
-        return self._edited([e for e in edits if not any(o.covers(e) for o in edits)])
+        return self._apply_edits(
+            [e for e in edits if not any(o.covers(e) for o in edits)]
+        )
 
     def renamed(self, new: str) -> Edit:
-        """The edit that calls what is defined ``new``."""
+        """Return the edit that renames the statement's definition to ``new``."""
         name, (line, column) = self.own
         return Edit((line, column), (line, column + len(name)), new)
 
     def with_name(self, new: str, names: Mapping[tuple[Definition, str], str]) -> str:
-        """:meth:`text`, with the function or class itself called ``new``."""
+        """Return :meth:`text` with the function or class itself renamed to ``new``."""
         self.edits.append(self.renamed(new))
         try:
             return self.text(names)
         finally:
             self.edits.pop()
 
-    def _edited(self, edits: list[Edit]) -> str:
+    def _apply_edits(self, edits: list[Edit]) -> str:
         lines = self.file.lines[self.first - 1 : self.last]
         for edit in sorted(edits, key=lambda e: e.start, reverse=True):
             (first, start), (last, end) = edit.start, edit.end
@@ -108,7 +110,7 @@ class Piece:
 
 
 class _Pruner(ast.NodeTransformer):
-    """Removes what is not needed, and notes how the text changes."""
+    """Transformer that removes unneeded code and records the text edits."""
 
     def __init__(self, module: str, library: Library) -> None:
         self.module, self.library = module, library
@@ -139,7 +141,7 @@ class _Pruner(ast.NodeTransformer):
         return super().generic_visit(node)
 
     def summarize(self, node: ast.FunctionDef) -> None:
-        """Leave the first paragraph of a docstring."""
+        """Reduce a docstring to its first paragraph."""
         document = ast.get_docstring(node, clean=False)
         if document is not None:
             first = node.body[0]
@@ -147,7 +149,7 @@ class _Pruner(ast.NodeTransformer):
             self.edits.append(Edit(_start(first), _end(first), text))
 
     def unquoted(self, node: ast.expr | None) -> ast.expr | None:
-        """A type without quotes: none is evaluated in a standalone module."""
+        """Return a type without quotes: standalone modules never evaluate types."""
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             return node
         (line, start), (_, end) = _start(node), _end(node)
@@ -162,7 +164,7 @@ class _Pruner(ast.NodeTransformer):
         return inner
 
     def primitive(self, decorator: ast.expr) -> ast.expr:
-        """A decorator without the facts that only plans and gradients need."""
+        """Return a decorator without the arguments for plans and gradients."""
         if not isinstance(decorator, ast.Call):
             return decorator
         kept = [k for k in decorator.keywords if k.arg == "outputs"]
@@ -173,10 +175,12 @@ class _Pruner(ast.NodeTransformer):
         return function
 
     def block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
-        """Statements without those that are never reached."""
+        """Return statements without unreachable ones."""
         kept: list[ast.stmt] = []
         for number, statement in enumerate(statements):
-            truth = _truth(statement.test) if isinstance(statement, ast.If) else None
+            truth = (
+                _truth_value(statement.test) if isinstance(statement, ast.If) else None
+            )
             if truth is None or not isinstance(statement, ast.If):
                 kept.append(statement)
                 continue
@@ -191,7 +195,7 @@ class _Pruner(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:  # noqa: N802
         neutral = isinstance(node.op, ast.And)
-        kept = [value for value in node.values if _truth(value) is not neutral]
+        kept = [value for value in node.values if _truth_value(value) is not neutral]
         if len(kept) == len(node.values) or len(kept) < 2:
             return super().generic_visit(node)
         first, second, *_ = node.values
@@ -214,7 +218,7 @@ class _Pruner(ast.NodeTransformer):
 
 
 def summary(document: str, indent: int) -> str:
-    """The first paragraph of a docstring, as a docstring."""
+    """Return the first paragraph of a docstring, as a docstring."""
     text = f'"""{document.partition(_PARAGRAPH)[0].rstrip()}"""'
     first, *more = text.split("\n")
     if len((more or [" " * indent + first])[-1]) > _WIDTH:
@@ -223,18 +227,18 @@ def summary(document: str, indent: int) -> str:
     return text
 
 
-def _truth(test: ast.expr) -> bool | None:
-    """What a condition is where nothing is trained, if that is known."""
+def _truth_value(test: ast.expr) -> bool | None:
+    """Return the constant value of a condition in inference, or None."""
     if isinstance(test, ast.Attribute):
         return False if test.attr in _FALSE else None
     if isinstance(test, ast.Compare) and _is_namespace(test.left):
         return isinstance(test.ops[0], ast.Is)  # of NumPy
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = _truth(test.operand)
+        inner = _truth_value(test.operand)
         return None if inner is None else not inner
     if isinstance(test, ast.BoolOp):
         decisive = isinstance(test.op, ast.Or)
-        if any(_truth(value) is decisive for value in test.values):
+        if any(_truth_value(value) is decisive for value in test.values):
             return decisive
     return None
 
@@ -252,7 +256,7 @@ def _is_namespace(node: ast.expr) -> bool:
 
 
 def _lines_of(node: ast.stmt, file: SourceFile) -> tuple[int, int]:
-    """The first and last line of a statement, with decorators and comments above."""
+    """Return the line range of a statement, with decorators and comments above."""
     first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
     while file.lines[first - 2].lstrip().startswith("#"):
         first -= 1
@@ -260,7 +264,7 @@ def _lines_of(node: ast.stmt, file: SourceFile) -> tuple[int, int]:
 
 
 def _header_end(node: ast.ClassDef, file: SourceFile) -> int:
-    """The last line of ``class X(Base):``."""
+    """Return the last line of ``class X(Base):``."""
     line = max([node.lineno, *(base.end_lineno or 0 for base in node.bases)])
     while not file.lines[line - 1].endswith(":"):
         line += 1

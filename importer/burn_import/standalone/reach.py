@@ -1,4 +1,4 @@
-"""The definitions and members of classes that a model reaches."""
+"""The runtime definitions and class members that a model needs."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from burn_import.standalone.library import Definition, External, Library, Member
 from burn_import.standalone.pieces import Piece
 from burn_import.standalone.references import Names
 
-#: What users of a module call, whether the module itself does or not.
+#: Attributes that users of a module read, even if the module does not.
 PUBLIC = frozenset(
     {"numpy", "item", "tolist", "shape", "dtype", "ndim", "load_weights"}
 )
 #: The classes whose methods are operations.
 _TENSORS = frozenset({("burn.methods", "Methods"), ("burn.tensor", "Tensor")})
-#: Modules that compute with numbers alone.
+#: Modules that do not compute on tensors.
 _WITHOUT_TENSORS = frozenset(
     {"burn.dtypes", "burn.nn.init", "burn.nn.inputs", "burn.nn.module"}
     | {"burn.nn.written", "burn.primitive", "burn.record.reader", "burn.tensor"}
     | {"burn.box", "burn.record.dtypes", "burn.record.errors"}
 )
-#: What runs operations, and the part of it that is replaced.
+#: The modules that run operations, and the one that has a replacement.
 _DEVICES, _DEVICE = "burn.backend.", "burn.backend.base"
-#: Methods that Python calls for operators.
+#: Operator methods, without underscores.
 _OPERATORS = frozenset(
     {"neg", "invert", "getitem", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor"}
     | {f"{r}{name}" for r in ("", "r") for name in ("add", "sub", "mul", "truediv")}
@@ -32,38 +32,39 @@ _OPERATORS = frozenset(
 
 
 class Reach:
-    """The closure of what a model reads.
+    """The transitive closure of the definitions that a model reads.
 
-    A function on arrays (the kernel of a primitive, and what it calls) has no part in
-    which operators and methods tensors need; everything else may work on tensors.
+    Functions on arrays (kernels of primitives and their helpers) do not affect
+    which operators and methods tensors need; all other functions may work on
+    tensors.
     """
 
     def __init__(self, library: Library) -> None:
         self.library = library
-        #: By definition, whether it may work on tensors.
+        #: Whether each definition may work on tensors.
         self.on_tensors: dict[Definition, bool] = {}
-        #: By definition, what was the first to read it; None is the model.
+        #: The first reader of each definition; None is the model.
         self.readers: dict[Definition, Definition | None] = {}
         self.externals: dict[str, External] = {}
         self.attributes = set(PUBLIC)
         self.tensor_attributes = set(PUBLIC)
-        # Comparisons would otherwise be those of Python's objects.
+        # Without these, comparisons would fall back to those of ``object``.
         self.operators = {"__eq__", "__ne__"}
         self._pieces: dict[ast.stmt, Piece] = {}
 
     def follow(self, names: Names) -> None:
-        """Add what code on tensors with these names reads, and all that this reads."""
-        self._note(names, True, None)
+        """Add the closure of tensor code that reads these names."""
+        self._add_names(names, True, None)
         before = -1
         while before != self._size():
             before = self._size()
             for definition, on_tensors in list(self.on_tensors.items()):
                 for piece in self.pieces(definition):
                     computes = on_tensors and piece.own[0] != "__init__"
-                    self._note(piece.names, computes, definition)
+                    self._add_names(piece.names, computes, definition)
 
     def requirements(self) -> Iterator[tuple[str, str]]:
-        """Operations or layers that the model names, with what they need to import."""
+        """Yield (operation or layer of the model, package that it imports)."""
         for definition in self.on_tensors:
             packages = [n for piece in self.pieces(definition) for n in piece.packages]
             if definition.module.startswith(_DEVICES) and definition.module != _DEVICE:
@@ -75,19 +76,19 @@ class Reach:
             yield from ((f"{space}.{named.names[0]}", name) for name in packages)
 
     def pieces(self, definition: Definition) -> Iterator[Piece]:
-        """The statement of a definition, or the header and members of a class."""
+        """Yield the statement of a definition, or the header and members of a class."""
         yield self.piece(definition.node, definition)
         for member in self.members(definition):
             yield self.piece(member.node, member)
 
     def piece(self, node: ast.stmt, origin: Definition | Member) -> Piece:
-        """The text and names of a statement."""
+        """Return the text and names of a statement."""
         if node not in self._pieces:
             self._pieces[node] = Piece(node, origin.file, self.library)
         return self._pieces[node]
 
     def members(self, definition: Definition) -> list[Member]:
-        """The members of a class that are read."""
+        """Return the used members of a class."""
         return [m for m in definition.members if self._is_read(definition, m)]
 
     def _is_read(self, owner: Definition, member: Member) -> bool:
@@ -100,7 +101,9 @@ class Reach:
             return True
         return name in (self.tensor_attributes if is_tensor else self.attributes)
 
-    def _note(self, names: Names, on_tensors: bool, reader: Definition | None) -> None:
+    def _add_names(
+        self, names: Names, on_tensors: bool, reader: Definition | None
+    ) -> None:
         self.attributes |= names.attributes
         if on_tensors:
             self.tensor_attributes |= names.attributes
@@ -117,9 +120,9 @@ class Reach:
         self.on_tensors[definition] = self.on_tensors.get(definition, False) or now
 
     def _works_on_tensors(self, definition: Definition, by_tensors: bool) -> bool:
-        """Whether values in a function may be tensors.
+        """Return whether values in a function may be tensors.
 
-        Those in kernels are arrays, unless they call an operation.
+        Values in kernels are arrays, unless the kernel calls an operation.
         """
         if definition.module in _WITHOUT_TENSORS:
             return False
@@ -142,7 +145,7 @@ def _is_operation(meaning: object) -> bool:
 
 
 def _has_fields(owner: Definition) -> bool:
-    """Whether the annotated names of a class are its constructor's parameters."""
+    """Return whether a class's annotations define its constructor's parameters."""
     assert isinstance(owner.node, ast.ClassDef)
     bases = [ast.unparse(base) for base in owner.node.bases]
     return "dataclass" in owner.decorators or "NamedTuple" in bases

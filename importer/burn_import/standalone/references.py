@@ -1,4 +1,4 @@
-"""The names in a piece of the runtime's source that are global there."""
+"""References to global names in the runtime's source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from burn_import.standalone.library import (
 
 _SCOPES = (ast.FunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-#: How operators in expressions are called as methods.
+#: Method names of operators.
 _BINARY = {
     ast.Add: "add",
     ast.Sub: "sub",
@@ -33,7 +33,7 @@ _BINARY = {
 }
 _WITHOUT_REFLECTION = {"and", "or", "xor"}
 _UNARY = {ast.USub: "neg", ast.Invert: "invert"}
-#: A comparison with a number on the left calls the method for the other side.
+#: Reflected comparisons, for a number on the left.
 _COMPARED = {
     ast.Lt: {"__lt__", "__gt__"},
     ast.LtE: {"__le__", "__ge__"},
@@ -46,9 +46,9 @@ _COMPARED = {
 
 @dataclass(frozen=True)
 class Reference:
-    """A global name, with attributes of modules: ``dtypes.float32``.
+    """A reference to a global, with module attributes: ``dtypes.float32``.
 
-    ``is_kernel`` says that it is read for its attribute ``kernel``: the function on
+    ``is_kernel`` is set if only its attribute ``kernel`` is read: the function on
     arrays of a primitive.
     """
 
@@ -60,7 +60,7 @@ class Reference:
 
 @dataclass
 class Names:
-    """What a piece of source reads: globals, attributes, and operators as methods."""
+    """Globals, locals, attributes and operator methods that source reads."""
 
     references: list[Reference]
     locals: set[str]
@@ -71,7 +71,7 @@ class Names:
 def names_in(
     nodes: Iterable[ast.AST], meaning: Callable[[str], Meaning | None], library: Library
 ) -> Names:
-    """The names in pieces of source; ``meaning`` says what a global name is."""
+    """Return the names in pieces of source; ``meaning`` resolves globals."""
     walk = _Walk(meaning, library)
     for node in nodes:
         walk.visit(node)
@@ -106,7 +106,7 @@ class _Walk(ast.NodeVisitor):
                 super().generic_visit(node)
 
     def on_scope(self, node: ast.FunctionDef | ast.Lambda | ast.ClassDef) -> None:
-        """Visit what is evaluated outside of a scope, then the scope."""
+        """Visit the outer expressions of a scope, then its body."""
         if isinstance(node, ast.ClassDef):
             for outer in (*node.decorator_list, *node.bases, *node.body):
                 self.visit(outer)
@@ -127,10 +127,10 @@ class _Walk(ast.NodeVisitor):
         for item in annotations:
             if item is not None:
                 self.on_annotation(item)
-        self.enter({a.arg for a in every} | set(_assigned(inside)), inside)
+        self.enter({a.arg for a in every} | set(_assigned_names(inside)), inside)
 
     def on_annotation(self, node: ast.expr) -> None:
-        """Note the globals in a type, whose operators compute nothing."""
+        """Record the globals in a type, whose operators compute nothing."""
         attributes, operators = set(self.attributes), set(self.operators)
         self.visit(node)
         self.attributes, self.operators = attributes, operators
@@ -144,7 +144,7 @@ class _Walk(ast.NodeVisitor):
         self.scopes.pop()
 
     def refer(self, node: ast.Name | ast.Attribute) -> bool:
-        """Note a global; False if the node is something else."""
+        """Record a global; return False if the node is not one."""
         path: list[str] = []
         inner: ast.expr = node
         while isinstance(inner, ast.Attribute):
@@ -167,7 +167,7 @@ class _Walk(ast.NodeVisitor):
             if attribute is None:
                 raise InternalError(f"expected {name!r} in {meaning.name}")
             meaning = attribute
-            expression = _outer(node, len(path))
+            expression = _strip_attributes(node, len(path))
         if isinstance(meaning, Definition):
             self.attributes.update(path)
             if name not in meaning.names:  # imported as something else
@@ -177,7 +177,7 @@ class _Walk(ast.NodeVisitor):
         return True
 
     def on_operator(self, node: ast.AST) -> None:
-        """Note the method that an operator calls if an operand is a tensor."""
+        """Record the method that an operator calls on a tensor."""
         if isinstance(node, ast.BinOp | ast.AugAssign):
             name = _BINARY.get(type(node.op))
             if name is not None:
@@ -196,8 +196,8 @@ def _is_shape(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "shape"
 
 
-def _outer(node: ast.expr, rest: int) -> ast.expr:
-    """``a.b`` of ``a.b.c`` for a rest of 1."""
+def _strip_attributes(node: ast.expr, rest: int) -> ast.expr:
+    """Return ``a.b`` of ``a.b.c`` for a rest of 1."""
     for _ in range(rest):
         assert isinstance(node, ast.Attribute)
         node = node.value
@@ -213,8 +213,8 @@ def _targets(nodes: Iterable[ast.AST]) -> set[str]:
     }
 
 
-def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The names that statements bind in their own scope."""
+def _assigned_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the names that statements bind in their own scope."""
     for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
@@ -231,4 +231,4 @@ def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
             walrus = (n for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
             yield from (n.target.id for n in walrus)
             continue
-        yield from _assigned(ast.iter_child_nodes(node))
+        yield from _assigned_names(ast.iter_child_nodes(node))

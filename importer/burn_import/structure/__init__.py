@@ -1,4 +1,4 @@
-"""Recovering the module tree that a flat graph was exported from."""
+"""Recovery of the module tree that a flat graph was exported from."""
 
 from burn_import.structure.flat import flatten
 from burn_import.structure.module_tree import (

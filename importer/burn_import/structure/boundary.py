@@ -13,9 +13,9 @@ from burn_ir.types import Type
 def boundary(
     graph: Graph, nodes: Sequence[Node], users: Mapping[str, Sequence[Node]]
 ) -> tuple[list[str], list[str]]:
-    """The values that ``nodes`` read from outside, and those read outside of them.
+    """Return the values that ``nodes`` read from outside, and those read outside.
 
-    Integers that follow from the extents of the inputs are computed inside.
+    Integers that follow from the dimensions of the inputs are recomputed inside.
     """
     computed = {
         name: None for node in nodes for name in node.outputs if name is not None
@@ -34,11 +34,11 @@ def boundary(
         if name in outside
         or any(id(user) not in inside for user in users.get(name, ()))
     ]
-    return _needed(graph, list(read)), outputs
+    return _without_inferable(graph, list(read)), outputs
 
 
-def _needed(graph: Graph, read: list[str]) -> list[str]:
-    """``read`` without what can be computed from the extents of the others."""
+def _without_inferable(graph: Graph, read: list[str]) -> list[str]:
+    """Return ``read`` without values that the others' dimensions determine."""
     flows = [name for name in read if _known_dims(graph.types[name]) is None]
     extents = {
         dim
@@ -55,7 +55,7 @@ def _needed(graph: Graph, read: list[str]) -> list[str]:
 
 
 def _known_dims(value_type: Type) -> list[Dim] | None:
-    """The dimensions in the contents of a value; None if they are not known."""
+    """Return the dimensions in the contents of a value, or None if unknown."""
     if value_type.known is None:
         return None
     if value_type.known.dtype != object:

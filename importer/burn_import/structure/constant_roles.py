@@ -1,7 +1,7 @@
-"""Stored arrays that are no parameters, by the operands that they serve as.
+"""Classification of stored arrays that are no parameters, from the operands they fill.
 
-Files of producers other than PyTorch name neither parameters nor buffers. What fills,
-bounds or scales is told by its readers instead.
+Producers other than PyTorch name neither parameters nor buffers. Fill values, bounds
+and scales are recognised by the operators that read them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from burn_import.provenance.weight_owners import is_authored, is_key, original
 from burn_ir.graph import Graph, Node, nested_nodes
 from burn_ir.types import Array
 
-#: Operands that are numbers of the program, whatever they hold.
+#: Operands that are always numbers of the program.
 NUMBERS: Mapping[str, Collection[int]] = {
     **dict.fromkeys(("Equal", "Greater", "GreaterOrEqual"), (0, 1)),
     **dict.fromkeys(("Less", "LessOrEqual"), (0, 1)),
@@ -46,7 +46,7 @@ FILLS: Mapping[str, Collection[int]] = {
 }
 
 
-#: Operands that are scales, and those that are zero points.
+#: Operands that are scales, and operands that are zero points.
 SCALES: Mapping[str, Collection[int]] = {
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (1,)),
     "QLinearConv": (1, 4, 6),
@@ -61,7 +61,7 @@ ZERO_POINTS: Mapping[str, Collection[int]] = {
 
 
 def note_fills(graph: Graph) -> None:
-    """Note the arrays without a key in ``graph.constants.fills`` that are numbers."""
+    """Add keyless scalar-like arrays to ``graph.constants.fills``."""
     readers: dict[str, list[bool]] = defaultdict(list)
     for name, is_number in _uses(graph):
         readers[name].append(is_number)
@@ -71,11 +71,11 @@ def note_fills(graph: Graph) -> None:
         named = is_authored(graph, name) or is_key(graph.producer, key)
         if all(uses) and not named:
             constants.fills.add(name)
-    constants.measured.update(_measured(graph))
+    constants.measured.update(_calibrated_constants(graph))
 
 
 def _uses(graph: Graph) -> Iterator[tuple[str, bool]]:
-    """Yield each reading of a stored array, and whether it is that of a number."""
+    """Yield each read of a stored array, and whether the operand is a number."""
     constants = graph.constants
     for node in graph.nodes:
         for inner in nested_nodes(node):
@@ -94,11 +94,11 @@ def _is_number(node: Node, position: int, array: Array) -> bool:
     return bool((array == array.reshape(-1)[0]).all())
 
 
-def _measured(graph: Graph) -> Iterator[str]:
-    """Yield the scales and zero points: measured for a network, written by nobody.
+def _calibrated_constants(graph: Graph) -> Iterator[str]:
+    """Yield scales and zero points from calibration, not written by an author.
 
-    Where all zero points of a dtype are 0, the quantization is a symmetric one, and
-    these are numbers of the program.
+    If all zero points of a dtype are 0, the quantization is symmetric, and they
+    count as numbers of the program.
     """
     constants = graph.constants
     points: dict[Any, list[str]] = defaultdict(list)
@@ -124,7 +124,7 @@ def _operands(
 
 
 def _dynamic_scales(node: Node, graph: Graph) -> Iterator[str]:
-    """Yield the scale of weights that a node multiplies by the scale of values."""
+    """Yield weight scales that a node multiplies by a dynamic scale."""
     makers = [graph.producers.get(name or "") for name in node.inputs]
     for name, other in zip(node.inputs, makers[::-1], strict=True):
         is_scale = other is not None and other.op.onnx == "DynamicQuantizeLinear"

@@ -1,4 +1,4 @@
-"""A graph as one module, whatever its file tells of others inside it."""
+"""A graph as a single module, without recovered submodules."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from burn_ir.graph import Graph
 
 
 def flatten(graph: Graph, class_name: str) -> Tree:
-    """The tree of ``graph`` that is its root alone, called ``class_name``.
+    """Return a tree of ``graph`` with only its root, called ``class_name``.
 
-    Layers are its attributes, with paths of one segment: ``encoder.0.query`` is
-    ``encoder_0_query``.
+    Layers are its attributes, with paths of one segment: ``encoder.0.query``
+    becomes ``encoder_0_query``.
     """
     layers = assign_paths(graph, ()).layers
     names = Namespace()

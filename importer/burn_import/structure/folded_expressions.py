@@ -1,9 +1,9 @@
-"""Compute in the source what was folded from the author's tensors.
+"""Reversal of constant folding on the author's tensors, for the keys of the record.
 
-Folding gives passes the contents and the layout of every constant. What is left of that
-in the end, such as a parameter in another shape, is no tensor of the author's: a record
-would hold it under a key that means something else. The nodes that it was folded from
-are put back, so that the record holds the tensor itself.
+Folding gives passes the contents and layout of every constant. If a folded result
+remains at the end, such as a parameter in another shape, it is no tensor of the
+author's: a record would store a different value under the author's key. The folded
+nodes are put back, so that the record holds the original tensor.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from burn_ir.types import Array
 
 
 def with_derivations(graph: Graph) -> Graph:
-    """Return ``graph`` with nodes for all that is derived from the author's tensors.
+    """Return ``graph`` with nodes for values derived from the author's tensors.
 
-    Stay constants: the tensors themselves, and what a layer holds as its weights.
+    The tensors themselves and the weights of layers stay constants.
     """
     inserted: set[str] = set()
     result = apply_with_bodies(lambda inner: _with_derivations(inner, inserted), graph)
@@ -39,9 +39,9 @@ def with_derivations(graph: Graph) -> Graph:
 
 
 def with_unknown(graph: Graph, names: set[str]) -> Graph:
-    """Return ``graph``, in which nobody knows the contents of the values ``names``.
+    """Return ``graph`` with the contents of the values ``names`` marked unknown.
 
-    Known contents would be written down instead of computed.
+    Values with known contents would be emitted as literals instead of computed.
     """
     types = {n: t.forget() for n, t in graph.types.items() if n in names}
     return replace(graph, types={**graph.types, **types}) if types else graph
@@ -57,11 +57,11 @@ def _with_derivations(graph: Graph, inserted: set[str]) -> Graph:
 
 @dataclass
 class _Derivations:
-    """One pass over the nodes of a graph; ``nodes`` are the new ones."""
+    """One traversal of a graph; ``nodes`` is the new node list."""
 
     graph: Graph
     nodes: list[Node] = field(default_factory=list)
-    #: The values that were inserted, and by what they stand for in which scope.
+    #: Inserted values, and the replacement of each value by reader scope.
     inserted: set[str] = field(default_factory=set)
     values: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
     taken: set[str] = field(init=False)
@@ -70,7 +70,7 @@ class _Derivations:
         self.taken = value_names(self.graph)
 
     def add(self, node: Node) -> None:
-        """Append ``node``, after the nodes that make its operands."""
+        """Append ``node``, after the nodes that compute its operands."""
         held = set(layer_constants(self.graph, node))
         inputs = tuple(
             name if name is None or name in held else self.value(name, node)
@@ -81,7 +81,7 @@ class _Derivations:
             self.inserted |= {name for name in node.outputs if name}
 
     def is_computed(self, inputs: Iterable[str | None]) -> bool:
-        """Whether operands are constants alone, and one is the author's numbers."""
+        """Return whether all operands are constant and one derives from a weight."""
         constants = self.graph.constants
         names = {name for name in inputs if name}
         if not names <= constants.keys() | self.inserted:
@@ -106,18 +106,18 @@ class _Derivations:
         return derived or name
 
     def folded(self, name: str, reader: Node) -> str | None:
-        """Return the value that the node makes which ``name`` was folded from."""
+        """Insert the node that ``name`` was folded from; return its result."""
         recipe = self.graph.constants.recipes.get(name)
         if recipe is None:
             return None
         inputs = tuple(n and self.value(n, reader) for n in recipe.inputs)
         outputs = tuple(n and self.fresh(n) for n in recipe.outputs)
-        node = _beside(recipe, reader)
+        node = _in_module_of(recipe, reader)
         self.nodes.append(replace(node, inputs=inputs, outputs=outputs))
         return outputs[recipe.outputs.index(name)]
 
     def viewed(self, name: str, reader: Node) -> str | None:
-        """Return the value of a view on the tensor that ``name`` was derived from."""
+        """Insert a view of the tensor that ``name`` derives from; return its result."""
         constants = self.graph.constants
         source = constants.source.get(name)
         if source is None:
@@ -133,13 +133,13 @@ class _Derivations:
         ):
             output = self.fresh(name)
             inputs = (result,) if operand is None else (result, operand)
-            node = _beside(Node(op, inputs, (output,)), reader)
+            node = _in_module_of(Node(op, inputs, (output,)), reader)
             self.nodes.append(node)
             result = output
         return result
 
     def fresh(self, name: str) -> str:
-        """Return a name for a value that stands for ``name``."""
+        """Return an unused name for the value that replaces ``name``."""
         name = free_name(f"{name}.value", self.taken, self.graph.constants)
         self.taken.add(name)
         self.inserted.add(name)
@@ -147,13 +147,13 @@ class _Derivations:
 
 
 def is_derived(graph: Graph, name: str) -> bool:
-    """Whether a constant is computed from a tensor of the author's, and is not it."""
+    """Return whether a constant was computed from another tensor of the author."""
     constants = graph.constants
     first = original(graph, name)
     if is_authored(graph, name):
         return first != name and not same_view(constants[first], constants[name])
     seen, waiting = {name}, [name]
-    while waiting:  # each once: operands may be shared many times over
+    while waiting:  # visit each name once: operands may be shared many times
         recipe = constants.recipes.get(waiting.pop())
         operands = () if recipe is None else recipe.inputs
         new = {n for n in operands if n is not None} - seen
@@ -165,11 +165,11 @@ def is_derived(graph: Graph, name: str) -> bool:
 
 
 def is_persistent(graph: Graph, constant: str) -> bool:
-    """Return whether a stored array is in the ``state_dict``, as far as the file tells.
+    """Return whether a stored array is in the ``state_dict``, as far as known.
 
-    Programs list what is: neither buffers that the author excluded, nor tensors that
-    ``forward`` makes. What depends on a parameter stays, so that no record of others
-    is loaded beside it.
+    Programs list its keys, without non-persistent buffers and tensors that
+    ``forward`` creates. Arrays that depend on a parameter stay, so that no foreign
+    record is loaded beside them.
     """
     constants = graph.constants
     if not constants.trained or constant in graph.states:
@@ -181,7 +181,7 @@ def is_persistent(graph: Graph, constant: str) -> bool:
 
 
 def layer_constants(graph: Graph, node: Node) -> Iterator[str]:
-    """The constants that ``node`` holds as the weights of a layer."""
+    """Yield the constants that ``node`` holds as the weights of a layer."""
     types = [graph.type(name) for name in node.inputs]
     with error_context(node, graph.opsets):
         layer = node.op.layer(*types)
@@ -197,7 +197,7 @@ def layer_constants(graph: Graph, node: Node) -> Iterator[str]:
 def _steps(
     source: Array, view: Array
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The shape and order of axes that make ``view`` of all elements of ``source``."""
+    """Return the shape and permutation that turn ``source`` into ``view``, or None."""
     if source.size != view.size or not source.size or source.dtype != view.dtype:
         return None
     order = sorted(range(view.ndim), key=lambda n: (-view.strides[n], view.shape[n]))
@@ -207,11 +207,11 @@ def _steps(
     return (shape, back) if np.array_equal(rebuilt, view, equal_nan=True) else None
 
 
-def _beside(node: Node, reader: Node) -> Node:
-    """``node`` in the module of ``reader``."""
+def _in_module_of(node: Node, reader: Node) -> Node:
+    """Return ``node`` in the module of ``reader``."""
     return replace(node, scope=reader.scope, classes=reader.classes)
 
 
 def reading(node: Node, inputs: tuple[str | None, ...]) -> Node:
-    """``node`` with other operands; bodies read what is captured by these names."""
+    """Return ``node`` with other operands; subgraphs capture the new names."""
     return replace(node, inputs=inputs)

@@ -1,4 +1,4 @@
-"""Putting the nodes of a module in order, with whole groups called as one."""
+"""Ordering of a module's nodes so that each submodule is one call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burn_ir.graph import Node
 
 @dataclass(eq=False)
 class Group:
-    """Nodes that run together: a module below (``key`` is its path), or one node."""
+    """Nodes that run together: a submodule (``key`` is its path), or one node."""
 
     key: Path | None
     nodes: list[Node]
@@ -23,11 +23,11 @@ def arrange(
     order: Mapping[int, int],
     split: Callable[[Group], list[Group]],
 ) -> list[Group]:
-    """``groups`` in an order in which they can run, the earliest of the file first.
+    """Return ``groups`` in an executable order, close to that of the file.
 
-    A module whose nodes cannot run without a break (something outside stands between
-    them) is split into its nodes and the modules inside it, which the module around it
-    runs.
+    A submodule that cannot run as one call (a node outside of it is needed in
+    between) is split into its nodes and its submodules, which the enclosing module
+    then runs.
     """
     while True:
         done, stuck = _sort(groups, order)
@@ -45,7 +45,7 @@ def _largest_module(stuck: list[Group]) -> Group:
 def _sort(
     groups: list[Group], order: Mapping[int, int]
 ) -> tuple[list[Group], list[Group]]:
-    """The groups in order, and those that wait for each other."""
+    """Return the groups in topological order, and those in cycles."""
     maker = {
         name: index
         for index, group in enumerate(groups)

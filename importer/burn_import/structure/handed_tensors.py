@@ -1,4 +1,4 @@
-"""Hand tensors to the modules that read them from the modules that own them."""
+"""Passing of tensors from the modules that own them to the modules that read them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from burn_ir.ops.shape import Identity
 
 
 def with_handed_down(graph: Graph) -> Graph:
-    """Return ``graph`` with tensors read in the module that owns them, or around it.
+    """Return ``graph`` with tensors read only in or around their owning module.
 
     A module that reads a tensor of another one, such as a parametrization its
-    ``original``, is handed the value. A tensor that it has under another name is read
-    by that one.
+    ``original``, gets the value as an input. If the module has the tensor under
+    another name, it reads it by that name.
     """
     if not graph.constants.trained:
         return graph
@@ -42,7 +42,7 @@ class _HandingDown:
         self.graph = graph
         self.again = called_again(graph)
         self.taken = value_names(graph)
-        #: The handed values, by the tensor and the module that hands it.
+        #: The passed values, by tensor and by the module that passes it.
         self.values: dict[tuple[str, Path], str] = {}
         self.named: dict[tuple[int, ...], list[str]] = {}
         for name in graph.constants.trained:
@@ -51,7 +51,7 @@ class _HandingDown:
                 self.named.setdefault(memory, []).append(name)
 
     def nodes(self, node: Node) -> Iterator[Node]:
-        """Yield ``node``, after those that hand it what it reads."""
+        """Yield ``node``, after nodes that pass it the tensors of other modules."""
         scope = clean(self.again.get(node.scope, node.scope))
         held = set(layer_constants(self.graph, node))
         inputs = list(node.inputs)
@@ -65,20 +65,20 @@ class _HandingDown:
             if second == name:
                 around = common([scope, home])
                 if (name, around) not in self.values:
-                    yield self._handing(node, name, around)
+                    yield self._identity_node(node, name, around)
                 inputs[position] = self.values[name, around]
         same = tuple(inputs) == node.inputs
         yield node if same else reading(node, tuple(inputs))
 
     def _second_name(self, name: str, scope: Path) -> str:
-        """Return another name of a tensor that is one of the module at ``scope``."""
+        """Return a name of the tensor in the module at ``scope``, else ``name``."""
         array = self.graph.constants[name]
         for other in self.named.get(memory_of(array), ()):
             if clean(other.split("."))[:-1] == scope:
                 return other
         return name
 
-    def _handing(self, node: Node, name: str, around: Path) -> Node:
+    def _identity_node(self, node: Node, name: str, around: Path) -> Node:
         value = free_name(f"{name}.handed", self.taken, self.graph.constants)
         self.taken.add(value)
         self.values[name, around] = value
@@ -88,8 +88,8 @@ class _HandingDown:
 
 
 def is_within(home: Path, scope: Path) -> bool:
-    """Return whether a module is at ``scope`` or inside of it, as far as names tell.
+    """Return whether a module is at ``scope`` or inside of it.
 
-    Scopes may leave out what is around the whole model.
+    Scopes may lack the path of the module around the whole model.
     """
     return home[: len(scope)] == scope or home[-len(scope) :] == scope

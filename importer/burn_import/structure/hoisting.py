@@ -1,8 +1,8 @@
-"""Hoisting of values that one module computes for others into their common scope.
+"""Hoisting of shared values into the common scope of their readers.
 
-Exporters merge equal nodes: a mask that every layer of a model computes is computed by
-the first one, in its scope. Left there, the first layer would hand it to the others,
-and no two layers would be alike.
+Exporters eliminate common subexpressions: a mask that every layer of a model needs is
+computed only in the scope of the first one. Left there, the first layer would pass it
+to the others, and no two layers would have equal code.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from burn_ir.graph import Graph, Node
 
 
 def hoist_shared_nodes(graph: Graph, node_paths: Places) -> Places:
-    """``node_paths`` with nodes that serve several modules in the scope around these.
+    """Return ``node_paths`` with shared nodes hoisted to outer scopes.
 
-    A node leaves a module that owns layers if nothing that it reads comes from inside
-    and somebody outside reads what it makes. A module without layers is there to
-    compute for others: its nodes stay. A layer leaves its module if what it computes
-    is the same for all inputs of a size, as the bias of relative positions is.
+    A node leaves a module that owns layers if it reads nothing from inside the
+    module and is read outside of it. Nodes of modules without layers stay, since
+    such modules exist to compute values for others. A layer leaves its module if
+    its result depends only on input sizes, like a relative position bias.
     """
     run = _Hoisting(graph, node_paths)
     for node in reversed(graph.nodes):
@@ -35,7 +35,7 @@ def hoist_shared_nodes(graph: Graph, node_paths: Places) -> Places:
 
 
 def regular(graph: Graph) -> set[str]:
-    """The values that depend on the extents of the inputs alone."""
+    """Return the values that depend on the dimensions of the inputs alone."""
     names: set[str] = set()
     for node in graph.nodes:
         read = [name for name in node.inputs if name is not None]
@@ -64,7 +64,7 @@ class _Hoisting:
         }
 
     def want(self, node: Node) -> None:
-        """Note the scope around all who need ``node``."""
+        """Record the common scope of ``node`` and its readers."""
         own = self.scopes[id(node)]
         readers = [
             self.wanted[id(user)]
@@ -78,7 +78,7 @@ class _Hoisting:
         self.wanted[id(node)] = own if fixed else common([own, *readers])
 
     def owns(self, node: Node) -> bool:
-        """Whether ``node`` reads a stored weight, whose key says where it belongs."""
+        """Return whether ``node`` reads a weight, whose key fixes its module."""
         literals = self.constants.literals
         stored = [n for n in node.inputs if n in self.constants and n not in literals]
         return any(
@@ -87,7 +87,7 @@ class _Hoisting:
         )
 
     def bring_back(self, node: Node, own: Path) -> None:
-        """Undo a move if all who read ``node`` stayed inside."""
+        """Undo a move if all readers of ``node`` stayed inside."""
         moved = self.scopes[id(node)]
         if moved == own:
             return
@@ -99,7 +99,7 @@ class _Hoisting:
         ]
         home = common([own, *readers])
         while home and len(home) < len(own) and own[len(home)].isdigit():
-            home = home[:-1]  # a list runs nothing
+            home = home[:-1]  # lists run no code
         self.scopes[id(node)] = max(moved, home, key=len)
 
     def settle(self, node: Node) -> None:
@@ -114,6 +114,6 @@ class _Hoisting:
                 break
             length -= 1
         while length and length < len(own) and own[length].isdigit():
-            length -= 1  # a list runs nothing
+            length -= 1  # lists run no code
         self.scopes[id(node)] = own[:length]
         self.scope_of.update(dict.fromkeys(filter(None, node.outputs), own[:length]))

@@ -1,4 +1,4 @@
-"""Names for layers that the file does not name, from the attention they belong to."""
+"""Names for unnamed layers, from their role in an attention."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from burn_ir.ops.shape import (
 )
 
 _OPERANDS = ("query", "key", "value")
-#: Operators between a projection and the attention: their first operand is the tensor.
+#: Operators between a projection and the attention; their first operand is the tensor.
 _BETWEEN = (
     *(Cast, Expand, Flatten, Reshape, RotaryEmbedding, Squeeze),
     *(Transpose, Unsqueeze),
@@ -26,10 +26,10 @@ _BETWEEN = (
 
 
 class LayerNouns:
-    """The names of a graph's layers without authored ones: ``query``, else ``linear``.
+    """Names of unnamed layers: a role such as ``query``, else ``linear``.
 
-    The layers that compute the operands of an attention are called after these, and
-    the one that reads its result is the ``output``.
+    Layers that compute the operands of an attention are named after the operands,
+    and the one that reads its result is named ``output``.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -58,7 +58,7 @@ class LayerNouns:
             self.nouns.setdefault(id(reader), set()).add("output")
 
     def _readers(self, name: str) -> Iterator[Node]:
-        """Return the node that alone reads ``name``, as it is or moved."""
+        """Yield the only reader of ``name``, looking through moves of elements."""
         users = self.graph.users.get(name, ())
         while len(users) == 1 and isinstance(users[0].op, _BETWEEN):
             users = self.graph.users.get(users[0].output, ())

@@ -1,4 +1,4 @@
-"""Modules of tensors that the file lists with the author's keys."""
+"""Owners and readers of tensors that the file lists with the author's keys."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from burn_ir.graph import Graph
 
 
 def home_of(graph: Graph, constant: str) -> Path | None:
-    """Return the module of a tensor that the file lists, None of another array.
+    """Return the module that owns a listed tensor, None for other arrays.
 
-    The array has the author's shape and layout.
+    Only arrays with the author's shape and layout qualify.
     """
     name, constants = original(graph, constant), graph.constants
     if name not in constants.trained or name in graph.states:
@@ -22,7 +22,7 @@ def home_of(graph: Graph, constant: str) -> Path | None:
 
 
 def reader_of(graph: Graph, constant: str) -> Path | None:
-    """Return the module whose code reads a listed tensor, None of another array.
+    """Return the module whose code reads a listed tensor, None for other arrays.
 
     An ``nn.ParameterList`` has no code: the module around it reads its tensors.
     """

@@ -1,8 +1,8 @@
-"""Stored arrays that are numbers of the program, and made by the source.
+"""Replacement of stored arrays that are program constants by literals or calls.
 
-An exporter stores what ``torch.ones``, ``torch.arange`` and ``torch.tril`` return with
-the parameters. A few numbers become a literal. More become the call that makes them, if
-they are all equal, count up or are a triangle; anything else stays a buffer.
+Exporters store the results of ``torch.ones``, ``torch.arange`` and ``torch.tril`` with
+the parameters. Short arrays become a literal. Longer ones become the call that computes
+them, if they are uniform, an arithmetic sequence or a triangle; others stay buffers.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from burn_ir.ops.shape import Expand, Identity, Reshape
 from burn_ir.ops.support import ELEMENT_NUMBERS
 from burn_ir.types import Array
 
-#: Several floats with more digits than that are stored.
+#: Several floats with more digits than this are stored.
 MOST_DIGITS = 4
-#: An operator and its operands after the value of the step before it.
+#: An operator, and its operands after the result of the previous step.
 _Step = tuple[Op, tuple[str, ...]]
 
 
 def with_literals(graph: Graph) -> Graph:
-    """Return ``graph`` with nodes that make arrays of a pattern.
+    """Return ``graph`` with nodes that compute regular arrays.
 
-    Arrays of a few numbers are noted in ``graph.constants.inlined``.
+    Short arrays are recorded in ``graph.constants.inlined``.
     """
     result = apply_with_bodies(_with_literals, graph)
     return result if result is graph else infer(result)
@@ -55,16 +55,16 @@ def _with_literals(graph: Graph) -> Graph:
 
 @dataclass
 class _Literals:
-    """One pass over the nodes of a graph; ``nodes`` are the new ones."""
+    """One traversal of a graph; ``nodes`` is the new node list."""
 
     graph: Graph
     taken: set[str]
     nodes: list[Node] = field(default_factory=list)
-    #: The values that were inserted, by the array and the scope of the reader.
+    #: The inserted values, by array and scope of the reader.
     values: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
 
     def add(self, node: Node) -> None:
-        """Append ``node``, after the nodes that make its operands."""
+        """Append ``node``, after the nodes that compute its operands."""
         held = set(layer_constants(self.graph, node))
         inputs = tuple(
             name if name is None or name in held else self.value(name, node)
@@ -74,7 +74,7 @@ class _Literals:
         self.nodes.append(node if same else replace(node, inputs=inputs))
 
     def value(self, name: str, reader: Node) -> str:
-        """Return the name of an operand: a new one if nodes make the array."""
+        """Return the name of an operand: a new one if nodes compute the array."""
         key = (name, reader.scope)
         if key in self.values:
             return self.values[key]
@@ -97,7 +97,7 @@ class _Literals:
         return result or name
 
     def fresh(self, name: str) -> str:
-        """Return a name for a value that stands for ``name``."""
+        """Return an unused name for the value that replaces ``name``."""
         name = free_name(f"{name}.made", self.taken, self.graph.constants)
         self.taken.add(name)
         self.graph.constants.made.add(name)
@@ -105,7 +105,7 @@ class _Literals:
 
 
 def is_number_of_program(graph: Graph, name: str) -> bool:
-    """Return whether an operand is a stored array without a key, and no parameter."""
+    """Return whether a stored array has no key and is no parameter."""
     constants = graph.constants
     if name not in constants or name in graph.states:
         return False
@@ -121,10 +121,10 @@ def is_number_of_program(graph: Graph, name: str) -> bool:
 
 
 def is_written_out(array: Array) -> bool:
-    """Return whether an array stands in the source.
+    """Return whether an array is emitted as a literal.
 
-    Several floats of many digits are no numbers that an author wrote: weights that an
-    exporter has folded, or scales that were measured.
+    Several floats with many digits are not an author's literals, but folded weights
+    or calibrated scales.
     """
     if array.size > INLINE_LIMIT:
         return False
@@ -134,7 +134,7 @@ def is_written_out(array: Array) -> bool:
 
 
 def _is_short(number: Any) -> bool:
-    """Return whether a float has few digits, decimal or binary (a power of two)."""
+    """Return whether a float has few decimal or few binary digits."""
     mantissa = str(abs(number)).partition("e")[0]
     digits = mantissa.replace(".", "").strip("0")
     binary = float(np.frexp(float(number))[0]) * 2**MOST_DIGITS
@@ -142,10 +142,10 @@ def _is_short(number: Any) -> bool:
 
 
 def _steps(graph: Graph, array: Array) -> Iterator[_Step]:
-    """Yield the operators that make ``array``; none if it has no pattern."""
+    """Yield the operators that compute ``array``; none if it is irregular."""
     base = _without_repetitions(array)
     if base.size == 1:
-        yield _filled(graph, base.reshape(-1), array.shape)
+        yield _uniform(graph, base.reshape(-1), array.shape)
         return
     steps = list(_pattern(graph, base))
     yield from steps
@@ -154,7 +154,7 @@ def _steps(graph: Graph, array: Array) -> Iterator[_Step]:
 
 
 def _without_repetitions(array: Array) -> Array:
-    """Return the first of equal rows, along each axis."""
+    """Return ``array`` with axes of equal entries reduced to size 1."""
     for axis in range(array.ndim):
         first = array.take([0], axis)
         if array.shape[axis] > 1 and (array == first).all():
@@ -163,23 +163,23 @@ def _without_repetitions(array: Array) -> Array:
 
 
 def _pattern(graph: Graph, array: Array) -> Iterator[_Step]:
-    """Yield the operators that make an array without repetitions."""
+    """Yield the operators that compute an array without repetitions."""
     if is_written_out(array):
         name = literal(graph, f"{array.dtype}{array.tolist()}", array)
         graph.constants.inlined.add(name)
         yield Identity(), (name,)
     elif array.size == max(array.shape):
-        yield from _counted(graph, array)
+        yield from _arithmetic_sequence(graph, array)
     elif array.ndim >= 2 and array.size == array.shape[-2] * array.shape[-1]:
         yield from _triangle(graph, array)
 
 
-def _filled(graph: Graph, value: Array, shape: tuple[int, ...]) -> _Step:
+def _uniform(graph: Graph, value: Array, shape: tuple[int, ...]) -> _Step:
     return ConstantOfShape(value.copy()), (integers(graph, list(shape)),)
 
 
-def _counted(graph: Graph, array: Array) -> Iterator[_Step]:
-    """Yield what makes whole numbers with one distance between neighbours."""
+def _arithmetic_sequence(graph: Graph, array: Array) -> Iterator[_Step]:
+    """Yield the operators that compute an arithmetic sequence of integers."""
     flat = array.reshape(-1)
     if array.dtype == bool_ or not np.isfinite(flat[:2]).all():
         return
@@ -198,7 +198,7 @@ def _counted(graph: Graph, array: Array) -> Iterator[_Step]:
 
 
 def _triangle(graph: Graph, array: Array) -> Iterator[_Step]:
-    """Yield what makes one number on one side of a diagonal and 0 on the other."""
+    """Yield the operators that compute a triangle of one number, 0 elsewhere."""
     matrix = array.reshape(array.shape[-2:])
     rows, columns = matrix.nonzero()
     value = matrix[rows[:1], columns[:1]]
@@ -207,7 +207,7 @@ def _triangle(graph: Graph, array: Array) -> Iterator[_Step]:
         k = int(distances.min() if upper else distances.max())
         cut = np.triu if upper else np.tril
         if np.array_equal(matrix, cut(np.full_like(matrix, value[0]), k)):
-            yield _filled(graph, value, array.shape)
+            yield _uniform(graph, value, array.shape)
             diagonal = literal(graph, f"int64({k})", np.array(k))
             yield Trilu(upper=upper), (diagonal,)
             return

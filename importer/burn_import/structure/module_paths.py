@@ -1,4 +1,4 @@
-"""Module paths of nodes: the path of a layer, or the scope that a node runs in."""
+"""Assignment of a module path to each node: its layer path or its scope."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from burn_ir.graph import Graph, Node, nested_nodes
 from burn_ir.op import Layer
 from burn_ir.types import Type
 
-#: What arrays are called that nobody named, before their number.
+#: Default names of arrays, before their number.
 _ANY_ARRAY = frozenset(
     {"array", "bias", "const", "constant", "filter", "initializer", "kernel", "param"}
     | {"parameter", "params", "tensor", "value", "var", "variable", "weight", "weights"}
@@ -44,8 +44,8 @@ _IN_MODEL = re.compile(r"/[A-Z][A-Za-z]*(_\d+)?")
 class Places:
     """Paths of layers and scopes of nodes, both by the node's identity.
 
-    The path of a layer is its attribute path from the root; it runs in the scope
-    around it, unless it ``moved`` to another one that is further out.
+    The path of a layer is its attribute path from the root. A layer runs in the
+    scope around it, except that ``moved`` layers run in a scope further out.
     """
 
     layers: dict[int, Path] = field(default_factory=dict)
@@ -54,11 +54,11 @@ class Places:
 
 
 def assign_paths(graph: Graph, forks: Collection[int], is_body: bool = False) -> Places:
-    """Assign a path to each node of ``graph``; ``forks`` are nodes left whole.
+    """Assign a path to each node of ``graph``; ``forks`` are kept whole.
 
-    Names of weights tell first, then the exporter's scopes; a node of which neither
-    says anything runs where what it reads comes from. Layers with the same weights have
-    one path: they are one layer, called twice.
+    Weight names have priority, then the exporter's scopes; a node with neither runs
+    in the scope of its operands. Layers with the same weights get one path: they
+    are one layer that is called twice.
     """
     run = _Placing(graph, forks, is_body)
     for node in graph.nodes:
@@ -68,7 +68,7 @@ def assign_paths(graph: Graph, forks: Collection[int], is_body: bool = False) ->
 
 
 def _with_names(node_paths: Places, homes: set[Path]) -> Places:
-    """``node_paths`` with numbers in lists alone; ``homes`` are further modules."""
+    """Rename numbers that are not list indices; ``homes`` has more module paths."""
     named = without_false_lists([*node_paths.layers.values(), *sorted(homes)])
     around = {
         old[:length]: new[:length]
@@ -103,22 +103,22 @@ class _Placing:
         self.constructors: dict[tuple[str, ...], tuple[Any, ...]] = {}
         #: The operator of the layer at each path in ``owners``.
         self.operators: dict[Path, str] = {}
-        #: As ``weights``, of the layers that no module holds in their dtype.
+        #: Like ``weights``, for layers whose weights have another dtype than the layer.
         self.other_dtypes: dict[int, dict[str, str]] = {}
         self._find_layers(graph)
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
         self.above: Path = ()
-        self.above = self._wrapper()
-        self.homes = Homes(graph, self._layers(), self._scope_told)
+        self.above = self._wrapper_path()
+        self.homes = Homes(graph, self._layers(), self._exporter_scope)
         self.nouns = LayerNouns(graph)
         self._drop_functions()
-        self._claim_told()
+        self._assign_known_paths()
 
     def _find_layers(self, graph: Graph) -> None:
-        """The stored weights of every node that is a layer, by parameter.
+        """Record the stored weights of every layer node, by parameter.
 
-        A layer without weights has a state instead.
+        Layers without weights have a state instead.
         """
         for node in graph.nodes:
             types: list[Type | None] = [graph.type(name) for name in node.inputs]
@@ -139,15 +139,16 @@ class _Placing:
     def _add_layer(
         self, node: Node, layer: Layer, names: dict[str, str], *, fits: bool
     ) -> None:
-        """Note a layer whose weights are stored, in its dtype if it ``fits``."""
-        # Another layer of the same operator and weights is a function of them.
+        """Record a layer; ``fits`` if its weights are stored in its dtype."""
+        # A second layer of this operator and weights with other options is a function
+        # of them.
         key = (node.op.onnx, *(names.values() or (f"#{id(node)}",)))
         call = (layer.name, layer.args, dict(layer.options))
         if self.constructors.setdefault(key, call) == call:
             (self.weights if fits else self.other_dtypes)[id(node)] = names
 
     def _has_dotted_parameter(self) -> bool:
-        """Whether a node reads an author's tensor of which the file has the path."""
+        """Return whether a node reads an author's tensor with a dotted name."""
         names = (name for node in self.graph.nodes for name in node.inputs)
         return any(
             is_authored(self.graph, name) and is_dotted(original(self.graph, name))
@@ -156,7 +157,7 @@ class _Placing:
         )
 
     def _count_repeated_layers_once(self) -> None:
-        """Take calls of a layer after the first one from the crowd in its scope."""
+        """Subtract repeated calls of a layer from its scope's crowd."""
         met = set()
         for node in self.graph.nodes:
             weights = tuple(self.weights.get(id(node), {}).values())
@@ -165,7 +166,7 @@ class _Placing:
             met.add((node.scope, weights))
 
     def _stored_dtype(self, name: str) -> DType | None:
-        """The dtype of a stored array that may be a layer's: those hold one dtype."""
+        """Return the dtype of a stored float array, else None."""
         array = self.graph.constants.get(name)
         return None if array is None or not is_float(array.dtype) else array.dtype
 
@@ -173,7 +174,7 @@ class _Placing:
         """Return the paths of arrays of ``other_dtypes``, in single-layer scopes."""
         paths: dict[str, Path] = {}
         for node in self.graph.nodes:
-            scope = self._scope_told(node) if self.crowd[node.scope] == 1 else ()
+            scope = self._exporter_scope(node) if self.crowd[node.scope] == 1 else ()
             for parameter, name in self.other_dtypes.get(id(node), {}).items():
                 paths.setdefault(name, (*scope, parameter))
         return paths
@@ -191,40 +192,40 @@ class _Placing:
         prefix = os.path.commonprefix(names)
         return prefix[: prefix.rfind("__") + 2] if "__" in prefix else ""
 
-    def _scope_told(self, node: Node) -> Path:
-        """The exporter's scope of a node, without the prefix of a body."""
+    def _exporter_scope(self, node: Node) -> Path:
+        """Return the exporter's scope of a node, without the subgraph's prefix."""
         scope = self.again.get(node.scope, node.scope)
         if self.prefix and scope and identifier(scope[0]) == identifier(self.prefix):
             scope = scope[1:]
         return (*self.above, *clean(scope)) if scope else ()
 
-    def _wrapper(self) -> Path:
-        """Return the path around all scopes, from the names of weights.
+    def _wrapper_path(self) -> Path:
+        """Return the path of the module around all scopes, from weight names.
 
-        A model that calls a method of what it holds leaves that out of its scopes.
+        Scopes lack it if the model calls a method of its only submodule.
         """
         prefixes = set()
         for node, _ in self._layers():
-            path, scope = self._told_path(node), self._scope_told(node)
+            path, scope = self._dotted_path(node), self._exporter_scope(node)
             if path is not None and scope:
                 inside = path[-len(scope) :] == scope
                 prefixes.add(path[: -len(scope)] if inside else ())
         return prefixes.pop() if len(prefixes) == 1 else ()
 
-    def _claim_told(self) -> None:
-        """Give the layers of which the file says where they are their paths.
+    def _assign_known_paths(self) -> None:
+        """Assign paths to the layers that weight names or scopes locate.
 
-        Names of weights go first: where others belong depends on them.
+        Weight names go first, since other layers are placed relative to them.
         """
         layers = [node for node, _ in self._layers()]
         for tell in (self._named_path, self._scope_path):
             for node in layers:
                 path = None if id(node) in self.node_paths.layers else tell(node)
                 if path is not None:
-                    self._claim(node, path)
+                    self._assign_path(node, path)
 
     def _layers(self) -> list[tuple[Node, dict[str, str]]]:
-        """The nodes that are layers, with their weights by parameter."""
+        """Return the layer nodes, with their weights by parameter."""
         return [
             (inner, self.weights[id(inner)])
             for node in self.graph.nodes
@@ -233,22 +234,23 @@ class _Placing:
         ]
 
     def _drop_functions(self) -> None:
-        """Forget the layers that are functions of the weights of other modules.
+        """Drop layer nodes that only apply a weight of another module.
 
-        The owner is another layer, or a module of the author's with modules inside.
+        The owner is another layer, or an author's module with submodules.
         """
         around = self._paths_with_modules()
         for node, _ in self._layers():
-            named = self._told_path(node)
+            named = self._dotted_path(node)
             if named is None:
                 continue
             if named in around or self.homes.borrows(node, named):
                 del self.weights[id(node)]
 
     def _paths_with_modules(self) -> set[Path]:
-        """Return the paths of all modules with a parameter deeper.
+        """Return the paths of modules with parameters in submodules.
 
-        Below an array itself there is none: ``conv.weight.scale`` is another array.
+        A key below an array does not count: ``conv.weight.scale`` is another
+        array.
         """
         inner = (one for node in self.graph.nodes for one in nested_nodes(node))
         names = {n for node in inner for n in node.inputs if n in self.graph.constants}
@@ -259,17 +261,18 @@ class _Placing:
         return {path for path, below in parts if below not in keys}
 
     def _named_path(self, node: Node) -> Path | None:
-        """The path in the dotted names of a layer's weights.
+        """Return the path in the dotted names of a layer's weights.
 
-        What other layers own is a weight tied to theirs: its layer is where it runs.
+        A weight that another layer owns is tied: this layer then gets the path
+        where it runs.
         """
-        named = self._told_path(node)
+        named = self._dotted_path(node)
         if named is not None:
             self.dotted = True
             return self.homes.own(node, named) or named
         return None
 
-    def _told_path(self, node: Node) -> Path | None:
+    def _dotted_path(self, node: Node) -> Path | None:
         for name, origin in self._origins(node).items():
             if is_dotted(origin):
                 whole = clean(origin.removeprefix(self.prefix).split("."))
@@ -277,33 +280,33 @@ class _Placing:
         return None
 
     def _scope_path(self, node: Node) -> Path | None:
-        """The path in the exporter's scope, or in what the weights' names share."""
+        """Return the path from the exporter's scope, or from a common name prefix."""
         if node.scope:
-            scope = self._scope_told(node)
+            scope = self._exporter_scope(node)
             if self.crowd[node.scope] == 1 and scope:
                 return scope
-            return (*self._with_room(scope), snake(node.op.onnx, "layer"))
+            return (*self._module_scope(scope), snake(node.op.onnx, "layer"))
         stem = common_stem(list(self._origins(node).values()))
         if len(stem) > 1 and stem[0].isalpha() and not stem.startswith("onnx"):
             *around, name = stem.split("/")
             if name.lower() not in _ANY_ARRAY:
-                return (*self._with_room(clean(around)), snake(name, "layer"))
+                return (*self._module_scope(clean(around)), snake(name, "layer"))
             if around:
-                scope = self._with_room(clean(around))
+                scope = self._module_scope(clean(around))
                 return (*scope, snake(node.op.onnx, "layer"))
         return None
 
     def _origins(self, node: Node) -> dict[str, str]:
-        """The file's names of a layer's weights, by parameter."""
+        """Return the file's names of a layer's weights, by parameter."""
         weights = self.weights[id(node)]
         return {name: original(self.graph, weight) for name, weight in weights.items()}
 
-    def _claim(self, node: Node, path: Path) -> None:
-        """Give ``node`` the path, numbered if other weights or a container have it."""
-        # Layers without weights have a state: each is one of its own.
+    def _assign_path(self, node: Node, path: Path) -> None:
+        """Assign ``path`` to ``node``, numbered if it is already in use."""
+        # A layer without weights has its own state.
         weights = tuple(self.weights[id(node)].values()) or (f"#{id(node)}",)
         for n in range(1, len(path)):
-            if path[:n] in self.owners:  # a layer has no modules inside
+            if path[:n] in self.owners:  # a layer has no submodules
                 path = joined(path, n - 1)
                 break
         kind = node.op.onnx
@@ -312,8 +315,8 @@ class _Placing:
         number, unique = 1, path
         while not self._is_free(unique, weights, kind):
             number += 1
-            # Where a layer stands in the way, that part of the path gives way.
-            at = self._owned(path) or len(path)
+            # If a layer's path is a prefix, that segment is renamed.
+            at = self._enclosing_layer_length(path) or len(path)
             *around, name = joined(path[:at], at - 1)
             unique = (*around, f"{name}_{number}", *path[at:])
         self.owners[unique] = weights
@@ -324,9 +327,10 @@ class _Placing:
         self.node_paths.layers[id(node)] = unique
 
     def _is_free(self, path: Path, weights: tuple[str, ...], kind: str) -> bool:
-        """Whether a layer with these weights can stand at ``path``, or stands there.
+        """Return whether a layer with these weights can have ``path``.
 
-        Layers of two operators are tied by their weights, but are not one layer.
+        It can if the path is free or has the same layer. Layers of two
+        operators with tied weights are two layers.
         """
         owned = self.owners.get(path, weights)
         same = self.operators.get(path, kind) == kind
@@ -336,19 +340,19 @@ class _Placing:
     def _clashes(self, path: Path) -> bool:
         if path in self.owners:
             return False
-        shorter = self._owned(path) > 0
+        shorter = self._enclosing_layer_length(path) > 0
         return shorter or any(other[: len(path)] == path for other in self.owners)
 
-    def _owned(self, path: Path) -> int:
-        """The length of the layer's path that ``path`` is inside of, 0 without one."""
+    def _enclosing_layer_length(self, path: Path) -> int:
+        """Return the length of the layer path that encloses ``path``, else 0."""
         return next((n for n in range(1, len(path)) if path[:n] in self.owners), 0)
 
     def assign(self, node: Node) -> None:
-        """Decide the scope of a node of the main graph, and the path of a layer."""
+        """Assign a scope to a node of the main graph, and paths to its layers."""
         scope = self._scope(node)
         for inner in self._inside(node):
             if id(inner) in self.weights and id(inner) not in self.node_paths.layers:
-                self._claim(inner, (*scope, self.nouns.noun(inner)))
+                self._assign_path(inner, (*scope, self.nouns.noun(inner)))
         self.node_paths.scopes[id(node)] = scope
         self.scope_of.update(dict.fromkeys(filter(None, node.outputs), scope))
 
@@ -361,25 +365,26 @@ class _Placing:
         if paths:
             return common(paths)
         if self.has_scopes and node.scope:
-            return self._with_room(self._scope_told(node))
+            return self._module_scope(self._exporter_scope(node))
         if self.has_scopes and _IN_MODEL.fullmatch(node.name):
-            return self._with_room(self.above)
+            return self._module_scope(self.above)
         sources = [self.scope_of[name] for name in node.inputs if name in self.scope_of]
         stored = [name for name in node.inputs if name in self.graph.constants]
         homes = [reader_of(self.graph, name) for name in stored if name is not None]
         sources += [home for home in homes if home is not None]
-        return self._with_room(common(sources) if sources else ())
+        return self._module_scope(common(sources) if sources else ())
 
-    def _with_room(self, scope: Path) -> Path:
-        """The innermost scope around that can run nodes: no layer and no list."""
-        while self._owned((*scope, "")) or scope in self.lists:
+    def _module_scope(self, scope: Path) -> Path:
+        """Return the innermost enclosing scope that is neither a layer nor a list."""
+        while self._enclosing_layer_length((*scope, "")) or scope in self.lists:
             scope = scope[:-1]
         return scope
 
     def without_wrapper(self) -> Places:
-        """The places without a scope that is around everything: the model itself.
+        """Return the paths without a scope around everything: the model itself.
 
-        Dotted names of weights are kept whole: they are the keys that a user knows.
+        Dotted weight names are kept whole, since they are the keys that users
+        know.
         """
         layers, scopes = self.node_paths.layers, self.node_paths.scopes
         if not layers or self.dotted:
@@ -387,7 +392,7 @@ class _Placing:
         depth = len(common([path[:-1] for path in layers.values()]))
         paths = [*layers.values(), *self.node_paths.scopes.values()]
         while any(path[depth:] and path[depth].isdigit() for path in paths):
-            depth -= 1  # an attribute is no number
+            depth -= 1  # an attribute name is not a number
         return Places(
             {key: path[depth:] for key, path in layers.items()},
             {key: path[depth:] for key, path in scopes.items()},

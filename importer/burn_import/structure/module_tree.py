@@ -15,7 +15,7 @@ from burn_ir.op import Layer
 class State:
     """A stored array that a call of a module replaces, with its value names.
 
-    ``before`` is what the part reads of it, ``after`` what it is at the end.
+    ``before`` is the value that the module reads, ``after`` the value at the end.
     """
 
     constant: str
@@ -27,9 +27,9 @@ class State:
 class ModuleNode:
     """A module: its instructions, in order, its inputs and its outputs.
 
-    ``path`` is its attribute path from the root. ``layer_paths`` holds the path,
-    relative to this part, of each node that is a layer, by the node's identity.
-    A ``sequence`` is an ``nn.Sequential`` of layers and functions, not a class.
+    ``path`` is its attribute path from the root. ``layer_paths`` maps the identity
+    of each layer node to its path relative to this module. A ``sequence`` is an
+    ``nn.Sequential`` of layers and functions, without a class of its own.
     """
 
     path: Path
@@ -37,36 +37,36 @@ class ModuleNode:
     items: list[Instruction]
     inputs: list[str]
     outputs: list[str]
-    #: The graph that the items are of: the model's, or a body.
+    #: The graph of the instructions: the model's, or a subgraph.
     graph: Graph
     layer_paths: Mapping[int, Path]
     sequence: bool = False
-    #: Whether the exporter told the class; else it is called after the attribute.
+    #: Whether the class name is the exporter's; else it is from the attribute.
     has_exporter_name: bool = False
     #: Whether it is a local function of the model.
     function: bool = False
-    #: What a call of this part replaces; ``inputs`` and ``outputs`` do not name them.
+    #: States that a call replaces; ``inputs`` and ``outputs`` do not include them.
     states: list[State] = field(default_factory=list)
-    #: Stored arrays that are attributes of this part, and read by one around it.
+    #: Stored arrays that are attributes of this module and read by an enclosing one.
     held: list[str] = field(default_factory=list)
-    #: Where those that this part reads are, from its attributes on.
+    #: Attribute paths of arrays in submodules that this module reads.
     reached: dict[str, str] = field(default_factory=dict)
-    #: The attribute of each stored array that the code reads itself, by its name;
-    #: known once the class is written.
+    #: The attribute of each stored array that the code reads itself, by its name; set
+    #: when the class is written.
     tensors: dict[str, str] = field(default_factory=dict)
-    #: What the layers are, by path; known once the class is written.
+    #: The layers by path; set when the class is written.
     layers: dict[Path, Layer] = field(default_factory=dict)
-    #: Layers that are kept here and run in a module around this one.
+    #: Layers that are attributes here and run in an enclosing module.
     kept: dict[Path, Layer] = field(default_factory=dict)
 
     def nodes(self) -> Iterator[Node]:
-        """The nodes that this part runs itself, those of bodies included."""
+        """Yield the nodes that this module runs itself, including subgraphs."""
         for item in self.items:
             if isinstance(item, Node):
                 yield from nested_nodes(item)
 
     def layer_weights(self) -> dict[str, Path]:
-        """The path of the parameter of a layer that is each stored array's first."""
+        """Return the path of the first layer parameter of each stored array."""
         owners: dict[str, Path] = {}
         for node in self.nodes():
             path = self.layer_paths.get(id(node))
@@ -79,7 +79,7 @@ class ModuleNode:
 
 @dataclass(eq=False)
 class SubmoduleCall:
-    """A call of a part; ``path`` is relative to the caller."""
+    """A call of a submodule; ``path`` is relative to the caller."""
 
     path: Path
     part: ModuleNode
@@ -89,7 +89,7 @@ class SubmoduleCall:
 
 @dataclass(eq=False)
 class IfCall:
-    """An ``If`` whose long bodies are parts of their own: one of two calls."""
+    """An ``If`` whose branches are submodules; one of the two is called."""
 
     node: Node
     then: SubmoduleCall
@@ -100,7 +100,7 @@ Instruction = Node | SubmoduleCall | IfCall
 
 
 def layers_of(part: ModuleNode) -> Iterator[tuple[Path, Node, Layer]]:
-    """Yield the layers that a part runs itself, with their paths in it."""
+    """Yield the layers that a module runs itself, with their relative paths."""
     for item in part.items:
         if isinstance(item, Node):
             yield from layers_in(item, part.graph, part.layer_paths)
@@ -109,7 +109,7 @@ def layers_of(part: ModuleNode) -> Iterator[tuple[Path, Node, Layer]]:
 def layers_in(
     node: Node, graph: Graph, paths: Mapping[int, Path]
 ) -> Iterator[tuple[Path, Node, Layer]]:
-    """Yield the layers among a node and those of its bodies, with their ``paths``."""
+    """Yield the layers of a node and of its subgraphs, with their ``paths``."""
     if id(node) in paths:
         layer = node.op.layer(*(graph.type(name) for name in node.inputs))
         if layer is not None:
@@ -120,7 +120,7 @@ def layers_in(
 
 
 def calls_of(item: Instruction) -> list[SubmoduleCall]:
-    """The calls of parts in an item."""
+    """Return the submodule calls in an instruction."""
     if isinstance(item, IfCall):
         return [item.then, item.orelse]
     return [item] if isinstance(item, SubmoduleCall) else []
@@ -134,7 +134,7 @@ def changes_state(part: ModuleNode) -> bool:
 
 @dataclass(frozen=True)
 class Entry:
-    """A stored array of a module: its key, its name in the graph, and whose it is.
+    """A stored array of a module: its key, its name in the graph, and its layer.
 
     ``layer`` is the layer's class, "" for an array that the code reads itself.
     """
@@ -146,27 +146,27 @@ class Entry:
 
 @dataclass(eq=False)
 class Tree:
-    """The root, and for every part the one that its class is written from."""
+    """The tree of modules, with the representative of each class."""
 
     root: ModuleNode
-    #: Parts to write a class for, in the order of the file.
+    #: Modules to write a class for, in the order of the file.
     classes: list[ModuleNode]
-    #: The part that stands for each part, by identity.
+    #: The representative of each module, by identity.
     model: dict[int, ModuleNode]
-    #: All parts, each before those inside it.
+    #: All modules, parents before children.
     parts: list[ModuleNode]
-    #: The names of classes that are taken.
+    #: Reserved class names.
     names: Namespace
 
     def instances(self, classes: Collection[str]) -> list[Path]:
-        """The paths at which classes of these names are used."""
+        """Return the paths of modules with these class names."""
         return [part.path for part in self.parts if part.class_name in classes]
 
     def entries(self) -> list[Entry]:
-        """Every stored array of the tree, in order of definition.
+        """Return every stored array of the tree, in order of definition.
 
-        A module that is called whole at one place and layer by layer at another one
-        is listed for each.
+        Of a module that is called both as a whole and layer by layer, each use
+        is listed.
         """
         return list(self._entries(self.root, ()))
 
@@ -195,7 +195,7 @@ class Tree:
 
 
 def _reads(part: ModuleNode) -> list[str]:
-    """Every name the part's own nodes read, in order, repetitions included."""
+    """Return all names that the module's own nodes read, in order and repeated."""
     return [
         name
         for node in part.nodes()

@@ -1,4 +1,4 @@
-"""Numbered segments of paths that are no places in a list, as names of attributes."""
+"""Renaming of numeric path segments that are not list indices."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Iterable, Mapping
 
 from burn_import.provenance.path_segments import Path
 
-#: A list has at most so many places, and four more for each module in it.
+#: A list of n modules has fewer than 4 * n plus this many indices.
 MOST_EMPTY = 64
 
 
 def without_false_lists(paths: Iterable[Path]) -> Mapping[Path, Path]:
-    """``paths`` whose numbers are written as names (``part_0``), by what they were.
+    """Return ``paths`` with non-index numbers renamed (``part_0``).
 
-    What holds numbered modules is a list if it holds nothing else, and has few empty
-    places: an attribute cannot be a number, and each empty place is a module.
+    The result maps old paths to new ones. A module with numbered children is a list
+    if it has only such children and few gaps: attributes cannot be numbers, and
+    each gap becomes an empty module.
     """
     children: dict[Path, set[str]] = {}
     distinct = list(dict.fromkeys(paths))
@@ -22,14 +23,14 @@ def without_false_lists(paths: Iterable[Path]) -> Mapping[Path, Path]:
         for length, segment in enumerate(path):
             children.setdefault(path[:length], set()).add(segment)
     false = {path for path, names in children.items() if _is_false_list(names)}
-    changed = {path: _named(path, false, children) for path in distinct}
+    changed = {path: _renamed_path(path, false, children) for path in distinct}
     return {path: named for path, named in changed.items() if named != path}
 
 
 def joined(path: Path, start: int) -> Path:
-    """``path`` whose segments from ``start`` on are one name.
+    """Return ``path`` with its segments from ``start`` on joined to one name.
 
-    It begins with a segment that is no number, so that it can name an attribute.
+    The name begins with a non-numeric segment, so that it can be an attribute.
     """
     while start and path[start].isdigit():
         start -= 1
@@ -37,7 +38,7 @@ def joined(path: Path, start: int) -> Path:
 
 
 def is_sparse(numbers: Iterable[int]) -> bool:
-    """Whether a list with modules at these places would have too many empty ones."""
+    """Return whether a list with modules at these indices has too many gaps."""
     places = list(numbers)
     return max(places) >= 4 * len(places) + MOST_EMPTY
 
@@ -47,7 +48,9 @@ def _is_false_list(names: set[str]) -> bool:
     return bool(numbers) and (len(numbers) < len(names) or is_sparse(numbers))
 
 
-def _named(path: Path, false: set[Path], children: Mapping[Path, set[str]]) -> Path:
+def _renamed_path(
+    path: Path, false: set[Path], children: Mapping[Path, set[str]]
+) -> Path:
     segments = []
     for length, segment in enumerate(path):
         if segment.isdigit() and path[:length] in false:

@@ -1,4 +1,4 @@
-"""The tree of parts of a graph: scopes become modules where they are whole."""
+"""Recovery of the module tree of a graph: contiguous scopes become modules."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from burn_ir.graph import FUNCTION, Graph, Node, nested_nodes
 from burn_ir.op import Layer
 from burn_ir.ops.control import If
 
-#: The bodies of an ``If`` that hold more nodes than this become modules.
+#: Minimum nodes, exclusive, of ``If`` branches that become modules.
 LONG_BODIES = 12
-#: A scope without weights that has more results than this is no module.
+#: Maximum results of a module without weights.
 MOST_RESULTS = 4
 
 
 def recover(graph: Graph, class_name: str) -> Tree:
-    """The module tree of ``graph``, whose root is called ``class_name``."""
+    """Return the module tree of ``graph``, whose root is called ``class_name``."""
     root = whole_part(with_layer_scopes(graph), (), class_name)
     hold_states(root)
     reach_inside(root)
@@ -47,7 +47,7 @@ def recover(graph: Graph, class_name: str) -> Tree:
 
 
 def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:
-    """A graph, or a body, as a part at ``path``."""
+    """Return a graph, or a subgraph, as a module at ``path``."""
     forks = {id(node) for node in graph.nodes if _has_long_branches(node)}
     node_paths = assign_paths(graph, forks, is_body=bool(path))
     node_paths = hoist_shared_nodes(
@@ -66,7 +66,7 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:
 
 
 def _has_long_branches(node: Node) -> bool:
-    """Return whether a node is an ``If`` whose branches are long, and own weights."""
+    """Return whether a node is an ``If`` with long branches with weights."""
     if not isinstance(node.op, If):
         return False
     if sum(1 for _ in nested_nodes(node)) <= LONG_BODIES + 1:
@@ -95,7 +95,7 @@ class _Recovery:
             or (node.op.bodies() and id(node) not in forks)
             for path, _, layer in layers_in(node, graph, self.layers)
         ]
-        # No branch is called like a module or a layer beside it, wherever it stands.
+        # Branch names must differ from all module and layer names.
         paths = (*node_paths.layers.values(), *node_paths.scopes.values())
         self.fork_names = Namespace(name for path in paths for name in path)
         self.order = {id(node): i for i, node in enumerate(graph.nodes)}
@@ -105,9 +105,10 @@ class _Recovery:
         self.modules = self._settle_sequences()
 
     def _settle_sequences(self) -> set[Path]:
-        """Drop the sequences that have modules inside; the scopes of all modules.
+        """Drop sequences with submodules; return the scopes of all modules.
 
-        A step runs where its sequence is called, also one that has a scope of its own.
+        A step runs where its sequence is called, even if it has a scope of its
+        own.
         """
         recorded = dict(self.scopes)
         while True:
@@ -126,7 +127,7 @@ class _Recovery:
                 del self.sequences[path]
 
     def module_scopes(self) -> set[Path]:
-        """The scopes that are worth a class: more than a layer and a few operations."""
+        """Return the scopes with enough layers and operations for a class."""
         own: dict[Path, int] = {}
         weights: dict[Path, int] = {}
         for node in self.graph.nodes:
@@ -142,8 +143,10 @@ class _Recovery:
             for scope in (path[:-1],)
             if path[-1].isdigit()
         }
-        single = {path[:-1] for path in self.layers.values()} | self._scaling()
-        single &= self._fed()
+        single = {
+            path[:-1] for path in self.layers.values()
+        } | self._scopes_with_own_weights()
+        single &= self._scopes_with_computed_inputs()
         lists = self._lists()
         return (
             {
@@ -161,9 +164,10 @@ class _Recovery:
         )
 
     def _with_many_results(self, scopes: Collection[Path]) -> set[Path]:
-        """Return those of ``scopes`` with more results than a function should have.
+        """Return those of ``scopes`` with too many results for a function.
 
-        A module without weights that is called again runs in one scope each time.
+        A module without weights that is called again runs in one scope each
+        time.
         """
         results: dict[Path, int] = {}
         for node in self.graph.nodes:
@@ -183,7 +187,7 @@ class _Recovery:
         return any(self.scopes[id(n)][: len(scope)] != scope for n in readers)
 
     def _lists(self) -> set[Path]:
-        """Return the paths that hold layers, or modules with layers, by numbers."""
+        """Return the paths with numbered layers, or numbered modules with layers."""
         return {
             path[:length]
             for path in self.layers.values()
@@ -191,7 +195,7 @@ class _Recovery:
             if segment.isdigit()
         }
 
-    def _fed(self) -> set[Path]:
+    def _scopes_with_computed_inputs(self) -> set[Path]:
         """Return the scopes with a node that reads computed values."""
         constants = self.graph.constants
         return {
@@ -200,8 +204,8 @@ class _Recovery:
             if any(name is not None and name not in constants for name in node.inputs)
         }
 
-    def _scaling(self) -> set[Path]:
-        """The scopes that are named like a weight which they read: they hold it."""
+    def _scopes_with_own_weights(self) -> set[Path]:
+        """Return the scopes that read a weight whose key is in them."""
         scopes = set()
         constants = self.graph.constants
         for node in self.graph.nodes:
@@ -220,7 +224,7 @@ class _Recovery:
         return scopes
 
     def _containers(self, own: Mapping[Path, int]) -> set[Path]:
-        """Scopes with numbered children: lists, which run nothing themselves."""
+        """Return scopes with numbered children: lists, which run no code."""
         paths = {*own, *self.layers.values()}
         return {path[:-1] for path in paths if path[-1].isdigit()}
 
@@ -236,14 +240,14 @@ class _Recovery:
         return [self.item(scope, group, modules) for group in arranged]
 
     def item(self, scope: Path, group: Group, modules: set[Path]) -> Instruction:
-        """A call of the group's module; a node by itself stays one."""
+        """Return a call of the group's module, or its only node."""
         if group.key is not None:
             return self.call(scope, group, modules)
         (node,) = group.nodes
         return self.fork(scope, node) if id(node) in self.forks else node
 
     def fork(self, scope: Path, node: Node) -> IfCall:
-        """The bodies of an ``If`` as modules."""
+        """Return the branches of an ``If`` as modules."""
         sides = [
             self.side(scope, node, body, word)
             for body, word in (("then_branch", "then"), ("else_branch", "otherwise"))
@@ -263,7 +267,7 @@ class _Recovery:
     def groups(
         self, scope: Path, nodes: Sequence[Node], modules: set[Path]
     ) -> list[Group]:
-        """``nodes`` by the outermost module below ``scope`` that they run in."""
+        """Group ``nodes`` by the outermost module below ``scope`` that they run in."""
         groups: dict[Path, Group] = {}
         for node in nodes:
             key = self._child(scope, node, modules) or self._sequence(scope, node)
@@ -276,7 +280,7 @@ class _Recovery:
         return path if path is not None and len(path) > len(scope) else None
 
     def _child(self, scope: Path, node: Node, modules: set[Path]) -> Path | None:
-        """The outermost module below ``scope`` that ``node`` runs in."""
+        """Return the outermost module below ``scope`` that ``node`` runs in."""
         inner = self.scopes[id(node)]
         for length in range(len(scope) + 1, len(inner) + 1):
             if inner[:length] in modules and inner[: len(scope)] == scope:
@@ -310,7 +314,7 @@ class _Recovery:
         return SubmoduleCall(group.key[len(scope) :], part, inputs, outputs)
 
     def kept(self, group: Group, modules: set[Path]) -> dict[Path, Layer]:
-        """The layers of this module that run in one around it, or in another one."""
+        """Return the layers of this module that run outside of it."""
         layers = {}
         key = group.key or ()
         for number, path, layer in self.apart:
@@ -321,7 +325,7 @@ class _Recovery:
         return layers
 
     def relative(self, nodes: Sequence[Node], scope: Path) -> dict[int, Path]:
-        """The paths of layers among ``nodes``, from ``scope`` on."""
+        """Return the paths of layers among ``nodes``, relative to ``scope``."""
         paths: dict[int, Path] = {}
         for node in nodes:
             for inner in [node] if id(node) in self.forks else nested_nodes(node):
@@ -331,7 +335,7 @@ class _Recovery:
         return paths
 
     def exporter_class(self, group: Group) -> str:
-        """The exporter's name of the class, "" without one."""
+        """Return the exporter's class name, or ""."""
         assert group.key is not None
         depth = len(group.key)
         for node in group.nodes:
@@ -341,10 +345,10 @@ class _Recovery:
 
 
 def class_name(path: Path) -> str:
-    """A class called after an attribute; one that Python keeps, after two.
+    """Return a class name from an attribute; from two if it is reserved.
 
-    A letter says little: it comes after the last word, or is a ``ModuleNode``. The one
-    that a wrapper has its model under is the ``Model``.
+    A single letter is combined with the previous word, else with ``part``. The
+    attribute ``m`` of a wrapper becomes ``Model``.
     """
     words = [
         singular(segment) if after.isdigit() else segment
@@ -353,13 +357,13 @@ def class_name(path: Path) -> str:
     ]
     word = words[-1]
     if len(word) == 1:
-        return _called_by_letter(path, words)
+        return _single_letter_class(path, words)
     name = camel(word, "Part")
     kept = name.startswith("Part") and not word.lower().startswith("part")
     return camel("_".join(words[-2:]), "Part") if kept else name
 
 
-def _called_by_letter(path: Path, words: list[str]) -> str:
+def _single_letter_class(path: Path, words: list[str]) -> str:
     if path[-1].isdigit():
         return "Block"
     if path == ("m",):

@@ -1,9 +1,9 @@
-"""Blocks of a graph without names: runs of nodes that repeat, one after another.
+"""Detection of repeated blocks in a graph without names.
 
-Where neither weights nor nodes are called anything, all that tells where a module ends
-is that the same begins again. Nodes are compared with those a fixed distance later: the
-same operators on weights of the same shapes, reading what was made as far before them,
-or what all of them read.
+If neither weights nor nodes have names, repetition is the only sign of a module
+boundary. Each node is compared with the node at a fixed distance after it: both must
+have the same operator and weights of the same shapes, and their operands must come from
+producers at the same distance, or from a common one.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from burn_import.structure.module_paths import Places
 from burn_import.structure.shared_classes import kind_of_constant, op_key
 from burn_ir.graph import Graph, Node
 
-#: A block has at least so many layers.
+#: Minimum number of layers of a block.
 FEWEST_LAYERS = 2
-#: So many distances at which layers repeat are looked at, the most frequent ones.
+#: Maximum number of distances that are tried, the most frequent first.
 MOST_DISTANCES = 16
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """``count`` blocks of ``length`` nodes from ``start`` on."""
+    """``count`` consecutive blocks of ``length`` nodes, from ``start`` on."""
 
     start: int
     length: int
@@ -36,12 +36,12 @@ class Repeat:
 
     @property
     def stop(self) -> int:
-        """The place after the last block."""
+        """Index after the last block."""
         return self.start + self.length * self.count
 
 
 def with_blocks(graph: Graph, node_paths: Places) -> Places:
-    """``node_paths``, where blocks that repeat in a graph without names are modules."""
+    """Return ``node_paths`` with the repeated blocks of an unnamed graph as modules."""
     run = _Repeats(graph, node_paths)
     if not run.nameless():
         return node_paths
@@ -53,16 +53,16 @@ def with_blocks(graph: Graph, node_paths: Places) -> Places:
             start = repeat.start + block * repeat.length
             nodes = run.nodes[start : start + repeat.length]
             scopes.update((id(node), scope) for node in nodes)
-            layers.update(_named(nodes, scope, node_paths, run.nouns))
+            layers.update(_layer_paths(nodes, scope, node_paths, run.nouns))
     rest = [node for node in graph.nodes if not scopes[id(node)]]
-    layers.update(_named(rest, (), node_paths, run.nouns))
+    layers.update(_layer_paths(rest, (), node_paths, run.nouns))
     return Places(layers, scopes)
 
 
-def _named(
+def _layer_paths(
     nodes: Sequence[Node], scope: Path, node_paths: Places, nouns: LayerNouns
 ) -> Iterator[tuple[int, Path]]:
-    """The paths of the layers among the nodes of a block, numbered within it."""
+    """Yield the paths of a block's layers, numbered within it."""
     numbers: Counter[str] = Counter()
     for node in nodes:
         if id(node) in node_paths.layers:
@@ -73,9 +73,9 @@ def _named(
 
 
 def _layers_last(graph: Graph, node_paths: Places) -> list[Node]:
-    """The nodes that are written, in order, but those first that no layer is before.
+    """Return the emitted nodes in order, those independent of layers first.
 
-    What is computed for all blocks may stand within the first one.
+    Values that all blocks share may be computed within the first block.
     """
     after: set[str] = set()
     nodes: tuple[list[Node], list[Node]] = ([], [])
@@ -93,17 +93,18 @@ def _layers_last(graph: Graph, node_paths: Places) -> list[Node]:
 
 @dataclass
 class _Stretch:
-    """Nodes that are equal to those at a distance after them."""
+    """A run of nodes, each equal to the node ``distance`` after it."""
 
     maker: Mapping[str, int]
     distance: int
     start: int = 0
     stop: int = 0
-    #: What the first block reads where the second one reads what the first has made.
+    #: Inputs of the first block, by the result of it that the second block reads
+    #: instead.
     given: dict[str, str] = field(default_factory=dict)
 
     def alike(self, position: int, one: str, other: str) -> bool:
-        """Whether two values come to a node at ``position`` and to its twin alike."""
+        """Return whether two operands of a node and its counterpart correspond."""
         here, there = self.maker.get(one, -1), self.maker.get(other, -1)
         if there < 0:  # both are stored: their kinds are compared
             return here < 0
@@ -128,12 +129,12 @@ class _Repeats:
         }
         self.keys = [self.key(node) for node in self.nodes]
         held = (id(node) in node_paths.layers for node in self.nodes)
-        #: How many layers stand before each place.
+        #: Number of layers before each position.
         self.layers = [0, *accumulate(map(int, held))]
-        self.crossing = self._crossing()
+        self.crossing = self._live_counts()
 
     def nameless(self) -> bool:
-        """Whether every layer is called after its operator or role, each one once."""
+        """Return whether all layer names are generic, and each is used once."""
         layers = self.node_paths.layers
         paths = list(layers.values())
         here = [node for node in self.nodes if id(node) in layers]
@@ -153,7 +154,7 @@ class _Repeats:
         return op_key(node.op), inputs, tuple(n is None for n in node.outputs)
 
     def kind(self, name: str | None, held: bool) -> Hashable:
-        """What shows of an operand that is written where it is used, else whether."""
+        """Return the emitted contents of a constant, else whether it is None."""
         if name is None or name in self.maker:
             return name is None
         if name in self.graph.constants:
@@ -166,7 +167,7 @@ class _Repeats:
         )
 
     def chosen(self) -> list[Repeat]:
-        """Blocks that do not overlap, those of most nodes first; in order."""
+        """Return non-overlapping blocks in order, preferring those with most nodes."""
         candidates = [
             repeat
             for distance in self.distances()
@@ -203,7 +204,7 @@ class _Repeats:
         last[key, 1] = position
 
     def stretches(self, distance: int) -> Iterator[tuple[int, int]]:
-        """(start, stop) of nodes that equal those at ``distance`` after them."""
+        """Yield (start, stop) of nodes that equal those at ``distance`` after them."""
         stretch = _Stretch(self.maker, distance)
         last = len(self.nodes) - distance
         for position in range(last + 1):
@@ -216,7 +217,7 @@ class _Repeats:
             stretch.stop = position + 1 if fits else stretch.stop
 
     def equal(self, position: int, stretch: _Stretch) -> bool:
-        """Return whether a node goes on with the nodes of ``stretch``."""
+        """Return whether a node extends ``stretch``."""
         other = position + stretch.distance
         if stretch.stop != position or self.keys[position] != self.keys[other]:
             return False
@@ -227,7 +228,7 @@ class _Repeats:
         )
 
     def best(self, start: int, stop: int, distance: int) -> Iterator[Repeat]:
-        """The blocks of a stretch, cut where the fewest values flow over."""
+        """Yield the blocks of a stretch, cut where the fewest values cross."""
         repeats = []
         for shift in range(distance):
             first = start + shift
@@ -241,8 +242,8 @@ class _Repeats:
         if repeats:
             yield min(repeats, key=lambda one: one[:3])[-1]
 
-    def _crossing(self) -> list[int]:
-        """For each place, how many values are made before it and read from it on."""
+    def _live_counts(self) -> list[int]:
+        """Return the number of live values at each position."""
         changes = [0] * (len(self.nodes) + 2)
         last: dict[str, int] = {}
         for position, node in enumerate(self.nodes):

@@ -1,4 +1,4 @@
-"""Packages that a generated module needs beside ``burn`` itself."""
+"""Packages that a generated module needs in addition to ``burn``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbered layers in a chain, with functions between them: ``nn.Sequential``."""
+"""Detection of ``nn.Sequential``: chains of numbered layers and functions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Users = Mapping[str, Sequence[Node]]
 def find_sequences(
     graph: Graph, layers: Mapping[int, Path], users: Users
 ) -> dict[Path, list[Node]]:
-    """The nodes of each ``nn.Sequential`` of layers and functions, in order, by path.
+    """Return the nodes of each ``nn.Sequential``, in order, by path.
 
-    A list that holds anything but numbered layers of ``graph`` itself (a module with
-    layers inside, a named layer, one that a body calls) is none of them.
+    A list with anything but numbered layers of ``graph`` itself (a module with
+    layers, a named layer, a layer that a subgraph calls) is not a sequence.
     """
     members: dict[Path, list[Node]] = {}
     for node in graph.nodes:
@@ -31,8 +31,8 @@ def find_sequences(
         path: nodes
         for path, nodes in members.items()
         if path not in mixed
-        and _flows_in(nodes[0], graph)
-        and all(_takes_one(node, graph) for node in nodes)
+        and _has_data_input(nodes[0], graph)
+        and all(_is_unary_layer(node, graph) for node in nodes)
     }
     chains = {
         path: _chain(nodes, layers, users, outputs) for path, nodes in members.items()
@@ -43,20 +43,21 @@ def find_sequences(
 def _lists_with_others(
     layers: Mapping[int, Path], members: Mapping[Path, Sequence[Node]]
 ) -> set[Path]:
-    """The paths in ``members`` that have other layers inside."""
+    """Return the paths in ``members`` that have other layers inside."""
     own = {id(node) for nodes in members.values() for node in nodes}
     lists = set()
     for node, path in layers.items():
-        # A member of a list stands in the lists around that one as well.
+        # A member of a list does not count for its own list, only for enclosing ones.
         length = len(path) - 1 if node in own else len(path)
         lists |= {path[:n] for n in range(length)}
     return lists
 
 
-def _flows_in(node: Node, graph: Graph) -> bool:
-    """Return whether the first operand is handed to the module that ``node`` is in.
+def _has_data_input(node: Node, graph: Graph) -> bool:
+    """Return whether the first operand is an input of the node's module.
 
-    Stored arrays, and integers that follow from extents, are read where they are used.
+    Stored arrays and integers that follow from dimensions are not passed to
+    modules.
     """
     name = node.inputs[0]
     if name is None or name in graph.constants:
@@ -64,8 +65,8 @@ def _flows_in(node: Node, graph: Graph) -> bool:
     return graph.types[name].known is None
 
 
-def _takes_one(node: Node, graph: Graph) -> bool:
-    """Return whether a layer is called with the first operand, and gives one result."""
+def _is_unary_layer(node: Node, graph: Graph) -> bool:
+    """Return whether a layer takes its first operand only and has one result."""
     layer = node.op.layer(*(graph.type(name) for name in node.inputs))
     return layer is not None and layer.data == (0,) and len(node.outputs) == 1
 
@@ -73,14 +74,14 @@ def _takes_one(node: Node, graph: Graph) -> bool:
 def _chain(
     nodes: Sequence[Node], layers: Mapping[int, Path], users: Users, outputs: set[str]
 ) -> list[Node]:
-    """``nodes`` with the functions between and after them; empty if no chain."""
+    """Return ``nodes`` with the functions between and after them; [] if no chain."""
     chain: list[Node] = []
     last = -1
     for node in nodes:
         number = int(layers[id(node)][-1])
         if chain:
             chain += _functions(chain[-1], users, outputs, number - last - 1)
-            if node not in _next(chain[-1], users, outputs):
+            if node not in _sole_reader(chain[-1], users, outputs):
                 return []
         if number <= last:
             return []
@@ -89,8 +90,8 @@ def _chain(
     return chain + _functions(chain[-1], users, outputs, 1)
 
 
-def _next(node: Node, users: Users, outputs: set[str]) -> list[Node]:
-    """The only reader of the only result of ``node``, if there is one."""
+def _sole_reader(node: Node, users: Users, outputs: set[str]) -> list[Node]:
+    """Return the only reader of the only result of ``node``, if there is one."""
     results = [name for name in node.outputs if name is not None]
     if len(results) != 1 or results[0] in outputs:
         return []
@@ -100,10 +101,10 @@ def _next(node: Node, users: Users, outputs: set[str]) -> list[Node]:
 
 
 def _functions(node: Node, users: Users, outputs: set[str], most: int) -> list[Node]:
-    """At most ``most`` plain functions that take what ``node`` gives, one by one."""
+    """Return up to ``most`` unary functions in a chain after ``node``."""
     functions: list[Node] = []
     while len(functions) < most:
-        after = _next(node, users, outputs)
+        after = _sole_reader(node, users, outputs)
         if not after or function_name(after[0]) is None:
             break
         node = after[0]
@@ -112,7 +113,7 @@ def _functions(node: Node, users: Users, outputs: set[str], most: int) -> list[N
 
 
 def function_name(node: Node) -> str | None:
-    """The primitive that a node is, if it is one function of one value."""
+    """Return the primitive of a node that is a unary function, else None."""
     if len(node.inputs) != 1 or node.op.bodies():
         return None
     tracer, block = Tracer(), Block()

@@ -1,4 +1,4 @@
-"""Parts that do the same become instances of one class."""
+"""Deduplication of classes: modules with equal code share a class."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from burn_ir.infer import KNOWN_LIMIT
 from burn_ir.op import Op
 from burn_ir.types import Array
 
-#: Stored arrays of at most this many elements may be written into the source.
+#: Maximum elements of stored arrays that may be emitted as literals.
 _INLINE = 8
 
 
 def share_classes(root: ModuleNode) -> Tree:
-    """The tree below ``root``, one class for parts with equal signatures."""
+    """Return the tree of ``root``, with a class per distinct signature."""
     run = _Sharing()
     run.visit(root, root)
     names = Namespace(FORBIDDEN)
@@ -45,17 +45,17 @@ def share_classes(root: ModuleNode) -> Tree:
 
 
 def tuple_name(class_name: str) -> str:
-    """Return the class name of a model's result, if that is several values."""
+    """Return the class name of a model's result with several values."""
     return f"{class_name}Output"
 
 
 def name_classes(
     classes: Sequence[ModuleNode], holder: Mapping[int, ModuleNode], names: Namespace
 ) -> None:
-    """Give different classes different names; those around come before those inside.
+    """Assign unique names to classes, enclosing classes first.
 
-    Classes that the exporter told are counted. Those that are called after attributes
-    get the name of the class around them in front, if that tells some of them apart.
+    Exporter names are numbered. Names from attributes get the enclosing class's
+    name as a prefix if that distinguishes some of them.
     """
     around: dict[str, set[str]] = {}
     stems: dict[int, str] = {}
@@ -81,12 +81,12 @@ class _Sharing:
         self.model: dict[int, ModuleNode] = {}
         self.classes: list[ModuleNode] = []
         self.parts: list[ModuleNode] = []
-        #: The part that each part was first found in, by identity.
+        #: The module that first calls each module, by identity.
         self.holder: dict[int, ModuleNode] = {}
 
     def visit(self, part: ModuleNode, holder: ModuleNode) -> None:
-        """Give ``part`` its class: that of an equal one before, or a new one."""
-        # Nothing inside the root can equal it.
+        """Assign ``part`` the class of an equal earlier module, or a new class."""
+        # No submodule of the root can equal the root.
         key = id(part) if part is holder else signature(part)
         model = self.first.get(key)
         self.model[id(part)] = model or part
@@ -101,12 +101,12 @@ class _Sharing:
 
 
 def signature(part: ModuleNode) -> Hashable:
-    """Equal for two parts whose classes would read the same, names of values aside."""
+    """Return a key that is equal for modules with equal code up to value names."""
     return _Signature(part).whole()
 
 
 class _Signature:
-    """Values are numbered by first occurrence, and extents by where they come in."""
+    """A module's code with numbered values and dimensions numbered by input."""
 
     def __init__(self, part: ModuleNode) -> None:
         self.part = part
@@ -128,7 +128,7 @@ class _Signature:
         return inputs, items, outputs, states, held, repr(self.part.kept)
 
     def state(self, state: State) -> Hashable:
-        """A state, with the attribute that it is."""
+        """Return the key of a state with its attribute."""
         attribute_path = self.part.reached.get(state.constant, "")
         values = self.number(state.before), self.number(state.after)
         return self.attribute(state.constant), attribute_path, values
@@ -158,7 +158,7 @@ class _Signature:
         return value_type.dtype.name, dims
 
     def dim(self, dim: Any) -> Hashable:
-        """An extent in terms of those that come in, or as it is."""
+        """Return a dimension in terms of those of the inputs, else as it is."""
         if bindable(dim, self.extents.locals):
             return self.extents.write(dim).text
         return str(dim)
@@ -179,7 +179,7 @@ class _Signature:
         path = self.part.layer_paths.get(id(item))
         constants = self.graph.constants
         values = tuple(
-            # A layer holds its weights: their values do not show.
+            # The values of a layer's weights do not appear in the code.
             (
                 _kind(constants[n])
                 if path is not None and n is not None and n in constants
@@ -191,7 +191,7 @@ class _Signature:
 
 
 def _layer_operands(part: ModuleNode) -> dict[str, Hashable]:
-    """The first layer that each stored array is a weight of, and its position."""
+    """Return the first layer and position of each stored array in a layer."""
     layer_of: dict[str, Hashable] = {}
     for node in part.nodes():
         path = part.layer_paths.get(id(node))
@@ -211,12 +211,12 @@ def _inner_paths(node: Node, part: ModuleNode) -> Hashable:
 
 
 def kind_of_constant(graph: Graph, name: str, held: bool) -> Hashable:
-    """What of a stored array shows; of one that is ``held`` by a layer, its type."""
+    """Return the key of a stored array; its type only if a layer holds it."""
     return _kind(graph.constants[name]) if held else _constant(graph, name)
 
 
 def op_key(op: Op) -> Hashable:
-    """The operator with its attributes; a body is only equal to itself."""
+    """Return the operator with its attributes; subgraphs compare by identity."""
     attrs = tuple((name, _hashable(value)) for name, value in op.attrs().items())
     return type(op).__name__, attrs
 

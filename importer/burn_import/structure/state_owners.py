@@ -1,8 +1,8 @@
-"""Owning modules of states: arrays that a call of the model replaces.
+"""Assignment of states, arrays that a call of the model replaces, to modules.
 
-It is the innermost one around the state's key in which all that reads the state runs,
-and what makes the next one. Others are handed the state, and hand the next one back.
-The attribute is where the key says, which may be further inside.
+The owner is the innermost module around the state's key that contains all readers and
+the producer of the next state. Other modules get the state as an input and return its
+next value. The attribute is at the path of the key, which may be further inside.
 """
 
 from __future__ import annotations
@@ -32,32 +32,33 @@ def states_of(graph: Graph) -> list[State]:
 
 
 def hold_states(root: ModuleNode) -> None:
-    """Give every state of the model to the part that keeps it."""
+    """Assign every state of the model to its owning module."""
     for state in states_of(root.graph):
         part = root
-        while (call := _inside(part, state)) is not None:
+        while (call := _owning_call(part, state)) is not None:
             call.inputs.remove(state.before)
             if not _is_read(part, state.after, call):
                 call.outputs.remove(state.after)
             part = call.part
         part.states.append(state)
-        _give_place(part, state.constant)
+        _assign_attribute(part, state.constant)
 
 
 def reach_inside(part: ModuleNode) -> None:
-    """Let modules read tensors that keys place in modules inside of them.
+    """Let modules read tensors whose keys are in their submodules.
 
-    They are attributes there, as in the author's model, or weights of a layer.
+    The tensors are attributes there, as in the author's model, or weights of a
+    layer.
     """
-    for constant in _read_alone(part):
+    for constant in _directly_read_arrays(part):
         if constant not in part.reached and home_of(part.graph, constant) is not None:
-            _give_place(part, constant)
+            _assign_attribute(part, constant)
     for call in _calls(part):
         reach_inside(call.part)
 
 
-def _read_alone(part: ModuleNode) -> Iterator[str]:
-    """Yield the stored arrays that nodes of a part read, but no layer of it holds."""
+def _directly_read_arrays(part: ModuleNode) -> Iterator[str]:
+    """Yield the stored arrays that a module's nodes read outside of its layers."""
     constants = part.graph.constants
     layers = {
         node.inputs[position]
@@ -70,30 +71,30 @@ def _read_alone(part: ModuleNode) -> Iterator[str]:
                 yield name
 
 
-def _give_place(part: ModuleNode, constant: str) -> None:
-    """Make ``constant`` an attribute of the part that its key names."""
+def _assign_attribute(part: ModuleNode, constant: str) -> None:
+    """Make ``constant`` an attribute of the module that its key names."""
     text, owner, key = "", part, _path(part.graph, constant)
     while calls := [call for call in _calls(owner) if _is_around(call.part, key)]:
         inner = calls[0].part
         is_weight = key[len(inner.path) :] in _layer_weights(inner)
         if inner.sequence and not is_weight:
             break
-        text, owner = text + _access(calls[0].path), inner
+        text, owner = text + _access_text(calls[0].path), inner
         if is_weight:
-            part.reached[constant] = (text + _access(key[len(owner.path) :]))[1:]
+            part.reached[constant] = (text + _access_text(key[len(owner.path) :]))[1:]
             return
     if owner is not part:
         if constant not in owner.held:
             owner.held.append(constant)
-        part.reached[constant] = (text + _access(key[-1:]))[1:]
+        part.reached[constant] = (text + _access_text(key[-1:]))[1:]
 
 
-def _access(path: Path) -> str:
+def _access_text(path: Path) -> str:
     return "".join(f"[{name}]" if name.isdigit() else f".{name}" for name in path)
 
 
 def _layer_weights(part: ModuleNode) -> set[Path]:
-    """Return the paths of the weights of layers in a part."""
+    """Return the paths of the layer weights in a module."""
     return {
         (*path, name) for path, _, layer in layers_of(part) for name in layer.weights
     }
@@ -104,12 +105,12 @@ def _path(graph: Graph, constant: str) -> Path:
 
 
 def _is_around(part: ModuleNode, key: Path) -> bool:
-    """Whether ``part`` has something at ``key``, as a class of ours or a sequence."""
+    """Return whether the path of ``part`` is a prefix of ``key``."""
     return part.path == key[: len(part.path)]
 
 
-def _inside(part: ModuleNode, state: State) -> SubmoduleCall | None:
-    """The call of ``part`` that keeps ``state``, if no other item has to do with it."""
+def _owning_call(part: ModuleNode, state: State) -> SubmoduleCall | None:
+    """Return the call in ``part`` that alone reads and replaces ``state``, or None."""
     for call in part.items:
         if not isinstance(call, SubmoduleCall) or state.after not in call.outputs:
             continue
@@ -129,11 +130,11 @@ def _calls(part: ModuleNode) -> Iterator[SubmoduleCall]:
 
 
 def _is_read(part: ModuleNode, name: str, call: SubmoduleCall) -> bool:
-    """Return whether ``part`` hands out ``name``, or something else in it reads it."""
+    """Return whether ``name`` is a result of ``part`` or read besides ``call``."""
     others = (item for item in part.items if item is not call)
     return name in part.outputs or any(name in _reads(item) for item in others)
 
 
 def _reads(item: Instruction) -> list[str | None]:
-    """Return the names that an instruction reads, those of bodies included."""
+    """Return the names that an instruction reads, including subgraphs."""
     return list(item.node.inputs if isinstance(item, IfCall) else item.inputs)

@@ -1,7 +1,7 @@
-"""Parameters and buffers that the program never reads, at the keys that they have.
+"""Parameters and buffers that the program never reads, at their original keys.
 
-A ``state_dict`` of the author's module has them. Without them it would not load, and
-one of ours would not load there.
+The author's ``state_dict`` has them: without them it would not load here, and ours
+would not load there.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from burn_import.provenance.weight_owners import original
 from burn_import.structure.module_tree import ModuleNode, calls_of, layers_of
 from burn_ir.graph import Constants, Graph
 
-#: What PyTorch makes itself where a ``state_dict`` lacks it.
+#: A buffer that PyTorch creates if a ``state_dict`` lacks it.
 _COUNTER = "num_batches_tracked"
-#: So many tensors are kept for the keys alone, and so many of their elements; more only
-#: if the program reads more.
+#: Maximum number of unread tensors that are kept, and of their elements; more elements
+#: only if the program reads more.
 _MOST_TENSORS, _MOST_ELEMENTS = 64, 1 << 20
 
 
 def hold_unread(root: ModuleNode) -> None:
-    """Add attributes for weights that no node reads, in the modules of their keys.
+    """Add attributes for unread weights to the modules of their keys.
 
     A layer may have one already, under a second name of its weight.
     """
     keys = set(_layer_keys(root))
-    for constant in _kept(root.graph):
+    for constant in _kept_tensors(root.graph):
         owner, key = root, clean(constant.split("."))
         if key in keys:
             continue
@@ -37,7 +37,7 @@ def hold_unread(root: ModuleNode) -> None:
 
 def unread_notes(graph: Graph) -> tuple[str, ...]:
     """Return a note for the docstring if unread tensors are not in the module."""
-    missing = len(still_unread(graph)) - len(_kept(graph))
+    missing = len(still_unread(graph)) - len(_kept_tensors(graph))
     if not missing:
         return ()
     return (
@@ -47,12 +47,12 @@ def unread_notes(graph: Graph) -> tuple[str, ...]:
 
 
 def unread(graph: Graph) -> tuple[str, ...]:
-    """Return the stored tensors of the author's that no node of a program reads.
+    """Return the author's stored tensors that no node of a program reads.
 
-    Another name of a tensor that is read is one of them; counts of batches are not.
+    Aliases of read tensors count as unread; batch counters are left out.
     """
     constants = graph.constants
-    named = {*_read(graph), *graph.states}
+    named = {*_read_names(graph), *graph.states}
     skipped = {original(graph, name) for name in named if name in constants}
     skipped |= constants.transient
     return tuple(
@@ -63,16 +63,17 @@ def unread(graph: Graph) -> tuple[str, ...]:
 
 
 def still_unread(graph: Graph) -> tuple[str, ...]:
-    """Return what neither the program nor what passes made of it reads."""
+    """Return the tensors that neither the program nor the passes' result reads."""
     before = set(graph.constants.unread)
     return tuple(name for name in unread(graph) if name in before)
 
 
-def _kept(graph: Graph) -> tuple[str, ...]:
-    """The unread tensors that the module has: all of them, or none.
+def _kept_tensors(graph: Graph) -> tuple[str, ...]:
+    """Return the unread tensors that the module keeps: all of them, or none.
 
-    What a pass has made needless (a folded norm) is not among them: a ``state_dict``
-    with it must not load, since other weights hold it already.
+    Tensors that a pass made unnecessary (a folded norm) are left out: a
+    ``state_dict`` with them must not load, since other weights contain them
+    already.
     """
     constants = graph.constants
     unread = still_unread(graph)
@@ -95,13 +96,13 @@ def _layer_keys(part: ModuleNode) -> Iterator[Path]:
         yield from _layer_keys(inner)
 
 
-def _read(graph: Graph) -> Iterator[str]:
-    """Every name that nodes read or that is a result, in bodies too."""
+def _read_names(graph: Graph) -> Iterator[str]:
+    """Yield every name that nodes read or that is a result, including subgraphs."""
     yield from (name for name in graph.outputs if name)
     for node in graph.nodes:
         yield from (name for name in node.inputs if name)
         for body in node.op.bodies().values():
-            yield from _read(body)
+            yield from _read_names(body)
 
 
 def _parts(part: ModuleNode) -> Iterator[ModuleNode]:
@@ -109,5 +110,5 @@ def _parts(part: ModuleNode) -> Iterator[ModuleNode]:
 
 
 def _is_around(part: ModuleNode, key: tuple[str, ...]) -> bool:
-    """Return whether ``part`` is a class of ours that has something at ``key``."""
+    """Return whether ``key`` is inside ``part``, which has a class of its own."""
     return part.path == key[: len(part.path)] and not part.sequence

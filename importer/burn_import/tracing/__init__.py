@@ -1,5 +1,5 @@
-"""Building blocks of source: names, expressions, traced statements, extents.
+"""Building blocks of source: names, expressions, traced statements, dimensions.
 
-Nothing here knows of modules; the recovery of their structure builds on it, and so
-does emission.
+This package knows nothing of modules; the recovery of their structure and the emission
+of source build on it.
 """

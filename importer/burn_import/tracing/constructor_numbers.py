@@ -1,10 +1,10 @@
-"""Numbers that source writes as something else: as what a constructor was given."""
+"""Numbers that are emitted as the name of a constructor argument."""
 
 from __future__ import annotations
 
 
 class GivenInt(int):
-    """A number that is written as ``text``."""
+    """An integer that is emitted as ``text``."""
 
     text: str
 
@@ -15,7 +15,7 @@ class GivenInt(int):
 
 
 class GivenFloat(float):
-    """A number that is written as ``text``."""
+    """A float that is emitted as ``text``."""
 
     text: str
 

@@ -1,4 +1,4 @@
-"""Source of an expression, with what it takes to put it into a larger one."""
+"""Source expressions with their precedence, for composition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POWER = 15
 COMPARISON = 6
 #: ``a if c else b``.
 CONDITIONAL = 1
-#: What stands in place of a comparison that is negated, and of one without NaN.
+#: Negations of comparisons, and of those without NaN.
 EXACT = {" == ": " != ", " != ": " == ", " is not None": " is None"}
 EXACT |= {" is None": " is not None"}
 ORDERED = {" < ": " >= ", " >= ": " < ", " > ": " <= ", " <= ": " > "}
@@ -22,48 +22,48 @@ ORDERED = {" < ": " >= ", " >= ": " < ", " > ": " <= ", " <= ": " > "}
 
 @dataclass(frozen=True)
 class Expression:
-    """Text, its precedence, and the symbols whose names it contains."""
+    """Source text, its precedence, and the symbols that it names."""
 
     text: str
     precedence: int = ATOM
     symbols: tuple[Symbol, ...] = field(default=(), compare=False)
 
     def inside(self, precedence: int) -> str:
-        """The text, in parentheses if it binds less than ``precedence``."""
+        """Return the text, in parentheses if it binds less than ``precedence``."""
         return self.text if self.precedence >= precedence else f"({self.text})"
 
     def infix(self, operator: str, other: Expression, precedence: int) -> Expression:
-        """``self operator other``; ``**`` binds right, comparisons not at all."""
+        """Return ``self operator other``; ``**`` is right-associative."""
         left, right = precedence, precedence + 1
         if precedence == POWER:
             left, right = precedence + 1, precedence
-        elif precedence == COMPARISON:  # a comparison beside another would chain
+        elif precedence == COMPARISON:  # adjacent comparisons would chain
             left = precedence + 1
         text = f"{self.inside(left)} {operator} {other.inside(right)}"
         return Expression(text, precedence, self.symbols + other.symbols)
 
     def prefixed(self, operator: str, precedence: int) -> Expression:
-        """``operator self``."""
+        """Return ``operator self``."""
         return Expression(
             f"{operator}{self.inside(precedence)}", precedence, self.symbols
         )
 
 
 def atom(text: str, *symbols: Symbol) -> Expression:
-    """An expression that never needs parentheses."""
+    """Return an expression that never needs parentheses."""
     return Expression(text, UNARY if text.startswith("-") else ATOM, symbols)
 
 
 def merge(expressions: Iterable[Expression]) -> tuple[Symbol, ...]:
-    """The symbols of several expressions."""
+    """Return the symbols of several expressions."""
     return tuple(symbol for e in expressions for symbol in e.symbols)
 
 
 def negated(condition: Expression, ordered: bool = False) -> Expression:
-    """``not`` of a condition; ``ordered`` if it compares no NaN."""
+    """Return ``not condition``; ``ordered`` if it compares no NaN."""
     opposite = (ORDERED | EXACT) if ordered else EXACT
     text = condition.text
-    for at in _outermost(text) if condition.precedence == COMPARISON else ():
+    for at in _outer_spaces(text) if condition.precedence == COMPARISON else ():
         for one, other in opposite.items():
             if text.startswith(one, at):
                 turned = text[:at] + other + text[at + len(one) :]
@@ -71,8 +71,8 @@ def negated(condition: Expression, ordered: bool = False) -> Expression:
     return condition.prefixed("not ", 5)
 
 
-def _outermost(text: str) -> Iterator[int]:
-    """The places of the spaces that stand in no brackets."""
+def _outer_spaces(text: str) -> Iterator[int]:
+    """Yield the positions of spaces outside brackets."""
     depth = 0
     for at, character in enumerate(text):
         depth += (character in "([{") - (character in ")]}")

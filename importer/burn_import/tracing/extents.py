@@ -1,4 +1,4 @@
-"""Writing dimensions: which local name stands for which extent of which value."""
+"""Emission of dimensions: local variables for dimensions of values."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ COUNTERS = ("i", "j", "k")
 
 
 def bindable(dim: Dim, extents: Collection[Dim]) -> bool:
-    """Whether ``dim`` can be computed from values that have the given extents."""
+    """Return whether ``dim`` can be computed from the dimensions ``extents``."""
     return all(piece in extents for piece in _pieces(dim, extents))
 
 
 def _pieces(dim: Dim, extents: Collection[Dim]) -> Iterator[Dim]:
-    """The extents to read for ``dim``; one that is not among them if it cannot be."""
+    """Yield the dimensions that ``dim`` needs; a missing one if it is not bindable."""
     if not isinstance(dim, Poly):
         return
     if dim in extents:
@@ -49,7 +49,7 @@ def _atom_pieces(factor: Atom, extents: Collection[Dim]) -> Iterator[Dim]:
 
 
 def _multiple(plain: Poly, extents: Collection[Dim]) -> Poly | None:
-    """An extent that is a number times ``plain``: dividing gives it back."""
+    """Return a dimension that is a constant multiple of ``plain``, or None."""
     for extent in sorted((e for e in extents if isinstance(e, Poly)), key=str):
         if len(extent.terms) == 1 and extent.terms[0][0] == plain.terms[0][0]:
             return extent
@@ -57,7 +57,7 @@ def _multiple(plain: Poly, extents: Collection[Dim]) -> Poly | None:
 
 
 class MissingExtent(LookupError):  # noqa: N818  a request for another parameter
-    """No value that is available has an extent that is written."""
+    """No available value has a dimension that the source needs."""
 
     def __init__(self, extent: Dim) -> None:
         super().__init__(f"no value has the extent {extent}")
@@ -65,10 +65,10 @@ class MissingExtent(LookupError):  # noqa: N818  a request for another parameter
 
 
 class Extents:
-    """The extents that a function reads, each from the first value that has it.
+    """The dimensions that a function reads, each from the first value with it.
 
-    ``reads`` lists, by symbol, the (axis, local name) pairs to assign where the value
-    becomes available.
+    ``reads`` lists, by symbol, the (axis, local name) pairs to assign where the
+    value becomes available.
     """
 
     def __init__(self, names: Namespace) -> None:
@@ -76,15 +76,15 @@ class Extents:
         self.locals: dict[Dim, str] = {}
         self.reads: dict[Symbol, list[tuple[int, str]]] = {}
         self.source: dict[Dim, Symbol] = {}
-        #: What rounds are counted with, by how many loops are around them.
+        #: Loop counter names, by loop depth.
         self.counters: list[str] = []
         self.depth = 0
 
     def plan(self, parameters: list[Symbol], body: Block) -> None:
-        """Decide where every extent that the body mentions is read.
+        """Decide where to read every dimension that the body mentions.
 
         Raises:
-            MissingExtent: no parameter, and no value made before, has one of them.
+            MissingExtent: no parameter or earlier value has one of them.
         """
         available: list[Symbol] = []
         for parameter in parameters:
@@ -116,7 +116,7 @@ class Extents:
         available += statement.targets
 
     def _count(self, loop: Repetition) -> None:
-        """Name the number of a round: ``i``, in a loop inside a loop ``j``."""
+        """Name a loop's counter: ``i``, in a nested loop ``j``."""
         self.depth += 1
         if not mentions(loop.body, loop.counter):
             return
@@ -127,7 +127,7 @@ class Extents:
 
     def _bind_all(self, dims: Iterator[Poly], available: list[Symbol]) -> None:
         for dim in dims:
-            # Naming it now would give the name to earlier places that spell it out.
+            # A new name would also apply to earlier statements that spell it out.
             if bindable(dim, self.locals):
                 continue
             extents = {d: None for s in available for d in _extents(s)}
@@ -149,14 +149,14 @@ class Extents:
         raise MissingExtent(extent)
 
     def sources(self, value: Any) -> Iterator[Symbol]:
-        """The values whose extents ``value`` is written with."""
+        """Yield the values from which the dimensions in ``value`` are read."""
         for dim in dims_in(value):
             for piece in _pieces(dim, self.locals):
-                if piece in self.source:  # the number of a round has none
+                if piece in self.source:  # loop counters have none
                     yield self.source[piece]
 
     def write(self, dim: Dim) -> Expression:
-        """``dim`` in terms of the local names."""
+        """Return ``dim`` in terms of the local names."""
         if not isinstance(dim, Poly):
             return atom(str(dim))
         if dim in self.locals:

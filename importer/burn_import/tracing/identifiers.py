@@ -24,7 +24,7 @@ RESERVED = frozenset(
     # Names of modules for PyTorch.
     | {"torch", "F", "load_model", "Any", "Callable"}
 )
-#: Attributes that a module has already, and those that a tuple has.
+#: Attribute names of modules, and of tuples.
 MEMBERS = frozenset(
     {"boxes", "children", "describe", "load", "load_state_dict", "load_weights"}
     | {"modules", "num_parameters", "parameters", "record_names", "save_weights"}
@@ -32,7 +32,7 @@ MEMBERS = frozenset(
 )
 _OF_TUPLES = {"count", "index"}
 _NO_ATTRIBUTE = MEMBERS | set(keyword.kwlist)
-#: What no local, parameter, class or function of generated source is called.
+#: Names that no local, parameter, class or function of generated source gets.
 FORBIDDEN = frozenset(MEMBERS | _OF_TUPLES) | (
     # In many fonts the last three look like numbers: linters refuse them.
     RESERVED
@@ -45,13 +45,16 @@ _MAX_LENGTH = 40
 
 
 def identifier(text: str, default: str = "value") -> str:
-    """``text`` as an identifier: ASCII, no keyword, builtin or leading underscore."""
+    """Return ``text`` as an ASCII identifier that is not reserved.
+
+    Keywords, builtins and leading underscores are avoided.
+    """
     word = _plain(text, default)
     return f"{word}_" if word in FORBIDDEN else word
 
 
 def attribute(text: str, default: str = "part") -> str:
-    """``text`` as the attribute of a module, as it is where Python and ours allow it.
+    """Return ``text`` as a module attribute, unchanged where Python allows it.
 
     Unlike other identifiers it may be a builtin, or ``self``.
     """
@@ -62,16 +65,16 @@ def attribute(text: str, default: str = "part") -> str:
 @lru_cache(maxsize=1 << 14)
 def _plain(text: str, default: str) -> str:
     word = re.sub(r"[^0-9a-zA-Z]+", "_", _in_latin(text)).strip("_")
-    return _beginning(word[:_MAX_LENGTH].rstrip("_"), default)
+    return _with_leading_letter(word[:_MAX_LENGTH].rstrip("_"), default)
 
 
 def symbol_name(text: str, default: str) -> str:
-    """``text`` as the name of a module or dimension: an identifier, but no keyword.
+    """Return ``text`` as the name of a module or dimension, not a keyword.
 
     Unlike other identifiers it may be a builtin, and keeps its underscores.
     """
     word = re.sub(r"\W+", "_", _in_latin(text), flags=re.ASCII).strip("_")
-    word = _beginning(word, default)
+    word = _with_leading_letter(word, default)
     return f"{word}_" if keyword.iskeyword(word) else word
 
 
@@ -79,26 +82,26 @@ def _in_latin(text: str) -> str:
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
 
 
-def _beginning(word: str, default: str) -> str:
-    """``word`` with a letter in front."""
+def _with_leading_letter(word: str, default: str) -> str:
+    """Return ``word``, prefixed so that it begins with a letter."""
     word = word or default
     return f"{default}_{word}" if word[0].isdigit() else word
 
 
 def snake(text: str, default: str = "value") -> str:
-    """``text`` as a lower-case identifier: ``LayerNorm`` is ``layer_norm``."""
+    """Return ``text`` as a lower-case identifier: ``LayerNorm`` is ``layer_norm``."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", text)
     return identifier(spaced.lower(), default)
 
 
 def camel(text: str, default: str = "Model") -> str:
-    """``text`` as the name of a class: ``layer_norm`` is ``LayerNorm``."""
+    """Return ``text`` as a class name: ``layer_norm`` is ``LayerNorm``."""
     words = identifier(text, default).split("_")
     name = "".join(word[:1].upper() + word[1:] for word in words)
     return f"{default}{name}" if name in FORBIDDEN or name[0].isdigit() else name
 
 
-#: How words end that are one thing: class, bias, radius, axis.
+#: Endings of singular words: class, bias, radius, axis.
 _ONE = ("ss", "ias", "us", "is")
 
 
@@ -115,21 +118,21 @@ def plural(name: str) -> str:
 
 
 class Namespace(UniqueNames):
-    """Identifiers that are unique in one function or class: ``name``, ``name2``, ..."""
+    """Unique identifiers in one function or class: ``name``, ``name2``, ..."""
 
     def joint(self, name: str) -> str:
-        """Return what stands between an identifier and its number, if anything."""
-        joint = "V" if name[0].isupper() else "_"  # CapWords have no underscore
+        """Return the separator between an identifier and its number."""
+        joint = "V" if name[0].isupper() else "_"  # CapWords names have no underscore
         return joint if name[-1].isdigit() else ""
 
 
 def dtype_source(dtype: DType) -> str:
-    """The source of a dtype: ``burn.float32``; ``burn.bool_``, as NumPy has it."""
+    """Return the source of a dtype: ``burn.float32``; ``burn.bool_`` as in NumPy."""
     return "burn.bool_" if dtype == bool_ else f"burn.{name_of(dtype)}"
 
 
 def literal(value: Any) -> str:
-    """Python source of a number, string, bool, None, or a tuple or list of them.
+    """Return the source of a number, string, bool, None, or a tuple or list of them.
 
     Floats are written with the fewest digits that give the same value back in their
     own dtype. The result is ASCII.
@@ -168,7 +171,7 @@ def _shortest(value: Any) -> str:
         text = f"{float(value):.{digits}g}"
         with np.errstate(
             over="ignore"
-        ):  # 7e4 is beyond float16, its limit 65504 is not
+        ):  # 7e4 overflows float16, whose maximum is 65504
             if kind(float(text)) == value:
                 return repr(float(text))
     return repr(float(value))
@@ -180,10 +183,10 @@ _DIRECTIVES = re.compile(
 
 
 def comment(text: str, limit: int = 100) -> str:
-    """``text`` for a comment or docstring: one ASCII line without directives.
+    """Return ``text`` for a comment or docstring: one ASCII line without directives.
 
-    Letters that are not ASCII are escaped, so that a docstring shows them when it is
-    read. The line has at most ``limit`` columns.
+    Other letters are escaped, so that a docstring shows them when it is evaluated.
+    The line has at most ``limit`` columns.
     """
     plain = "".join(c if c.isprintable() else " " for c in text)
     plain = plain.replace("\\", "/").replace('"', "'")
@@ -195,7 +198,7 @@ def comment(text: str, limit: int = 100) -> str:
 
 
 def _in_ascii(char: str) -> str:
-    """A character as the source of a string has it."""
+    """Return a character as an escape in a string literal."""
     if char.isascii():
         return char
     return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"

@@ -1,4 +1,4 @@
-"""Walking over traced statements: operands, uses, dead code."""
+"""Traversal of traced statements: operands, uses, dead code."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def operands(statement: Statement) -> tuple[Any, ...]:
 
 
 def symbols_in(value: Any) -> Iterator[Symbol]:
-    """The symbols in an operand, lists and slices looked into."""
+    """Yield the symbols in an operand, including those in lists and slices."""
     if isinstance(value, Tensor):
         yield value.data
     elif isinstance(value, list | tuple):
@@ -49,65 +49,67 @@ def symbols_in(value: Any) -> Iterator[Symbol]:
 
 
 def reads(statement: Statement) -> Iterator[Symbol]:
-    """Every symbol a statement reads, once for each time, bodies included."""
+    """Yield every symbol that a statement reads, with repetitions, including blocks."""
     yield from symbols_in(operands(statement))
     if isinstance(statement, Repetition | Derivation):
-        inner = list(block_reads(statement.body))  # once: bodies nest
+        inner = list(block_reads(statement.body))  # collect once: blocks are nested
         yield from inner
-        yield from _from_outside(statement, inner)
+        yield from _outer_reads(statement, inner)
         return
     for block in blocks_of(statement):
         yield from block_reads(block)
 
 
 def held(loop: Repetition | Derivation) -> list[Symbol]:
-    """Return the outer values that a loop reads: they live until its last iteration.
+    """Return the outer values that a loop reads: they are live until it ends.
 
-    That counts as one more reader, so nothing is computed inside that could be before.
+    Each counts as one more read, so that loop-invariant values are computed before
+    it.
     """
-    return _from_outside(loop, block_reads(loop.body))
+    return _outer_reads(loop, block_reads(loop.body))
 
 
-def _from_outside(
+def _outer_reads(
     loop: Repetition | Derivation, inner: Iterable[Symbol]
 ) -> list[Symbol]:
-    """The symbols among ``inner``, the reads of its body, that a loop does not make."""
-    defined = {*_own(loop), *_made(loop.body)}
+    """Return the symbols among ``inner`` that the loop does not define."""
+    defined = {*_iteration_symbols(loop), *_defined_symbols(loop.body)}
     return list(dict.fromkeys(s for s in inner if s not in defined))
 
 
-def _own(loop: Repetition | Derivation) -> list[Symbol]:
-    """Return a block's own symbols in every iteration: carried values, and items."""
+def _iteration_symbols(loop: Repetition | Derivation) -> list[Symbol]:
+    """Return the symbols that a block defines per iteration: carried values, items."""
     if isinstance(loop, Derivation):
         return loop.state
     return [*loop.state, *(item for item, _ in loop.items)]
 
 
-def _made(block: Block) -> Iterator[Symbol]:
+def _defined_symbols(block: Block) -> Iterator[Symbol]:
     for statement in _walk(block):
         yield from statement.targets
         if isinstance(statement, Repetition | Derivation):
-            yield from _own(statement)
+            yield from _iteration_symbols(statement)
 
 
 def mentions(block: Block, dim: Poly) -> bool:
-    """Return whether a dimension is written anywhere in a block."""
+    """Return whether a dimension occurs anywhere in a block."""
     (name,) = symbols_of(dim)
     dims = dims_in([*block.results, *(_all_operands(s) for s in block.statements)])
     return any(name in symbols_of(one) for one in dims)
 
 
 def block_reads(block: Block) -> Iterator[Symbol]:
-    """Every symbol a block reads, its results included."""
+    """Yield every symbol that a block reads, including its results."""
     for statement in block.statements:
         yield from reads(statement)
     yield from symbols_in(block.results)
 
 
 def drop_dead(block: Block, sources: Sources) -> None:
-    """Remove the statements whose targets nobody reads, from the last to the first.
+    """Remove the statements whose targets are not read, from the last to the first.
 
-    ``sources`` tells whose extents an operand is written with: those are read too.
+    ``sources`` returns the values whose dimensions an operand needs: those are read
+    too.
     """
     live = set(symbols_in(block.results)) | set(sources(block.results))
     kept: list[Statement] = []
@@ -149,7 +151,7 @@ def _all_operands(statement: Statement) -> list[Any]:
 
 
 def _drop_dead_rows(loop: Repetition, live: set[Symbol]) -> None:
-    """Drop the collected lists that are not read; carried values stay."""
+    """Drop collected lists that are not read; carried values stay."""
     count = len(loop.state)
     lists = [i for i in range(count, len(loop.targets)) if loop.targets[i] not in live]
     for index in reversed(lists):
@@ -163,7 +165,7 @@ def _drop_dead_state(loop: Repetition, live: set[Symbol]) -> None:
     kept |= {0} if loop.check == "before" else set()
     wanted = {*kept, *range(count, len(loop.body.results))}
     while True:
-        read = _reached(loop.body, [loop.body.results[i] for i in sorted(wanted)])
+        read = _dependencies(loop.body, [loop.body.results[i] for i in sorted(wanted)])
         more = {i for i in range(count) if loop.state[i] in read} - wanted
         if not more:
             break
@@ -173,8 +175,8 @@ def _drop_dead_state(loop: Repetition, live: set[Symbol]) -> None:
         del loop.targets[index], loop.body.results[index]
 
 
-def _reached(block: Block, results: list[Any]) -> set[Symbol]:
-    """Every symbol that ``results`` are computed from inside ``block``."""
+def _dependencies(block: Block, results: list[Any]) -> set[Symbol]:
+    """Return every symbol that ``results`` depend on inside ``block``."""
     reached = set(symbols_in(results))
     for statement in reversed(block.statements):
         if reached.intersection(statement.targets):
@@ -199,9 +201,10 @@ def count_uses(block: Block) -> dict[Symbol, int]:
 
 
 def conditions(block: Block, uses: dict[Symbol, int]) -> set[Symbol]:
-    """The symbols that are read only to decide between branches.
+    """Return the symbols that are only read as conditions.
 
-    ``uses`` counts all reads. A negation that only decides reads to decide, too.
+    ``uses`` counts all reads. The operand of a negation that is only a condition
+    counts as one, too.
     """
     counts: dict[Symbol, int] = {}
     negations: dict[Symbol, Symbol] = {}
@@ -230,7 +233,7 @@ def _walk(block: Block) -> Iterator[Statement]:
 
 
 def dims_in(value: Any) -> Iterator[Poly]:
-    """The dimensions that are written when ``value`` is."""
+    """Yield the dimensions that the source of ``value`` contains."""
     if isinstance(value, Poly):
         yield value
     elif isinstance(value, list | tuple):

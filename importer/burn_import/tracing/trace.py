@@ -1,4 +1,4 @@
-"""Tracing: ``lower``, run on symbols, leaves a statement for each primitive call."""
+"""Tracing: ``lower`` runs on symbols and records a statement per primitive call."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from burn_ir.dim import Dim, Poly, symbol
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.types import Array, Type
 
-#: An extent that is another one in every round of a loop.
+#: A dimension that differs between iterations of a loop.
 CHANGING = symbol("?step")
 
 
 class Symbol:
-    """A value that source is being written for.
+    """An SSA value of the traced source.
 
-    ``type`` is what is known of it (None for an intermediate inside one ``lower``),
-    ``constant`` the name of the stored array that it stands for, if any.
+    ``type`` is None for an intermediate inside one ``lower``; ``constant`` names
+    the stored array of the value, if any.
     """
 
     __slots__ = ("constant", "name", "type")
@@ -39,7 +39,7 @@ class Symbol:
 
     @property
     def shape(self) -> tuple[Dim, ...]:
-        """The extents; Undecided where a ``lower`` may not know them."""
+        """The dimensions; Undecided where a ``lower`` may not know them."""
         if self.type is None:
             raise Undecided("an intermediate has no known shape")
         return self.type.dims
@@ -53,12 +53,12 @@ class Symbol:
 
     @property
     def known(self) -> Array | None:
-        """The contents, for ``static``."""
+        """Return the contents, for ``static``."""
         return None if self.type is None else self.type.known
 
 
 class Origin(NamedTuple):
-    """The node of the model that a statement is for, as messages name it."""
+    """The node of the model that a statement comes from, for messages."""
 
     node: str = ""
     operator: str = ""
@@ -81,11 +81,11 @@ class Apply:
 
 @dataclass
 class ModuleCall:
-    """``targets = self.path(*args)``: a layer or a module of ours.
+    """``targets = self.path(*args)``: a call of a layer or submodule.
 
-    Where ``results`` is given, tuples stand for several of the targets, by position.
-    A ``visit`` is the call of a layer that another module keeps.
-    One that changes a state is ``kept``, whether or not somebody reads the targets.
+    With ``results``, tuples replace several of the targets, by position. A
+    ``visit`` is the call of a layer that another module owns. A call that changes a
+    state is ``kept`` even if its targets are not read.
     """
 
     path: tuple[str, ...]
@@ -98,7 +98,7 @@ class ModuleCall:
 
 @dataclass
 class Choice:
-    """``if condition: ... else: ...``, both sides assigning ``targets``."""
+    """``if condition: ... else: ...``, both branches assigning ``targets``."""
 
     condition: Any
     then: Block
@@ -108,11 +108,11 @@ class Choice:
 
 @dataclass(frozen=True)
 class Members:
-    """Modules of the list at ``path`` that the rounds of a loop take in turn.
+    """Modules of the list at ``path`` that a loop calls in turn.
 
-    They are those from ``start`` to before ``stop``, of ``count``, which is 0 if the
-    list is one of several of different lengths. In the body, the calls of the first one
-    stand for those of each.
+    They are the modules ``start`` to ``stop`` (exclusive) of ``count``, which is 0
+    if the list is one of several of different lengths. In the loop's body, calls of
+    the first module represent those of each.
     """
 
     path: tuple[str, ...]
@@ -122,21 +122,22 @@ class Members:
 
     @property
     def whole(self) -> bool:
-        """Whether these are all modules of the list."""
+        """Return whether these are all modules of the list."""
         return self.stop - self.start == self.count
 
 
 @dataclass
 class Repetition:
-    """``for`` or ``while``: the rounds of a loop of the model, or through its modules.
+    """``for`` or ``while``: a loop of the model, or over its modules.
 
-    In a round, ``state`` are the carried values, which begin as ``initial``. The body's
-    results are their next values, then a piece for each list, then, if ``check`` is
-    "after", whether there is another round. If it is "before", the first carried value
-    says so. ``targets`` are the carried values in the end, then the lists. ``trips`` is
-    a tensor or a dimension, None without limit; ``counter`` the round's number. If
-    there are ``items``, each symbol is an item of what stands beside it in turn (a list
-    or a tuple of tensors), and they say how many rounds there are, as do ``members``.
+    In each iteration, ``state`` are the carried values, initially ``initial``. The
+    body's results are their next values, then an element for each collected list,
+    then, if ``check`` is "after", the condition to continue. If it is "before", the
+    first carried value is the condition. ``targets`` are the final carried values,
+    then the lists. ``trips`` is a tensor or a dimension, None if unlimited;
+    ``counter`` is the iteration number. With ``items``, each symbol is an element
+    of the list or tuple of tensors beside it; they set the number of iterations, as
+    do ``members``.
     """
 
     trips: Any
@@ -154,7 +155,7 @@ class Repetition:
 class Derivation:
     """``def name(*state): body`` and ``targets = ops.gradient(name, ...)``.
 
-    The derivatives are by the first of ``args``, as many as there are targets.
+    The derivatives are with respect to the first ``args``, one per target.
     """
 
     name: str
@@ -168,7 +169,7 @@ Statement = Apply | ModuleCall | Choice | Repetition | Derivation
 
 
 def blocks_of(statement: Statement) -> tuple[Block, ...]:
-    """The blocks inside a statement."""
+    """Return the blocks nested in a statement."""
     if isinstance(statement, Choice):
         return (statement.then, statement.orelse)
     if isinstance(statement, Repetition | Derivation):
@@ -178,23 +179,23 @@ def blocks_of(statement: Statement) -> tuple[Block, ...]:
 
 @dataclass
 class Block:
-    """Statements in order, and the values that are returned or handed out."""
+    """Statements in order, and the returned values."""
 
     statements: list[Statement] = field(default_factory=list)
     results: list[Any] = field(default_factory=list)
 
 
 class Tracer(Backend):
-    """The backend of symbols: every call becomes a statement of the open block."""
+    """The backend of symbols: every call appends a statement to the open block."""
 
     level = math.inf
     keeps_composites = True
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
-        #: How many results the operator being lowered has.
+        #: Number of results of the operator being lowered.
         self.wanted = 1
-        #: What node is being lowered, for messages.
+        #: The node being lowered, for messages.
         self.origin = Origin()
 
     def call(
@@ -221,7 +222,7 @@ class Tracer(Backend):
         self.blocks[-1].statements.append(statement)
 
     def symbol(self, type: Type | None, name: str = "", constant: str = "") -> Tensor:
-        """A tensor of source: an operand to hand to a ``lower``."""
+        """Return a symbolic tensor, as an operand for a ``lower``."""
         return Tensor(Symbol(type, name, constant), self)
 
     def from_numpy(self, array: np.ndarray[Any, Any]) -> Any:
@@ -231,13 +232,13 @@ class Tracer(Backend):
         raise Undecided("the value is known only when the model runs")
 
     def lower(self, op: Any, operands: Sequence[Any]) -> Any:
-        """The result of ``op.lower`` with every primitive call recorded."""
+        """Return the result of ``op.lower``, with every primitive call recorded."""
         self.wanted = getattr(op, "results", 1)
         with recording(self):
             return op.lower(*operands)
 
     def _pieces(self, args: tuple[Any, ...]) -> int:
-        """The number of results of a split (as many as sizes) or a chunk (as asked)."""
+        """Return the number of results of a split or a chunk."""
         sizes = args[1]
         if isinstance(sizes, int):
             return sizes

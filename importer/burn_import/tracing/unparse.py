@@ -1,4 +1,4 @@
-"""Source of a syntax tree, as a person would write it."""
+"""Readable source of a syntax tree."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 
 def unparsed(tree: ast.AST) -> str:
-    """The source of ``tree``; a call of a generator has one pair of parentheses."""
+    """Return the source of ``tree``, with single parentheses around generators."""
     return ast.unparse(_Alone().visit(tree))
 
 

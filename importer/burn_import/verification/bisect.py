@@ -1,8 +1,8 @@
-"""The first node of a model that computes other values than another engine.
+"""Localisation of the first node whose results differ from another engine's.
 
-Every node gets the operands that the other engine computed, so that an error of one
-node is seen at this node alone. Where all nodes agree, the simplification or the
-printing differs, and the passes are tried one after the other.
+Every node gets the operands that the other engine computed, so that an error appears
+only at the node that causes it. If all nodes agree, the simplification or the emission
+is wrong, and prefixes of the pass list are tried.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from burn_import.verification.session import difference, run_model
 
 @dataclass(frozen=True)
 class Divergence:
-    """Where results begin to differ: a node, or a pass.
+    """The first difference: a node, or a pass.
 
     ``kind`` is ``"node"``, ``"pass"``, ``"module"`` (its source or weights) or
-    ``"unknown"``; ``output`` the value that differs, ``difference`` how far.
+    ``"unknown"``; ``output`` is the value that differs, ``difference`` its
+    deviation.
     """
 
     kind: str
@@ -87,7 +88,7 @@ def all_values(path: Path, inputs: Mapping[str, Any]) -> dict[str, Any]:
 def _first_node(
     graph: Any, values: Mapping[str, Any], tolerance: float
 ) -> Divergence | None:
-    """The first node that makes something else of the other engine's operands."""
+    """Return the first node with other results from the same operands."""
     from burn_ir.evaluate import run_node
 
     own: dict[str, Any] = {}
@@ -112,7 +113,7 @@ def _first_node(
 def _operand(
     name: str | None, graph: Any, values: Mapping[str, Any], own: Mapping[str, Any]
 ) -> Any:
-    """An operand as the other engine has it, else as this one has."""
+    """Return the other engine's value of an operand, else this engine's."""
     if name is None:
         return None
     if name in values:
@@ -149,7 +150,7 @@ def _first_pass(
     outputs: Sequence[str],
     tolerance: float,
 ) -> Divergence:
-    """The pass with which results differ, if there are none without passes."""
+    """Return the pass after which results differ, if they agree without passes."""
     from burn_import.loading import load
     from burn_import.options import Options
     from burn_import.passes import OPTIONAL_PASSES, pass_names

@@ -1,4 +1,4 @@
-"""What is wrong with inputs of a model, or with the sizes of their extents."""
+"""Errors about inputs of a model, or about the sizes of their dimensions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class InputsError(ValueError):
     """Inputs that do not fit the model, or that cannot be drawn at random.
 
     Args:
-        message: What is wrong.
-        hint: What to do, "" where the message says that.
+        message: The problem.
+        hint: A remedy, "" if the message contains it.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -24,10 +24,10 @@ class InputsError(ValueError):
 def check_sizes(
     sizes: Mapping[str, int], types: Mapping[str, tuple[DType, Sequence[Dim | str]]]
 ) -> None:
-    """Return if every name in ``sizes`` is that of an extent.
+    """Check that every name in ``sizes`` is a dimension.
 
     Raises:
-        InputsError: one is not; lists the names that there are.
+        InputsError: one is not; lists the existing names.
     """
     names = named_extents(types)
     if unknown := sorted(sizes.keys() - names):
@@ -44,7 +44,7 @@ def check_sizes(
 def named_extents(
     types: Mapping[str, tuple[DType, Sequence[Dim | str]]],
 ) -> set[str]:
-    """Return the names of extents that may be any number, and those in multiples."""
+    """Return the names of dimensions, also of those that occur only in multiples."""
     texts = {
         str(n) for _, shape in types.values() for n in shape if not isinstance(n, int)
     }

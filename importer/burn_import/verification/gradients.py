@@ -1,4 +1,4 @@
-"""A derivative by the tape, and by a difference quotient."""
+"""Comparison of a derivative by autodiff with a difference quotient."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from burn import Autodiff, Cpu, dtypes, ops
 from burn.tensor import Tensor
 from burn_import.verification.errors import InputsError
 
-#: The step of the difference, in units of the parameters' size.
+#: The finite-difference step, relative to the parameters' magnitude.
 _STEP = 1e-5
 
 
 def derivative_error(model: Any, arrays: list[Any], seed: int = 0) -> float:
     """Return the relative error of one derivative, along a random direction.
 
-    ``model`` computes in float64, as do ``arrays`` of floats. The function is a random
-    weighting of all float outputs, the direction is over all float parameters,
-    proportional to their sizes. Two steps extrapolate the quotient (Richardson).
+    ``model`` and floating ``arrays`` are in float64. The function is a random
+    weighting of all floating outputs; the direction is over all floating
+    parameters, proportional to their magnitudes. The quotient is extrapolated from
+    two steps (Richardson).
 
     Raises:
-        InputsError: no output is a float, or no parameter is.
+        InputsError: no output or no parameter is floating.
     """
     random = np.random.default_rng(seed)
     twin = model.valid().to(Autodiff(Cpu()))

@@ -1,4 +1,4 @@
-"""Inputs to verify a model with: from a file, or random ones of the declared types."""
+"""Inputs for verification: from a file, or random ones of the declared types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from burn.dtypes import DType
 from burn_import.verification.errors import InputsError, check_sizes
 from burn_ir.dim import Dim
 
-#: The size of a named extent where none is given.
+#: Default size of a named dimension.
 EXTENT = 2
 _TENSOR = re.compile(r"(\w+)\[([^\[\]]*)\]")
 
@@ -25,12 +25,12 @@ def random_inputs(
     sizes: Mapping[str, int] | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Return an array for each input: normal floats, and integers that are 0 or 1.
+    """Return an array for each input: normal floats, and integers 0 or 1.
 
-    Extents of one name have one size, which ``sizes`` may give.
+    Dimensions with one name have one size, which ``sizes`` may set.
 
     Raises:
-        InputsError: ``sizes`` has a name that no extent has.
+        InputsError: ``sizes`` names a dimension that does not exist.
     """
     check_sizes(sizes or {}, types)
     random = np.random.default_rng(seed)
@@ -44,7 +44,7 @@ def random_inputs(
 
 
 def _size(extent: str, sizes: Mapping[str, int]) -> int:
-    """Return the size of a named extent, or of a multiple of one (``4 * height``)."""
+    """Return the size of a named dimension or of a multiple (``4 * height``)."""
     factor, _, name = extent.rpartition(" * ")
     if extent not in sizes and factor.isdecimal():
         return int(factor) * sizes.get(name, EXTENT)
@@ -85,7 +85,7 @@ def _parsed(name: str, text: str) -> tuple[DType, list[Dim | str]]:
 
 
 def stored_inputs(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Return the arrays of a ``.npz`` file by input; a prefix ``in:`` is left out.
+    """Return the arrays of a ``.npz`` file by input, without the prefix ``in:``.
 
     Raises:
         InputsError: it cannot be read, or lacks an input.
@@ -123,7 +123,7 @@ def check_arrays(
     arrays: Mapping[str, Any],
     types: Mapping[str, tuple[DType, Sequence[Dim | str]]],
 ) -> None:
-    """Return if arrays have the dtypes and extents of a model's inputs.
+    """Check that arrays have the dtypes and dimensions of a model's inputs.
 
     Raises:
         InputsError: some do not; a line for each.
@@ -134,7 +134,7 @@ def check_arrays(
         is_text = dtype == dtypes.string
         fits = array.dtype.kind in "OUST" if is_text else array.dtype == dtype
         pairs = zip(array.shape, shape, strict=False)
-        fits &= array.ndim == len(shape) or not shape  # no extents: of any rank
+        fits &= array.ndim == len(shape) or not shape  # the rank is unspecified
         if not fits or any(isinstance(n, int) and n != got for got, n in pairs):
             wanted = f"{dtypes.name_of(dtype)}[{', '.join(map(str, shape))}]"
             got = f"{array.dtype}{list(array.shape)}"

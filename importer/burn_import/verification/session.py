@@ -1,4 +1,4 @@
-"""Running of ONNX models by another engine, to compare with."""
+"""Execution of ONNX models by another engine, for comparison."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from burn_import.file_kinds import FileKind, described, file_kind
 from burn_import.verification.errors import InputsError
 from burn_ir import UnsupportedModel
 
-#: What onnx.reference raises for inputs that an operator does not accept.
+#: Exceptions of onnx.reference for inputs that an operator does not accept.
 _FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError)
 
 
 def read_proto(path: Path) -> onnx.ModelProto:
-    """Return the ONNX model in a file, to run it by another engine.
+    """Return the ONNX model in a file, for execution by another engine.
 
     Raises:
         UnreadableFile: the file is no model, as the importer reports it.
@@ -40,7 +40,7 @@ def read_proto(path: Path) -> onnx.ModelProto:
     except (OSError, DecodeError, ValueError):
         from burn_import.frontends.onnx import read
 
-        read(path)  # says what is wrong with it
+        read(path)  # its message states the problem
         raise
 
 
@@ -81,7 +81,7 @@ def run_model(
 
 
 def runtime_errors() -> tuple[type[Exception], ...]:
-    """Return the classes of errors that onnxruntime raises; it has to be installed."""
+    """Return the exception classes of onnxruntime, which must be installed."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     kinds = (value for value in vars(state).values() if isinstance(value, type))
@@ -104,9 +104,10 @@ def _onnxruntime(runtime: Any, model: Any, inputs: Mapping[str, Any]) -> list[An
 
 
 def difference(actual: Any, expected: Any) -> float:
-    """Return the largest difference relative to the largest number; inf if unlike.
+    """Return the largest deviation relative to the largest magnitude.
 
-    Equal infinities and NaN do not differ, nor do equal strings.
+    It is infinite if types or non-finite values differ. Equal infinities, NaNs and
+    strings do not differ.
     """
     if isinstance(actual, list) or isinstance(expected, list):
         return _of_lists(actual, expected)

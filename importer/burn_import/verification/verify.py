@@ -1,4 +1,4 @@
-"""An ONNX model and the module made of it, compared on the same inputs."""
+"""Comparison of an ONNX model with its imported module on the same inputs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from burn_import.verification.errors import InputsError, check_sizes, named_exte
 from burn_import.verification.inputs import check_arrays, random_inputs, stored_inputs
 from burn_import.verification.session import difference, read_proto, run_model
 
-#: How far results may be apart, relative to the largest number.
+#: Tolerated deviation, relative to the largest magnitude.
 TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
 class Row:
-    """One output: its type here and there, and how far both are apart."""
+    """One output: both types, and the deviation."""
 
     name: str
     dtype: str
@@ -37,9 +37,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Verified:
-    """All outputs, the engine that they were compared with, and the first divergence.
+    """All outputs, the reference engine, and the first divergence.
 
-    ``gradient`` is the relative error of a derivative, if that was asked for.
+    ``gradient`` is the relative error of a derivative, if requested.
     """
 
     engine: str
@@ -87,11 +87,12 @@ def verify(
 ) -> Verified:
     """Compare the module of the model at ``path`` with another engine, by output.
 
-    The module is imported anew, or ``module``: one that was written to a file, and
-    edited perhaps. ``inputs`` are arrays by name or a ``.npz`` file, else random.
-    ``reference`` is another ONNX file to compare with, of the same inputs and outputs.
-    ``bisecting`` looks for the first node that differs, ``gradients`` compares a
-    derivative of the file's import in float64 with a difference quotient.
+    The model is imported anew unless ``module`` is set: a module from a written,
+    possibly edited file. ``inputs`` are arrays by name or a ``.npz`` file, else
+    random. ``reference`` is another ONNX file to compare with, with the same inputs
+    and outputs. ``bisecting`` searches for the first node that differs,
+    ``gradients`` compares a derivative of the file's import in float64 with a
+    difference quotient.
 
     Raises:
         InputsError: the inputs do not fit.
@@ -103,7 +104,7 @@ def verify(
     other = Path(reference) if reference is not None else path
     proto = read_proto(other)
     types = input_types(proto)
-    given = _given(inputs, types, sizes, seed)
+    given = _input_arrays(inputs, types, sizes, seed)
     with advice(types, is_random=inputs is None):
         expected, name = run_model(str(other), given, engine)
         subject = load(path) if module is None else module
@@ -120,7 +121,7 @@ def verify(
 
 @contextmanager
 def advice(types: Mapping[str, Any], *, is_random: bool) -> Iterator[None]:
-    """Within, errors about inputs say how to pass others.
+    """Context that adds a hint on passing inputs to errors about inputs.
 
     Raises:
         InputsError: an engine or the module does not accept the inputs.
@@ -148,13 +149,13 @@ def given_inputs(
     Raises:
         InputsError: the inputs do not fit.
     """
-    return _given(inputs, input_types(read_proto(path)), sizes, seed)
+    return _input_arrays(inputs, input_types(read_proto(path)), sizes, seed)
 
 
 def check_runs(
     path: Path, inputs: Mapping[str, Any], call: Callable[[], Any], is_random: bool
 ) -> None:
-    """Return if the module's ``call`` runs on ``inputs``.
+    """Check that the module's ``call`` runs on ``inputs``.
 
     Raises:
         InputsError: neither it nor another engine accepts them.
@@ -167,13 +168,13 @@ def check_runs(
             raise
 
 
-def _given(
+def _input_arrays(
     inputs: Path | Mapping[str, Any] | None,
     types: Mapping[str, Any],
     sizes: Mapping[str, int] | None,
     seed: int,
 ) -> dict[str, Any]:
-    """The arrays of a file, those given, or random ones."""
+    """Return the arrays of a file, those passed, or random ones."""
     if inputs is None:
         return random_inputs(types, sizes, seed)
     check_sizes(sizes or {}, types)
@@ -197,7 +198,7 @@ def _gradient_error(path: Path, given: Mapping[str, Any], seed: int) -> float:
 def results_of(model: Any, arrays: list[Any]) -> list[Any]:
     """Return the flat results of a module as arrays.
 
-    A standalone module has tensors of its own.
+    A standalone module has its own tensor class.
     """
     own = sys.modules.get(type(model).__module__)
     as_tensor = getattr(own, "tensor", burn.tensor)

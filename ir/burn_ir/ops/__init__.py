@@ -1,4 +1,4 @@
-"""The declarations of all operators, by family. Importing this declares them."""
+"""The declarations of all operators, by family; importing this registers them."""
 
 from burn_ir.ops import (
     activation,

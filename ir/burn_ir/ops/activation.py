@@ -1,4 +1,4 @@
-"""Activations, softmax among them."""
+"""Activations, including softmax."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PRelu(Op, onnx="PRelu", versions=(1, 6, 7, 9, 16)):
 
 
 def outgrows(x: Type, slope: Type) -> bool:
-    """Whether ``slope`` has more axes than ``x``, or more elements along one."""
+    """Return whether broadcasting with ``slope`` would enlarge ``x``."""
     pairs = zip(x.dims[::-1], slope.dims[::-1], strict=False)
     return slope.rank > x.rank or any(
         n == 1 and isinstance(m, int) and m > 1 for n, m in pairs
@@ -54,7 +54,7 @@ def outgrows(x: Type, slope: Type) -> bool:
 
 @PRelu.upgrade(1, 6)
 def slope_of_channels(draft: Draft) -> Draft:
-    """Before 7, nothing was broadcast but one slope, or one for each channel."""
+    """Upgrade: before 7, slopes were one per tensor or one per channel."""
     if draft.rank(1) != 1 or draft.type(1).dims == (1,) or draft.rank(0) < 3:
         return draft
     axes = draft.constant("axes", np.arange(1, draft.rank(0) - 1))
@@ -91,7 +91,7 @@ class Selu(Floating, Op, onnx="Selu", versions=(1, 6, 22)):
 
 @Selu.upgrade(1)
 def shorter_constants(draft: Draft) -> Draft:
-    """Version 1 had fewer digits in its defaults."""
+    """Upgrade: the defaults of version 1 had fewer digits."""
     return draft.with_attrs(**{"alpha": 1.6732, "gamma": 1.0507, **draft.attrs})
 
 
@@ -186,9 +186,10 @@ class Shrink(Unary, Op, onnx="Shrink", versions=(9,)):
 
 
 class AlongAxis:
-    """Operators that look at one axis, or at several as if they were one.
+    """Operators along one axis, or along several as if flattened.
 
-    A tuple stands for the flattened axes of old versions: up to the last, in order.
+    A tuple stands for the flattened axes of old versions: all from the first to the
+    last.
     """
 
     axis: int | tuple[int, ...]
@@ -229,7 +230,7 @@ class Hardmax(AlongAxis, Op, onnx="Hardmax", versions=(1, 11, 13)):
 @LogSoftmax.upgrade(1, 11)
 @Hardmax.upgrade(1, 11)
 def axes_to_the_end(draft: Draft) -> Draft:
-    """Before 13, all axes from ``axis`` (1 if absent) on were one."""
+    """Upgrade: before 13, all axes from ``axis`` (default 1) on were flattened."""
     given = int(draft.attrs.get("axis", 1))
     if draft.type(0).shape is None:
         return _along_rows(draft, given)
@@ -240,7 +241,7 @@ def axes_to_the_end(draft: Draft) -> Draft:
 
 
 def _along_rows(draft: Draft, axis: int) -> Draft:
-    """The operator on a matrix of all axes from ``axis`` on, whatever their number."""
+    """Return the operator on a matrix of flattened axes, for unknown ranks."""
     x, node = draft.node.inputs[0], draft.node
     matrix = draft.before("Flatten", [x], axis=axis)
     result = draft.before(node.op_type, [matrix], axis=-1)

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, rotary embedding and caches of keys and values."""
+"""Scaled dot-product attention, rotary embedding and key-value caches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Extents = tuple[Dim, Dim, Dim, Dim]
 
 
 def heads_apart(x: Type, heads: int | None) -> Extents:
-    """The extents of ``x`` with heads as an axis of their own.
+    """Return the dimensions of ``x`` with a separate axis for heads.
 
     Raises:
         InvalidOperand: it has neither rank 4, nor rank 3 and a multiple of ``heads``.
@@ -44,10 +44,10 @@ def heads_apart(x: Type, heads: int | None) -> Extents:
 
 
 def check_groups(heads: Dim, groups: Dim) -> None:
-    """Return if every head of keys serves equally many heads of queries.
+    """Check that the query heads are a multiple of the key heads.
 
     Raises:
-        InvalidOperand: it does not.
+        InvalidOperand: they are not.
     """
     if not isinstance(heads, int) or not isinstance(groups, int):
         return
@@ -56,7 +56,7 @@ def check_groups(heads: Dim, groups: Dim) -> None:
 
 
 def check_extent(label: str, one: Dim, other: Dim) -> None:
-    """Return unless two extents are different numbers.
+    """Check that two dimensions are not different numbers.
 
     Raises:
         InvalidOperand: they are.
@@ -66,7 +66,7 @@ def check_extent(label: str, one: Dim, other: Dim) -> None:
 
 
 def given(*operands: Any) -> tuple[Any, ...]:
-    """``operands`` without those at the end that are None or 0, the defaults."""
+    """Return ``operands`` without trailing Nones and zeros, the defaults."""
     kept = list(operands)
     while kept and (kept[-1] is None or _is_zero(kept[-1])):
         kept.pop()
@@ -78,7 +78,7 @@ def _is_zero(operand: Any) -> bool:
 
 
 def extent_of(x: Value, axis: int) -> Any:
-    """An extent of ``x`` while lowering: a dimension, else that of the tensor."""
+    """Return a dimension of ``x`` while lowering, computed if it is unknown."""
     shape = shape_of(x)
     return ops.shape(x)[axis] if shape is None else shape[axis]
 
@@ -166,7 +166,7 @@ class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
         past_value: Value = None,
         lengths: Value = None,
     ) -> Value:
-        packed = self._packed(query)
+        packed = self._has_packed_heads(query)
         offset = self._offset(query, past_key, lengths, packed)
         packed = packed and not self._is_of_one_head(mask, past_key)
         if packed:
@@ -185,15 +185,15 @@ class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
         results = (out, key, value)
         if self.results < 4:
             return results[: self.results]
-        return *results, self._products(query, key, extra)
+        return *results, self._requested_scores(query, key, extra)
 
-    def _packed(self, query: Value) -> bool:
-        """Whether the heads are among the features."""
+    def _has_packed_heads(self, query: Value) -> bool:
+        """Return whether the heads are part of the feature axis."""
         shape = shape_of(query)
         return self.q_num_heads is not None if shape is None else len(shape) == 3
 
     def _is_of_one_head(self, mask: Value, past_key: Value) -> bool:
-        """Whether ``burn.ops`` knows this without an axis for heads."""
+        """Return whether ``burn.ops`` supports the call without a head axis."""
         shape = None if mask is None else shape_of(mask)
         few = mask is None or shape is not None and len(shape) < 4
         one = self.q_num_heads == self.kv_num_heads == self.results == 1
@@ -202,7 +202,7 @@ class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
     def _offset(
         self, query: Value, past_key: Value, lengths: Value, packed: bool
     ) -> Any:
-        """How many keys come before the first query, where that matters."""
+        """Return the number of keys before the first query, where it matters."""
         if not self.is_causal and self.left_window_size == self.right_window_size == -1:
             return 0
         if past_key is not None:
@@ -211,8 +211,10 @@ class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
             return lengths - extent_of(query, 1 if packed else 2)
         return 0
 
-    def _products(self, query: Value, key: Value, extra: tuple[Value, ...]) -> Value:
-        """What is asked of the scores, which is more than attention gives away."""
+    def _requested_scores(
+        self, query: Value, key: Value, extra: tuple[Value, ...]
+    ) -> Value:
+        """Return the scores at the stage that the fourth output requests."""
         options, mode = self._options(query), self.qk_matmul_output_mode
         if mode == 3:
             return ops.attention_weights(query, key, *extra, **options)
@@ -261,10 +263,10 @@ class RotaryEmbedding(Op, onnx="RotaryEmbedding", versions=(23,)):
 
 
 def check_rotation(size: Dim, cos: Type, rotated: int) -> None:
-    """Return if there are angles for pairs of all features, or of ``rotated``.
+    """Check that there are angles for all pairs, or for ``rotated`` features.
 
     Raises:
-        InvalidOperand: there are others.
+        InvalidOperand: the number differs.
     """
     if cos.shape is None:
         return
@@ -302,7 +304,7 @@ class TensorScatter(Op, onnx="TensorScatter", versions=(24,)):
 
 @operator
 class FlexAttention(Op, onnx="FlexAttention", domain="ai.onnx.preview", versions=(1,)):
-    """The operands behind the value are what the bodies take from outside."""
+    """Attention with custom score functions, whose captures come last."""
 
     prob_mod: Graph | None = field(default=None, compare=False)
     scale: float | None = None
@@ -361,10 +363,10 @@ def _precision(stash: int | None, query: Any) -> DType:
 
 
 def inlined(graph: Graph, *inputs: Value) -> Value:
-    """The first output of a body whose nodes are lowered one after the other.
+    """Return the first output of a subgraph by lowering its nodes in order.
 
     Raises:
-        InvalidOperand: there is control flow in the body.
+        InvalidOperand: the subgraph has control flow.
     """
     values = dict(zip(graph.inputs, inputs, strict=False))
     _record_type(inputs[0], graph.types[graph.inputs[0]])
@@ -390,7 +392,7 @@ def inlined(graph: Graph, *inputs: Value) -> Value:
 
 
 def _record_type(value: Value, type_: Type) -> None:
-    """Note the type on a symbol: for the nodes of a body its results are operands."""
+    """Set the type of an untyped symbol, which later nodes may read."""
     symbol: Any = getattr(value, "data", None)
     if getattr(symbol, "type", type_) is None:
         symbol.type = type_

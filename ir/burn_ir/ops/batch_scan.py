@@ -1,4 +1,4 @@
-"""Version 8 of Scan, which scanned every element of a batch by itself."""
+"""Version 8 of Scan, which scanned every batch element separately."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from burn_ir.upgrade import Draft
 
 @operator
 class ElementScan(Scan, onnx="Scan", versions=(1,), domain="burn"):
-    """The scan of one element of a batch."""
+    """The scan of one batch element."""
 
 
 @operator
 class FirstRows(Op, onnx="FirstRows", versions=(1,), domain="burn"):
-    """The first ``count`` rows of an element."""
+    """The first ``count`` rows of a batch element."""
 
     def infer(self, x: Type, count: Type) -> Type:
         return x.with_shape((unnamed(), *x.dims[1:]))
@@ -33,7 +33,7 @@ class FirstRows(Op, onnx="FirstRows", versions=(1,), domain="burn"):
 
 @operator
 class FillRows(Op, onnx="FillRows", versions=(1,), domain="burn"):
-    """``rows``, and zeros after them: as many in all as ``whole`` has."""
+    """``rows`` padded with zeros to the length of ``whole``."""
 
     def infer(self, rows: Type, whole: Type) -> Type:
         return rows.with_shape((whole.dims[0], *rows.dims[1:]))
@@ -46,10 +46,10 @@ class FillRows(Op, onnx="FillRows", versions=(1,), domain="burn"):
 
 @Scan.upgrade(8)
 def _(draft: Draft) -> Draft:
-    """A loop around the loop, over elements.
+    """Upgrade to nested loops, the outer one over batch elements.
 
-    The inputs began with the number of slices of each element: all if it is omitted.
-    What is behind them is 0 in the results.
+    The first input was the sequence length per element: the whole length if
+    omitted. Results are padded with zeros after it.
     """
     lengths, *operands = draft.node.inputs
     count = int(draft.attrs["num_scan_inputs"])
@@ -62,7 +62,7 @@ def _(draft: Draft) -> Draft:
 
 
 def _element(draft: Draft, operands: int, count: int, limited: bool) -> RawGraph:
-    """The body that scans one element."""
+    """Return the subgraph that scans one batch element."""
     body: RawGraph = draft.attrs["body"]
     own = f"{draft.node.name or draft.node.op_type}.element"
     inputs = [f"{own}.{index}" for index in range(operands)]

@@ -1,4 +1,4 @@
-"""Integers as rows of bits."""
+"""Bitwise operators on integers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Bits:
 
 
 def expect_integer(x: Type) -> Type:
-    """``x``, which holds integers.
+    """Check that ``x`` holds integers; return it.
 
     Raises:
         InvalidOperand: it does not.

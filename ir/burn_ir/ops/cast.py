@@ -13,7 +13,7 @@ from burn_ir.ops.options import non_default
 from burn_ir.ops.support import ELEMENT_TYPES, element_type
 from burn_ir.upgrade import Draft
 
-#: The dtypes that ``saturate`` speaks of.
+#: The dtypes that ``saturate`` applies to.
 SATURATING = (
     dtypes.float8_e4m3fn,
     dtypes.float8_e4m3fnuz,
@@ -21,12 +21,12 @@ SATURATING = (
     dtypes.float8_e5m2fnuz,
 )
 
-#: The names that version 1 had for dtypes, where they are not the dtype's own.
+#: Dtype names in version 1 that differ from the dtype's own.
 OLD_NAMES = {"FLOAT": "FLOAT32", "DOUBLE": "FLOAT64"}
 
 
 def check_rounding(round_mode: str) -> None:
-    """Return if ``round_mode`` is one.
+    """Check that ``round_mode`` is valid.
 
     Raises:
         InvalidOperand: it is not.
@@ -38,7 +38,7 @@ def check_rounding(round_mode: str) -> None:
 
 
 def converted(x: Value, target: DType, saturate: int, round_mode: str = "up") -> Value:
-    """``x`` as ``target``; with ``saturate`` nothing leaves the range of a float8."""
+    """Return ``x`` as ``target``; ``saturate`` clips to the range of a float8."""
     if x.dtype == target:
         return x.cast(target)
     if target == dtypes.float8_e8m0fnu:
@@ -52,7 +52,7 @@ def converted(x: Value, target: DType, saturate: int, round_mode: str = "up") ->
         largest = float(ml_dtypes.finfo(target).max)  # type: ignore[no-untyped-call]
         if dtypes.is_float(x.dtype) and x.dtype not in dtypes.FLOAT8:
             return ops.clip(x, -largest, largest).cast(target)
-        # Text, bool, and dtypes that may not have the bounds themselves.
+        # Strings, bools, and dtypes that may not represent the bounds.
         return ops.clip(x.cast(dtypes.float32), -largest, largest).cast(target)
     return x.cast(target)
 
@@ -74,7 +74,7 @@ class Cast(Op, onnx="Cast", versions=(1, 6, 9, 13, 19, 21, 23, 24, 25, 28)):
 
 @Cast.upgrade(1)
 def number_of_name(draft: Draft) -> Draft:
-    """In version 1, the dtype was given by its name in TensorProto.DataType."""
+    """Upgrade: in version 1, the dtype was a name from TensorProto.DataType."""
     given = str(draft.attrs.get("to", "")).upper()
     wanted = OLD_NAMES.get(given, given)
     for number, dtype in ELEMENT_TYPES.items():
@@ -113,7 +113,7 @@ class BitCast(Op, onnx="BitCast", versions=(26,)):
         return ops.bitcast(x, dtype=element_type(self.to))
 
 
-#: The bits of dtypes that take a whole byte in memory.
+#: The bits of dtypes that are stored in a byte each.
 NARROW = {
     dtypes.int2: 2,
     dtypes.uint2: 2,
@@ -124,7 +124,7 @@ NARROW = {
 
 
 def width(dtype: DType) -> int:
-    """The number of bits of an element.
+    """Return the number of bits of an element.
 
     Raises:
         InvalidOperand: it is text.

@@ -1,4 +1,4 @@
-"""Single steps of recurrent layers as PyTorch has them, which passes recover."""
+"""Single steps of recurrent layers in PyTorch's form, which passes recover."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from burn_ir.types import broadcast
 
 
 class Cell:
-    """What the cells have in common: operands are the input ``[batch, input]``, the
-    states ``[batch, hidden]`` (all or none: zeros), and the parameters.
+    """Single steps of recurrent layers.
+
+    The operands are the input ``[batch, input]``, the states ``[batch, hidden]``
+    (all, or none for zeros), and the parameters.
     """
 
     onnx: ClassVar[str]
@@ -32,7 +34,7 @@ class Cell:
         if x.shape is not None and x.rank != 2:
             raise InvalidOperand(f"expected rank 2, got {x.name}")
         hidden = weights[1].dims[1]
-        # One row of states may serve all of the batch, and the other way round.
+        # One row of states may be broadcast over the batch, and vice versa.
         rows = Type(dtype, None if x.shape is None else (x.dims[0], 1))
         given = [t for t in operands[: self.states] if t is not None]
         shape = broadcast(rows, Type(dtype, (1, hidden)), *given)
@@ -55,7 +57,7 @@ class Cell:
         )
 
     def options(self, biased: bool) -> dict[str, Any]:
-        """The arguments that are not at PyTorch's defaults."""
+        """Return the constructor arguments that differ from PyTorch's defaults."""
         return {} if biased else {"bias": False}
 
 
@@ -108,14 +110,14 @@ class RNNCell(Cell, Op, onnx="RNNCell", versions=(1,), domain="burn"):
 
 
 def _state(state: Value, x: Value, weights: tuple[Value, ...]) -> Value:
-    """A state, which is zeros if it is left out."""
+    """Return a state, or zeros if it is omitted."""
     if state is not None:
         return state
     return ops.zeros((x.shape[0], weights[1].shape[1]), dtype=x.dtype)
 
 
 def _product(x: Value, weights: tuple[Value, ...], index: int) -> Value:
-    """``x`` through the weight at ``index`` and the bias that goes with it."""
+    """Return ``x`` times the weight at ``index``, plus its bias."""
     if len(weights) == 2:
         return ops.linear(x, weights[index])
     return ops.linear(x, weights[index], weights[2 + index])

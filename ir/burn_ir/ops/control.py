@@ -1,4 +1,4 @@
-"""Operators that run graphs."""
+"""Control-flow operators."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from burn_ir.op import (
 )
 from burn_ir.static import is_sequence, static_ints
 
-#: A number of rounds that nobody means as one: "until the condition ends it".
+#: Trip counts from here on mean "unlimited".
 ENDLESS = 2**31 - 1
 
 
 @operator
 class If(Op, onnx="If", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
-    """The operands behind the condition are what the branches take from outside."""
+    """A choice of two subgraphs; operands after the condition are captured values."""
 
     else_branch: Graph = body()
     then_branch: Graph = body()
@@ -54,10 +54,9 @@ class If(Op, onnx="If", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
 
 @operator
 class Loop(Op, onnx="Loop", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
-    """At most ``trips`` rounds while ``condition`` holds.
+    """At most ``trips`` iterations while ``condition`` holds.
 
-    The operands after these are what is carried from round to round, then what the
-    body captures.
+    The further operands are the carried values, then the captured ones.
     """
 
     body: Graph = body()
@@ -72,7 +71,9 @@ class Loop(Op, onnx="Loop", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
     ) -> Flow:
         carried = [_given(t).forget() for t in operands[2:]]
         counter = _counter(declared[0].shape if declared else ())
-        going = Type(bool_, _one(declared[1].shape if len(declared) > 1 else ()))
+        going = Type(
+            bool_, _scalar_shape(declared[1].shape if len(declared) > 1 else ())
+        )
         back = {index: index + 1 for index in range(1, 1 + len(carried))}
         return Flow((counter, going, *carried), back)
 
@@ -91,12 +92,12 @@ class Loop(Op, onnx="Loop", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
             )
         carried = [self.body.types[name] for name in self.body.inputs[2 : 2 + count]]
         counter = self.body.types[self.body.inputs[0]]
-        pieces = [_outside(piece, counter) for piece in results[1 + count :]]
+        pieces = [_outside_type(piece, counter) for piece in results[1 + count :]]
         rounds = self._rounds(trips, condition)
-        return (*carried, *(_stacked(Rows(piece), rounds) for piece in pieces))
+        return (*carried, *(_stacked_type(Rows(piece), rounds) for piece in pieces))
 
     def _rounds(self, trips: Type | None, condition: Type | None) -> Dim | None:
-        """The number of rounds where nothing can end the loop before its time."""
+        """Return the number of iterations if the loop cannot end early, else None."""
         if trips is None or trips.known is None or trips.known.size != 1:
             return None
         going = self.body.outputs[0]
@@ -126,7 +127,7 @@ class Loop(Op, onnx="Loop", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
 
 @operator
 class Scan(Op, onnx="Scan", versions=(8, 9, 11, 16, 19, 21, 23, 24, 25)):
-    """A round for every slice of the last ``num_scan_inputs`` operands."""
+    """One iteration for every slice of the last ``num_scan_inputs`` operands."""
 
     num_scan_inputs: int
     body: Graph = body()
@@ -151,7 +152,9 @@ class Scan(Op, onnx="Scan", versions=(8, 9, 11, 16, 19, 21, 23, 24, 25)):
             )
         given = [_given(t) for t in operands]
         axes = _per_input(attrs, "scan_input_axes", len(operands) - count)
-        slices = [_slice(t, axis) for t, axis in zip(given[count:], axes, strict=True)]
+        slices = [
+            _slice_type(t, axis) for t, axis in zip(given[count:], axes, strict=True)
+        ]
         types = (*(t.forget() for t in given[:count]), *slices)
         return Flow(types, {index: index for index in range(count)})
 
@@ -163,7 +166,7 @@ class Scan(Op, onnx="Scan", versions=(8, 9, 11, 16, 19, 21, 23, 24, 25)):
         length = self._length(operands[count : self.operands])
         carried = [self.body.types[name] for name in self.body.inputs[:count]]
         rows = self._rows(results[count:])
-        return (*carried, *(_stacked(row, length) for row in rows))
+        return (*carried, *(_stacked_type(row, length) for row in rows))
 
     def lower(self, *operands: Value) -> Repeat:
         count = self.operands - self.num_scan_inputs
@@ -204,7 +207,7 @@ class Scan(Op, onnx="Scan", versions=(8, 9, 11, 16, 19, 21, 23, 24, 25)):
 
 @operator
 class SequenceMap(Op, onnx="SequenceMap", versions=(17,)):
-    """The body for every item; other tensors are the same in every round."""
+    """The subgraph applied to every item; other tensors are loop-invariant."""
 
     body: Graph = body()
     operands: int = 1
@@ -246,14 +249,14 @@ def _given(type_: Type | None) -> Type:
     return type_
 
 
-def _one(shape: Sequence[Dim] | None) -> tuple[Dim, ...]:
-    """Old files have a tensor of one element where newer ones have a scalar."""
+def _scalar_shape(shape: Sequence[Dim] | None) -> tuple[Dim, ...]:
+    """Return the shape of a scalar, which is ``(1,)`` in old files."""
     return (1,) if shape is not None and len(shape) == 1 else ()
 
 
 def _counter(declared: Sequence[Dim] | None) -> Type:
-    """The round's number: a symbol of its own, so that shapes can depend on it."""
-    shape = _one(declared)
+    """Return the type of the iteration number, whose contents are a fresh symbol."""
+    shape = _scalar_shape(declared)
     number = np.empty((), object)
     number[()] = unnamed()
     return Type(int64, shape, number.reshape(tuple(1 for _ in shape)))
@@ -274,8 +277,8 @@ def _endless(trips: Value | None) -> bool:
     return count >= ENDLESS
 
 
-def _outside(piece: Type, counter: Type) -> Type:
-    """The type of a piece to those who do not know the round's number."""
+def _outside_type(piece: Type, counter: Type) -> Type:
+    """Return the type of a piece, without dimensions of one iteration."""
     assert counter.known is not None
     number = str(counter.known.reshape(-1)[0])
     if piece.shape is None or not any(number in symbols(d) for d in piece.shape):
@@ -284,8 +287,8 @@ def _outside(piece: Type, counter: Type) -> Type:
     return piece.with_shape(dims)
 
 
-def _stacked(row: Rows, length: Dim | None) -> Type:
-    """The type of equal pieces stacked."""
+def _stacked_type(row: Rows, length: Dim | None) -> Type:
+    """Return the type of equal pieces stacked."""
     piece = row.piece
     if piece.shape is None or row.axis is None:
         return Type(piece.dtype, None)
@@ -297,8 +300,8 @@ def _stacked(row: Rows, length: Dim | None) -> Type:
     return piece.with_shape((*piece.shape[:axis], extent, *piece.shape[axis:]))
 
 
-def _slice(type_: Type, axis: int) -> Type:
-    """The type of a slice, which has one axis less."""
+def _slice_type(type_: Type, axis: int) -> Type:
+    """Return the type of a slice, which has one axis less."""
     if type_.shape is None:
         return type_.forget()
     (position,) = type_.axes(axis)
@@ -310,7 +313,7 @@ def _axis(x: Value, axis: int) -> int:
 
 
 def _per_input(attrs: Mapping[str, Any], name: str, count: int) -> Sequence[int]:
-    """An attribute that has a number for each of ``count`` values, 0 if omitted."""
+    """Return an attribute with a number for each of ``count`` values, default 0."""
     given = attrs.get(name) or (0,) * count
     if len(given) != count:
         raise InvalidOperand(f"expected {count} numbers in {name}, got {len(given)}")

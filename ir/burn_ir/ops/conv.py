@@ -15,7 +15,7 @@ from burn_ir.ops.window import Geometry, Ints, Pads, geometry, split, written
 
 
 class Convolving:
-    """Operators that slide a weight; the attributes are those of their subclasses."""
+    """Convolution operators; subclasses declare the attributes."""
 
     auto_pad: str
     dilations: Ints | None
@@ -25,14 +25,14 @@ class Convolving:
     strides: Ints | None
 
     def geometry(self, weight: tuple[Dim, ...]) -> Geometry:
-        """The windows of a weight of this shape."""
+        """Return the window geometry of a weight of this shape."""
         kernel = weight[2:] if self.kernel_shape is None else self.kernel_shape
         return geometry(kernel, self.strides, self.dilations, self.pads, self.auto_pad)
 
     def extents(self, weight: Value) -> tuple[Dim, ...]:
-        """The shape of a weight; without names where only attributes tell its rank.
+        """Return the shape of a weight, unnamed if only attributes set its rank.
 
-        Where nothing tells it, no argument of the operation depends on it.
+        If nothing does, no argument of the operation depends on it.
         """
         shape = shape_of(weight)
         if shape is not None:
@@ -42,7 +42,7 @@ class Convolving:
         return (symbol("?"),) * (max(rank, 1) + 2)
 
     def check(self, x: Type, weight: Type, bias: Type | None) -> None:
-        """Return if the operands fit each other.
+        """Check that the operands match.
 
         Raises:
             InvalidOperand: they do not.
@@ -69,7 +69,7 @@ class Convolving:
     def _check_channels(self, weight: Type, bias: Type | None) -> None:
         if self.group < 1:
             raise InvalidOperand(f"expected a group of 1 or more, got {self.group}")
-        first = weight.dims[0]  # of the result, or of the operand of the transpose
+        first = weight.dims[0]  # result channels, or operand channels of the transpose
         if isinstance(first, int) and first % self.group:
             raise InvalidOperand(
                 f"expected channels in {self.group} groups, got weight {weight.name}"
@@ -78,7 +78,7 @@ class Convolving:
             raise InvalidOperand(f"expected a bias of rank 1, got {bias.name}")
 
     def stored(self, x: Type, weight: Type, bias: Type | None) -> Ints | None:
-        """The shape of a weight that a layer can own; None if none can."""
+        """Return the shape of a weight that a layer can own, or None."""
         if weight.known is None:
             return None
         if bias is not None and bias.known is None:
@@ -99,7 +99,7 @@ class Conv(Convolving, Op, onnx="Conv", versions=(1, 11, 22)):
         self.check(x, weight, bias)
         if weight.shape is None:
             return x.with_shape(None)
-        if x.shape is None:  # the weight tells the rank
+        if x.shape is None:  # the weight determines the rank
             x = x.with_shape([unnamed() for _ in weight.shape])
         channels, inner = x.dims[1], weight.shape[1] * self.group
         if isinstance(channels, int) and isinstance(inner, int) and channels != inner:
@@ -117,7 +117,7 @@ class Conv(Convolving, Op, onnx="Conv", versions=(1, 11, 22)):
         return ops.conv(x, weight, *terms, **options)
 
     def options(self, x: tuple[Dim, ...], weight: tuple[Dim, ...]) -> dict[str, Any]:
-        """The arguments of the operation beside its operands."""
+        """Return the keyword arguments of the operation."""
         options = self.geometry(tuple(weight)).options(tuple(x[2:]))
         return {**options, **non_default(groups=(self.group, 1))}
 
@@ -136,9 +136,9 @@ class Conv(Convolving, Op, onnx="Conv", versions=(1, 11, 22)):
 
 
 def extents_like(x: Any, weight: tuple[Dim, ...]) -> tuple[Dim, ...]:
-    """The extents of ``x`` (a type or a value), unnamed if not even its rank is known.
+    """Return the dimensions of ``x``, unnamed if its rank is unknown.
 
-    The weight tells how many there are.
+    The rank is then that of the weight.
     """
     try:
         shape: tuple[Dim, ...] | None = x.shape
@@ -209,8 +209,8 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
     def _extra(self, rank: int) -> Ints:
         return self.output_padding or (0,) * rank
 
-    def _wanted(self, count: tuple[Dim, ...]) -> tuple[Dim, ...] | None:
-        """The extents of the result if they are what decides the padding."""
+    def _requested_size(self, count: tuple[Dim, ...]) -> tuple[Dim, ...] | None:
+        """Return the spatial result sizes if they determine the padding, else None."""
         if self.output_shape is not None:
             return self.output_shape[-len(count) :]
         if not self.auto_pad.startswith("SAME"):
@@ -218,8 +218,8 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
         strides = self.strides or (1,) * len(count)
         return tuple(n * step for n, step in zip(count, strides, strict=True))
 
-    def _natural(self, count: tuple[Dim, ...], wins: Geometry) -> tuple[Dim, ...]:
-        """The extents of the result without padding."""
+    def _unpadded_size(self, count: tuple[Dim, ...], wins: Geometry) -> tuple[Dim, ...]:
+        """Return the spatial result sizes without padding."""
         return tuple(
             (n - 1) * step + covered + more
             for n, step, covered, more in zip(
@@ -232,23 +232,24 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
         )
 
     def _size(self, count: tuple[Dim, ...], wins: Geometry) -> tuple[Dim, ...]:
-        wanted = self._wanted(count)
+        wanted = self._requested_size(count)
         if wanted is not None:
             return wanted
-        natural = self._natural(count, wins)
+        natural = self._unpadded_size(count, wins)
         return tuple(
             n - before - after
             for n, (before, after) in zip(natural, wins.pads, strict=True)
         )
 
     def _padding(self, count: tuple[Dim, ...], wins: Geometry) -> tuple[Pads, Any]:
-        """The padding, and what is added to the result behind."""
+        """Return the padding, and the additional rows at the end."""
         extra = self._extra(len(count))
-        wanted = self._wanted(count)
+        wanted = self._requested_size(count)
         if wanted is None:
             return wins.pads, extra
         totals = [
-            n - size for n, size in zip(self._natural(count, wins), wanted, strict=True)
+            n - size
+            for n, size in zip(self._unpadded_size(count, wins), wanted, strict=True)
         ]
         upper = self.auto_pad == "SAME_UPPER"
         pads = tuple(split(max(total, 0), upper) for total in totals)
@@ -257,14 +258,14 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
 
     def lower(self, x: Value, weight: Value, bias: Value = None) -> Value:
         terms = () if bias is None else (bias,)
-        if self._decides_late(x, weight):
+        if self._is_padding_dynamic(x, weight):
             return self._to_size(x, weight, *terms)
         kernel = self.extents(weight)
         options = self.options(extents_like(x, kernel), kernel)
         return ops.conv_transpose(x, weight, *terms, **options)
 
-    def _decides_late(self, x: Value, weight: Value) -> bool:
-        """Whether the padding depends on extents that only the run tells."""
+    def _is_padding_dynamic(self, x: Value, weight: Value) -> bool:
+        """Return whether the padding depends on sizes known only at run time."""
         if self.output_shape is None and not self.auto_pad.startswith("SAME"):
             return False
         shapes = [shape_of(operand) for operand in (x, weight)]
@@ -288,7 +289,7 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
         return ops.conv_transpose_to(x, weight, *terms, **options)
 
     def options(self, x: tuple[Dim, ...], weight: tuple[Dim, ...]) -> dict[str, Any]:
-        """The arguments of the operation beside its operands."""
+        """Return the keyword arguments of the operation."""
         wins = self.geometry(tuple(weight))
         pads, extra = self._padding(tuple(x[2:]), wins)
         return non_default(

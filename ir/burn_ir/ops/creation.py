@@ -1,4 +1,4 @@
-"""Tensors made of a few numbers."""
+"""Tensors from a fill value, a range or a diagonal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ConstantOfShape(Op, onnx="ConstantOfShape", versions=(9, 20, 21, 23, 24, 2
 
     @property
     def fill(self) -> Any:
-        """The one element."""
+        """Return the only element."""
         if self.value is None:
             return np.zeros((), float32)[()]
         if self.value.size != 1:
@@ -101,7 +101,7 @@ def _number(operand: Value) -> Any:
 
 
 def _count(start: Type, limit: Type, delta: Type) -> Dim:
-    """The number of elements, a fresh symbol if it is not known."""
+    """Return the number of elements, a fresh symbol if it is unknown."""
     if start.known is None or limit.known is None or delta.known is None:
         return unnamed()
     first, last, step = (

@@ -1,4 +1,4 @@
-"""Decompositions of matrices and linear systems, for which ONNX has no operators."""
+"""Matrix decompositions and linear systems, which ONNX lacks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def expect_matrices(x: Type) -> Type:
 
 
 def expect_square(x: Type) -> Type:
-    """Return ``x``, floating and of square matrices as far as extents are known.
+    """Return ``x``, floating and of square matrices as far as known.
 
     Raises:
         InvalidOperand: it is not.
@@ -38,7 +38,7 @@ def expect_square(x: Type) -> Type:
 
 
 class OfSquares:
-    """Operators whose result has the type of their operand, square matrices."""
+    """Operators on square matrices that keep the operand's type."""
 
     def infer(self, x: Type) -> Type:
         return expect_square(x).forget()
@@ -112,7 +112,7 @@ class Eigh(Op, onnx="Eigh", versions=(1,), domain="burn"):
 
 
 def shorter_side(x: Type) -> Dim:
-    """The smaller one of the extents of matrices; a new symbol if that varies."""
+    """Return the smaller matrix dimension, a fresh symbol if it is undecided."""
     rows, columns = x.dims[-2:]
     if isinstance(rows, int) and isinstance(columns, int):
         return min(rows, columns)
@@ -164,10 +164,10 @@ class Qr(Op, onnx="Qr", versions=(1,), domain="burn"):
 
 
 def solution(a: Type, b: Type) -> Type:
-    """The type of the solutions of ``a @ x = b``.
+    """Return the type of the solutions of ``a @ x = b``.
 
     Raises:
-        InvalidOperand: these are no such systems.
+        InvalidOperand: the shapes are not those of linear systems.
     """
     dtype = same_dtype(expect_square(a), expect_matrices(b))
     if a.shape is None or b.shape is None:

@@ -1,4 +1,4 @@
-"""Dropout: nothing in inference, random in training."""
+"""Dropout: the identity in inference, random in training."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from burn_ir.upgrade import Draft
 
 @operator
 class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
-    """Acts if ``training_mode`` says so: a file without it is for inference.
+    """Active if ``training_mode`` is true; without it, the file is for inference.
 
-    With a ``seed`` it draws the mask of the standard's reference, anew at each call.
-    Without, it is a layer with a random state.
+    With a ``seed`` it draws the mask of the standard's reference implementation in
+    every call. Without one, it is a layer with a random state.
     """
 
     deterministic = False
@@ -43,10 +43,10 @@ class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
     def lower(
         self, x: Value, ratio: Value = None, training_mode: Value = None
     ) -> Value:
-        mode = _number(training_mode, False)
+        mode = _scalar(training_mode, False)
         if mode is False:
             return self._all_kept(x)
-        p = _number(ratio, 0.5)
+        p = _scalar(ratio, 0.5)
         rest: tuple[Any, ...] = () if mode is True else (mode,)
         if self.seed is not None:
             results = ops.dropout_by_seed(x, p, *rest, seed=self.seed)
@@ -79,9 +79,9 @@ class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
 
 @operator
 class TrackedDropout(Op, onnx="TrackedDropout", versions=(1,), domain="burn"):
-    """Dropout of a module of PyTorch's that was exported in training mode.
+    """Dropout of a PyTorch module that was exported in training mode.
 
-    It is a layer, which acts where gradients are tracked, and does nothing elsewhere.
+    It is a layer that is active while gradients are tracked.
     """
 
     deterministic = False
@@ -101,8 +101,8 @@ class TrackedDropout(Op, onnx="TrackedDropout", versions=(1,), domain="burn"):
         return Layer("Dropout", args, {}, {})
 
 
-def _number(operand: Value, default: Any) -> Any:
-    """The one number in an operand; the operand if it is not known yet."""
+def _scalar(operand: Value, default: Any) -> Any:
+    """Return the scalar value of an operand, or the operand if it is unknown."""
     if operand is None:
         return default
     try:
@@ -114,19 +114,22 @@ def _number(operand: Value, default: Any) -> Any:
 
 @Dropout.upgrade(7)
 def mask_of_numbers(draft: Draft) -> Draft:
-    """Before 10, the mask had the dtype of the data; before 12, the ratio no use."""
+    """Upgrade: before 10, the mask had the dtype of the data.
+
+    The ratio has no effect in inference.
+    """
     return _numeric_mask(draft.with_attrs("ratio"))
 
 
 @Dropout.upgrade(10)
 def for_inference(draft: Draft) -> Draft:
-    """Before 12, the ratio was an attribute, and nothing said that a file trains."""
+    """Upgrade: before 12, the ratio was an attribute, without a training mode."""
     return draft.with_attrs("ratio")
 
 
 @Dropout.upgrade(1, 6)
 def told_to_test(draft: Draft) -> Draft:
-    """Before 7, ``is_test`` told inference; without it the operator acts."""
+    """Upgrade: before 7, the operator was active unless ``is_test`` was set."""
     if draft.attrs.get("is_test", 0):
         return _numeric_mask(draft.with_attrs("is_test", "ratio"))
     dtype = draft.type(0).dtype
@@ -137,7 +140,7 @@ def told_to_test(draft: Draft) -> Draft:
 
 
 def _numeric_mask(draft: Draft) -> Draft:
-    """The operator in front, and the cast of its mask in its place, if one is asked."""
+    """Return the operator with its mask cast to numbers, if it is used."""
     if len(draft.node.outputs) < 2 or draft.node.outputs[1] is None:
         return draft
     out, mask = draft.node.outputs

@@ -1,4 +1,4 @@
-"""Arithmetic, element by element, with broadcasting."""
+"""Elementwise arithmetic with broadcasting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from burn_ir.upgrade import Draft
 
 
 def same_dtype(*types: Type) -> DType:
-    """The dtype that all operands have.
+    """Return the common dtype of all operands.
 
     Raises:
         InvalidOperand: they differ.
@@ -61,7 +61,7 @@ class Div(Op, onnx="Div", versions=(1, 6, 7, 13, 14)):
         return Type(same_dtype(x, y), broadcast(x, y))
 
     def lower(self, x: Value, y: Value) -> Value:
-        """Integers, which dimensions are too, are divided towards zero, as C does."""
+        """Return the quotient; that of integers is rounded towards zero, as in C."""
         if dtypes.is_integer(x.dtype) or x.dtype == dtypes.string:
             return ops.trunc_div(x, y)
         return x / y
@@ -73,7 +73,7 @@ class Pow(Op, onnx="Pow", versions=(1, 7, 12, 13, 15)):
         return Type(x.dtype, broadcast(x, y))
 
     def lower(self, x: Value, y: Value) -> Value:
-        """The result has the dtype of the base, whatever the exponent's is."""
+        """Return the power, in the dtype of the base."""
         if dtypes.is_integer(x.dtype) and dtypes.is_float(y.dtype):
             return (x.cast(dtypes.float64) ** y).cast(x.dtype)
         power = x**y
@@ -95,14 +95,14 @@ class Mod(Op, onnx="Mod", versions=(10, 13, 28)):
 
 @Mod.upgrade(10, 13)
 def floats_need_fmod(draft: Draft) -> Draft:
-    """Before 28, the remainder of floats had the sign of the dividend only."""
+    """Upgrade: before 28, remainders of floats had the dividend's sign only."""
     if dtypes.is_float(draft.type(0).dtype) and not draft.attrs.get("fmod", 0):
         raise InvalidOperand("expected fmod=1 for floating operands, got fmod=0")
     return draft
 
 
 def _differ(a: tuple[Dim, ...] | None, b: tuple[Dim, ...] | None) -> bool:
-    """Whether two shapes are different whatever their symbols stand for."""
+    """Return whether two shapes differ for all values of their symbols."""
     if a is None or b is None:
         return False
     pairs = zip(a, b, strict=False)
@@ -115,7 +115,10 @@ def _differ(a: tuple[Dim, ...] | None, b: tuple[Dim, ...] | None) -> bool:
 @Div.upgrade(1, 6)
 @Pow.upgrade(1)
 def broadcast_attribute(draft: Draft) -> Draft:
-    """Before 7, the second operand was broadcast only on request, from ``axis`` on."""
+    """Upgrade: before 7, the second operand was broadcast on request.
+
+    It was aligned at ``axis``.
+    """
     axis = draft.attrs.get("axis")
     enabled = draft.attrs.get("broadcast", 0)
     draft = draft.with_attrs("axis", "broadcast")
@@ -174,7 +177,7 @@ class Mean(Variadic, Op, onnx="Mean", versions=(1, 6, 8, 13)):
 @Sum.upgrade(1, 6)
 @Mean.upgrade(1, 6)
 def shapes_are_equal(draft: Draft) -> Draft:
-    """Before 8, nothing was broadcast."""
+    """Upgrade: before 8, there was no broadcasting."""
     shapes = [draft.type(i).shape for i in range(len(draft.types))]
     numbers = [s for s in shapes if s is not None and all(map(_is_number, s))]
     if len(set(numbers)) > 1:
@@ -204,7 +207,7 @@ class Clip(Op, onnx="Clip", versions=(1, 6, 11, 12, 13)):
 
 @Clip.upgrade(1, 6)
 def bounds_to_inputs(draft: Draft) -> Draft:
-    """Before 11, the bounds were attributes."""
+    """Upgrade: before 11, the bounds were attributes."""
     dtype = draft.type(0).dtype
     draft = draft.attr_to_input("min", 1, dtype, scalar=True)
     return draft.attr_to_input("max", 2, dtype, scalar=True)

@@ -44,7 +44,7 @@ class Embedding(Op, onnx="Embedding", versions=(1,), domain="burn"):
         return Layer("Embedding", table.shape, self._options(), parameters, data=(1,))
 
     def _options(self) -> dict[str, Any]:
-        """The keyword arguments that are not the default."""
+        """Return the keyword arguments that differ from the defaults."""
         options: dict[str, Any] = {}
         if self.padding_idx is not None:
             options["padding_idx"] = self.padding_idx

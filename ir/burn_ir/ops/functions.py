@@ -1,4 +1,4 @@
-"""Mathematical functions of one operand, element by element."""
+"""Elementwise mathematical functions of one operand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Floating:
 
 
 def expect_float(x: Type) -> Type:
-    """``x``, whose dtype is floating.
+    """Check that the dtype of ``x`` is floating; return ``x``.
 
     Raises:
         InvalidOperand: it is not.

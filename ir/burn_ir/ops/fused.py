@@ -1,4 +1,4 @@
-"""Operators of our own, which passes put in the place of several of ONNX."""
+"""Operators of the domain ``burn``, by which passes replace several of ONNX."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Linear(Op, onnx="Linear", versions=(1,), domain="burn"):
 class Conv1D(Op, onnx="Conv1D", versions=(1,), domain="burn"):
     """``x @ weight + bias``: ``x[..., in]``, ``weight[in, out]``, ``bias[out]``.
 
-    A :class:`Linear` whose author keeps the matrix the other way round, as GPT-2's do.
+    A :class:`Linear` with a transposed weight, as in GPT-2.
     """
 
     def infer(self, x: Type, weight: Type, bias: Type | None = None) -> Type:
@@ -72,7 +72,7 @@ class Conv1D(Op, onnx="Conv1D", versions=(1,), domain="burn"):
 
 @operator
 class LayerNorm(Floating, Op, onnx="LayerNorm", versions=(1,), domain="burn"):
-    """``LayerNormalization`` without a weight, which ONNX does not know."""
+    """``LayerNormalization`` without a weight, which ONNX lacks."""
 
     axis: int = -1
     epsilon: float = 1e-5
@@ -84,7 +84,7 @@ class LayerNorm(Floating, Op, onnx="LayerNorm", versions=(1,), domain="burn"):
 
 @operator
 class RMSNorm(Floating, Op, onnx="RMSNorm", versions=(1,), domain="burn"):
-    """``RMSNormalization`` without a weight, which ONNX does not know."""
+    """``RMSNormalization`` without a weight, which ONNX lacks."""
 
     axis: int = -1
     epsilon: float = 1e-5
@@ -96,7 +96,7 @@ class RMSNorm(Floating, Op, onnx="RMSNorm", versions=(1,), domain="burn"):
 
 @operator
 class GroupNorm(Floating, Op, onnx="GroupNorm", versions=(1,), domain="burn"):
-    """``GroupNormalization`` without a weight, which ONNX does not know."""
+    """``GroupNormalization`` without a weight, which ONNX lacks."""
 
     num_groups: int
     epsilon: float = 1e-5
@@ -108,7 +108,7 @@ class GroupNorm(Floating, Op, onnx="GroupNorm", versions=(1,), domain="burn"):
 
 @operator
 class InstanceNorm(Op, onnx="InstanceNorm", versions=(1,), domain="burn"):
-    """``InstanceNormalization`` without weights, which ONNX does not know."""
+    """``InstanceNormalization`` without weights, which ONNX lacks."""
 
     epsilon: float = 1e-5
 
@@ -123,7 +123,7 @@ class InstanceNorm(Op, onnx="InstanceNorm", versions=(1,), domain="burn"):
 
 @operator
 class BatchNorm(Op, onnx="BatchNorm", versions=(1,), domain="burn"):
-    """``BatchNormalization`` without weights: by ``mean`` and ``var`` [C] alone."""
+    """``BatchNormalization`` without weights: only ``mean`` and ``var`` [C]."""
 
     epsilon: float = 1e-5
     momentum: float = 0.9
@@ -146,7 +146,7 @@ class BatchNorm(Op, onnx="BatchNorm", versions=(1,), domain="burn"):
 
 @operator
 class Roll(Op, onnx="Roll", versions=(1,), domain="burn"):
-    """``x`` with what is shifted out of an axis put in at its other end."""
+    """``x`` with its elements shifted cyclically along axes."""
 
     shifts: tuple[int, ...]
     axes: tuple[int, ...]

@@ -15,8 +15,8 @@ from burn_ir.op import Derivative, Flow, Op, Type, Value, body, operator
 class Gradient(Op, onnx="Gradient", versions=(1,), domain="ai.onnx.preview.training"):
     """The derivatives of ``y`` by each of ``xs``.
 
-    ``function`` is no attribute: the nodes that lead from the values called ``xs`` and
-    ``zs`` to the one called ``y``, as a body with these as its inputs.
+    ``function`` is added by the importer: a subgraph of the nodes that lead from
+    the values in ``xs`` and ``zs`` to ``y``.
     """
 
     xs: tuple[str, ...]

@@ -54,7 +54,7 @@ class GridSample(Op, onnx="GridSample", versions=(16, 20, 22)):
 
 @GridSample.upgrade(16)
 def modes_of_images(draft: Draft) -> Draft:
-    """Before 20, modes were called after what they are in two dimensions."""
+    """Upgrade: before 20, modes had the names for two dimensions."""
     names = {"bilinear": "linear", "bicubic": "cubic"}
     mode = draft.attrs.get("mode", "bilinear")
     return draft.with_attrs(mode=names.get(mode, mode))

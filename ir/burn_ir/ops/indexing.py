@@ -1,4 +1,4 @@
-"""Reading and writing at places that other operands name."""
+"""Indexing: gathering, slicing and rearranging by operands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from burn_ir.ops.support import (
 from burn_ir.types import is_unnamed
 from burn_ir.upgrade import Draft
 
-#: Ends beyond these mean "to the end", whatever the extent is.
+#: Ends beyond these mean "to the end", whatever the dimension.
 FAR = 2**31 - 1
 
 
@@ -50,13 +50,13 @@ class Gather(Op, onnx="Gather", versions=(1, 11, 13)):
         table = data.known
         if table is None or table.ndim != 2 or not is_float(data.dtype):
             return None
-        # What is looked up where the model says it itself is no embedding.
+        # A gather on a computed table is no embedding.
         if self.axis != 0 or indices.known is not None:
             return None
         return Layer("Embedding", table.shape, {}, {"weight": 0}, data=(1,))
 
     def _key(self, data: Value) -> tuple[slice, ...] | None:
-        """The full slices in front of the axis, None if their number is not known."""
+        """Return the full slices before the axis, None if their number is unknown."""
         rank = shape_of(data)
         if self.axis < 0 and rank is None:
             return None
@@ -65,7 +65,7 @@ class Gather(Op, onnx="Gather", versions=(1, 11, 13)):
 
 
 def check_integers(indices: Type) -> None:
-    """Return if ``indices`` are integers.
+    """Check that ``indices`` are integers.
 
     Raises:
         InvalidOperand: they are not.
@@ -163,7 +163,7 @@ class Slice(Op, onnx="Slice", versions=(1, 10, 11, 13)):
 
 
 def _axes(data: Type, starts: Type, axes: Type | None) -> tuple[int, ...] | None:
-    """The axes that are cut, None if they are not known."""
+    """Return the sliced axes, None if they are unknown."""
     if axes is None:
         try:
             return tuple(range(length(starts)))
@@ -174,7 +174,7 @@ def _axes(data: Type, starts: Type, axes: Type | None) -> tuple[int, ...] | None
 
 
 def span(extent: Dim, start: Dim | None, end: Dim | None, step: int | None) -> Dim:
-    """The number of elements from ``start`` to ``end``, a fresh symbol if unknown."""
+    """Return the number of elements from ``start`` to ``end``, or a fresh symbol."""
     if start is None or end is None or step is None:
         return unnamed()
     if isinstance(extent, int) and isinstance(start, int) and isinstance(end, int):
@@ -191,7 +191,7 @@ def span(extent: Dim, start: Dim | None, end: Dim | None, step: int | None) -> D
 
 
 def _clamp(bound: Dim, extent: Dim) -> Dim:
-    """A bound in ``[0, extent]``, counted from the start."""
+    """Return a bound as an index in ``[0, extent]``."""
     if isinstance(bound, int) and abs(bound) >= FAR:
         return extent if bound > 0 else 0
     if not at_least(bound, 0):
@@ -201,7 +201,7 @@ def _clamp(bound: Dim, extent: Dim) -> Dim:
 
 
 def _backwards(extent: Dim, start: Dim, end: Dim, step: int) -> Dim:
-    """The length of a whole axis read from its end."""
+    """Return the length of a whole axis read from its end."""
     from_end = start == -1 or (isinstance(start, int) and start >= FAR)
     to_start = isinstance(end, int) and end <= -FAR
     if not from_end or not to_start:
@@ -210,7 +210,7 @@ def _backwards(extent: Dim, start: Dim, end: Dim, step: int) -> Dim:
 
 
 def _cuts(data: Value, bounds: tuple[Value, ...]) -> list[Cut] | None:
-    """What is cut where, None unless all is known and can be written as a key."""
+    """Return the known slices, None if a Python key cannot express them."""
     starts, ends = (dims_of(bound) for bound in bounds[:2])
     axes, steps = (ints_of(bound) for bound in bounds[2:])
     if starts is None or ends is None or any(map(is_unnamed, starts + ends)):
@@ -230,7 +230,7 @@ def _cuts(data: Value, bounds: tuple[Value, ...]) -> list[Cut] | None:
 
 
 def _clamps_start(data: Value, cut: Cut) -> bool:
-    """Whether a negative step starts in front of element 0: Python reads nothing."""
+    """Return whether a negative step starts before element 0: Python reads nothing."""
     axis, start, _, step = cut
     if step > 0 or not isinstance(start, int) or start >= -1:
         return False
@@ -241,7 +241,7 @@ def _clamps_start(data: Value, cut: Cut) -> bool:
 
 
 def _key(cuts: list[Cut]) -> slice | tuple[slice, ...]:
-    """The key of square brackets; bounds at the border are left out."""
+    """Return the key for square brackets, without bounds at the border."""
     key = [slice(None)] * (max((axis for axis, *_ in cuts), default=0) + 1)
     for axis, start, end, step in cuts:
         first = None if start == (0 if step > 0 else -1) else start
@@ -256,7 +256,7 @@ def _key(cuts: list[Cut]) -> slice | tuple[slice, ...]:
 
 @Slice.upgrade(1)
 def bounds_attributes(draft: Draft) -> Draft:
-    """Before 10, the bounds were attributes."""
+    """Upgrade: before 10, the bounds were attributes."""
     draft = draft.attr_to_input("starts", 1).attr_to_input("ends", 2)
     return draft.attr_to_input("axes", 3)
 
@@ -320,7 +320,7 @@ class OneHot(Op, onnx="OneHot", versions=(9, 11, 28)):
 
 
 def check_block(size: int) -> None:
-    """Return if a block of this size has elements.
+    """Check that a block of this size is not empty.
 
     Raises:
         InvalidOperand: it has none.
@@ -372,17 +372,17 @@ class SpaceToDepth(Op, onnx="SpaceToDepth", versions=(1, 13, 28)):
 
 
 def check_mode(mode: str) -> None:
-    """Return if ``mode`` is one that blocks of channels have.
+    """Check that ``mode`` is valid for ``DepthToSpace``.
 
     Raises:
-        InvalidOperand: it is none.
+        InvalidOperand: it is not.
     """
     if mode not in ("DCR", "CRD"):
         raise InvalidOperand(f"expected mode DCR or CRD, got {mode!r}")
 
 
 def image(x: Type) -> tuple[Dim, Dim, Dim, Dim]:
-    """The extents of a batch of images.
+    """Return the dimensions of a batch of images.
 
     Raises:
         InvalidOperand: its rank is not 4.

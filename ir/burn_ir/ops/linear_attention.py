@@ -1,4 +1,4 @@
-"""Attention as a recurrence, and the causal convolution that goes before it."""
+"""Linear attention as a recurrence, and its causal convolution."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from burn_ir.types import broadcast
 
 @operator
 class LinearAttention(Op, onnx="LinearAttention", versions=(27,)):
-    """``chunk_size`` is a hint for parallel computation and changes nothing."""
+    """Linear attention; ``chunk_size`` is only a hint for parallel execution."""
 
     kv_num_heads: int
     q_num_heads: int

@@ -1,4 +1,4 @@
-"""Comparisons, truth and choice."""
+"""Comparisons, logical operators and selection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burn_ir.types import broadcast
 
 
 class Comparison:
-    """Operators that say something of two operands of one dtype."""
+    """Comparison operators on two operands of one dtype."""
 
     def infer(self, x: Type, y: Type) -> Type:
         same_dtype(x, y)
@@ -20,17 +20,17 @@ class Comparison:
 
 
 class Connective:
-    """Operators on two operands that are bools."""
+    """Logical operators on two bools."""
 
     def infer(self, x: Type, y: Type) -> Type:
         return Type(expect_bool(x, y), broadcast(x, y))
 
 
 def expect_bool(*types: Type) -> dtypes.DType:
-    """The dtype bool, which all operands have.
+    """Check that all operands are bools; return the dtype bool.
 
     Raises:
-        InvalidOperand: one has another.
+        InvalidOperand: one is not.
     """
     for x in types:
         if x.dtype != dtypes.bool_:

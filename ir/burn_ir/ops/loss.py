@@ -1,4 +1,4 @@
-"""Losses of classification."""
+"""Classification losses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Loss:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The arguments of the primitive."""
+        """Return the keyword arguments of the primitive."""
         options: dict[str, Any] = {}
         if self.ignore_index is not None:
             options["ignore_index"] = self.ignore_index
@@ -30,7 +30,7 @@ class Loss:
         return options
 
     def infer_loss(self, x: Type, target: Type, weight: Type | None) -> Type:
-        """The type of the loss.
+        """Return the type of the loss.
 
         Raises:
             InvalidOperand: the operands do not fit each other.

@@ -15,7 +15,7 @@ from burn_ir.upgrade import Draft
 
 
 def check_inner(x: Type, y: Type, a: Dim, b: Dim) -> None:
-    """Return unless two extents that are multiplied are different numbers.
+    """Check that two contracted dimensions are not different numbers.
 
     Raises:
         InvalidOperand: they are.
@@ -80,7 +80,7 @@ class Gemm(Op, onnx="Gemm", versions=(1, 6, 7, 9, 11, 13)):
         if z is not None:
             total = total + _scaled(z, self.beta)
         if dtypes.is_integer(x.dtype) and (self.alpha != 1 or self.beta != 1):
-            return total.cast(x.dtype)  # a factor made it floating
+            return total.cast(x.dtype)  # a factor made the result floating
         return total
 
     @property
@@ -105,7 +105,7 @@ def _scaled(x: Value, factor: float) -> Value:
 
 @Gemm.upgrade(1, 6)
 def broadcasts_always(draft: Draft) -> Draft:
-    """Before 7, the third operand was broadcast only on request."""
+    """Upgrade: before 7, the third operand was broadcast only on request."""
     return draft.with_attrs("broadcast")
 
 

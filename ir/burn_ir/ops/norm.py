@@ -19,10 +19,10 @@ from burn_ir.upgrade import Draft
 
 
 def check_vectors(x: Type, vectors: Sequence[Type], extent: Dim) -> None:
-    """Return unless a vector has another number of elements than ``extent``.
+    """Check that all vectors have ``extent`` elements.
 
     Raises:
-        InvalidOperand: one has, or is no vector.
+        InvalidOperand: one has another number, or is no vector.
     """
     for vector in vectors:
         if vector.shape is None:
@@ -37,7 +37,7 @@ def check_vectors(x: Type, vectors: Sequence[Type], extent: Dim) -> None:
 
 
 def stored(*types: Type | None) -> list[Array] | None:
-    """The arrays of operands that are there; None if one is no constant."""
+    """Return the arrays of present operands; None if one is not constant."""
     given = [t.known for t in types if t is not None]
     arrays = [a for a in given if a is not None]
     return arrays if len(arrays) == len(given) else None
@@ -46,7 +46,7 @@ def stored(*types: Type | None) -> list[Array] | None:
 def by_kept_statistics(
     epsilon: float, momentum: float, x: Type, operands: Sequence[Type]
 ) -> Layer | None:
-    """The layer, its weights still to be told; None if an operand is not stored."""
+    """Return the layer without its weights; None if an operand is computed."""
     arrays = stored(*operands)
     if arrays is None or arrays[0].ndim != 1:
         return None
@@ -63,7 +63,7 @@ def by_kept_statistics(
 
 @operator
 class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14, 15)):
-    """Statistics of rank above 1 have an entry for every element of a sample."""
+    """Statistics of rank above 1 are per element of a sample."""
 
     epsilon: float = 1e-5
     momentum: float = 0.9
@@ -126,15 +126,15 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
 
 
 def _is_of_samples(scale: Value) -> bool:
-    """Whether statistics are those of every element; a vector where nothing tells."""
+    """Return whether statistics are per element; False if unknown."""
     return len(shape_of(scale) or ()) > 1
 
 
 @BatchNormalization.upgrade(1, 6, 7, 9)
 def mode_of_outputs(draft: Draft) -> Draft:
-    """Before 14, more outputs than one told training, whatever ``is_test`` said.
+    """Upgrade: before 14, more than one output meant training mode.
 
-    The fourth and fifth of them, the batch's own statistics, are gone since.
+    The fourth and fifth output, the batch statistics, no longer exist.
     """
     training = any(name is not None for name in draft.node.outputs[1:])
     mode = {"training_mode": 1} if training else {}
@@ -167,7 +167,7 @@ class InstanceNormalization(Op, onnx="InstanceNormalization", versions=(1, 6, 22
 
 @operator
 class LayerNormalization(Op, onnx="LayerNormalization", versions=(1, 17)):
-    """Version 1 is ONNX Runtime's, whose optimiser writes it at any opset."""
+    """Version 1 is onnxruntime's, whose optimiser writes it at any opset."""
 
     axis: int = -1
     epsilon: float = 1e-5
@@ -229,10 +229,10 @@ STASH = {
 
 
 def check_stash(code: int) -> None:
-    """Return if the first stage of a norm can be computed in a dtype.
+    """Check that a norm's first stage can be computed in a dtype.
 
     Raises:
-        InvalidOperand: it is no code of a floating dtype.
+        InvalidOperand: the code is not that of a floating dtype.
     """
     if code not in STASH:
         raise InvalidOperand(f"expected stash_type in {sorted(STASH)}, got {code}")
@@ -304,7 +304,7 @@ class GroupNormalization(Op, onnx="GroupNormalization", versions=(18, 21)):
 
 
 def _table_of_groups(draft: Draft, groups: int) -> str:
-    """The number of groups, and that of the channels of each, as a vector."""
+    """Return a stored vector: groups, and channels per group."""
     channels = draft.type(0).dims[1]
     if isinstance(channels, int):
         return draft.constant("shape", np.array([groups, channels // groups]))
@@ -316,7 +316,7 @@ def _table_of_groups(draft: Draft, groups: int) -> str:
 
 @GroupNormalization.upgrade(18)
 def weights_of_groups(draft: Draft) -> Draft:
-    """Before 21, scale and bias had an entry for each group, not for each channel."""
+    """Upgrade: before 21, scale and bias were per group, not per channel."""
     channels = draft.type(0).dims[1] if draft.rank(0) > 1 else 0
     groups = int(draft.attrs["num_groups"])
     check_vectors(draft.type(0), (draft.type(1), draft.type(2)), groups)

@@ -1,4 +1,4 @@
-"""Short forms of call arguments: defaults left out, equal tuples as one number."""
+"""Short forms of call arguments: no defaults, and one number for equal tuples."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 
 def non_default(**arguments: tuple[Any, Any]) -> dict[str, Any]:
-    """Return the arguments ``name=(value, default)`` whose value is not the default.
+    """Return the arguments ``name=(value, default)`` that differ from the default.
 
-    Floats are compared in float32, as files hold them.
+    Floats are compared in float32, as in files.
     """
     return {
         name: value

@@ -1,4 +1,4 @@
-"""Ordering, running totals, triangles and reversal along an axis."""
+"""Sorting, cumulative operators, triangles and reversal along an axis."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class TopK(Op, onnx="TopK", versions=(1, 10, 11, 24)):
 
 @TopK.upgrade(1)
 def count_attribute(draft: Draft) -> Draft:
-    """Before 10, the number of elements was an attribute."""
+    """Upgrade: before 10, the number of elements was an attribute."""
     return draft.with_attrs("k").with_input(
         1, draft.constant("k", np.array([draft.attrs["k"]], np.int64))
     )
 
 
 class Running:
-    """Running sums and products along an axis."""
+    """Cumulative sums and products along an axis."""
 
     exclusive: int
     reverse: int

@@ -1,4 +1,4 @@
-"""Enlarging a tensor at its borders."""
+"""Padding at the borders of a tensor."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ class Pad(Op, onnx="Pad", versions=(1, 2, 11, 13, 18, 19, 21, 23, 24, 25)):
 
 @Pad.upgrade(1, 2)
 def pads_attribute(draft: Draft) -> Draft:
-    """Before 11, pads and value were attributes; in version 1 called paddings."""
+    """Upgrade: before 11, pads and value were attributes.
+
+    In version 1 the pads were called paddings.
+    """
     if "paddings" in draft.attrs:
         draft = draft.with_attrs("paddings", pads=draft.attrs["paddings"])
     draft = draft.attr_to_input("pads", 1)

@@ -1,4 +1,4 @@
-"""Pooling over windows of the spatial axes, and over all of them."""
+"""Window pooling and global pooling over spatial axes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from burn_ir.upgrade import Draft
 
 
 class Pooling:
-    """Operators on windows; the attributes are those of their subclasses."""
+    """Window pooling operators; subclasses declare the attributes."""
 
     kernel_shape: Ints
     strides: Ints | None
@@ -29,7 +29,7 @@ class Pooling:
 
     @property
     def geometry(self) -> Geometry:
-        """The windows."""
+        """Return the window geometry."""
         return geometry(
             self.kernel_shape,
             self.strides,
@@ -40,8 +40,8 @@ class Pooling:
         )
 
     def pooled(self, x: Type) -> Type:
-        """The type of the result."""
-        if x.shape is None:  # the kernel tells the rank
+        """Return the type of the result."""
+        if x.shape is None:  # the kernel determines the rank
             x = x.with_shape(unnamed_dims(len(self.kernel_shape) + 2))
         if x.rank != len(self.kernel_shape) + 2:
             raise InvalidOperand(
@@ -51,7 +51,7 @@ class Pooling:
         return x.with_shape(x.dims[:2] + self.geometry.count(x.dims[2:]))
 
     def options(self, x: Value) -> dict[str, Any]:
-        """The arguments of an operation on ``x``."""
+        """Return the keyword arguments of an operation on ``x``."""
         extents = extents_like(x, (1, 1, *self.kernel_shape))
         options = self.geometry.options(tuple(extents[2:]))
         return {"kernel_size": one(self.kernel_shape), **options}
@@ -84,7 +84,7 @@ class MaxPool(Pooling, Op, onnx="MaxPool", versions=(1, 8, 10, 11, 12, 22)):
 
 
 def _column_major(index: Value, space: tuple[Dim, ...]) -> Value:
-    """Positions counted row by row, counted with the first axis as the fastest."""
+    """Return row-major positions converted to column-major ones."""
     total, factor, rest = 0, prod(space), index
     places = []
     for extent in reversed(space):
@@ -136,7 +136,7 @@ class LpPool(Pooling, Op, onnx="LpPool", versions=(1, 2, 11, 18, 22)):
 
 @LpPool.upgrade(1)
 def kernel_of_whole_axes(draft: Draft) -> Draft:
-    """In version 1 the kernel might be left out: it was as large as the axes."""
+    """Upgrade: in version 1 an omitted kernel meant the whole axes."""
     if "kernel_shape" in draft.attrs:
         return draft
     sizes = draft.type(0).dims[2:]
@@ -146,7 +146,7 @@ def kernel_of_whole_axes(draft: Draft) -> Draft:
 
 
 class Global:
-    """Operators that leave one element of all spatial axes."""
+    """Operators that reduce all spatial axes to one element."""
 
     def infer(self, x: Type) -> Type:
         if x.shape is None:

@@ -1,4 +1,4 @@
-"""Operators of programs for which ONNX has none, but ``burn.ops`` has a primitive."""
+"""Operators of programs that ONNX lacks but ``burn.ops`` has as primitives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from burn_ir.types import broadcast
 
 @operator
 class Trunc(Floating, Op, onnx="Trunc", versions=(1,), domain="burn"):
-    """``x`` without its fraction."""
+    """``x`` rounded towards zero."""
 
     def lower(self, x: Value) -> Value:
         return ops.trunc(x)
@@ -109,7 +109,7 @@ class AdaptiveAvgPool(Op, onnx="AdaptiveAvgPool", versions=(1,), domain="burn"):
 
 
 class Reducing:
-    """Operators that reduce axes which are an attribute; without it, all of them."""
+    """Reductions whose axes are an attribute; by default all axes."""
 
     axes: tuple[int, ...] | None
     keepdims: bool
@@ -121,7 +121,7 @@ class Reducing:
         return x.with_shape(without(x.shape, reduced, self.keepdims))
 
     def over(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of an operation that reduces."""
+        """Return the arguments of a reduction."""
         kept = {"keepdims": True} if self.keepdims else {}
         if self.axes is None:
             return (), kept
@@ -130,7 +130,7 @@ class Reducing:
 
 @operator
 class Var(Reducing, Op, onnx="Var", versions=(1,), domain="burn"):
-    """The sum of squared deviations, over their number less ``correction``."""
+    """The sum of squared deviations divided by (count - ``correction``)."""
 
     axes: tuple[int, ...] | None = None
     keepdims: bool = False
@@ -144,7 +144,7 @@ class Var(Reducing, Op, onnx="Var", versions=(1,), domain="burn"):
 
 @operator
 class Std(Reducing, Op, onnx="Std", versions=(1,), domain="burn"):
-    """The square root of ``Var``, whose gradient is 0 where that is."""
+    """The square root of ``Var``, with gradient 0 where it is 0."""
 
     axes: tuple[int, ...] | None = None
     keepdims: bool = False
@@ -182,7 +182,7 @@ class All(Reducing, Op, onnx="All", versions=(1,), domain="burn"):
 
 @operator
 class Sort(Op, onnx="Sort", versions=(1,), domain="burn"):
-    """``x`` in order along an axis, and where each element was; equal ones stay so."""
+    """``x`` sorted along an axis, and the indices; the order is stable."""
 
     axis: int = -1
     descending: bool = False
@@ -202,7 +202,7 @@ class Sort(Op, onnx="Sort", versions=(1,), domain="burn"):
 
 @operator
 class Flip(Op, onnx="Flip", versions=(1,), domain="burn"):
-    """``x`` with the elements of axes in the opposite order."""
+    """``x`` with the elements along axes reversed."""
 
     axes: tuple[int, ...]
 
@@ -225,7 +225,7 @@ class Im2Col(Op, onnx="Im2Col", versions=(1,), domain="burn"):
     strides: tuple[int, ...] | None = None
 
     def geometry(self) -> Geometry:
-        """The windows."""
+        """Return the window geometry."""
         rest = (self.strides, self.dilations, self.pads)
         return geometry(self.kernel_shape, *rest, "NOTSET")
 
@@ -246,7 +246,7 @@ class Im2Col(Op, onnx="Im2Col", versions=(1,), domain="burn"):
 
 @operator
 class FakeQuantize(Op, onnx="FakeQuantize", versions=(1,), domain="burn"):
-    """``x`` rounded to what integers from ``low`` to ``high`` stand for."""
+    """``x`` quantised to integers from ``low`` to ``high``, and dequantised."""
 
     low: int
     high: int

@@ -1,4 +1,4 @@
-"""Quantised numbers: to and from them, and products of them."""
+"""Quantisation, dequantisation and quantised products."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from burn_ir.ops.support import element_type, shape_of
 from burn_ir.ops.window import Ints
 from burn_ir.static import static
 
-#: What can be quantised and what a scale can be made of.
+#: Dtypes that can be quantised, and dtypes of scales.
 NUMBERS = (
     dtypes.float32,
     dtypes.float64,
@@ -24,7 +24,7 @@ NUMBERS = (
     dtypes.bfloat16,
     dtypes.int32,
 )
-#: What numbers are quantised to.
+#: Dtypes of quantised values.
 QUANTIZED = (
     *(dtypes.int2, dtypes.int4, dtypes.int8, dtypes.int16),
     *(dtypes.uint2, dtypes.uint4, dtypes.uint8, dtypes.uint16),
@@ -33,7 +33,7 @@ QUANTIZED = (
 
 
 def expect_dtype(x: Type, allowed: tuple[DType, ...], label: str) -> None:
-    """Return if the dtype of ``x`` is among those allowed.
+    """Check that the dtype of ``x`` is among ``allowed``.
 
     Raises:
         InvalidOperand: it is not.
@@ -44,13 +44,13 @@ def expect_dtype(x: Type, allowed: tuple[DType, ...], label: str) -> None:
 
 
 def check_pair(scale: Type, zero_point: Type | None, apart: bool = False) -> None:
-    """Return unless scale and zero point have different shapes.
+    """Check that scale and zero point have compatible shapes.
 
-    A vector of one number is as good as the number. If they apply ``apart`` from each
-    other, one may be a number where the other is a vector, as in onnxruntime.
+    A vector of one number is equivalent to a scalar. With ``apart``, one may be a
+    scalar where the other is a vector, as in onnxruntime.
 
     Raises:
-        InvalidOperand: they have.
+        InvalidOperand: they have not.
     """
     if zero_point is None or scale.shape is None or zero_point.shape is None:
         return
@@ -65,7 +65,7 @@ def check_pair(scale: Type, zero_point: Type | None, apart: bool = False) -> Non
 
 
 def _may_agree(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
-    """Return whether shapes can be equal, or a vector's one number be the other."""
+    """Return whether shapes may be equal, scalars and one-element vectors alike."""
     if () in (first, second):
         rest = first + second
         return not rest or (len(rest) == 1 and not isinstance(rest[0], int))
@@ -77,13 +77,13 @@ def _may_agree(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
 
 @dataclass(frozen=True)
 class Granularity:
-    """Where scales apply: to all, along an axis, or to blocks along an axis."""
+    """The scope of scales: per tensor, per axis, or per block."""
 
     axis: int
     block_size: int
 
     def check(self, x: Type, scale: Type, zero_point: Type | None) -> None:
-        """Return if the operands fit each other.
+        """Check that the operands match.
 
         Raises:
             InvalidOperand: they do not.
@@ -124,7 +124,7 @@ class Granularity:
                 )
 
     def options(self, scale: Value) -> dict[str, Any]:
-        """The arguments of an operation that uses ``scale``."""
+        """Return the keyword arguments of an operation that uses ``scale``."""
         if shape_of(scale) in ((), (1,)):
             return {}
         return non_default(axis=(self.axis, 1), block_size=(self.block_size, 0))
@@ -149,7 +149,7 @@ class QuantizeLinear(
         return x.with_dtype(target.dtype)
 
     def target(self, zero_point: Any) -> DType:
-        """The dtype of the result."""
+        """Return the dtype of the result."""
         asked = element_type(self.output_dtype) if self.output_dtype else None
         if zero_point is None:
             return asked or dtypes.uint8
@@ -171,7 +171,7 @@ class QuantizeLinear(
         return ops.quantize(x, scale, *given(shift(zero_point)), **options)
 
     def division(self, scale: Any) -> DType:
-        """The dtype of the quotient."""
+        """Return the dtype of the quotient."""
         if self.precision:
             return element_type(self.precision)
         if scale.dtype not in NUMBERS[:4]:
@@ -256,7 +256,7 @@ def product(
     y_zero_point: Type | None = None,
     allowed: tuple[DType, ...] = (dtypes.int8, dtypes.uint8),
 ) -> Type:
-    """The type of the product of two quantised matrices, with the first's dtype.
+    """Return the type of the product of quantised matrices, in the first's dtype.
 
     Raises:
         InvalidOperand: shapes or dtypes do not fit.
@@ -269,7 +269,7 @@ def product(
 
 
 def shift(zero_point: Value) -> Value:
-    """A zero point; None if it is known to be nothing but zeros."""
+    """Return a zero point; None if it is known to be all zeros."""
     try:
         return zero_point if zero_point is None or static(zero_point).any() else None
     except Undecided:
@@ -277,7 +277,7 @@ def shift(zero_point: Value) -> Value:
 
 
 def given(*operands: Value) -> tuple[Value, ...]:
-    """``operands`` without those omitted at the end."""
+    """Return ``operands`` without trailing omitted ones."""
     count = len(operands)
     while count and operands[count - 1] is None:
         count -= 1
@@ -309,21 +309,21 @@ class QLinearMatMul(Op, onnx="QLinearMatMul", versions=(10, 21)):
 
 
 class Integers(Convolving):
-    """Convolutions of integers; the attributes are those of ``Conv``."""
+    """Integer convolutions, with the attributes of ``Conv``."""
 
     def convolved(self, x: Type, weight: Type) -> Type:
-        """The type of the result, with the dtype of ``x``."""
+        """Return the type of the result, with the dtype of ``x``."""
         for operand in (x, weight):
             expect_dtype(operand, OCTETS[:2], "8 bits")
         return self.conv().infer(x, weight.with_dtype(x.dtype))
 
     def steps(self, x: Value, weight: Value) -> dict[str, Any]:
-        """The arguments of the operation beside its operands."""
+        """Return the keyword arguments of the operation."""
         kernel = self.extents(weight)
         return self.conv().options(extents_like(x, kernel), kernel)
 
     def conv(self) -> Conv:
-        """The convolution of other numbers with these attributes."""
+        """Return the floating convolution with these attributes."""
         return Conv(
             auto_pad=self.auto_pad,
             dilations=self.dilations,

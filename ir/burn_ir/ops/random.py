@@ -1,4 +1,4 @@
-"""Random numbers. A node that draws is a layer, which holds the state it draws from."""
+"""Random numbers. Random nodes are layers with a random state."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from burn_ir.ops.functions import expect_float
 from burn_ir.ops.options import non_default
 from burn_ir.ops.support import element_type
 
-#: What each operator may draw.
+#: Dtypes of random values, by operator.
 BINARY = (*dtypes.SIGNED, *dtypes.UNSIGNED, *dtypes.FLOATS, dtypes.bool_)
 INDICES = (dtypes.int32, dtypes.int64)
 
 
 def key_of(seed: float | None) -> int | None:
-    """The integer that a layer starts from: a whole ``seed`` itself, else its bits."""
+    """Return the integer seed of a layer: a whole ``seed`` itself, else its bits."""
     if seed is None:
         return None
     if float(seed).is_integer() and abs(seed) < 2**63:
@@ -29,12 +29,12 @@ def key_of(seed: float | None) -> int | None:
 
 
 def first_state(seed: float | None) -> Value:
-    """The state of a layer before its first call; that of seed 0 without a seed."""
+    """Return the initial state of a layer; the default seed is 0."""
     return ops.array([(key_of(seed) or 0) % 2**64, 0], dtype=dtypes.uint64)
 
 
 def drawn_type(number: int | None, other: DType, allowed: tuple[DType, ...]) -> DType:
-    """The dtype of what is drawn: that of an attribute, or ``other`` without it.
+    """Return the dtype of random values: an attribute's, else ``other``.
 
     Raises:
         InvalidOperand: it is not allowed.
@@ -48,14 +48,14 @@ def drawn_type(number: int | None, other: DType, allowed: tuple[DType, ...]) -> 
 
 
 def options_of(dtype: DType | None, usual: DType, seed: float | None) -> Any:
-    """The arguments ``dtype`` and ``seed`` of a layer, where they say something."""
+    """Return the arguments ``dtype`` and ``seed`` of a layer, without defaults."""
     is_unusual = dtype is not None and dtype != usual
     options: dict[str, Any] = {"dtype": dtype} if is_unusual else {}
     return options if seed is None else {**options, "seed": key_of(seed)}
 
 
 class Filling:
-    """Operators that fill a shape, which is an attribute."""
+    """Operators that fill a shape given by an attribute."""
 
     dtype: int
     seed: float | None
@@ -63,7 +63,7 @@ class Filling:
 
     @property
     def kind(self) -> DType:
-        """The dtype of what is drawn."""
+        """Return the dtype of the random values."""
         return drawn_type(self.dtype, dtypes.float32, dtypes.FLOATS)
 
     def infer(self) -> Type:
@@ -72,7 +72,7 @@ class Filling:
         return Type(self.kind, tuple(self.shape))
 
     def filling(self, name: str, options: dict[str, Any]) -> Layer:
-        """The layer called ``name``."""
+        """Return the layer ``name``."""
         options |= options_of(self.kind, dtypes.float32, self.seed)
         return Layer(name, (tuple(self.shape),), options, {}, ())
 
@@ -87,7 +87,7 @@ class Following:
         return Type(drawn_type(self.dtype, x.dtype, dtypes.FLOATS), x.shape)
 
     def following(self, name: str, options: dict[str, Any], x: Type) -> Layer:
-        """The layer called ``name``."""
+        """Return the layer ``name``."""
         asked = None if self.dtype is None else element_type(self.dtype)
         options |= options_of(asked, x.dtype, self.seed)
         return Layer(name, (), options, {})
@@ -199,7 +199,7 @@ class Multinomial(Op, onnx="Multinomial", versions=(7, 22)):
 
     @property
     def kind(self) -> DType:
-        """The dtype of the classes."""
+        """Return the dtype of the classes."""
         return drawn_type(self.dtype, dtypes.int32, INDICES)
 
     def infer(self, x: Type) -> Type:

@@ -1,4 +1,4 @@
-"""Recurrent layers and cells as PyTorch has them, which passes make of ONNX's."""
+"""Recurrent layers in PyTorch's form, which passes recover from ONNX's."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 class Stacked:
-    """What the layers have in common: operands are the input, the first states (all of
-    them or none), and the parameters of each layer, first those of its way forward.
+    """Stacked recurrent layers.
+
+    The operands are the input, the initial states (all or none), and the parameters
+    of each layer, those of the forward direction first.
     """
 
     onnx: ClassVar[str]
-    #: How many states there are, and PyTorch's gates in ONNX's order.
+    #: The number of states, and the indices of PyTorch's gates in ONNX's order.
     states: ClassVar[int]
     gates: ClassVar[tuple[int, ...]]
 
@@ -30,11 +32,14 @@ class Stacked:
 
     @property
     def directions(self) -> int:
-        """How many ways each layer goes."""
+        """The number of directions."""
         return 2 if self.bidirectional else 1
 
     def paths(self, count: int) -> list[str]:
-        """The names of ``count`` parameters: ``weight_ih_l0``, ``weight_hh_l0``, ..."""
+        """Return the names of ``count`` parameters:
+
+        ``weight_ih_l0``, ``weight_hh_l0``, ...
+        """
         ways = ("", "_reverse")[: self.directions]
         each = count // (self.num_layers * self.directions)
         return [
@@ -88,7 +93,7 @@ class Stacked:
         return (x.transpose(0, 1) if self.batch_first else x, *joined)
 
     def packed(self, weights: list[Value]) -> list[Value]:
-        """W, R and B of one layer in ONNX's layout, from its parameters."""
+        """Return W, R and B of one layer in ONNX's layout, from its parameters."""
         each = len(weights) // self.directions
         hidden = weights[1].shape[1]
         gated = [self.gated(value, hidden) for value in weights]
@@ -99,18 +104,18 @@ class Stacked:
         return [*matrices, ops.stack([ops.concat(way[2:]) for way in ways])]
 
     def gated(self, value: Value, hidden: int) -> Value:
-        """One parameter with its gates in ONNX's order."""
+        """Return a parameter with its gates in ONNX's order."""
         if len(self.gates) == 1:
             return value
         pieces = ops.split(value, (hidden,) * len(self.gates), 0)
         return ops.concat([pieces[gate] for gate in self.gates])
 
     def run(self, x: Value, *operands: Value) -> tuple[Value, ...]:
-        """One layer in ONNX's layout."""
+        """Run one layer in ONNX's layout."""
         raise NotImplementedError
 
     def direction(self) -> dict[str, Any]:
-        """The option of the primitives that says which ways they go."""
+        """Return the direction option of the primitives."""
         return {"direction": "bidirectional"} if self.bidirectional else {}
 
     def layer(self, x: Type, *operands: Type | None) -> Layer | None:
@@ -131,7 +136,7 @@ class Stacked:
         )
 
     def options(self, count: int) -> dict[str, Any]:
-        """The arguments that are not at PyTorch's defaults, in its order."""
+        """Return the constructor arguments that differ from PyTorch's, in its order."""
         shown: dict[str, Any] = {}
         if self.num_layers != 1:
             shown["num_layers"] = self.num_layers
@@ -204,7 +209,7 @@ class RNN(Stacked, Op, onnx="RNN", versions=(1,), domain="burn"):
 
 
 def check_parameters(weights: list[Type]) -> None:
-    """Return if the first two parameters are matrices.
+    """Check that the first two parameters are matrices.
 
     Raises:
         InvalidOperand: they are not.
@@ -215,7 +220,7 @@ def check_parameters(weights: list[Type]) -> None:
 
 
 def _given(operands: tuple[Value, ...]) -> tuple[Value, ...]:
-    """The operands without the missing ones at the end."""
+    """Return the operands without trailing missing ones."""
     count = len(operands)
     while operands[count - 1] is None:
         count -= 1

@@ -1,4 +1,4 @@
-"""Sums, means, norms and extremes over axes."""
+"""Reductions over axes: sums, means, norms and extrema."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from burn_ir.ops.options import non_default
 from burn_ir.static import static_ints
 from burn_ir.upgrade import Draft
 
-#: How the axes of a reduction are given to an operation: all of them, some, or a
-#: tensor of them that is known only when the model runs.
+#: The ``axis`` argument of a reduction: all axes, some, or a tensor that is known only
+#: at run time.
 Axes = Any
 
 
 @operator
 class Reduction:
-    """Operators that reduce axes which are an operand; without it, all of them."""
+    """Reductions whose axes are an operand; by default all axes."""
 
     keepdims: Literal[0, 1] = 1
     noop_with_empty_axes: Literal[0, 1] = 0
@@ -39,7 +39,7 @@ class Reduction:
         return without(x.shape, reduced, bool(self.keepdims))
 
     def _shape_of_some(self, x: Type, axes: Type) -> tuple[Dim, ...] | None:
-        """The shape of the result where the axes are known only at run time."""
+        """Return the result shape for axes that are known only at run time."""
         count = axes.shape[0] if axes.shape else None
         if x.shape is None:
             return None
@@ -50,7 +50,7 @@ class Reduction:
         return tuple(unnamed() for _ in range(x.rank - count))
 
     def axes(self, x: Value, axes: Value) -> Axes:
-        """What to give to an operation as its ``axis``."""
+        """Return the ``axis`` argument of the operation."""
         if axes is None:
             return () if self.noop_with_empty_axes else None
         try:
@@ -67,14 +67,14 @@ class Reduction:
         return () if self.noop_with_empty_axes else None
 
     def over(self, x: Value, axes: Value) -> tuple[tuple[Axes, ...], dict[str, bool]]:
-        """The arguments of an operation that reduces."""
+        """Return the arguments of a reduction."""
         axis = self.axes(x, axes)
         position = () if axis is None else (axis,)
         return position, {"keepdims": True} if self.keepdims else {}
 
 
 def _count(axes: Value) -> Dim | None:
-    """How many axes a vector names, None if not even its rank is known."""
+    """Return the number of axes in a vector, None if unknown."""
     try:
         return axes.shape[0] if axes.shape else None
     except Undecided:
@@ -84,7 +84,7 @@ def _count(axes: Value) -> Dim | None:
 def without(
     shape: tuple[Dim, ...], reduced: tuple[int, ...], keepdims: bool
 ) -> tuple[Dim, ...]:
-    """``shape`` with the extents of some axes 1, or gone."""
+    """Return ``shape`` with reduced axes removed, or of size 1."""
     if keepdims:
         return tuple(1 if a in reduced else n for a, n in enumerate(shape))
     return tuple(n for a, n in enumerate(shape) if a not in reduced)
@@ -140,7 +140,7 @@ class ReduceSumSquare(Reduction, Op, onnx="ReduceSumSquare", versions=(1, 11, 13
 
 
 class Rooted(Reduction):
-    """Reductions that end in a root or logarithm, which integers have in float64."""
+    """Reductions that end in a root or logarithm, computed in float64 for integers."""
 
     def reduced(self, x: Value, axis: tuple[Axes, ...], kept: dict[str, bool]) -> Value:
         raise NotImplementedError
@@ -171,7 +171,7 @@ class ReduceLogSumExp(Rooted, Op, onnx="ReduceLogSumExp", versions=(1, 11, 13, 1
 
 
 def axes_to_input(draft: Draft) -> Draft:
-    """The axes were an attribute before they became an operand."""
+    """Upgrade: the axes were an attribute before they became an operand."""
     return draft.attr_to_input("axes", 1)
 
 
@@ -186,7 +186,7 @@ for _last in (ReduceSumSquare, ReduceLogSum, ReduceLogSumExp):
 
 @operator
 class Position:
-    """Operators that say where along an axis something is."""
+    """Operators that return an index along an axis."""
 
     axis: int = 0
     keepdims: Literal[0, 1] = 1
@@ -199,7 +199,7 @@ class Position:
         return Type(dtypes.int64, without(x.shape, axes, bool(self.keepdims)))
 
     def options(self) -> dict[str, bool]:
-        """The arguments of the operation beside the axis."""
+        """Return the keyword arguments besides the axis."""
         return non_default(
             keepdims=(bool(self.keepdims), False),
             select_last=(bool(self.select_last_index), False),

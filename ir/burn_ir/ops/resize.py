@@ -1,4 +1,4 @@
-"""Resampling on another grid."""
+"""Resampling to another size."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
         scales: Type | None,
         sizes: Type | None,
     ) -> list[Dim]:
-        """The new extents along ``axes``; a region to crop does not scale them."""
+        """Return the new sizes along ``axes``; cropping does not affect them."""
         old = [x.dims[axis] for axis in axes]
         wanted = known_dims(sizes)
         if wanted is not None:
@@ -102,7 +102,7 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
                 options["coordinate_transformation_mode"] = "align_corners"
             if roi is not None:
                 return ops.resize(x, None, sizes, roi, **options)
-            changed = self._changed(x, sizes)
+            changed = self._changed_sizes(x, sizes)
             if changed is not None:
                 return ops.resize(x, sizes=changed[1], axes=changed[0], **options)
             extents = ints_of(sizes)
@@ -116,12 +116,12 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
             return ops.resize(x, scales, **options)
         return ops.resize(x, scales, None, roi, **options)
 
-    def _changed(
+    def _changed_sizes(
         self, x: Value, sizes: Value
     ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """The axes whose extents change and the new ones, if these are known numbers.
+        """Return the axes with changed sizes and the new sizes, if known, or None.
 
-        Only where the others are known to stay as they are.
+        The other axes must be known to keep their size.
         """
         extents, wanted = shape_of(x), dims_of(sizes)
         stretched = self.keep_aspect_ratio_policy == "stretch" and self.axes is None
@@ -135,7 +135,7 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
         return tuple(axes), tuple(whole)
 
     def _options(self) -> dict[str, Any]:
-        """The attributes that have an effect and are not at their default."""
+        """Return the effective attributes that differ from their defaults."""
         default, unused = Resize(), set()
         if self.mode != "nearest":
             unused.add("nearest_mode")
@@ -160,7 +160,7 @@ def _floats(operand: Value) -> tuple[float, ...] | None:
 
 
 def check_count(got: int, expected: int) -> None:
-    """Return if there is one number for every axis.
+    """Check that there is one number per axis.
 
     Raises:
         InvalidOperand: there are more or fewer.
@@ -170,7 +170,7 @@ def check_count(got: int, expected: int) -> None:
 
 
 def scaled(extent: Dim, factor: Fraction) -> Dim:
-    """``extent * factor`` rounded down."""
+    """Return ``extent * factor`` rounded down."""
     if isinstance(extent, int):
         return floor(extent * factor)
     if factor.denominator > 64:
@@ -179,12 +179,12 @@ def scaled(extent: Dim, factor: Fraction) -> Dim:
 
 
 def fitted(old: list[Dim], sizes: list[Dim], policy: str) -> list[Dim]:
-    """``sizes``, or the nearest extents of the old proportions."""
+    """Return ``sizes``, adjusted to the aspect ratio by ``policy``."""
     if policy == "stretch":
         return sizes
     if not all(isinstance(d, int) for d in old + sizes):
         return [unnamed() for _ in old]
-    # An axis without elements has no proportion to keep.
+    # An empty axis has no aspect ratio.
     ratios = [int(n) / int(d) for n, d in zip(sizes, old, strict=True) if d] or [1.0]
     scale = min(ratios) if policy == "not_larger" else max(ratios)
     return [floor(scale * int(d) + 0.5) for d in old]
@@ -192,7 +192,7 @@ def fitted(old: list[Dim], sizes: list[Dim], policy: str) -> list[Dim]:
 
 @Resize.upgrade(10)
 def only_scales(draft: Draft) -> Draft:
-    """Version 10 took the nearest element at or before (when shrinking, behind)."""
+    """Upgrade: version 10 rounded coordinates down (when shrinking, up)."""
     x, scales = draft.node.inputs
     factors = draft.type(1).known
     options = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
@@ -209,7 +209,7 @@ def only_scales(draft: Draft) -> Draft:
 
 @Resize.upgrade(11, 13)
 def half_pixel_for_nearest(draft: Draft) -> Draft:
-    """Version 11 had one more way to find coordinates, for the nearest element."""
+    """Upgrade: version 11 had one more coordinate transformation."""
     mode = "tf_half_pixel_for_nn"
     if draft.attrs.get("coordinate_transformation_mode") == mode:
         nearest = draft.attrs.get("nearest_mode", "round_prefer_floor")
@@ -245,7 +245,10 @@ class Upsample(Op, onnx="Upsample", versions=(1, 7, 9)):
 
 @Upsample.upgrade(1)
 def scales_of_two_axes(draft: Draft) -> Draft:
-    """Before 7, height and width had an attribute each, and linear another name."""
+    """Upgrade: before 7, height and width had an attribute each.
+
+    The mode linear had another name.
+    """
     scales = [1.0, 1.0, draft.attrs["height_scale"], draft.attrs["width_scale"]]
     name = draft.constant("scales", np.array(scales, np.float32))
     draft = draft.with_input(1, name).with_attrs("height_scale", "width_scale")
@@ -256,5 +259,5 @@ def scales_of_two_axes(draft: Draft) -> Draft:
 
 @Upsample.upgrade(7)
 def scales_attribute(draft: Draft) -> Draft:
-    """Before 9, the scales were an attribute."""
+    """Upgrade: before 9, the scales were an attribute."""
     return draft.attr_to_input("scales", 1, np.float32)

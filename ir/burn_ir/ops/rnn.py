@@ -17,13 +17,13 @@ DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 
 
 class Recurrent:
-    """What the recurrent layers have in common."""
+    """Recurrent layers; subclasses declare the gates and activations."""
 
     activations: tuple[str, ...] | None
     direction: Direction
     hidden_size: int | None
     layout: Literal[0, 1]
-    #: How many activation functions one direction has.
+    #: The number of activation functions per direction.
     functions: ClassVar[int]
 
     def __post_init__(self) -> None:
@@ -43,7 +43,7 @@ class Recurrent:
             )
 
     def types(self, x: Type, w: Type, r: Type, states: int) -> tuple[Type, ...]:
-        """The types of all outputs and of the last states."""
+        """Return the types of all outputs and of the final states."""
         for operand in (x, w, r):
             if operand.shape is not None and operand.rank != 3:
                 raise InvalidOperand(f"expected rank 3, got {operand.name}")
@@ -69,7 +69,7 @@ class Recurrent:
         return x.with_shape(every), *(x.with_shape(last) for _ in range(states))
 
     def options(self) -> dict[str, Any]:
-        """The attributes that are not at their default, as the primitives take them."""
+        """Return the non-default attributes as the primitives' keyword arguments."""
         given = {}
         for f in fields(self):  # type: ignore[arg-type]
             value = getattr(self, f.name)
@@ -82,7 +82,7 @@ class Recurrent:
 
 
 def _arguments(*operands: Value) -> list[Value]:
-    """The operands up to the last that is given."""
+    """Return the operands without trailing omitted ones."""
     count = max(i for i, operand in enumerate(operands) if operand is not None)
     return list(operands[: count + 1])
 
@@ -176,5 +176,5 @@ class RNN(Recurrent, Op, onnx="RNN", versions=(1, 7, 14, 22)):
 @GRU.upgrade(1, 3)
 @RNN.upgrade(1)
 def output_sequence(draft: Draft) -> Draft:
-    """Before 7, an attribute said whether all outputs are wanted, as names do."""
+    """Upgrade: before 7, an attribute requested all outputs."""
     return draft.with_attrs("output_sequence")

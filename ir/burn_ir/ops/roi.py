@@ -16,10 +16,10 @@ from burn_ir.upgrade import Draft
 
 
 def region_count(rois: Type, columns: int) -> Dim:
-    """The number of regions.
+    """Return the number of regions.
 
     Raises:
-        InvalidOperand: they do not have ``columns`` numbers each.
+        InvalidOperand: regions do not have ``columns`` numbers each.
     """
     if rois.shape is None:
         return unnamed()
@@ -73,7 +73,7 @@ class RoiAlign(Op, onnx="RoiAlign", versions=(10, 16, 22)):
 
 @RoiAlign.upgrade(10)
 def regions_not_shifted(draft: Draft) -> Draft:
-    """Before 16, regions were not shifted by half an element."""
+    """Upgrade: before 16, regions were not shifted by half a pixel."""
     return draft.with_attrs(coordinate_transformation_mode="output_half_pixel")
 
 

@@ -1,4 +1,4 @@
-"""Copies with some elements replaced by others."""
+"""Scatter operators: copies with some elements replaced."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Reduction = Literal["none", "add", "mul", "max", "min"]
 
 
 def check_reduction(reduction: str) -> None:
-    """Return if updates can be combined so.
+    """Check that the reduction of updates is supported.
 
     Raises:
-        InvalidOperand: they cannot.
+        InvalidOperand: it is not.
     """
     if reduction not in ("none", "add", "mul", "max", "min"):
         raise InvalidOperand(
@@ -25,10 +25,10 @@ def check_reduction(reduction: str) -> None:
 
 
 def scattered(data: Type, indices: Type, updates: Type) -> Type:
-    """The type of ``data`` with some elements replaced.
+    """Return the type of ``data`` with some elements replaced.
 
     Raises:
-        InvalidOperand: the indices are no integers, or the updates of another dtype.
+        InvalidOperand: the indices are no integers, or the updates have another dtype.
     """
     check_integers(indices)
     if updates.dtype != data.dtype:

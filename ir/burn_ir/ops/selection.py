@@ -1,4 +1,4 @@
-"""Selecting: boxes that do not overlap, elements that differ."""
+"""Selection: non-maximum suppression and unique elements."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class NonMaxSuppression(Op, onnx="NonMaxSuppression", versions=(10, 11)):
 
 
 def _number(operand: Value, default: Any) -> Any:
-    """An operand of one element as a Python number if it is known."""
+    """Return a one-element operand as a Python number if it is known."""
     if operand is None:
         return default
     try:
@@ -72,7 +72,7 @@ def _number(operand: Value, default: Any) -> Any:
     except Undecided:
         return operand
     if contents.size != 1:
-        return default  # an empty tensor stands for an omitted operand
+        return default  # an empty tensor means an omitted operand
     number = contents.ravel().tolist()[0]
     return shortest(number) if isinstance(number, float) else number
 

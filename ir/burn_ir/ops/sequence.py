@@ -21,7 +21,7 @@ from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.support import dims_of, element_type, ints_of
 from burn_ir.static import is_optional
 
-#: What an empty sequence holds when nobody says it.
+#: The default element dtype of an empty sequence.
 FLOAT = 1
 
 
@@ -180,7 +180,7 @@ class OptionalGetElement(Op, onnx="OptionalGetElement", versions=(15, 18, 28)):
 
 
 def _common(types: Sequence[Type]) -> Type:
-    """The type of items of one list, extents that differ being open."""
+    """Return the type of a list's items, with differing dimensions unnamed."""
     return reduce(widen, types).forget()
 
 
@@ -190,6 +190,6 @@ def _check_position(position: Type) -> None:
 
 
 def _number(position: Value) -> Value:
-    """The position as a number where it is known, or is that of a round."""
+    """Return a position as a number if it is known or is a loop counter."""
     numbers = dims_of(position)
     return position if numbers is None else numbers[0]

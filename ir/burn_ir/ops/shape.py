@@ -1,4 +1,4 @@
-"""Shapes: rearranging what a tensor has, and asking for it."""
+"""Shape operators: reshaping, broadcasting, joining, and shape queries."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
 
     def lower(self, data: Value, shape: Value) -> Value:
         dims = dims_of(shape)
-        written = None if dims is None else self._written(data, dims)
+        written = None if dims is None else self._source_shape(data, dims)
         if dims is not None and written is not None:
             axes = self._joined(data, dims)
             return data.reshape(written) if axes is None else data.flatten(*axes)
@@ -58,9 +58,10 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
         return ops.reshape(data, shape, keep_zeros=True)
 
     def _joined(self, data: Value, dims: Sequence[Dim]) -> tuple[int, ...] | None:
-        """The first and last axis of those behind the first that become one, if any.
+        """Return the first and last axis that a reshape flattens, or None.
 
-        The last is left out where it is the last of all, as it is if there is a choice.
+        The last is left out where it is the last axis of all, which is
+        preferred if there is a choice.
         """
         extents = shape_of(data)
         if extents is None:
@@ -77,8 +78,8 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
                 return (start,) if end == len(extents) - 1 else (start, end)
         return None
 
-    def _written(self, data: Value, dims: Sequence[Dim]) -> tuple[Dim, ...] | None:
-        """The extents as one writes them, None if they are known too late."""
+    def _source_shape(self, data: Value, dims: Sequence[Dim]) -> tuple[Dim, ...] | None:
+        """Return the target shape for source, or None if it is not known in time."""
         extents = shape_of(data)
         if extents is None:
             return None if 0 in dims and not self.allowzero else writable(dims)
@@ -86,7 +87,7 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
             written = list(
                 resolve(dims, Type(data.dtype, extents), bool(self.allowzero))
             )
-        except Undecided:  # what -1 stands for depends on the data: it stays -1
+        except Undecided:  # the size of the -1 axis depends on data: it stays -1
             keep = not self.allowzero
             written = [
                 extents[axis] if keep and dim == 0 else dim
@@ -103,7 +104,7 @@ def _short(dim: Dim) -> bool:
 
 @Reshape.upgrade(1)
 def shape_attribute(draft: Draft) -> Draft:
-    """Before 5, the shape was an attribute."""
+    """Upgrade: before 5, the shape was an attribute."""
     return draft.attr_to_input("shape", 1)
 
 
@@ -145,7 +146,7 @@ class Flatten(Op, onnx="Flatten", versions=(1, 9, 11, 13, 21, 23, 24, 25)):
     def lower(self, x: Value) -> Value:
         extents = shape_of(x)
         if extents is None and self.axis:
-            # The axis may lie behind the last one, or be the first one.
+            # The axis may be one after the last, or the first.
             return self._blindly(x.unsqueeze(-1 if self.axis > 0 else 0))
         if extents is None:
             return self._blindly(x)
@@ -216,7 +217,7 @@ class Unsqueeze(Op, onnx="Unsqueeze", versions=(1, 11, 13, 21, 23, 24, 25)):
 @Squeeze.upgrade(1, 11)
 @Unsqueeze.upgrade(1, 11)
 def axes_attribute(draft: Draft) -> Draft:
-    """Before 13, the axes were an attribute."""
+    """Upgrade: before 13, the axes were an attribute."""
     return draft.attr_to_input("axes", 1)
 
 
@@ -250,10 +251,10 @@ class Concat(Op, onnx="Concat", versions=(1, 4, 11, 13)):
 
 
 def equal_dims(types: Sequence[Type], free: int | None = None) -> tuple[Dim, ...]:
-    """The shape that all types have but for the axis ``free``.
+    """Return the common shape of all types except for the axis ``free``.
 
     Raises:
-        InvalidOperand: they have different shapes.
+        InvalidOperand: the shapes differ.
     """
     shape: list[Dim] = []
     for axis, dims in enumerate(zip(*(t.dims for t in types), strict=True)):
@@ -268,7 +269,7 @@ def equal_dims(types: Sequence[Type], free: int | None = None) -> tuple[Dim, ...
 
 @Concat.upgrade(1)
 def axis_is_required(draft: Draft) -> Draft:
-    """Before 4, the axis was 1 when not given."""
+    """Upgrade: before 4, the default axis was 1."""
     return draft if "axis" in draft.attrs else draft.with_attrs(axis=1)
 
 
@@ -277,7 +278,7 @@ class Expand(Op, onnx="Expand", versions=(8, 13)):
     def infer(self, x: Type, shape: Type) -> Type:
         dims = known_dims(shape)
         if dims is not None:
-            # Of two symbols the target's: what is expanded may be of extent 1.
+            # Of two symbols the target's: the operand's may be 1.
             return x.with_shape(broadcast(Type(x.dtype, dims), x))
         rank = max(x.rank, length(shape))
         return x.with_shape(unnamed_dims(rank))
@@ -309,7 +310,7 @@ class Tile(Op, onnx="Tile", versions=(1, 6, 13)):
 
 @Tile.upgrade(1)
 def tiles_along_one_axis(draft: Draft) -> Draft:
-    """Before 6, one number and its axis were operands."""
+    """Upgrade: before 6, the operands were one number and its axis."""
     tiles, axis = known_ints(draft.type(1)), known_ints(draft.type(2))
     if tiles is None or axis is None:
         raise InvalidOperand("expected stored tiles and axis for this version")
@@ -338,7 +339,7 @@ class Shape(Op, onnx="Shape", versions=(1, 13, 15, *NEWEST)):
 
 
 def as_contents(dims: Sequence[Dim]) -> Array:
-    """Dimensions as the contents of an int64 vector."""
+    """Return dimensions as the contents of an int64 vector."""
     symbolic = any(isinstance(d, Poly) for d in dims)
     contents = np.empty(len(dims), object if symbolic else np.int64)
     for position, dim in enumerate(dims):

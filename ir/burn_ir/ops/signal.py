@@ -1,4 +1,4 @@
-"""Fourier transforms, and the windows and filters that go with them."""
+"""Fourier transforms, windows and filter banks."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from burn_ir.upgrade import Draft
 
 
 def extent_of(operand: Type) -> Dim:
-    """The extent that a scalar operand holds, a fresh symbol if it is not known."""
+    """Return the dimension in a scalar operand, a fresh symbol if unknown."""
     dims = known_dims(operand)
     return unnamed() if dims is None else dims[0]
 
 
 def size_of(operand: Value) -> Any:
-    """An integer operand as a number or an extent; a tensor if it is not known."""
+    """Return an integer operand as a number or dimension, or as a tensor if unknown."""
     dims = dims_of(operand)
     return operand if dims is None or is_unnamed(dims[0]) else dims[0]
 
 
 def expect_scalars(**operands: Type | None) -> None:
-    """Return if every operand that is there is one number.
+    """Check that every present operand is a single number.
 
     Raises:
         InvalidOperand: one has another shape.
@@ -44,10 +44,10 @@ def expect_scalars(**operands: Type | None) -> None:
 
 
 def numeric_type(number: int) -> DType:
-    """The dtype of an attribute that must be one of numbers.
+    """Return the dtype that an attribute selects, which must be numeric.
 
     Raises:
-        InvalidOperand: it is another one.
+        InvalidOperand: it is not.
     """
     dtype = element_type(number)
     if not dtypes.is_float(dtype) and not dtypes.is_integer(dtype):
@@ -58,7 +58,7 @@ def numeric_type(number: int) -> DType:
 
 
 class Window:
-    """Windows of a size that is an operand."""
+    """Window functions whose size is an operand."""
 
     output_datatype: int
     periodic: int
@@ -139,7 +139,7 @@ class MelWeightMatrix(Op, onnx="MelWeightMatrix", versions=(17,)):
 
 
 def _float_of(operand: Value) -> Any:
-    """A floating operand as a number; a tensor if it is not known."""
+    """Return a floating operand as a number; a tensor if it is unknown."""
     try:
         return float(static(operand).item())
     except Undecided:
@@ -147,7 +147,7 @@ def _float_of(operand: Value) -> Any:
 
 
 def check_complex(x: Type) -> Type:
-    """``x`` [..., 1 or 2], which holds real or complex numbers.
+    """Check that ``x`` [..., 1 or 2] holds real or complex numbers; return it.
 
     Raises:
         InvalidOperand: it does not.
@@ -212,7 +212,7 @@ class DFT(Op, onnx="DFT", versions=(17, 20)):
 
 @DFT.upgrade(17)
 def axis_attribute(draft: Draft) -> Draft:
-    """Before 20, the axis was an attribute, by default the first after the batch."""
+    """Upgrade: before 20, the axis was an attribute, by default 1."""
     axis = draft.constant("axis", np.array(draft.attrs.get("axis", 1), np.int64))
     return draft.with_attrs("axis").with_input(2, axis)
 
@@ -270,7 +270,7 @@ class STFT(Op, onnx="STFT", versions=(17,)):
     ) -> Value:
         options = {} if self.onesided else {"onesided": False}
         step = size_of(frame_step)
-        if len(signal.shape) == 2:  # PyTorch's exporter writes real signals so
+        if len(signal.shape) == 2:  # PyTorch's exporter writes real signals like this
             signal = signal.unsqueeze(-1)
         if window is not None:
             return ops.stft(signal, step, window, **options)

@@ -1,4 +1,4 @@
-"""Taking a tensor apart along an axis."""
+"""Splitting of a tensor along an axis."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Split(Op, onnx="Split", versions=(1, 2, 11, 13, 18)):
 
 
 def chunks(extent: Dim, count: int) -> list[Dim]:
-    """The sizes of ``count`` equal pieces; the last may be smaller."""
+    """Return the sizes of ``count`` equal pieces; the last may be smaller."""
     even = exact_div(extent, count)
     if even is not None:
         return [even] * count
@@ -70,7 +70,10 @@ def chunks(extent: Dim, count: int) -> list[Dim]:
 
 @Split.upgrade(1, 2, 11, 13)
 def sizes_attribute(draft: Draft) -> Draft:
-    """Before 13 the sizes were an attribute; before 18 equal pieces went unsaid."""
+    """Upgrade: before 13 the sizes were an attribute.
+
+    Before 18, equal sizes were implied.
+    """
     draft = draft.attr_to_input("split", 1)
     if len(draft.types) > 1 and draft.types[1] is not None:
         return draft

@@ -1,4 +1,4 @@
-"""What the declarations of several families share."""
+"""Helpers for the declarations of several families."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from burn_ir.static import Value, static_dims, static_ints
 from burn_ir.types import Type, is_unnamed
 from burn_ir.upgrade import Draft
 
-#: The dtype of each number that attributes such as ``dtype`` of ``EyeLike`` hold.
+#: The dtype for each ``TensorProto.DataType``, as in the attribute of ``EyeLike``.
 ELEMENT_TYPES: dict[int, DType] = {
     1: dtypes.float32,
     2: dtypes.uint8,
@@ -50,15 +50,15 @@ ELEMENT_NUMBERS: dict[DType, int] = {
     dtype: number for number, dtype in ELEMENT_TYPES.items()
 }
 
-#: The most extents that one operator gives: sizes of parts, or axes.
+#: Maximum number of sizes, axes or results of one operator.
 MOST_DIMS = 4096
 
 
 def element_type(number: int) -> DType:
-    """The dtype of a number in ONNX's ``TensorProto.DataType``.
+    """Return the dtype of a number in ONNX's ``TensorProto.DataType``.
 
     Raises:
-        InvalidOperand: there is none.
+        InvalidOperand: it does not exist.
     """
     if number not in ELEMENT_TYPES:
         raise InvalidOperand(f"expected a tensor's data type, got {number}")
@@ -66,10 +66,10 @@ def element_type(number: int) -> DType:
 
 
 def known_dims(operand: Type | None) -> tuple[Dim, ...] | None:
-    """The contents of an integer operand as dimensions, None if they are not known.
+    """Return the contents of an integer operand as dimensions, or None.
 
     Raises:
-        InvalidOperand: they are more than any tensor or node has.
+        InvalidOperand: there are more than any tensor or node has.
     """
     if operand is None or operand.known is None:
         return None
@@ -79,7 +79,7 @@ def known_dims(operand: Type | None) -> tuple[Dim, ...] | None:
 
 
 def known_ints(operand: Type | None) -> tuple[int, ...] | None:
-    """The contents of an integer operand, None unless they are known as numbers."""
+    """Return the contents of an integer operand, None unless all are numbers."""
     dims = known_dims(operand)
     if dims is None or any(isinstance(d, Poly) for d in dims):
         return None
@@ -87,11 +87,11 @@ def known_ints(operand: Type | None) -> tuple[int, ...] | None:
 
 
 def length(operand: Type) -> int:
-    """The number of elements of a vector.
+    """Return the number of elements of a vector.
 
     Raises:
         InvalidOperand: it is no vector.
-        Undecided: it is not known.
+        Undecided: the number is unknown.
     """
     if operand.rank != 1:
         raise InvalidOperand(f"expected a vector, got {operand.name}")
@@ -99,7 +99,7 @@ def length(operand: Type) -> int:
 
 
 def differ(a: Dim, b: Dim) -> bool:
-    """Whether two extents are surely different; symbols may turn out to be equal."""
+    """Return whether two dimensions are certainly different."""
     try:
         return not same(a, b)
     except Undecided:
@@ -107,10 +107,10 @@ def differ(a: Dim, b: Dim) -> bool:
 
 
 def unnamed_dims(count: int) -> tuple[Dim, ...]:
-    """Fresh extents that depend on the data.
+    """Return fresh dimensions that depend on the data.
 
     Raises:
-        InvalidOperand: they are more than any tensor or node has.
+        InvalidOperand: there are more than any tensor or node has.
     """
     _check_count(count)
     return tuple(unnamed() for _ in range(count))
@@ -122,7 +122,7 @@ def _check_count(count: int) -> None:
 
 
 def ints_of(operand: Value) -> tuple[int, ...] | None:
-    """The contents of an operand while lowering, None if they are not known yet."""
+    """Return the contents of an operand while lowering, None if unknown."""
     if operand is None:
         return None
     try:
@@ -132,7 +132,7 @@ def ints_of(operand: Value) -> tuple[int, ...] | None:
 
 
 def dims_of(operand: Value) -> tuple[Dim, ...] | None:
-    """As :func:`ints_of`, but symbols may be among them."""
+    """Return the contents of an operand as :func:`ints_of`, but with symbols."""
     try:
         return static_dims(operand)
     except Undecided:
@@ -140,7 +140,7 @@ def dims_of(operand: Value) -> tuple[Dim, ...] | None:
 
 
 def shape_of(operand: Value) -> tuple[Dim, ...] | None:
-    """The extents of an operand while lowering, None if its rank is not known yet."""
+    """Return the shape of an operand while lowering, None if its rank is unknown."""
     try:
         return tuple(operand.shape)
     except Undecided:
@@ -148,7 +148,7 @@ def shape_of(operand: Value) -> tuple[Dim, ...] | None:
 
 
 def axes_from(operand: Value, first: int) -> tuple[int, ...]:
-    """All axes from ``first`` on, while lowering.
+    """Return all axes from ``first`` on, while lowering.
 
     Raises:
         Undecided: ``first`` counts from the front, and the rank is not known.
@@ -161,9 +161,9 @@ def axes_from(operand: Value, first: int) -> tuple[int, ...]:
 
 
 def over_axes_from(operand: Value, first: int, reduce: Callable[..., Value]) -> Value:
-    """``reduce`` over all axes from ``first`` on, which are kept with an extent of 1.
+    """Return ``reduce`` over all axes from ``first`` on, kept with size 1.
 
-    Where not even the rank is known, they are made one and counted in the run.
+    If the rank is unknown, they are flattened and counted at run time.
     """
     try:
         return reduce(operand, axes_from(operand, first), keepdims=True)
@@ -175,14 +175,14 @@ def over_axes_from(operand: Value, first: int, reduce: Callable[..., Value]) -> 
 
 
 def one_or_all(axes: Sequence[int]) -> int | tuple[int, ...]:
-    """``axes`` as one writes them: a single one is no tuple."""
+    """Return a single axis as an integer, several as a tuple."""
     return int(axes[0]) if len(axes) == 1 else tuple(axes)
 
 
 def writable(dims: Sequence[Dim]) -> tuple[Dim, ...] | None:
-    """``dims`` of a reshape without extents that have no name.
+    """Return the ``dims`` of a reshape without unnamed dimensions.
 
-    A single one is left for the reshape to find (-1); with more, None.
+    A single unnamed one becomes -1; with more, returns None.
     """
     nameless = [is_unnamed(d) for d in dims]
     if not any(nameless):
@@ -195,8 +195,9 @@ def writable(dims: Sequence[Dim]) -> tuple[Dim, ...] | None:
 def with_open_size(target: Sequence[Dim], extents: Sequence[Dim]) -> list[Dim]:
     """Return ``target`` with -1 for a number that a reshape of ``extents`` keeps.
 
-    That is the last one before the axes that change: positions, where heads are split
-    off, or samples. The source then serves inputs of other sizes.
+    It is the last one before the axes that change: the sequence axis, where heads
+    are split off, or the batch axis. The source then works for inputs of other
+    sizes.
     """
     result = list(target)
     if len(target) < 3 or -1 in target or 0 in target or any(map(is_unnamed, target)):
@@ -210,7 +211,7 @@ def with_open_size(target: Sequence[Dim], extents: Sequence[Dim]) -> list[Dim]:
 
 
 def resolve(shape: Sequence[Dim], data: Type, allow_zero: bool) -> tuple[Dim, ...]:
-    """The extents that a reshape to ``shape`` leads to; 0 and -1 are filled in.
+    """Return the result shape of a reshape to ``shape``, with 0 and -1 filled in.
 
     Raises:
         InvalidOperand: the elements of ``data`` do not fit ``shape``.
@@ -220,7 +221,7 @@ def resolve(shape: Sequence[Dim], data: Type, allow_zero: bool) -> tuple[Dim, ..
         raise InvalidOperand(f"expected at most one -1, got {shown(dims)}")
     for axis, dim in enumerate(dims):
         if dim == 0 and not allow_zero:
-            dims[axis] = _kept(data, axis)
+            dims[axis] = _kept_dim(data, axis)
     if data.shape is None:
         return tuple(unnamed() if d == -1 else d for d in dims)
     total, rest = _cancel(data.shape, [d for d in dims if d != -1])
@@ -237,7 +238,7 @@ def _unequal(total: Dim, rest: Dim) -> bool:
     return isinstance(total, int) and isinstance(rest, int) and total != rest
 
 
-def _kept(data: Type, axis: int) -> Dim:
+def _kept_dim(data: Type, axis: int) -> Dim:
     if data.shape is None:
         return unnamed()
     if axis >= len(data.shape):
@@ -246,7 +247,7 @@ def _kept(data: Type, axis: int) -> Dim:
 
 
 def _cancel(left: Sequence[Dim], right: Sequence[Dim]) -> tuple[Dim, Dim]:
-    """The products of both without the extents that both have; one 0 makes it 0."""
+    """Return both products without common dimensions; a 0 gives 0."""
     rest = list(right)
     kept = []
     for dim in left:
@@ -269,11 +270,11 @@ def _quotient(total: Dim, rest: Dim, data: Type, shape: Sequence[Dim]) -> Dim:
 
 
 def shown(dims: Sequence[Dim]) -> str:
-    """Dimensions in an error message."""
+    """Return dimensions as text for an error message."""
     return f"[{', '.join(map(str, dims))}]"
 
 
 def first_inputs(draft: Draft, count: int) -> Draft:
-    """``draft`` without the operands behind the first ``count``."""
+    """Return ``draft`` without the operands after the first ``count``."""
     node = replace(draft.node, inputs=draft.node.inputs[:count])
     return replace(draft, node=node, types=draft.types[:count])

@@ -1,4 +1,4 @@
-"""Strings: joined, divided, matched, normalised, and counted as n-grams."""
+"""String operators: concatenation, splitting, matching, normalisation, n-grams."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from burn_ir.upgrade import Draft
 
 
 def expect_text(*operands: Type) -> None:
-    """Return if all operands hold strings.
+    """Check that all operands hold strings.
 
     Raises:
         InvalidOperand: one does not.
@@ -30,7 +30,7 @@ def expect_text(*operands: Type) -> None:
 
 
 def check_pattern(pattern: str) -> None:
-    """Check that ``pattern`` is a regular expression of RE2, if google-re2 is there.
+    """Check that ``pattern`` is a valid RE2 expression, with google-re2 installed.
 
     Without it the import goes on, and the module notes the extra that it needs.
 
@@ -93,7 +93,7 @@ class RegexFullMatch(Op, onnx="RegexFullMatch", versions=(20,)):
 
 @operator
 class StringNormalizer(Op, onnx="StringNormalizer", versions=(10,)):
-    """Case is changed by Unicode's rules whatever the ``locale``."""
+    """Case mapping uses Unicode's rules whatever the ``locale``."""
 
     case_change_action: Literal["LOWER", "UPPER", "NONE"] = "NONE"
     is_case_sensitive: int = 0
@@ -195,7 +195,7 @@ class TfIdfVectorizer(Replaced, Op, onnx="TfIdfVectorizer", versions=(9,)):
         return chain(draft, draft.node.inputs[0], [step])
 
     def _check(self, size: int) -> None:
-        """Return if the counts divide a pool of ``size`` items into n-grams."""
+        """Check that the counts divide a pool of ``size`` items into n-grams."""
         ends = (*self.ngram_counts[1:], size)
         grams = 0
         for n, (start, end) in enumerate(zip(self.ngram_counts, ends, strict=True), 1):
@@ -212,7 +212,7 @@ class TfIdfVectorizer(Replaced, Op, onnx="TfIdfVectorizer", versions=(9,)):
 
 @operator
 class TfIdf(Op, onnx="TfIdf", versions=(1,), domain="burn"):
-    """Counts of n-grams, which are stored: ``ops.tfidf``."""
+    """Counts of stored n-grams: ``ops.tfidf``."""
 
     width: int
     starts: tuple[int, ...]

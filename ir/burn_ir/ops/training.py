@@ -1,4 +1,4 @@
-"""Steps of optimisers, of the domain for previews of training."""
+"""Optimiser steps of the domain ``ai.onnx.preview.training``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ DOMAIN = "ai.onnx.preview.training"
 
 
 class Step:
-    """Steps that change groups of tensors: all x, all gradients, all of each state."""
+    """Operators on groups of tensors: all x, all gradients, all of each state."""
 
-    #: How many tensors belong to one that is optimised, itself included.
+    #: The number of tensors per optimised one, including itself.
     group: ClassVar[int]
     primitive: ClassVar[Any]
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of the primitive."""
+        """Return the arguments of the primitive."""
         raise NotImplementedError
 
     def infer(self, rate: Type, count: Type, *tensors: Type) -> tuple[Type, ...]:
@@ -55,7 +55,7 @@ class Step:
 def _split(
     tensors: tuple[Type, ...], number: int
 ) -> tuple[tuple[Type, ...], tuple[Type, ...], tuple[Type, ...]]:
-    """What is optimised, the gradients, and the state."""
+    """Return the types of the optimised tensors, the gradients, and the state."""
     return tensors[:number], tensors[number : 2 * number], tensors[2 * number :]
 
 

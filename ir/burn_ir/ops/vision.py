@@ -1,4 +1,4 @@
-"""Images: decoding, cropping, columns of windows, deformable convolution."""
+"""Image operators: decoding, cropping, im2col, deformable convolution."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from burn_ir.ops.window import Geometry, Ints, geometry, written
 def steps(
     strides: Ints | None, pads: Ints | None, dilations: Ints | None = None
 ) -> dict[str, Any]:
-    """The arguments of an operation on windows, but for the kernel."""
+    """Return the keyword arguments of a window operation, without the kernel."""
     sides = pads or (0, 0)
     rank = len(sides) // 2
     return non_default(

@@ -1,4 +1,4 @@
-"""The geometry of windows over spatial axes, as ONNX's attributes give it."""
+"""Window geometry over spatial axes, from ONNX's attributes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.ops.options import non_default, one
 
 AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
-#: No window is larger, and no axis is padded by more.
+#: Maximum window size and padding of an axis.
 _LARGEST = 2**24
 Ints = tuple[int, ...]
 Pads = tuple[tuple[Dim, Dim], ...]
@@ -29,12 +29,12 @@ class Geometry:
 
     @property
     def covered(self) -> tuple[Dim, ...]:
-        """The extents that one window covers."""
+        """The size that one window covers, per axis."""
         pairs = zip(self.kernel, self.dilations, strict=True)
         return tuple((k - 1) * d + 1 for k, d in pairs)
 
     def count(self, size: tuple[Dim, ...]) -> tuple[Dim, ...]:
-        """The number of windows over the extents ``size``."""
+        """Return the number of windows over the spatial ``size``."""
         return tuple(self._count(axis, extent) for axis, extent in enumerate(size))
 
     def _count(self, axis: int, extent: Dim) -> Dim:
@@ -47,13 +47,13 @@ class Geometry:
             return _positive(room // step + 1)
         count = (room + step - 1) // step + 1
         try:
-            # A window does not start in the padding behind.
+            # A window must not start in the padding at the end.
             return _positive(count - int((count - 1) * step >= extent + before))
         except Undecided:
             return unnamed()
 
     def padding(self, size: tuple[Dim, ...]) -> Pads:
-        """What is added before and after each axis of extents ``size``."""
+        """Return the padding before and after each axis of ``size``."""
         if not self.auto_pad.startswith("SAME"):
             return self.pads
         counts = self.count(size)
@@ -68,7 +68,7 @@ class Geometry:
         )
 
     def _padding_of(self, size: tuple[Dim, ...]) -> Any:
-        """The padding in numbers, or how to find it when the extents are known."""
+        """Return the padding in numbers, or its mode if sizes are unknown."""
         try:
             padding = self.padding(size)
         except Undecided:
@@ -78,7 +78,7 @@ class Geometry:
         return written(padding)
 
     def options(self, size: tuple[Dim, ...]) -> dict[str, Any]:
-        """The arguments of an operation over ``size``, but for the kernel."""
+        """Return the keyword arguments over ``size``, except the kernel."""
         return non_default(
             stride=(one(self.strides), 1),
             padding=(self._padding_of(size), 0),
@@ -95,7 +95,7 @@ def geometry(
     auto_pad: str,
     ceil_mode: bool = False,
 ) -> Geometry:
-    """The geometry that attributes describe, with their defaults filled in.
+    """Return the geometry that attributes describe, with defaults filled in.
 
     Raises:
         InvalidOperand: an attribute has the wrong number of entries or values that no
@@ -135,7 +135,7 @@ def _check_numbers(
 
 
 def check_auto_pad(auto_pad: str) -> None:
-    """Return if the way of padding is known.
+    """Check that the padding mode is valid.
 
     Raises:
         InvalidOperand: it is not.
@@ -145,13 +145,13 @@ def check_auto_pad(auto_pad: str) -> None:
 
 
 def split(total: Dim, upper: bool) -> tuple[Dim, Dim]:
-    """``total`` in two halves; ``upper`` puts the odd one behind."""
+    """Return ``total`` in two halves; ``upper`` puts the larger one at the end."""
     small = total // 2
     return (small, total - small) if upper else (total - small, small)
 
 
 def written(pads: Pads) -> Any:
-    """Padding as a person writes it: a pair only where the sides differ."""
+    """Return padding as numbers, or as pairs if sides differ."""
     if all(before == after for before, after in pads):
         return one([before for before, _ in pads])
     return pads

@@ -1,4 +1,4 @@
-"""Attributes of a class: modules, and the lists and holders they stand in."""
+"""Attributes of a class: modules, lists of modules and holder classes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from burn_import.provenance.path_segments import Path
 from burn_import.structure.numeric_segments import is_sparse
 from burn_import.tracing.identifiers import Namespace, camel, singular
 
-#: How tensors are made that are no module's.
+#: Constructors of tensors outside modules.
 _TENSOR = re.compile(r"nn\.(parameter|buffer)\(")
-#: So many equal modules in a row are made in a loop.
+#: Minimum run of equal modules that is written as a comprehension.
 MANY = 4
 
 
 class Holders:
-    """Classes that only hold modules, for scopes that no node runs in as a whole."""
+    """Classes that only contain modules, for scopes that run no nodes."""
 
     def __init__(self, names: Namespace) -> None:
         self.names = names
@@ -26,7 +26,7 @@ class Holders:
         self.fields_by_class: dict[str, list[str]] = {}
 
     def class_of(self, name: str, fields: list[str]) -> str:
-        """The class with these fields; a new one is called after ``name``."""
+        """Return the class with these fields; a new one is named after ``name``."""
         key = tuple(fields)
         if key not in self.class_by_fields:
             self.class_by_fields[key] = self.names.unique(camel(name, "Part"))
@@ -34,16 +34,16 @@ class Holders:
         return self.class_by_fields[key]
 
     def take(self, name: str) -> list[str] | None:
-        """The fields of the class called ``name``, the first time that it is asked."""
+        """Remove and return the fields of the class ``name``, or None."""
         return self.fields_by_class.pop(name, None)
 
 
 class Containers:
-    """The fields of one class, as ``__init__`` makes and ``__call__`` reads them.
+    """The fields of one class, as assigned in ``__init__`` and read by ``__call__``.
 
-    Numbered children are an ``nn.ModuleList`` if they are alike, else an
-    ``nn.ModuleTuple``, with ``nn.Identity`` in the gaps: keys of the record stay what
-    they were.
+    Numbered children are an ``nn.ModuleList`` if they have one class, else an
+    ``nn.ModuleTuple``, with ``nn.Identity`` in the gaps, so that record keys stay
+    the same.
     """
 
     def __init__(self, entries: Mapping[Path, str], holders: Holders) -> None:
@@ -59,7 +59,7 @@ class Containers:
             self.add(path, text)
 
     def add(self, path: Path, text: str) -> None:
-        """Hold what ``text`` makes at ``path``."""
+        """Add the field at ``path`` with the constructor ``text``."""
         self.entries[path] = text
         for length in range(len(path)):
             self.children.setdefault(path[:length], {})[path[length]] = None
@@ -70,10 +70,10 @@ class Containers:
         return self.children.get(path, ())
 
     def has_room(self, path: Path) -> bool:
-        """Whether nothing stands at ``path``, inside it or, as one module, around."""
+        """Return whether ``path`` is free and no module or settled list encloses it."""
         inner = [path[:length] for length in range(1, len(path))]
         around = any(part in self.entries for part in inner)
-        # What a list is like is known once somebody asked: it stays so.
+        # A list whose source was already requested must not change.
         settled = any(part in self.texts for part in inner)
         mixed = any(
             self.is_list(part) != path[len(part)].isdigit()
@@ -89,7 +89,7 @@ class Containers:
         return not (around or settled or mixed or sparse or taken)
 
     def fields(self, path: Path = ()) -> list[str]:
-        """The assignments of ``__init__``."""
+        """Return the assignments of ``__init__``."""
         names = self.children.get(path, ())
         return [f"self.{_attribute(n)} = {self.text((*path, n))}" for n in names]
 
@@ -111,7 +111,7 @@ class Containers:
                 self.text((*path, str(i))) if str(i) in names else "None"
                 for i in range(count)
             ]
-            return f"nn.ParameterList([{', '.join(_runs(boxes))}])"
+            return f"nn.ParameterList([{', '.join(_merge_runs(boxes))}])"
         texts = [
             self.text((*path, str(i))) if str(i) in names else "nn.Identity()"
             for i in range(count)
@@ -122,7 +122,7 @@ class Containers:
             each = progression(texts) if count >= MANY else ""
             if each:
                 return f"nn.ModuleList({each} for i in range({count}))"
-            return f"nn.ModuleList([{', '.join(_runs(texts))}])"
+            return f"nn.ModuleList([{', '.join(_merge_runs(texts))}])"
         if len(set(texts)) > 1 or (count == 1 and "ModuleTuple" in texts[0]):
             return f"nn.ModuleTuple({', '.join(texts)})"
         if count > 1:
@@ -130,18 +130,18 @@ class Containers:
         return f"nn.ModuleList([{texts[0]}])"
 
     def is_comprehension(self, path: Path) -> bool:
-        """Return whether one comprehension makes the list at ``path``."""
+        """Return whether the list at ``path`` is a single comprehension."""
         return self.text(path).startswith("nn.ModuleList(") and (
             f" in range({self.length(path)}))" in self.text(path)
         )
 
     def is_of_tensors(self, path: Path) -> bool:
-        """Return whether a list holds parameters and buffers alone."""
+        """Return whether a list has only parameters and buffers."""
         entries = [self.entries.get((*path, name), "") for name in self.children[path]]
         return all(_TENSOR.match(text) for text in entries)
 
     def length(self, path: Path) -> int:
-        """Return the length of the list at ``path``, gaps included."""
+        """Return the length of the list at ``path``, including gaps."""
         return max(map(int, self.children[path])) + 1
 
     def is_list(self, path: Path) -> bool:
@@ -149,7 +149,7 @@ class Containers:
         return all(name.isdigit() for name in self.children[path])
 
     def is_alike(self, path: Path, start: int = 0, stop: int | None = None) -> bool:
-        """Whether the children from ``start`` to before ``stop`` are of one class."""
+        """Return whether children ``start`` to ``stop`` (exclusive) share a class."""
         numbers = [int(name) for name in self.children[path]]
         last = max(numbers) + 1 if stop is None else stop
         chosen = [n for n in numbers if start <= n < last]
@@ -158,23 +158,23 @@ class Containers:
         return len(outlines) == 1 or (len(texts) == len(outlines) and _one_class(texts))
 
     def is_uniform(self, path: Path) -> bool:
-        """Return whether all children are made by the same source."""
+        """Return whether all children have the same constructor source."""
         return len({self.outline((*path, name)) for name in self.children[path]}) == 1
 
     def outline(self, path: Path) -> Hashable:
-        """Return a key of the source at ``path``: equal keys print equal source."""
+        """Return a key of the source at ``path``; equal keys have equal source."""
         if path in self.entries:
             return self.entries[path]
         names = sorted(self.children[path])
         return tuple((name, self.outline((*path, name))) for name in names)
 
     def has(self, path: Path, start: int, stop: int) -> bool:
-        """Whether there is a list at ``path`` with all children in that range."""
+        """Return whether ``path`` is a list with all children in the range."""
         names = self.children.get(path, {})
         return self.is_list(path) and all(str(i) in names for i in range(start, stop))
 
     def access(self, path: Path) -> str:
-        """The source that reads what stands at ``path``: ``self.layer[0]``."""
+        """Return the source that reads the field at ``path``: ``self.layer[0]``."""
         text = f"self.{_attribute(path[0])}"
         for length in range(1, len(path)):
             name = path[length]
@@ -184,8 +184,8 @@ class Containers:
         return text
 
 
-def _runs(texts: Sequence[str]) -> Iterator[str]:
-    """``texts``, in which many equal ones in a row become one."""
+def _merge_runs(texts: Sequence[str]) -> Iterator[str]:
+    """Yield ``texts``, with long runs of equal ones merged to comprehensions."""
     for text, group in groupby(texts):
         count = len(list(group))
         many = f"*({text} for _ in range({count}))"
@@ -193,11 +193,11 @@ def _runs(texts: Sequence[str]) -> Iterator[str]:
 
 
 def _one_class(texts: Sequence[str]) -> bool:
-    """Return whether all are of one class, made with other numbers."""
+    """Return whether all are calls of one class, which may differ in arguments."""
     heads = {text.partition("(")[0] for text in texts}
     return len(heads) == 1 and heads.isdisjoint({"nn.ModuleList", "nn.ModuleTuple"})
 
 
 def _attribute(name: str) -> str:
-    """A number among names cannot be an attribute."""
+    """Return a field's attribute name; numbers get the prefix ``part_``."""
     return f"part_{name}" if name.isdigit() else name

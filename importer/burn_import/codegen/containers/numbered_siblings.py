@@ -1,6 +1,6 @@
-"""Modules called ``layer1``, ``layer2``, ... of one class, as a list ``layers``.
+"""Numbered attributes ``layer1``, ``layer2``, ... of one class as a list ``layers``.
 
-Their keys remain: the class lists ``record_names = {"layers": "layer{1}"}``.
+Record keys stay the same: the class sets ``record_names = {"layers": "layer{1}"}``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RECORD_NAME = re.compile(r"(\w+)\{(\d+)\}", re.ASCII)
 
 @dataclass(frozen=True)
 class Siblings:
-    """The modules ``prefix + str(first)`` and so on, as the list ``name``."""
+    """The modules ``prefix + str(first)`` and following as the list ``name``."""
 
     name: str
     prefix: str
@@ -30,11 +30,11 @@ class Siblings:
 
     @property
     def record_name(self) -> str:
-        """Return the keys of the members, as ``Module.record_names`` has them."""
+        """Return the record keys of the members for ``Module.record_names``."""
         return f"{self.prefix}{{{self.first}}}"
 
     def moved(self, path: Path) -> Path:
-        """Return ``path``, into the list if it leads into one of these modules."""
+        """Return ``path``, redirected into the list if it leads to a member."""
         match = _NUMBERED.fullmatch(path[0]) if path else None
         if match is None or match[1] != self.prefix or int(match[2]) < self.first:
             return path
@@ -42,19 +42,19 @@ class Siblings:
 
 
 def siblings_in(record_names: Mapping[str, str]) -> list[Siblings]:
-    """Return the lists that a class has according to its names in keys."""
+    """Return the lists that a class's ``record_names`` describe."""
     matches = {n: _RECORD_NAME.fullmatch(text) for n, text in record_names.items()}
     return [Siblings(n, m[1], int(m[2])) for n, m in matches.items() if m is not None]
 
 
 def numbered_siblings(part: ModuleNode, modules: Mapping[Path, str]) -> list[Siblings]:
-    """Return the modules of ``part`` that may stand in lists.
+    """Return the modules of ``part`` that may become lists.
 
-    ``modules`` is the source of each module, by its path. They are many of one class
-    and numbered without gaps, and nothing reaches into them.
+    ``modules`` is the source of each module, by its path. A list's modules have one
+    class and consecutive numbers, and no path leads into them.
     """
     numbers: dict[str, list[int]] = {}
-    for name in _called(part):
+    for name in _once_called_modules(part):
         match = _NUMBERED.fullmatch(name)
         if match is not None and (name,) in modules:
             numbers.setdefault(match[1], []).append(int(match[2]))
@@ -70,8 +70,8 @@ def numbered_siblings(part: ModuleNode, modules: Mapping[Path, str]) -> list[Sib
     ]
 
 
-def _called(part: ModuleNode) -> Iterator[str]:
-    """Return the attributes that hold a module which ``part`` calls, once."""
+def _once_called_modules(part: ModuleNode) -> Iterator[str]:
+    """Yield the attributes of modules that ``part`` calls exactly once."""
     paths = [call.path for item in part.items for call in calls_of(item)]
     own = (part.layer_paths.get(id(node)) for node in part.nodes())
     inside = {path[0] for path in own if path}
@@ -101,14 +101,14 @@ def moved_modules(
 
 
 def moved_path(path: Path, siblings: Sequence[Siblings]) -> Path:
-    """Return ``path``, into a list if it leads into one of its modules."""
+    """Return ``path``, redirected into a list that has its module."""
     for one in siblings:
         path = one.moved(path)
     return path
 
 
 def move_calls(block: Block, siblings: Sequence[Siblings]) -> None:
-    """Let the calls of ``block`` call the members of lists."""
+    """Redirect the calls of ``block`` to the members of lists."""
     block.statements = [
         (
             replace(one, path=moved_path(one.path, siblings))
@@ -122,7 +122,7 @@ def move_calls(block: Block, siblings: Sequence[Siblings]) -> None:
 def looped(
     block: Block, containers: Containers, siblings: Sequence[Siblings]
 ) -> list[Siblings]:
-    """Return those lists of which a loop calls all members, made in one line."""
+    """Return the one-line lists whose members are all called by loops only."""
     loops = [one for one in block.statements if isinstance(one, Repetition)]
     whole = [m.path for loop in loops for m in loop.members if m.whole]
     others = {path[0] for path in _calls(block, set(whole))}
@@ -136,7 +136,7 @@ def looped(
 
 
 def _calls(block: Block, lists: Collection[Path]) -> Iterator[Path]:
-    """Return the paths of all calls, but for those in loops through ``lists``."""
+    """Yield the paths of all calls outside of loops through ``lists``."""
     for statement in block.statements:
         if isinstance(statement, ModuleCall):
             yield statement.path

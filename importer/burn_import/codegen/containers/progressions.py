@@ -1,18 +1,19 @@
-"""Constructor calls whose numbers grow by the same steps, as one comprehension."""
+"""Constructor calls with arithmetic progressions of numbers, as one comprehension."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-#: An integer that is a whole argument, or a whole item of a tuple.
+#: An integer that is a whole argument, or a whole element of a tuple.
 _NUMBER = re.compile(r"(?<=[(\[=, ])-?\d+(?=[,)\]])")
 
 
 def progression(texts: Sequence[str]) -> str:
     """Return the source of the ``i``-th of ``texts``: ``Layer(64 + 32 * i)``.
 
-    "" if the texts differ in more than integers, or if these do not grow evenly.
+    "" if the texts differ in more than integers, or if these are not arithmetic
+    progressions.
     """
     rests = {_NUMBER.sub("0", text) for text in texts}
     if len(rests) > 1 or any(" for " in text for text in texts):
@@ -26,7 +27,7 @@ def progression(texts: Sequence[str]) -> str:
 
 
 def _is_even(numbers: Sequence[int]) -> bool:
-    """Return whether all numbers have the same difference to the one before."""
+    """Return whether the numbers are an arithmetic progression."""
     pairs = zip(numbers, numbers[1:], strict=False)
     return len({after - before for before, after in pairs}) == 1
 

@@ -1,4 +1,4 @@
-"""Stored arrays that the code of a class reads itself, as attributes of the class."""
+"""Stored arrays that a class reads itself, as attributes of the class."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from burn_ir.graph import Graph
 
 
 class StoredArrays:
-    """The attributes of one class that are no modules, by the constants they hold.
+    """The array attributes of one class, by the constants they store.
 
-    What the file calls by a path is at that path, so that its key is the one that it
-    has in PyTorch; the name of anything else tells what it is for.
+    An array with a path in the file has that path here, so that its key is the one
+    in PyTorch; other arrays are named after their use.
     """
 
     def __init__(
@@ -33,11 +33,11 @@ class StoredArrays:
         nouns: Mapping[str, str],
         settled: Mapping[str, str] | None = None,
     ) -> None:
-        """``settled`` are attributes that arrays have already, by their names."""
+        """``settled`` has the attributes of arrays that already have one, by name."""
         self.settled = settled or {}
         self.part, self.graph = part, part.graph
         self.containers, self.nouns = containers, nouns
-        #: What each array is for, known once loops are made.
+        #: The role of each array, set after loops are rerolled.
         self.roles: Mapping[str, str] = {}
         self.names = Namespace(path[0] for path in containers.entries)
         self.weights = part.layer_weights()
@@ -48,7 +48,7 @@ class StoredArrays:
             self.assign_path(constant)
 
     def access(self, constant: str) -> str:
-        """The attribute path that the code reads ``constant`` by."""
+        """Return the attribute path that reads ``constant``."""
         if constant in self.part.reached:
             return self.part.reached[constant]
         if constant in self.weights:
@@ -58,11 +58,12 @@ class StoredArrays:
         return self.containers.access(path).removeprefix("self.")
 
     def reserve(self, constants: Iterable[str]) -> None:
-        """Note the lists that arrays will be further members of.
+        """Mark the lists that will get arrays as further members.
 
-        What is not float32 is held by no layer: a list may have some layers, and the
-        arrays of others. It is not run through as if all of it were modules. An array
-        of which the file tells no path does not get the name of a module around others.
+        Arrays that are not float32 belong to no layer: a list may contain some
+        layers, and arrays instead of others, so it is no list of modules only.
+        Arrays without a path in the file do not get the name of a module with
+        submodules.
         """
         for constant in constants:
             is_elsewhere = constant in self.weights or constant in self.part.reached
@@ -77,7 +78,7 @@ class StoredArrays:
                 }
 
     def assign_path(self, constant: str) -> Path:
-        """Make an attribute for ``constant``; its path."""
+        """Create an attribute for ``constant``; return its path."""
         text = tensor_text(self.graph, constant)
         settled = tuple(filter(None, self.settled.get(constant, "").split(".")))
         path = settled or self.authored_path(constant)
@@ -95,7 +96,7 @@ class StoredArrays:
         return path
 
     def has_room(self, path: Path) -> bool:
-        """Whether an array can stand at ``path``, inside a module of this one."""
+        """Return whether an array can be at ``path``, inside a submodule."""
         if len(path) < 2 or not self.containers.has_room(path):
             return False
         return path[0] not in self.plain_names
@@ -104,8 +105,8 @@ class StoredArrays:
         """Return the file's path for ``constant`` in this class; () if it has none."""
         name = original(self.graph, constant)
         constants = self.graph.constants
-        is_literal = name in constants.literals  # by an upgrade
-        # A key means its layout too: what was turned or reshaped is not it.
+        is_literal = name in constants.literals  # added by an opset upgrade
+        # A key implies a layout: transposed or reshaped arrays lose it.
         whole = same_view(constants[name], constants[constant])
         has_key = name in constants.trained or is_key(self.graph.producer, name)
         path, own = clean(name.split(".")), self.part.path
@@ -116,11 +117,11 @@ class StoredArrays:
         pairs = zip(own, path, strict=False)
         within = len(path) > len(own) and all(a in (b, f"part_{b}") for a, b in pairs)
         inside = self.named(path[len(own) :]) if within else path[-1:]
-        # A number by itself is no attribute: it is a place in a list of this class.
+        # A single number is no attribute, but an index of a list in this class.
         return () if inside[-1].isdigit() and len(inside) == 1 else inside
 
     def named(self, path: Path) -> Path:
-        """``path`` from this class on, with numbers for places in lists alone."""
+        """Return ``path`` relative to this class, with numbers only as list indices."""
         renamed: Path = ()
         for segment in path:
             is_module = renamed in self.containers.children
@@ -137,7 +138,7 @@ class StoredArrays:
         if constant in self.graph.constants.layer_weights:
             return self.graph.constants.layer_weights[constant][-1]
         if is_folded(self.graph, constant):
-            # The author may have a parameter of the plain name, which this is not.
+            # The plain name may be another parameter of the author.
             noun = self.nouns.get(constant, "") or self.roles.get(constant, "")
             noun = "bias" if noun == "mask" else noun
             return f"folded_{noun}" if noun else "folded"
@@ -153,7 +154,7 @@ class StoredArrays:
         return attribute(noun or self.roles.get(constant, "constant"))
 
     def fields(self) -> list[str]:
-        """Return the assignments of ``__init__`` of arrays that no inner module has."""
+        """Return the ``__init__`` assignments of arrays outside submodules."""
         return [f"self.{self.paths[c][0]} = {t}" for c, t in self.plain.items()]
 
 
@@ -166,7 +167,7 @@ def _measured_name(name: str) -> str:
 
 
 def tensor_text(graph: Graph, constant: str) -> str:
-    """``nn.parameter(...)`` for a weight, ``nn.buffer(...)`` for anything else."""
+    """Return ``nn.parameter(...)`` for a weight, else ``nn.buffer(...)``."""
     array = graph.constants[constant]
     is_parameter = is_trained(graph, constant)
     args = [str(extent) for extent in array.shape]

@@ -1,7 +1,7 @@
-"""Weights that are one under several names: ``lm_head.weight = wte.weight``.
+"""Tied weights: one array with several keys, ``lm_head.weight = wte.weight``.
 
-PyTorch lists a tied weight under each of its names. So do the modules here, which hold
-one array for all of them; the record stores it once.
+PyTorch lists a tied weight under each of its names. The modules here do the same and
+share one array; the record stores it once.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from burn_import.structure.module_tree import Entry, calls_of
 from burn_ir.graph import Graph
 from burn_ir.types import Array
 
-#: The first elements tell most arrays apart.
+#: Number of leading elements that are compared first.
 _FEW = 64
 
 
 @dataclass(frozen=True)
 class Tie:
-    """A key whose array is that of another one."""
+    """A key whose array is that of another key."""
 
     key: Path
     first: Path
 
 
 def without_repetitions(entries: Sequence[Entry], graph: Graph) -> list[Entry]:
-    """Return the entries with one for each key, as long as their arrays are equal.
+    """Return the entries with one per key, if their arrays are equal.
 
-    A module that is called whole at one place and layer by layer at another one has
-    several, and the file may have a copy of the array for each call.
+    A module that is called both as a whole and layer by layer has several, and the
+    file may have a copy of the array for each call.
     """
     first: dict[Path, Entry] = {}
     kept = []
@@ -52,17 +52,18 @@ def without_repetitions(entries: Sequence[Entry], graph: Graph) -> list[Entry]:
 
 
 def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
-    """The keys whose arrays are those of others.
+    """Return the keys whose arrays are those of other keys.
 
-    Two layers are tied if the file has one array for them, unless all its elements are
-    the same: exporters merge what is equal, and new biases are. Some store a projection
-    back to a vocabulary apart from the table that it is tied to, or the transpose of an
-    author's own parameter: these two are tied if they are equal.
+    Two layers are tied if the file has one array for them, unless all its elements
+    are equal: exporters merge equal arrays, such as new biases. Some exporters
+    store a projection to a vocabulary separately from the table that it is tied to,
+    or the transpose of an author's parameter: these are tied if the values are
+    equal.
     """
     ties: list[Tie] = []
     first: dict[tuple[str, tuple[int, ...]], Entry] = {}
     backs: list[Entry] = []
-    # Whoever has the file's name for an array is the one that others are tied to.
+    # The layer with the array's name in the file is the one that others are tied to.
     shared = _first_names(graph)
     for entry in sorted(entries, key=lambda e: not _is_named(e, graph)):
         array = graph.constants[entry.constant]
@@ -75,7 +76,7 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
         if first_entry is not entry and _equal(graph, first_entry, entry):
             if first_entry in backs and entry.layer == "Embedding":
                 first[name, array.shape] = entry  # to which the projection is tied
-                ties = [_moved(tie, first_entry, entry) for tie in ties]
+                ties = [_redirect(tie, first_entry, entry) for tie in ties]
             else:
                 ties.append(Tie(entry.key, first_entry.key))
         elif entry.layer == "Linear" and array.ndim == 2:
@@ -89,7 +90,7 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
 
 
 def _first_names(graph: Graph) -> dict[str, str]:
-    """Return the first name of each tensor that the file lists under several names."""
+    """Return the first name of each tensor that the file lists repeatedly."""
     constants = graph.constants
     groups: dict[tuple[int, ...], list[str]] = {}
     for name in constants.trained:
@@ -110,13 +111,13 @@ def _may_be_tied(entry: Entry, graph: Graph) -> bool:
 
 
 def _may_be_projected_by(entry: Entry, graph: Graph) -> bool:
-    """Whether a linear layer may have the transpose of this array, stored apart."""
+    """Return whether a linear layer may use this array's transpose."""
     own = not entry.layer and is_authored(graph, entry.constant)
     return own or entry.layer == "Embedding"
 
 
-def _moved(tie: Tie, original: Entry, entry: Entry) -> Tie:
-    """``tie``, to the other entry if it is one to ``original``."""
+def _redirect(tie: Tie, original: Entry, entry: Entry) -> Tie:
+    """Return ``tie``, redirected to ``entry`` if it refers to ``original``."""
     return Tie(tie.key, entry.key) if tie.first == original.key else tie
 
 
@@ -125,7 +126,7 @@ def _is_named(entry: Entry, graph: Graph) -> bool:
 
 
 def untied(entries: Iterable[Entry], ties: Sequence[Tie]) -> list[Entry]:
-    """The entries that a record stores: each array once."""
+    """Return the entries that a record stores: each array once."""
     tied = {tie.key for tie in ties}
     return [entry for entry in entries if entry.key not in tied]
 
@@ -133,9 +134,9 @@ def untied(entries: Iterable[Entry], ties: Sequence[Tie]) -> list[Entry]:
 def with_ties(
     texts: Sequence[ClassText], tree: Tree, entries: Sequence[Entry], ties: list[Tie]
 ) -> list[ClassText]:
-    """``texts`` with an assignment for every tie, in the innermost class around it.
+    """Return ``texts`` with an assignment per tie, in the innermost common class.
 
-    An ``nn.Sequential`` has no class: the ties in it are made by the class that has it.
+    An ``nn.Sequential`` has no class: the enclosing class makes the ties in it.
     """
     run = _Writer(tree, entries, texts)
     lines: dict[str, list[str]] = {}
@@ -161,7 +162,7 @@ class _Writer:
                 self.children.setdefault(path[:length], set()).add(path[length])
 
     def line(self, tie: Tie) -> tuple[str, str]:
-        """The class that a tie is made in, and the assignment."""
+        """Return the class that makes a tie, and the assignment."""
         part, around = self.root, True
         while around:
             around = False
@@ -174,12 +175,12 @@ class _Writer:
         return part.class_name, f"{key} = {first}"
 
     def _has_own_class(self, part: ModuleNode) -> bool:
-        """Return whether the class of ``part`` is written, and of no other part."""
+        """Return whether ``part`` has a class that no other module shares."""
         written = not part.sequence and part.class_name in self.classes
         return written and self.count[part.class_name] == 1
 
     def access(self, path: Path, start: int) -> str:
-        """Return the expression for ``path``, read from ``start`` levels deep."""
+        """Return the expression for ``path`` in the module at ``path[:start]``."""
         text = "self"
         for length in range(start, len(path)):
             segment = path[length]
@@ -200,12 +201,12 @@ def _inside(part: ModuleNode) -> list[ModuleNode]:
 
 def _is_uniform(array: Array) -> bool:
     """Return whether all elements are the same."""
-    row = array[(0,) * (array.ndim - 1)][:_FEW]  # a view, however it is laid out
+    row = array[(0,) * (array.ndim - 1)][:_FEW]  # a view in memory order
     return bool((row == row[0]).all() and (array == row[0]).all())
 
 
 def _equal(graph: Graph, a: Entry, b: Entry) -> bool:
-    """Return whether two arrays have the same dtype, extents and elements."""
+    """Return whether two arrays have the same dtype, shape and elements."""
     x, y = graph.constants[a.constant], graph.constants[b.constant]
     if x.dtype != y.dtype or x.shape != y.shape:
         return False

@@ -1,1 +1,1 @@
-"""The check of generated source against tables of allowed syntax, before it is used."""
+"""The validation of generated source against tables of allowed syntax."""

@@ -21,7 +21,7 @@ HEADER = re.compile(
 )
 COOKIE = re.compile(rb"coding[:=]")
 
-#: What a module may consist of. Statements of a module and of a class are fewer.
+#: Syntax nodes of functions. Fewer statements are allowed in modules and classes.
 NODES = (
     *(ast.Module, ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.Expr),
     *(ast.Assign, ast.AnnAssign, ast.Return, ast.Pass, ast.If, ast.For, ast.While),
@@ -49,7 +49,7 @@ NODES = (
 )
 TOP = (ast.Expr, ast.Import, ast.ImportFrom, ast.Assign, ast.ClassDef, ast.FunctionDef)
 IN_CLASSES = (ast.Expr, ast.FunctionDef, ast.AnnAssign, ast.Assign)
-#: The attribute of a class that may be assigned to in its body.
+#: The class attribute that may be assigned.
 RECORD_NAMES = "record_names"
 SEGMENT = re.compile(r"[\w-]*(\{\d+\})?", re.ASCII)
 IMPORTS = frozenset(
@@ -57,40 +57,40 @@ IMPORTS = frozenset(
     | {("typing", "Self"), ("burn", "Tensor"), ("burn", "nn"), ("burn", "ops")}
 )
 CONSTANTS = (str, int, float, bool, type(None), type(...))
-#: Names that are read without being assigned in the module.
+#: Names that may be read without being defined in the module.
 GIVEN = frozenset(
     {"Tensor", "Path", "Self", "NamedTuple", "classmethod", "super", "range", "float"}
     | {"str", "tuple", "int", "bool", "list", "len", "dict", "zip"}
     | {"NotImplementedError"}
 )
-#: Names that nothing in a module may mean anew.
+#: Names that no definition in a module may shadow.
 TAKEN = RESERVED | frozenset(dir(builtins))
 BASES = frozenset({"nn.Module", "nn.Sequential", "NamedTuple"})
-#: Attributes of values: those of tensors that compute, and the value of a parameter.
+#: Attributes of values: computing attributes of tensors, and a parameter's value.
 METHODS = frozenset(
     {"cast", "dtype", "expand", "flatten", "item", "max", "mean", "mT", "min", "ndim"}
     | {"permute", "reshape", "shape", "size", "squeeze", "sum", "tolist", "transpose"}
     | {"unsqueeze", "value", "append", "detach"}
 )
-#: Calls that are allowed as they stand though their parts are not.
+#: Calls that are allowed literally, though their parts are not.
 PHRASES = frozenset(
     {"super().__init__", "super().__call__", "cls().load_weights"}
     | {"Path(__file__).with_name"}
 )
 WORD = re.compile(r"[\w.]*", re.ASCII)
-#: The decorator of ``__call__``, and how the type of an input is written.
+#: The decorator of ``__call__``, and the syntax of input types.
 CHECK = "nn.check_inputs"
 INPUT = re.compile(r"\w+\[[\w\[\], |.?()*/+-]*\]( \| None)?", re.ASCII)
-#: What a message about something to be written may be.
+#: Text of messages about missing code.
 PROSE = re.compile(r"[\w ,:]*", re.ASCII)
-#: Functions to which every string is data: they look it up, match it or return it.
+#: Functions to which every string is data, to look up, match or return.
 TEXTS = frozenset(
     {"ops.dict_vectorize", "ops.lookup", "ops.regex_full_match", "ops.string_normalize"}
     | {"ops.string_split", "ops.tokenize", "ops.zip_map"}
 )
-#: Any string: data to the function that is given it.
+#: Any string, for functions to which it is data.
 ANY_TEXT = re.compile(r"(?s).*")
-#: Which strings the first argument of a call may hold.
+#: Allowed strings in the first argument of a call.
 STRINGS = {
     "float": re.compile("nan"),
     "ops.array": ANY_TEXT,  # a tensor of strings
@@ -101,13 +101,13 @@ STRINGS = {
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """What a module for one library may contain beside the syntax of ``NODES``.
+    """The constructs that a module for one library may contain beside ``NODES``.
 
-    ``public`` returns the names that may be read of each module. ``verbatim`` are
-    definitions that a module may have as they stand here, by name. ``texts`` are
-    functions to which every string is data, ``strings`` says which strings the first
-    argument of a call may be. ``called`` are functions whose result nobody needs, and
-    ``attribute`` matches the names that attributes of modules may have.
+    ``public`` returns the readable names of each module. ``verbatim`` are
+    definitions that may be copied unchanged, by name. ``texts`` are functions to
+    which every string is data; ``strings`` limits the first argument of calls.
+    ``called`` are functions whose result may be unused, and ``attribute`` matches
+    allowed attribute names of modules.
     """
 
     imports: frozenset[tuple[str, str]]

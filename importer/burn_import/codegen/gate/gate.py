@@ -1,8 +1,8 @@
-"""The last look at generated source, before it is written or run.
+"""Validation of generated source, before it is written or executed.
 
-Every string of a model enters source through ``names``. Should one ever slip past, or
-an expression be printed that no template means, this says so: the finished bytes may
-hold only what the tables here list. It does not know what the model is.
+Every string of a model enters source through ``names``. This check is a second line of
+defence against injected strings and unexpected expressions: the final bytes may contain
+only the constructs in the tables. It is independent of the model.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from burn_import.codegen.gate.allowed import (
 from burn_import.codegen.gate.member_names import member_attributes, root
 from burn_import.tracing.identifiers import MEMBERS
 
-#: What may be raised.
+#: Exceptions that may be raised.
 _UNWRITTEN = "NotImplementedError"
-#: The method that judges the nodes of a class.
+#: The check for each type of node in a class.
 _HANDLERS: dict[type[ast.AST], str] = {
     kind: f"on_{kind.__name__.lower()}" for kind in NODES
 }
@@ -48,7 +48,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
 
 class UnsafeSource(RuntimeError):  # noqa: N818  a defect of ours, not of the model
-    """Generated source holds what no template means; names line and construct."""
+    """Generated source has a construct that is not allowed; names it and the line."""
 
     def __init__(self, line: int, construct: str) -> None:
         super().__init__(f"generated source, line {line}: {construct}")
@@ -57,10 +57,10 @@ class UnsafeSource(RuntimeError):  # noqa: N818  a defect of ours, not of the mo
 
 
 def check(source: bytes, rules: Rules = BURN_RULES) -> None:
-    """Return if a whole module, header included, is what this compiler means to write.
+    """Check that a whole module, including its header, has only allowed constructs.
 
     Raises:
-        UnsafeSource: it is not.
+        UnsafeSource: it has others.
     """
     header = HEADER.match(source)
     if header is None or COOKIE.search(header[0]):
@@ -73,12 +73,12 @@ def check(source: bytes, rules: Rules = BURN_RULES) -> None:
         raise UnsafeSource(line, error.construct) from None
 
 
-@lru_cache(maxsize=2)  # before the module is tried, and before it is written
+@lru_cache(maxsize=2)  # called before the module is executed, and before it is written
 def check_body(source: bytes, rules: Rules = BURN_RULES) -> None:
-    """Return if the text of a module is what this compiler means to write.
+    """Check that the text of a module has only allowed constructs.
 
     Raises:
-        UnsafeSource: it is not.
+        UnsafeSource: it has others.
     """
     _check_bytes(source)
     try:
@@ -86,12 +86,14 @@ def check_body(source: bytes, rules: Rules = BURN_RULES) -> None:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line_number = getattr(error, "lineno", None) or 1
         raise UnsafeSource(line_number, f"{type(error).__name__}: {error}") from error
-    copied = _copied(tree, rules)
+    copied = _verbatim_definitions(tree, rules)
     tree.body = [node for node in tree.body if node not in copied]
     _Gate(list(ast.walk(tree)), rules, {node.name for node in copied}).run()
 
 
-def _copied(tree: ast.Module, rules: Rules) -> list[ast.FunctionDef | ast.ClassDef]:
+def _verbatim_definitions(
+    tree: ast.Module, rules: Rules
+) -> list[ast.FunctionDef | ast.ClassDef]:
     """Return the definitions of a module that are among those of ``rules``."""
     known = rules.verbatim()
     return [
@@ -123,10 +125,10 @@ class _Gate:
         self.rules = rules
         inside = [list(ast.walk(n)) for n in nodes if isinstance(n, ast.FunctionDef)]
         binders = (node for node in nodes if isinstance(node, _BINDERS))
-        self.bound_names = rules.given.union(copied, *map(_binds, binders))
+        self.bound_names = rules.given.union(copied, *map(_bound_names, binders))
         self.bound_names |= set(_functions(nodes[:1], inside))
         self.imported = {n.asname or n.name for n in nodes if isinstance(n, ast.alias)}
-        #: The strings and names that stand where they may, by identity.
+        #: Strings and names in allowed positions, by identity.
         self.placed: set[int] = set()
         self.members = member_attributes(inside)
 
@@ -142,13 +144,13 @@ class _Gate:
                 raise UnsafeSource(getattr(node, "lineno", 1), construct)
 
     def note_allowed(self, node: ast.AST) -> None:
-        """Note the strings and names that ``node`` gives a place to."""
+        """Record the strings and names that ``node`` allows as operands."""
         if isinstance(node, _DOCUMENTED):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 self.placed.add(id(first.value))
         elif isinstance(node, ast.Attribute):
-            self.placed.add(id(node.value))  # ops, nn: never on their own
+            self.placed.add(id(node.value))  # ops, nn: only as a prefix
         elif isinstance(node, ast.Dict):
             self.strings(node.keys, WORD)
         elif isinstance(node, ast.Assign) and _assigns_record_names(node):
@@ -164,7 +166,7 @@ class _Gate:
             self.note_call(node)
 
     def note_call(self, node: ast.Call) -> None:
-        text = _spelt(node.func)
+        text = _text_of(node.func)
         if text in self.rules.strings:
             self.strings(node.args[:1], self.rules.strings[text])
         if text in self.rules.texts:
@@ -172,7 +174,7 @@ class _Gate:
             self.strings(given, ANY_TEXT)
         if text == CHECK:
             self.strings([k.value for k in node.keywords], INPUT)
-        if text == "Path" and [_spelt(arg) for arg in node.args] == ["__file__"]:
+        if text == "Path" and [_text_of(arg) for arg in node.args] == ["__file__"]:
             self.placed.add(id(node.args[0]))
 
     def strings(
@@ -190,7 +192,7 @@ class _Gate:
     def on_classdef(self, node: ast.ClassDef) -> str:
         if node.keywords or node.decorator_list:
             return f"{node.name} with a keyword or decorator"
-        if [_spelt(base) in BASES for base in node.bases] != [True]:
+        if [_text_of(base) in BASES for base in node.bases] != [True]:
             return f"{node.name} with other bases"
         inside = all(
             isinstance(s, IN_CLASSES)
@@ -201,7 +203,7 @@ class _Gate:
 
     def on_functiondef(self, node: ast.FunctionDef) -> str:
         special = node.name in ("__init__", self.rules.call)
-        decorators = [_spelt(d) for d in node.decorator_list]
+        decorators = [_text_of(d) for d in node.decorator_list]
         fine = decorators in ([], ["classmethod"]) or (
             node.name == "__call__" and len(decorators) == 1 and _is_check(node)
         )
@@ -220,7 +222,7 @@ class _Gate:
         documented = id(node.value) in self.placed
         call = node.value
         is_check = isinstance(call, ast.Call) and (
-            _spelt(call.func) in ("super().__init__", *self.rules.called)
+            _text_of(call.func) in ("super().__init__", *self.rules.called)
             or isinstance(call.func, ast.Attribute)
             and (call.func.attr == "append" or _sets_state(call.func))
         )
@@ -241,7 +243,7 @@ class _Gate:
         return "" if fine else f"{node.id!r}, which nothing binds"
 
     def on_attribute(self, node: ast.Attribute) -> str:
-        if _spelt(node) in self.rules.phrases:
+        if _text_of(node) in self.rules.phrases:
             return ""
         if isinstance(node.ctx, ast.Store) and root(node) != "self":
             return f"an assignment to {node.attr!r}"
@@ -262,7 +264,7 @@ class _Gate:
 
     def on_raise(self, node: ast.Raise) -> str:
         call = node.exc
-        named = isinstance(call, ast.Call) and _spelt(call.func) == _UNWRITTEN
+        named = isinstance(call, ast.Call) and _text_of(call.func) == _UNWRITTEN
         return "" if named and node.cause is None else "of something else"
 
     def on_starred(self, node: ast.Starred) -> str:
@@ -274,27 +276,27 @@ class _Gate:
 
 
 def _imported(origin: str, name: ast.alias) -> tuple[str, str]:
-    """Return module and name of an import; one under another name is spelt so."""
+    """Return module and name of an import, with its alias if it has one."""
     behind = f" as {name.asname}" if name.asname else ""
     return origin, f"{name.name}{behind}"
 
 
 def _is_check(function: ast.FunctionDef) -> bool:
-    """Return whether the first decorator is a check of inputs with types by name."""
+    """Return whether the first decorator is a valid ``nn.check_inputs``."""
     call = function.decorator_list[0]
-    if not isinstance(call, ast.Call) or _spelt(call.func) != CHECK or call.args:
+    if not isinstance(call, ast.Call) or _text_of(call.func) != CHECK or call.args:
         return False
     values = [keyword.value for keyword in call.keywords]
     return all(isinstance(v, ast.Constant) and isinstance(v.value, str) for v in values)
 
 
 def _sets_state(function: ast.Attribute) -> bool:
-    """Whether ``function`` is how something that the module holds is replaced."""
+    """Return whether ``function`` is a method that replaces a state."""
     return function.attr == "set" and root(function) == "self"
 
 
 def _assigns_record_names(node: ast.Assign) -> bool:
-    """Return whether a statement is ``record_names = {...}`` with strings alone."""
+    """Return whether a statement is ``record_names`` of only strings."""
     targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
     if targets != [RECORD_NAMES] or not isinstance(node.value, ast.Dict):
         return False
@@ -305,12 +307,12 @@ def _assigns_record_names(node: ast.Assign) -> bool:
 def _functions(
     modules: Iterable[ast.AST], inside: Iterable[list[ast.AST]]
 ) -> Iterator[str]:
-    """The names of functions of the modules, and of those inside functions.
+    """Yield the names of a module's functions and of nested functions.
 
-    ``inside`` has all nodes of each function, that of the function first.
+    ``inside`` has all nodes of each function, beginning with its own.
 
     Raises:
-        UnsafeSource: one of them means something already.
+        UnsafeSource: a name is reserved.
     """
     groups: list[Sequence[ast.AST]] = [function[1:] for function in inside]
     groups += [node.body for node in modules if isinstance(node, ast.Module)]
@@ -321,11 +323,11 @@ def _functions(
             yield inner.name
 
 
-def _binds(node: ast.AST) -> Iterator[str]:
-    """The names that ``node`` binds.
+def _bound_names(node: ast.AST) -> Iterator[str]:
+    """Yield the names that ``node`` binds.
 
     Raises:
-        UnsafeSource: one of them means something already.
+        UnsafeSource: a name is reserved.
     """
     name = ""
     if isinstance(node, ast.ClassDef):
@@ -343,7 +345,7 @@ def _binds(node: ast.AST) -> Iterator[str]:
 
 
 def _elements(value: ast.expr | None) -> Iterator[ast.Constant]:
-    """The constants that ``value`` is or holds in lists and tuples."""
+    """Yield the constants in ``value``, a constant or nested lists and tuples."""
     if isinstance(value, ast.Constant):
         yield value
     elif isinstance(value, ast.List | ast.Tuple):
@@ -351,12 +353,12 @@ def _elements(value: ast.expr | None) -> Iterator[ast.Constant]:
             yield from _elements(item)
 
 
-def _spelt(node: ast.expr) -> str:
-    """A short expression of names, attributes and calls as it is written, else ""."""
+def _text_of(node: ast.expr) -> str:
+    """Return the source of a chain of names, attributes and calls, else ""."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
-        return f"{_spelt(node.value)}.{node.attr}"
+        return f"{_text_of(node.value)}.{node.attr}"
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return f"{node.func.id}({', '.join(_spelt(arg) for arg in node.args)})"
+        return f"{node.func.id}({', '.join(_text_of(arg) for arg in node.args)})"
     return ""

@@ -1,4 +1,4 @@
-"""Names of generated source that stand for modules: members of lists, in loops."""
+"""Loop variables in generated source that are bound to list members."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator
 
 
 def member_attributes(functions: Iterable[list[ast.AST]]) -> set[int]:
-    """The attributes that are read of members of lists, by their identity.
+    """Return the identities of attributes that are read of list members.
 
-    Each function is the list of all its nodes.
-
-    ``block.conv``, where all that ``block`` is in its function is what a ``for`` takes
-    from ``self.blocks``, or from a list in such a member.
+    Each function is a list of all its nodes. An example is ``block.conv`` if
+    ``block`` is only bound by ``for`` loops over ``self.blocks``, or over a list in
+    such a member.
     """
     attributes: set[int] = set()
     for nodes in functions:
@@ -25,17 +24,17 @@ def _in_function(nodes: list[ast.AST]) -> Iterator[int]:
     taken: Counter[str] = Counter()
     for node in nodes:
         if isinstance(node, ast.For):
-            taken.update(_taken(node, taken))
+            taken.update(_member_variables(node, taken))
     if not taken:
         return
-    bound = Counter(filter(None, map(_bound, nodes)))
+    bound = Counter(filter(None, map(_bound_name, nodes)))
     members = {name for name, count in taken.items() if bound[name] == count}
     for node in nodes:
         if isinstance(node, ast.Attribute) and root(node) in members:
             yield id(node)
 
 
-def _taken(loop: ast.For, members: Counter[str]) -> Iterator[str]:
+def _member_variables(loop: ast.For, members: Counter[str]) -> Iterator[str]:
     """Yield the names of loop variables that are members of module lists."""
     targets, sources = [loop.target], [loop.iter]
     call = loop.iter
@@ -48,8 +47,8 @@ def _taken(loop: ast.For, members: Counter[str]) -> Iterator[str]:
             yield target.id
 
 
-def _bound(node: ast.AST) -> str:
-    """The name that ``node`` binds in its function, if it does."""
+def _bound_name(node: ast.AST) -> str:
+    """Return the name that ``node`` binds in its function, else ""."""
     if isinstance(node, ast.arg):
         return node.arg
     stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
@@ -57,7 +56,7 @@ def _bound(node: ast.AST) -> str:
 
 
 def root(node: ast.expr) -> str:
-    """The name that a chain of attributes and indices begins with, else ""."""
+    """Return the first name in a chain of attributes and indices, else ""."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""

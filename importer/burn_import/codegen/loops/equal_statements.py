@@ -1,4 +1,4 @@
-"""Equality of statements, up to the values that they read and define."""
+"""Comparison of statements up to the values that they read and define."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from burn_import.provenance.path_segments import Path
 from burn_import.tracing.scalar_operands import number_in
 from burn_import.tracing.trace import Apply, ModuleCall, Statement, Symbol
 
-#: Stands for a value that is compared by where it comes from.
+#: Placeholder for a value that is compared by its producer.
 _LEAF = "value"
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A statement without the values that flow into it, and these, in order."""
+    """A key of a statement without its operand values, and those values in order."""
 
     key: Hashable
     leaves: tuple[Tensor, ...]
-    #: The path of the module that it calls.
+    #: The path of the called module.
     path: Path = ()
 
 
 def shape_of(statement: Statement) -> Shape | None:
-    """Return the parts of a statement that two iterations share; None for a block."""
+    """Return the comparison shape of a statement; None if it has blocks."""
     leaves: list[Tensor] = []
     count = len(statement.targets)
     if isinstance(statement, ModuleCall):
         key: Hashable = (count, _frozen(statement.args, leaves))
-        if statement.visit:  # no step through the list that it stands in
+        if statement.visit:  # a visit does not step through its list
             return Shape((key, statement.path), tuple(leaves))
         return Shape(key, tuple(leaves), statement.path)
     if isinstance(statement, Apply):
@@ -42,7 +42,7 @@ def shape_of(statement: Statement) -> Shape | None:
 
 
 def _frozen(value: Any, leaves: list[Tensor]) -> Hashable:
-    """``value`` as something to compare; tensors that flow go to ``leaves``."""
+    """Return a hashable key of ``value``; computed tensors are added to ``leaves``."""
     if isinstance(value, Tensor):
         written = _written(value.data)
         if written is None:
@@ -61,12 +61,12 @@ def _frozen(value: Any, leaves: list[Tensor]) -> Hashable:
 
 
 def _is_float(value: Any) -> bool:
-    """Return whether equality is not identity: 0.0 is -0.0, and NaN is not itself."""
+    """Return whether a value is a float, for which 0.0 == -0.0 and NaN != NaN."""
     return not isinstance(value, int) and hasattr(value, "__float__")
 
 
 def _written(symbol: Symbol) -> Hashable:
-    """The contents of an operand that is written out where it is used, else None."""
+    """Return the contents of an operand that is emitted as a literal, else None."""
     contents = symbol.known
     if contents is None or (symbol.constant and number_in(symbol) is None):
         return None
@@ -79,7 +79,7 @@ def _written(symbol: Symbol) -> Hashable:
 def rebuilt(
     statement: Apply | ModuleCall, leaves: Sequence[Tensor], targets: list[Symbol]
 ) -> Apply | ModuleCall:
-    """``statement`` with other values in place of its leaves, making ``targets``."""
+    """Return ``statement`` with other operands ``leaves`` and other ``targets``."""
     given = iter(leaves)
     if isinstance(statement, ModuleCall):
         args = _filled(statement.args, given)
@@ -101,9 +101,9 @@ def _filled(value: Any, leaves: Iterator[Tensor]) -> Any:
 
 
 def varied(one: Path, other: Path) -> int | None:
-    """The place at which ``other`` has the number after that of ``one``.
+    """Return the index at which the number in ``other`` follows that in ``one``.
 
-    -1 if the paths are the same, None if they differ in another way.
+    -1 if the paths are equal, None if they differ otherwise.
     """
     if one == other:
         return -1

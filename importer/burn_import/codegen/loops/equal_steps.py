@@ -1,7 +1,7 @@
-"""Equal steps of a block through the members of a list.
+"""Detection of equal steps over the members of a list in a block.
 
-Steps are compared by the exact way of their values: what a step reads is made in the
-same place of the step, comes from the same place of the step before, or from outside.
+Steps are compared by their exact data flow: each operand must come from the same
+position in the step, from the same position in the previous step, or from outside.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from burn_import.provenance.path_segments import Path
 from burn_import.tracing.trace import Statement, Symbol
 from burn_ir.containers import python_type
 
-#: So many statements may stand before the call of a list's member in a step.
+#: Maximum number of statements before the member's call in a step.
 LONGEST_LEAD = 8
-#: A loop over a part of a list has this many steps, or leaves out one.
+#: Minimum steps of a loop over part of a list, unless it leaves out only one.
 FEWEST_OF_PART = 3
 
 
@@ -32,7 +32,7 @@ class Run:
 
 
 class Steps:
-    """Statements, compared at the distance of a step."""
+    """Statements for comparison at a fixed distance."""
 
     def __init__(self, statements: Sequence[Statement], containers: Containers) -> None:
         self.statements = statements
@@ -45,7 +45,7 @@ class Steps:
         }
 
     def runs(self, path: Path) -> Iterator[Run]:
-        """Runs of equal steps through the list at ``path``, the longest first."""
+        """Yield runs of equal steps through the list at ``path``, the longest first."""
         runs = []
         for first, period, count in self._even(path):
             for lead in range(min(period - 1, LONGEST_LEAD) + 1):
@@ -55,7 +55,7 @@ class Steps:
         yield from runs
 
     def _even(self, path: Path) -> list[tuple[int, int, int]]:
-        """(first position, distance, count) of calls of members in equal distances."""
+        """Return (first index, distance, count) of equally spaced member calls."""
         places = list(self._calls(path))
         series: list[tuple[int, int, int]] = []
         for (at, number), (then, after) in zip(places, places[1:], strict=False):
@@ -70,7 +70,7 @@ class Steps:
         return series
 
     def _calls(self, path: Path) -> Iterator[tuple[int, int]]:
-        """(position, number) of the first of each run of calls of one member."""
+        """Yield (index, member number) of the first call in each run on one member."""
         last = -1
         for position, shape in enumerate(self.shapes):
             if shape is None or shape.path[: len(path)] != path:
@@ -81,7 +81,7 @@ class Steps:
                 yield position, last
 
     def _equal(self, path: Path, start: int, period: int, most: int) -> list[Run]:
-        """The longest runs of steps from ``start`` on whose values flow alike."""
+        """Return the longest runs of steps from ``start`` on with equal data flow."""
         if start < 0:
             return []
         runs: list[Run] = []
@@ -97,7 +97,7 @@ class Steps:
         return runs
 
     def _flow(self, start: int, period: int) -> Hashable:
-        """Return the sources of the values of the step after the one at ``start``."""
+        """Return the data-flow key of the step after the one at ``start``, or None."""
         if start + 2 * period > len(self.statements):
             return None
         flows = []
@@ -120,7 +120,7 @@ class Steps:
     def _sources(
         self, one: Shape, other: Shape, start: int, period: int
     ) -> Hashable | None:
-        """For each value of ``other`` which statement of which step it is made by."""
+        """Return the statement and step of each producer of operands of ``other``."""
         sources: list[Hashable] = []
         middle = start + period
         for old, new in zip(one.leaves, other.leaves, strict=True):
@@ -139,7 +139,7 @@ class Steps:
         return tuple(sources)
 
     def _typed(self, run: Run) -> bool:
-        """Return whether a type checker can follow the loop."""
+        """Return whether type checkers accept the loop and it has enough steps."""
         lists = members_of(run, self.shapes)
         if not all(self.containers.has(p, i, i + run.count) for p, i in lists):
             return False
@@ -160,7 +160,7 @@ def _end(even: tuple[int, int, int]) -> int:
 
 
 def _differ(one: Symbol, other: Symbol) -> bool:
-    """Whether two values have no type in common, or are written in different ways."""
+    """Return whether two values differ in type or in literal contents."""
     if one is other:
         return False
     if one.known is not None or other.known is not None:
@@ -172,7 +172,7 @@ def _differ(one: Symbol, other: Symbol) -> bool:
 
 
 def members_of(run: Run, shapes: Sequence[Shape | None]) -> list[tuple[Path, int]]:
-    """The lists that the steps go through, each with the number of its first member."""
+    """Return the lists that the steps go through, each with its first index."""
     members: dict[tuple[Path, int], None] = {}
     for at in range(run.start, run.start + run.period):
         one, other = shapes[at], shapes[at + run.period]

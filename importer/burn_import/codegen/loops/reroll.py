@@ -1,9 +1,8 @@
-"""Equal steps through the members of a list become a loop.
+"""Loop rerolling: equal steps over the members of a list become a loop.
 
-A step is all that happens from the call of one member to that of the next. What it has
-from the step before is carried; what is made before the first step is the same for all
-steps, or there is one for each. Values that are read after the loop are those that are
-carried, or are collected in a list.
+A step reaches from the call of one member to the call of the next. Values from the
+previous step are carried; values from before the loop are invariant or one per step.
+Values that are read after the loop are carried values, or are collected in a list.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from burn_import.tracing.trace import Block, Members, ModuleCall, Repetition
 def roll_up(
     trace: FunctionTrace, containers: Containers, nouns: dict[str, str]
 ) -> None:
-    """Replace equal steps through lists of modules by loops, also inside of loops.
+    """Replace equal steps over lists of modules by loops, also inside loops.
 
-    ``nouns`` are of values by name; those of what a round has are added.
+    ``nouns`` are names of values; those of the loop bodies are added.
     """
     drop_unread(trace)
     _Rolls(trace, containers, Common(nouns)).roll(trace.body)
@@ -43,7 +42,7 @@ class _Rolls:
         self.containers = containers
 
     def roll(self, block: Block) -> None:
-        """Roll up what can be in ``block`` and in the loops that this makes."""
+        """Reroll ``block`` and the bodies of the new loops."""
         for path in _lists(block):
             if path in self.containers.growing or not self.containers.is_list(path):
                 continue
@@ -59,7 +58,7 @@ class _Rolls:
                     self.limit(statement.body, members)
 
     def limit(self, block: Block, outer: Members) -> None:
-        """Write the ends of loops through members of ``outer`` of several lengths."""
+        """Clear the counts of inner lists that vary between members of ``outer``."""
         depth = len(outer.path) + 1
         for statement in block.statements:
             if not isinstance(statement, Repetition):
@@ -78,7 +77,7 @@ class _Rolls:
                     statement.members[at] = replace(inner, count=0)
 
     def rolls(self, block: Block, path: Path) -> bool:
-        """Return whether steps through the list at ``path`` have become a loop."""
+        """Replace steps through the list by the best loop; return if any was."""
         before = block.statements
         loops = list(self.candidates(block, path))
         loops.sort(key=lambda loop: -loop.saving)
@@ -90,7 +89,7 @@ class _Rolls:
         return False
 
     def candidates(self, block: Block, path: Path) -> Iterator[Rolled]:
-        """Loops through the list at ``path`` that are less to read than the steps."""
+        """Yield loops over the list at ``path`` that are no longer than the steps."""
         for statements in schedules(block.statements, path):
             steps = Steps(statements, self.containers)
             for run in steps.runs(path):
@@ -99,7 +98,7 @@ class _Rolls:
                 yield from (one for one in loops if one.saving >= 0)
 
     def written(self) -> bool:
-        """Return whether all extents can still be read from a value."""
+        """Return whether all dimensions can still be read from a value."""
         try:
             Extents(Namespace()).plan(self.trace.parameters, self.trace.body)
         except MissingExtent:
@@ -108,7 +107,7 @@ class _Rolls:
 
 
 def _lists(block: Block) -> list[Path]:
-    """The lists of which several members are called, the outermost first."""
+    """Return the lists with several called members, outer lists first."""
     names_by_list: dict[Path, set[str]] = {}
     for statement in block.statements:
         if isinstance(statement, ModuleCall) and not statement.visit:

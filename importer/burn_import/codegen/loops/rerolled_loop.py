@@ -1,4 +1,4 @@
-"""The loop that does what equal steps do."""
+"""Construction of a loop from equal steps."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from burn_import.tracing.trace import (
 from burn_ir.containers import sequence_of
 from burn_ir.dim import symbol
 
-#: What is collected if it has no name.
+#: Noun of collected values without a name.
 UNNAMED = "state"
-#: A place in a step: the statement, and which of its results.
+#: A slot in a step: the statement's index, and the result's.
 Place = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Common:
-    """Names of loop variables, from the nouns (``nouns``) of the values of all steps.
+    """Names of loop variables, from the ``nouns`` of the values in all steps.
 
-    A value that no graph has gets a name of its own, with its noun beside the others.
+    New symbols get a unique name, whose noun is added.
     """
 
     nouns: dict[str, str]
@@ -54,14 +54,14 @@ class Common:
         return self.key(noun) if noun else ""
 
     def key(self, noun: str) -> str:
-        """The name of a value that is called ``noun``."""
+        """Return the name of a new value with this noun, and record it."""
         self.nouns[f"each {noun}"] = noun
         return f"each {noun}"
 
 
 @dataclass(frozen=True)
 class Rolled:
-    """Statements with a loop in them, and how much less there is to read."""
+    """Statements with a loop, and the estimated reduction in source."""
 
     statements: list[Statement]
     saving: int
@@ -75,7 +75,7 @@ def rolled(
     containers: Containers,
     common: Common,
 ) -> Iterator[Rolled]:
-    """``statements`` with a loop for ``run``, or for parts of it."""
+    """Yield ``statements`` with a loop for ``run``, or for parts of it."""
     waiting = [run]
     while waiting:
         run = waiting.pop()
@@ -111,13 +111,13 @@ class _Rolling:
             for position in range(run.start, self.end)
             for index, target in enumerate(statements[position].targets)
         }
-        #: The places that the step after reads.
+        #: The slots that the next step reads.
         self.carried = set(self.sources())
-        #: The steps of which the result in a place is read after the loop.
+        #: The steps whose result is read after the loop, by slot.
         self.read = self.read_outside(results)
-        #: The body's symbol for what stands in a place of each step.
+        #: The body's symbol for each slot.
         self.inside: dict[Place, Symbol] = {}
-        #: Carried values, by where they are made and what they are at first.
+        #: Carried values and their initial values, by slot and initial symbol.
         self.state: dict[tuple[Place, Symbol], tuple[Symbol, Tensor]] = {}
         self.items: dict[tuple[Symbol, ...], tuple[Symbol, tuple[Tensor, ...]]] = {}
 
@@ -131,7 +131,7 @@ class _Rolling:
         return list(zip(*per_step, strict=True))
 
     def sources(self) -> list[Place]:
-        """The places from which values are carried to the step after."""
+        """Return the slots whose values the next step reads."""
         carried = []
         for offset in range(self.run.period):
             for _, new, *_ in self.leaves(offset):
@@ -141,7 +141,7 @@ class _Rolling:
         return carried
 
     def read_outside(self, results: Sequence[Any]) -> dict[Place, list[int]]:
-        """By place, the steps whose result is read after the loop."""
+        """Return the steps whose result is read after the loop, by slot."""
         after = {s for one in self.statements[self.end :] for s in reads(one)}
         after.update(symbols_in(list(results)))
         steps_read: dict[Place, list[int]] = {}
@@ -152,10 +152,11 @@ class _Rolling:
         return steps_read
 
     def parts(self) -> list[Run]:
-        """The run, or those that collect no values for the sake of one.
+        """Return the run, or the parts to split it into.
 
-        A stream that is looked at once on its way is two loops, and what the last step
-        alone makes for others is that step's own.
+        A carried value that is read after one step splits the run after that
+        step; a result that is only read of the last step leaves that step out
+        of the loop.
         """
         run, last = self.run, self.run.count - 1
         for slot, steps in self.read.items():
@@ -172,7 +173,7 @@ class _Rolling:
         return [run]
 
     def whole(self) -> Rolled | None:
-        """The statements with the loop in them."""
+        """Return the statements with the loop, or None if it is impossible."""
         if self.mixed():
             return None
         body = Block()
@@ -203,7 +204,7 @@ class _Rolling:
         return words * (self.run.count - 1) - head - state - items - collected
 
     def mixed(self) -> bool:
-        """Return whether a step also calls what stands for the member of each step."""
+        """Return whether a step also calls one fixed member of a stepped list."""
         stepping = {
             (*path, str(first)) for path, first in members_of(self.run, self.shapes)
         }
@@ -249,7 +250,7 @@ class _Rolling:
             key = ((at, index), symbols[0])
             if key not in self.state:
                 results = [symbols[0], *self.symbols_at((at, index))]
-                # The first one is the stream through the modules.
+                # The first one is the main data flow through the modules.
                 name = self.common.name(results[1:]) if self.state else ""
                 self.state[key] = (Symbol(common_type(results), name), values[0])
             return Tensor(self.state[key][0], self.tracer)
@@ -265,7 +266,7 @@ class _Rolling:
         return Tensor(self.items[symbols][0], self.tracer)
 
     def lists(self) -> dict[Place, Symbol]:
-        """The lists of the results that are read after the loop, by their place."""
+        """Return the collected lists of results read after the loop, by slot."""
         symbols: dict[Place, Symbol] = {}
         last = self.run.count - 1
         for slot, steps in self.read.items():
@@ -322,7 +323,7 @@ class _Rolling:
         return block.statements
 
     def with_lists(self, of: Statement, lists: Mapping[Place, Symbol]) -> Statement:
-        """A statement that reads lists for operands that are all that they hold."""
+        """Return a statement that reads collected lists for equal list operands."""
         if not isinstance(of, Apply) or not lists:
             return of
         whole = {

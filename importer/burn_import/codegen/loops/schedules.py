@@ -1,7 +1,7 @@
-"""Orders of statements in which the calls of a list's members may stand in equal steps.
+"""Statement orders in which calls of list members are equally spaced.
 
-A file has its nodes in one of many orders. What belongs to no step may stand between
-two of them, and is then computed before the first step, or after the last.
+Graph files list nodes in one of many valid orders. Statements that belong to no step
+may be between two steps; they are moved before the first step, or after the last.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from burn_import.tracing.trace import Apply, ModuleCall, Statement, Symbol
 def schedules(
     statements: Sequence[Statement], path: Path
 ) -> Iterator[Sequence[Statement]]:
-    """``statements`` as they are, then with those between steps moved out of them."""
+    """Yield ``statements`` as given, then with independent statements moved out."""
     yield statements
     calls = [at for at, one in enumerate(statements) if _is_call(one, path)]
     if len(calls) < 2:
@@ -33,14 +33,14 @@ def schedules(
 
 
 def _is_call(statement: Statement, path: Path) -> bool:
-    """Whether a member of the list at ``path``, or something in one, is called."""
+    """Return whether the statement calls a member of the list, or inside one."""
     own = isinstance(statement, ModuleCall) and not statement.visit
     called = statement.path if isinstance(statement, ModuleCall) and own else ()
     return called[: len(path)] == path and called[len(path) : len(path) + 1] != ()
 
 
 def _moves(statement: Statement) -> bool:
-    """Whether a statement may stand elsewhere: no other module is called by it."""
+    """Return whether a statement may be moved: it calls no other module."""
     if isinstance(statement, ModuleCall):
         return statement.visit
     return isinstance(statement, Apply)
@@ -49,7 +49,7 @@ def _moves(statement: Statement) -> bool:
 def _hoisted(
     window: Sequence[Statement], path: Path
 ) -> tuple[list[Statement], list[Statement]]:
-    """Statements that nothing of a step flows into, and the others."""
+    """Split statements into those that depend on no step, and the others."""
     defined: set[Symbol] = set()
     before: list[Statement] = []
     inside: list[Statement] = []
@@ -66,7 +66,7 @@ def _hoisted(
 def _sunk(
     window: Sequence[Statement], path: Path
 ) -> tuple[list[Statement], list[Statement]]:
-    """The statements that a call of a member needs, and the others."""
+    """Split statements into those that member calls depend on, and the others."""
     needed: set[Symbol] = set()
     inside: list[Statement] = []
     after: list[Statement] = []

@@ -1,4 +1,4 @@
-"""Lists of several classes that are called one after another: ``nn.Sequential``."""
+"""Conversion of consecutive calls of list members to an ``nn.Sequential`` call."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from burn_ir.containers import python_type
 
 
 def chain_up(block: Block, path: Path, containers: Containers) -> bool:
-    """Whether the calls of all members of the list at ``path`` have become one call.
+    """Merge the calls of all members of a list into one call; return if possible.
 
-    Each member takes what the one before gives, which nobody else reads. Members that
-    are lists themselves are chains, too.
+    Each member must take the result of the previous one, which nothing else reads.
+    Members that are lists must be chains, too.
     """
     calls = [
         (at, one)
@@ -37,7 +37,7 @@ def chain_up(block: Block, path: Path, containers: Containers) -> bool:
 
 
 def _members(path: Path, containers: Containers, lists: list[Path]) -> Iterator[Path]:
-    """The modules in a list and in those inside, whose paths go to ``lists``."""
+    """Yield the modules of a list and of nested lists; add these to ``lists``."""
     for number in sorted(map(int, containers.children[path])):
         member = (*path, str(number))
         inner = member in containers.children and member not in containers.entries
@@ -49,7 +49,7 @@ def _members(path: Path, containers: Containers, lists: list[Path]) -> Iterator[
 
 
 def _is_chain(block: Block, calls: list[tuple[int, ModuleCall]]) -> bool:
-    """Return whether one tensor goes through all calls, and leaves at the end alone."""
+    """Return whether one tensor passes all calls and is only read at the end."""
     for _, call in calls:
         one = len(call.args) == 1 and len(call.targets) == 1
         if not one or not isinstance(call.args[0], Tensor):

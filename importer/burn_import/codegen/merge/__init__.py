@@ -1,1 +1,1 @@
-"""Class merging: classes with anti-unifiable bodies become one, with parameters."""
+"""Merging of classes with anti-unifiable bodies into one with parameters."""

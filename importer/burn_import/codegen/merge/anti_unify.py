@@ -1,9 +1,8 @@
 """Anti-unification of class bodies: one body with parameters for their differences.
 
-Bodies are compared from their results backwards, by what is computed and not by the
-order in which it is. They may differ in numbers, which a constructor can be given; in
-what they are called with, where one is given a value twice or not at all; and in
-modules and final operators that some have and others do without.
+Bodies are compared by data flow from their results, regardless of statement order. They
+may differ in numbers that a constructor can take; in arguments, where some bodies get a
+value twice or not at all; and in optional modules and final operators.
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ from burn_ir.dim import Poly
 
 @dataclass(frozen=True)
 class Body:
-    """One of the bodies, and what stored arrays and modules are called in it."""
+    """A body for comparison, with its attributes for arrays and modules."""
 
     trace: FunctionTrace
     attribute: Callable[[str], str]
     fields: frozenset[str]
-    #: The attributes of arrays that the body reads itself.
+    #: Attributes of arrays that the body reads itself.
     stored: frozenset[str] = frozenset()
 
 
@@ -57,35 +56,35 @@ class Body:
 class Union:
     """Differences of several bodies, as parameters of one body."""
 
-    #: For each parameter of the one body, the place of the parameter in each.
+    #: The index of each unified parameter in each body.
     parameters: list[tuple[int | None, ...]] = field(default_factory=list)
-    #: Operands of the first body, and which of those parameters stands there.
+    #: Operands of the first body that read a unified parameter.
     operands: dict[Place, tuple[int | None, ...]] = field(default_factory=dict)
-    #: Numbers of the first body, and what they are in each.
+    #: Numbers of the first body that differ, with their values in each body.
     numbers: dict[Place, tuple[Any, ...]] = field(default_factory=dict)
-    #: Extents that follow from the others.
+    #: Dimensions that ``reshape`` infers.
     inferred: set[Place] = field(default_factory=set)
-    #: Modules that some bodies do without.
+    #: Modules that some bodies lack.
     optional: set[str] = field(default_factory=set)
-    #: Statements of the first body that some do without, and which bodies have them.
+    #: Statements of the first body that some bodies lack, and which bodies have them.
     operators: dict[int, OptionalOperator] = field(default_factory=dict)
-    #: Statements of the first body that call the only member of a list which others
-    #: have with more members, or with none.
+    #: Statements of the first body that call the only member of a list with another
+    #: length in other bodies.
     lists: set[int] = field(default_factory=set)
 
 
 def unite(bodies: Sequence[Body]) -> Union:
-    """Unify the bodies; the first has every module that another has.
+    """Unify the bodies; the first one has all modules of the others.
 
     Raises:
-        DifferError: they are not one.
+        DifferError: they cannot be unified.
     """
     run = _Union(bodies)
     results = list(zip(*(body.trace.body.results for body in bodies), strict=False))
     if len({len(body.trace.body.results) for body in bodies}) > 1:
         raise DifferError
     if any(body.trace.states for body in bodies):
-        raise DifferError  # what is replaced is each one's own
+        raise DifferError  # states differ between instances
     for number, values in enumerate(results):
         run.operand(values, ("result", number))
     run.check_extents()
@@ -96,7 +95,7 @@ def unite(bodies: Sequence[Body]) -> Union:
 
 
 def _rank(places: tuple[int | None, ...]) -> tuple[int, ...]:
-    """Those of the first body come in its order, others behind."""
+    """Return a sort key: parameters of the first body in its order, then others."""
     return tuple(10**6 if index is None else index for index in places)
 
 
@@ -112,12 +111,12 @@ class _Union:
         every = frozenset.intersection(*(body.fields for body in bodies))
         self.optional = {name for body in bodies for name in body.fields - every}
         self.compared: set[tuple[Symbol, ...]] = set()
-        #: What loops carry: the same in each body, by the loop and the position.
+        #: Loop-carried values, by loop and position.
         self.carried: dict[Symbol, tuple[int | str, ...]] = {}
         self.dims: dict[Place, tuple[Any, ...]] = {}
 
     def operand(self, values: Sequence[Any], operand_path: Place) -> None:
-        """Compare what stands at one place of each body."""
+        """Compare the operands at one position of all bodies."""
         values, operand_path = self.skipped(values, operand_path)
         tensors = [value for value in values if isinstance(value, Tensor)]
         if not tensors:
@@ -130,7 +129,7 @@ class _Union:
     def skipped(
         self, values: Sequence[Any], operand_path: Place
     ) -> tuple[Sequence[Any], Place]:
-        """Return the operands without those of modules that only some bodies have."""
+        """Return the operands with optional modules skipped, and their path."""
         values, operand_path = self.without_operator(values, operand_path)
         while True:
             calls = [self.optional_call(value, i) for i, value in enumerate(values)]
@@ -154,7 +153,7 @@ class _Union:
     def without_operator(
         self, values: Sequence[Any], operand_path: Place
     ) -> tuple[Sequence[Any], Place]:
-        """Return the operands of an operator at the end that only some bodies have."""
+        """Return the operands with an optional final operator skipped."""
         producers = [
             makers.get(value.data) if isinstance(value, Tensor) else None
             for makers, value in zip(self.makers, values, strict=True)
@@ -170,7 +169,7 @@ class _Union:
         return operator.skipped(statements, values), (number, operator.main)
 
     def optional_call(self, value: Any, number: int) -> ModuleCall | None:
-        """The call of a module that not all have, if it makes ``value``."""
+        """Return the call of an optional module that computes ``value``, or None."""
         if not isinstance(value, Tensor):
             return None
         _, maker = self.makers[number].get(value.data, (0, None))
@@ -183,7 +182,7 @@ class _Union:
         return maker
 
     def absent(self, values: Sequence[Any], operand_path: Place) -> None:
-        """A tensor that some are not given: a parameter that may be None."""
+        """Unify a tensor that some bodies lack: a parameter that may be None."""
         for number, value in enumerate(values):
             if isinstance(value, Tensor) and value.data not in self.given[number]:
                 raise DifferError
@@ -192,7 +191,7 @@ class _Union:
         self.parameter([None if v is None else v.data for v in values], operand_path)
 
     def parameter(self, symbols: Sequence[Symbol | None], operand_path: Place) -> None:
-        """Note which parameters stand at one place of each body."""
+        """Record the parameters at one position of all bodies."""
         places = tuple(
             None if symbol is None else given[symbol]
             for symbol, given in zip(symbols, self.given, strict=True)
@@ -205,7 +204,7 @@ class _Union:
             raise DifferError
 
     def kinds(self, places: Sequence[int | None]) -> Iterator[tuple[Any, ...]]:
-        """The dtype and rank of a parameter in each body."""
+        """Yield the dtype and rank of a parameter in each body."""
         for body, index in zip(self.bodies, places, strict=True):
             if index is not None:
                 value_type = body.trace.parameters[index].type
@@ -216,7 +215,7 @@ class _Union:
                 yield dtype, None if shape is None else len(shape)
 
     def symbols(self, symbols: tuple[Symbol, ...], operand_path: Place) -> None:
-        """Compare tensors: parameters, constants, or what statements make."""
+        """Compare tensors: parameters, constants, or results of statements."""
         kinds = {self.kind(i, s) for i, s in enumerate(symbols)}
         if len(kinds) > 1:
             raise DifferError
@@ -261,7 +260,7 @@ class _Union:
             self.plain(values, (*operand_path, position))
 
     def statements(self, symbols: tuple[Symbol, ...]) -> None:
-        """Compare the statements that make values, and what they read."""
+        """Compare the statements that compute values, and their operands."""
         producers = [self.makers[i][s] for i, s in enumerate(symbols)]
         number, first = producers[0]
         others, is_list = alike([statement for _, statement in producers])
@@ -280,7 +279,7 @@ class _Union:
             raise DifferError
 
     def loops(self, number: int | str, loops: list[Any]) -> None:
-        """Compare loops through whole lists of modules, whose lengths may differ."""
+        """Compare loops over whole lists of modules, whose lengths may differ."""
         about = {
             (len(s.initial), len(s.body.results), len(s.targets), len(s.members))
             for s in loops
@@ -356,7 +355,7 @@ class _Union:
         return kinds == {int} and may_be_given(self.bodies[0].trace, operand_path)
 
     def check_extents(self) -> None:
-        """Of extents: the same of the same parameter, or one that can be inferred."""
+        """Check that dimensions match or can be inferred by ``reshape``."""
         for operand_path, values in self.dims.items():
             if self.same_extent(values):
                 continue
@@ -370,14 +369,14 @@ class _Union:
             self.union.inferred.add(operand_path)
 
     def check_inside(self) -> None:
-        """Check that the statements of loops equal those of the first body."""
+        """Check that operands in loops are the first body's parameters."""
         for operand_path, places in self.union.operands.items():
             own = (p for p in self.union.parameters if p[0] == places[0])
             if is_inside(operand_path) and (places[0] is None or next(own) != places):
                 raise DifferError
 
     def same_extent(self, values: Sequence[Any]) -> bool:
-        """Return whether the values are the same extent of the same parameter."""
+        """Return whether the values are one dimension of one parameter."""
         origins = []
         for number, value in enumerate(values):
             if not isinstance(value, Poly):
@@ -386,7 +385,7 @@ class _Union:
         return all(one == origins[0] for one in origins) and bool(origins[0])
 
     def sources(self, number: int, value: Poly) -> Iterator[tuple[int, int]]:
-        """The first parameter and axis that have an extent."""
+        """Yield each parameter and its first axis with the dimension."""
         for index, places in enumerate(self.union.parameters):
             own = places[number]
             if own is None:

@@ -1,4 +1,4 @@
-"""Numbers in a body that a constructor is given: ``self.heads``."""
+"""Numbers in a body that become constructor arguments: ``self.heads``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from burn_import.tracing.identifiers import Namespace
 from burn_import.tracing.statements import symbols_in
 from burn_import.tracing.trace import Apply
 
-#: What the last two of four extents are, before two axes change places.
+#: Labels of the last two of four dimensions, before a transposition.
 HEADS = {2: "heads", 3: "head_size"}
 
 
@@ -44,7 +44,7 @@ class Numerals:
         self.attributes: dict[str, str] = {}
 
     def infer(self, given: set[Row]) -> None:
-        """Leave to ``reshape`` what follows from the other extents."""
+        """Replace dimensions by -1 where ``reshape`` can infer them."""
         inferred = self.union.inferred
         for row in sorted(self.rows, key=lambda row: row in given):
             places = self.rows[row]
@@ -56,12 +56,12 @@ class Numerals:
                 del self.rows[row]
 
     def primitive(self, operand_path: Place) -> str:
-        """The primitive that has an operand at ``operand_path``."""
+        """Return the name of the primitive with an operand at ``operand_path``."""
         statement = self.trace.body.statements[int(operand_path[0])]
         return statement.primitive.name if isinstance(statement, Apply) else ""
 
     def label(self, operand_path: Place) -> str:
-        """Return a label for a number, from the operand it is."""
+        """Return a label for a number, from its operand."""
         if isinstance(operand_path[1], str):
             return operand_path[1]
         statement = self.trace.body.statements[int(operand_path[0])]
@@ -80,7 +80,7 @@ class Numerals:
         return "size"
 
     def settle(self, texts: Sequence[str], taken: Sequence[str]) -> None:
-        """Write the numbers as attributes that are made of ``texts``."""
+        """Assign attributes to the numbers, with the sources ``texts``."""
         names = Namespace(taken)
         count = len(self.rows)
         for (row, places), column, text in zip(
@@ -102,5 +102,5 @@ class Numerals:
             self.flags.update(dict.fromkeys(numbers, flag))
 
     def fields(self) -> list[str]:
-        """The assignments of ``__init__``."""
+        """Return the assignments of ``__init__``."""
         return [f"self.{name} = {text}" for text, name in self.attributes.items()]

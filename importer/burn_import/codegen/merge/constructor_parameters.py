@@ -1,4 +1,4 @@
-"""Constructor parameters: the numbers in which the classes of a family differ."""
+"""Constructor parameters for the numbers in which merged classes differ."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.codegen.merge.init_fields import MISSING, Column, Field
 from burn_import.tracing.identifiers import Namespace, identifier, literal, snake
 
-#: A constructor with more parameters than this explains less than two classes do.
+#: Maximum number of parameters; with more, separate classes are clearer.
 MOST_PARAMETERS = 9
-#: Factors that a number may be of another one.
+#: Factors between related numbers.
 FACTORS = (2, 3, 4, 6, 8)
-#: A condition on fewer classes than this holds by chance.
+#: Minimum number of classes for a derived condition; fewer may match by chance.
 FEW = 3
-#: Words in the names of numbers that say how wide something is.
+#: Words in labels of widths.
 WIDTHS = ("features", "channels", "hidden", "width")
 #: The number of modules in a list.
 DEPTH = "depth"
-#: Names of parameters that say little, and what is said where nothing else is known.
+#: Generic labels of parameters, with their replacements.
 VAGUE = {"normalized_shape": "features", "num_features": "channels", "size": "size"}
 
 Row = tuple[Any, ...]
@@ -37,15 +37,15 @@ class Parameter:
 
 @dataclass
 class Constructor:
-    """The parameters, and the source of each column in terms of them."""
+    """The parameters of a constructor, and each column's source in terms of them."""
 
     parameters: list[Parameter] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    #: The source of what tells whether a class has a field, by the field's name.
+    #: The condition for each optional field, by name.
     conditions: dict[str, str] = field(default_factory=dict)
 
     def call(self, name: str, member: int) -> str:
-        """The source that makes a class of the family: ``Block(8, stride=2)``."""
+        """Return a member's constructor call: ``Block(8, stride=2)``."""
         args = []
         for parameter in self.parameters:
             text = literal(parameter.values[member])
@@ -55,15 +55,15 @@ class Constructor:
 
     @property
     def signature(self) -> str:
-        """The parameters after ``self``; those that are named stand last."""
+        """The parameters after ``self``."""
         return "".join(f", {p.name}: {p.kind}" for p in self.parameters)
 
 
 def constructor(columns: Sequence[Column], fields: Sequence[Field]) -> Constructor:
-    """Parameters that all columns can be written with.
+    """Return parameters that express all columns.
 
     Raises:
-        DifferError: they would be too many, or of several kinds.
+        DifferError: there are too many, or one has several types.
     """
     run = _Plan()
     for column in columns:
@@ -74,7 +74,7 @@ def constructor(columns: Sequence[Column], fields: Sequence[Field]) -> Construct
     result = run.constructor
     if len(result.parameters) > MOST_PARAMETERS:
         raise DifferError
-    # Widths first, as authors have them; what a call names last.
+    # Widths first, as usual; keyword arguments last.
     result.parameters.sort(key=lambda p: (p.kind == "bool", not _is_width(p.name)))
     return result
 
@@ -83,7 +83,7 @@ class _Plan:
     def __init__(self) -> None:
         self.constructor = Constructor()
         self.names = Namespace(["self"])
-        #: The parameters that only a class with a certain field is given.
+        #: Parameters that only classes with a certain field get.
         self.only: dict[str, list[str]] = {}
 
     def add(self, column: Column, columns: Sequence[Column]) -> None:
@@ -100,17 +100,17 @@ class _Plan:
         self.constructor.texts.append(text or self.new(column, labels))
 
     def equal(self, column: Column) -> str:
-        """A parameter that is the same wherever the column has a number."""
+        """Return a parameter that equals the column's present numbers, else ""."""
         for parameter in self.constructor.parameters:
             if DEPTH in {parameter.name, column.label} != {DEPTH}:
-                continue  # that two counts are equal says little
+                continue  # equal counts are often a coincidence
             pairs = zip(parameter.values, column.values, strict=True)
             if all(b is MISSING or _same(a, b) for a, b in pairs):
                 return parameter.name
         return ""
 
     def related(self, column: Column, labels: Sequence[str]) -> str:
-        """The column in terms of parameters, if it follows from them."""
+        """Return an expression of parameters that equals the column, else ""."""
         label = next((word for word in labels if _is_width(word)), column.label)
         present = [i for i, v in enumerate(column.values) if v is not MISSING]
         values = [column.values[i] for i in present]
@@ -152,7 +152,7 @@ class _Plan:
         return name
 
     def condition(self, one: Field) -> None:
-        """Add the condition under which a class has the field."""
+        """Set the condition under which a class has the field."""
         names = self.only.get(one.name)
         if names:
             text = " and ".join(f"{name} is not None" for name in names)
@@ -161,7 +161,7 @@ class _Plan:
         self.constructor.conditions[one.name] = text
 
     def unequal(self, having: Row) -> str:
-        """Return ``a != b`` of two parameters if it equals the column."""
+        """Return ``a != b`` of two parameters if it equals ``having``, else ""."""
         whole = [p for p in self.constructor.parameters if p.kind == "int"]
         for index, p in enumerate(whole):
             for q in whole[index + 1 :]:
@@ -180,16 +180,16 @@ class _Plan:
 
 
 def _parameter_name(text: str) -> str:
-    """Return the parameter of an attribute, in lower case.
+    """Return the parameter name for an attribute, in lower case.
 
-    An attribute may be called like the class of its module, as in
-    ``self.SelfAttention = SelfAttention()``; a parameter of that name would hide it.
+    An attribute may have the name of its class, as in ``self.SelfAttention =
+    SelfAttention()``; a parameter of that name would shadow the class.
     """
     return snake(text) if text[0].isupper() else identifier(text)
 
 
 def _quotients(whole: Sequence[Parameter]) -> Iterator[tuple[str, list[Any]]]:
-    """Widths by numbers of heads."""
+    """Yield quotients of widths and numbers of heads."""
     for p in whole:
         for q in whole:
             pairs = list(zip(p.values, q.values, strict=True))
@@ -199,7 +199,7 @@ def _quotients(whole: Sequence[Parameter]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _is_width(label: str) -> bool:
-    """Return whether a number called so says how wide something is."""
+    """Return whether a label denotes a width."""
     return any(word in label for word in WIDTHS)
 
 
@@ -215,7 +215,7 @@ def _label(labels: Sequence[str]) -> str:
 
 
 def _alike(a: Row, b: Row) -> bool:
-    """Return whether two columns are the same wherever both have a number."""
+    """Return whether two columns are equal wherever both have a number."""
     return all(
         x is MISSING or y is MISSING or _same(x, y) for x, y in zip(a, b, strict=True)
     )
@@ -230,10 +230,10 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _kind(values: Sequence[Any]) -> str:
-    """The annotation of a parameter.
+    """Return the annotation of a parameter.
 
     Raises:
-        DifferError: it would be one of several.
+        DifferError: the values have incompatible types.
     """
     kinds = sorted({_kind_of(value) for value in values})
     if len(kinds) > 1 and (kinds[0] != "int" or not kinds[1].startswith("tuple")):

@@ -1,4 +1,4 @@
-"""Places in a body, and what stands there in each of several bodies."""
+"""Paths to operands in a body, and the values there in several bodies."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from burn_import.codegen.trace.function import FunctionTrace
 from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.tracing.trace import Apply, Block, Statement, Symbol
 
-#: A position in the first body: a statement, and the way to one of its operands.
+#: The path of an operand in the first body: a statement, then indices or names.
 Place = tuple[int | str, ...]
-#: The operands that are extents, by primitive and position: they may differ.
+#: Operands that are dimensions and may differ, by primitive and position.
 EXTENTS = frozenset(
     {("reshape", 1), ("expand", 1), ("tile", 1), ("split", 1), ("resize", "sizes")}
 )
-#: The options of windows, which layers are given as well: they may differ.
+#: Window options that may differ, as layers take them as arguments.
 WINDOWS = frozenset(
     {"kernel_size", "stride", "padding", "dilation", "groups", "output_padding"}
 )
 
 
 class DifferError(Exception):
-    """Two bodies are not the same."""
+    """Two bodies cannot be unified."""
 
 
 def can_infer(trace: FunctionTrace, operand_path: Place) -> bool:
-    """Whether an extent follows from the others: of a reshape that has no such."""
+    """Return whether an operand is a dimension that ``reshape`` can infer."""
     if not isinstance(operand_path[0], int) or len(operand_path) != 3:
         return False
     statement = trace.body.statements[operand_path[0]]
@@ -41,7 +41,7 @@ def can_infer(trace: FunctionTrace, operand_path: Place) -> bool:
 
 
 def may_be_given(trace: FunctionTrace, operand_path: Place) -> bool:
-    """Whether an integer may be given by a constructor: an extent, a stride."""
+    """Return whether an integer may become a constructor argument."""
     if not isinstance(operand_path[0], int):
         return False
     statement = trace.body.statements[operand_path[0]]
@@ -51,12 +51,12 @@ def may_be_given(trace: FunctionTrace, operand_path: Place) -> bool:
 
 
 def is_inside(operand_path: Place) -> bool:
-    """Return whether a place is in a loop."""
+    """Return whether an operand path is inside a loop."""
     return isinstance(operand_path[0], str) and operand_path[0] != "result"
 
 
 def items_of(value: Any) -> Sequence[Any] | None:
-    """Return the items of a list, a tuple or a slice."""
+    """Return the items of a list, a tuple or a slice, else None."""
     if isinstance(value, slice):
         return (value.start, value.stop, value.step)
     return value if isinstance(value, list | tuple) else None
@@ -73,7 +73,7 @@ def makers(block: Block) -> dict[Symbol, tuple[int | str, Statement]]:
 def padded(
     primitive: Primitive[..., Any], args: tuple[Any, ...], length: int
 ) -> list[Any]:
-    """``args`` with the defaults of those that are left out."""
+    """Return ``args`` extended by default values to ``length``."""
     declared = parameters(primitive)[len(args) : length]
     if len(args) + len(declared) < length:
         raise DifferError

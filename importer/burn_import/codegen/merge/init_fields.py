@@ -12,15 +12,15 @@ from burn import nn
 from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.tracing.unparse import unparsed
 
-#: Modules that only hold others: what they are given are no numbers of theirs.
+#: Modules that only hold others, whose arguments are no numbers of their own.
 HOLDERS = frozenset(
     {"ModuleList", "ModuleTuple", "Sequential", "Identity"} | {"ParameterList"}
 )
 #: Lists of modules that may be called one after another.
 LISTS = frozenset({"nn.ModuleList", "nn.Sequential"})
-#: What a column holds for a class that has not got the field.
+#: Column value for a class without the field.
 MISSING: Any = object()
-#: By the name of a class of ours: what its constructor's parameters are called.
+#: Parameter names of generated constructors, by class name.
 Labels = Mapping[str, Sequence[str]]
 
 
@@ -31,13 +31,13 @@ class Column:
     values: tuple[Any, ...]
     label: str
     field: str
-    #: Whether it follows from other columns, or the classes are not one.
+    #: Whether it must follow from other columns for the classes to be unified.
     derived: bool = False
 
 
 @dataclass(frozen=True)
 class Field:
-    """An attribute: what makes it, with columns as ``<number>``, and who has it."""
+    """An attribute, its source with column placeholders, and the classes with it."""
 
     name: str
     text: str
@@ -45,17 +45,17 @@ class Field:
 
 
 def slot(number: int) -> str:
-    """Return the placeholder for a column, by its number, in the text of a field."""
+    """Return the placeholder for a column in the source of a field."""
     return f"slot_{number}_"
 
 
 def unite_fields(
     classes: Sequence[Sequence[str]], labels: Labels, columns: list[Column]
 ) -> list[Field]:
-    """Return the fields of all classes with unified source; append to ``columns``.
+    """Return the unified fields of all classes; append to ``columns``.
 
     Raises:
-        DifferError: one field is not the same in all classes that have it.
+        DifferError: a field cannot be unified.
     """
     assignments = [dict(map(_assignment, lines)) for lines in classes]
     run = _Fields(labels, columns)
@@ -88,7 +88,7 @@ class _Fields:
         self.derived = False
 
     def same(self, nodes: Sequence[ast.expr], label: str | None = None) -> ast.expr:
-        """One expression for all; literals given as ``label`` may differ."""
+        """Return a common expression; literals may differ if they have a ``label``."""
         first = nodes[0]
         equal = len({ast.dump(node) for node in nodes}) == 1 and label is None
         if equal and not any(isinstance(node, ast.Call) for node in ast.walk(first)):
@@ -104,7 +104,7 @@ class _Fields:
         return self.literal(nodes, label)
 
     def progression(self, nodes: Sequence[ast.BinOp], label: str | None) -> ast.expr:
-        """The ``64 + 32 * i`` of a comprehension: its first number may differ."""
+        """Unify ``64 + 32 * i`` of comprehensions: the first number may differ."""
         if len({(ast.dump(node.op), ast.dump(node.right)) for node in nodes}) > 1:
             raise DifferError
         first = self.same([node.left for node in nodes], label)
@@ -165,7 +165,7 @@ class _Fields:
     def lists(
         self, function: ast.expr, lists: Sequence[Sequence[ast.expr]]
     ) -> ast.expr:
-        """Lists of equal modules, or of such behind a first one, of any lengths."""
+        """Unify lists of equal modules, possibly after a first one, of any length."""
         if not all(lists):
             raise DifferError
         firsts = [one[0] for one in lists]
@@ -185,7 +185,7 @@ class _Fields:
         return ast.Call(function, items, [])
 
     def others(self, lists: Sequence[Sequence[ast.expr]]) -> ast.expr:
-        """What is behind the first modules of lists, if it is the same throughout."""
+        """Unify the modules after the first one, equal within each list."""
         if any(len(set(map(ast.dump, one))) > 1 for one in lists):
             raise DifferError
         before = self.having
@@ -197,7 +197,7 @@ class _Fields:
         return element
 
     def keywords(self, nodes: Sequence[ast.Call]) -> list[ast.keyword]:
-        """The keywords of all, with the defaults of a layer where one has none."""
+        """Unify keyword arguments, adding a layer's defaults where one is missing."""
         given = [{k.arg: k.value for k in node.keywords} for node in nodes]
         names = list(dict.fromkeys(name for own in given for name in own))
         defaults = _defaults(nodes[0].func) if nodes else {}
@@ -223,13 +223,13 @@ class _Fields:
         return list(inspect.signature(layer_class).parameters)
 
     def extents(self, count: int) -> Sequence[str]:
-        """Return what the extents of a stored array are called: those of a kernel."""
+        """Return labels for the dimensions of a stored array, such as a kernel's."""
         is_kernel = count > 2 and "weight" in self.field
         return ("out_channels", "in_channels", "kernel_size") if is_kernel else ["size"]
 
 
 def _elements(call: ast.Call) -> list[ast.expr]:
-    """The modules that a list is made of; none where they differ by their number."""
+    """Return the modules of a list; none if they depend on their index."""
     elements: list[ast.expr] = []
     items = call.args
     if len(items) == 1 and isinstance(items[0], ast.List):
@@ -255,7 +255,7 @@ def _generator(element: ast.expr, times: ast.expr) -> ast.GeneratorExp:
 
 
 def _count(node: ast.GeneratorExp) -> ast.expr:
-    """The 3 in ``... for _ in range(3)``."""
+    """Return the argument of ``range`` in ``... for _ in range(3)``."""
     times = node.generators[0].iter
     if not isinstance(times, ast.Call) or len(times.args) != 1:
         raise DifferError
@@ -263,7 +263,7 @@ def _count(node: ast.GeneratorExp) -> ast.expr:
 
 
 def _defaults(function: ast.expr) -> dict[str | None, ast.expr]:
-    """The defaults of a layer's options that are numbers."""
+    """Return the literal defaults of a layer's options."""
     layer_class = (
         getattr(nn, function.attr, None) if isinstance(function, ast.Attribute) else 0
     )

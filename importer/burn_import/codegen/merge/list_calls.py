@@ -1,7 +1,8 @@
-"""Calls of all members of a list, one after another, as several classes write them.
+"""Calls of all members of a list in sequence, in the forms that classes use.
 
-A list of one member is called by its number, one of equal members by a loop, and one
-of others as an ``nn.Sequential``. Classes that differ in the length of a list are one.
+A list with one member is called by index, one with equal members by a loop, and others
+as an ``nn.Sequential``. The forms are unified, so that classes may differ in list
+length.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from burn_import.tracing.trace import (
 )
 from burn_ir.dim import symbol
 
-#: How a list of one member is called.
+#: The index of a list's only member.
 ONLY = "0"
 
 
 @dataclass(frozen=True)
 class ListCall:
-    """What goes through the members of a list: ``args``, the one at ``carried`` on."""
+    """A call of a list's members with ``args``; ``carried`` is the changing one."""
 
     form: str
     path: Path
@@ -46,7 +47,7 @@ class ListCall:
         return ModuleCall(self.path, self.args, [self.target])
 
     def as_loop(self, carried: int) -> Repetition:
-        """Return the loop through the list, whose rounds carry an argument."""
+        """Return a loop over the list that carries one argument."""
         start = self.args[carried]
         kind = common_type([start.data, self.target])
         state, result = Symbol(kind), Symbol(kind)
@@ -61,7 +62,7 @@ class ListCall:
 
 
 def list_call(statement: Statement) -> ListCall | None:
-    """Return what a statement calls if that may be the members of a list."""
+    """Return a statement as a possible call of a list's members, or None."""
     if isinstance(statement, Repetition):
         return _looped(statement)
     if not isinstance(statement, ModuleCall) or statement.results is not None:
@@ -76,7 +77,7 @@ def list_call(statement: Statement) -> ListCall | None:
 
 
 def _looped(loop: Repetition) -> ListCall | None:
-    """Return the call of a loop that does nothing else in a round."""
+    """Return the list call of a loop whose body is a single call, or None."""
     if loop.items or len(loop.members) != 1 or not loop.members[0].whole:
         return None
     if len(loop.body.statements) != 1 or len(loop.targets) != 1:
@@ -99,8 +100,8 @@ def _is(operand: Any, value: Symbol) -> bool:
 def alike(statements: Sequence[Statement]) -> tuple[list[Statement], bool]:
     """Return statements in the form of the first, if all call one list.
 
-    The flag tells that the first calls the only member of a list which has more in
-    others: it has to be a loop.
+    The flag is set if the first calls the only member of a list that is longer in
+    other bodies: it must become a loop.
     """
     calls = [call for one in statements if (call := list_call(one)) is not None]
     forms = {call.form for call in calls}
@@ -121,7 +122,7 @@ def alike(statements: Sequence[Statement]) -> tuple[list[Statement], bool]:
 
 
 def make_loops(statements: list[Statement], numbers: Collection[int]) -> None:
-    """Let loops call the lists of which statements call the only member."""
+    """Replace statements that call a list's only member by loops."""
     for number in numbers:
         call = list_call(statements[number])
         assert call is not None

@@ -1,8 +1,8 @@
-"""Classes that do the same become one, with constructor parameters.
+"""Merging of equivalent classes into one with constructor parameters.
 
-Blocks of a network are often the same but for how wide they are, for what they attend
-to, or for a module that some of them have. Classes are compared level by level, those
-that hold others after these: what a class holds is settled before it is compared.
+Blocks of a network often differ only in their width, in what they attend to, or in an
+optional module. Classes are merged level by level, from the inside out, since the calls
+of submodules must be final before a class is compared.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from burn_import.structure.module_tree import calls_of
 from burn_import.tracing.identifiers import singular
 from burn_import.tracing.trace import Apply, ModuleCall
 
-#: A class is compared with this many families that it might be of.
+#: Maximum number of families that a class is compared with.
 MOST_COMPARED = 8
-#: A word of so many letters is an abbreviation.
+#: Maximum length of an abbreviation.
 SHORT = 3
-#: So many equal fields are no accident.
+#: Minimum number of equal fields that suggest equal classes.
 TELLING = 3
 _COMMENT = re.compile(r"\s*# [^'\"]*$")
 _NUMBER = re.compile(r"(?<![\w.])\d[\w.]*")
 
-#: Primitives of a class that is called `Conv` rather than `Block`.
+#: Primitives of classes that are called `Conv` rather than `Block`.
 CONVOLUTIONS = frozenset(
     {
         ops.conv,
@@ -48,17 +48,17 @@ CONVOLUTIONS = frozenset(
 
 @dataclass
 class Families:
-    """Labels, calls and arrangements of each class, by its name."""
+    """Labels, calls and argument orders of each class, by name."""
 
-    #: The call that makes one: ``Block(64, 128)``.
+    #: The constructor call: ``Block(64, 128)``.
     calls: dict[str, str] = field(default_factory=dict)
-    #: What the constructor's parameters of a family are called.
+    #: Names of the constructor's parameters.
     labels: dict[str, list[str]] = field(default_factory=dict)
-    #: Which of a class's own parameters stand where in a call of its family.
+    #: The index of a class's own parameter at each argument of the merged class.
     arrangements: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
 
     def call(self, name: str) -> str:
-        """Return the constructor call of the class that was called ``name``."""
+        """Return the current constructor call for the original class ``name``."""
         return self.calls.get(name, f"{name}()")
 
 
@@ -68,36 +68,36 @@ class Draft:
 
     part: ModuleNode
     text: ClassText
-    #: Returns the body as traced, and once steps through lists are loops.
+    #: Returns the body as traced, and the body with rerolled loops.
     trace_bodies: Callable[[], tuple[Body, Body]]
 
     @cached_property
     def bodies(self) -> tuple[Body, Body]:
-        """Return both bodies, which only a comparison with another class needs."""
+        """Both bodies, computed only for a comparison with another class."""
         return self.trace_bodies()
 
     @property
     def body(self) -> Body:
-        """Return the body as traced."""
+        """The body as traced."""
         return self.bodies[0]
 
     @property
     def rolled(self) -> Body:
-        """Return the body once steps through lists are loops."""
+        """The body with rerolled loops."""
         return self.bodies[1]
 
     @property
     def size(self) -> int:
-        """Return the number of statements of the body."""
+        """The number of statements of the body."""
         return len(self.body.trace.body.statements)
 
     @property
     def stem(self) -> str:
-        """Return the class name without its disambiguating suffix."""
+        """The class name without its disambiguating suffix."""
         return stem(self.part.class_name)
 
     def may_be(self, other: Draft) -> bool:
-        """Whether it is worth to compare two classes: by name, fields or body."""
+        """Return whether two classes are candidates: by name, fields or outline."""
         alike = (
             len(self.text.fields) >= TELLING and self.text.fields == other.text.fields
         )
@@ -105,7 +105,7 @@ class Draft:
 
     @property
     def outline(self) -> tuple[object, ...]:
-        """The same for classes that differ in numbers alone."""
+        """A key that is equal for classes that differ only in numbers."""
         names = tuple(_NUMBER.sub("0", line) for line in self.text.fields)
         plain = tuple(_NUMBER.sub("0", line) for line in bare(self.text.plain))
         return names, plain
@@ -113,19 +113,19 @@ class Draft:
 
 @dataclass(frozen=True)
 class Family:
-    """Several classes that are one, the one with most modules first."""
+    """Several drafts that become one class, the one with most modules first."""
 
     members: list[Draft]
     union: Union
     fields: list[Field]
     constructor: Constructor
     numerals: Numerals
-    #: Whether it is the bodies with loops that are one.
+    #: Whether the bodies with loops were unified.
     rolled: bool = False
 
     @property
     def bodies(self) -> list[Body]:
-        """The bodies that are one."""
+        """The bodies that were unified."""
         return [d.rolled if self.rolled else d.body for d in self.members]
 
     @property
@@ -135,7 +135,7 @@ class Family:
         return any(other != first for other in others)
 
     def lines(self) -> list[str]:
-        """The assignments of ``__init__``."""
+        """Return the assignments of ``__init__``."""
         texts = self.constructor.texts
         lines = self.numerals.fields()
         for one in self.fields:
@@ -160,7 +160,7 @@ class Family:
         return lines
 
     def register(self, name: str, families: Families) -> None:
-        """Tell ``families`` how each member is made and called from now on."""
+        """Record in ``families`` the calls and argument order of each member."""
         families.labels[name] = [p.name for p in self.constructor.parameters]
         for number, draft in enumerate(self.members):
             own = draft.part.class_name
@@ -173,7 +173,7 @@ class Family:
 def find_families(
     drafts: Sequence[Draft], families: Families
 ) -> list[list[Draft] | Family]:
-    """``drafts`` in groups: those that are one class, others alone."""
+    """Return ``drafts`` in groups of one class; unmerged ones alone."""
     groups: list[list[Draft] | Family] = []
     for draft in drafts:
         for group in list(_candidates(groups, draft)):
@@ -190,7 +190,7 @@ def find_families(
 def _candidates(
     groups: Sequence[list[Draft] | Family], draft: Draft
 ) -> Iterator[list[Draft] | Family]:
-    """The groups that a class might be of, the likeliest first."""
+    """Yield the groups that a class may join, the likeliest first."""
     if not draft.part.path:
         return
     candidates = []
@@ -209,7 +209,7 @@ def _stems(group: list[Draft] | Family) -> set[str]:
 
 
 def family(drafts: Sequence[Draft], families: Families) -> Family | None:
-    """The classes as one; None if they are not."""
+    """Return the drafts merged to one class, or None."""
     members = sorted(drafts, key=lambda draft: (-len(draft.body.fields), -draft.size))
     if len({(draft.text.result, draft.text.plain[0]) for draft in drafts}) > 1:
         return None
@@ -220,7 +220,7 @@ def family(drafts: Sequence[Draft], families: Families) -> Family | None:
 
 
 def _united(members: list[Draft], families: Families, rolled: bool) -> Family | None:
-    """The classes as one by their bodies with loops, or without."""
+    """Return the drafts merged by their bodies, with or without loops, or None."""
     bodies = [draft.rolled if rolled else draft.body for draft in members]
     try:
         union = unite(bodies)
@@ -240,7 +240,7 @@ def _united(members: list[Draft], families: Families, rolled: bool) -> Family | 
 
 
 def unread(body: Body, fields: set[str]) -> set[str]:
-    """Those of ``fields`` that are only kept here, and called from outside."""
+    """Return those of ``fields`` that the body neither calls nor reads."""
     called = {
         statement.path[0]
         for statement in body.trace.body.statements
@@ -251,10 +251,10 @@ def unread(body: Body, fields: set[str]) -> set[str]:
 
 
 def common_names(names: Sequence[str]) -> Iterator[str]:
-    """Yield names for classes that are one, the best first.
+    """Yield names for merged classes, in order of preference.
 
-    These are the words that all names end with, also as one of these, and the word
-    that most of them end with.
+    The candidates are the common suffix in words, also in the singular, and else
+    the most frequent last word.
     """
     stems = list(dict.fromkeys(map(stem, names)))
     words = [re.findall(r"[A-Z][a-z0-9]*", one) for one in stems]
@@ -274,7 +274,7 @@ def common_names(names: Sequence[str]) -> Iterator[str]:
 
 
 def word_of(family: Family, stem: str) -> str:
-    """Return ``stem``; instead of a letter, what the class does."""
+    """Return ``stem``; for a single letter, ``Conv`` or ``Block``."""
     if len(stem) > 1:
         return stem
     statements = family.members[0].body.trace.body.statements
@@ -288,14 +288,14 @@ def stem(name: str) -> str:
 
 
 def bare(lines: Sequence[str]) -> list[str]:
-    """``lines`` without comments."""
+    """Return ``lines`` without comments."""
     return [kept for line in lines if (kept := _COMMENT.sub("", line)).strip()]
 
 
 def levels(tree: Tree) -> list[list[ModuleNode]]:
-    """The classes of a tree: those on one level hold only those on levels before.
+    """Return the classes of a tree by level; classes only use lower levels.
 
-    Classes of one name are on one level where that can be.
+    Classes with one name are on one level where possible.
     """
     held = {
         part.class_name: {
@@ -326,7 +326,7 @@ def heights(held: dict[str, set[str]]) -> dict[str, int]:
 
     def height(name: str) -> int:
         if name not in levels:
-            levels[name] = 0  # nothing holds itself
+            levels[name] = 0  # a class does not contain itself
             levels[name] = 1 + max(map(height, sorted(held[name])), default=0)
         return levels[name]
 

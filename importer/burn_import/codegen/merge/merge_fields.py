@@ -1,4 +1,4 @@
-"""Classes of which the fields alone count, and differ in numbers, become one."""
+"""Merging of classes by their fields, which differ only in numbers."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _CLASS = re.compile(r"(?<![\w.])([A-Z]\w*)\(\)")
 
 @dataclass
 class Shared:
-    """The classes that stay, and which classes each stands for, itself included."""
+    """The merged classes, with the original classes of each."""
 
-    #: Whether classes with a program stay as they are.
+    #: Whether classes with a body stay unmerged.
     holders_only: bool = False
     texts: dict[str, ClassText] = field(default_factory=dict)
     members: dict[str, list[str]] = field(default_factory=dict)
     families: Families = field(default_factory=Families)
-    #: The fields of classes as they are by themselves.
+    #: The original fields of classes.
     own: dict[str, list[str]] = field(default_factory=dict)
 
     def settle(self, texts: Sequence[ClassText]) -> None:
-        """Unite classes that hold only what is settled."""
+        """Merge the classes of one level."""
         for text in map(self.with_calls, texts):
             fixed = self.holders_only and bool(text.body)
             for name in () if fixed else list(self.members):
@@ -41,7 +41,7 @@ class Shared:
                 self.members[text.name] = [text.name]
 
     def with_calls(self, text: ClassText) -> ClassText:
-        """``text`` with the calls of the classes that its modules are now."""
+        """Return ``text`` with the current constructor calls of its modules."""
 
         def with_new_calls(line: str) -> str:
             return listed(_CLASS.sub(lambda match: self.families.call(match[1]), line))
@@ -53,7 +53,7 @@ class Shared:
         )
 
     def joins(self, name: str, text: ClassText) -> bool:
-        """Return whether the class is one with those that ``name`` stands for."""
+        """Merge ``text`` into the class ``name``; return whether it was possible."""
         first = self.texts[name]
         alike = first.plain == text.plain and stem(name) == stem(text.name)
         if not alike or first.root or text.root or not text.fields:
@@ -81,13 +81,13 @@ class Shared:
         return True
 
     def rows(self, name: str) -> list[list[str]]:
-        """The fields of each class that ``name`` stands for."""
+        """Return the fields of each original class of ``name``."""
         self.own.setdefault(name, self.texts[name].fields)
         return [self.own[member] for member in self.members[name]]
 
 
 def listed(line: str) -> str:
-    """``line`` with an ``nn.ModuleList`` where all in a tuple are of one class now."""
+    """Return ``line`` with tuples of one class as ``nn.ModuleList``."""
     if "nn.ModuleTuple(" not in line:
         return line
     return unparsed(_Lists().visit(ast.parse(line)))
@@ -109,7 +109,7 @@ class _Lists(ast.NodeTransformer):
 
 
 def share(texts: Sequence[ClassText], holders_only: bool = False) -> Shared:
-    """The classes of ``texts`` that stay, those that hold no others first united."""
+    """Return the merged classes of ``texts``, merging from the inside out."""
     held = {
         text.name: {
             n for line in (*text.fields, text.steps) for n in _CLASS.findall(line)

@@ -1,7 +1,7 @@
-"""Operators at the end of a body that only some of several bodies have.
+"""Optional final operators, which only some of several bodies have.
 
-A layer has an activation, or a block adds what it was given, in some places only: one
-class does so where its constructor is told.
+An activation or a residual sum may be present only in some instances of a block: the
+merged class applies it if a constructor argument says so.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from burn_import.codegen.merge.expression_slots import DifferError, Place, equal
 from burn_import.tracing.constructor_numbers import GivenInt
 from burn_import.tracing.trace import Apply, Block, Choice, Statement, Symbol
 
-#: Primitives that are called an activation where a class can do without.
+#: Primitives that are called an activation where they are optional.
 ACTIVATIONS = frozenset(
     {"relu", "clip", "silu", "gelu", "sigmoid", "tanh", "hard_swish", "hard_sigmoid"}
     | {"leaky_relu", "elu", "selu", "mish", "softplus", "quick_gelu"}
@@ -24,9 +24,10 @@ ACTIVATIONS = frozenset(
 
 @dataclass(frozen=True)
 class OptionalOperator:
-    """An operator that some bodies have, and the position of what others return.
+    """An optional operator, and the index of the operand to skip to.
 
-    ``residual`` are the parameters that it adds, by body, None where it does not.
+    ``residual`` is the index of the added parameter by body, None where it is
+    absent.
     """
 
     name: str
@@ -37,7 +38,7 @@ class OptionalOperator:
     def skipped(
         self, statements: Sequence[Statement | None], values: Sequence[Any]
     ) -> list[Any]:
-        """Return ``values``, and what the operator is given where it makes them."""
+        """Return ``values``, replaced by the operator's main operand where present."""
         return [
             statement.args[self.main] if has and isinstance(statement, Apply) else value
             for value, statement, has in zip(
@@ -49,10 +50,10 @@ class OptionalOperator:
 def optional_operator(
     statements: Sequence[Statement | None], given: Sequence[Mapping[Symbol, int]]
 ) -> OptionalOperator | None:
-    """Return the operator of the first statement if only some of them have it.
+    """Return the first statement's operator if only some have it.
 
-    ``given`` are the parameters of the bodies. Operators of several tensors and those
-    that change a type are none, except the sum with a parameter.
+    ``given`` are the parameters of the bodies. Only activations that keep the type
+    and have numeric options qualify, and sums with a parameter.
     """
     first = statements[0]
     if not isinstance(first, Apply) or len(first.targets) != 1:
@@ -83,7 +84,7 @@ def _keeps_type(statement: Apply) -> bool:
 
 
 def _numbers(statement: Apply) -> tuple[object, ...] | None:
-    """Return the operands behind the first; None if one is no number."""
+    """Return the operands after the first, or None if one is not constant."""
     operands = [*statement.args[1:], *sorted(statement.static.items())]
     numbers: list[object] = []
     for operand in operands:
@@ -101,7 +102,7 @@ def _sum(
     having: tuple[bool, ...],
     given: Sequence[Mapping[Symbol, int]],
 ) -> OptionalOperator | None:
-    """Return the sum with a parameter of the same type, at one position in all."""
+    """Return a sum with a parameter of the same type, at one position in all."""
     for main in (0, 1):
         places = tuple(
             _residual(statement, 1 - main, own) if has else None
@@ -118,7 +119,7 @@ def _sum(
 def _residual(
     statement: Statement | None, position: int, given: Mapping[Symbol, int]
 ) -> int | None:
-    """Return the parameter that is added to what has its type."""
+    """Return the index of the added parameter of the same type, or None."""
     if not isinstance(statement, Apply) or len(statement.args) != 2:
         return None
     values = [arg.data for arg in statement.args if isinstance(arg, Tensor)]
@@ -132,10 +133,10 @@ def residuals(
     operators: Mapping[int, OptionalOperator],
     parameters: Sequence[tuple[int | None, ...]],
 ) -> Iterator[tuple[Place, tuple[int | None, ...]]]:
-    """Yield where optional sums read which of the ``parameters`` of all bodies.
+    """Yield the operand paths of optional sums with their unified parameters.
 
     Raises:
-        DifferError: the bodies without the sum are not given what it adds.
+        DifferError: the bodies without the sum lack the added parameter.
     """
     for number, operator in operators.items():
         if not operator.residual:
@@ -158,7 +159,7 @@ def make_optional(
     operators: Mapping[int, OptionalOperator],
     flags: Mapping[int, str],
 ) -> None:
-    """Run each of the ``operators`` only where its expression in ``flags`` holds."""
+    """Run each of the ``operators`` only if its condition in ``flags`` holds."""
     for number, flag in flags.items():
         call = statements[number]
         assert isinstance(call, Apply)

@@ -1,4 +1,4 @@
-"""The first of several bodies, changed so that it is the body of all."""
+"""Rewriting of the first of several bodies to the common body."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def patch(
     numbers: Mapping[Place, float],
     flags: Mapping[int, str],
 ) -> None:
-    """Give ``trace`` the parameters of ``union``, and other ``numbers``.
+    """Replace parameters and numbers of ``trace`` by those of ``union``.
 
     ``flags`` are the conditions of statements that only some bodies have.
     """
@@ -54,7 +54,7 @@ def patch(
 def _symbols(
     trace: FunctionTrace, union: Union, bodies: Sequence[Body]
 ) -> dict[tuple[int | None, ...], Symbol]:
-    """The symbol of each parameter: the first body's own, or another one."""
+    """Return the symbol of each parameter: the first body's own, or a new one."""
     symbols: dict[tuple[int | None, ...], Symbol] = {}
     taken: set[int] = set()
     for places in union.parameters:
@@ -73,7 +73,7 @@ def _symbols(
 
 
 def _common(types: Sequence[Type | None]) -> Type | None:
-    """Return the type of a parameter in all bodies, with open extents."""
+    """Return the common type of a parameter in all bodies, with open dimensions."""
     first = types[0]
     if first is None or any(t is None or t.shape is None for t in types):
         return first
@@ -84,7 +84,7 @@ def _common(types: Sequence[Type | None]) -> Type | None:
 
 
 def _change(statement: Any, way: Place, value: Any) -> None:
-    """Put ``value`` at the end of the way to an operand of ``statement``."""
+    """Replace the operand of ``statement`` at the path ``way`` by ``value``."""
     head, *rest = way
     if isinstance(head, str):
         statement.static[head] = _put(statement.static.get(head), rest, value)
@@ -116,7 +116,7 @@ def _put(operand: Any, way: Sequence[int | str], value: Any) -> Any:
 def reorder_arguments(
     block: Block, arrangements: Mapping[tuple[str, ...], Arrangement]
 ) -> None:
-    """Call modules with what the classes that they are now are given."""
+    """Pass arguments in the order of the merged classes."""
     for statement in block.statements:
         if isinstance(statement, ModuleCall) and statement.path in arrangements:
             order = arrangements[statement.path]

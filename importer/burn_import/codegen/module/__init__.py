@@ -1,1 +1,1 @@
-"""Classes, functions and imports in the order of the file."""
+"""Assembly of a file from classes, functions and imports."""

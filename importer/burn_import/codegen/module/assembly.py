@@ -33,7 +33,7 @@ _MADE = re.compile(r"(?<![\w.])([A-Z]\w*)\(")
 def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassText]:
     """Return the text of each class, with its constructor's parameters.
 
-    Afterwards the parts of ``tree`` are called after the classes that stand for them.
+    Renames the modules of ``tree`` to their final classes.
     """
     run = _Assembly(tree, nouns, target)
     for level in levels(tree):
@@ -53,11 +53,11 @@ class _Assembly:
         self.families = Families()
         self.holders = Holders(Namespace(tree.names.names))
         self.texts: dict[str, ClassText] = {}
-        #: By class, the name of the class that stands for it.
+        #: The merged class of each class, by name.
         self.names: dict[str, str] = {}
 
     def settle(self, parts: list[ModuleNode]) -> None:
-        """Write the classes of one level, which hold only what is settled."""
+        """Write the classes of one level, whose submodules are already written."""
         drafts = [self.draft(part) for part in parts]
         for group in find_families(drafts, self.families):
             if isinstance(group, Family):
@@ -84,7 +84,7 @@ class _Assembly:
         return Draft(part, text, writer.bodies)
 
     def unite(self, family: Family, drafts: list[Draft]) -> None:
-        """Write the class that stands for several, which has the name of the first."""
+        """Write the common class of several drafts, with the name of the first."""
         parts = [draft.part for draft in family.members]
         own = [part.class_name for part in parts]
         name = next(d.part.class_name for d in drafts if d.part.class_name in own)
@@ -110,7 +110,7 @@ class _Assembly:
         self.names.update(dict.fromkeys(own, name))
 
     def ordered(self) -> Iterator[ClassText]:
-        """The classes in the order of the tree, holders after who holds them first."""
+        """Yield the classes in tree order, holder classes after their first user."""
         for part in self.tree.classes:
             name = self.names.get(part.class_name, part.class_name)
             if name in self.texts:
@@ -119,7 +119,7 @@ class _Assembly:
             part.class_name = self.names.get(part.class_name, part.class_name)
 
     def with_holders(self, text: ClassText) -> Iterator[ClassText]:
-        """A class, and those that only hold modules of its own."""
+        """Yield a class, then its holder classes."""
         yield text
         for line in text.fields:
             for name in _MADE.findall(line):

@@ -50,7 +50,7 @@ from burn_ir.types import Type
 
 
 class ClassWriter:
-    """Writes the class of one part, and learns which stored arrays it reads."""
+    """Writer of a module's class; determines which stored arrays it reads."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class ClassWriter:
         family: Family | None = None,
         target: Target = BURN,
     ) -> None:
-        """``family`` is what the class is written for, if not for ``part`` alone."""
+        """``family`` has the modules that share the class, if there are several."""
         self.part = part
         self.target = target
         self.families = families
@@ -100,7 +100,7 @@ class ClassWriter:
         return looped(trace.body, containers, siblings)
 
     def traced(self) -> FunctionTrace:
-        """The body, which calls modules as the classes that they are now want it."""
+        """Return the body, with calls in the argument order of the merged classes."""
         trace = trace_part(self.part)
         read_alike(trace, self.graph)
         reorder_arguments(trace.body, self.arrangements())
@@ -110,7 +110,7 @@ class ClassWriter:
         return trace
 
     def patch(self, trace: FunctionTrace, family: Family) -> None:
-        """Give ``trace`` what the bodies of a family differ in."""
+        """Parametrize ``trace`` by the differences within ``family``."""
         numerals = family.numerals
         patch(trace, family.union, family.bodies, numerals.values, numerals.flags)
 
@@ -125,7 +125,7 @@ class ClassWriter:
         }
 
     def body(self, trace: FunctionTrace) -> Body:
-        """Return the text by which the written class is compared with others."""
+        """Return the comparison data of the class with the body ``trace``."""
         weights = {c: ".".join(path) for c, path in self.stored.weights.items()}
         named = {**weights, **self.part.tensors}
         lines = [line.partition(" = ")[0] for line in self.fields()]
@@ -134,11 +134,11 @@ class ClassWriter:
         return Body(trace, lambda constant: named.get(constant, ""), fields, stored)
 
     def bodies(self) -> tuple[Body, Body]:
-        """Return the body as traced, and once steps through lists are loops."""
+        """Return the bodies as traced, and with rerolled loops."""
         return self.body(self.traced()), self.body(self.rolled)
 
     def modules(self) -> dict[Path, str]:
-        """The source of every module the class holds, by path, in the order of use."""
+        """Return the source of every module in the class by path, in order of use."""
         entries: dict[Path, str] = {}
         for item in self.part.items:
             for call in calls_of(item):
@@ -153,14 +153,14 @@ class ClassWriter:
                     if path is not None and path in self.trace.layers:
                         entries[path] = layer_text(self.trace.layers[path])
         entries.update((p, layer_text(layer)) for p, layer in self.part.kept.items())
-        # What is kept in a module inside is no field of this one.
+        # The attribute is in a submodule.
         return {p: t for p, t in entries.items() if not _is_inside(p, entries)}
 
     def write(
         self, parameters: list[str], outputs: list[str], wrap: str, doc: str
     ) -> ClassText:
-        """The class text; ``wrap`` names the tuple that several results make."""
-        # The root is compared with no class.
+        """Return the class text; ``wrap`` names the tuple of several results."""
+        # The root is never merged.
         plain = self.plain() if self.part.path else []
         writer = self.writer(self.trace, parameters, outputs, wrap)
         body = writer.write()
@@ -194,13 +194,13 @@ class ClassWriter:
         outputs: Sequence[str] = (),
         wrap: str = "",
     ) -> FunctionWriter:
-        """Who writes the body of ``trace``, a function of this class."""
+        """Return a writer for ``trace``, a function of this class."""
         access, renderer = self.containers.access, self.target.renderer
         read = (self.attribute, access, self.nouns)
         return FunctionWriter(trace, parameters, *read, outputs, wrap, renderer)
 
     def method(self, method: Method) -> MethodText:
-        """A piece of the body as a function of its own."""
+        """Return one piece of the body as a method."""
         given, results = method.trace.parameters, method.trace.body.results
         names = named([self.nouns.get(symbol.name, "") for symbol in given])
         kinds = [python_type(symbol.type) for symbol in given]
@@ -212,7 +212,7 @@ class ClassWriter:
         return MethodText(method.name, signature, result, body)
 
     def plain(self) -> list[str]:
-        """The body as it would be if the file had no names for values."""
+        """Return the body as written without the file's value names."""
         kinds = [python_type(each.type) for each in self.trace.parameters]
         parameters = [f"p{number}" for number in range(len(kinds))]
         read = (self.attribute, self.containers.access)
@@ -221,7 +221,7 @@ class ClassWriter:
         return [", ".join(kinds), *writer.write()]
 
     def imported(self) -> set[str]:
-        """The modules that the source of the fields reads."""
+        """Return the library modules that the source of the fields reads."""
         sources = [
             *self.containers.entries.values(),
             *map(self.default, self.optional.values()),
@@ -230,19 +230,19 @@ class ClassWriter:
         return {name for name in modules for t in sources if f"{name}." in t}
 
     def attribute(self, constant: str) -> str:
-        """The attribute path of a stored array that the code reads itself."""
+        """Return the attribute path of a stored array that the code reads itself."""
         return self.stored.access(constant)
 
     @property
     def optional(self) -> Mapping[str, str]:
-        """The inputs that a caller may leave out, with what stands in for them.
+        """Return the optional inputs with their default arrays.
 
-        Modules inside are called with what the model was given, or with that.
+        Only the root has them: submodules always get a value.
         """
         return {} if self.part.path else self.graph.defaults
 
     def signature(self, parameters: list[str]) -> str:
-        """The parameters of ``__call__`` after ``self``."""
+        """Return the parameters of ``__call__`` after ``self``."""
         kinds = [python_type(each.type) for each in self.trace.parameters]
         shown = [
             f"{name}: {kind} | None = None" if optional else f"{name}: {kind}"
@@ -253,13 +253,13 @@ class ClassWriter:
         return "".join(f", {text}" for text in shown)
 
     def may_lack(self) -> list[bool]:
-        """Return the parameters that may be None."""
+        """Return for each parameter whether it may be None."""
         if self.family is not None:
             return [None in places for places in self.family.union.parameters]
         return [value in self.optional for value in self.part.inputs]
 
     def defaults(self, parameters: list[str]) -> list[str]:
-        """Lines that put the stored value in place of an input left out."""
+        """Return the lines that replace omitted inputs by their defaults."""
         lines: list[str] = []
         for name, value in zip(parameters, self.part.inputs, strict=False):
             if value in self.optional:
@@ -277,12 +277,12 @@ class ClassWriter:
         return self.target.renderer.one_number(array.shape, array.item())
 
     def is_stored(self, constant: str) -> bool:
-        """Whether a default is an attribute, not one integer in the source."""
+        """Return whether a default is an attribute, not a literal integer."""
         array = self.graph.constants[constant]
         return bool(array.dtype != np.int64 or array.size != 1)
 
     def fields(self) -> list[str]:
-        """The assignments of ``__init__``: modules, then stored arrays."""
+        """Return the assignments of ``__init__``: modules, then stored arrays."""
         return self.containers.fields() + self.stored.fields()
 
 
@@ -291,7 +291,10 @@ def _is_inside(path: Path, entries: Mapping[Path, str]) -> bool:
 
 
 def sequence_text(part: ModuleNode) -> str:
-    """``nn.Sequential(...)``: a layer stands at its number, functions between."""
+    """Return ``nn.Sequential(...)`` with layers at their numbers.
+
+    Functions are between them.
+    """
     steps: list[str] = []
     for node in part.items:
         assert isinstance(node, Node)
@@ -308,7 +311,7 @@ def sequence_text(part: ModuleNode) -> str:
 
 
 def layer_text(layer: Layer) -> str:
-    """``nn.Conv2d(3, 8, kernel_size=3)``."""
+    """Return the constructor call of a layer: ``nn.Conv2d(3, 8, kernel_size=3)``."""
     args = [literal(arg) for arg in layer.args]
     args += [f"{name}={_argument(value)}" for name, value in layer.options.items()]
     return f"nn.{layer.name}({', '.join(args)})"
@@ -321,7 +324,8 @@ def _argument(value: Any) -> str:
 def part_doc(part: ModuleNode, paths: list[Path], shown: bool = True) -> str:
     """Return a line with the path of a module, and the shapes it computes.
 
-    Shapes are left out unless ``shown``: not all that stand for it have them.
+    Shapes are left out unless ``shown``, since modules with one class may differ in
+    them.
     """
     if not part.path or not part.inputs or not part.outputs:
         return ""
@@ -338,9 +342,9 @@ def part_doc(part: ModuleNode, paths: list[Path], shown: bool = True) -> str:
 
 
 def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[str]:
-    """Lines of documentation: name, dtype and shape of outputs.
+    """Return documentation lines with name, dtype and shape of outputs.
 
-    What the file calls something else has that name behind it.
+    A different name in the file is appended.
     """
     width = max((len(name) for name in names), default=0)
     lines = []
@@ -354,13 +358,13 @@ def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[st
 
 
 def origin_of(name: str, value: str) -> str:
-    """The name of a value in the file, if it differs from ``name`` in source."""
+    """Return a value's name in the file if it differs from ``name``, else ""."""
     same = name.rstrip("_").startswith(snake(value, "input").rstrip("_"))
     return "" if same else comment(value, 40)
 
 
 def shown_type(value_type: Type) -> str:
-    """The type with extents that are long expressions left open."""
+    """Return the type, with long dimension expressions left open."""
     if kind_of(value_type) != "tensor":
         return value_type.name
     dims = value_type.shape or ()

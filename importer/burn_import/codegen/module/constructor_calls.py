@@ -1,4 +1,4 @@
-"""Constructor calls between the classes of a module, and parameters through them."""
+"""Constructor calls among a module's classes, and parameters passed through them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from burn_import.codegen.class_text import ClassText
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.unparse import unparsed
 
-#: A call of more positional arguments has keywords, but for the leading ones.
+#: Calls with more positional arguments get keywords, after the leading ones.
 MOST_POSITIONAL, LEADING = 3, 2
-#: A call with keywords is no longer than this.
+#: Maximum width of a call with keywords.
 LONGEST = 76
-#: The paths to modules of a class are followed up to this number.
+#: Maximum number of module paths that are followed per class.
 MOST_MODULES = 64
 #: Modules whose arguments are their children, numbered from 0.
 LISTS = frozenset({"nn.ModuleList", "nn.ModuleTuple", "nn.Sequential"})
@@ -54,33 +54,33 @@ class Constructor:
         return cls(text, parameters, statements)
 
     def add(self, parameter: Parameter) -> None:
-        """Add a parameter behind those that calls give by position."""
+        """Append a parameter that no call passes by position."""
         flags = sum(one.kind == "bool" for one in self.parameters)
         self.parameters.insert(len(self.parameters) - flags, parameter)
 
     def position(self, name: str) -> int:
-        """Return the position of a parameter; -1 without one of that name."""
+        """Return the index of a parameter, or -1."""
         names = [parameter.name for parameter in self.parameters]
         return names.index(name) if name in names else -1
 
     def written(self) -> ClassText:
         """Return the class with the source of this constructor."""
         signature = "".join(map(str, self.parameters))
-        lines = list(map(_kept, self.text.fields, self.statements))
+        lines = list(map(_keep_equivalent, self.text.fields, self.statements))
         return replace(self.text, constructor=signature, fields=lines)
 
 
-def _kept(line: str, statement: ast.stmt) -> str:
-    """Return ``line`` itself if it has the meaning of ``statement``."""
+def _keep_equivalent(line: str, statement: ast.stmt) -> str:
+    """Return ``line`` if it is equivalent to ``statement``, else new source."""
     is_same = ast.dump(ast.parse(line).body[0]) == ast.dump(statement)
     return line if is_same else unparsed(statement)
 
 
 @dataclass(frozen=True)
 class Site:
-    """A call in a constructor: the class that has it, and the attribute path there.
+    """A call in a constructor: its class, and the attribute path of its result.
 
-    ``path`` is empty where the path depends on how often a comprehension repeats.
+    ``path`` is empty if it depends on the iteration of a comprehension.
     """
 
     owner: str
@@ -126,7 +126,7 @@ class ConstructorCalls:
                 yield from _calls_in(statement.value, owner, path)
 
     def chains(self, name: str) -> list[list[Site]]:
-        """Return, for each module of a class, the calls from the root to its own.
+        """Return the chain of calls from the root to each module of a class.
 
         Empty if a comprehension makes one of them, or if there are many.
         """
@@ -141,7 +141,7 @@ class ConstructorCalls:
         return chains
 
     def chain(self, name: str) -> list[Site] | None:
-        """Return the calls from the root to the one that makes a class.
+        """Return the only chain of calls from the root to a class.
 
         None if there are several, or if a comprehension makes it.
         """
@@ -170,10 +170,10 @@ class ConstructorCalls:
         return [] if path else chain
 
     def literal(self, slot: Slot, chain: Sequence[Site]) -> tuple[Slot, int] | None:
-        """Return the number in a slot, with the slot of a caller that gives it.
+        """Return the number in a slot, with the outermost slot that passes it.
 
-        ``chain`` has the calls from the root to the one that makes the slot's owner.
-        None if the number is computed, or if other modules are given it too.
+        ``chain`` has the calls from the root to the one that makes the slot's
+        owner. None if the number is computed, or if other modules use it too.
         """
         callers = list(chain)
         while isinstance(slot.value, ast.Name) and callers:
@@ -189,7 +189,7 @@ class ConstructorCalls:
     def expose(self, name: str, slots: Sequence[Slot]) -> bool:
         """Make the number in all of ``slots`` a parameter of the root with a default.
 
-        Return whether that was possible; otherwise nothing has changed.
+        Returns whether that was possible; if not, nothing has changed.
         """
         owners = {slot.owner for slot in slots}
         chains = [self.chain(owner) for owner in owners]
@@ -209,15 +209,15 @@ class ConstructorCalls:
         return True
 
     def name_arguments(self) -> None:
-        """Give the numbers of calls by keyword, but for the first, where they fit.
+        """Pass numbers after the first by keyword where lines are long enough.
 
-        All calls of a class are alike: one that is too long for a line leaves the
-        others as they are, too.
+        All calls of a class have one form: if one would be too long, all stay
+        positional.
         """
         for name in self.sites.keys() & self.constructors.keys():
             calls = [site.call for site in self.sites[name]]
             parameters = self.constructors[name].parameters
-            named = [_named(call, parameters) for call in calls]
+            named = [_with_keywords(call, parameters) for call in calls]
             if all(len(ast.unparse(call)) <= LONGEST for call in named):
                 for call, other in zip(calls, named, strict=True):
                     call.args, call.keywords = other.args, other.keywords
@@ -227,8 +227,8 @@ class ConstructorCalls:
         return [constructor.written() for constructor in self.constructors.values()]
 
 
-def _named(call: ast.Call, parameters: Sequence[Parameter]) -> ast.Call:
-    """Return a call with numbers by keyword, if it has several arguments."""
+def _with_keywords(call: ast.Call, parameters: Sequence[Parameter]) -> ast.Call:
+    """Return a call with keyword numbers, if it has several arguments."""
     numbers = any(isinstance(value, ast.Constant) for value in call.args)
     if len(call.args) <= MOST_POSITIONAL or not numbers:
         return call
@@ -239,7 +239,7 @@ def _named(call: ast.Call, parameters: Sequence[Parameter]) -> ast.Call:
 
 
 def _calls_in(node: ast.expr, owner: str, path: Path) -> Iterator[Site]:
-    """Yield the calls in ``node``, which makes the module at ``path``."""
+    """Yield the calls in ``node``, the constructor of the module at ``path``."""
     if isinstance(node, ast.Call):
         yield Site(owner, node, path)
         if ast.unparse(node.func) in LISTS:
@@ -255,7 +255,7 @@ def _calls_in(node: ast.expr, owner: str, path: Path) -> Iterator[Site]:
 
 
 def _children(call: ast.Call, owner: str, path: Path) -> Iterator[Site]:
-    """Yield the calls that make the children of a list of modules."""
+    """Yield the calls that construct the children of a list of modules."""
     items = call.args
     if len(items) == 1 and isinstance(items[0], ast.List):
         items = items[0].elts

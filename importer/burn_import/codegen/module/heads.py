@@ -1,4 +1,4 @@
-"""The layer that makes the scores of classes, where their number is free."""
+"""Classification heads: final layers whose number of outputs can vary."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer_op
 from burn_ir.types import Type
 
-#: Layers whose second argument is the size of one axis of the result, by that axis.
+#: The result axis whose size is the second argument, by layer.
 AXES = {"Linear": -1, "Conv1d": 1, "Conv2d": 1, "Conv3d": 1}
-#: What stands for the number of classes while types are inferred.
+#: The symbolic number of classes during type inference.
 CLASSES = symbol("?classes")
 _SCORES = re.compile(r"logit|prob|class|label|score|\bcls", re.IGNORECASE)
 _HEADS = frozenset({"classifier", "fc", "head", "heads", "lm_head", "classification"})
-#: After so many nodes a layer is not the last one.
+#: Maximum number of nodes after a final layer.
 MOST_NODES = 12
 
 
 @dataclass(frozen=True)
 class Head:
-    """A layer whose number of results is an extent of outputs, and of nothing else."""
+    """A layer whose output size only affects dimensions of the model's outputs."""
 
     path: Path
     slot: Slot
-    #: The parts whose nodes compute values of that extent.
+    #: Class names of modules that compute values with the dimension.
     owners: frozenset[str]
-    #: The outputs of the model that have the extent.
+    #: The model outputs with the dimension.
     outputs: frozenset[str]
 
     @property
     def has_classes(self) -> bool:
-        """Whether names tell that the results are scores of classes."""
+        """Whether names suggest that the results are class scores."""
         return bool(_HEADS & set(self.path)) or any(map(_SCORES.search, self.outputs))
 
 
 def heads(calls: ConstructorCalls, tree: Tree) -> Iterator[Head]:
-    """Yield the layers that end a model and whose number of results is free."""
+    """Yield the final layers whose output size can vary."""
     graph = tree.root.graph
     owners = {
         id(node): part
@@ -75,7 +75,7 @@ def _owners(
 
 
 def _slot(calls: ConstructorCalls, path: Path, size: int) -> Slot | None:
-    """Return where the number of a layer's results stands."""
+    """Return the constructor argument with the output size of a layer, or None."""
     chain = calls.chain_to(path)
     if not chain or len(chain[-1].call.args) < 2:
         return None
@@ -84,10 +84,10 @@ def _slot(calls: ConstructorCalls, path: Path, size: int) -> Slot | None:
 
 
 def free_values(graph: Graph, node: Node, axis: int, size: int) -> dict[str, Type]:
-    """Return the types of all values of a layer with any number of results.
+    """Return the types of the values that depend on a layer with any output size.
 
-    Empty if one of the values that depend on the layer has another type than before
-    but for that extent: something else depends on the number.
+    Empty if a dependent value changes in more than that dimension: then something
+    else depends on the size.
     """
     before = graph.type(node.output)
     if before is None or before.shape is None or before.shape[axis] != size:
@@ -111,7 +111,7 @@ def free_values(graph: Graph, node: Node, axis: int, size: int) -> dict[str, Typ
 def _results(
     graph: Graph, node: Node, types: Mapping[str, Type]
 ) -> dict[str, Type] | None:
-    """Return the types of the results of a node, None unless all have the extent."""
+    """Return the result types of a node, or None if one lacks the dimension."""
     if node.op.bodies():
         return None
     operands = [types.get(name or "") or graph.type(name) for name in node.inputs]
@@ -129,7 +129,7 @@ def _results(
 
 
 def _is_free(before: Type | None, after: Type) -> bool:
-    """Return whether two types differ in one extent, which is that of the classes."""
+    """Return whether two types differ in exactly one dimension, ``CLASSES``."""
     if before is None or before.shape is None or after.shape is None:
         return False
     if before.dtype != after.dtype or len(before.shape) != len(after.shape):
@@ -140,5 +140,5 @@ def _is_free(before: Type | None, after: Type) -> bool:
 
 
 def is_number_in(text: str, number: int) -> bool:
-    """Return whether the source ``text`` has a number."""
+    """Return whether the source ``text`` contains ``number``."""
     return re.search(rf"(?<![\w.]){number}(?![\w.])", text) is not None

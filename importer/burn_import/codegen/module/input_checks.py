@@ -1,4 +1,4 @@
-"""The types of inputs as the decorator of the model's ``__call__`` declares them."""
+"""Input types for the decorator of the model's ``__call__``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from burn_ir.graph import Graph
 def input_checks(graph: Graph, names: Sequence[str]) -> list[str]:
     """Return the arguments of ``nn.check_inputs``: ``image="float32[batch, 3]",``.
 
-    ``names`` are the parameters for the inputs of ``graph``. Inputs that the file calls
-    something else have that name in a comment. Inputs of unknown type are left out.
+    ``names`` are the parameters for the inputs of ``graph``. A different name in
+    the file is in a comment. Inputs of unknown type are left out.
     """
     checks = []
     for name, value in zip(names, graph.given, strict=True):
@@ -25,6 +25,6 @@ def input_checks(graph: Graph, names: Sequence[str]) -> list[str]:
             behind = f"  # {origin} in the file" if origin else ""
             checks.append(f"{name}={literal(text)},{behind}")
     if checks:
-        # Without a comma at the end black may choose one line.
+        # Without a trailing comma black may join the lines.
         checks[-1] = checks[-1].removesuffix(",")
     return checks

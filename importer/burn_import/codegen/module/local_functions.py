@@ -1,4 +1,4 @@
-"""Local functions of a model as functions of the module."""
+"""Local functions of a model as functions of the Python module."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from burn_import.tracing.identifiers import snake
 def as_functions(
     texts: Sequence[ClassText], functions: Collection[str]
 ) -> list[ClassText]:
-    """``texts`` with those of ``functions``, names of classes, as functions.
+    """Return ``texts`` with the classes named in ``functions`` as functions.
 
-    One that has weights is a class, and so is one that stands in a list, that a module
-    around the one with it calls, or whose name is the name of a value somewhere.
+    Functions with weights stay classes, as do those in lists, those called by
+    modules other than their owner, and those whose name is also the name of a
+    value.
     """
     taken = set(re.findall(r"\w+", "\n".join(map(_words, texts))))
     for text in list(texts):
@@ -25,7 +26,7 @@ def as_functions(
         fits = text.name in functions and bare and text.body and name not in taken
         fits = fits and not any("(self)" in line for line in text.body)
         if fits and _is_called_by_owners(texts, text.name):
-            texts = [_calling(other, text.name, name) for other in texts]
+            texts = [_with_function_calls(other, text.name, name) for other in texts]
             taken.add(name)
     return list(texts)
 
@@ -37,7 +38,7 @@ def _words(text: ClassText) -> str:
 
 
 def _is_called_by_owners(texts: Sequence[ClassText], class_name: str) -> bool:
-    """Whether only the classes that hold ``class_name`` by an attribute call it."""
+    """Return whether only classes with an attribute for it call a class."""
     if not all(_only_called(text, class_name) for text in texts):
         return False
     fields = [line for text in texts for line in text.fields]
@@ -47,19 +48,19 @@ def _is_called_by_owners(texts: Sequence[ClassText], class_name: str) -> bool:
         if line.endswith(f" = {class_name}()")
     ]
     names = "|".join(re.escape(name.removeprefix("self.")) for name in held)
-    # ``self.self`` is a module inside: an attribute that the file calls like that.
+    # ``self.self`` is a submodule that the file calls ``self``.
     inside = re.compile(rf"(?:(?<!\bself)|(?<=\.self))\.({names})\(")
     return not names or not any(inside.search(_words(text)) for text in texts)
 
 
 def _only_called(text: ClassText, class_name: str) -> bool:
-    """Return whether a class holds ``class_name`` only in attributes of its own."""
+    """Return whether a class uses ``class_name`` only for direct attributes."""
     lines = [line for line in (*text.fields, text.steps) if f"{class_name}(" in line]
     return all(re.fullmatch(rf"self\.\w+ = {class_name}\(\)", line) for line in lines)
 
 
-def _calling(text: ClassText, class_name: str, name: str) -> ClassText:
-    """``text`` with calls of the function ``name`` for those of ``class_name``."""
+def _with_function_calls(text: ClassText, class_name: str, name: str) -> ClassText:
+    """Return ``text`` with calls of attributes replaced by calls of ``name``."""
     if text.name == class_name:
         body = [line.removeprefix("    ") for line in text.body]
         return replace(text, function=name, body=body)

@@ -1,4 +1,4 @@
-"""Long bodies, cut into methods where little flows from one piece to the next."""
+"""Splitting of long bodies into methods at points with few live values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from burn_import.tracing.statements import block_reads, reads
 from burn_import.tracing.trace import Block, ModuleCall, Statement, Symbol
 from burn_ir.dim import Dim
 
-#: A body of more lines than this is cut.
+#: Maximum lines of a body that is not split.
 LONG = 72
-#: So many lines are meant to be in a piece.
+#: Target number of lines of a piece.
 PIECE = 36
-#: At most so many values flow over a cut.
+#: Maximum number of live values at a cut.
 NARROW = 4
 
 
@@ -32,13 +32,14 @@ class Method:
 
 
 def cut(trace: FunctionTrace, lines: int, taken: Namespace) -> list[Method]:
-    """The methods that the statements of ``trace`` become; it calls them instead.
+    """Split the statements of ``trace`` into methods, which ``trace`` then calls.
 
-    ``lines`` is how many it has as one. There are none if no cut is narrow enough.
+    ``lines`` is the length of the unsplit body. Returns no methods if too many
+    values are live at every cut.
     """
     statements = trace.body.statements
     pieces = round(lines / PIECE)
-    places = list(_places(trace, pieces)) if lines > LONG and pieces > 1 else []
+    places = list(_cut_positions(trace, pieces)) if lines > LONG and pieces > 1 else []
     if not places or trace.states:
         return []
     bounds = [0, *places, len(statements)]
@@ -62,10 +63,10 @@ def _backend(trace: FunctionTrace) -> Backend:
     return backend
 
 
-def _places(trace: FunctionTrace, pieces: int) -> Iterator[int]:
-    """Choose the cuts: even pieces, where the fewest values are alive."""
+def _cut_positions(trace: FunctionTrace, pieces: int) -> Iterator[int]:
+    """Yield cut positions: about even pieces, where the fewest values are live."""
     statements = trace.body.statements
-    alive = _alive(trace)
+    alive = _live_counts(trace)
     step = len(statements) / pieces
     last = 0
     for number in range(1, pieces):
@@ -78,8 +79,8 @@ def _places(trace: FunctionTrace, pieces: int) -> Iterator[int]:
             yield last
 
 
-def _alive(trace: FunctionTrace) -> list[int]:
-    """Count the values that are alive before each statement."""
+def _live_counts(trace: FunctionTrace) -> list[int]:
+    """Return the number of live values before each statement."""
     statements = trace.body.statements
     defined = set(trace.parameters)
     last: dict[Symbol, int] = {}
@@ -87,7 +88,7 @@ def _alive(trace: FunctionTrace) -> list[int]:
         defined.update(statement.targets)
         last.update((symbol, at) for symbol in reads(statement))
     last.update((value.data, len(statements)) for value in trace.body.results)
-    counts = [0] * (len(statements) + 2)  # changes, summed in the end
+    counts = [0] * (len(statements) + 2)  # differences, accumulated at the end
     starts = dict.fromkeys(trace.parameters, 0)
     for at, statement in enumerate(statements):
         starts.update(dict.fromkeys(statement.targets, at + 1))
@@ -102,10 +103,11 @@ def _alive(trace: FunctionTrace) -> list[int]:
 def _pieces(
     trace: FunctionTrace, bounds: Sequence[tuple[int, int]]
 ) -> list[FunctionTrace]:
-    """The statements within each pair of ``bounds`` as functions, in order.
+    """Return the statements between each pair of ``bounds`` as functions, in order.
 
-    A piece gives what the body's results or a later piece take: what this reads, and
-    values whose extents it writes. Empty if an extent is known to none of them.
+    A piece returns the values that the body's results or later pieces read, and
+    values whose dimensions they need. Empty if some needed dimension is not
+    available.
     """
     wanted = {result.data for result in trace.body.results}
     pieces: list[FunctionTrace] = []
@@ -121,9 +123,9 @@ def _pieces(
 def _piece(
     trace: FunctionTrace, start: int, stop: int, wanted: Set[Symbol]
 ) -> FunctionTrace | None:
-    """The statements of a piece, with those of its values as results that are wanted.
+    """Return statements ``start`` to ``stop`` as a function with results ``wanted``.
 
-    None if an extent that it writes is known to no value before it.
+    None if it needs a dimension that no earlier value has.
     """
     statements = trace.body.statements
     inside = statements[start:stop]
@@ -153,7 +155,7 @@ def _has_extent(symbol: Symbol, extent: Dim) -> bool:
 
 
 def _name(statements: Sequence[Statement]) -> str:
-    """Name a piece after the modules that it calls first and last."""
+    """Return a name from the first and last modules that a piece calls."""
     paths = [s.path for s in statements if isinstance(s, ModuleCall)]
     words = list(dict.fromkeys(singular(snake(path[0])) for path in paths))
     if len(words) == 1:

@@ -1,4 +1,4 @@
-"""From a tree of parts to the text of a module and the list of its weights."""
+"""Emission of a module tree as the text of a module and its weights."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ from burn_ir.graph import Graph
 from burn_ir.types import Array
 from burn_templates import render
 
-#: A constant that repeats one element may be this large once it is written out.
+#: Maximum expanded size of a constant that repeats one element.
 REPEATED_BYTES = 2**32
-#: A note may be this long.
+#: Maximum length of a note.
 _NOTE = 400
 
 
 @dataclass(frozen=True)
 class Source:
-    """A generated module without its header, and what goes into its record.
+    """A generated module without its header, and the arrays of its record.
 
-    ``notes`` are sentences that stand in its docstring too. A module of another library
-    than Burn has a ``skeleton``: Burn's classes with the same fields, to which the
-    record ``skeleton_weights`` belongs.
+    ``notes`` are sentences that are also in its docstring. A module for a library
+    other than Burn has a ``skeleton``: Burn's classes with the same fields, to
+    which the record ``skeleton_weights`` belongs.
     """
 
     text: str
@@ -66,10 +66,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Assembly:
-    """The classes of a module and its stored arrays, before they are put together.
+    """The classes of a module and its stored arrays, before emission.
 
-    ``entries`` says whose each array of ``weights`` is, in the same order, with its key
-    inside of ``weights`` where ``inside`` is no part of keys.
+    ``entries`` has the owner of each array of ``weights``, in the same order; its
+    keys begin with ``inside`` where those of ``weights`` do not.
     """
 
     tree: Tree
@@ -86,10 +86,11 @@ def emit(
     notes: Sequence[str] = (),
     inside: str = "",
 ) -> Source:
-    """The source of ``tree``; ``record`` is the file name of the weights.
+    """Return the source of ``tree``; ``record`` is the file name of the weights.
 
-    ``notes`` are sentences that stand in the docstring of the module. ``inside`` is the
-    attribute of a list that becomes the model itself, so that keys begin with numbers.
+    ``notes`` are sentences that stand in the docstring of the module. ``inside`` is
+    the attribute of a list that becomes the model itself, so that keys begin with
+    numbers.
     """
     parts = assemble(tree, graph, inside)
     text = module_text(parts, record, notes)
@@ -122,10 +123,10 @@ def assemble(
 
 
 def _check_sizes(weights: list[tuple[str, Array]]) -> None:
-    """Return if no stored array is one element seen more often than a record holds.
+    """Check that no stored array is a huge broadcast of one element.
 
     Raises:
-        UnsupportedModel: one is: a file of a few bytes would lead to a full disk.
+        UnsupportedModel: one is: a file of a few bytes would fill the disk.
     """
     for key, array in weights:
         if array.nbytes > REPEATED_BYTES and 0 in array.strides:
@@ -142,7 +143,7 @@ def module_text(
     template: str = "module.py.j2",
     **more: Any,
 ) -> str:
-    """Return the text of a module; ``more`` are further values for ``template``."""
+    """Return the text of a module; ``more`` are further template values."""
     tree, texts, outputs = parts.tree, parts.texts, parts.nouns.outputs
     graph = tree.root.graph
     several = len(graph.results) > 1
@@ -168,14 +169,14 @@ def module_text(
 
 
 def counted(count: int) -> str:
-    """``12 345 numbers``."""
+    """Return a count as text: ``12 345 numbers``."""
     return f"{count:,} number{'s' * (count != 1)}".replace(",", " ")
 
 
 def wrapped(notes: Sequence[str]) -> list[str]:
-    """Sentences as the lines of a paragraph."""
+    """Return sentences as the lines of a paragraph."""
     text = " ".join(comment(note, _NOTE) for note in notes)
-    return wrap(text, 84, break_long_words=False)  # not within an escaped letter
+    return wrap(text, 84, break_long_words=False)  # do not break an escape sequence
 
 
 def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
@@ -188,7 +189,7 @@ def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
 
 
 def imports(texts: Sequence[ClassText], several: bool) -> list[str]:
-    """The import statements of a module; ``several`` is whether it has a NamedTuple."""
+    """Return the import statements; ``several`` if a NamedTuple is defined."""
     used = set().union(*(text.modules for text in texts)) | {"burn", "nn"}
     typing = ["NamedTuple", "Self"] if several else ["Self"]
     lines = ["import math"] if "math" in used else []
@@ -199,7 +200,7 @@ def imports(texts: Sequence[ClassText], several: bool) -> list[str]:
 
 
 def formatted(text: str) -> str:
-    """``text`` as black lays it out."""
+    """Return ``text`` formatted by black."""
     from black import format_str
     from black.mode import Mode, TargetVersion
 

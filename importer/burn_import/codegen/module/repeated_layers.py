@@ -1,4 +1,4 @@
-"""Lists of equal blocks whose number is free: each maps a type to itself."""
+"""Lists of equal blocks whose length can vary, since each maps a type to itself."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from burn_import.structure import ModuleNode, Tree
 from burn_import.tracing.identifiers import identifier, plural
 from burn_ir.types import Type
 
-#: Attributes of lists that are called ``layers`` as a number.
+#: List attributes whose length is called ``layers``.
 LAYERS = frozenset({"h", "layer", "layers", "block", "blocks", "resblocks"})
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """A list of equal blocks: its path from the root, and where its length stands."""
+    """A list of equal blocks: its path from the root, and the slot of its length."""
 
     path: Path
     slot: Slot
 
     @property
     def word(self) -> str:
-        """Return what the number of blocks is called."""
+        """Return the parameter name for the number of blocks."""
         name = self.path[-1]
         stem = name.rstrip("0123456789").rstrip("_")
         if stem in LAYERS:
@@ -36,10 +36,10 @@ class Repeated:
 
 
 def repeated_layers(calls: ConstructorCalls, tree: Tree) -> Iterator[Repeated]:
-    """Yield the lists of blocks that may have any length.
+    """Yield the lists of blocks whose length can vary.
 
-    The body only steps through the whole list, and what a block returns has the type
-    of what it is given.
+    The body only iterates over the whole list, and the result of a block has the
+    type of its input.
     """
     for owner, constructor in calls.constructors.items():
         chains = calls.chains(owner)
@@ -56,7 +56,7 @@ def repeated_layers(calls: ConstructorCalls, tree: Tree) -> Iterator[Repeated]:
 
 
 def _comprehension(statement: ast.stmt) -> tuple[str, ast.Call | None]:
-    """Return the attribute and the ``range`` of a list of equal modules, else None."""
+    """Return attribute and ``range`` of a list of equal modules, else None."""
     call = statement.value if isinstance(statement, ast.Assign) else None
     if not isinstance(statement, ast.Assign) or not isinstance(call, ast.Call):
         return "", None
@@ -73,9 +73,10 @@ def _comprehension(statement: ast.stmt) -> tuple[str, ast.Call | None]:
 
 
 def _only_stepped_through(text: ClassText, name: str) -> bool:
-    """Return whether one loop through all of a list is all that a class does with it.
+    """Return whether a class only runs one loop over the whole list.
 
-    A loop that keeps what each step computes gives as many results as steps.
+    A loop that collects its results does not count, since their number would
+    change.
     """
     lines = [*text.body, *(line for method in text.methods for line in method.body)]
     uses = [at for at, line in enumerate(lines) if re.search(rf"self\.{name}\b", line)]
@@ -90,7 +91,7 @@ def _only_stepped_through(text: ClassText, name: str) -> bool:
 
 
 def _indented(lines: Sequence[str], start: int) -> Iterator[str]:
-    """Yield the lines of the block that the line at ``start`` begins."""
+    """Yield the lines of the block after the line at ``start``."""
     depth = len(lines[start]) - len(lines[start].lstrip())
     for line in lines[start + 1 :]:
         if line.strip() and len(line) - len(line.lstrip()) <= depth:
@@ -99,7 +100,7 @@ def _indented(lines: Sequence[str], start: int) -> Iterator[str]:
 
 
 def _is_read_elsewhere(calls: ConstructorCalls, owner: str, path: Path) -> bool:
-    """Return whether code of another class, or a tie, names a member of the list."""
+    """Return whether another class, or a tie, refers to a list member."""
     inside = re.compile(rf"\.{path[-2]}\.{path[-1]}\b" if len(path) > 1 else r"(?!)")
     for name, constructor in calls.constructors.items():
         text = constructor.text
@@ -113,7 +114,7 @@ def _is_read_elsewhere(calls: ConstructorCalls, owner: str, path: Path) -> bool:
 
 
 def _maps_to_itself(tree: Tree, path: Path, count: int) -> bool:
-    """Return whether each module of a list returns what the next one is given."""
+    """Return whether each module returns the type of the next one's input."""
     blocks = [part for part in tree.parts if part.path[:-1] == path]
     kinds = [_result(block) for block in blocks]
     if len(blocks) != count or count < 2 or None in kinds or len(set(kinds)) != 1:
@@ -122,7 +123,7 @@ def _maps_to_itself(tree: Tree, path: Path, count: int) -> bool:
 
 
 def _result(block: ModuleNode) -> Type | None:
-    """Return the type of the only result of a block that replaces no state."""
+    """Return the type of the only result of a block without states, else None."""
     kind = block.graph.type(block.outputs[0]) if len(block.outputs) == 1 else None
     is_open = kind is None or kind.shape is None or bool(block.states)
     return None if is_open else kind

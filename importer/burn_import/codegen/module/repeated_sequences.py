@@ -1,7 +1,8 @@
-"""Sequences of layers that differ in numbers alone become a class.
+"""Classes for sequences of layers that differ only in numbers.
 
 An author writes ``conv_dw(32, 64, 2)``, a function that returns an ``nn.Sequential``;
-an exporter leaves the layers. The class is an ``nn.Sequential`` itself: keys stay.
+an exporter leaves only the layers. The class derives from ``nn.Sequential``, so that
+keys stay the same.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from burn_import.codegen.merge.init_fields import Column, slot, unite_fields
 from burn_import.tracing.identifiers import Namespace
 from burn_import.tracing.unparse import unparsed
 
-#: Fewer sequences, or shorter ones, are read where they stand.
+#: Minimum number and length of sequences that get a class.
 FEWEST, SHORTEST = 3, 3
 SEQUENTIAL = "nn.Sequential"
 
 
 def with_sequence_classes(texts: Sequence[ClassText]) -> list[ClassText]:
-    """Return ``texts`` and a class for each kind of sequence that occurs often."""
+    """Return ``texts`` and a class for each frequent kind of sequence."""
     names = Namespace(text.name for text in texts)
     statements = [[ast.parse(line).body[0] for line in text.fields] for text in texts]
     kinds: dict[tuple[str, ...], list[ast.Call]] = {}
@@ -36,7 +37,7 @@ def with_sequence_classes(texts: Sequence[ClassText]) -> list[ClassText]:
     classes = []
     for calls in kinds.values():
         if len(calls) >= FEWEST:
-            classes += _united(calls, names)
+            classes += _merged_class(calls, names)
     if not classes:
         return list(texts)
     rewritten = [
@@ -47,7 +48,7 @@ def with_sequence_classes(texts: Sequence[ClassText]) -> list[ClassText]:
 
 
 def _is_sequence(call: ast.Call) -> bool:
-    """Return whether a call makes a sequence of layers and functions in a row."""
+    """Return whether a call constructs a sequence of layers and functions."""
     return (
         ast.unparse(call.func) == SEQUENTIAL
         and len(call.args) >= SHORTEST
@@ -60,12 +61,12 @@ def _is_sequence(call: ast.Call) -> bool:
 
 
 def _outline(step: ast.expr) -> str:
-    """Return the layer or function that a step is, without its numbers."""
+    """Return the layer or function of a step, without its numbers."""
     return ast.unparse(step.func if isinstance(step, ast.Call) else step)
 
 
-def _united(calls: list[ast.Call], names: Namespace) -> list[ClassText]:
-    """Return the class that makes all of ``calls``, which become calls of it.
+def _merged_class(calls: list[ast.Call], names: Namespace) -> list[ClassText]:
+    """Return a common class of all ``calls``, and replace them by calls of it.
 
     Empty if they differ in more than numbers.
     """
@@ -85,7 +86,7 @@ def _united(calls: list[ast.Call], names: Namespace) -> list[ClassText]:
 
 
 def _name(steps: str) -> str:
-    """Return what a class of such steps is called."""
+    """Return a class name for a sequence of such steps."""
     word = "Linear" if steps.startswith(f"{SEQUENTIAL}(nn.Linear") else "Conv"
     word = "Separable" if "groups=" in steps.partition(")")[0] else word
     has_norm = re.search(r"nn\.\w*Norm", steps) is not None
@@ -93,7 +94,7 @@ def _name(steps: str) -> str:
 
 
 def _class(name: str, text: str, init: Constructor) -> ClassText:
-    """Return the class whose constructor makes the steps that ``text`` has slots in."""
+    """Return the class whose constructor creates the steps in ``text``."""
     for number in reversed(range(len(init.texts))):
         text = text.replace(slot(number), init.texts[number])
     steps = text.removeprefix(f"{SEQUENTIAL}(").removesuffix(")")

@@ -1,9 +1,9 @@
-"""Sizes of a model that its class takes: ``Net(layers=4, classes=5)``.
+"""Size parameters of the root class: ``Net(layers=4, classes=5)``.
 
-A size becomes a parameter of the root, with the file's as default, where the module
-with another number is a model too: blocks that map a type to itself may be any number,
-and so may the classes that the last layer scores. The parameter is passed on from the
-root to the class that uses it, which is made at one place.
+A size becomes a parameter, with the file's size as default, if the model is valid for
+other sizes: the number of blocks that map a type to itself, and the number of classes
+of the last layer. Constructors pass the parameter from the root to the class that uses
+it, which must be constructed in one place.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from burn_import.provenance.path_segments import Path
 from burn_import.structure import Tree
 from burn_import.tracing.identifiers import snake
 
-#: A model of more lists than this has no number of layers.
+#: Maximum number of lists in a model with a number of layers.
 MOST_LISTS = 3
 
 
 def with_root_parameters(texts: Sequence[ClassText], tree: Tree) -> list[ClassText]:
-    """Return ``texts`` with the free sizes as parameters of the root."""
+    """Return ``texts`` with the variable sizes as root parameters."""
     calls = ConstructorCalls(texts)
-    if texts[0].body:  # without a program nothing tells what is free
+    if texts[0].body:  # without a program, dependencies are unknown
         lists = list(repeated_layers(calls, tree))
         sizes = [*_depths(lists, tree), *_classes(calls, tree)]
         for name, slots in sizes:
@@ -38,17 +38,17 @@ def with_root_parameters(texts: Sequence[ClassText], tree: Tree) -> list[ClassTe
 
 
 def _depths(lists: Sequence[Repeated], tree: Tree) -> Iterator[tuple[str, list[Slot]]]:
-    """Yield the name of each list's length, and where it stands.
+    """Yield the parameter name of each list's length, and its slots.
 
-    A list is left out where others of its name have a fixed length, as the blocks of
-    one of several stages: its length is not the number of layers.
+    A list is left out if others with its name have a fixed length, as in the stages
+    of a convolutional network: then its length is not the number of layers.
     """
     free = {one.path for one in lists}
     fixed = {path[-1] for path in _list_paths(tree) - free}
     lists = [one for one in lists if one.path[-1] not in fixed]
     if len(lists) > MOST_LISTS:
         return
-    words = [_told_apart(one, lists) for one in lists]
+    words = [_qualified_word(one, lists) for one in lists]
     counts = Counter(words)
     for word, one in zip(words, lists, strict=True):
         if counts[word] == 1:
@@ -65,8 +65,8 @@ def _list_paths(tree: Tree) -> set[Path]:
     }
 
 
-def _told_apart(one: Repeated, lists: Sequence[Repeated]) -> str:
-    """Return ``encoder_layers`` for a list where another one has the same word."""
+def _qualified_word(one: Repeated, lists: Sequence[Repeated]) -> str:
+    """Return ``encoder_layers`` for a list if another one has the same word."""
     twins = [other.path for other in lists if other.word == one.word]
     if len(twins) == 1:
         return one.word
@@ -78,7 +78,7 @@ def _told_apart(one: Repeated, lists: Sequence[Repeated]) -> str:
 
 
 def _classes(calls: ConstructorCalls, tree: Tree) -> Iterator[tuple[str, list[Slot]]]:
-    """Yield the number of classes, and where it stands, if one layer scores them."""
+    """Yield the parameter for the number of classes and its slots, if unique."""
     found = [head for head in heads(calls, tree) if head.has_classes]
     if len(found) == 1 and not _is_fixed(calls, found[0]):
         yield "classes", [found[0].slot]
@@ -87,7 +87,8 @@ def _classes(calls: ConstructorCalls, tree: Tree) -> Iterator[tuple[str, list[Sl
 def _is_fixed(calls: ConstructorCalls, head: Head) -> bool:
     """Return whether something else may depend on the number of classes.
 
-    A tied weight and an embedding of as many rows do: these are a vocabulary.
+    Tied weights and embeddings with the same number of rows do: it is a vocabulary
+    size.
     """
     number = ast.literal_eval(head.slot.value)
     for constructor in calls.constructors.values():
@@ -101,7 +102,7 @@ def _is_fixed(calls: ConstructorCalls, head: Head) -> bool:
 
 
 def _is_vocabulary(field: str, path: Path, number: int) -> bool:
-    """Return whether a field is an embedding of so many rows, or ties a layer."""
+    """Return whether a field is an embedding of that many rows, or a tie."""
     last = path[-1]
     layer = rf"\[{last}\]" if last.isdigit() else rf"\.{last}"
     tied = any(re.search(rf"{layer}\.\w+$", side) for side in field.split(" = "))

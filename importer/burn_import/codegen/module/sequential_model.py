@@ -1,4 +1,4 @@
-"""A model that is one list: its class is an ``nn.Sequential``, its keys are numbers."""
+"""Models that consist of one list: their class is an ``nn.Sequential``."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Weights = list[tuple[str, Array]]
 def opened(
     texts: Sequence[ClassText], weights: Weights, inside: str
 ) -> tuple[list[ClassText], Weights]:
-    """``texts`` and ``weights`` with the list at ``inside`` as the model itself.
+    """Return ``texts`` and ``weights`` with the list at ``inside`` as the model itself.
 
-    They stay as they are if the model holds something else too.
+    They stay unchanged if the model has other members.
     """
     root, *others = texts
     given = _items(root.fields, inside)
@@ -27,24 +27,24 @@ def opened(
     if given is None or not all(key.startswith(prefix) for key, _ in weights):
         return list(texts), weights
     called = re.compile(rf"return self\.{inside}\(\w+\)")
-    body = [_inside_out(line, inside) for line in root.body]
+    body = [_without_list(line, inside) for line in root.body]
     last = body[-1].partition("return ")
     whole_list = len(body) == 1 and called.fullmatch(root.body[0].strip())
-    if last[1] and not whole_list:  # what a list holds is of any type
+    if last[1] and not whole_list:  # list members have no static type
         body[-1:] = [f"{last[0]}result: Tensor = {last[2]}", f"{last[0]}return result"]
     whole = replace(root, base="nn.Sequential", steps=given, fields=[], body=body)
     kept = [(key.removeprefix(prefix), array) for key, array in weights]
     return [whole, *others], kept
 
 
-def _inside_out(line: str, inside: str) -> str:
-    """A line of ``__call__`` that reads the list as the model itself."""
+def _without_list(line: str, inside: str) -> str:
+    """Return a line of ``__call__`` that reads the list as the model itself."""
     line = re.sub(rf"\bself\.{inside}\(", "super().__call__(", line)
     return re.sub(rf"\bself\.{inside}\b", "self", line)
 
 
 def _items(fields: Sequence[str], inside: str) -> str | None:
-    """Return the items of the only field, a list."""
+    """Return the items of the only field, if it is a list, else None."""
     if len(fields) != 1:
         return None
     line = ast.parse(fields[0]).body[0]

@@ -1,6 +1,6 @@
-"""Order of the inputs and outputs of modules: the main stream comes first.
+"""Order of module inputs and outputs, with the main data flow first.
 
-What the model itself is given or gives stands in the order of the file.
+The inputs and outputs of the model itself keep the order of the file.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Order = list[int]
 
 
 def order_boundaries(tree: Tree, nouns: Nouns) -> None:
-    """Put the inputs and outputs of all modules, and of their calls, in order.
+    """Sort the inputs and outputs of all modules and of their calls.
 
-    The first instance of a class decides for all: they stay equal. What the branches
-    of an ``If`` are stays as it is.
+    The first instance of a class decides for all, so that they stay equal. Branches
+    of an ``If`` keep their order.
     """
     fixed = {
         id(tree.model[id(call.part)])
@@ -53,17 +53,17 @@ def _orders(part: ModuleNode, root: ModuleNode, nouns: Nouns) -> tuple[Order, Or
     streams = [
         index for index, name in enumerate(part.outputs) if name not in value_names
     ]
-    outputs = _as_listed(part.outputs, root.outputs)
+    outputs = _order_like(part.outputs, root.outputs)
     if len(streams) == 1:
         outputs.sort(key=lambda index: index != streams[0])
-    inputs = _as_listed(part.inputs, root.inputs)
-    main = _main(part, value_names, part.outputs[outputs[0]] if outputs else "")
+    inputs = _order_like(part.inputs, root.inputs)
+    main = _main_input(part, value_names, part.outputs[outputs[0]] if outputs else "")
     inputs.sort(key=lambda index: index != main)
     return inputs, outputs
 
 
-def _as_listed(names: Sequence[str], listed: Sequence[str]) -> Order:
-    """``names`` as they stand, but those of ``listed`` as they stand there."""
+def _order_like(names: Sequence[str], listed: Sequence[str]) -> Order:
+    """Return the order of ``names`` in which those in ``listed`` follow its order."""
     rank = {name: index for index, name in enumerate(listed)}
     places = [index for index, name in enumerate(names) if name in rank]
     order = list(range(len(names)))
@@ -73,10 +73,11 @@ def _as_listed(names: Sequence[str], listed: Sequence[str]) -> Order:
     return order
 
 
-def _main(part: ModuleNode, value_names: dict[str, str], result: str) -> int:
-    """The place of the main stream among the inputs, -1 if all have nouns.
+def _main_input(part: ModuleNode, value_names: dict[str, str], result: str) -> int:
+    """Return the index of the main data input, -1 if all inputs have nouns.
 
-    It is what is read first of those with as many axes as the result.
+    It is the first unnamed floating input, preferably with the rank of the result
+    and without another role.
     """
     types = part.graph.types
     words = input_roles(part)

@@ -1,4 +1,4 @@
-"""Names of the values of one function: nouns of the model, else generic words."""
+"""Names of a function's values: model-specific nouns, else generic words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from burn_import.tracing.statements import symbols_in
 from burn_import.tracing.trace import Apply, Block, blocks_of
 from burn_ir.graph import Graph, Node, nested_nodes
 
-#: What a stored operand of these primitives is called.
+#: Roles of stored operands by primitive.
 CONSTANT_ROLES = {
     "matmul": "weight",
     "linear": "weight",
@@ -34,13 +34,13 @@ CONSTANT_ROLES = {
     "embedding": "table",
     "where": "fill",
 }
-#: What the stored operands of a recurrent layer are called, in order.
+#: Roles of the stored operands of recurrent layers, in order.
 _RECURRENT = {
     "lstm": ("x", "weight_ih", "weight_hh", "bias", "h0", "c0", "lengths", "peephole"),
     "gru": ("x", "weight_ih", "weight_hh", "bias", "h0", "lengths"),
     "rnn": ("x", "weight_ih", "weight_hh", "bias", "h0", "lengths"),
 }
-#: What a stored operand at one position of a primitive is called.
+#: Roles of stored operands by primitive and position.
 POSITION_ROLES = {
     ("dequantize", 0): "quantized",
     ("integer_matmul", 0): "weight",
@@ -48,16 +48,16 @@ POSITION_ROLES = {
     ("gather_nd", 0): "table",
     ("concat", 0): "prefix",
 }
-#: What a model calls those of its inputs by that only its decoder reads.
+#: Prefix of model inputs that only a decoder reads.
 DECODER = "decoder_"
 _NUMBER = re.compile(r"_?\d+(?=_|$)")
 
-#: The places of a parameter of several classes in each.
+#: The index of a merged class's parameter in each member.
 Places = Sequence[int | None]
 
 
 def constant_roles(block: Block) -> dict[str, str]:
-    """Map stored arrays to roles, from the first primitive that reads each."""
+    """Return the role of stored arrays, from the first primitive reading each."""
     roles: dict[str, str] = {}
     for statement in block.statements:
         if isinstance(statement, Apply):
@@ -73,7 +73,7 @@ def constant_roles(block: Block) -> dict[str, str]:
 
 
 def _note_role(roles: dict[str, str], operand: Any, word: str) -> None:
-    """Give ``word`` to the stored arrays in ``operand`` that have no role yet."""
+    """Assign ``word`` to the stored arrays in ``operand`` without a role."""
     for symbol in symbols_in(operand):
         if symbol.constant:
             roles.setdefault(symbol.constant, word)
@@ -86,7 +86,7 @@ def _is_first(operand: Any) -> bool:
 
 
 def _constant_role(primitive: Primitive[..., Any], position: int) -> str:
-    """Return what a stored operand is for, from the primitive and its parameter."""
+    """Return the role of a stored operand, from primitive and parameter."""
     if primitive.name in _RECURRENT:
         return _RECURRENT[primitive.name][position]
     role = CONSTANT_ROLES.get(primitive.name, "")
@@ -97,13 +97,13 @@ def _constant_role(primitive: Primitive[..., Any], position: int) -> str:
 
 
 class Nouns:
-    """Nouns of values in the class of each module of a tree."""
+    """Value names in the class of each module of a tree."""
 
     def __init__(self, tree: Tree) -> None:
         graph = tree.root.graph
         self.values = find_nouns(tree)
         self.tree = tree
-        #: What the results of the model are called.
+        #: Names of the model's results.
         self.outputs = output_names(graph, self.values)
         for name, noun in zip(graph.results, self.outputs, strict=True):
             if not (name in graph.given or is_leftover(noun) or is_stream(noun)):
@@ -114,13 +114,13 @@ class Nouns:
         self.by_part: dict[int, dict[str, str]] = {}
 
     def inside(self, part: ModuleNode) -> dict[str, str]:
-        """The nouns in the class that ``part`` is the model of.
+        """Return the nouns in the class of ``part``.
 
-        They are those that all instances agree on, without a number where nothing else
-        is called so: ``past_key_0`` is ``past_key`` in the first layer.
+        All instances must agree on a noun. A number is dropped if it is not
+        needed: ``past_key_0`` becomes ``past_key``.
         """
         if id(part) not in self.by_part:
-            self.by_part[id(part)] = self._agreed(part)
+            self.by_part[id(part)] = self._agreed_nouns(part)
         return self.by_part[id(part)]
 
     def shared(
@@ -128,8 +128,8 @@ class Nouns:
     ) -> list[str]:
         """Return the nouns of the parameters of a class that merges ``members``.
 
-        ``places`` has for each parameter its place in each of them, None where one has
-        not got it. "" is what has no noun that all agree on.
+        ``places`` has the index of each parameter in each member, None where a
+        member lacks it. The noun is "" if the members disagree.
         """
         agreed = []
         for row in places:
@@ -148,12 +148,12 @@ class Nouns:
         return [name and names.unique(name) for name in agreed]
 
     def within(self, part: ModuleNode, given: Sequence[str]) -> dict[str, str]:
-        """The nouns in a class of several, whose parameters are ``given`` theirs."""
+        """Return the nouns in a merged class whose parameters have nouns ``given``."""
         part_nouns = self.inside(part)
         strange = {part_nouns[n] for n in part.inputs if n in part_nouns} - set(given)
         return {name: noun for name, noun in part_nouns.items() if noun not in strange}
 
-    def _agreed(self, part: ModuleNode) -> dict[str, str]:
+    def _agreed_nouns(self, part: ModuleNode) -> dict[str, str]:
         columns = zip(*map(_slots, self.instances[id(part)]), strict=True)
         nouns = {
             column[0]: agreed
@@ -172,14 +172,14 @@ class Nouns:
         return _within_decoder(names) if part.path else names
 
     def _stored(self, part: ModuleNode) -> dict[str, str]:
-        """The nouns of the stored arrays that a part reads itself."""
+        """Return the nouns of the stored arrays that a module reads itself."""
         names = [name for node in part.nodes() for name in node.inputs]
         stored = part.graph.constants
         return {n: self.values[n] for n in names if n in stored and n in self.values}
 
 
 def _within_decoder(nouns: dict[str, str]) -> dict[str, str]:
-    """``nouns`` as they are inside of a decoder, which calls its own ``input_ids``."""
+    """Return ``nouns`` without the prefix ``decoder_`` where it is unique."""
     taken = set(nouns.values())
     shorter = {
         noun: noun.removeprefix(DECODER)
@@ -198,14 +198,14 @@ def common_noun(nouns: Sequence[str]) -> str:
 
 
 def plain(noun: str) -> str:
-    """``noun`` without numbers that count: ``past_key_0`` is ``past_key``."""
+    """Return ``noun`` without counting numbers: ``past_key_0`` is ``past_key``."""
     stem = _NUMBER.sub("", noun)
     stem = re.sub(r"^past_key_values_(?=.)", "past_", stem)
     return stem if len(stem) > 2 and stem == identifier(stem) else noun
 
 
 def _slots(part: ModuleNode) -> list[str]:
-    """The values that a part gets and makes, in an order that its twins share."""
+    """Return a module's inputs and results, in an order that equal modules share."""
     return list(dict.fromkeys(_names(part)))
 
 
@@ -222,10 +222,10 @@ def _names(part: ModuleNode) -> Iterator[str]:
 
 
 def input_roles(part: ModuleNode) -> dict[str, str]:
-    """Name the inputs of a module by their use in it, where that is unambiguous.
+    """Return the roles of a module's inputs, where they are unambiguous.
 
-    What is only added to something once is a residual; what keys and values are made
-    of, but no queries, is a context.
+    An input that is only added once is a residual; one that only keys and values
+    are computed from is a context.
     """
     readers: dict[str, list[str]] = {}
     for item in part.items:
@@ -263,8 +263,8 @@ def _tasks(part: ModuleNode, item: Instruction) -> Iterator[tuple[str, str]]:
 def parameter_names(part: ModuleNode, nouns: dict[str, str]) -> list[str]:
     """Return the names of the parameters of ``__call__``.
 
-    Those of the model have the file's names. What has no noun is ``x``, the main
-    stream, then ``y``, if what the module does with it does not tell.
+    Those of the model have the file's names. Others are named by noun, then by
+    role; the rest are ``x`` for the main data flow, then ``y``.
     """
     names = Namespace()
     if not part.path:
@@ -274,16 +274,16 @@ def parameter_names(part: ModuleNode, nouns: dict[str, str]) -> list[str]:
 
 
 def named(nouns: Sequence[str]) -> list[str]:
-    """Names of parameters with these nouns: ``x``, then ``y``, for those without."""
+    """Return parameter names for ``nouns``; those without one are ``x``, then ``y``."""
     names = Namespace()
     streams = iter(STREAMS)
     return [names.unique(noun or next(streams, STREAMS[1])) for noun in nouns]
 
 
 def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
-    """Return the field names of the output NamedTuple, from the file or from nouns.
+    """Return the field names of the output NamedTuple, from the file or nouns.
 
-    Where the file has what an exporter made up, several of one noun are counted.
+    Outputs with generated names and equal nouns are numbered.
     """
     own = [chosen(name) and snake(name, "output") for name in graph.results]
     inputs = {snake(name, "input") for name in graph.given}
@@ -299,7 +299,7 @@ def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
     names, numbers = Namespace(), Counter[str]()
     result = []
     for position, (author_name, noun) in enumerate(zip(own, candidates, strict=True)):
-        if noun and not _counted(groups[noun]):
+        if noun and not _has_consecutive_numbers(groups[noun]):
             result.append(names.unique(f"{noun}_{numbers[noun]}"))
             numbers[noun] += 1
         else:
@@ -310,15 +310,15 @@ def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
 
 
 def _numbered(graph: Graph, position: int) -> str:
-    """An operator's name that the file has, but its place for a counter."""
+    """Return an operator name from the file, with the output index as its number."""
     word = snake(graph.results[position].rpartition("/")[2], "output")
     if not re.search(r"\d", word):
         return word
     return "output" if len(graph.results) == 1 else f"output_{position}"
 
 
-def _counted(group: list[str]) -> bool:
-    """Return whether an author's own numbers are the places of several of one kind."""
+def _has_consecutive_numbers(group: list[str]) -> bool:
+    """Return whether the author's numbers are consecutive indices from 0 or 1."""
     numbers = [int(word) for name in group for word in re.findall(r"\d+$", name)]
     in_turn = numbers and numbers == list(range(numbers[0], numbers[0] + len(group)))
     return len(group) == 1 or (bool(in_turn) and numbers[0] < 2)

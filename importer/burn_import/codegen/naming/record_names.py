@@ -1,8 +1,8 @@
-"""Keys of fields whose names in PyTorch are no attributes of a module here.
+"""Record keys of fields whose PyTorch names are no valid attributes here.
 
-A child called ``boxes`` is the attribute ``boxes_``, as modules have a method of that
-name. So are ``_conv``, which begins with an underscore, and ``0`` beside other names.
-Classes list the names that keys have instead (``burn.nn.Module.record_names``).
+A child called ``boxes`` gets the attribute ``boxes_``, since modules have a method of
+that name. So do ``_conv``, which begins with an underscore, and ``0`` among other
+names. Classes list the original names in ``burn.nn.Module.record_names``.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from burn_import.tracing.identifiers import attribute
 from burn_ir.graph import Graph
 
 _FIELD = re.compile(r"self\.(\w+) = ")
-#: torchvision has children called ``block1-0``, which no attribute could be.
+#: torchvision has children called ``block1-0``, which is no valid attribute.
 _NAME = re.compile(r"[\w-]+", re.ASCII)
 
 
 def find_record_names(
     texts: Sequence[ClassText], entries: Sequence[Entry], graph: Graph
 ) -> dict[str, str]:
-    """Return the author's name of each attribute that has another one here.
+    """Return the author's name of each renamed attribute.
 
-    Keys of stored arrays tell, and scopes of PyTorch's exporters. An attribute that
-    stands for two names keeps its own in keys, as does one whose name is taken.
+    Names are from keys of stored arrays and scopes of PyTorch's exporters. An
+    attribute that would need two names keeps its own in keys, as does one whose
+    name is in use.
     """
     authored: dict[str, set[str]] = {}
     for entry in entries:
-        for ours, theirs in _pairs(entry, graph):
+        for ours, theirs in _renamed_segments(entry, graph):
             authored.setdefault(ours, set()).add(theirs)
     scopes: dict[str, set[str]] = {}
     if graph.producer.startswith("pytorch"):
@@ -53,8 +54,8 @@ def find_record_names(
     }
 
 
-def _pairs(entry: Entry, graph: Graph) -> Iterator[tuple[str, str]]:
-    """Return the attributes in a key with the author's names, as far as both agree."""
+def _renamed_segments(entry: Entry, graph: Graph) -> Iterator[tuple[str, str]]:
+    """Yield the attributes in a key with the author's names, while both agree."""
     name = original(graph, entry.constant)
     if name not in graph.constants.trained and not is_key(graph.producer, name):
         return
@@ -62,13 +63,13 @@ def _pairs(entry: Entry, graph: Graph) -> Iterator[tuple[str, str]]:
     cleaned = clean(theirs)
     if cleaned[:1] == (ROOT,) and theirs[0] != ROOT:
         theirs = [ROOT, *theirs]
-    for ours, plain, whole in zip(_own(entry), cleaned, theirs, strict=False):
+    for ours, plain, whole in zip(_field_path(entry), cleaned, theirs, strict=False):
         if ours not in (plain, f"part_{plain}"):
             return
         yield ours, whole
 
 
-def _own(entry: Entry) -> Path:
+def _field_path(entry: Entry) -> Path:
     """Return the attributes in a key that are fields of generated classes."""
     return entry.key[:-1] if entry.layer else entry.key
 
@@ -76,7 +77,7 @@ def _own(entry: Entry) -> Path:
 def with_record_names(
     texts: Sequence[ClassText], names: Mapping[str, str]
 ) -> list[ClassText]:
-    """Return ``texts`` with the names in keys of the fields that each class has."""
+    """Return ``texts`` with the record names of each class's fields."""
     return [
         replace(
             text,
@@ -88,14 +89,14 @@ def with_record_names(
 
 
 def key_of(entry: Entry, names: Mapping[str, str]) -> str:
-    """Return the key of a stored array, with the author's names."""
-    own = _own(entry)
+    """Return the record key of a stored array, with the author's names."""
+    own = _field_path(entry)
     shown = [names.get(segment, segment) for segment in own]
     return ".".join([*shown, *entry.key[len(own) :]])
 
 
 def _fields(text: ClassText) -> Iterator[str]:
-    """Return the attributes that a class assigns in its constructor."""
+    """Yield the attributes that a class assigns in its constructor."""
     for line in text.fields:
         match = _FIELD.match(line)
         if match is not None:

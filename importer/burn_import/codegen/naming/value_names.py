@@ -1,7 +1,7 @@
-"""Noun of each value of a model, from its producer and its consumers.
+"""Inference of value names from producers and consumers.
 
-The same value has the same noun in the module that makes it and in those that it is
-handed to. A value of which nothing is known has none: it is part of the main stream.
+A value has the same noun in the module that computes it and in those that get it.
+Values without evidence have none: they belong to the main data flow.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from burn_import.structure.state_owners import states_of
 from burn_import.tracing.identifiers import snake
 from burn_ir.graph import Graph, Node
 
-#: What is chosen in place of a score that is to be hidden is at most this.
+#: Maximum constant that masks a score.
 HIDDEN = -1e4
-#: So many nodes are between a layer and the attention that its result is for.
+#: Maximum number of nodes between a layer and the attention that reads its result.
 DEEPEST = 12
 
 
 def find_nouns(tree: Tree) -> dict[str, str]:
-    """The noun of every value that has one, by the value's name."""
+    """Return the noun of every value with one, by the value's name."""
     run = _Finder(tree)
     for node in run.nodes:
         run.make(node)
@@ -55,9 +55,9 @@ class _Finder:
         self.paths = {k: v for part in tree.parts for k, v in part.layer_paths.items()}
         self.nodes = list(_every_node(graph))
         self.inputs = {name: snake(name, "input") for name in graph.given}
-        #: The input that a value is, in another form.
+        #: The model input that a value is a view of.
         self.origin = {name: name for name in graph.given}
-        #: The one input that a mask is made of, "" if there are others.
+        #: The only model input that a mask is computed from, "" if there are others.
         self.sources = {name: name for name in graph.given}
         self.makers = {name: n for n in self.nodes for name in n.outputs if name}
         self.from_producer: dict[str, str] = {}
@@ -95,7 +95,7 @@ class _Finder:
                 self.written.update({name: chosen(name) for name in body.inputs})
 
     def mixed(self, node: Node, kind: str) -> str:
-        """The one input that a result is made of, by the means that masks are."""
+        """Return the only model input that a mask computation depends on, else ""."""
         if kind not in MOVES | JOINS | COMPARES | SCALES:
             return ""
         names = [n for n in node.inputs if n is not None and n not in self.constants]
@@ -126,7 +126,7 @@ class _Finder:
         ]
         first = nouns_in[0] if nouns_in else ""
         if kind == "Div" and first == "weights":
-            return first  # weights by their sum
+            return first  # normalised weights
         if kind in COMPARES and set(nouns_in) == {"positions"} and len(nouns_in) > 1:
             return "causal"
         if kind == "Sub" and nouns_in == ["positions", "positions"]:
@@ -137,7 +137,7 @@ class _Finder:
         return first if alone and first in SCALED | {"positions"} else ""
 
     def hides(self, node: Node) -> bool:
-        """Return whether a choice is between a number and one that hides a score."""
+        """Return whether a ``Where`` selects a constant that masks a score."""
         sides = [self.constants.get(name or "") for name in node.inputs[1:]]
         return any(
             float(side.reshape(-1)[0]) <= HIDDEN
@@ -146,9 +146,9 @@ class _Finder:
         )
 
     def kind(self, node: Node) -> str:
-        """The operator's name if it is one of ONNX or ours; others mean other things.
+        """Return the name of a standard or ``burn`` operator, "" for custom ones.
 
-        A lookup in a layer's weights is an Embedding.
+        A lookup in a layer's weights is an ``Embedding``.
         """
         if node.op.domain not in ("", "burn"):
             return ""
@@ -156,12 +156,12 @@ class _Finder:
         return "Embedding" if is_lookup else node.op.onnx
 
     def attribute(self, node: Node) -> str:
-        """The attribute of a layer, "" for any other node."""
+        """Return the attribute of a layer, "" for any other node."""
         path = self.paths.get(id(node), ())
         return path[-1] if path else ""
 
     def result(self, part: ModuleNode) -> None:
-        """Note what a module gives, by how its attribute is called."""
+        """Record the noun of a module's only result, from the module's attribute."""
         word = part.path[-1] if part.path else ""
         if (
             word
@@ -189,7 +189,7 @@ class _Finder:
             self.carry(node, kind, noun)
 
     def carry(self, node: Node, kind: str, noun: str) -> None:
-        """Note what the operands are by what the result is."""
+        """Record the nouns of operands that follow from that of the result."""
         if kind in MOVES:
             self.ask(node, 0, noun)
         elif kind == "Concat" or (noun in MASKS and kind in JOINS):
@@ -203,7 +203,7 @@ class _Finder:
             self.scaled(node, noun)
 
     def crosses(self, node: Node) -> bool:
-        """Return whether an attention is of one stream to another."""
+        """Return whether an attention is a cross-attention."""
         sources = [self.source(name) for name in node.inputs[:2]]
         return "" not in sources and sources[0] != sources[1]
 
@@ -238,7 +238,7 @@ class _Finder:
         return value_type is not None and value_type.dtype == bool_
 
     def product(self, node: Node, noun: str) -> None:
-        """Scores are queries by keys, and what is attended to weights by values."""
+        """Record operand nouns: scores are query @ key, results weights @ value."""
         left, right = node.inputs[:2]
         if left in self.constants or right in self.constants:
             return
@@ -249,7 +249,7 @@ class _Finder:
             self.ask(node, 1, "value")
 
     def ask(self, node: Node, position: int, noun: str) -> None:
-        """Note that ``node`` reads ``noun`` at ``position``; two nouns are none."""
+        """Record that ``node`` reads ``noun`` at ``position``; conflicts become ""."""
         name = node.inputs[position] if position < len(node.inputs) else None
         if name is None or not noun:
             return
@@ -268,7 +268,7 @@ class _Finder:
         return wanted or self.from_producer.get(name, "")
 
     def nouns(self) -> dict[str, str]:
-        """The noun of each value: the author's own, else what was found."""
+        """Return the noun of each value: the author's own, else the inferred one."""
         chosen = {**self.states(), **self.inputs}
         ends = set(self.graph.outputs)
         for name in dict.fromkeys([*self.written, *self.from_producer, *self.wanted]):
@@ -293,7 +293,7 @@ class _Finder:
         }
 
     def derived(self, name: str) -> str:
-        """The name of the input that a value is in another form, or masks by."""
+        """Return the model input that a value is a view of, or a mask from, else ""."""
         origin = self.origin.get(name, "")
         if origin:
             return self.inputs[origin]

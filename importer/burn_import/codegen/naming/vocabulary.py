@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-#: Results that are known by what makes them; "" is no name, others go by place.
+#: Nouns of results by operator and position; "" is none.
 MADE: dict[str, tuple[str, ...]] = {
     "Attention": ("", "key", "value", "scores"),
     "Softmax": ("weights",),
@@ -22,7 +22,7 @@ MADE: dict[str, tuple[str, ...]] = {
     "GlobalAveragePool": ("pooled",),
 }
 
-#: Operands that are known by what reads them.
+#: Nouns of operands by operator and position.
 USES: dict[str, dict[int, str]] = {
     "Attention": {0: "query", 1: "key", 2: "value", 3: "mask"},
     "RotaryEmbedding": {1: "cos", 2: "sin", 3: "positions"},
@@ -37,31 +37,31 @@ USES: dict[str, dict[int, str]] = {
     "NonMaxSuppression": {0: "boxes", 1: "scores"},
 }
 
-#: Operators that give what they are given in another form.
+#: Operators whose result is a view or selection of the first operand.
 MOVES = frozenset(
     {"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Cast", "Identity", "Expand"}
     | {"Flatten", "Tile", "Slice", "Dropout", "CastLike", "GatherElements", "Gather"}
 )
-#: Operators that give the sum, product ... of what they are given and a number.
+#: Operators for sums, products, ... of a value and a number.
 SCALES = frozenset({"Add", "Sub", "Mul", "Div", "Clip", "Neg"})
-#: Operators from conditions and masks to these.
+#: Operators on conditions and masks.
 JOINS = frozenset({"Where", "And", "Or", "Not", "Xor", "Sub", "Mul", "Min", "Max"})
-#: Operators that compare.
+#: Comparison operators.
 COMPARES = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"})
 
-#: What is added to scores; beside a mask, what is no mask is a bias.
+#: Nouns of terms added to scores, with the noun of a float term beside a mask.
 MASKS = {"mask": "bias", "cross_mask": "cross_bias"}
-#: Nouns that a value has however many others read it.
+#: Nouns that apply even if other nodes read the value.
 LASTING = frozenset(
     {"mask", "cross_mask", "bias", "cross_bias", "cos", "sin"}
     | {"angles", "positions", "grid"}
 )
-#: Nouns that tell more than what an author may have called all three.
+#: Nouns that take precedence over the author's name.
 OPERANDS = frozenset({"query", "key", "value"})
-#: Nouns that pass through scaling, from what is scaled to the result and back.
+#: Nouns that scaling preserves, in both directions.
 SCALED = frozenset({"query", "key", "value", "scores", "angles", "cos", "sin"})
 
-#: What the result of a layer or module is, by how its attribute is called.
+#: Nouns of results of layers and modules, by attribute pattern.
 _RESULTS = (
     (r"(to_?|w|lin_?)?q(uery)?(_proj|_lin|_layer|_linear|_b_proj)?", "query"),
     (r"(to_?|w|lin_?)?k(ey)?(_proj|_lin|_layer|_linear)?", "key"),
@@ -75,7 +75,7 @@ _RESULTS = (
     (r"shortcut", "shortcut"),
     (r"(relative_)?(attention|position)_bias(_table)?", "bias"),
 )
-#: What the indices into an embedding are, by how its attribute is called.
+#: Nouns of indices into an embedding, by attribute pattern.
 _INDICES = (
     (r"(embed_|wpe$)?pos(itions?)?(_emb.*|ition_emb.*)?|wpe", "positions"),
     (r"position_embeddings?|embed_positions", "positions"),

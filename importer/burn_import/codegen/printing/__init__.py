@@ -1,1 +1,1 @@
-"""Traced statements as lines of Python."""
+"""Emission of traced statements as lines of Python."""

@@ -1,32 +1,32 @@
-"""Source that belongs to Burn and is no call of a primitive."""
+"""Library-specific source that is no call of a primitive."""
 
 from __future__ import annotations
 
 
 class BurnSource:
-    """How stored arrays are read and replaced; other targets have subclasses."""
+    """Source for reading and replacing arrays; subclassed for other targets."""
 
     def __init__(self) -> None:
-        #: What the source must import.
+        #: Library modules that the source must import.
         self.modules: set[str] = set()
 
     @staticmethod
     def stored_value(attribute: str) -> str:
-        """The source that reads a stored array as a tensor."""
+        """Return the source that reads a stored array as a tensor."""
         return f"{attribute}.value"
 
     @staticmethod
     def replacement(attribute: str, value: str) -> str:
-        """The statement that gives a stored array another value."""
+        """Return the statement that replaces a stored array."""
         return f"{attribute}.set({value})"
 
     @staticmethod
     def one_number(shape: tuple[int, ...], value: int) -> str:
-        """The source of an int64 tensor of one element."""
+        """Return the source of an int64 tensor of one element."""
         return f"ops.full({shape}, value={value})"
 
     def gradient(self, function: str, inputs: str, others: str) -> str:
-        """The source of the derivatives of a local function by its first inputs."""
+        """Return the source of a local function's derivatives by its first inputs."""
         self.modules.add("ops")
         behind = f", [{others}]" if others else ""
         return f"ops.gradient({function}, [{inputs}]{behind})"

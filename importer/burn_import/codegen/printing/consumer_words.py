@@ -1,4 +1,4 @@
-"""Names of values without a noun, by the primitive that reads them."""
+"""Names of values without a noun, from the primitive that reads them."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.tracing.statements import operands, symbols_in
 from burn_import.tracing.trace import Apply, Block, Statement, Symbol, blocks_of
 
-#: Parameters of primitives that do not tell what an operand is for.
+#: Parameter names that do not describe an operand.
 VAGUE_PARAMETERS = frozenset({"args", "left", "right", "other", "data", "xs"})
-#: Primitives whose result is their operand in another form.
+#: Primitives whose result is a view of the operand.
 MOVES = frozenset(
     {"reshape", "unsqueeze", "squeeze", "expand", "transpose", "permute", "cast"}
 )
-#: Primitives that make a gate of their operand.
+#: Primitives whose operand is a gate.
 GATES = frozenset({"sigmoid", "silu", "gelu", "tanh", "softplus"})
-#: Readers that one value's name may depend on. The longest role that authors write,
-#: ``x * (1 + scale.reshape(...)) + shift``, has five; without a limit, each value of a
-#: chain of sums would follow the chain to its end.
+#: Maximum number of readers that a value's name may depend on. The longest role that
+#: authors write, ``x * (1 + scale.reshape(...)) + shift``, has five; without a limit,
+#: each value of a chain of sums would follow the chain to its end.
 MAX_READERS = 8
 
 
 @dataclass
 class Uses:
-    """Who reads and who makes each value of a function."""
+    """The readers and the producer of each value of a function."""
 
     readers: dict[Symbol, list[Statement]] = field(default_factory=dict)
     makers: dict[Symbol, Statement] = field(default_factory=dict)
 
     def add(self, block: Block) -> None:
-        """Note the statements of a block and of the blocks in them."""
+        """Add the statements of a block and of nested blocks."""
         for statement in block.statements:
             self.makers.update(dict.fromkeys(statement.targets, statement))
             for symbol in symbols_in(operands(statement)):
@@ -41,12 +41,12 @@ class Uses:
                 self.add(inner)
 
     def word(self, symbol: Symbol) -> str:
-        """Return what the only reader of a value knows it by; "" if nothing."""
+        """Return the role of a value for its only reader, else ""."""
         word = self.role(symbol)
         return "gate" if word == "factor" else word
 
     def role(self, symbol: Symbol, limit: int = MAX_READERS) -> str:
-        """Return :meth:`word`, where a factor is not yet a gate."""
+        """Return :meth:`word`, with "factor" for a multiplied value."""
         readers = self.readers.get(symbol, []) if limit else []
         if len(readers) != 1 or not isinstance(readers[0], Apply):
             return ""
@@ -74,7 +74,7 @@ class Uses:
         return "shift" if product and self.is_summand(reader) else ""
 
     def is_summand(self, reader: Apply) -> bool:
-        """Return whether a sum is of a product with a factor of the kind 1 + scale."""
+        """Return whether a sum has a product with a factor 1 + scale."""
         for symbol in symbols_in(reader.args):
             maker = self.makers.get(symbol)
             if isinstance(maker, Apply) and maker.primitive.name == "mul":
@@ -86,12 +86,12 @@ class Uses:
 
 
 def tensors(call: Apply) -> Iterator[Symbol]:
-    """Yield the operands of a call that are no numbers."""
+    """Yield the operands of a call without known contents."""
     yield from (s for s in symbols_in(call.args) if s.known is None)
 
 
 def parameter_name(call: Apply, symbol: Symbol) -> str:
-    """Return what a primitive calls the operand ``symbol``, "" if that says little."""
+    """Return the primitive's parameter for ``symbol``, "" if it is generic."""
     names = [parameter.name for parameter in parameters(call.primitive)]
     for position, operand in enumerate(call.args[: len(names)]):
         if isinstance(operand, Tensor) and operand.data is symbol:
@@ -100,19 +100,19 @@ def parameter_name(call: Apply, symbol: Symbol) -> str:
 
 
 def static_tensors(call: Apply) -> Iterator[tuple[str, Symbol]]:
-    """Yield the tensors that a call is given by keyword."""
+    """Yield the tensors among a call's keyword arguments."""
     for name, operand in call.static.items():
         if isinstance(operand, Tensor):
             yield name, operand.data
 
 
 def telling(parameter: str) -> str:
-    """Return the name of a parameter if it says what an operand is, else ""."""
+    """Return ``parameter`` unless it is a generic name, else ""."""
     return parameter if len(parameter) > 1 and parameter not in VAGUE_PARAMETERS else ""
 
 
 def uses(block: Block) -> Uses:
-    """Return who reads and makes each value of ``block``."""
+    """Return the readers and producers of the values of ``block``."""
     result = Uses()
     result.add(block)
     return result

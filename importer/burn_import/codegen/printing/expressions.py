@@ -1,4 +1,4 @@
-"""Expressions of traced statements, as their owner would write them."""
+"""Source of traced calls, with operators and methods where the API has them."""
 
 from __future__ import annotations
 
@@ -45,31 +45,31 @@ from burn_import.tracing.trace import Apply, ModuleCall, Symbol
 from burn_ir.dim import Poly
 from burn_ir.errors import UnsupportedModel
 
-#: Primitives in which a Python number beside a tensor takes the tensor's dtype.
+#: Primitives in which a Python number gets the dtype of the tensor operand.
 WEAK = frozenset(
     {"add", "sub", "mul", "div", "floor_div", "trunc_div", "remainder", "fmod", "pow"}
     | {"maximum", "minimum", "where", "clip", "equal", "not_equal"}
     | {"less", "less_equal", "greater", "greater_equal"}
 )
-#: How a primitive annotates tensors; a list of numbers would lose their dtype.
+#: Annotations of tensor parameters; a list of numbers would lose their dtype.
 TENSORS = (Array, Array | None, list[Array])
-#: Operands that may be a Python list of integers, and those of which dtypes.
+#: Operands that may be a Python list of integers, with the dtypes they may have.
 LISTS = {("concat", 0): (dtypes.int64,), ("take", 1): (dtypes.int64, dtypes.int32)}
 #: Operands that may be a Python number, in the dtype of the first operand.
 FILLS = frozenset({("pad", 2)})
-#: Primitives that keep tensors as they are, so that they may leave the model.
+#: Primitives that return their operands, so parameters must become tensors.
 KEEPS = frozenset({"sequence_insert", "sequence_joined", "element"})
 #: Methods that take a shape or an order of axes as separate arguments.
 SPREAD = frozenset({"reshape", "expand", "permute"})
-#: A tensor of more strings is refused: source is no place for a vocabulary.
+#: Maximum strings of a tensor in source.
 STRING_LIMIT = 4096
 
 
 class Renderer(BurnSource):
-    """Writes operands and calls, given what the values are called by now.
+    """A renderer of operands and calls, with the current names of values.
 
-    ``attribute`` gives the attribute of a stored array by its name, ``access`` the
-    source that reads a module by its path.
+    ``attribute`` returns the attribute of a stored array, ``access`` the source
+    that reads the module at a path.
     """
 
     def __init__(
@@ -84,15 +84,15 @@ class Renderer(BurnSource):
         self.access = access
         self.names: dict[Symbol, str] = {}
         self.pending: dict[Symbol, Expression] = {}
-        #: Values that nothing but an ``if`` reads: Python's own comparison will do.
+        #: Values that only an ``if`` reads: Python comparisons suffice.
         self.conditions: set[Symbol] = set()
-        #: Those of them that were written as such.
+        #: The conditions that were emitted as Python comparisons.
         self.python: set[Symbol] = set()
-        #: Modules that have a name of their own, as members of a list in a loop.
+        #: Modules that are loop variables, as members of a list.
         self.members: dict[tuple[str, ...], str] = {}
 
     def statement(self, statement: Apply | ModuleCall) -> Expression:
-        """The right-hand side of a statement."""
+        """Return the right-hand side of a statement."""
         if isinstance(statement, ModuleCall):
             args = [self.given(arg) for arg in statement.args]
             text = ", ".join(a.text for a in args)
@@ -101,7 +101,7 @@ class Renderer(BurnSource):
         return self.apply(statement)
 
     def module(self, path: tuple[str, ...]) -> str:
-        """The source that reads a module."""
+        """Return the source that reads a module."""
         for length in range(len(path), 0, -1):
             name = self.members.get(path[:length])
             if name is not None:
@@ -109,8 +109,8 @@ class Renderer(BurnSource):
         return self.access(path)
 
     def given(self, arg: Any) -> Expression:
-        """Return the arguments of a module call: a tensor, or a tuple of them."""
-        if arg is None:  # a module of a class for several, which this is not given
+        """Return an argument of a module call: a tensor, or a tuple of them."""
+        if arg is None:  # a parameter of a merged class that this instance lacks
             return atom("None")
         if not isinstance(arg, tuple):
             return self.value(arg)
@@ -119,7 +119,7 @@ class Renderer(BurnSource):
         return Expression(f"({text})", ATOM, merge(items))
 
     def apply(self, call: Apply) -> Expression:
-        """A call of a primitive: an operator, a method or ``ops.name(...)``."""
+        """Return a call of a primitive: an operator, a method or ``ops.name(...)``."""
         name = call.primitive.name
         spelling = SPELLINGS.get(name)
         special = self.special(call, name)
@@ -144,7 +144,7 @@ class Renderer(BurnSource):
         return self.function(call)
 
     def special(self, call: Apply, name: str) -> Expression | None:
-        """Return plain Python for a call, None if it is printed as a call."""
+        """Return plain Python for a call, or None if it is an ordinary call."""
         deciding = call.targets[0] in self.conditions
         first: Any = call.args[0] if call.args else None
         if name == "absent":
@@ -163,7 +163,7 @@ class Renderer(BurnSource):
         return None
 
     def is_made(self, arg: Any) -> bool:
-        """Whether ``arg`` is a tensor of dimensions that is made where it is used."""
+        """Return whether ``arg`` is a tensor of dimensions built at its use."""
         if not isinstance(arg, Tensor) or arg.data.constant:
             return False
         contents = arg.data.known
@@ -171,7 +171,7 @@ class Renderer(BurnSource):
         return unnamed and contents is not None and contents.dtype == object
 
     def index(self, call: Apply) -> Expression:
-        """``x[key]``."""
+        """Return ``x[key]``."""
         operand = self.data(call.args[0])
         key = call.args[1]
         parts = [self.key(k) for k in (key if isinstance(key, tuple) else (key,))]
@@ -181,7 +181,7 @@ class Renderer(BurnSource):
         )
 
     def key(self, key: Any) -> Expression:
-        """One index: an integer, a slice, None, ``...`` or a tensor."""
+        """Return one index: an integer, a slice, None, ``...`` or a tensor."""
         if isinstance(key, slice):
             bounds = [
                 None if b is None else self.host(b) for b in (key.start, key.stop)
@@ -195,7 +195,7 @@ class Renderer(BurnSource):
         return self.host(key)
 
     def method(self, call: Apply, receiver: Expression) -> Expression:
-        """``x.name(...)``."""
+        """Return ``x.name(...)``."""
         args = self.arguments(call, skip=1)
         spread = call.primitive.name in SPREAD and len(call.args) > 1
         if spread and _is_sequence(call.args[1]):
@@ -210,7 +210,7 @@ class Renderer(BurnSource):
         )
 
     def function(self, call: Apply) -> Expression:
-        """``ops.name(...)``."""
+        """Return ``ops.name(...)``."""
         self.modules.add("ops")
         return self.finish(f"ops.{call.primitive.name}", call, self.arguments(call))
 
@@ -222,7 +222,7 @@ class Renderer(BurnSource):
         before: list[Expression] | None = None,
         positional: bool = False,
     ) -> Expression:
-        """The call with its arguments, those at their defaults left out."""
+        """Return the call with its arguments, without those equal to defaults."""
         declared = parameters(call.primitive)
         first = len(before or [])
         texts = []
@@ -245,7 +245,7 @@ class Renderer(BurnSource):
         return Expression(f"{head}({', '.join(texts)})", ATOM, symbols)
 
     def arguments(self, call: Apply, skip: int = 0) -> list[Expression]:
-        """The positional arguments, each as its parameter wants it."""
+        """Return the positional arguments, each in its parameter's form."""
         declared = parameters(call.primitive)
         name = call.primitive.name
         weak = name in WEAK
@@ -272,9 +272,9 @@ class Renderer(BurnSource):
         return result
 
     def numbers(self, call: Apply) -> list[Expression]:
-        """The operands of a call of numbers alone: one of them becomes a tensor.
+        """Return the operands of a call of only numbers; one becomes a tensor.
 
-        So does every other one that has more axes.
+        So does every other one of higher rank.
         """
         position = tensor_position(call)
         tensor = call.args[position]
@@ -285,18 +285,18 @@ class Renderer(BurnSource):
         return [self.data(a) if is_tensor(a) else self.number(a) for a in call.args]
 
     def weak(self, arg: Any, call: Apply) -> Expression:
-        """An operand of an elementwise primitive: one number is plain."""
+        """Return an operand of an elementwise primitive; scalars become numbers."""
         unnamed = isinstance(arg, Tensor) and arg.data not in self.names
         if unnamed and stands_as_number(arg, call):
             return self.host(number_in(arg.data))
         return self.data(arg)
 
     def number(self, arg: Any) -> Expression:
-        """An operand known to be one number."""
+        """Return an operand that is known to be a scalar."""
         return self.host(number_in(arg.data) if isinstance(arg, Tensor) else arg)
 
     def data(self, arg: Any, lists: Collection[DType] = ()) -> Expression:
-        """An operand that must be a tensor (or a Python number given by a lower)."""
+        """Return an operand as a tensor, or as a Python number from a ``lower``."""
         if isinstance(arg, list):
             items = [self.data(item, lists) for item in arg]
             text = ", ".join(item.text for item in items)
@@ -318,7 +318,7 @@ class Renderer(BurnSource):
         return self.array(symbol)
 
     def value(self, arg: Any) -> Expression:
-        """A tensor that is kept as such: of a parameter, its value."""
+        """Return a tensor that leaves the code: of a parameter, its value."""
         expression = self.data(arg)
         stored = arg.data.constant and arg.data not in self.names
         if stored and expression.text.startswith("self."):
@@ -326,13 +326,13 @@ class Renderer(BurnSource):
         return expression
 
     def items(self, values: Any) -> Expression:
-        """A list of tensors."""
+        """Return a list of tensors."""
         items = [self.value(item) for item in values]
         text = ", ".join(item.text for item in items)
         return Expression(f"[{text}]", ATOM, merge(items))
 
     def strings(self, array: np.ndarray[Any, Any]) -> Expression:
-        """A stored tensor of strings: they have no place in a record."""
+        """Return a string tensor as source, since records cannot store strings."""
         if array.size > STRING_LIMIT:
             raise UnsupportedModel(
                 f"expected at most {STRING_LIMIT} strings in a tensor, got {array.size}"
@@ -343,21 +343,21 @@ class Renderer(BurnSource):
     def filled(
         self, array: np.ndarray[Any, Any], values: Expression, dtype: DType
     ) -> Expression:
-        """A tensor of ``values``; nested lists do not tell the shape of no elements."""
+        """Return a tensor of ``values``; empty ones need an explicit shape."""
         kind = dtype_source(dtype)
         if array.ndim > 1 and not array.size:
             return Expression(f"ops.zeros({literal(array.shape)}, dtype={kind})")
         return Expression(f"ops.array({values.text}, dtype={kind})")
 
     def array(self, symbol: Symbol, dtype: DType | None = None) -> Expression:
-        """A tensor of known integers and dimensions, made on the spot."""
+        """Return a tensor of known integers and dimensions, built at its use."""
         assert symbol.type is not None and symbol.known is not None, symbol.name
         self.modules |= {"ops", "burn"}
         values = self.host(nested(symbol.known))
         return self.filled(symbol.known, values, dtype or symbol.type.dtype)
 
     def host(self, arg: Any) -> Expression:
-        """An operand that may be Python numbers: axes, sizes, bounds."""
+        """Return an operand that may be Python numbers: axes, sizes, bounds."""
         if isinstance(arg, Tensor):
             symbol: Symbol = arg.data
             contents = symbol.known
@@ -377,7 +377,7 @@ class Renderer(BurnSource):
         return self.static(arg)
 
     def static(self, value: Any) -> Expression:
-        """A value that is no tensor: a number, a string, a dtype."""
+        """Return a static argument: a number, a string, a dtype."""
         if isinstance(value, np.dtype):
             self.modules.add("burn")
             return atom(dtype_source(value))

@@ -1,4 +1,4 @@
-"""The interface of a function's writer, for the modules that print one statement."""
+"""The interface of a function's writer for the statement printers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from burn_import.tracing.trace import Block, Statement, Symbol
 
 
 class LineWriter(Protocol):
-    """What ``writer.Writer`` offers to the modules that it calls."""
+    """The methods of ``writer.Writer`` that statement printers call."""
 
     nouns: Mapping[str, str]
     outputs: dict[Symbol, str]
@@ -42,7 +42,7 @@ class LineWriter(Protocol):
         """Return the expression of a value that leaves a block."""
 
     def spend(self, expression: Expression) -> None:
-        """Count the names in an expression as read once more."""
+        """Count one more read of the names in an expression."""
 
     def target(
         self, symbol: Symbol, statement: Statement, expression: Expression
@@ -59,10 +59,10 @@ class LineWriter(Protocol):
         """Return a free name for a value without a noun."""
 
     def free(self, name: str, symbol: Symbol, kind: str = "") -> str:
-        """Return a free name, with a number if need be."""
+        """Return an unused name, numbered if necessary."""
 
     def release(self, symbol: Symbol) -> None:
-        """Count one reader less of a symbol."""
+        """Decrement the number of remaining readers of a symbol."""
 
     def read_extents(self, symbol: Symbol, indent: int) -> None:
-        """Write the assignments of extents that are read from a symbol."""
+        """Write the assignments of dimensions that are read from a symbol."""

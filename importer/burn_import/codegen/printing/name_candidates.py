@@ -1,4 +1,4 @@
-"""Candidate names of local values, the best first."""
+"""Candidate names of local values, in order of preference."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from burn_import.tracing.trace import Apply, ModuleCall, Statement, Symbol
 if TYPE_CHECKING:
     from burn_import.codegen.printing.line_writer import LineWriter
 
-#: What has no noun, in the order in which names are taken.
+#: Names of values without a noun, in order of preference.
 STREAMS = ("x", "y", "z", "w", "v", "u")
 
-#: So many results of one layer or primitive are numbered while all are read.
+#: Maximum number of simultaneously live results that are numbered per word.
 MOST_NUMBERED = 4
 
-#: Results of these primitives are known by a noun.
+#: Nouns of results by primitive.
 ROLES = {
     "softmax": "weights",
     "sigmoid": "gate",
@@ -32,7 +32,7 @@ ROLES = {
     "sin": "sin",
     "lstm": "hidden",
 }
-#: What the others are called if all streams are taken.
+#: Words for results by primitive if all generic names are in use.
 WORDS = {
     "add": "total",
     "sub": "difference",
@@ -86,7 +86,7 @@ WORDS = {
     "attention": "attended",
 }
 
-#: What the result of a layer is, by how its attribute is called.
+#: Words for results of layers, by attribute pattern.
 LAYERS = (
     (r".*(attn|attention)\d*", "attention"),
     (r".*norm\w*|(ln|bn)_?\w*", "normed"),
@@ -96,7 +96,7 @@ LAYERS = (
     (r"(.*_)?conv\w*", "features"),
 )
 
-#: What tells a result from another of the same noun.
+#: Qualifiers by primitive for results with the same noun.
 KINDS = {
     "add": "shifted",
     "sub": "shifted",
@@ -145,9 +145,9 @@ def noun_of(writer: LineWriter, symbol: Symbol, statement: Statement) -> str:
 def name_candidates(
     writer: LineWriter, symbol: Symbol, statement: Statement, expression: Expression
 ) -> Iterator[str]:
-    """What a result would like to be called, the best first.
+    """Yield candidate names of a result, in order of preference.
 
-    Without a noun, a value that replaces the stream it came from keeps that name.
+    Without a noun, a result prefers the name of the generic value that it replaces.
     """
     noun = noun_of(writer, symbol, statement)
     if noun:
@@ -204,7 +204,7 @@ def _role(statement: Statement, words: Mapping[str, str]) -> str:
 
 
 def nested(names: list[str], statement: Statement) -> list[str]:
-    """``names`` with parentheses where one result is a tuple: ``y, (h, c)``."""
+    """Return ``names`` with parentheses for a tuple result: ``y, (h, c)``."""
     places = getattr(statement, "results", None) or range(len(names))
     targets = []
     for slot in places:

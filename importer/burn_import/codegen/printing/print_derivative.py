@@ -1,4 +1,4 @@
-"""Derivatives that a model computes itself: a function, and a call for its gradient."""
+"""Emission of derivatives that a model computes: a function and its gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An ``if`` of the source: branches that assign the same names."""
+"""Emission of ``if`` statements whose branches assign the same names."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from burn_import.tracing.trace import (
 if TYPE_CHECKING:
     from burn_import.codegen.printing.line_writer import LineWriter
 
-#: A line is no longer than this.
+#: Maximum width of a line.
 WIDTH = 88
-#: A condition and both values are no longer than this in one expression.
+#: Maximum width of a condition with both values in one expression.
 SHORT = 68
 
 
 def write_choice(writer: LineWriter, choice: Choice, indent: int) -> None:
-    """An ``if`` whose branches assign the same names."""
+    """Write an ``if`` whose branches assign the same names."""
     short = _ternary(writer, choice)
     if short is not None:
         writer.assign(choice, short, indent)
@@ -65,7 +65,7 @@ def write_choice(writer: LineWriter, choice: Choice, indent: int) -> None:
 
 
 def _collapse(writer: LineWriter, begin: int, indent: int) -> None:
-    """Make one line of an ``if`` that assigns one short value on either side."""
+    """Replace an ``if`` that assigns one short value by a conditional expression."""
     if len(writer.lines) - begin != 4:
         return
     head, then, _, orelse = (line.strip() for line in writer.lines[begin:])
@@ -82,12 +82,12 @@ def _collapse(writer: LineWriter, begin: int, indent: int) -> None:
 
 
 def _is_conditional(text: str) -> bool:
-    """Whether an expression is one of ``if`` and ``else``."""
+    """Return whether an expression contains ``if`` and ``else``."""
     return isinstance(ast.parse(text, mode="eval").body, ast.IfExp)
 
 
 def _made_here(writer: LineWriter, block: Block, names: list[str]) -> dict[Symbol, str]:
-    """The results that a branch computes itself, with the names they go out by."""
+    """Return the results that a branch computes itself, with their names."""
     computed = {t for statement in block.statements for t in statement.targets}
     return {
         value.data: name
@@ -97,7 +97,7 @@ def _made_here(writer: LineWriter, block: Block, names: list[str]) -> dict[Symbo
 
 
 def _ternary(writer: LineWriter, choice: Choice) -> Expression | None:
-    """``a if condition else b`` where both sides are one short expression."""
+    """Return ``a if condition else b`` if both sides are short, else None."""
     if len(choice.targets) != 1:
         return None
     sides = [_side(writer, block) for block in (choice.then, choice.orelse)]
@@ -113,7 +113,7 @@ def _ternary(writer: LineWriter, choice: Choice) -> Expression | None:
 
 
 def _side(writer: LineWriter, block: Block) -> Expression | None:
-    """The value of a branch that is at most one call."""
+    """Return the value of a branch with at most one call, else None."""
     (result,) = block.results
     if not block.statements:
         return writer.result(result)

@@ -1,4 +1,4 @@
-"""Loops of the model: ``for i in range(n):`` and ``while going:``."""
+"""Emission of loops: ``for i in range(n):`` and ``while going:``."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ EMPTY = Expression("[]")
 
 
 def write_loop(writer: LineWriter, loop: Repetition, indent: int) -> None:
-    """Write a loop and all that belongs to it, through ``writer``."""
+    """Write a loop, its initial assignments and its results."""
     outside = held(loop)
     trips = None if loop.trips is None else writer.render.host(loop.trips)
-    names = _begin(writer, loop, indent)
+    names = _assign_initial_values(writer, loop, indent)
     lists = _lists(writer, loop, indent)
     if trips is not None:
         writer.spend(trips)
@@ -33,7 +33,7 @@ def write_loop(writer: LineWriter, loop: Repetition, indent: int) -> None:
         _items(writer, loop, indent, taken)
     else:
         _head(writer, loop, indent, trips, counter, names)
-    _round(writer, loop, indent + 1, names, lists)
+    _write_body(writer, loop, indent + 1, names, lists)
     for expression in taken:
         writer.spend(expression)
     if trips is None and counted:
@@ -53,8 +53,10 @@ def write_loop(writer: LineWriter, loop: Repetition, indent: int) -> None:
             writer.read_extents(target, indent)
 
 
-def _begin(writer: LineWriter, loop: Repetition, indent: int) -> list[str]:
-    """Assign what the carried values are at first; their names."""
+def _assign_initial_values(
+    writer: LineWriter, loop: Repetition, indent: int
+) -> list[str]:
+    """Assign the initial carried values; return their names."""
     names = []
     starts = [writer.result(value) for value in loop.initial]
     for start in starts:
@@ -90,7 +92,7 @@ def _name(
         wish = noun_of(writer, target, loop) or wish
     plain = writer.stream() if loop.members else "state"
     name = writer.free(wish or ("going" if going else plain), state)
-    while name in later:  # read by an assignment that is still to come
+    while name in later:  # a later initial assignment still reads it
         writer.live.setdefault(name, None)
         name = writer.free(name, state)
     return name
@@ -101,7 +103,7 @@ def _names(writer: LineWriter, expression: Expression) -> list[str]:
 
 
 def _lists(writer: LineWriter, loop: Repetition, indent: int) -> list[str]:
-    """Begin the lists that the rounds append to; their names."""
+    """Initialize the collected lists; return their names."""
     names = []
     for target in loop.targets[len(loop.state) :]:
         wish = noun_of(writer, target, loop) or "rows"
@@ -121,7 +123,7 @@ def _source(writer: LineWriter, source: Any) -> Expression:
 
 
 def _tuple(texts: list[str]) -> str:
-    """A tuple of values: ``(a, b) * 13`` where they return over and over."""
+    """Return a tuple of values: ``(a, b) * 13`` for a periodic one."""
     count = len(texts)
     size = next(n for n in range(1, count + 1) if texts[:n] * (count // n) == texts)
     if count <= 3 or size == count:
@@ -133,7 +135,7 @@ def _tuple(texts: list[str]) -> str:
 def _items(
     writer: LineWriter, loop: Repetition, indent: int, taken: list[Expression]
 ) -> None:
-    """``for layer, x in zip(self.layers, xs, strict=True):``."""
+    """Write ``for layer, x in zip(self.layers, xs, strict=True):``."""
     names, sources = [], []
     for members in loop.members:
         name, text = _member(writer, members)
@@ -192,14 +194,14 @@ def _head(
     writer.line(f"while {going}:", indent)
 
 
-def _round(
+def _write_body(
     writer: LineWriter,
     loop: Repetition,
     indent: int,
     names: list[str],
     lists: list[str],
 ) -> None:
-    """Return the lines of the loop body."""
+    """Write the lines of the loop body."""
     start = len(writer.lines)
     for state in loop.state:
         writer.read_extents(state, indent)
@@ -223,7 +225,9 @@ def _round(
         writer.line(f"{text} = {going.text}", indent)
         going = Expression(text)
     ordered = going is not None and results[-1].data in writer.render.python
-    _carry(writer, names, following, _own_lists(writer, loop, names), indent)
+    _assign_next_values(
+        writer, names, following, _unaliased_lists(writer, loop, names), indent
+    )
     if going is not None:
         writer.line(f"if {negated(going, ordered).text}:", indent)
         writer.line("break", indent + 1)
@@ -231,8 +235,10 @@ def _round(
         writer.line("pass", indent)
 
 
-def _own_lists(writer: LineWriter, loop: Repetition, names: list[str]) -> set[str]:
-    """The lists that begin empty and are read once a round: nobody else has them."""
+def _unaliased_lists(
+    writer: LineWriter, loop: Repetition, names: list[str]
+) -> set[str]:
+    """Return unaliased lists: initially empty and read once per iteration."""
     reads = list(block_reads(loop.body))
     return {
         name
@@ -241,14 +247,14 @@ def _own_lists(writer: LineWriter, loop: Repetition, names: list[str]) -> set[st
     }
 
 
-def _carry(
+def _assign_next_values(
     writer: LineWriter,
     names: list[str],
     following: list[Expression],
     own: set[str],
     indent: int,
 ) -> None:
-    """Assign what the next round begins with: at once, if one reads another."""
+    """Assign the next carried values, simultaneously if they depend on each other."""
     moved = [
         (name, value)
         for name, value in zip(names, following, strict=True)

@@ -1,7 +1,7 @@
-"""Parameters of one element, which are a number in the source where they can be one.
+"""Parameters of one element, which are emitted as numbers where possible.
 
-What is read as a tensor elsewhere in the class, such as a result of it, is one
-everywhere: a number would keep its value when the parameter is trained.
+A parameter that is read as a tensor anywhere in the class, such as a result, must be a
+tensor everywhere: a literal would keep its value when the parameter is trained.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from burn_ir.graph import Graph
 
 
 def read_alike(trace: FunctionTrace, graph: Graph) -> None:
-    """Forget the contents of parameters that are numbers in some places alone.
+    """Forget the contents of parameters that are numbers only in some places.
 
-    Views of one stored array are alike.
+    Views of one stored array are treated as one.
     """
     tensors = {s.constant for s in _tensors(trace.body)}
     alike = {original(graph, name) for name in tensors if is_trained(graph, name)}

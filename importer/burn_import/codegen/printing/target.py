@@ -1,4 +1,4 @@
-"""What source is written for: Burn, or another library with modules and tensors."""
+"""Targets of code generation: Burn, or another library with modules and tensors."""
 
 from __future__ import annotations
 

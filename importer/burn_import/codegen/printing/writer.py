@@ -1,4 +1,4 @@
-"""The lines of a function: what is inlined, what things are called, when names end."""
+"""Emission of a function's lines: inlining, naming and lifetimes of names."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ from burn_import.tracing.trace import (
 )
 from burn_ir.containers import python_type
 
-#: A longer expression gets a name even if it is used once.
+#: Maximum width of an expression that is always inlined.
 INLINE_WIDTH = 40
-#: Up to here it gets none if it fits into the line of who reads it.
+#: Maximum width of an expression that is inlined if its reader's line has room.
 TRIAL_WIDTH = 72
-#: An extent that is longer than this explains nothing: no comment.
+#: Maximum width of a dimension in shape comments.
 LONG_EXTENT = 24
-#: More names of one kind than this are not looked through one by one.
+#: Number of equal names after which free numbers are not searched one by one.
 CROWD = 64
 
 
 class FunctionWriter:
-    """Writes the body of one function, line by line."""
+    """A writer of the body of one function, line by line."""
 
     def __init__(
         self,
@@ -65,10 +65,10 @@ class FunctionWriter:
         wrap: str = "",
         renderer: type[Renderer] = Renderer,
     ) -> None:
-        """``nouns`` are of values by their names in the model, ``outputs`` of results.
+        """``nouns`` are names of model values, ``outputs`` those of the results.
 
-        ``wrap`` is the class that several results are returned as, ``renderer`` writes
-        the expressions.
+        ``wrap`` is the class that several results are returned as, ``renderer``
+        writes the expressions.
         """
         self.nouns = nouns or {}
         self.outputs = _named_results(trace, outputs, bool(wrap))
@@ -81,9 +81,9 @@ class FunctionWriter:
         self.extents = Extents(self.locals)
         self.render = renderer(self.extents, attribute, access)
         self.render.conditions = conditions(trace.body, self.remaining)
-        #: What layers that other modules keep are called with: their names are long.
+        #: Arguments of layers in other modules, whose access paths are long.
         self.far = set(symbols_in(list(map(_far_args, trace.body.statements))))
-        #: What has no name yet, and gets one if the line of its reader is too long.
+        #: Deferred values that get a name if the line of their reader is too long.
         self.trial: set[Symbol] = set()
         self.held: dict[Symbol, tuple[Statement, Expression]] = {}
         self.begin()
@@ -91,23 +91,23 @@ class FunctionWriter:
             self.claim(symbol, name)
 
     def begin(self) -> None:
-        """Forget all that was written and named."""
+        """Reset all written lines and names."""
         self.lines: list[str] = []
         self.live: dict[str, Symbol | None] = {}
-        self.numbers: dict[str, int] = {}  # the highest that a name was given
-        #: What each name is a name of, in the whole function.
+        self.numbers: dict[str, int] = {}  # the highest number used for a name
+        #: The type that each name has in the whole function.
         self.kinds: dict[str, str] = {}
         self.tail: Expression | None = None
         self.early = {value.data for value in self.results_first()}
-        #: Names that results of branches must have.
+        #: Required names of branch results.
         self.forced: dict[Symbol, str] = {}
-        #: Names that values would rather have, if they are free by then.
+        #: Preferred names of values, if they are free.
         self.preferred: dict[Symbol, str] = {}
-        #: Names that tell no more than which primitive or layer made a value.
+        #: Names derived only from a primitive or layer.
         self.plain: set[str] = set()
 
     def write(self) -> list[str]:
-        """The lines of the body, indented by two levels."""
+        """Return the lines of the body, indented by two levels."""
         self.extents.plan(self.trace.parameters, self.trace.body)
         self.live.update(dict.fromkeys(self.extents.locals.values()))
         for symbol in self.trace.parameters:
@@ -119,7 +119,7 @@ class FunctionWriter:
         return self.lines
 
     def replace_states(self, indent: int) -> None:
-        """Lines that set the states, once nothing is to be read of what they were."""
+        """Write the lines that set the states, after the last read of the old ones."""
         read = [value for value in self.results_first() if value.data.constant]
         for value in read:
             if value.data in self.trace.states and value.data not in self.render.names:
@@ -136,18 +136,18 @@ class FunctionWriter:
             self.line(self.render.replacement(f"self.{attribute}", new), indent)
 
     def results_first(self) -> list[Tensor]:
-        """The results that must be known before the first state is replaced."""
+        """Return the results to evaluate before the first state is replaced."""
         several = len(self.trace.states) > 1
         later = self.trace.replacements if several else []
         return [*self.trace.returned, *later] if self.trace.states else []
 
     def passes_on(self, statement: Apply | ModuleCall) -> bool:
-        """Whether the function returns what ``statement`` gives: several values."""
+        """Return whether the results of ``statement`` are exactly those returned."""
         results = [value.data for value in self.trace.body.results]
         once = all(self.remaining.get(target) == 1 for target in statement.targets)
         several = len(results) > 1 and not (self.wrap or self.trace.states)
         several = several and getattr(statement, "results", None) is None
-        # Of pieces a type checker does not know how many there are.
+        # The number of pieces of a split is unknown to type checkers.
         several = several and (isinstance(statement, ModuleCall) or _fixed(statement))
         return several and once and statement.targets == results
 
@@ -165,7 +165,7 @@ class FunctionWriter:
         self.line(f"return {text}", indent)
 
     def result(self, value: Tensor) -> Expression:
-        """A value that leaves the function or a branch: a tensor, no parameter."""
+        """Return a value that leaves the function or a branch: never a parameter."""
         return self.render.value(value)
 
     def block(self, block: Block, indent: int) -> None:
@@ -182,7 +182,7 @@ class FunctionWriter:
                 self.assign(statement, self.render.statement(statement), indent)
 
     def assign(self, statement: Statement, expression: Expression, indent: int) -> None:
-        """Hold the expression back for its only reader, or give it a name."""
+        """Defer the expression for inlining in its reader, or assign it to a name."""
         expression = self.in_one_line(statement, expression, indent)
         if len(statement.targets) == 1 and not several(statement):
             (target,) = statement.targets
@@ -210,7 +210,7 @@ class FunctionWriter:
     def in_one_line(
         self, statement: Statement, expression: Expression, indent: int
     ) -> Expression:
-        """The expression; long operands get a name if it is too long with them."""
+        """Return the expression; if it is too long, name deferred operands first."""
         tried = [s for s in symbols_in(operands(statement)) if s in self.trial]
         last = statement is self.trace.body.statements[-1]
         start = 4 * indent + len("return " if last else "x = ")
@@ -238,13 +238,13 @@ class FunctionWriter:
         return fits and length <= TRIAL_WIDTH
 
     def ends_with(self, target: Symbol) -> bool:
-        """Return whether the function ends with making ``target``, its only result."""
+        """Return whether the last statement computes ``target``, the only result."""
         body = self.trace.body
         only = len(body.results) == 1 and body.results[0].data is target
         return only and body.statements[-1].targets == [target]
 
     def spend(self, expression: Expression) -> None:
-        """Note that the names in ``expression`` have been read once more."""
+        """Count one more read of the names in ``expression``; free unused ones."""
         for symbol in expression.symbols:
             self.remaining[symbol] -= 1
             name = self.render.names[symbol]
@@ -254,7 +254,7 @@ class FunctionWriter:
     def target(
         self, symbol: Symbol, statement: Statement, expression: Expression
     ) -> str:
-        """The name of a result: ``_`` if nobody reads it."""
+        """Return the name of a result: ``_`` if it is not read."""
         if not self.remaining.get(symbol) and symbol not in self.extents.reads:
             return "_"
         name = self.forced.get(symbol)
@@ -270,7 +270,7 @@ class FunctionWriter:
         return name
 
     def declared(self, name: str, symbol: Symbol, start: Expression) -> str:
-        """``name`` where it is assigned; with its type where a checker asks for it."""
+        """Return ``name`` for an assignment, annotated where type checkers need it."""
         fresh = start.text in ("[]", "None") and name not in self.kinds
         return f"{name}: {python_type(symbol.type)}" if fresh else name
 
@@ -280,7 +280,7 @@ class FunctionWriter:
         self.render.names[symbol] = name
 
     def chosen(self, candidates: Iterator[str], symbol: Symbol) -> str:
-        """The first of ``candidates`` that is free, else the first with a number."""
+        """Return the first free one of ``candidates``, else the first with a number."""
         kind, first = python_type(symbol.type), ""
         for name in candidates:
             if name not in self.live and self.kinds.get(name, kind) == kind:
@@ -289,30 +289,30 @@ class FunctionWriter:
         return self.free(STREAMS[1] if first in STREAMS else first, symbol)
 
     def stream(self) -> str:
-        """A name for a value of which nothing is known."""
+        """Return a generic name for a value without a noun."""
         return next((s for s in STREAMS if s not in self.live), STREAMS[1])
 
     def free(self, name: str, symbol: Symbol, kind: str = "") -> str:
-        """``name`` or one with a number: free, and never used for another kind."""
+        """Return ``name``, numbered if it is live or was used for another type."""
         base, number = name, 1
         kind = kind or python_type(symbol.type)
         while name in self.live or self.kinds.get(name, kind) != kind:
             number += 1
-            if number == CROWD:  # so many alive at once: go on where the last one was
+            if number == CROWD:  # many are live: continue after the highest number
                 number = max(number, self.numbers.get(base, 0) + 1)
             name = f"{base}{'_' if base[-1].isdigit() else ''}{number}"
         self.numbers[base] = max(number, self.numbers.get(base, 0))
         return name
 
     def release(self, symbol: Symbol) -> None:
-        """Let go of what a loop has held: its name is free if nobody reads it."""
+        """Count a loop as finished with a value; free the name if it has no readers."""
         self.remaining[symbol] -= 1
         name = self.render.names.get(symbol)
         if not self.remaining[symbol] and name and self.live.get(name) is symbol:
             del self.live[name]
 
     def read_extents(self, symbol: Symbol, indent: int) -> None:
-        """Assign the extents that are read from ``symbol``, where it is available."""
+        """Assign the dimensions that are read from ``symbol``."""
         reads = sorted(self.extents.reads.get(symbol, ()))
         if not reads:
             return
@@ -328,7 +328,7 @@ class FunctionWriter:
             self.line(f"{name} = {source}.shape[{axis}]", indent)
 
     def comment(self, targets: list[Symbol], expression: Expression) -> str:
-        """The shape of the first result where it is not that of its source."""
+        """Return the shape of the first result if it differs from the operand's."""
         shown = targets[0].type
         if shown is None or not shown.shape or CHANGING in shown.shape:
             return ""
@@ -351,7 +351,7 @@ class FunctionWriter:
 def _named_results(
     trace: FunctionTrace, outputs: Sequence[str], wrapped: bool
 ) -> dict[Symbol, str]:
-    """The names of results that say something."""
+    """Return the descriptive names of results."""
     return {
         value.data: name
         for value, name in zip(trace.returned, outputs, strict=False)
@@ -360,7 +360,7 @@ def _named_results(
 
 
 def _fixed(statement: Apply) -> bool:
-    """Return whether a primitive always has as many results."""
+    """Return whether a primitive has a fixed number of results."""
     return bool(statement.primitive.outputs)
 
 

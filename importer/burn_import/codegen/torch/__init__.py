@@ -1,6 +1,6 @@
-"""Generated modules of PyTorch: ``burn-import model.onnx --target torch``.
+"""Code generation for PyTorch: ``burn-import model.onnx --target torch``.
 
-``forms/`` declares how each primitive of ``burn.ops`` is written, ``layers.py`` each
-class of ``burn.nn``. What PyTorch has no function for is a helper function in the
-generated file, whose source is in ``burn_templates/torch``.
+``forms/`` maps each primitive of ``burn.ops`` to PyTorch source, ``layers.py`` each
+class of ``burn.nn``. Functions that PyTorch lacks are helper functions in the generated
+file, whose source is in ``burn_templates/torch``.
 """

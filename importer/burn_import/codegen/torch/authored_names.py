@@ -1,4 +1,4 @@
-"""Attributes that Burn's modules have other names for, as their author called them."""
+"""Restoration of the author's attribute names, which PyTorch allows."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from burn_ir.errors import UnsupportedModel
 
 
 def authored(texts: Sequence[ClassText]) -> list[ClassText]:
-    """Return ``texts`` with the attributes that keys have: ``_conv`` for ``conv``.
+    """Return ``texts`` with the attribute names of the keys: ``_conv`` for ``conv``.
 
-    An attribute stands for one name in the whole module.
+    An attribute has one name in the whole module.
 
     Raises:
-        UnsupportedModel: a key has a part that is no attribute of a module.
+        UnsupportedModel: a part of a key is no valid attribute of a module.
     """
     names = {n: name for text in texts for n, name in text.record_names.items()}
     for name in names.values():

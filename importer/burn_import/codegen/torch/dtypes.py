@@ -1,17 +1,17 @@
-"""Element types as PyTorch has them."""
+"""Element types in PyTorch."""
 
 from __future__ import annotations
 
 from burn.dtypes import DType, bool_, float32, int64, name_of
 from burn_ir.errors import UnsupportedModel
 
-#: Names of PyTorch's dtypes that a generated module may use.
+#: PyTorch dtypes that a generated module may use.
 NAMES = frozenset(
     {"bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"}
     | {"float16", "bfloat16", "float32", "float64", "complex64", "complex128"}
     | {"float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"}
 )
-#: Dtypes that ``torch.tensor`` gives numbers of Python.
+#: Default dtypes of ``torch.tensor`` for Python numbers.
 NATURAL = (bool_, int64, float32)
 
 

@@ -1,4 +1,4 @@
-"""Numbers that a constructor is given: they differ between modules of one class."""
+"""Constructor arguments in calls, which differ between instances of one class."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from burn_import.tracing.constructor_numbers import Given, GivenFloat, GivenInt
 
 
 def holds_given(value: Any) -> bool:
-    """Return whether an argument is such a number, or holds one."""
+    """Return whether a value is or contains a constructor argument."""
     if isinstance(value, list | tuple):
         return any(map(holds_given, value))
     if isinstance(value, slice):
@@ -17,7 +17,10 @@ def holds_given(value: Any) -> bool:
 
 
 def with_given(value: Any, number: int) -> Any:
-    """Return an argument with ``number`` for each such number, written the same."""
+    """Return a value with ``number`` in place of constructor arguments.
+
+    The numbers are emitted as before.
+    """
     if isinstance(value, list | tuple):
         return type(value)(with_given(item, number) for item in value)
     if isinstance(value, slice):

@@ -1,4 +1,4 @@
-"""The helper functions and modules that a generated file copies."""
+"""The helper functions and modules that are copied into generated files."""
 
 from __future__ import annotations
 

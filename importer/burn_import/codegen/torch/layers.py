@@ -1,4 +1,4 @@
-"""Layers and stored arrays in PyTorch: how constructors of ``burn.nn`` are written.
+"""Translation of ``burn.nn`` constructors to PyTorch layers and arrays.
 
 The fields of classes are assignments of such constructors. They are translated as
 syntax trees, by the signature of each constructor.
@@ -22,7 +22,7 @@ from burn_ir.errors import UnsupportedModel
 from burn_ir.types import Array
 
 Arguments = dict[str, ast.expr]
-#: A layer with its arguments by name, as PyTorch's constructor call.
+#: A function from a layer's arguments by name to PyTorch's constructor call.
 Row = Callable[[str, Arguments, Collection[str]], ast.expr]
 
 #: Layers whose constructors have the same parameters, defaults and keys in PyTorch.
@@ -33,17 +33,17 @@ SAME = frozenset(
     | {"RNNCell", "ReLU", "Sequential", "SiLU", "Sigmoid", "Softmax", "Tanh"}
     | {"BatchNorm1d", "BatchNorm2d", "BatchNorm3d"}
 )
-#: Names of parameters that are others in PyTorch.
+#: Parameters with other names in PyTorch.
 RENAMED: Mapping[str, Mapping[str, str]] = {
     "LeakyReLU": {"alpha": "negative_slope"},
     "Softmax": {"axis": "dim"},
 }
-#: Arrays that PyTorch has in the state of a layer beside ours, by class.
+#: Additional state of PyTorch's layers, by class.
 MORE_STATE: Mapping[str, Mapping[str, Array]] = dict.fromkeys(
     ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"),
     {"num_batches_tracked": np.array(0, np.int64)},
 )
-#: Functions between the layers of an ``nn.Sequential``, as modules.
+#: Modules for functions between the layers of an ``nn.Sequential``.
 STEPS = {
     "relu": "nn.ReLU()",
     "gelu": "nn.GELU()",
@@ -55,7 +55,7 @@ STEPS = {
     "mish": "nn.Mish()",
     "hard_swish": "nn.Hardswish()",
 }
-#: Attributes of ``torch.nn.Module`` that no field may have the name of.
+#: Attributes of ``torch.nn.Module`` that no field may shadow.
 MODULE_ATTRIBUTES = frozenset(
     {"T_destination", "add_module", "apply", "bfloat16", "buffers", "call_super_init"}
     | {"children", "compile", "cpu", "cuda", "double", "dump_patches", "eval"}
@@ -90,7 +90,7 @@ def _expression(text: str) -> ast.expr:
 
 
 def _value(node: ast.expr | None) -> Any:
-    """Return the value of a literal; None of what a constructor computes."""
+    """Return the value of a literal; None for other expressions."""
     try:
         return None if node is None else ast.literal_eval(node)
     except ValueError:
@@ -98,7 +98,7 @@ def _value(node: ast.expr | None) -> Any:
 
 
 def _call(head: str, given: Arguments, positional: int = 0) -> ast.expr:
-    """A call with its first arguments by position and the others by name."""
+    """Return a call with its first arguments by position and the others by name."""
     items = list(given.items())
     args = [value for _, value in items[:positional]]
     keywords = [ast.keyword(name, value) for name, value in items[positional:]]
@@ -106,19 +106,19 @@ def _call(head: str, given: Arguments, positional: int = 0) -> ast.expr:
 
 
 def refused(what: str, message: str) -> UnsupportedModel:
-    """Return the error that a layer cannot be written in PyTorch."""
+    """Return the error that a layer cannot be emitted for PyTorch."""
     return UnsupportedModel(f"nn.{what}: {message}", "the target burn has it")
 
 
 def _conv(name: str, given: Arguments, pairs: Collection[str] = ()) -> ast.expr:
-    """A convolution; ``pairs`` are parameters that may be padding in pairs."""
+    """Return a convolution; ``pairs`` are parameters that may be padding in pairs."""
     padding = given.get("padding")
     value = _value(padding)
     if isinstance(padding, ast.Name) and padding.id in pairs:
         if "Transpose" in name:
             raise refused(name, "expected equal padding on both sides")
         return _call(f"_Padded{name}", given, 2)
-    if value is None:  # it is none, or a number that the constructor computes
+    if value is None:  # no literal, or computed by the constructor
         return _call(f"nn.{name}", given, 2)
     if isinstance(value, str):
         stride = given.get("stride")
@@ -195,10 +195,10 @@ def _bound(name: str, node: ast.Call) -> Arguments:
 
 
 class Translator(ast.NodeTransformer):
-    """Turns constructors of ``burn.nn`` into those of ``torch.nn``.
+    """A translator from constructors of ``burn.nn`` to those of ``torch.nn``.
 
     Raises:
-        UnsupportedModel: there is none.
+        UnsupportedModel: PyTorch has no such layer.
     """
 
     def __init__(self, pairs: Collection[str] = ()) -> None:
@@ -240,7 +240,7 @@ class Translator(ast.NodeTransformer):
 
 
 def _member(node: ast.expr, module: str) -> str:
-    """Return the name of what is read of ``module``, "" if it is something else."""
+    """Return the name in ``module.name``, "" for other expressions."""
     is_one = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     if is_one and node.value.id == module:  # type: ignore[attr-defined]
         return str(node.attr)  # type: ignore[attr-defined]
@@ -248,7 +248,7 @@ def _member(node: ast.expr, module: str) -> str:
 
 
 def _stored(name: str, node: ast.Call) -> ast.expr:
-    """``nn.Parameter(torch.empty(3, 4))`` for ``nn.parameter(3, 4)``."""
+    """Return ``nn.Parameter(torch.empty(3, 4))`` for ``nn.parameter(3, 4)``."""
     given = {str(k.arg): k.value for k in node.keywords}
     shape = node.args or [_expression("()")]
     dtype = [ast.keyword("dtype", given["dtype"])] if "dtype" in given else []

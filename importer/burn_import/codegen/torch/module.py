@@ -1,4 +1,4 @@
-"""From a tree of modules to the text of a PyTorch module and its record."""
+"""Emission of a module tree as a PyTorch module and its record."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from burn_import.codegen.module.module import (
 )
 from burn_import.codegen.naming.function_names import parameter_names
 from burn_import.codegen.printing.target import Target
-from burn_import.codegen.torch import forms  # noqa: F401  fills the table
+from burn_import.codegen.torch import forms  # noqa: F401 registers the forms
 from burn_import.codegen.torch.authored_names import authored
 from burn_import.codegen.torch.helpers import helpers, with_calls
 from burn_import.codegen.torch.layers import (
@@ -53,10 +53,10 @@ def emit_torch(
     notes: Sequence[str] = (),
     inside: str = "",
 ) -> Source:
-    """The source of ``tree`` for PyTorch; see :func:`burn_import.codegen.module.emit`.
+    """Return the source of ``tree`` for PyTorch, as ``codegen.module.emit`` for Burn.
 
     Raises:
-        UnsupportedModel: it uses what PyTorch does not have; nothing was written.
+        UnsupportedModel: PyTorch lacks a used feature; nothing was written.
     """
 
     class Listing(TorchRenderer):
@@ -90,12 +90,12 @@ def emit_torch(
 
 
 def _without_body(text: ClassText) -> ClassText:
-    """``text`` with its fields alone."""
+    """Return ``text`` with only its fields."""
     return replace(text, body=[], methods=[], checks=[], function="")
 
 
 def _translated(text: ClassText) -> ClassText:
-    """``text`` with fields and constructor of PyTorch.
+    """Return ``text`` with the fields and the constructor in PyTorch.
 
     Raises:
         UnsupportedModel: PyTorch has no such layer, or no attribute of that name.
@@ -115,7 +115,7 @@ def _translated(text: ClassText) -> ClassText:
 
 
 def _statement(line: str, pairs: Collection[str] = ()) -> str:
-    """A statement of ``__init__`` in PyTorch."""
+    """Return a statement of ``__init__`` in PyTorch."""
     tree = Translator(pairs).visit(ast.parse(line))
     return unparsed(ast.fix_missing_locations(tree))
 
@@ -126,13 +126,13 @@ def _expression(text: str) -> str:
 
 
 def _names(text: ClassText) -> Iterator[str]:
-    """The names of helpers in fields."""
+    """Yield the names of helpers in fields."""
     for line in (*text.fields, text.steps):
         yield from (word for word in re.findall(r"\b_\w+", line) if word in helpers())
 
 
 def _more_state(parts: Assembly) -> Iterator[tuple[str, Array]]:
-    """The arrays that PyTorch has beside those of the record, with their keys."""
+    """Yield PyTorch's additional arrays, with their keys."""
     seen: set[str] = set()
     for (key, _), entry in zip(parts.weights, parts.entries, strict=True):
         owner = key.rpartition(".")[0]
@@ -143,7 +143,7 @@ def _more_state(parts: Assembly) -> Iterator[tuple[str, Array]]:
 
 
 def _imports(text: str) -> list[str]:
-    """The import statements for the names that ``text`` reads."""
+    """Return the import statements for the names that ``text`` reads."""
     used = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
     lines = [line for name, line in IMPORTS.items() if name in used]
     ours = [line for line in lines if "torch" not in line]

@@ -1,4 +1,4 @@
-"""The table of forms: how each primitive is written in PyTorch."""
+"""The registry of forms: the PyTorch source for each primitive."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from burn_import.tracing.identifiers import literal
 from burn_import.tracing.trace import Apply
 from burn_ir.errors import Problem, UnsupportedModel
 
-#: A form is given the renderer, a ``TorchRenderer``, and the call.
+#: A form's arguments are the renderer, a ``TorchRenderer``, and the call.
 Form = Callable[[Any, Apply], Expression]
 
-#: The form of each primitive, by its name.
+#: The form of each primitive, by name.
 FORMS: dict[str, Form] = {}
 
 
 def form(*primitives: Any) -> Callable[[Form], Form]:
-    """Declare the decorated function as the form of ``primitives``.
+    """Register the decorated function as the form of ``primitives``.
 
     It returns the expression of a call of one of them.
     """
@@ -39,9 +39,9 @@ def form(*primitives: Any) -> Callable[[Form], Form]:
 
 
 def unless(value: Any, default: Any) -> str | None:
-    """Return the source of an option; None if it is PyTorch's default anyway.
+    """Return the source of an option, or None if it equals PyTorch's default.
 
-    What a constructor is given differs from call to call, whatever it is here.
+    Constructor arguments are always emitted, since they differ between instances.
     """
     if isinstance(value, Tensor):
         raise TypeError("expected an option, got a tensor")
@@ -50,7 +50,7 @@ def unless(value: Any, default: Any) -> str | None:
 
 
 def flag(value: Any) -> str | None:
-    """Return the source of an option that is off by default; None if it is off."""
+    """Return the source of an option that is off by default, or None if it is off."""
     return unless(value, False)
 
 
@@ -59,7 +59,7 @@ def _holds_given(value: Any) -> bool:
 
 
 def located_at(call: Apply, problem: Problem) -> Problem:
-    """Return ``problem`` with the node of a call, unless it has one."""
+    """Return ``problem`` with the node of a call, if it has no location."""
     if problem.node:
         return problem
     node, operator, opset = call.origin
@@ -67,7 +67,7 @@ def located_at(call: Apply, problem: Problem) -> Problem:
 
 
 def refusal(call: Apply, message: str) -> UnsupportedModel:
-    """Return the error that a call cannot be written in PyTorch."""
+    """Return the error that a call cannot be emitted for PyTorch."""
     node, operator, opset = call.origin
     hint = "the target burn has it"
     return UnsupportedModel([Problem(message, node, operator, opset, hint)])

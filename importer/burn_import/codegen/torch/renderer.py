@@ -23,19 +23,19 @@ from burn_ir.containers import python_type
 from burn_ir.dim import Dim
 from burn_ir.errors import Problem, UnsupportedModel
 
-#: Kinds of parameters of primitives that are no single value.
+#: Kinds of parameters that are no single value.
 _POSITIONAL = "VAR_POSITIONAL"
 _KEYWORD = "VAR_KEYWORD"
-#: PyTorch refuses the shortest text of this number: it rounds up.
+#: A number whose shortest decimal text PyTorch rejects, since it rounds up.
 _LARGEST = np.finfo(np.float32).max
-#: Numbers that a form is tried with where a constructor is given one.
+#: Constructor arguments for testing whether a form depends on them.
 VARIED = (0, 1, 3)
 
 
 class TorchRenderer(Renderer):
-    """Writes operands and calls by the forms that primitives have in PyTorch.
+    """A renderer of operands and calls that applies the PyTorch forms.
 
-    ``problems`` collects what cannot be written; a subclass has a dict of its own.
+    ``problems`` collects unsupported calls; each subclass has its own dict.
     """
 
     problems: ClassVar[dict[Problem, None]] = {}
@@ -57,7 +57,7 @@ class TorchRenderer(Renderer):
         return f"_gradient({function}, [{inputs}], [{others}])"
 
     def apply(self, call: Apply) -> Expression:
-        """The expression of a call; what PyTorch has nothing for is a problem."""
+        """Return the expression of a call; add unsupported calls to ``problems``."""
         name = call.primitive.name
         special = self.special(call, name)
         if special is not None:
@@ -73,14 +73,14 @@ class TorchRenderer(Renderer):
             return atom("None")
 
     def check_dtypes(self, call: Apply) -> None:
-        """Raise ``UnsupportedModel`` for a dtype that PyTorch does not compute in."""
+        """Raise ``UnsupportedModel`` for a dtype that PyTorch cannot compute in."""
         for arg in call.args if call.primitive.name in WEAK else ():
             if self.dtype(arg) in (uint16, uint32, uint64):
                 message = f"PyTorch does not compute in {self.dtype(arg)}"
                 raise refusal(call, f"operation {call.primitive.name!r}: {message}")
 
     def checked(self, call: Apply, result: Expression) -> Expression:
-        """``result``, the expression of a call, if no form decided wrongly for it."""
+        """Return ``result`` if the form does not depend on constructor arguments."""
         name = call.primitive.name
         for number in (
             VARIED if holds_given([*call.args, *call.static.values()]) else ()
@@ -91,9 +91,10 @@ class TorchRenderer(Renderer):
         return result
 
     def varied(self, call: Apply, number: int) -> str:
-        """Return the text of a call if constructors were given another number.
+        """Return the text of a call with other constructor arguments.
 
-        A form that decides by what differs from module to module would be wrong.
+        A form must not choose its source by numbers that differ between
+        instances.
         """
         args = tuple(with_given(arg, number) for arg in call.args)
         static = {name: with_given(v, number) for name, v in call.static.items()}
@@ -106,7 +107,7 @@ class TorchRenderer(Renderer):
     # Operands
 
     def bound(self, call: Apply) -> dict[str, Any]:
-        """Return the value of each parameter of a call, defaults included."""
+        """Return the value of each parameter of a call, including defaults."""
         declared = parameters(call.primitive)
         values: dict[str, Any] = {}
         for position, parameter in enumerate(declared):
@@ -119,11 +120,11 @@ class TorchRenderer(Renderer):
         return values | call.static
 
     def data(self, arg: Any, lists: Collection[DType] = ()) -> Expression:
-        """An operand that must be a tensor, or a Python number given by a lower."""
+        """Return an operand as a tensor, or as a Python number from a ``lower``."""
         return super().data(arg)
 
     def tensor(self, arg: Any) -> Expression:
-        """An operand that PyTorch does not take as a Python number."""
+        """Return an operand that PyTorch does not accept as a Python number."""
         if isinstance(arg, Tensor):
             return self.data(arg)
         number = self.host(arg)
@@ -131,20 +132,20 @@ class TorchRenderer(Renderer):
         return Expression(f"torch.tensor({number.text}{self.device()})")
 
     def number_or_tensor(self, arg: Any) -> Expression:
-        """An operand as a Python number if it is known to be one."""
+        """Return an operand as a Python number if it is a known scalar."""
         if isinstance(arg, Tensor) and self.is_named(arg):
             return self.data(arg)
         number = number_in(arg.data) if isinstance(arg, Tensor) else arg
         return self.data(arg) if number is None else self.host(number)
 
     def is_named(self, arg: Tensor) -> bool:
-        """Return whether a name, an attribute or an expression stands for ``arg``."""
+        """Return whether ``arg`` is available as a name, attribute or expression."""
         symbol: Symbol = arg.data
         stored = bool(symbol.constant) and symbol.known is None
         return symbol in self.names or symbol in self.pending or stored
 
     def integers(self, arg: Any) -> Expression:
-        """An operand as a list of Python integers: a shape, axes, sizes."""
+        """Return an operand as a list of Python integers: a shape, axes, sizes."""
         if isinstance(arg, list | tuple):
             items = [self.integer(item) for item in arg]
             text = ", ".join(item.text for item in items)
@@ -158,7 +159,7 @@ class TorchRenderer(Renderer):
         return Expression(text, ATOM, expression.symbols)
 
     def integer(self, arg: Any) -> Expression:
-        """An operand as a Python integer."""
+        """Return an operand as a Python integer."""
         if not isinstance(arg, Tensor):
             return self.host(arg)
         if not self.is_named(arg) and number_in(arg.data) is not None:
@@ -167,7 +168,7 @@ class TorchRenderer(Renderer):
         return Expression(f"int({expression.text})", ATOM, expression.symbols)
 
     def known(self, arg: Any) -> Any:
-        """Return the numbers of a host operand; None if they are not known."""
+        """Return the numbers of a host operand, or None if they are unknown."""
         if isinstance(arg, Tensor):
             if self.is_named(arg) or arg.data.known is None:
                 return None
@@ -175,19 +176,19 @@ class TorchRenderer(Renderer):
         return arg
 
     def shape(self, arg: Any) -> tuple[Dim, ...] | None:
-        """Return the extents of a tensor; None if they are not known."""
+        """Return the dimensions of a tensor, or None if they are unknown."""
         if not isinstance(arg, Tensor) or arg.data.type is None:
             return None
         shape: tuple[Dim, ...] | None = arg.data.type.shape
         return shape
 
     def rank(self, arg: Any) -> int | None:
-        """Return the rank of a tensor; None if it is not known."""
+        """Return the rank of a tensor, or None if it is unknown."""
         shape = self.shape(arg)
         return None if shape is None else len(shape)
 
     def dtype(self, arg: Any) -> DType | None:
-        """Return the dtype of a tensor; None if it is not known."""
+        """Return the dtype of a tensor, or None if it is unknown."""
         kind = arg.data.type if isinstance(arg, Tensor) else None
         return getattr(kind, "dtype", None)
 
@@ -199,7 +200,7 @@ class TorchRenderer(Renderer):
         args: Sequence[Expression],
         keywords: Mapping[str, Expression | str | None] | None = None,
     ) -> Expression:
-        """``head(args, name=value)``; keywords that are None are left out."""
+        """Return ``head(args, name=value)`` without keywords that are None."""
         root = head.partition(".")[0]
         self.modules.add(root if root in ("torch", "F", "math") else head)
         texts, symbols = [arg.text for arg in args], [*merge(args)]
@@ -218,14 +219,14 @@ class TorchRenderer(Renderer):
         args: Sequence[Expression] = (),
         keywords: Mapping[str, Expression | str | None] | None = None,
     ) -> Expression:
-        """``receiver.name(args)``."""
+        """Return ``receiver.name(args)``."""
         inner = self.call("", args, keywords)
         self.modules.discard("")
         text = f"{receiver.inside(ATOM)}.{name}{inner.text}"
         return Expression(text, ATOM, receiver.symbols + inner.symbols)
 
     def device(self) -> str:
-        """Return the keyword for tensors that are made where the inputs are."""
+        """Return the keyword that creates tensors on the device of the inputs."""
         for symbol, name in self.names.items():
             if python_type(symbol.type) == "Tensor":
                 return f", device={name}.device"
@@ -236,13 +237,13 @@ class TorchRenderer(Renderer):
     def filled(
         self, array: np.ndarray[Any, Any], values: Expression, dtype: DType
     ) -> Expression:
-        """A tensor of ``values``; nested lists do not tell the shape of no elements."""
+        """Return a tensor of ``values``; empty ones need an explicit shape."""
         kind = f", dtype={torch_dtype(dtype)}"
         self.modules.add("torch")
         if array.ndim > 1 and not array.size:
             shape = literal(array.shape)
             return Expression(f"torch.zeros({shape}{kind}{self.device()})")
-        whole = array.dtype == object  # extents, which Python has as integers
+        whole = array.dtype == object  # dimensions, which are Python integers
         natural = dtype in NATURAL and whole <= (dtype == int64)
         kind = "" if natural and array.size else kind
         text = f"torch.tensor({values.text}{kind}{self.device()})"
@@ -255,7 +256,7 @@ class TorchRenderer(Renderer):
         )
 
     def static(self, value: Any) -> Expression:
-        """A value that is no tensor: a number, a string, a dtype."""
+        """Return a static argument: a number, a string, a dtype."""
         if isinstance(value, np.dtype):
             self.modules.add("torch")
             return atom(torch_dtype(value))

@@ -1,4 +1,4 @@
-"""What the gate allows in a generated PyTorch module.
+"""The constructs that the source check allows in a generated PyTorch module.
 
 PyTorch need not be installed, so the names that forms and layers use are listed here.
 """
@@ -45,13 +45,13 @@ PHRASES = frozenset(
 
 
 def _members(texts: object) -> set[str]:
-    """The names that are read of ``nn`` in constructor calls."""
+    """Return the names that constructor calls read of ``nn``."""
     return set(re.findall(r"nn\.(\w+)", repr(texts)))
 
 
 @cache
 def public() -> Mapping[str, frozenset[str]]:
-    """Return the names that a module may read of each module that it imports."""
+    """Return the readable names of each imported library module."""
     simple = [head.partition(".") for head in SIMPLE.values()]
     functions = frozenset(name for module, _, name in simple if module == "F")
     return {

@@ -1,8 +1,8 @@
-"""Methods of tensors that forms write."""
+"""Tensor methods that forms emit."""
 
 from __future__ import annotations
 
-#: Methods and properties of tensors that forms use.
+#: Methods and properties of tensors that forms emit.
 TENSOR_METHODS = frozenset(
     {"all", "amax", "amin", "any", "append", "argmax", "argmin", "chunk", "clamp"}
     | {"det", "inv", "solve"}

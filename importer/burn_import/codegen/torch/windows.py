@@ -1,4 +1,4 @@
-"""Padding of convolutions and pools as PyTorch takes it."""
+"""Padding of convolutions and pools in PyTorch's form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def spatial_rank(r: TorchRenderer, call: Apply, *tensors: Any) -> int:
     """Return the number of spatial axes of tensors ``[N, C, *size]``.
 
     Raises:
-        UnsupportedModel: it is not known.
+        UnsupportedModel: the rank is unknown.
     """
     kernel = call.static.get("kernel_size")
     if isinstance(kernel, tuple):
@@ -36,7 +36,7 @@ def is_symmetric(padding: Any) -> bool:
 
 
 def symmetric(padding: Any) -> int | tuple[int, ...]:
-    """Return padding that :func:`is_symmetric` as one integer for each axis."""
+    """Return symmetric padding as one integer, or one per axis."""
     if isinstance(padding, int):
         return padding
     sides = tuple(side if isinstance(side, int) else side[0] for side in padding)
@@ -44,7 +44,7 @@ def symmetric(padding: Any) -> int | tuple[int, ...]:
 
 
 def padding_pairs(padding: Any, rank: int) -> list[int]:
-    """Return padding as ``F.pad`` takes it, from the last axis on."""
+    """Return padding for ``F.pad``, from the last axis on."""
     sides = (padding,) * rank if isinstance(padding, int) else padding
     pairs = [(side, side) if isinstance(side, int) else side for side in sides]
     return [side for pair in reversed(pairs) for side in pair]
@@ -53,7 +53,7 @@ def padding_pairs(padding: Any, rank: int) -> list[int]:
 def explicit_padding(
     r: TorchRenderer, x: Expression, padding: Any, rank: int, value: str | None = None
 ) -> Expression:
-    """``F.pad(x, ...)`` for padding that convolutions and pools do not take."""
+    """Return ``F.pad(x, ...)`` for padding that layers do not support."""
     pads = literal(tuple(padding_pairs(padding, rank)))
     if value is not None and "math" in value:
         r.modules.add("math")

@@ -1,1 +1,1 @@
-"""Traces of functions: nodes and module calls as statements."""
+"""Tracing of functions: nodes and module calls become statements."""

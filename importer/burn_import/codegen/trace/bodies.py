@@ -1,4 +1,4 @@
-"""Tracing what a node has inside: branches, rounds of a loop, functions to derive."""
+"""Tracing of subgraphs: branches, loop bodies, functions to differentiate."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from burn_ir.types import Type
 
 
 class BodyTracer(Protocol):
-    """The tracer of a function (``function.Run``), for what its nodes have inside."""
+    """The interface of a function's tracer (``function.Run``) for subgraphs."""
 
     tracer: Tracer
     values: ChainMap[str, Any]
@@ -38,19 +38,19 @@ class BodyTracer(Protocol):
     loops: int
 
     def inside(self) -> AbstractContextManager[None]:
-        """Enter a body, whose values and extents are forgotten after it."""
+        """Enter a subgraph, whose values and dimensions are forgotten on exit."""
 
     def targets(self, node: Node, graph: Graph) -> list[Symbol]:
         """Return a symbol for each result of a node."""
 
     def define(self, name: str, graph: Graph) -> Tensor:
-        """Return a symbol for a value that a statement or caller gives."""
+        """Return a symbol for a value that a statement or caller provides."""
 
     def note(self, value_type: Type | None) -> None:
-        """Note the extents of a type."""
+        """Record the dimensions of a type."""
 
     def name(self, name: str, value: Tensor, graph: Graph) -> None:
-        """Give a result the name and type of the graph's value."""
+        """Assign a result the name and type of the graph's value."""
 
     def node(self, node: Node, graph: Graph) -> None:
         """Trace one node."""
@@ -85,13 +85,13 @@ def trace_repeat(run: BodyTracer, loop: Repeat, node: Node, graph: Graph) -> Non
     ]
     check, initial = "", list(loop.carried)
     if loop.counted:
-        check = _check(run, loop, block, state, initial, carried)
-    trips = None if items else _trips(run, loop)
+        check = _condition_position(run, loop, block, state, initial, carried)
+    trips = None if items else _trip_count(run, loop)
     targets = carried + lists
     run.tracer.append(
         Repetition(trips, counter, initial, state, block, check, targets, items)
     )
-    some = not check and _positive(_trips(run, loop) if loop.slices else trips)
+    some = not check and _positive(_trip_count(run, loop) if loop.slices else trips)
     for name, rows, rows_list in zip(
         node.outputs[count:], loop.rows, lists, strict=False
     ):
@@ -104,32 +104,32 @@ def trace_repeat(run: BodyTracer, loop: Repeat, node: Node, graph: Graph) -> Non
 def _rounds(
     run: BodyTracer, loop: Repeat
 ) -> tuple[Poly, list[Symbol], list[tuple[Symbol, Any]], Block]:
-    """The round's number, the carried values, the items, and what it computes."""
+    """Return the loop counter, the carried values, the items and the traced body."""
     run.loops += 1
     body, names = loop.body, list(loop.body.inputs)
     block = Block()
     run.tracer.blocks.append(block)
     if loop.counted:
-        counter = _head(run, body, names)
+        counter = _define_counter(run, body, names)
         del names[:2]
     else:
         counter = symbol(f"?round{run.loops}")
     run.extents[counter] = None
     state = [run.define(name, body).data for name in names[: len(loop.carried)]]
     del names[: len(loop.carried)]
-    items = _pieces(run, loop, names, counter)
+    items = _define_slices(run, loop, names, counter)
     captured = names[len(loop.slices) :]
     run.values.update(zip(captured, loop.captured, strict=True))
-    _fill(run, block, body)
+    _trace_nodes(run, block, body)
     return counter, state, items, block
 
 
-def _pieces(
+def _define_slices(
     run: BodyTracer, loop: Repeat, names: Sequence[str], counter: Poly
 ) -> list[tuple[Symbol, Any]]:
-    """Define what a round gets of the values that are taken apart.
+    """Define a loop body's slices of the sliced values.
 
-    These are returned if ``for`` takes all of them apart by itrun.
+    Returns the items if ``for`` can iterate over all of the values itself.
     """
     apart = [one for one in loop.slices if not one.whole]
     plain = not any(one.axis or one.reverse for one in apart)
@@ -148,8 +148,8 @@ def _pieces(
     return items
 
 
-def _head(run: BodyTracer, body: Graph, names: Sequence[str]) -> Poly:
-    """Define the round's number, and that there is one; the number's symbol."""
+def _define_counter(run: BodyTracer, body: Graph, names: Sequence[str]) -> Poly:
+    """Define the iteration number and a true condition; return the counter."""
     number, going = (body.types[name] for name in names[:2])
     assert number.known is not None
     certain = going.with_known(np.full([1] * len(going.dims), True))
@@ -160,21 +160,21 @@ def _head(run: BodyTracer, body: Graph, names: Sequence[str]) -> Poly:
 
 
 def trace_derivation(run: BodyTracer, of: Derivative, node: Node, graph: Graph) -> None:
-    """A function of its own, and its gradient."""
+    """Trace the differentiated function, and append its gradient."""
     block = Block()
     run.tracer.blocks.append(block)
     names = of.body.inputs
     with run.inside():
         state = [run.define(n, of.body).data for n in names[: len(of.operands)]]
         run.values.update(zip(names[len(state) :], of.captured, strict=True))
-        _fill(run, block, of.body)
+        _trace_nodes(run, block, of.body)
     targets = run.targets(node, graph)
     targets += [Symbol() for _ in range(of.count - len(targets))]
     args = list(of.operands)
     run.tracer.append(Derivation(of.name, args, state, block, targets))
 
 
-def _check(
+def _condition_position(
     run: BodyTracer,
     loop: Repeat,
     block: Block,
@@ -182,7 +182,7 @@ def _check(
     initial: list[Any],
     carried: list[Symbol],
 ) -> str:
-    """When to look whether there is another round; the arguments learn of it."""
+    """Return when the loop condition is checked; update the arguments for it."""
     following = block.results.pop(0)
     first = loop.condition
     sure = first is None or _is_true(first)
@@ -194,14 +194,14 @@ def _check(
     initial.insert(0, first)
     state.insert(0, Symbol(Type(bool_, ())))
     carried.insert(0, Symbol())
-    if _is_true(following):  # it decides about the first round, and so about all
+    if _is_true(following):  # a constant condition decides about all iterations
         following = Tensor(state[0], run.tracer)
     block.results.insert(0, following)
     return "before"
 
 
-def _trips(run: BodyTracer, loop: Repeat) -> Any:
-    """Return the iteration count as source can write it."""
+def _trip_count(run: BodyTracer, loop: Repeat) -> Any:
+    """Return the iteration count as a source operand."""
     if loop.trips is not None or not loop.slices:
         contents = None if loop.trips is None else loop.trips.data.known
         return loop.trips if contents is None else contents.reshape(-1).tolist()[0]
@@ -217,12 +217,12 @@ def _trips(run: BodyTracer, loop: Repeat) -> Any:
 def _body(run: BodyTracer, body: Graph) -> Block:
     block = Block()
     run.tracer.blocks.append(block)
-    _fill(run, block, body)
+    _trace_nodes(run, block, body)
     return block
 
 
-def _fill(run: BodyTracer, block: Block, body: Graph) -> None:
-    """Trace the nodes of a body into the open ``block``, and close it."""
+def _trace_nodes(run: BodyTracer, block: Block, body: Graph) -> None:
+    """Trace the nodes of a subgraph into the open ``block``, and close it."""
     for node in body.nodes:
         run.node(node, body)
     block.results = [run.read(name, body) for name in body.outputs]

@@ -1,4 +1,4 @@
-"""Tracing one function: nodes and module calls in, a block of statements out."""
+"""Tracing of one function: nodes and module calls to a block of statements."""
 
 from __future__ import annotations
 
@@ -58,25 +58,25 @@ class FunctionTrace:
 
     parameters: list[Symbol]
     body: Block
-    #: What each layer call of the body is, by its path.
+    #: The layers that the body calls, by path.
     layers: dict[Path, Layer] = field(default_factory=dict)
-    #: What the last results of the body replace once all are known.
+    #: States that the last results of the body replace after all are computed.
     states: list[Symbol] = field(default_factory=list)
 
     @property
     def returned(self) -> list[Any]:
-        """The results that the function gives back."""
+        """The results that the function returns."""
         results = self.body.results
         return results[: len(results) - len(self.states)]
 
     @property
     def replacements(self) -> list[Any]:
-        """Return the states after the call."""
+        """The states after the call."""
         return self.body.results[len(self.returned) :]
 
 
 def trace_part(part: ModuleNode) -> FunctionTrace:
-    """The ``__call__`` of ``part`` as statements."""
+    """Return the ``__call__`` of ``part`` as statements."""
     run = Run(part.graph, part.layer_paths)
     run.called = {call.path for item in part.items for call in calls_of(item)}
     parameters = [run.parameter(name) for name in part.inputs]
@@ -87,14 +87,14 @@ def trace_part(part: ModuleNode) -> FunctionTrace:
 
 
 def drop_unread(trace: FunctionTrace) -> None:
-    """Remove the statements of a function that nobody reads."""
+    """Remove the statements of a function whose results are not read."""
     probe = Extents(Namespace())
     probe.plan(trace.parameters, trace.body)
     drop_dead(trace.body, probe.sources)
 
 
 class Run:
-    """The state of tracing one function; what nodes have inside is traced with it."""
+    """The state of tracing one function, including subgraphs of its nodes."""
 
     def __init__(self, graph: Graph, layer_paths: Mapping[int, Path]) -> None:
         self.graph = graph
@@ -102,7 +102,7 @@ class Run:
         self.tracer = Tracer()
         self.values: ChainMap[str, Any] = ChainMap()
         self.layers: dict[Path, Layer] = {}
-        #: In the order in which they became known; those of a body go with it.
+        #: Available dimensions in order of definition; those of a subgraph are removed.
         self.extents: dict[Dim, None] = {}
         self.loops = 0
         #: The paths of the modules that are called.
@@ -124,7 +124,7 @@ class Run:
         return symbol
 
     def define(self, name: str, graph: Graph) -> Tensor:
-        """A symbol for a value that some statement or caller gives."""
+        """Return a symbol for a value that a statement or caller provides."""
         value_type = graph.type(name)
         tensor = self.tracer.symbol(
             None if value_type is None else value_type.forget(), name
@@ -153,7 +153,7 @@ class Run:
         return block
 
     def read(self, name: str | None, graph: Graph) -> Any:
-        """The tensor of a value; constants and folded values become symbols here."""
+        """Return the tensor of a value; constants and folded values become symbols."""
         if name is None:
             return None
         if name not in self.values:
@@ -175,7 +175,7 @@ class Run:
         self.tracer.append(ModuleCall(call.path, args, targets, kept=kept))
 
     def fork(self, fork: IfCall) -> None:
-        """An ``If`` whose branches are calls of modules."""
+        """Trace an ``If`` whose branches are module calls."""
         condition = self.read(fork.node.inputs[0], self.graph)
         blocks = []
         for call in (fork.then, fork.orelse):
@@ -190,14 +190,14 @@ class Run:
         self.tracer.append(Choice(condition, blocks[0], blocks[1], targets))
 
     def targets(self, node: Node, graph: Graph) -> list[Symbol]:
-        """A symbol for each result of a node."""
+        """Return a symbol for each result of a node."""
         return [
             Symbol() if name is None else self.define(name, graph).data
             for name in node.outputs
         ]
 
     def node(self, node: Node, graph: Graph) -> None:
-        """Trace one node, unless its results are known and written where used."""
+        """Trace one node, unless its results are emitted as literals."""
         name = node.name or next(filter(None, node.outputs), "")
         opset = self.graph.opsets.get(node.op.domain)
         self.tracer.origin = Origin(name, node.op.onnx, opset)
@@ -205,7 +205,7 @@ class Run:
             self.trace_node(node, graph)
 
     def trace_node(self, node: Node, graph: Graph) -> None:
-        """See :meth:`node`."""
+        """Trace one node; see :meth:`node`."""
         if self.folded(node, graph):
             return
         operands = [self.read(name, graph) for name in node.inputs]
@@ -230,16 +230,17 @@ class Run:
                 self.name(name, value, graph)
 
     def lowered(self, node: Node, operands: Sequence[Any]) -> Any:
-        """The result of the node's ``lower``, all of whose extents can be written.
+        """Return the result of the node's ``lower``, with only bindable dimensions.
 
-        An extent that comes in whole cannot always be taken apart (``batch * seq`` in
-        a function that sees neither); then the lower is not told of it.
+        A dimension of an input cannot always be decomposed (``batch * seq`` in
+        a function that has neither); the ``lower`` is then repeated with it
+        unknown.
         """
         block = self.tracer.blocks[-1]
         start = len(block.statements)
         try:
             result = self.tracer.lower(node.op, operands)
-        except (InvalidOperand, Undecided):  # an attribute must be known
+        except (InvalidOperand, Undecided):  # a constant operand is required
             if not self.remind(operands):
                 raise
             del block.statements[start:]
@@ -260,7 +261,7 @@ class Run:
         return result
 
     def remind(self, operands: Sequence[Any]) -> bool:
-        """Tell the contents of the author's tensors; False if all are known."""
+        """Set the contents of stored tensors; return False if all are already set."""
         is_changed = False
         for value in symbols_in(operands):
             if value.constant and value.known is None:
@@ -268,7 +269,7 @@ class Run:
         return is_changed
 
     def without_composites(self, value_type: Type | None) -> Type | None:
-        """``value_type`` with unnamed extents for those that only come in whole."""
+        """Return ``value_type`` with non-decomposable dimensions unnamed."""
         if value_type is None or value_type.shape is None:
             return value_type
         plain = {d for d in self.extents if str(d).isidentifier()}
@@ -278,7 +279,7 @@ class Run:
         return replace(value_type, shape=hidden)
 
     def folded(self, node: Node, graph: Graph) -> bool:
-        """Whether the results are known, and few enough numbers for the source."""
+        """Return whether the results are constants small enough for a literal."""
         types = [graph.types[name] for name in node.outputs if name is not None]
         if any(name in graph.constants.made for name in node.outputs):
             return False
@@ -295,7 +296,7 @@ class Run:
         return True
 
     def is_weight(self, graph: Graph, name: str | None) -> bool:
-        """Return whether a value is a weight or a copy of one: training changes it."""
+        """Return whether a value is a weight or a copy of one."""
         if name is None or name in self.copies:
             return name is not None
         if name in graph.types or name not in graph.constants:
@@ -303,7 +304,7 @@ class Run:
         return name not in graph.constants.inlined and is_trained(graph, name)
 
     def name(self, name: str, value: Tensor, graph: Graph) -> None:
-        """Give the result of a lower the name and type of the graph's value."""
+        """Assign the result of a lower the name and type of the graph's value."""
         symbol: Symbol = value.data
         value_type = graph.types[name]
         if symbol.type is None:
@@ -327,7 +328,7 @@ class Run:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Within, what becomes known is known to the body of a node alone."""
+        """Context for a subgraph, whose values and dimensions are forgotten on exit."""
         count = len(self.extents)
         self.values = self.values.new_child()
         yield

@@ -1,4 +1,4 @@
-"""The parameters of a primitive, which its calls are written by."""
+"""The parameters of a primitive, for the emission of its calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from burn_import.tracing.trace import Apply
 
 
 def last_tensor(call: Apply) -> int:
-    """The last position that must be positional: a primitive's tensors are."""
+    """Return the last position that must be positional, that of a tensor."""
     if isinstance(call.primitive, Composite):
         return 0
     places = [i for i, arg in enumerate(call.args) if isinstance(arg, Tensor)]
@@ -23,12 +23,12 @@ def last_tensor(call: Apply) -> int:
 
 @cache
 def parameters(primitive: Primitive[..., Any]) -> tuple[Parameter, ...]:
-    """The parameters of a primitive's kernel."""
+    """Return the parameters of a primitive's kernel."""
     return tuple(signature(primitive.kernel, eval_str=True).parameters.values())
 
 
 def default(given: Sequence[Parameter], position: int) -> str | None:
-    """Return the default of a positional parameter, None without one."""
+    """Return the default of a positional parameter, or None."""
     if position >= len(given):
         return None
     value = given[position].default
@@ -36,7 +36,7 @@ def default(given: Sequence[Parameter], position: int) -> str | None:
 
 
 def same_default(given: Sequence[Parameter], name: str, value: Any) -> bool:
-    """Return whether ``value`` is the default of the parameter called ``name``."""
+    """Return whether ``value`` is the default of the parameter ``name``."""
     for parameter in given:
         if parameter.name == name and parameter.default is not Parameter.empty:
             usual = parameter.default

@@ -1,10 +1,9 @@
 """The table from primitives to ONNX nodes, by family.
 
-A form is a function of the writer and of a call's arguments that returns its results.
-Where an operator's ``lower`` is one call of a primitive, the form is its inverse and
-there is nothing to write here (:mod:`burn_import.export.inverse`). A function in this
-folder is for what is not: operators with other conventions, other operands, or several
-nodes.
+A form is a function of the graph writer and a call's arguments that returns the call's
+results. If an operator's ``lower`` is a single primitive call, the form is derived from
+it (:mod:`burn_import.export.inverse`). This folder has the forms of all other
+primitives: their operators have other conventions, other operands, or several nodes.
 """
 
 from burn_import.export.forms import (  # noqa: F401

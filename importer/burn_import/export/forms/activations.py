@@ -1,4 +1,4 @@
-"""Activations that have no operator in every opset, and softmax over several axes."""
+"""Activations that are missing in some opsets, and softmax over several axes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def softmax(w: GraphWriter, x: Operand, *, axis: Any = -1) -> Operand:
 
 @form("masked_softmax")
 def masked_softmax(w: GraphWriter, x: Operand) -> Operand:
-    """Rows of minus infinity have the weight 0 everywhere."""
+    """Write a softmax that is 0 in rows with only minus infinity."""
     largest = reduce(w, "ReduceMax", x, (x.rank - 1,), True)
     infinite = w.node(
         "IsInf", w.cast(largest, dtypes.float32), dtype=dtypes.bool_, detect_positive=0

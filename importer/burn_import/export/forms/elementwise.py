@@ -10,7 +10,7 @@ from burn.dtypes import DType
 from burn_import.export.registry import form
 from burn_import.export.writer import GraphWriter, Operand
 
-#: Primitives whose operands get one dtype first. The result has it, or is a bool.
+#: Primitives that promote their operands. The result has that dtype, or is a bool.
 PROMOTING = frozenset(
     {
         *("add", "sub", "mul", "div", "trunc_div", "pow", "remainder", "fmod"),
@@ -18,12 +18,12 @@ PROMOTING = frozenset(
         *("maximum", "minimum"),
     }
 )
-#: Primitives on truth values.
+#: Primitives on booleans.
 LOGICAL = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
 
 
 def promoted(w: GraphWriter, *operands: Any) -> list[Operand]:
-    """Return operands, some of them Python numbers, in one dtype."""
+    """Return operands, which may be Python numbers, in their common dtype."""
     out = w.out[0][1]
     dtype = out if out != dtypes.bool_ else _common(operands)
     return [w.scalar(operand, dtype) for operand in operands]
@@ -74,7 +74,7 @@ def _truncated(w: GraphWriter, x: Operand) -> Operand:
 
 @form("atan2")
 def atan2(w: GraphWriter, y: Any, x: Any) -> Operand:
-    """The arctangent of the smaller coordinate by the larger one; 0 at the origin."""
+    """Write atan2 as the arctangent of the ratio of coordinates; 0 at the origin."""
     y, x = promoted(w, y, x)
     steep = w.node("Less", w.node("Abs", x), w.node("Abs", y), dtype=dtypes.bool_)
     part, whole = w.node("Where", steep, x, y), w.node("Where", steep, y, x)

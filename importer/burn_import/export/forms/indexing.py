@@ -1,4 +1,4 @@
-"""Reading parts of a tensor, and writing them."""
+"""Indexing, gathering and scattering."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def one_hot_mask(
 
 @form("getitem")
 def getitem(w: GraphWriter, x: Operand, key: Any) -> Operand:
-    """Python's indexing: slices first, then indices and masks, then new axes."""
-    items = _expanded(list(key) if isinstance(key, tuple) else [key], x.rank)
+    """Write Python indexing: slices first, then indices and masks, then new axes."""
+    items = _expand_items(list(key) if isinstance(key, tuple) else [key], x.rank)
     plain = [item for item in items if item is not None]
-    x = _sliced(w, x, plain)
+    x = _slice_axes(w, x, plain)
     advanced = [(axis, item) for axis, item in enumerate(plain) if _is_index(item)]
     masks = [(axis, item) for axis, item in advanced if _is_mask(item)]
     if masks:
-        return _masked(w, x, items, masks)
+        return _select_masked(w, x, items, masks)
     scalars = [a for a, item in advanced if _rank(item) == 0]
     arrays = [(a, item) for a, item in advanced if _rank(item) > 0]
     if scalars and arrays and len(arrays) + len(scalars) > 1:
@@ -70,7 +70,7 @@ def getitem(w: GraphWriter, x: Operand, key: Any) -> Operand:
     if len(arrays) > 1:
         if any(item is None for item in items):
             raise w.refuse("mixes new axes and several arrays of indices")
-        return _gathered(w, x, arrays)
+        return _gather(w, x, arrays)
     dropped = [a for a in scalars if isinstance(plain[a], int)]
     for axis in reversed([a for a in scalars if a not in dropped]):
         x = w.node("Gather", x, index(w, plain[axis]), axis=axis)
@@ -79,11 +79,11 @@ def getitem(w: GraphWriter, x: Operand, key: Any) -> Operand:
         x = w.node("Squeeze", x, dropped)
     for axis, item in arrays:
         x = w.node("Gather", x, index(w, item), axis=axis)
-    return _with_axes(w, x, items)
+    return _insert_axes(w, x, items)
 
 
-def _expanded(items: list[Any], rank: int) -> list[Any]:
-    """The items with full slices for what is left out."""
+def _expand_items(items: list[Any], rank: int) -> list[Any]:
+    """Return the items with full slices for omitted axes and the ellipsis."""
     used = sum(
         _rank(item) if _is_mask(item) else 1
         for item in items
@@ -110,8 +110,8 @@ def _rank(item: Any) -> int:
     return 1 if isinstance(item, list | tuple) else 0
 
 
-def _sliced(w: GraphWriter, x: Operand, items: list[Any]) -> Operand:
-    """``x`` cut along the axes with slices and fixed integers."""
+def _slice_axes(w: GraphWriter, x: Operand, items: list[Any]) -> Operand:
+    """Return ``x`` cut along the axes with slices and fixed integers."""
     bounds: list[tuple[Any, Any, int, Any]] = []
     for axis, item in enumerate(items):
         if isinstance(item, int | Poly):
@@ -132,8 +132,8 @@ def _sliced(w: GraphWriter, x: Operand, items: list[Any]) -> Operand:
     return Operand(cut.name, x.shape, x.dtype)
 
 
-def _with_axes(w: GraphWriter, x: Operand, items: list[Any]) -> Operand:
-    """``x`` with an axis of extent 1 for each None."""
+def _insert_axes(w: GraphWriter, x: Operand, items: list[Any]) -> Operand:
+    """Return ``x`` with an axis of size 1 for each None."""
     axes, position = [], 0
     for item in items:
         if item is None:
@@ -142,8 +142,8 @@ def _with_axes(w: GraphWriter, x: Operand, items: list[Any]) -> Operand:
     return w.node("Unsqueeze", x, axes) if axes else x
 
 
-def _gathered(w: GraphWriter, x: Operand, arrays: list[tuple[int, Any]]) -> Operand:
-    """The elements at several arrays of indices of axes that follow each other."""
+def _gather(w: GraphWriter, x: Operand, arrays: list[tuple[int, Any]]) -> Operand:
+    """Return the elements at index arrays for adjacent axes."""
     axes = [axis for axis, _ in arrays]
     first = axes[0]
     if axes != list(range(first, first + len(axes))):
@@ -172,8 +172,10 @@ def _gathered(w: GraphWriter, x: Operand, arrays: list[tuple[int, Any]]) -> Oper
     return w.node("Transpose", gathered, perm=back)
 
 
-def _masked(w: GraphWriter, x: Operand, items: list[Any], masks: list[Any]) -> Operand:
-    """The elements where a mask of the first axes is true."""
+def _select_masked(
+    w: GraphWriter, x: Operand, items: list[Any], masks: list[Any]
+) -> Operand:
+    """Return the elements where a mask over the leading axes is true."""
     if len(masks) > 1 or masks[0][0] != 0 or any(i is None for i in items):
         raise w.refuse("has a mask that is not the first index, or several")
     if any(_is_index(item) for item in items if item is not masks[0][1]):

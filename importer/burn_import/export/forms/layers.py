@@ -1,4 +1,4 @@
-"""Products with weights: linear, convolutional and recurrent layers, embeddings."""
+"""Layers with weights: linear, convolutional and recurrent layers, embeddings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def embedding(w: GraphWriter, weight: Operand, indices: Operand, **_: Any) -> Op
 def window_attributes(
     w: GraphWriter, rank: int, padding: Any, **extents: Any
 ) -> dict[str, Any]:
-    """Return strides, dilations and pads as ONNX has them."""
+    """Return strides, dilations and pads in ONNX's form."""
     attrs: dict[str, Any] = {
         name: list(static_integers(w, per_axis(value, rank)))
         for name, value in extents.items()
@@ -188,7 +188,7 @@ def _recurrent(
     last: list[Operand | None],
     options: dict[str, Any],
 ) -> list[Operand]:
-    """A recurrent layer with time first: runtimes lack ``layout=1``."""
+    """Write a recurrent layer, time axis first: runtimes lack ``layout=1``."""
     options = {k: v for k, v in options.items() if v is not None}
     batch_first = options.pop("layout", 0)
     attrs: dict[str, Any] = {

@@ -61,7 +61,7 @@ def group_norm(
 
 
 def _feature_axes(w: GraphWriter, axis: Any, rank: int) -> tuple[int, ...]:
-    """The axes that are normalised: those named, or from one to the last."""
+    """Return the normalised axes: those in a tuple, or all from an integer on."""
     if isinstance(axis, int):
         return tuple(range(axis % rank, rank))
     return axes_of(w, axis, rank)
@@ -96,7 +96,9 @@ def layer_norm(
         return out if fits else _affine(w, out, weight, bias)
     work = _accumulated(w, x)
     centred = w.node("Sub", work, reduce(w, "ReduceMean", work, axes, True))
-    return _affine(w, w.cast(_unit(w, centred, axes, epsilon), x.dtype), weight, bias)
+    return _affine(
+        w, w.cast(_divide_by_rms(w, centred, axes, epsilon), x.dtype), weight, bias
+    )
 
 
 @form("rms_norm")
@@ -114,7 +116,7 @@ def rms_norm(
         options: dict[str, Any] = {"axis": x.rank - len(axes), "epsilon": epsilon}
         if _is_trailing(axes, x.rank):
             return w.node("RMSNormalization", x, weight, **options)
-    out = w.cast(_unit(w, _accumulated(w, x), axes, epsilon), x.dtype)
+    out = w.cast(_divide_by_rms(w, _accumulated(w, x), axes, epsilon), x.dtype)
     return _affine(w, out, weight, None)
 
 
@@ -122,8 +124,10 @@ def _accumulated(w: GraphWriter, x: Operand) -> Operand:
     return w.cast(x, dtypes.float32) if x.dtype in dtypes.HALVES else x
 
 
-def _unit(w: GraphWriter, x: Operand, axes: tuple[int, ...], epsilon: float) -> Operand:
-    """``x`` divided by its root mean square."""
+def _divide_by_rms(
+    w: GraphWriter, x: Operand, axes: tuple[int, ...], epsilon: float
+) -> Operand:
+    """Return ``x`` divided by its root mean square."""
     power = reduce(w, "ReduceMean", w.node("Mul", x, x), axes, True)
     total = w.node("Add", power, w.scalar(epsilon, x.dtype))
     return w.node("Div", x, w.node("Sqrt", total))

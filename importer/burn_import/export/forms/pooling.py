@@ -31,7 +31,7 @@ def max_pool(w: GraphWriter, x: Operand, **options: Any) -> Operand:
 
 @form("max_pool_with_indices")
 def max_pool_with_indices(w: GraphWriter, x: Operand, **options: Any) -> list[Operand]:
-    """ONNX counts all axes in an index, the primitive the spatial ones."""
+    """Write a max pool; convert ONNX's flat indices to spatial ones."""
     attrs = _attributes(w, x, options)
     values, indices = w.node_of("MaxPool", [x], 2, **attrs)
     sizes = w.node("Shape", x, dtype=dtypes.int64, start=2)
@@ -75,15 +75,15 @@ def adaptive_avg_pool(w: GraphWriter, x: Operand, *, output_size: Any) -> Operan
     for axis, (n, count) in enumerate(zip(sizes, counts, strict=True), 2):
         order = [a for a in range(x.rank) if a != axis] + [axis]
         back = sorted(range(x.rank), key=order.__getitem__)
-        matrix = w.constant(_averages(n, count).astype(x.dtype))
+        matrix = w.constant(_averaging_weights(n, count).astype(x.dtype))
         product = w.node("MatMul", w.node("Transpose", x, perm=order), matrix)
         moved = w.node("Transpose", product, perm=back)
         x = Operand(moved.name, x.shape, x.dtype)
     return x
 
 
-def _averages(size: int, count: int) -> np.ndarray[Any, Any]:
-    """The weights ``[size, count]`` of the mean of each interval."""
+def _averaging_weights(size: int, count: int) -> np.ndarray[Any, Any]:
+    """Return the weights ``[size, count]`` of the mean of each interval."""
     matrix = np.zeros((size, count))
     for index in range(count):
         first, last = index * size // count, -(-(index + 1) * size // count)
@@ -106,7 +106,7 @@ def resize(
         if name in given:
             given[name] = int(given[name])
     if given.get("coordinate_transformation_mode") == "pytorch_align_corners":
-        # Extents are rounded first, as they are where sizes are given.
+        # ``sizes`` must be integers, so the rounding comes first.
         given["coordinate_transformation_mode"] = "align_corners"
         axes, scales, sizes = None, None, list(w.out[0][0])
     if given.get("antialias") or "keep_aspect_ratio_policy" in given:
@@ -115,7 +115,7 @@ def resize(
         if w.opset >= 18:
             given["axes"] = list(static_integers(w, axes))
         else:
-            scales, sizes = _of_all_axes(w, x, static_integers(w, axes), scales, sizes)
+            scales, sizes = _for_all_axes(w, x, static_integers(w, axes), scales, sizes)
     if scales is not None:
         scales = _floats(w, scales)
     if sizes is not None:
@@ -130,10 +130,10 @@ def _floats(w: GraphWriter, numbers: Any) -> Operand:
     return w.constant(np.asarray(numbers, np.float32).reshape(-1))
 
 
-def _of_all_axes(
+def _for_all_axes(
     w: GraphWriter, x: Operand, axes: tuple[int, ...], scales: Any, sizes: Any
 ) -> tuple[Any, Any]:
-    """Scales and sizes of all axes, for operators without ``axes``."""
+    """Return scales and sizes for all axes, for operators without ``axes``."""
     if isinstance(scales, Operand) or isinstance(sizes, Operand):
         w.require(18, "Resize with axes")
     positions = [a % x.rank for a in axes]

@@ -1,4 +1,4 @@
-"""Quantization, and what computes with quantized numbers."""
+"""Quantization and quantized operators."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _attributes(
 def _zero_point(
     w: GraphWriter, given: Any, scale: Operand, dtype: DType
 ) -> Operand | None:
-    """The zero point, whose dtype is that of the result."""
+    """Return the zero point, whose dtype selects that of the result."""
     if given is not None:
         return w.scalar(given, dtype)
     if dtype == dtypes.uint8:

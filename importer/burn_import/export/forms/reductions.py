@@ -1,4 +1,4 @@
-"""Sums, means and extremes over axes, and orders."""
+"""Reductions, arg-reductions and sorting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burn_import.export.writer import GraphWriter, Operand, static_integers
 
 
 def axes_of(w: GraphWriter, axis: Any, rank: int) -> tuple[int, ...]:
-    """Return axes as numbers from 0 on; all of them for None."""
+    """Return axes as non-negative numbers; all axes for None."""
     if axis is None:
         return tuple(range(rank))
     return tuple(a % rank if rank else 0 for a in static_integers(w, axis))
@@ -21,7 +21,7 @@ def axes_of(w: GraphWriter, axis: Any, rank: int) -> tuple[int, ...]:
 def reduce(
     w: GraphWriter, op: str, x: Operand, axes: tuple[int, ...], keepdims: bool
 ) -> Operand:
-    """Append a reduction, whose axes are an attribute before opset 18."""
+    """Append a reduction; before opset 18 its axes are an attribute."""
     if not axes:
         return x
     keep = int(keepdims)

@@ -1,4 +1,4 @@
-"""Shapes: reshaping, joining, cutting, repeating."""
+"""Reshaping, concatenation, slicing, repetition."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def reshape(
 
 
 def to_shape(w: GraphWriter, x: Operand, shape: tuple[Dim, ...]) -> Operand:
-    """Return ``x`` with a shape; its formulas are written as 0 and -1 if possible."""
+    """Return ``x`` reshaped, with 0 and -1 for symbolic dimensions if possible."""
     target: list[Any] = list(shape)
     if not any(isinstance(n, int) and n == 0 for n in target):
         for axis, extent in enumerate(target):
@@ -40,7 +40,7 @@ def to_shape(w: GraphWriter, x: Operand, shape: tuple[Dim, ...]) -> Operand:
         rest = [a for a, n in enumerate(target) if not isinstance(n, int)]
         if len(rest) == 1:
             target[rest[0]] = -1
-        if len(rest) > 1:  # a 0 would be an extent, too
+        if len(rest) > 1:  # a 0 would copy a dimension of the input
             target = list(shape)
         return w.node("Reshape", x, target)
     return w.node("Reshape", x, target, allowzero=1)

@@ -1,4 +1,4 @@
-"""What stands in standalone modules for parts of the runtime.
+"""Replacements for parts of the runtime in standalone modules.
 
-The sources here are not imported: they are read, as those of the runtime are.
+The sources here are read as text, like those of the runtime, and not imported.
 """

@@ -1,4 +1,4 @@
-"""Activations of ``com.microsoft``, most of them with a term added before."""
+"""Activations of ``com.microsoft``, most of them with a preceding bias."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DOMAIN = "com.microsoft"
 
 
 def with_bias(x: Type, *terms: Type | None) -> Type:
-    """The type of ``x`` with terms added that broadcast to it.
+    """Return the type of ``x`` with added terms that broadcast to it.
 
     Raises:
         InvalidOperand: one does not, or is of another dtype.

@@ -1,4 +1,4 @@
-"""Attention of ``com.microsoft``: with its projection, with a bias, and rotary."""
+"""Attention of ``com.microsoft``: with projections, with biases, and rotary."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ FILTER = -10000.0
 
 
 def bias_of(mask: Value, bias: Value, batch: Any, total: Any, filter: float) -> Value:
-    """What is added to the scores: ``bias``, and ``filter`` where a key is hidden.
+    """Return the term added to the scores: ``bias``, and ``filter`` for hidden keys.
 
     ``mask`` has a flag for each of ``total`` keys, ``[batch, keys]``, or for each
-    query and key, ``[batch, queries, keys]``. As ``[batch]`` it is the number of keys,
-    as ``[2 * batch]`` the ends and then the starts of them.
+    query and key, ``[batch, queries, keys]``. As ``[batch]`` it is the number of
+    keys, as ``[2 * batch]`` the ends and then the starts of their ranges.
     """
     if mask is None:
         return bias
     if len(mask.shape) == 1:
-        seen = _counted(mask, batch, total)
+        seen = _is_in_range(mask, batch, total)
     else:
         seen = mask.unsqueeze(1 if len(mask.shape) == 3 else (1, 2)) > 0
     hidden = ops.where(seen, 0.0, filter)
     return hidden if bias is None else bias + hidden
 
 
-def _counted(mask: Value, batch: Any, total: Any) -> Value:
-    """Whether a key is among those that a vector counts.
+def _is_in_range(mask: Value, batch: Any, total: Any) -> Value:
+    """Return whether each key is in the range that a vector specifies.
 
-    If the file does not tell that it has ends and starts, starts of 0 stand behind it.
+    Zeros are appended as starts, in case the file has only ends.
     """
     positions, extent = ops.arange(total), mask.shape[0]
     if extent == batch:
@@ -57,7 +57,7 @@ def _counted(mask: Value, batch: Any, total: Any) -> Value:
 
 
 def check_mask(mask: Type | None) -> None:
-    """Return if a mask is of a kind that :func:`bias_of` takes.
+    """Check that a mask has a form that :func:`bias_of` supports.
 
     Raises:
         InvalidOperand: it is not.
@@ -72,7 +72,7 @@ def check_mask(mask: Type | None) -> None:
 
 @operator
 class Attention(Op, onnx="Attention", domain=DOMAIN, versions=(1,)):
-    """Attention with the projections of queries, keys and values in one weight."""
+    """Attention with the query, key and value projections in one weight."""
 
     num_heads: int
     do_rotary: Literal[0] = 0
@@ -133,7 +133,7 @@ class Attention(Op, onnx="Attention", domain=DOMAIN, versions=(1,)):
         past: Value,
         attention_bias: Value = None,
     ) -> Value:
-        """The results, from projections of an operand [batch, rows, _] side by side."""
+        """Return the results from concatenated projections [batch, rows, _]."""
         if self.qkv_hidden_sizes:
             parts = ops.split(joint, self.qkv_hidden_sizes, -1)
         else:
@@ -158,7 +158,7 @@ class Attention(Op, onnx="Attention", domain=DOMAIN, versions=(1,)):
 
 @operator
 class MultiHeadAttention(Op, onnx="MultiHeadAttention", domain=DOMAIN, versions=(1,)):
-    """Attention of projections that are made elsewhere, perhaps without their bias."""
+    """Attention on existing projections, possibly without their bias."""
 
     num_heads: int
     mask_filter_value: float = FILTER
@@ -213,7 +213,7 @@ class MultiHeadAttention(Op, onnx="MultiHeadAttention", domain=DOMAIN, versions=
         batch = query.shape[0]
         total = self._columns(query, key, value)
         before: Any = 0
-        query, key, value = self._apart(query, key, value, bias)
+        query, key, value = self._split_heads(query, key, value, bias)
         if past_key is not None:
             before = extent_of(past_key, 2)
             key = ops.concat([past_key, key], 2)
@@ -235,10 +235,10 @@ class MultiHeadAttention(Op, onnx="MultiHeadAttention", domain=DOMAIN, versions=
             return query.shape[1]
         return value.shape[2] if len(key.shape) == 4 else key.shape[1]
 
-    def _apart(
+    def _split_heads(
         self, query: Value, key: Value, value: Value, bias: Value
     ) -> tuple[Value, ...]:
-        """Queries, keys and values with their bias, heads as an axis of their own."""
+        """Return queries, keys and values with bias and a separate head axis."""
         heads = self.num_heads
         if key is None:  # [batch, sequence, heads, 3, size]
             parts = [query[:, :, :, i].transpose(1, 2) for i in range(3)]
@@ -260,7 +260,7 @@ class MultiHeadAttention(Op, onnx="MultiHeadAttention", domain=DOMAIN, versions=
 
 @operator
 class RotaryEmbedding(Op, onnx="RotaryEmbedding", domain=DOMAIN, versions=(1,)):
-    """ONNX's, with other defaults; one position is that of the first token of all."""
+    """ONNX's operator with other defaults; a single position is an offset."""
 
     interleaved: Literal[0, 1] = 0
     is_packed_batching: Literal[0, 1] = 0
@@ -280,7 +280,7 @@ class RotaryEmbedding(Op, onnx="RotaryEmbedding", domain=DOMAIN, versions=(1,)):
         return x.forget()
 
     def _heads(self, x: tuple[Dim, ...], pairs: Dim) -> int | None:
-        """The number of heads, None if only a run tells it."""
+        """Return the number of heads, or None if it is only known at run time."""
         if self.num_heads or len(x) == 4:
             return self.num_heads
         features = x[-1]

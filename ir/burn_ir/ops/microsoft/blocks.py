@@ -1,4 +1,4 @@
-"""onnxruntime's layers with weights quantised in blocks."""
+"""onnxruntime's layers with block-quantised weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLOATS = (dtypes.float32, dtypes.float16, dtypes.bfloat16, dtypes.float64)
 
 
 def check_bits(bits: int) -> None:
-    """Return if numbers of so many bits fill octets.
+    """Check that elements of this width fill whole bytes.
 
     Raises:
         InvalidOperand: they do not.

@@ -1,4 +1,4 @@
-"""Products and convolutions of ``com.microsoft`` with what comes before and after."""
+"""Matrix products and convolutions of ``com.microsoft`` with fused neighbours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from burn_ir.ops.options import shortest
 from burn_ir.ops.support import shape_of
 from burn_ir.ops.window import Ints
 
-#: Activations by name: the operation, and what its parameters are called, in order.
+#: The operation of each activation, and the names of its parameters in order.
 ACTIVATIONS: dict[str, tuple[Callable[..., Value], tuple[str, ...]]] = {
     "Clip": (ops.clip, ("lower", "upper")),
     "Elu": (ops.elu, ("alpha",)),
@@ -33,7 +33,7 @@ ACTIVATIONS: dict[str, tuple[Callable[..., Value], tuple[str, ...]]] = {
 
 
 def check_activation(name: str | None) -> None:
-    """Return if ``name`` is that of an activation, or says that there is none.
+    """Check that ``name`` is an activation, or stands for none.
 
     Raises:
         InvalidOperand: it is not.
@@ -44,7 +44,7 @@ def check_activation(name: str | None) -> None:
 
 
 def activated(x: Value, name: str | None, parameters: Sequence[float | None]) -> Value:
-    """``x`` behind an activation; those of ``parameters`` that are None are default."""
+    """Return ``x`` after an activation; None in ``parameters`` is the default."""
     if not name:
         return x
     function, names = ACTIVATIONS[name]
@@ -60,7 +60,7 @@ def activated(x: Value, name: str | None, parameters: Sequence[float | None]) ->
 
 @operator
 class FusedMatMul(Op, onnx="FusedMatMul", domain=DOMAIN, versions=(1,)):
-    """``transBatchA`` says that the first axis is the last but one: [K, batch, N]."""
+    """A scaled matrix product; ``transBatchA`` means the layout [K, batch, N]."""
 
     alpha: float = 1.0
     transA: Literal[0, 1] = 0  # noqa: N815
@@ -86,7 +86,7 @@ class FusedMatMul(Op, onnx="FusedMatMul", domain=DOMAIN, versions=(1,)):
 
 @operator
 class TransposeMatMul(Op, onnx="TransposeMatMul", domain=DOMAIN, versions=(1,)):
-    """What FusedMatMul was called first."""
+    """The former name of ``FusedMatMul``."""
 
     alpha: float = 1.0
     transA: Literal[0, 1] = 0  # noqa: N815
@@ -100,7 +100,7 @@ class TransposeMatMul(Op, onnx="TransposeMatMul", domain=DOMAIN, versions=(1,)):
 
 
 def order(rank: int, transposed: int, batch_moved: int) -> list[int]:
-    """The axes of an operand in the order in which it is multiplied."""
+    """Return the permutation of an operand's axes for the product."""
     axes = list(range(rank))
     if batch_moved and rank > 2:
         axes = [*axes[1:-1], 0, axes[-1]]
@@ -112,7 +112,7 @@ def order(rank: int, transposed: int, batch_moved: int) -> list[int]:
 def _ordered(x: Value, transposed: int, batch_moved: int) -> Value:
     if not batch_moved and not transposed:
         return x
-    shape = shape_of(x)  # of an unknown rank it is no vector
+    shape = shape_of(x)  # with an unknown rank, it is taken for a matrix
     if not batch_moved and (shape is None or len(shape) > 1):
         return x.mT
     axes = order(len(x.shape), transposed, batch_moved)

@@ -1,4 +1,4 @@
-"""onnxruntime's products of quantised matrices and convolutions of such images."""
+"""onnxruntime's products and convolutions of quantised tensors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from burn_ir.types import broadcast
 
 
 def _scaled(result: Type, *scales: Type) -> Type:
-    """The type of ``result`` times scales, which broadcast to it.
+    """Return the type of ``result`` times scales, which broadcast to it.
 
     Raises:
         InvalidOperand: one does not.
@@ -69,7 +69,7 @@ class MatMulIntegerToFloat(
         total = ops.integer_matmul(x, y, *zero_points)
         if x_scale.dtype not in dtypes.HALVES:
             result = total.cast(x_scale.dtype) * (x_scale * y_scale)
-        else:  # a sum need not be in the range of a half
+        else:  # a sum may exceed the range of float16
             work = dtypes.float32
             scale = x_scale.cast(work) * y_scale.cast(work)
             result = (total.cast(work) * scale).cast(x_scale.dtype)
@@ -78,7 +78,7 @@ class MatMulIntegerToFloat(
 
 @operator
 class QAttention(Op, onnx="QAttention", domain=DOMAIN, versions=(1,)):
-    """Attention whose projection of a quantised operand is one of integers."""
+    """Attention with a quantised projection."""
 
     num_heads: int
     do_rotary: Literal[0] = 0
@@ -121,7 +121,7 @@ class QAttention(Op, onnx="QAttention", domain=DOMAIN, versions=(1,)):
         return self._real().attend(joint, x.shape, mask, past)
 
     def _real(self) -> Attention:
-        """The attention of what is not quantised."""
+        """Return the attention operator without quantisation."""
         return Attention(
             num_heads=self.num_heads,
             mask_filter_value=self.mask_filter_value,
@@ -219,8 +219,8 @@ class QGemm(Op, onnx="QGemm", domain=DOMAIN, versions=(1,)):
     ) -> Type:
         if bias is not None:
             expect_dtype(bias, (dtypes.int32,), "a bias")
-        left = _turned(x) if self.transA else x
-        right = _turned(y) if self.transB else y
+        left = _onnx_weight_type(x) if self.transA else x
+        right = _onnx_weight_type(y) if self.transB else y
         result = product(left, right, x_zero_point, y_zero_point)
         if zero_point is not None:
             return result.with_dtype(zero_point.dtype)
@@ -253,7 +253,7 @@ class QGemm(Op, onnx="QGemm", domain=DOMAIN, versions=(1,)):
         return ops.quantize(result, scale, *given(shift(zero_point)), **options)
 
 
-def _turned(x: Type) -> Type:
+def _onnx_weight_type(x: Type) -> Type:
     return x if x.shape is None else x.with_shape(x.shape[::-1])
 
 

@@ -1,4 +1,4 @@
-"""The one operator of ``com.microsoft.nchwc`` that is left of ordinary images."""
+"""The operator of ``com.microsoft.nchwc`` that remains on plain images."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from burn_ir.op import Op, Type, Value, operator
 class ReorderInput(
     Op, onnx="ReorderInput", domain="com.microsoft.nchwc", versions=(1,)
 ):
-    """An image [N, C, *size] with channels of zeros that fill the last block."""
+    """An image [N, C, *size] with channels zero-padded to whole blocks."""
 
     block: int = 16
     channels_last: int = 0

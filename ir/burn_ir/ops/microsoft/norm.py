@@ -1,4 +1,4 @@
-"""Normalisation of ``com.microsoft``, with the sum of a residual before it."""
+"""Normalisation of ``com.microsoft``, with a preceding residual sum."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from burn_ir.ops.support import over_axes_from
 class SimplifiedLayerNormalization(
     Op, onnx="SimplifiedLayerNormalization", versions=(1,)
 ):
-    """RMSNormalization before ONNX had it; exporters write it without a domain."""
+    """The predecessor of RMSNormalization.
+
+    Exporters write it without a domain.
+    """
 
     axis: int = -1
     epsilon: float = 1e-5
@@ -56,15 +59,14 @@ class SimplifiedLayerNormalization(
 class Residual:
     """Operators that add a residual and normalise the sum over the last axis.
 
-    Their results are the normalised sum, two statistics that only training has, and
-    the sum.
+    Their results are the normalised sum, two statistics for training, and the sum.
     """
 
     epsilon: float
     results: int
 
     def types(self, x: Type, *terms: Type | None) -> tuple[Type, ...]:
-        """The types of the results."""
+        """Return the types of the results."""
         out = with_bias(x, *terms)
         if x.shape is None:
             return out, Type(float32, None), Type(float32, None), out
@@ -76,7 +78,7 @@ class Residual:
     def values(
         self, total: Value, norm: Callable[..., Value], *weights: Value, centred: bool
     ) -> Value:
-        """The results, from the sum."""
+        """Return the results from the sum."""
         there = (w for w in weights if w is not None)
         out = norm(total, *there, **non_default(epsilon=(self.epsilon, 1e-5)))
         if self.results == 1:

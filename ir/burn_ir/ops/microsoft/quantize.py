@@ -1,4 +1,4 @@
-"""onnxruntime's operators on quantised tensors: what floats do, quantised again."""
+"""onnxruntime's operators on quantised tensors: dequantise, compute, requantise."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OCTETS = (dtypes.int8, dtypes.uint8)
 
 
 def expect_octets(*operands: Type | None) -> None:
-    """Return if all operands that are there are of one dtype of 8 bits.
+    """Check that all present operands have one dtype of 8 bits.
 
     Raises:
         InvalidOperand: they are not.
@@ -42,7 +42,7 @@ def expect_octets(*operands: Type | None) -> None:
 
 
 def expect_single(*operands: Type | None) -> None:
-    """Return if all scales and zero points that are there may be one number.
+    """Check that all present scales and zero points are single numbers.
 
     Raises:
         InvalidOperand: one has more axes or elements.
@@ -56,21 +56,21 @@ def expect_single(*operands: Type | None) -> None:
 
 
 def real(x: Value, scale: Value, zero_point: Value) -> Value:
-    """The numbers that quantised ones stand for."""
+    """Return the dequantised values."""
     return ops.dequantize(x, scale, *given(shift(zero_point)))
 
 
 def quantized(y: Value, scale: Value, zero_point: Value, like: Value) -> Value:
-    """``y`` in the dtype of ``like``."""
+    """Return ``y`` quantised to the dtype of ``like``."""
     options = non_default(dtype=(like.dtype, dtypes.uint8))
     return ops.quantize(y, scale, *given(shift(zero_point)), **options)
 
 
 def quantized_sum(y: Value, scale: Value, zero_point: Value, like: Value) -> Value:
-    """``y`` in the dtype of ``like``, rounded after the zero point is added in float32.
+    """Return ``y`` quantised, rounded after the zero point is added in float32.
 
-    Halves between two integers, and what the sum rounds to one, go to the even integer,
-    as they do in onnxruntime.
+    Ties, including those from rounding of the sum, go to the even integer, as in
+    onnxruntime.
     """
     zero_point = shift(zero_point)
     if zero_point is None:
@@ -109,7 +109,7 @@ class MicrosoftDequantizeLinear(
 
 
 class Binary:
-    """Two quantised operands, broadcast."""
+    """An operator on two quantised operands with broadcasting."""
 
     def infer(
         self,
@@ -131,23 +131,23 @@ class Binary:
 class QLinearAdd(Binary, Op, onnx="QLinearAdd", domain=DOMAIN, versions=(1,)):
     def lower(self, *operands: Value) -> Value:
         total = real(*operands[:3]) + real(*operands[3:6])
-        return quantized_sum(total, *_last(operands[6:]), operands[0])
+        return quantized_sum(total, *_output_quantization(operands[6:]), operands[0])
 
 
 @operator
 class QLinearMul(Binary, Op, onnx="QLinearMul", domain=DOMAIN, versions=(1,)):
     def lower(self, *operands: Value) -> Value:
         product = real(*operands[:3]) * real(*operands[3:6])
-        return quantized_sum(product, *_last(operands[6:]), operands[0])
+        return quantized_sum(product, *_output_quantization(operands[6:]), operands[0])
 
 
-def _last(operands: Sequence[Value]) -> tuple[Value, Value]:
-    """Scale and zero point at the end, where the zero point may be missing."""
+def _output_quantization(operands: Sequence[Value]) -> tuple[Value, Value]:
+    """Return the final scale and zero point, which may be missing."""
     return operands[0], operands[1] if len(operands) > 1 else None
 
 
 class Unary:
-    """One quantised operand, whose shape is kept."""
+    """An operator on one quantised operand."""
 
     def infer(
         self,
@@ -162,7 +162,7 @@ class Unary:
         return x.with_shape(self.shape(x))
 
     def shape(self, x: Type) -> tuple[Dim, ...] | None:
-        """The shape of the result."""
+        """Return the shape of the result."""
         return x.shape
 
     def lower(
@@ -179,11 +179,11 @@ class Unary:
     def quantized(
         self, y: Value, scale: Value, zero_point: Value, like: Value
     ) -> Value:
-        """``y`` in the dtype of ``like``."""
+        """Return ``y`` quantised to the dtype of ``like``."""
         return quantized(y, scale, zero_point, like)
 
     def apply(self, y: Value, x: Value) -> Value:
-        """The function of ``y``, the numbers that the operand ``x`` stands for."""
+        """Return the function of ``y``, the dequantised operand ``x``."""
         raise NotImplementedError
 
 
@@ -261,8 +261,8 @@ class QLinearGlobalAveragePool(
         scale: Value,
         zero_point: Value = None,
     ) -> Value:
-        # Integers are summed, and scaled by one factor, as onnxruntime does: halves
-        # between two results are exact so.
+        # Integers are summed and scaled by one factor, as in onnxruntime, so that ties
+        # between two results are exact.
         space = self._space(len(x.shape))
         shifts = given(shift(x_zero_point))
         numbers = x.cast(dtypes.int32)
@@ -299,7 +299,7 @@ class QLinearAveragePool(
         if tuple(self._space(x)) == self.kernel_shape and "padding" not in (
             self._pool().geometry.options(self._space(x))
         ):
-            # onnxruntime's other kernel, which rounds otherwise.
+            # onnxruntime's other kernel, which rounds differently.
             whole = QLinearGlobalAveragePool(channels_last=self.channels_last)
             return whole.lower(x, *parameters)
         return super().lower(x, *parameters)
@@ -354,7 +354,7 @@ class QLinearWhere(Op, onnx="QLinearWhere", domain=DOMAIN, versions=(1,)):
 
     def lower(self, condition: Value, *operands: Value) -> Value:
         chosen = ops.where(condition, real(*operands[:3]), real(*operands[3:6]))
-        return quantized(chosen, *_last(operands[6:]), operands[0])
+        return quantized(chosen, *_output_quantization(operands[6:]), operands[0])
 
 
 @operator

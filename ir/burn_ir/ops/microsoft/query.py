@@ -1,4 +1,4 @@
-"""Attention of decoders, whose heads of keys serve several heads of queries."""
+"""Grouped-query attention of decoders."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from burn_ir.ops.support import known_ints
 
 @operator
 class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, versions=(1,)):
-    """Causal attention that rotates queries and keys and keeps keys and values.
+    """Causal attention with rotary embedding and a key-value cache.
 
-    ``lengths`` says for each batch how many keys there are less one, these included;
-    the cache is as long as ``total``, or longer.
+    ``lengths`` has the number of keys per batch element, including the new ones,
+    minus one; the cache has at least ``total`` entries.
     """
 
     kv_num_heads: int
@@ -74,7 +74,7 @@ class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, version
         return out, query.with_shape(kept), query.with_shape(kept)
 
     def _length(self, rows: Dim, past: Type | None, total: Type) -> Dim:
-        """The number of entries of the cache afterwards."""
+        """Return the number of cache entries after the call."""
         if past is None:
             return rows
         numbers = known_ints(total)

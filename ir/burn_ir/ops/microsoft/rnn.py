@@ -31,7 +31,7 @@ class DynamicQuantizeLSTM(
     ) -> tuple[Type, ...]:
         expect_octets(w, others[6])
         expect_octets(r, others[8])
-        return self.types(x, _turned(w), _turned(r), 2)
+        return self.types(x, _onnx_weight_type(w), _onnx_weight_type(r), 2)
 
     def lower(self, x: Value, w: Value, r: Value, *others: Value) -> tuple[Value, ...]:
         b, lengths, h0, c0, peephole, w_scale, w_shift, r_scale, r_shift = others
@@ -40,8 +40,8 @@ class DynamicQuantizeLSTM(
         return ops.dynamic_quantized_lstm(x, *weights, *rest, **self.options())
 
 
-def _turned(x: Type) -> Type:
-    """The type of weights as ONNX's layers have them."""
+def _onnx_weight_type(x: Type) -> Type:
+    """Return the type of weights in the layout of ONNX's layers."""
     if x.shape is None or len(x.shape) != 3:
         return x
     return x.with_shape((x.shape[0], x.shape[2], x.shape[1]))

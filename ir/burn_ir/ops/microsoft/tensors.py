@@ -1,6 +1,6 @@
-"""Operators of ``com.microsoft`` that ONNX took over later, and some of linear algebra.
+"""Operators of ``com.microsoft`` that ONNX adopted later, and some of linear algebra.
 
-Where nothing but the name of the domain differs, the declaration is ONNX's.
+Where only the domain differs, the declaration is that of ONNX.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ class ExpandDims(Op, onnx="ExpandDims", domain=DOMAIN, versions=(1,)):
 
 @operator
 class EarlyGatherND(GatherND, onnx="GatherND", domain=DOMAIN, versions=(1,)):
-    """GatherND before it was ONNX's."""
+    """The predecessor of ONNX's GatherND."""
 
 
 @operator
 class EarlyPad(Pad, onnx="Pad", domain=DOMAIN, versions=(1,)):
-    """Pad before ONNX's took its pads as an operand."""
+    """The predecessor of ONNX's Pad with pads as an operand."""
 
 
 @operator
 class EarlyTrilu(Trilu, onnx="Trilu", domain=DOMAIN, versions=(1,)):
-    """Trilu before it was ONNX's."""
+    """The predecessor of ONNX's Trilu."""
 
 
 @operator
 class EarlyUnique(Op, onnx="Unique", domain=DOMAIN, versions=(1,)):
-    """The elements in the order of their first occurrence, places and counts."""
+    """Unique elements in order of first occurrence, indices and counts."""
 
     results: int = 1
 
@@ -82,7 +82,7 @@ class Inverse(Op, onnx="Inverse", domain=DOMAIN, versions=(1,)):
 
 @operator
 class Rfft(Op, onnx="Rfft", domain=DOMAIN, versions=(1,)):
-    """Half the frequencies of real signals: [..., length] to [..., half, 2]."""
+    """The non-negative frequencies of real signals: [..., length] to [..., half, 2]."""
 
     signal_ndim: Literal[1]
     normalized: Literal[0] = 0
@@ -100,7 +100,7 @@ class Rfft(Op, onnx="Rfft", domain=DOMAIN, versions=(1,)):
 
 @operator
 class Irfft(Op, onnx="Irfft", domain=DOMAIN, versions=(1,)):
-    """The real signals, of even length, that :class:`Rfft` is undone to."""
+    """The real signals, of even length, of a spectrum from :class:`Rfft`."""
 
     signal_ndim: Literal[1]
     normalized: Literal[0] = 0

@@ -1,4 +1,4 @@
-"""What replaces categories by numbers, and numbers by categories."""
+"""Mappings between categories and numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from burn_ir.upgrade import Draft
 
 @operator
 class Lookup(Op, onnx="Lookup", versions=(1,), domain="burn"):
-    """For each element the value of its key; ``default`` for what is no key."""
+    """The value for each element as a key; ``default`` for unknown keys."""
 
     default: int | float | str = 0
 
@@ -33,7 +33,7 @@ class Lookup(Op, onnx="Lookup", versions=(1,), domain="burn"):
 
 @operator
 class OneHotCategories(Op, onnx="OneHotCategories", versions=(1,), domain="burn"):
-    """Ones where an element is a category, along a new last axis."""
+    """One-hot encoding by a list of categories, along a new last axis."""
 
     strict: int = 0
 
@@ -74,7 +74,7 @@ class OneHotEncoder(
 class CategoryMapper(
     Replaced, Op, onnx="CategoryMapper", versions=(1,), domain="ai.onnx.ml"
 ):
-    """Strings become integers, integers strings."""
+    """A mapping between strings and integers, in either direction."""
 
     cats_int64s: tuple[int, ...] | None = None
     cats_strings: tuple[str, ...] | None = None
@@ -90,10 +90,10 @@ class CategoryMapper(
 
 
 def looked_up(draft: Draft, keys: Array, values: Array, default: Any) -> Draft:
-    """``draft`` as a lookup in a stored table.
+    """Return ``draft`` as a lookup in a stored table.
 
     Raises:
-        InvalidOperand: there are more keys than values, or fewer.
+        InvalidOperand: the numbers of keys and values differ.
     """
     if len(keys) != len(values):
         raise InvalidOperand(f"expected {len(keys)} values, got {len(values)}")
@@ -106,7 +106,7 @@ def looked_up(draft: Draft, keys: Array, values: Array, default: Any) -> Draft:
 class LabelEncoder(
     Replaced, Op, onnx="LabelEncoder", versions=(1, 2, 4), domain="ai.onnx.ml"
 ):
-    """A repeated key has the last of its values; NaN is a key like others."""
+    """A lookup; repeated keys have the last value; NaN is a valid key."""
 
     keys_strings: tuple[str, ...] | None = None
     keys_int64s: tuple[int, ...] | None = None
@@ -126,10 +126,10 @@ class LabelEncoder(
         return looked_up(draft, keys, values, self._default(values.dtype))
 
     def _table(self, side: str) -> Array:
-        """The keys or the values, of which files have one kind.
+        """Return the keys or the values, which are given in one of several attributes.
 
         Raises:
-            InvalidOperand: there are none, or of several kinds.
+            InvalidOperand: none is set, or several are.
         """
         kinds = {"strings": string, "int64s": int64, "floats": float32}
         tables = [
@@ -155,7 +155,7 @@ class LabelEncoder(
 
 @LabelEncoder.upgrade(1)
 def listed_classes(draft: Draft) -> Draft:
-    """Before 2, strings stood for their places in a list, or places for strings."""
+    """Upgrade: before 2, the table was a list of strings and their indices."""
     classes = tuple(draft.attrs.get("classes_strings", ()))
     places = tuple(range(len(classes)))
     if draft.type(0).dtype == string:

@@ -1,4 +1,4 @@
-"""What selects, joins, completes and binarises features."""
+"""Selection, concatenation, imputation and binarisation of features."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from burn_ir.ops.ml.rewriting import Replaced, chain, own
 from burn_ir.ops.support import ints_of, shape_of
 from burn_ir.upgrade import Draft
 
-#: At most this many indices stand in the source.
+#: Maximum number of indices that are emitted as literals.
 INLINE = 8
 
 
 def numeric(x: Type) -> Type:
-    """``x``, which holds numbers.
+    """Check that ``x`` holds numbers; return it.
 
     Raises:
         InvalidOperand: it does not.
@@ -72,7 +72,7 @@ class Imputer(Replaced, Op, onnx="Imputer", versions=(1,), domain="ai.onnx.ml"):
 
 @operator
 class Impute(Op, onnx="Impute", versions=(1,), domain="burn"):
-    """``x`` with ``values`` where it is ``missing``, which may be NaN."""
+    """``x`` with ``values`` where it equals ``missing``, which may be NaN."""
 
     missing: int | float = 0.0
 
@@ -92,7 +92,7 @@ class Impute(Op, onnx="Impute", versions=(1,), domain="burn"):
 class FeatureVectorizer(
     Op, onnx="FeatureVectorizer", versions=(1,), domain="ai.onnx.ml"
 ):
-    """The operands side by side, each cut or filled up to its number of features."""
+    """Concatenated operands, each cut or padded to its number of features."""
 
     inputdimensions: tuple[int, ...] | None = None
 
@@ -124,7 +124,7 @@ class FeatureVectorizer(
         shape, dtype = shape_of(x), x.dtype
         extent = None if shape is None else shape[-1]
         if shape is None:
-            x = x.unsqueeze(0).flatten(0, -2)  # of a matrix, what it was
+            x = x.unsqueeze(0).flatten(0, -2)  # of a matrix, its former shape
         elif len(shape) == 1:
             x = x.unsqueeze(0)
         if self.inputdimensions:
@@ -142,7 +142,7 @@ class FeatureVectorizer(
 class ArrayFeatureExtractor(
     Op, onnx="ArrayFeatureExtractor", versions=(1,), domain="ai.onnx.ml"
 ):
-    """Features by their numbers, along the last axis; a vector is one sample."""
+    """Selected features along the last axis; a vector is one sample."""
 
     def infer(self, x: Type, indices: Type) -> Type:
         if not dtypes.is_integer(indices.dtype):

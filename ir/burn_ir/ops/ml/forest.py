@@ -1,4 +1,4 @@
-"""The arrays that decision trees are walked with, from how files describe trees."""
+"""Decision trees as arrays for traversal, from the attributes in files."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from burn_ir.errors import InvalidOperand
 from burn_ir.types import Array
 
-#: The comparisons by number; MEMBER asks whether the feature is one of a set.
+#: Comparisons by number; MEMBER tests whether the feature is in a set.
 MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER")
 EQUAL, MEMBER = 4, 6
-#: At most this many numbers are stored for the leaves.
+#: Maximum number of stored values for the leaves.
 _LEAF_LIMIT = 2**28
 
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees as ``ops.tree_ensemble`` takes them; ``missing`` is None if it is never."""
+    """Arrays for ``ops.tree_ensemble``; ``missing`` is None if it is never used."""
 
     roots: Array
     features: Array
@@ -32,7 +32,7 @@ class Forest:
     missing: Array | None = None
 
     def operands(self) -> dict[str, Array | None]:
-        """The arrays by name, in the order of the operands."""
+        """Return the arrays by name, in the order of the operands."""
         missing = self.missing
         keep = missing is not None and bool(missing.any())
         return {
@@ -48,7 +48,7 @@ class Forest:
 
 
 def same_length(**lists: Sequence[object] | Array) -> int:
-    """The length that all of ``lists`` have.
+    """Return the common length of all ``lists``.
 
     Raises:
         InvalidOperand: they differ.
@@ -61,10 +61,10 @@ def same_length(**lists: Sequence[object] | Array) -> int:
 
 
 def checked(forest: Forest, targets: int) -> Forest:
-    """``forest``, whose numbers all point somewhere.
+    """Check that all indices in ``forest`` are valid; return it.
 
     Raises:
-        InvalidOperand: one does not, or branches go round in a circle.
+        InvalidOperand: one is not, or the branches have a cycle.
     """
     branches, leaves = len(forest.features), len(forest.leaf_weights)
     for name, places in (("roots", forest.roots), ("links", forest.links)):
@@ -96,10 +96,10 @@ def from_branches(
     missing: Array | None,
     members: Array | None,
 ) -> Forest:
-    """Trees given as branches and leaves.
+    """Return trees from separate lists of branches and leaves.
 
     ``true`` and ``false`` are (number, whether it is a leaf) for every branch,
-    ``leaves`` are targets and weights, ``members`` the sets with NaN between them.
+    ``leaves`` are targets and weights, ``members`` the sets, separated by NaN.
     """
     links = np.stack(
         [np.where(is_leaf != 0, -1 - ids, ids) for ids, is_leaf in (false, true)], 1
@@ -110,11 +110,11 @@ def from_branches(
     )
     if missing is not None:
         forest = replace(forest, missing=missing)
-    return _without_sets(forest, np.zeros(0) if members is None else members)
+    return _expand_sets(forest, np.zeros(0) if members is None else members)
 
 
-def _without_sets(forest: Forest, members: Array) -> Forest:
-    """Every branch that asks for a set as one branch for each of its elements."""
+def _expand_sets(forest: Forest, members: Array) -> Forest:
+    """Replace every set-membership branch by a chain of equality branches."""
     places = np.flatnonzero(forest.modes == MEMBER)
     sets = _sets(members)
     if len(sets) != len(places):
@@ -127,7 +127,7 @@ def _without_sets(forest: Forest, members: Array) -> Forest:
     extra: list[list[int]] = []
     for branch, items in zip(places.tolist(), sets, strict=True):
         otherwise, then = links[branch]
-        # Nothing is equal to NaN, so an empty set has no members.
+        # Nothing equals NaN, so an empty set has no members.
         splits[branch], modes[branch] = (items[0] if len(items) else np.nan), EQUAL
         last = branch
         for item in items[1:]:
@@ -154,7 +154,7 @@ def _without_sets(forest: Forest, members: Array) -> Forest:
 def _link(
     links: Array, extra: list[list[int]], last: int, count: int, number: int
 ) -> None:
-    """Let branch ``last`` go on at ``number`` if what it asks is not so."""
+    """Set the false successor of branch ``last`` to ``number``."""
     if last < count:
         links[last, 0] = number
     else:
@@ -162,7 +162,7 @@ def _link(
 
 
 def _sets(members: Array) -> list[Array]:
-    """The numbers between NaNs; a NaN at the end ends the last set."""
+    """Return the sets between NaNs; a NaN at the end ends the last set."""
     if not len(members):
         return []
     ends = np.flatnonzero(np.isnan(members))
@@ -172,7 +172,7 @@ def _sets(members: Array) -> list[Array]:
 
 @dataclass(frozen=True)
 class Nodes:
-    """Nodes, leaves among them, each named by its tree and a number."""
+    """Nodes, including leaves, identified by tree and number."""
 
     trees: Sequence[int]
     numbers: Sequence[int]
@@ -184,10 +184,10 @@ class Nodes:
     missing: Sequence[int]
 
     def places(self) -> dict[tuple[int, int], int]:
-        """The position of every node by its name.
+        """Return the index of every node by (tree, number).
 
         Raises:
-            InvalidOperand: the lists differ in length, or two nodes have one name.
+            InvalidOperand: the lists differ in length, or a node occurs twice.
         """
         count = same_length(
             nodes_treeids=self.trees,
@@ -208,14 +208,17 @@ class Nodes:
 def from_nodes(
     nodes: Nodes, entries: tuple[Sequence[int], Sequence[int], Sequence[int], Array]
 ) -> Forest:
-    """Trees given as nodes; ``entries`` are what leaves contribute.
+    """Return trees from a list of nodes.
 
-    These are trees, nodes, targets and weights.
+    ``entries`` are the trees, nodes, targets and weights of the leaves'
+    contributions.
     """
     positions = nodes.places()
     codes = _codes(nodes.modes)
     branches = np.flatnonzero(codes >= 0)
-    numbers = np.where(codes < 0, _running(codes < 0) * -1, _running(codes >= 0) - 1)
+    numbers = np.where(
+        codes < 0, _running_count(codes < 0) * -1, _running_count(codes >= 0) - 1
+    )
     below = np.empty((len(branches), 2), np.int64)
     for column, ids in ((1, nodes.true), (0, nodes.false)):
         links = [_place(positions, nodes.trees[i], ids[i]) for i in branches.tolist()]
@@ -236,13 +239,13 @@ def from_nodes(
     )
 
 
-def _running(flags: Array) -> Array:
-    """How many flags are set up to each place."""
+def _running_count(flags: Array) -> Array:
+    """Return the number of set flags up to and including each index."""
     return np.cumsum(flags, dtype=np.int64)
 
 
 def _codes(modes: Sequence[str]) -> Array:
-    """The number of each mode, -1 for a leaf."""
+    """Return the number of each mode, -1 for a leaf."""
     numbers = {f"BRANCH_{name}": i for i, name in enumerate(MODES[:MEMBER])}
     numbers["LEAF"] = -1
     unknown = sorted(set(modes) - set(numbers))
@@ -261,9 +264,9 @@ def _place(positions: dict[tuple[int, int], int], tree: int, node: int) -> int:
 
 
 def _roots(nodes: Nodes, below: Array, leaf: Array) -> Array:
-    """The first node of every tree that no other leads to.
+    """Return the first node of every tree without a predecessor.
 
-    A leaf is one only where it is the whole tree.
+    A leaf is a root only if it is the whole tree.
     """
     sizes = Counter(nodes.trees)
     roots: dict[int, int] = {}
@@ -281,14 +284,14 @@ def _leaves(
     positions: dict[tuple[int, int], int],
     number: Array,
 ) -> tuple[Array, Array]:
-    """Targets and weights of all leaves, as many columns as the fullest leaf needs."""
+    """Return targets and weights of all leaves, padded to the largest leaf."""
     trees, nodes, targets, weights = entries
     same_length(treeids=trees, nodeids=nodes, ids=targets, weights=weights)
     keys = zip(trees, nodes, strict=True)
     at = np.array([_place(positions, tree, node) for tree, node in keys], np.int64)
     leaf = -1 - number[at] if len(at) else at
     order = np.argsort(leaf, kind="stable")
-    order = order[leaf[order] >= 0]  # a branch contributes nothing
+    order = order[leaf[order] >= 0]  # entries of branches have no effect
     leaf = leaf[order]
     count = int((number < 0).sum())
     sizes = np.bincount(leaf, minlength=count) if len(leaf) else np.zeros(count, int)

@@ -1,4 +1,4 @@
-"""Linear models, and what scales features."""
+"""Linear models and feature scaling."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ Transform = Literal["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
 def linear(
     draft: Draft, coefficients: Sequence[float], bias: Sequence[float], targets: int
 ) -> Step:
-    """The step of a linear layer with ``targets`` results, whose weights are stored.
+    """Return a linear layer with ``targets`` results and stored weights.
 
     Raises:
-        InvalidOperand: the numbers of weights do not fit each other.
+        InvalidOperand: the numbers of weights do not match.
     """
     weight = np.array(coefficients, np.float32)
     if targets < 1 or len(weight) % targets:
@@ -59,7 +59,7 @@ class LinearRegressor(
     def replaced(self, draft: Draft) -> Draft:
         bias = self.intercepts or ()
         step = linear(draft, self.coefficients or (), bias, self.targets)
-        # A score alone has nothing to be compared with.
+        # A single score has no softmax.
         alone = self.targets == 1 and self.post_transform != "PROBIT"
         rest = [] if alone else transformed(self.post_transform)
         return chain(draft, matrix(draft, float32), [step, *rest])
@@ -69,7 +69,7 @@ class LinearRegressor(
 class LinearClassifier(
     Replaced, Op, onnx="LinearClassifier", versions=(1,), domain="ai.onnx.ml"
 ):
-    """Of one score for two classes, what is above 0 is of the second."""
+    """A linear classifier; a single score above 0 means the second class."""
 
     coefficients: tuple[float, ...]
     intercepts: tuple[float, ...] | None = None
@@ -96,7 +96,7 @@ class LinearClassifier(
         return chain(draft, matrix(draft, float32), [step, last])
 
     def _targets(self, x: Type, classes: int) -> int:
-        """The number of scores where no intercepts say it."""
+        """Return the number of scores if there are no intercepts."""
         features = x.shape[-1] if x.shape else None
         if isinstance(features, int) and features:
             return len(self.coefficients) // features
@@ -105,7 +105,7 @@ class LinearClassifier(
 
 @operator
 class Scaler(Replaced, Op, onnx="Scaler", versions=(1,), domain="ai.onnx.ml"):
-    """``(x - offset) * scale``, one number for each feature or for all."""
+    """``(x - offset) * scale``, with one number per feature or one for all."""
 
     offset: tuple[float, ...] | None = None
     scale: tuple[float, ...] | None = None

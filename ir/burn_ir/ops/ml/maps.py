@@ -17,7 +17,7 @@ _CASTS = {"TO_FLOAT": float32, "TO_INT64": int64, "TO_STRING": string}
 
 @operator
 class ZipMap(Op, onnx="ZipMap", versions=(1,), domain="ai.onnx.ml"):
-    """A dict of scores by labels for every sample."""
+    """A dict of scores by label for every sample."""
 
     classlabels_int64s: tuple[int, ...] | None = None
     classlabels_strings: tuple[str, ...] | None = None

@@ -1,4 +1,4 @@
-"""How operators whose attributes are weights become operators with stored operands."""
+"""Rewriting of operators with weights in attributes to operators with operands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FLOAT32 = 1  # in ONNX's TensorProto.DataType
 
 
 class Replaced:
-    """Operators that are nodes of other operators before anything is inferred."""
+    """Operators that are rewritten to other operators before type inference."""
 
     def infer(self, *inputs: Type | None) -> Type:
         raise InvalidOperand("expected the operators that stand for it")
@@ -30,7 +30,7 @@ class Replaced:
 
 @dataclass(frozen=True)
 class Step:
-    """One operator of a chain: what comes before is its first operand."""
+    """One operator of a chain; its first operand is the previous result."""
 
     op_type: str
     domain: str = ""
@@ -39,17 +39,17 @@ class Step:
 
 
 def own(op_type: str, *operands: str | None, **attrs: Any) -> Step:
-    """A step that is an operator of ours."""
+    """Return a step with an operator of the domain ``burn``."""
     return Step(op_type, "burn", operands, attrs)
 
 
 def onnx(op_type: str, *operands: str | None, **attrs: Any) -> Step:
-    """A step that is an operator of ONNX."""
+    """Return a step with an operator of ONNX."""
     return Step(op_type, "", operands, attrs)
 
 
 def chain(draft: Draft, x: str | None, steps: Sequence[Step]) -> Draft:
-    """``draft`` as the last of ``steps``, of which the first reads ``x``."""
+    """Return ``draft`` as the last of ``steps``, the first of which reads ``x``."""
     for step in steps[:-1]:
         x = inserted(draft, x, step)
     inputs = (x, *steps[-1].operands)
@@ -58,7 +58,7 @@ def chain(draft: Draft, x: str | None, steps: Sequence[Step]) -> Draft:
 
 
 def inserted(draft: Draft, x: str | None, step: Step) -> str:
-    """The first output's name of ``step`` put in front of ``draft``."""
+    """Insert ``step`` before ``draft``; return the name of its first output."""
     outputs = (f"{draft.node.outputs[0]}.{step.op_type.lower()}",)
     return draft.insert(replace(_node(draft, x, step), outputs=outputs))
 
@@ -74,10 +74,10 @@ def _node(draft: Draft, x: str | None, step: Step) -> Any:
 
 
 def matrix(draft: Draft, dtype: Any = None) -> str | None:
-    """The first operand as [samples, features], of ``dtype`` if one is given.
+    """Return the first operand as [samples, features], cast to ``dtype`` if set.
 
     Raises:
-        InvalidOperand: it is no vector or matrix of numbers.
+        InvalidOperand: it is not a vector or matrix of numbers.
     """
     x = draft.type(0)
     name = draft.node.inputs[0]
@@ -96,24 +96,24 @@ def matrix(draft: Draft, dtype: Any = None) -> str | None:
 def numbers(
     given: Sequence[float] | None, tensor: Array | None, name: str, dtype: Any
 ) -> Array | None:
-    """An attribute that is a list of float32 or a tensor; None if neither is there.
+    """Return an attribute that is a list of float32 or a tensor, or None.
 
     Raises:
-        InvalidOperand: both are there.
+        InvalidOperand: both are set.
     """
     if tensor is not None and tensor.size:
         if given:
             raise InvalidOperand(f"expected one of {name} and {name}_as_tensor")
         return np.asarray(tensor).reshape(-1).astype(dtype)
-    # The list holds float32, also where it is compared in float64.
+    # The list holds float32, even if it is compared in float64.
     return np.array(given, np.float32).astype(dtype) if given else None
 
 
 def transformed(transform: str) -> list[Step]:
-    """The steps that apply a post transform to scores [samples, targets].
+    """Return the steps that apply a post transform to [samples, targets].
 
     Raises:
-        InvalidOperand: there is no such transform.
+        InvalidOperand: the transform does not exist.
     """
     if transform not in POST_TRANSFORMS:
         expected = ", ".join(POST_TRANSFORMS)
@@ -124,9 +124,9 @@ def transformed(transform: str) -> list[Step]:
 
 
 def stored(draft: Draft, layer: str, name: str, array: Array) -> str:
-    """The name of a weight, which says that it belongs to ``layer``.
+    """Store a weight of ``layer``; return its name.
 
-    The node's own name is taken if it says more than the operator does.
+    The name of the node is part of it if it differs from that of the operator.
     """
     node = draft.node.name
     is_informative = node and not node.lower().startswith(

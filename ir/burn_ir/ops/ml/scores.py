@@ -1,4 +1,4 @@
-"""Operators of ours that make labels and probabilities of scores."""
+"""Operators that compute labels and probabilities from scores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from burn_ir.upgrade import Draft
 
 
 def transform(scores: Value, name: str) -> Value:
-    """Scores [samples, targets] after a post transform."""
+    """Return scores [samples, targets] after a post transform."""
     if name == "SOFTMAX":
         return ops.softmax(scores)
     if name == "LOGISTIC":
@@ -43,11 +43,12 @@ class PostTransform(Op, onnx="PostTransform", versions=(1,), domain="burn"):
 class Classify(Op, onnx="Classify", versions=(1,), domain="burn"):
     """The labels [samples] and the scores after a post transform.
 
-    The label is that of the largest score, or without ``pair`` and with a ``limit`` the
-    second of two if the last score is above it. With a ``pair`` there is one score s,
-    of the second class, and the first gets 1 - s ("complement") or -s ("negative").
-    Without ``labels`` the classes are numbered. ``votes`` [samples, classes] decide in
-    place of the scores if they are given.
+    The label is that of the largest score. With a ``limit`` and without ``pair``,
+    it is the second of two labels if the last score is above the limit. With a
+    ``pair`` the only score s is that of the second class, and the first class gets
+    1 - s ("complement") or -s ("negative"). Without ``labels`` the classes are
+    numbered. ``votes`` [samples, classes], if present, determine the label instead
+    of the scores.
     """
 
     transform: Literal["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"] = "NONE"
@@ -88,10 +89,10 @@ class Classify(Op, onnx="Classify", versions=(1,), domain="burn"):
 def labels_of(
     ints: Sequence[int] | None, strings: Sequence[str] | None
 ) -> list[int] | list[str]:
-    """The labels of the classes, of which files have one kind.
+    """Return the class labels, which are integers or strings.
 
     Raises:
-        InvalidOperand: there are none, or of both kinds.
+        InvalidOperand: neither attribute is set, or both are.
     """
     if bool(ints) == bool(strings):
         got = "both" if ints else "neither"
@@ -107,10 +108,10 @@ def classified(
     pair: str = "",
     votes: str | None = None,
 ) -> Step:
-    """The last step of a classifier.
+    """Return the last step of a classifier.
 
     Raises:
-        InvalidOperand: there is no such post transform.
+        InvalidOperand: the post transform does not exist.
     """
     if post_transform not in POST_TRANSFORMS:
         raise InvalidOperand(

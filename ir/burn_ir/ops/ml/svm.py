@@ -26,13 +26,13 @@ from burn_ir.types import Array
 from burn_ir.upgrade import Draft
 
 KernelType = Literal["LINEAR", "POLY", "RBF", "SIGMOID"]
-#: At most this many weights are stored for the decisions of all pairs of classes.
+#: Maximum number of stored weights for the decisions of all pairs of classes.
 _LIMIT = 2**28
 
 
 @operator
 class SvmKernel(Op, onnx="SvmKernel", versions=(1,), domain="burn"):
-    """How near samples [n, f] are to support vectors [m, f]: ``ops.svm_kernel``."""
+    """The kernel of samples [n, f] and support vectors [m, f]: ``ops.svm_kernel``."""
 
     kernel: Literal["linear", "poly", "rbf", "sigmoid"] = "linear"
     gamma: float = 1.0
@@ -58,7 +58,7 @@ class SvmKernel(Op, onnx="SvmKernel", versions=(1,), domain="burn"):
 
 @operator
 class Votes(Op, onnx="Votes", versions=(1,), domain="burn"):
-    """The pairs [samples, classes] that each class wins."""
+    """The number of pairwise wins of each class, [samples, classes]."""
 
     classes: int = 2
 
@@ -98,7 +98,7 @@ class Decide(Op, onnx="Decide", versions=(1,), domain="burn"):
 def kernel_step(
     draft: Draft, vectors: Array, kernel: str, params: Sequence[float] | None
 ) -> Step:
-    """The step of the kernel, whose support vectors are stored."""
+    """Return the kernel step with stored support vectors."""
     given = {
         name: float(value)
         for name, value in zip(("gamma", "coef0", "degree"), params or (), strict=False)
@@ -108,7 +108,7 @@ def kernel_step(
 
 
 def weights(draft: Draft, weight: Array, bias: Array) -> Step:
-    """The step of a linear layer with stored weights."""
+    """Return a linear layer with stored weights."""
     names = ("weight", weight), ("bias", bias)
     kept = [stored(draft, "decision", n, a.astype(np.float32)) for n, a in names]
     return own("Linear", *kept)
@@ -125,7 +125,7 @@ def _vectors(values: Sequence[float] | None, count: int) -> Array:
 class SVMRegressor(
     Replaced, Op, onnx="SVMRegressor", versions=(1,), domain="ai.onnx.ml"
 ):
-    """One score, of which nothing but a probit can be taken alone."""
+    """One score, for which probit is the only effective transform."""
 
     coefficients: tuple[float, ...] | None = None
     rho: tuple[float, ...] | None = None
@@ -158,10 +158,10 @@ class SVMRegressor(
 class SVMClassifier(
     Replaced, Op, onnx="SVMClassifier", versions=(1,), domain="ai.onnx.ml"
 ):
-    """The class that wins the most pairs; without support vectors the largest score.
+    """The class with most pairwise wins, or the largest score of a linear SVM.
 
     The scores are probabilities if there are coefficients for them, otherwise the
-    decisions of all pairs; of two classes the one decision and its opposite.
+    decisions of all pairs; for two classes the decision and its negative.
     """
 
     coefficients: tuple[float, ...] | None = None
@@ -208,14 +208,14 @@ class SVMClassifier(
         return chain(draft, matrix(draft, float32), [step, last])
 
     def _pair(self, classes: int) -> str:
-        """How the decision of the only pair becomes two scores."""
+        """Return how the decision of the only pair becomes two scores."""
         if classes != 2 or self.prob_a:
             return ""
         plain = self.post_transform in ("NONE", "LOGISTIC")
         return "negative" if plain else "complement"
 
     def _pairs(self, counts: Sequence[int]) -> tuple[Array, Array]:
-        """The weights [pairs, vectors] and the biases of all pairs of classes."""
+        """Return the weights [pairs, vectors] and biases of all pairs of classes."""
         classes, total = len(counts), sum(counts)
         pairs = classes * (classes - 1) // 2
         flat = np.array(self.coefficients or (), np.float32)

@@ -1,4 +1,4 @@
-"""Ensembles of decision trees."""
+"""Decision tree ensembles."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ Aggregate = Literal["sum", "average", "min", "max"]
 
 @operator
 class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
-    """Scores [samples, targets] of trees given as arrays: ``ops.tree_ensemble``.
+    """Scores [samples, targets] of decision trees: ``ops.tree_ensemble``.
 
-    With ``narrow`` they are float32 in the end.
+    With ``narrow`` they are cast to float32.
     """
 
     targets: int = 1
@@ -129,7 +129,7 @@ def trees(
     aggregate: str,
     single: bool = False,
 ) -> Step:
-    """The step that evaluates ``forest``, whose arrays are stored.
+    """Return the step that evaluates ``forest``, with stored arrays.
 
     With ``single`` the result is float32 whatever the weights are.
     """
@@ -180,10 +180,10 @@ class TreeEnsemble(
         return chain(draft, matrix(draft), steps)
 
     def forest(self, dtype: DType) -> Forest:
-        """The arrays of the trees.
+        """Return the arrays of the trees.
 
         Raises:
-            InvalidOperand: the lists do not fit together.
+            InvalidOperand: the lists do not match.
         """
         lists = {
             name: np.asarray(getattr(self, name)).reshape(-1)
@@ -220,14 +220,14 @@ class TreeEnsemble(
 
 
 def _transformed(name: str, targets: int) -> list[Step]:
-    """The steps behind the trees; of one target alone only the probit is taken."""
+    """Return the steps of a post transform, only probit for a single target."""
     steps = transformed(name)
     return steps if targets > 1 or name == "PROBIT" else []
 
 
 @operator
 class Listed:
-    """The attributes that both older operators have, at their newest version."""
+    """The attributes of both older operators, at their newest version."""
 
     nodes_treeids: tuple[int, ...] | None = None
     nodes_nodeids: tuple[int, ...] | None = None
@@ -251,7 +251,7 @@ class Listed:
         entries: tuple[Sequence[int], Sequence[int], Sequence[int], Array],
         dtype: DType,
     ) -> Forest:
-        """The arrays of the trees; ``entries`` are as for ``from_nodes``."""
+        """Return the arrays of the trees; ``entries`` are as for ``from_nodes``."""
         values = numbers(
             self.nodes_values, self.nodes_values_as_tensor, "nodes_values", dtype
         )
@@ -268,10 +268,10 @@ class Listed:
         return from_nodes(nodes, entries)
 
     def base(self, targets: int, dtype: DType) -> Array | None:
-        """The base values, one for each target.
+        """Return the base values, one for each target.
 
         Raises:
-            InvalidOperand: they are more or fewer.
+            InvalidOperand: the number differs.
         """
         base = numbers(
             self.base_values, self.base_values_as_tensor, "base_values", dtype
@@ -282,7 +282,7 @@ class Listed:
 
 
 def computed(draft: Draft) -> DType:
-    """The dtype that features are compared and weights added up in."""
+    """Return the dtype of feature comparisons and weight sums."""
     return float64 if draft.type(0).dtype == float64 else float32
 
 
@@ -328,10 +328,11 @@ class TreeEnsembleClassifier(
     versions=(1, 3, 5),
     domain="ai.onnx.ml",
 ):
-    """With two classes of which the leaves name one, its score decides alone.
+    """A tree classifier.
 
-    Of that class is then what scores more than 0.5 if no weight is negative, else what
-    scores more than 0. The specification leaves this open; it is what onnxruntime does.
+    If the leaves of a binary classifier name only one class, its score alone
+    decides: the class is chosen above 0.5 if no weight is negative, else above 0.
+    The specification leaves this open; onnxruntime does the same.
     """
 
     classlabels_int64s: tuple[int, ...] | None = None
@@ -352,7 +353,7 @@ class TreeEnsembleClassifier(
         entries = (self.class_treeids or (), self.class_nodeids or (), ids, weights)
         forest = self.nodes(entries, dtype)
         labels = labels_of(self.classlabels_int64s, self.classlabels_strings)
-        targets, limit, pair = self._rule(len(labels), weights)
+        targets, limit, pair = self._decision_rule(len(labels), weights)
         if targets == 1 and len(labels) == 1:
             labels = [0, 1] if isinstance(labels[0], int) else ["0", "1"]
         base = self.base(targets, dtype)
@@ -360,8 +361,10 @@ class TreeEnsembleClassifier(
         steps = [trees(draft, forest, base, targets, "SUM", True), last]
         return chain(draft, matrix(draft), steps)
 
-    def _rule(self, classes: int, weights: Array) -> tuple[int, float | None, str]:
-        """The number of scores, the limit for the second class, and how they pair."""
+    def _decision_rule(
+        self, classes: int, weights: Array
+    ) -> tuple[int, float | None, str]:
+        """Return the number of scores, the second class's limit, and the pairing."""
         named = set(self.class_ids or ())
         positive = not np.any(weights < 0)
         if classes == 1:
@@ -379,6 +382,6 @@ class TreeEnsembleClassifier(
         return 1, limit, "complement" if positive else "negative"
 
     def _transform(self, targets: int, pair: str) -> str:
-        """The post transform; a score alone has nothing to be compared with."""
+        """Return the post transform, "NONE" for a single unpaired score."""
         alone = targets == 1 and not pair and self.post_transform != "PROBIT"
         return "NONE" if alone else self.post_transform

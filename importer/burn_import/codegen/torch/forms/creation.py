@@ -1,4 +1,4 @@
-"""Forms of primitives that make tensors of a shape and a value."""
+"""Forms of primitives that create tensors of a given shape and value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from burn_import.tracing.trace import Apply
 
 
 def _made(r: TorchRenderer, call: Expression) -> Expression:
-    """``call`` with the device of the inputs."""
+    """Return ``call`` with the device of the inputs."""
     text = call.text.removesuffix(")") + r.device() + ")"
     return Expression(text, ATOM, call.symbols)
 
@@ -39,7 +39,7 @@ def full(r: TorchRenderer, call: Apply) -> Expression:
 
 
 def _is_natural(number: str, dtype: str) -> bool:
-    """Return whether ``torch.full`` gives a number written like this ``dtype``."""
+    """Return whether ``torch.full`` infers ``dtype`` for the literal."""
     if number in ("True", "False"):
         return dtype == "torch.bool"
     is_float = any(c in number for c in ".en")
@@ -76,7 +76,7 @@ def arange(r: TorchRenderer, call: Apply) -> Expression:
 
 
 def _number(r: TorchRenderer, arg: Any) -> Expression:
-    """An operand as a Python number, read of a tensor if need be."""
+    """Return an operand as a Python number, read from a tensor if necessary."""
     if isinstance(arg, Tensor) and r.is_named(arg):
         return r.method_call(r.data(arg), "item")
     return r.number_or_tensor(arg)

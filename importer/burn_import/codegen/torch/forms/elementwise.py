@@ -15,7 +15,7 @@ from burn_import.tracing.identifiers import literal
 from burn_import.tracing.scalar_operands import is_number
 from burn_import.tracing.trace import Apply
 
-#: PyTorch's function for each primitive of tensors alone.
+#: PyTorch's function for each primitive with only tensor arguments.
 SIMPLE: Mapping[Any, str] = {
     ops.abs: "torch.abs",
     ops.acos: "torch.acos",
@@ -101,7 +101,7 @@ def where(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.maximum, ops.minimum)
 def extremum(r: TorchRenderer, call: Apply) -> Expression:
-    """``x.clamp(min=0)`` beside a number, else ``torch.maximum(x, y)``."""
+    """Return ``x.clamp(min=0)`` for a number, else ``torch.maximum(x, y)``."""
     name = call.primitive.name
     given = r.arguments(call)
     numbers = [
@@ -155,7 +155,7 @@ def detach(r: TorchRenderer, call: Apply) -> Expression:
 
 
 def _with_option(r: TorchRenderer, call: Apply, head: str, **names: str) -> Expression:
-    """A call with the options that differ from PyTorch's own defaults."""
+    """Return a call with the options that differ from PyTorch's defaults."""
     given = r.bound(call)
     options = {
         theirs: unless(given[ours], _DEFAULTS[head]) for ours, theirs in names.items()

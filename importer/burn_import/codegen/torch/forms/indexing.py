@@ -1,4 +1,4 @@
-"""Forms of primitives that read and write parts of tensors."""
+"""Forms of indexing, gathering and scattering primitives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from burn_import.tracing.trace import Apply
 
 @form(ops.getitem)
 def getitem(r: TorchRenderer, call: Apply) -> Expression:
-    """``x[key]``; a step backwards needs a helper."""
+    """Return ``x[key]``; negative steps need a helper."""
     key = call.args[1]
     parts = list(key) if isinstance(key, tuple) else [key]
     backwards = [_is_backwards(part) for part in parts]
@@ -62,7 +62,7 @@ def _sliced(r: TorchRenderer, call: Apply, parts: list[Any]) -> Expression:
 
 @form(ops.slice)
 def slice_(r: TorchRenderer, call: Apply) -> Expression:
-    """The helper for slices whose bounds are known only when the model runs."""
+    """Return the helper for slices with bounds computed at run time."""
     given = r.bound(call)
     starts, ends = (r.integers(given[name]) for name in ("starts", "ends"))
     keywords = {
@@ -74,7 +74,7 @@ def slice_(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.take)
 def take(r: TorchRenderer, call: Apply) -> Expression:
-    """``x[:, indices]``."""
+    """Return ``x[:, indices]``."""
     given = r.bound(call)
     x, axis, indices = r.tensor(given["x"]), given["axis"], given["indices"]
     rank = r.rank(given["x"])
@@ -88,7 +88,7 @@ def take(r: TorchRenderer, call: Apply) -> Expression:
 
 
 def _indices(r: TorchRenderer, indices: Any) -> Expression:
-    """Indices as a list of numbers if they are few and known, else as a tensor."""
+    """Return indices as a list of numbers if few and known, else as a tensor."""
     if isinstance(indices, Tensor) and not r.is_named(indices):
         known = indices.data.known
         if known is not None and is_listable(known) and known.size:

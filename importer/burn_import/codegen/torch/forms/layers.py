@@ -1,4 +1,4 @@
-"""Forms of what layers compute: products, convolutions, normalisation, attention."""
+"""Forms of linear, convolution, normalisation and attention primitives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from burn_import.tracing.trace import Apply
 
 
 def _optional(r: TorchRenderer, *values: Any) -> list[Expression]:
-    """Operands, those at the end that are None left out."""
+    """Return the operands without trailing Nones."""
     kept = list(values)
     while kept and kept[-1] is None:
         kept.pop()
@@ -150,7 +150,7 @@ def attention(r: TorchRenderer, call: Apply) -> Expression:
 
 
 def _is_plain(r: TorchRenderer, given: dict[str, Any]) -> bool:
-    """Return whether PyTorch's function computes the same."""
+    """Return whether PyTorch's function computes the same result."""
     ordinary = (
         _is_zero(given["offset"])
         and given["lengths"] is None
@@ -177,7 +177,7 @@ def _is_zero(offset: Any) -> bool:
 
 
 def _has_groups(r: TorchRenderer, given: dict[str, Any]) -> bool | None:
-    """Return whether keys have fewer heads than queries; None if that is not known."""
+    """Return whether keys have fewer heads than queries; None if unknown."""
     key, query = r.shape(given["key"]), r.shape(given["query"])
     if key is None or query is None or len(key) != 4 or len(query) != 4:
         return None
@@ -190,7 +190,7 @@ def _has_groups(r: TorchRenderer, given: dict[str, Any]) -> bool | None:
 def _scored(
     r: TorchRenderer, call: Apply, given: dict[str, Any], head: str
 ) -> Expression:
-    """A call of a helper with the parameters of ``ops.attention``."""
+    """Return a call of a helper with the parameters of ``ops.attention``."""
     if given.get("softmax_dtype") is not None:
         raise refusal(call, "expected a softmax in the dtype of the scores")
     names = ("query", "key", "value") if "value" in given else ("query", "key")

@@ -99,7 +99,7 @@ def adaptive_avg_pool(r: TorchRenderer, call: Apply) -> Expression:
     return r.call(f"F.adaptive_avg_pool{rank}d", args)
 
 
-#: ``F.interpolate``'s name of a mode, by ONNX's and the number of spatial axes.
+#: Modes of ``F.interpolate``, by ONNX's mode and the number of spatial axes.
 MODES = {
     ("linear", 1): "linear",
     ("linear", 2): "bilinear",
@@ -135,7 +135,7 @@ def resize(r: TorchRenderer, call: Apply) -> Expression:
 
 
 def _numbers(r: TorchRenderer, value: Any) -> Expression:
-    """Scales or sizes as a list."""
+    """Return scales or sizes as a list."""
     known = r.known(value)
     return r.integers(value) if known is None else r.host(tuple(known))
 
@@ -143,7 +143,7 @@ def _numbers(r: TorchRenderer, value: Any) -> Expression:
 def _interpolated(
     r: TorchRenderer, given: dict[str, Any], chosen: Options
 ) -> Expression | None:
-    """``F.interpolate(x, ...)`` where it computes the same; else None."""
+    """Return ``F.interpolate(x, ...)`` if it computes the same, else None."""
     rank = r.rank(given["x"])
     mode = MODES.get((chosen.mode, (rank or 0) - 2))
     scales, sizes = (r.known(given[name]) for name in ("scales", "sizes"))
@@ -171,7 +171,7 @@ def _interpolated(
 
 
 def _spatial(factors: Any, axes: Any, rank: int) -> list[Any] | None:
-    """Scales or sizes of the spatial axes, if the others stay; else None."""
+    """Return the factors of spatial axes if other axes keep their size, else None."""
     if axes is None:
         if len(factors) != rank or any(f != 1.0 for f in factors[:2]):
             return None
@@ -217,7 +217,7 @@ def grid_sample(r: TorchRenderer, call: Apply) -> Expression:
 def affine_grid(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     size = r.integers(given["size"])
-    if size.text.startswith("("):  # PyTorch's type is a list
+    if size.text.startswith("("):  # PyTorch annotates a list
         size = replace(size, text=f"[{size.text[1:-1]}]")
     args = [r.tensor(given["theta"]), size]
     keywords = {"align_corners": literal(given["align_corners"])}

@@ -1,4 +1,4 @@
-"""Forms of primitives of quantised numbers: helpers with the same parameters."""
+"""Forms of quantized primitives: helpers with the same parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from burn_import.tracing.trace import Apply
 
 
 def _tensors(r: TorchRenderer, call: Apply) -> list[Expression]:
-    """The operands of a call, None where there is none."""
+    """Return the operands of a call, with None for omitted ones."""
     return [Expression("None") if arg is None else r.tensor(arg) for arg in call.args]
 
 

@@ -13,7 +13,7 @@ from burn_import.tracing.expression import Expression
 from burn_import.tracing.identifiers import literal
 from burn_import.tracing.trace import Apply
 
-#: The method for each reduction.
+#: The tensor method for each reduction.
 METHODS = {
     "sum": "sum",
     "mean": "mean",
@@ -27,7 +27,7 @@ METHODS = {
 
 
 def _axes(r: TorchRenderer, call: Apply, axis: Any) -> Expression | None:
-    """The axes of a reduction, None for all."""
+    """Return the axes of a reduction, None for all."""
     known = r.known(axis)
     if known is None:
         return None if axis is None else r.integers(axis)
@@ -36,7 +36,7 @@ def _axes(r: TorchRenderer, call: Apply, axis: Any) -> Expression | None:
 
 
 def _sum_dtype(r: TorchRenderer, call: Apply) -> str | None:
-    """The dtype of a sum of integers, which PyTorch would widen."""
+    """Return the dtype argument of an integer sum, which PyTorch would widen."""
     target = call.targets[0].type
     dtype = r.dtype(call.args[0]) if target is None else target.dtype
     if dtype is None or is_float(dtype):
@@ -103,7 +103,7 @@ def argmax(r: TorchRenderer, call: Apply) -> Expression:
     given, name = r.bound(call), call.primitive.name
     x = r.tensor(given["x"])
     axis = None if given["axis"] is None else r.integer(given["axis"])
-    if r.dtype(given["x"]) == bool_:  # of which PyTorch finds no largest one
+    if r.dtype(given["x"]) == bool_:  # PyTorch has no argmax of booleans
         x = r.method_call(x, "int")
     keywords: dict[str, Any] = {"keepdim": flag(given["keepdims"])}
     if given["select_last"]:

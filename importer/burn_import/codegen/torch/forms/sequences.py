@@ -19,7 +19,7 @@ def sequence(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.sequence_at)
 def sequence_at(r: TorchRenderer, call: Apply) -> Expression:
-    """``items[position]``."""
+    """Return ``items[position]``."""
     items, position = r.data(call.args[0]), r.integer(call.args[1])
     text = f"{items.inside(ATOM)}[{position.text}]"
     return Expression(text, ATOM, merge([items, position]))

@@ -14,7 +14,7 @@ from burn_ir.dim import Poly
 
 
 def _spread(shape: Expression) -> Expression:
-    """The items of a tuple as separate arguments."""
+    """Return the elements of a tuple as separate arguments."""
     if shape.text[:1] in "([" and shape.text not in ("()", "[]"):
         return Expression(shape.text[1:-1].rstrip(","), 0, shape.symbols)
     return shape
@@ -114,7 +114,7 @@ def unsqueeze(r: TorchRenderer, call: Apply) -> Expression:
     if len(axes) > 1 and min(axes) >= 0:
         places = ("None" if n in axes else ":" for n in range(max(axes) + 1))
         return Expression(f"{x.inside(ATOM)}[{', '.join(places)}]", ATOM, x.symbols)
-    # Axes that count from the end are inserted from the end.
+    # Negative axes are inserted from the end.
     for axis in sorted(axes, reverse=True):
         x = r.method_call(x, "unsqueeze", [r.static(axis)])
     return x
@@ -130,7 +130,7 @@ def concat(r: TorchRenderer, call: Apply) -> Expression:
 
 
 def _tensors(r: TorchRenderer, xs: Any) -> Expression:
-    """A list of tensors, which a sequence is already."""
+    """Return a list of tensors, which a sequence is already."""
     return r.data(xs)
 
 
@@ -216,14 +216,14 @@ MODES = {"reflect": "reflect", "edge": "replicate"}
 
 
 def _has_mode(mode: str, widths: list[Any], rank: int) -> bool:
-    """Return whether ``F.pad`` repeats elements of as many axes of such a tensor."""
+    """Return whether ``F.pad`` supports the mode for these axes and rank."""
     axes = len(widths) // 2
     counts = all(isinstance(n, int) and n >= 0 for n in widths)
     return mode in MODES and counts and axes <= 3 and rank in (axes + 1, axes + 2)
 
 
 def _widths(r: TorchRenderer, rank: int, pads: list[Any], axes: Any) -> list[Any]:
-    """Pads as ``F.pad`` takes them: pairs from the last axis on, zeros left out."""
+    """Return pads for ``F.pad``: pairs from the last axis on, without zeros."""
     count = len(pads) // 2
     pairs: list[tuple[Any, Any]] = [(0, 0)] * rank
     for number, axis in enumerate(range(rank) if axes is None else axes):

@@ -1,4 +1,4 @@
-"""Forms of transforms of signals, and of recurrent operators."""
+"""Forms of signal transforms and recurrent operators."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def dft(r: TorchRenderer, call: Apply) -> Expression:
     return r.call("_dft", [r.tensor(given["x"])], keywords)
 
 
-#: Options of recurrent operators that the helpers have.
+#: Options of recurrent operators that the helpers support.
 RECURRENT = frozenset(
     {"activations", "clip", "direction", "input_forget", "layout"}
     | {"linear_before_reset"}
@@ -48,7 +48,7 @@ RECURRENT = frozenset(
 
 @form(ops.lstm, ops.gru, ops.rnn)
 def recurrent(r: TorchRenderer, call: Apply) -> Expression:
-    """The helper in ONNX's layout, for operators that no layer of PyTorch computes."""
+    """Return a helper in ONNX's layout, for operators without a PyTorch layer."""
     given = r.bound(call)
     keywords: dict[str, Any] = {
         name: None if given.get(name) is None else r.tensor(given[name])

@@ -1,4 +1,4 @@
-"""Forms of primitives that order elements."""
+"""Forms of sorting and selection primitives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burn_import.tracing.trace import Apply
 
 @form(ops.topk)
 def topk(r: TorchRenderer, call: Apply) -> Expression:
-    """The helper: of equal elements the first counts, which PyTorch leaves open."""
+    """Return a helper that picks the first of ties; PyTorch leaves it undefined."""
     given = r.bound(call)
     keywords = {
         "dim": unless(given["axis"], -1),
