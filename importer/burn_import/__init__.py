@@ -1,12 +1,12 @@
 """The compiler: model files to Python modules.
 
-==============  ==========================================================
-``load(path)``  the model in a file as a module, without writing anything
-``export_onnx`` a module as an ONNX file
-``ModelGen``    the files of modules, from a script
-``Options``     what may be asked of both: a dtype, shapes, a part, ...
-``Hints``       what weights alone do not say, for ``Options``
-==============  ==========================================================
+===============  ==========================================================
+``load(path)``   the model in a file as a module, without writing anything
+``export_onnx``  a module as an ONNX file
+``ModelGen``     the files of modules, from a script
+``Options``      what may be asked of both: a dtype, shapes, a part, ...
+``Hints``        what weights alone do not say, for ``Options``
+===============  ==========================================================
 
 The command ``burn-import`` is in :mod:`burn_import.cli`, the build hook of hatch in
 :mod:`burn_import.build.hatch`.
