@@ -10,9 +10,11 @@ from burn_import.options import Options
 
 
 class ModelGen:
-    """Writes a module for each of several models::
+    """Writes a module for each of several models.
 
-    ModelGen().input("net.onnx").out_dir("app").run_from_script()
+    For example::
+
+        ModelGen().input("net.onnx").out_dir("app").run_from_script()
     """
 
     def __init__(self) -> None:

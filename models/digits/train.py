@@ -85,7 +85,7 @@ def train(model: Digits, images: Tensor, labels: Tensor) -> None:
 
 
 def main() -> None:
-    """Return nothing; writes digits.onnx, both data sets and metrics.json."""
+    """Return nothing; writes the models, both data sets and metrics.json."""
     torch.manual_seed(SEED)
     torch.set_num_threads(1)
     train_images, test_images, train_labels, test_labels = load_split()
@@ -110,6 +110,8 @@ def main() -> None:
             HERE / f"digits_{part}.npz", images=images.numpy(), labels=labels.numpy()
         )
     export_onnx(model, test_images[:2], HERE / "digits.onnx", "image", "logits")
+    state = nn.DataParallel(model).state_dict()
+    torch.save({"epoch": EPOCHS, "state_dict": state}, HERE / "digits.pt")
     print(json.dumps(metrics))
 
 

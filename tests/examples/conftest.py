@@ -20,6 +20,6 @@ def example(
     assert spec.loader is not None
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)
-    monkeypatch.setattr(program, "OUT", tmp_path)
+    monkeypatch.setattr(program, "OUT", tmp_path, raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))
     return program

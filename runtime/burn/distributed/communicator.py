@@ -49,7 +49,7 @@ class Communicator(ABC):
         """Wait until all processes are here."""
 
     def all_gather(self, array: Array) -> Array:
-        """The arrays of all processes by rank, [size, *shape of array]."""
+        """The arrays of all processes by rank, ``[size, *array.shape]``."""
         return np.stack([self.broadcast(array, root) for root in range(self.size)])
 
     def start_all_reduce(self, array: Array) -> Callable[[], Array]:

@@ -144,12 +144,15 @@ class ConvTranspose1d(_ConvTranspose):
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """The transposed convolution of [N, C, H, W]; ``weight`` is [C, O/groups, *K]."""
+    """The transposed convolution of [N, C, H, W]; ``weight`` is [C, O/groups, K, K]."""
 
     rank = 2
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """The transposed convolution of [N, C, D, H, W]; ``weight`` [C, O/groups, *K]."""
+    """The transposed convolution of [N, C, D, H, W].
+
+    ``weight`` is [C, O/groups, K, K, K].
+    """
 
     rank = 3

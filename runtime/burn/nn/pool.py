@@ -136,7 +136,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool):
 
 
 class GlobalAvgPool(Module):
-    """The mean over the space of [N, C, *size]: [N, C], or [N, C, 1, ...] if kept."""
+    """The mean over the space of [N, C, ...]: [N, C], or [N, C, 1, ...] if kept."""
 
     def __init__(self, keepdims: bool = False) -> None:
         super().__init__()
