@@ -26,9 +26,9 @@ ROWS = (
     ),
     Row(
         "no PyTorch",
-        r"could not import '(torch|onnxscript|transformers|timm)\w*'|needs PyTorch|"
-        r"needs torch",
-        "whoever installs `torch` beside the extra `dev`; not `.ci/run`",
+        r"could not import '(torch|onnxscript|transformers|timm|sklearn)\w*'|"
+        r"needs PyTorch|needs torch",
+        "whoever installs `torch` or the extra `references`; not `.ci/run`",
     ),
     Row(
         "no models of other people",
@@ -43,7 +43,8 @@ ROWS = (
     Row(
         "a tool is missing",
         r"of the extra dev and not installed|"
-        r"could not import '(ruff|mypy|black|llvm|pyarrow|tomli_w|mpi4py|PIL)|"
+        r"could not import '(ruff|mypy|black|llvm|pyarrow|tomli_w|mpi4py|PIL|pyte|"
+        r"psutil|rich|textual)|"
         r"no browser: Chromium|could not import 'selenium",
         "`.ci/run`, which installs the extra `dev`, but no Chromium and `selenium`",
     ),
