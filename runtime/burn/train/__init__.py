@@ -1,5 +1,6 @@
 """Training: a step as one plan, checkpoints that resume it to the bit, a learner."""
 
+from burn.train.dashboard import Dashboard as Dashboard
 from burn.train.learner import Learner as Learner, Result as Result
 from burn.train.loggers import (
     Logger as Logger,
