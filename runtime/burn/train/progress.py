@@ -17,20 +17,26 @@ REFRESH = 0.1
 
 
 class LineLogger(Logger):
-    """Prints a line for each epoch, and a summary in the end."""
+    """Prints a line for each epoch, and why training ended and a summary after it."""
 
     shows_progress: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.history: list[Values] = []
         self._has_new_epochs = False
+        #: Those since the last epoch: an early end or an interruption.
+        self._messages: list[str] = []
 
     def begin(self, run: Run) -> None:
         self.history, self._has_new_epochs = list(run.history), False
+        self._messages = []
+
+    def log_message(self, message: str) -> None:
+        self._messages.append(message)
 
     def log_epoch(self, epoch: int, values: Values) -> None:
         self.history.append(values)
-        self._has_new_epochs = True
+        self._has_new_epochs, self._messages = True, []
         self.print_line(f"epoch {epoch}  {format_values(values)}")
 
     def print_line(self, line: str) -> None:
@@ -38,9 +44,11 @@ class LineLogger(Logger):
         print(line, flush=True)
 
     def close(self) -> None:
+        for message in self._messages:
+            print(message, flush=True)
         if self._has_new_epochs:
             print(summarize_history(self.history), flush=True)
-            self._has_new_epochs = False
+        self._has_new_epochs, self._messages = False, []
 
 
 class BarLogger(LineLogger):

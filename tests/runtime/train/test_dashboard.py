@@ -76,6 +76,7 @@ def test_a_key_interrupts_training_which_goes_on_later(
     terminal.press(key)
     assert terminal.wait() == 128 + signal.SIGINT
     assert terminal.text.rstrip().endswith("KeyboardInterrupt")
+    assert "interrupted: wrote interrupted.safetensors" in terminal.text
     assert terminal.is_restored()
     assert (tmp_path / "checkpoint" / "interrupted.safetensors").exists()
     again = start("first")

@@ -58,9 +58,11 @@ def test_a_resumed_run_prints_the_summary_of_all_epochs(
     assert capsys.readouterr().out == ""  # no epoch was left to do
 
 
-def test_messages_name_checkpoints_and_early_ends(tmp_path: Path) -> None:
+def test_messages_name_checkpoints_and_early_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     messages = Messages()
-    options: dict[str, Any] = {"loggers": [messages], "progress": False}
+    options: dict[str, Any] = {"loggers": [messages]}
     options["checkpoints"] = train.KeepBest("train/lr", "max")
     options["stop"] = train.Patience(2, "train/lr", mode="max")
     learner(tmp_path, **options).fit(Shuffled(), epochs=9)
@@ -70,6 +72,9 @@ def test_messages_name_checkpoints_and_early_ends(tmp_path: Path) -> None:
         "epoch 3: kept checkpoints of epochs 1, 3",
         "ended early: no better train/lr for 2 epochs",
     ]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["epoch"] * 3
+    assert lines[3:5] == [messages.messages[-1], "3 epochs"]
 
 
 def test_output_that_is_no_terminal_gets_lines() -> None:

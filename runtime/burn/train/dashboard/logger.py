@@ -72,6 +72,7 @@ class Dashboard(LineLogger):
         self._send("epoch", epoch, time.monotonic(), dict(values))
 
     def log_message(self, message: str) -> None:
+        super().log_message(message)
         self._send("message", message)
 
     def print_line(self, line: str) -> None:

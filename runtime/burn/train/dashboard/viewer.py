@@ -15,7 +15,9 @@ import subprocess
 import sys
 import tempfile
 import termios
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 #: Seconds to wait for the process to restore the terminal.
 CLOSE = 10.0
@@ -89,6 +91,10 @@ class Viewer:
 
         A process that does not end is killed.
         """
+        with _ignoring_interrupts():
+            self._end()
+
+    def _end(self) -> None:
         self._socket.settimeout(CLOSE)
         self.send(("close",))
         self._socket.close()
@@ -126,6 +132,19 @@ def print_output(file: int, terminal: int) -> None:
     with suppress(OSError):  # the terminal was closed
         while data := os.pread(file, 1 << 16, position):
             position += os.write(terminal, data)
+
+
+@contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C, so that no terminal stays half restored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _flush_streams() -> None:
