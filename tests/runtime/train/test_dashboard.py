@@ -67,7 +67,9 @@ def test_it_shows_metrics_by_key_and_leaves_a_summary(
     assert terminal.is_restored()
 
 
-@pytest.mark.parametrize("key", [b"q", b"\x03"])
+@pytest.mark.parametrize(
+    "key", [b"q", pytest.param(b"\x03", marks=pytest.mark.thorough)]
+)
 def test_a_key_interrupts_training_which_goes_on_later(
     start: Start, tmp_path: Path, key: bytes
 ) -> None:
@@ -83,6 +85,7 @@ def test_a_key_interrupts_training_which_goes_on_later(
     again.wait_for("resumed from interrupted.safetensors")
 
 
+@pytest.mark.thorough
 def test_a_second_key_ends_a_batch_that_does_not_end(
     start: Start, tmp_path: Path
 ) -> None:
@@ -108,6 +111,7 @@ def test_an_error_is_printed_on_the_ordinary_screen(
     assert terminal.is_restored()
 
 
+@pytest.mark.thorough
 def test_training_that_is_killed_leaves_a_usable_terminal(start: Start) -> None:
     terminal = start("wait")
     terminal.wait_for("loss, epoch 2")
@@ -119,6 +123,7 @@ def test_training_that_is_killed_leaves_a_usable_terminal(start: Start) -> None:
     assert terminal.is_restored()
 
 
+@pytest.mark.thorough
 def test_training_goes_on_without_its_dashboard(start: Start, tmp_path: Path) -> None:
     terminal = start("wait")
     terminal.wait_for("loss, epoch 2")
@@ -158,6 +163,7 @@ def test_lines_are_printed_where_there_is_no_terminal(tmp_path: Path) -> None:
     assert lines.count("2 epochs") == 1
 
 
+@pytest.mark.thorough
 def test_bars_show_epochs_and_batches(start: Start, tmp_path: Path) -> None:
     pytest.importorskip("rich")
     terminal = start("bars")

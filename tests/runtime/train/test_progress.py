@@ -1,13 +1,14 @@
 """The lines, bars and summary that a learner prints, and the metrics of a summary."""
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from burn import train
-from burn.train.progress import LineLogger, create_progress_logger
+from burn.train.progress import BarLogger, LineLogger, create_progress_logger
 from burn.train.summary import summarize_history
 from tests.runtime.train.test_learner import Shuffled, learner
 
@@ -79,3 +80,23 @@ def test_messages_name_checkpoints_and_early_ends(
 
 def test_output_that_is_no_terminal_gets_lines() -> None:
     assert type(create_progress_logger()) is LineLogger
+
+
+@pytest.mark.parametrize(
+    ("logger", "module", "extra"),
+    [
+        (train.Dashboard, "textual", "tui"),
+        (train.Dashboard, "textual_plotext", "tui"),
+        (BarLogger, "rich.progress", "progress"),
+    ],
+)
+def test_a_missing_library_is_named(
+    logger: type[LineLogger], module: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if module == "textual_plotext":
+        pytest.importorskip("textual")
+    monkeypatch.setitem(sys.modules, module, None)
+    name = module.partition(".")[0]
+    message = rf"{logger.__name__} needs {name}: pip install .*\[{extra}\]"
+    with pytest.raises(ImportError, match=message):
+        logger()

@@ -42,8 +42,9 @@ class Dashboard(LineLogger):
 
     def begin(self, run: Run) -> None:
         super().begin(run)
-        if not _is_terminal():
-            self._explain_lines("standard input and output are no terminal")
+        obstacle = _find_obstacle()
+        if obstacle is not None:
+            self._explain_lines(obstacle)
             return
         # It needs termios, which only POSIX systems have.
         from burn.train.dashboard.viewer import Viewer
@@ -101,5 +102,9 @@ class Dashboard(LineLogger):
         print(message, file=sys.stderr, flush=True)
 
 
-def _is_terminal() -> bool:
-    return os.name == "posix" and os.isatty(0) and os.isatty(1)
+def _find_obstacle() -> str | None:
+    """Return why no dashboard can be shown, None if it can."""
+    if os.name != "posix":
+        return "it needs a POSIX system"
+    is_terminal = os.isatty(0) and os.isatty(1)
+    return None if is_terminal else "standard input and output are no terminal"
