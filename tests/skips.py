@@ -31,9 +31,9 @@ ROWS = (
     ),
     Row(
         "no PyTorch",
-        r"could not import '(torch|onnxscript|transformers|timm)\w*'|needs PyTorch|"
-        r"needs torch",
-        "whoever installs `torch` beside the extra `dev`; not `.ci/run`",
+        r"could not import '(torch|onnxscript|transformers|timm|sklearn)\w*'|"
+        r"needs PyTorch|needs torch",
+        "whoever installs `torch` or the extra `references`; not `.ci/run`",
     ),
     Row(
         "no models of other people",

@@ -13,7 +13,7 @@ from tests.test_house import ROOT
 
 
 @pytest.mark.parametrize(
-    "example", ["finetune", "custom_loop", "learner"], indirect=True
+    "example", ["finetune", "custom_loop", "learner", "dashboard"], indirect=True
 )
 def test_digits_reach_98_percent(
     example: Any, capsys: pytest.CaptureFixture[str]

@@ -1,9 +1,11 @@
 """Training: a step as one plan, checkpoints that resume it to the bit, a learner."""
 
+from burn.train.dashboard import Dashboard as Dashboard
 from burn.train.learner import Learner as Learner, Result as Result
 from burn.train.loggers import (
     Logger as Logger,
     MemoryLogger as MemoryLogger,
+    Run as Run,
     TensorBoardLogger as TensorBoardLogger,
 )
 from burn.train.outputs import (
@@ -19,3 +21,4 @@ from burn.train.strategy import (
     Patience as Patience,
     Strategy as Strategy,
 )
+from burn.train.summary import MetricSummary as MetricSummary, Summary as Summary

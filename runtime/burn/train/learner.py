@@ -6,7 +6,7 @@ import json
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +19,13 @@ from burn.plan.pytree import mapped
 from burn.record.atomic import atomic_write
 from burn.tensor import Tensor, from_numpy
 from burn.train.checkpoint import load_checkpoint, save_checkpoint
-from burn.train.loggers import FileLogger, LineLogger, Logger
+from burn.train.loggers import FileLogger, Logger, Run
 from burn.train.metrics import Batch, Loss, Metric
 from burn.train.processes import Processes
+from burn.train.progress import create_progress_logger
 from burn.train.step import Step
 from burn.train.strategy import KeepLast, Mode, Patience, Strategy
+from burn.train.summary import Summary, summarize_history
 
 _CHECKPOINT = re.compile(r"checkpoint-([0-9]{1,9})\.safetensors")
 
@@ -38,6 +40,10 @@ class Result:
 
     model: Module
     history: list[dict[str, float]] = field(default_factory=list)
+
+    def summary(self) -> Summary:
+        """Return the least and largest value of each metric with their epochs."""
+        return summarize_history(self.history)
 
 
 class Learner:
@@ -62,7 +68,9 @@ class Learner:
         checkpoints: which to keep besides the newest.
         stop: ends training early.
         loggers: get the values besides the files of the folder.
-        progress: whether to print a line for each epoch.
+        progress: whether to print a line for each epoch and a summary, with bars on a
+            terminal where rich is installed. A logger such as
+            :class:`~burn.train.Dashboard` replaces it.
     """
 
     def __init__(
@@ -86,10 +94,12 @@ class Learner:
         self.stop = stop
         self.loggers: list[Logger] = []
         if self._processes.is_first:
-            lines = [LineLogger()] if progress else []
-            self.loggers = [FileLogger(), *lines, *loggers]
+            is_shown = any(logger.shows_progress for logger in loggers)
+            own = [create_progress_logger()] if progress and not is_shown else []
+            self.loggers = [FileLogger(), *own, *loggers]
         self.history: list[dict[str, float]] = []
         self._interrupted = False
+        self._resumed_from: Path | None = None
         #: Progress within the epoch, as in the checkpoint of an interruption:
         #: ``batches`` of the train split (with ``metrics``), or its final ``values``.
         self._partial: dict[str, Any] = {}
@@ -114,7 +124,8 @@ class Learner:
             KeyboardInterrupt: Ctrl-C was pressed.
         """
         self._begin(train, resume)
-        with self._interruptible(), self._logging():
+        run = self._describe_run(epochs, {"train": train, "valid": valid})
+        with self._interruptible(), self._logging(run):
             while len(self.history) < epochs and not self._is_over():
                 try:
                     values = self._train_and_validate(train, valid)
@@ -125,6 +136,8 @@ class Learner:
                 self._save_epoch(train)
                 for logger in self.loggers:
                     logger.log_epoch(len(self.history), values)
+            if len(self.history) < epochs:
+                self._log_message(f"ended early: {self.stop}")
         return Result(self.step.model.valid(), list(self.history))
 
     def _train_and_validate(
@@ -148,7 +161,7 @@ class Learner:
         """Create the folder, or go on from its newest checkpoint."""
         (self.folder / "checkpoint").mkdir(parents=True, exist_ok=True)
         self.history, self._interrupted, self._partial = [], False, {}
-        newest = self._newest()
+        newest = self._resumed_from = self._newest()
         self._processes.wait()  # no process writes before all have looked
         if newest is None:
             return
@@ -163,6 +176,21 @@ class Learner:
         self._partial = state.get("partial", {})
         if state["loader"] is not None:
             train.load_state_dict(state["loader"])
+
+    def _describe_run(self, epochs: int, splits: Mapping[str, Any]) -> Run:
+        """Return what loggers are told of a run that begins."""
+        return Run(
+            folder=self.folder,
+            epochs=epochs,
+            history=list(self.history),
+            batches_done=self._partial.get("batches", 0),
+            batches={
+                name: len(batches) if isinstance(batches, Sized) else None
+                for name, batches in splits.items()
+                if batches is not None
+            },
+            resumed_from=self._resumed_from,
+        )
 
     def _newest(self) -> Path | None:
         """Return the checkpoint that was written last, None if there is none."""
@@ -242,7 +270,11 @@ class Learner:
         updates = {each.name: each.update(output, context) for each in self.metrics}
         values = {name: value for name, value in updates.items() if value is not None}
         for logger in self.loggers:
-            logger.log_batch(*position, values)
+            logger.log_batch(*position, context, values)
+
+    def _log_message(self, message: str) -> None:
+        for logger in self.loggers:
+            logger.log_message(message)
 
     def _lr(self) -> float:
         return float(self.step.optimizer.groups[0].lr)
@@ -263,6 +295,8 @@ class Learner:
         for number, old in self.stored().items():
             if number not in kept:
                 old.unlink()
+        numbers = ", ".join(map(str, sorted(self.stored())))
+        self._log_message(f"epoch {epoch}: kept checkpoints of epochs {numbers}")
         lines = (
             json.dumps({"epoch": i, **values}) + "\n"
             for i, values in enumerate(self.history, 1)
@@ -289,16 +323,16 @@ class Learner:
             self._processes.collect_optimizer()
             if self._processes.is_first:
                 self._write(self._interrupted_path, train, partial)
+                self._log_message(f"interrupted: wrote {self._interrupted_path.name}")
             self._processes.wait()
 
     @contextmanager
-    def _logging(self) -> Iterator[None]:
+    def _logging(self, run: Run) -> Iterator[None]:
         """Begin the loggers, and close them whatever happens."""
         with ExitStack() as stack:
             for logger in self.loggers:
                 stack.callback(logger.close)
-                done = self._partial.get("batches", 0)
-                logger.begin(self.folder, len(self.history), done)
+                logger.begin(run)
             yield
 
     def interrupt(self) -> None:
@@ -315,7 +349,7 @@ class Learner:
         def handle(number: int, frame: Any) -> None:
             if self._interrupted:
                 raise KeyboardInterrupt
-            self._interrupted = True
+            self.interrupt()
 
         before = signal.signal(signal.SIGINT, handle)
         try:

@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+from burn.train.metrics import Batch
 
 Values = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a learner tells its loggers before the first batch.
+
+    Args:
+        folder: where artifacts go.
+        epochs: the number of the last epoch, unless training ends early.
+        history: the values of the epochs that earlier runs did.
+        batches_done: those for training of the next epoch that an earlier run did.
+        batches: the batches of an epoch by split, None where they have no ``len``.
+        resumed_from: the checkpoint that training goes on from.
+    """
+
+    folder: Path
+    epochs: int
+    history: Sequence[Values]
+    batches_done: int
+    batches: Mapping[str, int | None]
+    resumed_from: Path | None
 
 
 class Logger:
@@ -18,20 +42,25 @@ class Logger:
     ``"valid/loss"``. A metric without a value for one batch is left out of it.
     """
 
-    def begin(self, folder: Path, epochs_done: int, batches_done: int) -> None:
-        """Training starts in ``folder``, after what earlier runs did.
+    #: Whether it shows progress on the terminal, so that the learner does not.
+    shows_progress: ClassVar[bool] = False
 
-        ``batches_done`` are those for training of the epoch after ``epochs_done``.
-        """
+    def begin(self, run: Run) -> None:
+        """Training starts."""
 
-    def log_batch(self, split: str, epoch: int, batch: int, values: Values) -> None:
-        """A batch of the split is done."""
+    def log_batch(
+        self, split: str, epoch: int, number: int, batch: Batch, values: Values
+    ) -> None:
+        """Batch ``number`` of the split is done."""
 
     def log_split(self, split: str, epoch: int) -> None:
         """All batches of the split are done, or training was interrupted."""
 
     def log_epoch(self, epoch: int, values: Values) -> None:
         """Both splits are done, and the checkpoint is written."""
+
+    def log_message(self, message: str) -> None:
+        """Checkpoints were written or removed, or training ends early."""
 
     def close(self) -> None:
         """Training has ended, also by an error."""
@@ -46,11 +75,14 @@ class FileLogger(Logger):
         #: The split and epoch whose first batches an earlier run wrote.
         self._continued: tuple[str, int] | None = None
 
-    def begin(self, folder: Path, epochs_done: int, batches_done: int) -> None:
-        self._folder, self._lines = folder, {}
-        self._continued = ("train", epochs_done + 1) if batches_done else None
+    def begin(self, run: Run) -> None:
+        self._folder, self._lines = run.folder, {}
+        next_epoch = len(run.history) + 1
+        self._continued = ("train", next_epoch) if run.batches_done else None
 
-    def log_batch(self, split: str, epoch: int, batch: int, values: Values) -> None:
+    def log_batch(
+        self, split: str, epoch: int, number: int, batch: Batch, values: Values
+    ) -> None:
         for name, value in values.items():
             self._lines.setdefault(name, []).append(f"{value}\n")
 
@@ -64,14 +96,6 @@ class FileLogger(Logger):
         self._lines = {}
 
 
-class LineLogger(Logger):
-    """Prints a line for each epoch."""
-
-    def log_epoch(self, epoch: int, values: Values) -> None:
-        parts = "  ".join(f"{key} {value:.4g}" for key, value in values.items())
-        print(f"epoch {epoch}  {parts}", flush=True)
-
-
 class MemoryLogger(Logger):
     """Keeps values in lists, for notebooks and tests.
 
@@ -83,7 +107,9 @@ class MemoryLogger(Logger):
         self.batches: dict[str, list[float]] = {}
         self.epochs: dict[str, list[float]] = {}
 
-    def log_batch(self, split: str, epoch: int, batch: int, values: Values) -> None:
+    def log_batch(
+        self, split: str, epoch: int, number: int, batch: Batch, values: Values
+    ) -> None:
         for name, value in values.items():
             self.batches.setdefault(f"{split}/{name}", []).append(value)
 
@@ -111,10 +137,12 @@ class TensorBoardLogger(Logger):
         self._writer: Any = None
         self._counts: dict[str, int] = {}
 
-    def begin(self, folder: Path, epochs_done: int, batches_done: int) -> None:
-        self._writer = self._module.SummaryWriter(str(folder / "tensorboard"))
+    def begin(self, run: Run) -> None:
+        self._writer = self._module.SummaryWriter(str(run.folder / "tensorboard"))
 
-    def log_batch(self, split: str, epoch: int, batch: int, values: Values) -> None:
+    def log_batch(
+        self, split: str, epoch: int, number: int, batch: Batch, values: Values
+    ) -> None:
         count = self._counts[split] = self._counts.get(split, 0) + 1
         for name, value in values.items():
             self._writer.add_scalar(f"batch/{split}/{name}", value, count)

@@ -77,6 +77,10 @@ class Patience:
         self.epochs, self.key, self.min_delta = epochs, key, min_delta
         self.mode = mode
 
+    def __str__(self) -> str:
+        epochs = "1 epoch" if self.epochs == 1 else f"{self.epochs} epochs"
+        return f"no better {self.key} for {epochs}"
+
     def is_over(self, history: Sequence[Values], modes: Mapping[str, Mode]) -> bool:
         """Whether training ends after the epochs of ``history``."""
         sign = 1.0 if (self.mode or mode_of(self.key, modes)) == "max" else -1.0

@@ -14,6 +14,7 @@ import numpy as np
 
 from burn import Autodiff, Cpu, Tensor, data, loss, nn, ops, optim, train
 from burn.distributed import Communicator, Launch, Mpi
+from burn.train.metrics import Batch
 
 ITEMS, BATCH, EPOCHS = 42, 16, 3
 SELF = Launch()  # one process
@@ -114,9 +115,14 @@ class Interrupting(train.Logger):
         self.learner: train.Learner | None = None
 
     def log_batch(
-        self, split: str, epoch: int, batch: int, values: Mapping[str, float]
+        self,
+        split: str,
+        epoch: int,
+        number: int,
+        batch: Batch,
+        values: Mapping[str, float],
     ) -> None:
-        if (split, epoch, batch) == ("train", 2, 2) and self.learner is not None:
+        if (split, epoch, number) == ("train", 2, 2) and self.learner is not None:
             self.learner.interrupt()
 
 

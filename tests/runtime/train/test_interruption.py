@@ -18,8 +18,10 @@ class Stopping(train.Logger):
         self.position = (split, epoch, batch)
         self.learner: train.Learner | None = None
 
-    def log_batch(self, split: str, epoch: int, batch: int, values: Any) -> None:
-        if (split, epoch, batch) == self.position:
+    def log_batch(
+        self, split: str, epoch: int, number: int, batch: Any, values: Any
+    ) -> None:
+        if (split, epoch, number) == self.position:
             assert self.learner is not None
             self.learner.interrupt()
 

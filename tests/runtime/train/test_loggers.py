@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
-from burn.train import Logger, MemoryLogger, TensorBoardLogger
-from burn.train.metrics import Loss, Throughput
+from burn.train import Logger, MemoryLogger, Run, TensorBoardLogger
+from burn.train.metrics import Batch, Loss, Throughput
 from tests.runtime.train.test_learner import Shuffled, learner
 
 
@@ -17,12 +17,16 @@ class Recorder(Logger):
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
+        self.sizes: list[int] = []
 
-    def begin(self, folder: Path, epochs_done: int, batches_done: int) -> None:
-        self.calls.append(("begin", epochs_done, batches_done))
+    def begin(self, run: Run) -> None:
+        self.calls.append(("begin", len(run.history), run.batches_done, run.batches))
 
-    def log_batch(self, split: str, epoch: int, batch: int, values: Any) -> None:
-        self.calls.append((split, epoch, batch, list(values)))
+    def log_batch(
+        self, split: str, epoch: int, number: int, batch: Batch, values: Any
+    ) -> None:
+        self.sizes.append(batch.size)
+        self.calls.append((split, epoch, number, list(values)))
 
     def log_split(self, split: str, epoch: int) -> None:
         self.calls.append((split, epoch))
@@ -61,7 +65,12 @@ def test_calls_come_in_order(tmp_path: Path) -> None:
             "close",
         ]
 
-    assert recorder.calls == [("begin", 0, 0), *epoch(1), ("begin", 1, 0), *epoch(2)]
+    splits = {"train": None, "valid": 1}
+    assert recorder.calls == [
+        *[("begin", 0, 0, splits), *epoch(1)],
+        *[("begin", 1, 0, splits), *epoch(2)],
+    ]
+    assert recorder.sizes == 2 * [8, 8, 8, 8, 8, 4, 44]
     assert list(memory.epochs) == keys
     assert [len(values) for values in memory.epochs.values()] == [2, 2, 2, 2]
     assert len(memory.batches["train/loss"]) == 12
@@ -72,7 +81,7 @@ def test_loggers_are_closed_after_an_error(tmp_path: Path) -> None:
     recorder = Recorder()
     with pytest.raises(ValueError, match="at least one batch"):
         learner(tmp_path, loggers=[recorder]).fit([], epochs=1)
-    assert recorder.calls == [("begin", 0, 0), "close"]
+    assert recorder.calls == [("begin", 0, 0, {"train": 0}), "close"]
 
 
 def test_event_files(tmp_path: Path) -> None:

@@ -18,6 +18,12 @@ from burn.train.metrics.metric import (
     Throughput as Throughput,
 )
 from burn.train.metrics.ranking import AUROC as AUROC
+from burn.train.metrics.system import (
+    CpuUse as CpuUse,
+    GpuMemoryUse as GpuMemoryUse,
+    GpuUse as GpuUse,
+    MemoryUse as MemoryUse,
+)
 from burn.train.metrics.text import (
     CharErrorRate as CharErrorRate,
     WordErrorRate as WordErrorRate,
