@@ -41,8 +41,9 @@ def check(precision: str, operands: Any, mask: Any = None, **static: Any) -> Non
         wide = mask if mask.dtype == np.bool_ else mask.astype("float64")
         exact_mask, there_mask = burn.from_numpy(wide), burn.from_numpy(mask, device)
         there.append(there_mask)
-    expected = scaled_attention(*exact, exact_mask, **static).numpy()
-    actual = scaled_attention(*there, **static).numpy()
+    compute: Any = scaled_attention
+    expected = compute(*exact, exact_mask, **static).numpy()
+    actual = compute(*there, **static).numpy()
     assert actual.dtype == dtype
     largest = np.abs(expected, where=np.isfinite(expected), out=np.zeros_like(expected))
     atol = TOLERANCE[precision] * largest.max(initial=1e-3)
