@@ -47,6 +47,7 @@ LAZY = {
     "export": "exporting",
     "inspect": "inspecting",
     "ops": "inspecting",
+    "quantize": "quantizing",
     "update": "exporting",
     "verify": "verifying",
     "weights": "inspecting",

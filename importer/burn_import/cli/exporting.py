@@ -81,31 +81,13 @@ def check_name(output: str) -> None:
         raise OutputRefused(f"expected an output that ends in .onnx, got {output!r}")
 
 
-def _export(model: Any, output: str, given: dict[str, Any]) -> Any:
+def _exported(model: Any, output: str, given: dict[str, Any]) -> Any:
     """Export ``model`` for inputs of the types that its module declares."""
-    from burn_import.export.export import export_onnx
-    from burn_import.verification.inputs import (
-        declared_types,
-        random_inputs,
-        stored_inputs,
-    )
+    from burn_import.export.declared import export_declared
 
-    types = declared_types(model)
-    if given["inputs"] is not None:
-        example = stored_inputs(given["inputs"], list(types))
-    else:
-        example = random_inputs(types)
-    names = {
-        name: {a: str(n) for a, n in enumerate(shape) if str(n).isidentifier()}
-        for name, (_, shape) in types.items()
-    }
-    kept = ("opset", "external_data", "specialize", "force")
-    return export_onnx(
-        *(model, example, output),
-        dynamic={} if given["fixed"] else names,
-        verify=not given["no_verify"],
-        **{key: given[key] for key in kept},
-    )
+    kept = ("inputs", "fixed", "opset", "external_data", "specialize", "force")
+    options = {key: given[key] for key in kept}
+    return export_declared(model, output, verify=not given["no_verify"], **options)
 
 
 def _show(written: Any) -> None:

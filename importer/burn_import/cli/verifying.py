@@ -53,10 +53,9 @@ seed_option = click.option(
 @seed_option
 @click.option(
     "--tolerance",
-    default=1e-4,
     type=click.FloatRange(min=0),
-    show_default=True,
-    help="The largest difference, relative to the largest number.",
+    help="The largest difference, relative to the largest number. [default: 1e-4, or"
+    " two units of the output's dtype if that is more]",
 )
 @click.option(
     "--bisect", "bisecting", is_flag=True, help="Find the first node that differs."

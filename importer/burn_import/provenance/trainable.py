@@ -45,7 +45,7 @@ def is_trained(graph: Graph, constant: str) -> bool:
         return constants.trained[name]
     if constant in constants.layer_weights:
         return True
-    if constant in constants.fills:
+    if constant in constants.fills or constant in constants.measured:
         return False
     if is_folded(graph, constant):
         return False

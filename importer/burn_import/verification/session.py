@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +95,44 @@ def _refusal(engine: str, error: Exception) -> InputsError:
 
 
 def _onnxruntime(runtime: Any, model: Any, inputs: Mapping[str, Any]) -> list[Any]:
+    return list(_session(runtime, model).run(None, dict(inputs)))
+
+
+def _session(runtime: Any, model: onnx.ModelProto | str) -> Any:
     options = runtime.SessionOptions()
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # errors are raised as well
     content = model if isinstance(model, str) else model.SerializeToString()
-    session = runtime.InferenceSession(
+    return runtime.InferenceSession(
         content, options, providers=["CPUExecutionProvider"]
     )
-    return list(session.run(None, dict(inputs)))
+
+
+@contextmanager
+def refused_by_onnxruntime() -> Iterator[None]:
+    """Within, errors of onnxruntime, which is installed, become an InputsError."""
+    try:
+        yield
+    except runtime_errors() as error:
+        raise _refusal("onnxruntime", error) from error
+
+
+def session_runner(model: onnx.ModelProto) -> Callable[[Mapping[str, Any]], list[Any]]:
+    """Return a function from inputs to results that keeps one session of onnxruntime.
+
+    Raises:
+        InputsError: onnxruntime, which is installed, does not accept the model, or
+            later the inputs.
+    """
+    import onnxruntime
+
+    with refused_by_onnxruntime():
+        session = _session(onnxruntime, model)
+
+    def run(inputs: Mapping[str, Any]) -> list[Any]:
+        with refused_by_onnxruntime():
+            return list(session.run(None, dict(inputs)))
+
+    return run
 
 
 def difference(actual: Any, expected: Any) -> float:

@@ -81,7 +81,7 @@ def verify(
     sizes: Mapping[str, int] | None = None,
     seed: int = 0,
     engine: str = "",
-    tolerance: float = TOLERANCE,
+    tolerance: float | None = None,
     bisecting: bool = False,
     gradients: bool = False,
 ) -> Verified:
@@ -113,7 +113,8 @@ def verify(
     rows = tuple(_row(output.name, a, b, tolerance) for output, a, b in triples)
     divergence = None
     if bisecting and not all(row.ok for row in rows):
-        divergence = bisect(path, other, given, tolerance, is_module=module is not None)
+        limit = TOLERANCE if tolerance is None else tolerance
+        divergence = bisect(path, other, given, limit, is_module=module is not None)
     shown = {k: f"{v.dtype}{list(v.shape)}" for k, v in given.items()}
     gradient = _gradient_error(path, given, seed) if gradients else None
     return Verified(name, rows, divergence, gradient, shown)
@@ -222,13 +223,20 @@ def _as_array(item: Any) -> Any:
     return item.numpy() if hasattr(item, "numpy") else item
 
 
-def _row(name: str, actual: Any, expected: Any, tolerance: float) -> Row:
+def default_tolerance(dtype: np.dtype[Any]) -> float:
+    """Return how far results of a dtype may be apart: two units of narrow floats."""
+    if not dtypes.is_float(dtype):
+        return TOLERANCE
+    return max(TOLERANCE, 2 * dtypes.step(dtype))
+
+
+def _row(name: str, actual: Any, expected: Any, tolerance: float | None) -> Row:
     if isinstance(expected, list) or expected is None or actual is None:
         error = difference(actual or [], expected or [])
-        return Row(name, "list", (), error, error <= tolerance)
+        limit = TOLERANCE if tolerance is None else tolerance
+        return Row(name, "list", (), error, error <= limit)
     a, b = np.asarray(actual), np.asarray(expected)
     error = difference(a, b)
     same = a.dtype == b.dtype or b.dtype.kind in "UO"
-    return Row(
-        name, dtypes.name_of(a.dtype), a.shape, error, same and error <= tolerance
-    )
+    limit = default_tolerance(b.dtype) if tolerance is None else tolerance
+    return Row(name, dtypes.name_of(a.dtype), a.shape, error, same and error <= limit)

@@ -17,15 +17,17 @@ from burn.tensor import Tensor
 class Accuracy:
     """The error of a result against the float32 result, over all samples.
 
-    ``largest`` is the largest absolute difference, ``scale`` the largest absolute value
-    of the float32 result, ``decibels`` the signal-to-noise ratio, and ``agreement`` the
-    fraction (0 to 1) of rows along the last axis whose argmax is the same.
+    ``largest`` is the largest absolute difference and ``mean`` their mean, ``scale`` the
+    largest absolute value of the float32 result, ``decibels`` the signal-to-noise ratio,
+    and ``agreement`` the fraction (0 to 1) of rows along the last axis whose argmax is
+    the same.
     """
 
     largest: float
     scale: float
     decibels: float
     agreement: float
+    mean: float
 
     def __str__(self) -> str:
         return (
@@ -35,17 +37,20 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class _Sums:
+class ErrorSums:
     """Running sums from which an :class:`Accuracy` is computed."""
 
     largest: float = 0.0
     scale: float = 0.0
     power: float = 0.0
     noise: float = 0.0
+    absolute: float = 0.0
+    elements: int = 0
     rows: int = 0
     agreeing: int = 0
 
-    def with_arrays(self, actual: Array, expected: Array) -> "_Sums":
+    def with_arrays(self, actual: Array, expected: Array) -> "ErrorSums":
+        """Add one sample's result and the result of the model in float32."""
         actual, expected = (a.astype(np.float64) for a in (actual, expected))
         difference = np.abs(actual - expected)
         rows = [a.reshape(-1, a.shape[-1] if a.ndim else 1) for a in (actual, expected)]
@@ -56,17 +61,21 @@ class _Sums:
             scale=max(self.scale, float(np.abs(expected).max(initial=0))),
             power=self.power + float(np.square(expected).sum()),
             noise=self.noise + float(np.square(difference).sum()),
+            absolute=self.absolute + float(difference.sum()),
+            elements=self.elements + difference.size,
             rows=self.rows + len(same),
             agreeing=self.agreeing + int(same.sum()),
         )
 
     def accuracy(self) -> Accuracy:
+        """Return the accuracy over all samples that were added."""
         decibels = inf
         if self.noise:
             ratio = self.power / self.noise
             decibels = 10 * log10(ratio) if ratio else -inf
         agreement = self.agreeing / self.rows if self.rows else 1.0
-        return Accuracy(self.largest, self.scale, decibels, agreement)
+        mean = self.absolute / self.elements if self.elements else 0.0
+        return Accuracy(self.largest, self.scale, decibels, agreement, mean)
 
 
 def arguments_of(sample: Any) -> tuple[Any, ...]:
@@ -89,12 +98,12 @@ def compared(
     expected: Iterable[Any],
 ) -> tuple[Accuracy, ...]:
     """Return the accuracy of each float output of ``function``, in output order."""
-    sums: list[_Sums] = []
+    sums: list[ErrorSums] = []
     for sample, result in zip(samples, expected, strict=True):
         pairs = zip(_floats(function(*sample)), _floats(result), strict=True)
         for number, (one, other) in enumerate(pairs):
             if number == len(sums):
-                sums.append(_Sums())
+                sums.append(ErrorSums())
             sums[number] = sums[number].with_arrays(one, other)
     return tuple(each.accuracy() for each in sums)
 

@@ -93,7 +93,7 @@ class _Folding:
         same = self.same(operands, results)
         if same is not None:
             return self.alias(node, same)
-        weights = self.weights(operands)
+        weights = self.weights(node, operands)
         source = weights[0] if len(weights) == 1 else None
         self.store(node, results, source, literal=not weights)
         self.record_recipe(node, operands)
@@ -253,13 +253,14 @@ class _Folding:
             return name  # stored by an earlier run over the same model
         return self.constants.add(name, array, source)
 
-    def weights(self, operands: list[str | None]) -> list[str]:
+    def weights(self, node: Node, operands: list[str | None]) -> list[str]:
         """Return the weights among the operands that the result derives from.
 
         These are the floating operands if there are any, else the first operand.
         Several that derive from one stored array count as one.
         """
-        names = [name for name in operands if name is not None]
+        count = 1 if node.op.onnx == "DequantizeLinear" else len(operands)
+        names = [name for name in operands[:count] if name is not None]
         floats = [n for n in names if is_float(self.constants[n].dtype)]
         stored = [n for n in floats or names[:1] if not self.is_literal(n)]
         by_origin = {list(origins(self.constants, n))[-1]: n for n in stored}

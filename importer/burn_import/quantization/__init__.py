@@ -1,0 +1,1 @@
+"""Post-training quantization of model files, with the accuracy that it costs."""

@@ -1,0 +1,249 @@
+"""``quantize``: a model file in int8 or bfloat16, and the accuracy that it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import onnx
+
+from burn import dtypes
+from burn.plan.calibration import Accuracy, ErrorSums
+from burn.record import atomic_write
+from burn_import.export.declared import export_declared
+from burn_import.export.files import check, check_new
+from burn_import.loading import load
+from burn_import.options import Options
+from burn_import.output import check_module_path, check_ours
+from burn_import.pipeline import Compiled, import_model, write_model
+from burn_import.quantization.qdq import (
+    LAYERS,
+    Quantizer,
+    calibrate,
+    check_float_model,
+    prepare,
+)
+from burn_import.quantization.samples import Sample, check_samples
+from burn_import.verification.session import run_model, session_runner
+from burn_import.verification.verify import results_of
+
+#: The opset in which all layers are defined for bfloat16.
+_BFLOAT16_OPSET = 22
+Run = Callable[[Mapping[str, Any]], list[Any]]
+
+
+@dataclass(frozen=True)
+class OutputAccuracy:
+    """The accuracy of one output; ``is_classification`` if it is rows of scores."""
+
+    name: str
+    accuracy: Accuracy
+    is_classification: bool
+
+
+@dataclass(frozen=True)
+class LayerSensitivity:
+    """The accuracy of the worst output where one layer alone is quantized."""
+
+    name: str
+    operator: str
+    accuracy: Accuracy
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """What was written, the accuracy by output, and that by layer, the worst first.
+
+    ``nodes`` are the nodes that were quantized to int8.
+    """
+
+    paths: tuple[Path, ...]
+    outputs: tuple[OutputAccuracy, ...]
+    layers: tuple[LayerSensitivity, ...] = ()
+    nodes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Samples with the results of the float model, and the names of its outputs."""
+
+    samples: Sequence[Sample]
+    names: Sequence[str]
+    results: Sequence[list[Any]]
+
+    def accuracy(self, run: Run) -> tuple[OutputAccuracy, ...]:
+        """Return the accuracy of each output of floats that ``run`` returns."""
+        sums = [ErrorSums() for _ in self.names]
+        for sample, expected in zip(self.samples, self.results, strict=True):
+            pairs = zip(run(sample), expected, strict=True)
+            for at, (actual, wanted) in enumerate(pairs):
+                if _is_float(wanted):
+                    sums[at] = sums[at].with_arrays(np.asarray(actual), wanted)
+        return tuple(
+            OutputAccuracy(name, each.accuracy(), _has_scores(first))
+            for name, each, first in zip(self.names, sums, self.results[0], strict=True)
+            if each.elements
+        )
+
+
+def _is_float(array: Any) -> bool:
+    return isinstance(array, np.ndarray) and dtypes.is_float(array.dtype)
+
+
+def _has_scores(array: Any) -> bool:
+    """Return whether an output is rows of scores, of which the largest is the class."""
+    return bool(array.ndim == 2 and array.shape[1] > 1)
+
+
+def reference_results(model: onnx.ModelProto, samples: Sequence[Sample]) -> Reference:
+    """Return what a float model computes of samples.
+
+    Raises:
+        InputsError: no engine accepts the samples.
+    """
+    results = [run_model(model, sample)[0] for sample in samples]
+    return Reference(samples, [output.name for output in model.graph.output], results)
+
+
+def check_output(output: Path, *, force: bool) -> None:
+    """Return if ``output`` may be written: a module or an ONNX file.
+
+    Raises:
+        OutputRefused: it may not, or is of neither kind.
+    """
+    if output.suffix == ".onnx":
+        check_new(output, force=force)
+        return
+    check_module_path(output)
+    if not force:
+        check_ours(output)
+
+
+def quantize_int8(
+    path: Path,
+    output: Path,
+    samples: Sequence[Sample],
+    evaluation: Sequence[Sample],
+    *,
+    per_channel: bool = True,
+    exclude: Sequence[str] = (),
+    has_sensitivities: bool = True,
+    force: bool = False,
+) -> Quantized:
+    """Write an ONNX model with layers of 8-bit integers, as ONNX or as a module.
+
+    ``samples`` give the ranges of values, ``evaluation`` the accuracy. Nodes whose name
+    or operator matches a pattern of ``exclude`` stay as they are.
+
+    Raises:
+        InputsError: the samples or patterns do not fit, or onnxruntime is missing.
+        UnsupportedModel: the model is quantized already, or has nothing to quantize.
+        OutputRefused: the output is there, and ``force`` is not given.
+    """
+    check_output(output, force=force)
+    check_samples(samples)
+    model = check_float_model(path)
+    reference = reference_results(model, evaluation)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        prepared, notes = prepare(model, folder)
+        ranges = calibrate(prepared, samples, folder)
+        quantizer = Quantizer(prepared, ranges, per_channel=per_channel)
+        nodes = quantizer.chosen(exclude)
+        quantized = quantizer.quantize(nodes)
+        check(quantized)
+        layers = (
+            _sensitivities(quantizer, nodes, reference) if has_sensitivities else ()
+        )
+        temporary = folder / f"{output.stem}.onnx"
+        onnx.save(quantized, temporary)
+        paths, run = _written(temporary, quantized, output, force=force)
+    outputs = reference.accuracy(run)
+    return Quantized(paths, outputs, layers, tuple(nodes), tuple(notes))
+
+
+def _written(
+    source: Path, model: onnx.ModelProto, output: Path, *, force: bool
+) -> tuple[tuple[Path, ...], Run]:
+    """Write a quantized model; return the files, and what runs them."""
+    if output.suffix == ".onnx":
+        atomic_write(output, model.SerializeToString(deterministic=True))
+        return (output,), session_runner(model)
+    compiled = import_model(source, Options(stem=output.stem))
+    return _write_module(compiled, output, force=force), _runner(load(source))
+
+
+def _write_module(compiled: Compiled, output: Path, *, force: bool) -> tuple[Path, ...]:
+    written = write_model(compiled, output, force=force)
+    return written.module, written.weights
+
+
+def _sensitivities(
+    quantizer: Quantizer, names: Sequence[str], reference: Reference
+) -> tuple[LayerSensitivity, ...]:
+    """Return the accuracy with each layer alone quantized, the worst first."""
+    few = replace(
+        reference, samples=reference.samples[:1], results=reference.results[:1]
+    )
+    layers = []
+    for name in names:
+        if quantizer.nodes[name] not in LAYERS:
+            continue
+        outputs = few.accuracy(session_runner(quantizer.quantize([name])))
+        if outputs:
+            worst = min(outputs, key=lambda row: row.accuracy.decibels)
+            row = LayerSensitivity(name, quantizer.nodes[name], worst.accuracy)
+            layers.append(row)
+    return tuple(sorted(layers, key=lambda layer: layer.accuracy.decibels))
+
+
+def _runner(model: Any) -> Run:
+    return lambda sample: results_of(model, list(sample.values()))
+
+
+def quantize_bfloat16(
+    path: Path,
+    output: Path,
+    model: onnx.ModelProto,
+    evaluation: Sequence[Sample],
+    *,
+    force: bool = False,
+) -> Quantized:
+    """Write an ONNX model that computes in bfloat16, as ONNX or as a module.
+
+    Its inputs, weights and outputs are bfloat16 too.
+
+    Raises:
+        UnsupportedModel: it has no floats.
+        OutputRefused: the output is there, and ``force`` is not given.
+    """
+    check_output(output, force=force)
+    check_samples(evaluation)
+    reference = reference_results(model, evaluation)
+    options = Options(dtype="bfloat16", stem=output.stem)
+    module = load(path, options)
+    narrow = [{k: _rounded(a) for k, a in sample.items()} for sample in evaluation]
+    if output.suffix == ".py":
+        paths = _write_module(import_model(path, options), output, force=force)
+    else:
+        done = export_declared(
+            *(module, output),
+            inputs=narrow[0],
+            output_names=reference.names,
+            opset=_BFLOAT16_OPSET,
+            verify=False,
+            force=force,
+        )
+        paths = (done.path,)
+    outputs = replace(reference, samples=narrow).accuracy(_runner(module))
+    return Quantized(paths, outputs)
+
+
+def _rounded(array: Any) -> Any:
+    is_wide = dtypes.is_float(array.dtype)
+    return array.astype(dtypes.bfloat16) if is_wide else array
