@@ -81,7 +81,7 @@ def check_name(output: str) -> None:
         raise OutputRefused(f"expected an output that ends in .onnx, got {output!r}")
 
 
-def _exported(model: Any, output: str, given: dict[str, Any]) -> Any:
+def _export(model: Any, output: str, given: dict[str, Any]) -> Any:
     """Export ``model`` for inputs of the types that its module declares."""
     from burn_import.export.declared import export_declared
 

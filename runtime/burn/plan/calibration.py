@@ -17,10 +17,10 @@ from burn.tensor import Tensor
 class Accuracy:
     """The error of a result against the float32 result, over all samples.
 
-    ``largest`` is the largest absolute difference and ``mean`` their mean, ``scale`` the
-    largest absolute value of the float32 result, ``decibels`` the signal-to-noise ratio,
-    and ``agreement`` the fraction (0 to 1) of rows along the last axis whose argmax is
-    the same.
+    ``largest`` is the largest absolute difference and ``mean`` their mean, ``scale``
+    the largest absolute value of the float32 result, ``decibels`` the signal-to-noise
+    ratio, and ``agreement`` the fraction (0 to 1) of rows along the last axis whose
+    argmax is the same.
     """
 
     largest: float
