@@ -215,7 +215,9 @@ class _Cutting:
 def _check(graph: Graph, cut: Cut, inputs: Mapping[str, str], needed: set[str]) -> None:
     called = dict(zip(graph.inputs, cut.given, strict=True))
     problems = [
-        Problem(f"expected outputs that need the named inputs alone, they need {n!r}")
+        Problem(
+            f"expected outputs that need only the named inputs, they also need {n!r}"
+        )
         for name, n in called.items()
         if name in needed and name not in inputs
     ]

@@ -136,8 +136,12 @@ def test_what_has_to_be_told_is_listed(tmp_path: Path) -> None:
     path = saved(tmp_path, drawn(CNN) | {"features.1.running_var": np.ones(4, "f4")})
     with pytest.raises(UnsupportedModel) as caught:
         source(path, activation="relu")
-    padding = "expected to be told its padding: --padding same or --padding valid"
-    pool = "expected to be told the pool before it: --pool max, average or none"
+    padding = (
+        "weights do not determine its padding; pass --padding same or --padding valid"
+    )
+    pool = (
+        "weights do not determine the pool before it; pass --pool max, average or none"
+    )
     assert [problem.message for problem in caught.value.problems] == [
         f"features.0: {padding}",
         f"features.4: {pool}",

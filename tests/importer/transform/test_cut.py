@@ -82,7 +82,7 @@ def test_cuts_that_do_not_separate(tmp_path: Path) -> None:
     proto = model(graph(nodes, {"a": [3], "b": [3]}))
     path = saved(tmp_path / "net.onnx", proto)
     assert wrong(path, inputs=("h", "unused")) == [
-        "expected outputs that need the named inputs alone, they need 'b'",
+        "expected outputs that need only the named inputs, they also need 'b'",
         "expected inputs that the outputs depend on, got 'unused'",
     ]
     assert (

@@ -153,7 +153,7 @@ class _Run:
 
     def miss(self, step: Step, noun: str, option: str) -> None:
         """Report a required option that weights cannot replace."""
-        message = f"{step.path}: expected to be told {noun}: {option}"
+        message = f"{step.path}: weights do not determine {noun}; pass {option}"
         self.problems.append(Problem(message))
 
     def notes(self, steps: list[Step]) -> list[str]:

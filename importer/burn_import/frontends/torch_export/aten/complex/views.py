@@ -174,7 +174,7 @@ adapt(wider("pad"), "constant_pad_nd.default pad.default")
 @rule("aten.roll.default", table=COMPLEX)
 def roll(g: Builder, self: Value, shifts: Any, dims: Any = ()) -> Value:
     if not dims:
-        raise UnsupportedModel("expected axes to roll complex numbers along")
+        raise UnsupportedModel("expected dims to roll complex numbers along")
     rolled: Value = RULES["aten.roll.default"].rule(
         reals(g), as_pairs(g, self), shifts, axes_of(self, dims)
     )

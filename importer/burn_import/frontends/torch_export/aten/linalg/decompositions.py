@@ -230,7 +230,7 @@ def householder_product(g: Builder, input: Value, tau: Value) -> Value:
     if not (isinstance(height, int) and isinstance(width, int)):
         raise UnsupportedModel("expected a matrix of fixed extents")
     if not isinstance(count, int):
-        raise UnsupportedModel("expected as many factors at each call")
+        raise UnsupportedModel("expected a fixed number of factors")
     product = g.constant(np.eye(height, width), g.dtype)
     below = g.op("Trilu", g.cast(input), g.constant(-1), upper=0)
     vectors = g.op("Add", below, product)

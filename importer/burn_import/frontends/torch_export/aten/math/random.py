@@ -170,7 +170,7 @@ def random_below(g: Builder, self: Value, to: int) -> Value:
 @rule("aten.random.from")
 def random_between(g: Builder, self: Value, from_: int, to: int | None) -> Value:
     if to is None:
-        raise UnsupportedModel("expected random numbers below another one")
+        raise UnsupportedModel("expected an upper bound of random numbers")
     return randint_like_between(g, self, from_, to)
 
 

@@ -37,7 +37,7 @@ def with_effects(g: Builder, token: Any, operator: str, *operands: Any) -> None:
     """
     entry = RULES.get(operator.removeprefix("torch.ops."))
     if entry is None or entry.rule is not nothing:
-        raise UnsupportedModel(f"expected a check among effects, got {operator!r}")
+        raise UnsupportedModel(f"expected an assertion among effects, got {operator!r}")
 
 
 @rule("aten._shape_as_tensor.default")

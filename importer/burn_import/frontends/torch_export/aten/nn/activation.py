@@ -209,7 +209,7 @@ def dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
 )
 def other_dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
     if train and p:
-        raise UnsupportedModel("dropout of channels or to SELU's moments, in training")
+        raise UnsupportedModel("channel or alpha dropout in training mode")
     return input
 
 

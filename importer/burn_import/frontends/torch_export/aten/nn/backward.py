@@ -106,7 +106,7 @@ def avg_pool_backward(
 def adaptive_avg_pool_backward(g: Builder, grad_output: Value, self: Value) -> Value:
     sizes = (grad_output.dims or ())[-2:]
     if not all(isinstance(size, int) for size in sizes):
-        raise UnsupportedModel("expected windows of a known number")
+        raise UnsupportedModel("expected a fixed output size")
 
     def forward(to: Builder, x: Value) -> Value:
         pooled: Value = adaptive_avg_pool(2)(to, x, sizes)

@@ -30,7 +30,7 @@ def embedding_bag(
 ) -> tuple[Value, None, None, None]:
     """Return the sum, mean or maximum of each bag's rows; 0 if it is empty."""
     if padding_idx is not None and padding_idx >= 0:
-        raise UnsupportedModel("bags that leave out padding_idx")
+        raise UnsupportedModel("embedding_bag with padding_idx")
     whole = g.at(INT64)
     starts = offsets
     if include_last_offset:

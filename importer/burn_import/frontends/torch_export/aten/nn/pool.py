@@ -135,7 +135,7 @@ def adaptive_avg_pool(count: int) -> Rule:
     def apply(g: Builder, self: Value, output_size: Numbers) -> Value:
         sizes = as_tuple(output_size, count)
         if any(isinstance(size, Value) for size in sizes):
-            raise UnsupportedModel("expected windows of a known number")
+            raise UnsupportedModel("expected a fixed output size")
         if all(size == 1 for size in sizes):
             return batched(g, self, count + 2, lambda x: g.op("GlobalAveragePool", x))
         return batched(

@@ -56,7 +56,7 @@ def fixed(extent: int | Value) -> int:
         UnsupportedModel: it is computed.
     """
     if isinstance(extent, Value):
-        raise UnsupportedModel("expected bins of a fixed number, got a computed one")
+        raise UnsupportedModel("expected a fixed number of bins, got a computed one")
     return extent
 
 

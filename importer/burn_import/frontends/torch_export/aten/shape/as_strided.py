@@ -49,7 +49,7 @@ def stored_places(
             return g.constant(_indices_of_positions(stored, wanted))
     if not layout.is_ordered or not isinstance(layout.offset, int):
         raise UnsupportedModel(
-            f"expected elements in their order in memory, got strides "
+            f"expected a contiguous tensor, got strides "
             f"{list(map(str, layout.strides))} for {list(map(str, layout.dims))}"
         )
     if not isinstance(start, int | Value):
@@ -65,7 +65,7 @@ def _indices_of_positions(stored: Array, wanted: Array) -> Array:
     index = order[np.minimum(positions, flat.size - 1)] if flat.size else positions
     if wanted.size and (not flat.size or (flat[index] != wanted).any()):
         raise UnsupportedModel(
-            "expected elements of the tensor, got memory that is not part of it"
+            "expected a view within the tensor, got memory outside of it"
         )
     return np.asarray(index)
 
@@ -164,7 +164,7 @@ def as_strided_scatter(
 def resize(g: Builder, self: Value, size: Sizes) -> Value:
     """Return the first elements in another shape; additional ones are 0."""
     if self.layout is not None and not self.layout().is_ordered:
-        raise UnsupportedModel("expected elements in their order in memory to resize")
+        raise UnsupportedModel("expected a contiguous tensor to resize")
     flat, count = g.op("Reshape", self, [-1]), g.at(INT64).op("Size", self)
     total = g.at(INT64).op("ReduceProd", g.ints(size), keepdims=0)
     if not size:
