@@ -67,10 +67,10 @@ class defects:  # noqa: N801
 def internal(error: BaseException, remedy: str = "") -> InternalError:
     """Return ``error`` with its innermost note and the line that raised it."""
     notes = getattr(error, "__notes__", [])
-    what = (
+    message = (
         describe_fault(error) if isinstance(error, Exception) else type(error).__name__
     )
-    return InternalError(what + raised_at(error), "".join(notes[:1]), remedy)
+    return InternalError(message + raised_at(error), "".join(notes[:1]), remedy)
 
 
 def raised_at(error: BaseException) -> str:

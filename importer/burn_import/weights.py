@@ -139,8 +139,8 @@ def opened(source: Path, top_level_key: str | None = None) -> Source:
         checkpoint = read(source, top_level_key)
         weights = [(name, part.array()) for name, part in parts(checkpoint).items()]
         producer = checkpoint.producer or "an unknown writer"
-        what = f"{checkpoint.format} file of {producer}"
-        return Source(weights, what, checkpoint.skipped)
+        description = f"{checkpoint.format} file of {producer}"
+        return Source(weights, description, checkpoint.skipped)
     if top_level_key is not None:
         raise InvalidModel("expected no top-level key for a record")
     try:

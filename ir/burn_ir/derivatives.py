@@ -37,15 +37,15 @@ def _with_function(node: RawNode, producers: Mapping[str, RawNode]) -> RawNode:
         return node
     given = (*node.attrs.get("xs", ()), *(node.attrs.get("zs") or ()))
     result = str(node.attrs.get("y", ""))
-    kept: dict[int, RawNode] = {}
+    inner: dict[int, RawNode] = {}
     wanted = [result]
     while wanted:
         name = wanted.pop()
         maker = producers.get(name)
-        if name in given or maker is None or id(maker) in kept or maker is node:
+        if name in given or maker is None or id(maker) in inner or maker is node:
             continue
-        kept[id(maker)] = _with_function(maker, producers)
-        wanted += node_reads(kept[id(maker)])
+        inner[id(maker)] = _with_function(maker, producers)
+        wanted += node_reads(inner[id(maker)])
     inputs = {name: Type(np.dtype("V"), None) for name in given}
-    body = RawGraph(result, inputs, (result,), tuple(kept.values()), {})
+    body = RawGraph(result, inputs, (result,), tuple(inner.values()), {})
     return replace(node, attrs={**node.attrs, "function": body})

@@ -48,8 +48,8 @@ def run_node(node: Node, operands: Sequence[Value]) -> tuple[Value, ...]:
     """Return the results of one node, evaluating its subgraphs."""
     result = node.op.lower(*operands)
     if isinstance(result, Branch):
-        taken = result.then if bool(result.condition) else result.orelse
-        return tuple(evaluate(taken, result.operands))
+        branch = result.then if bool(result.condition) else result.orelse
+        return tuple(evaluate(branch, result.operands))
     if isinstance(result, Derivative):
         return differentiated(result)
     if isinstance(result, Repeat):

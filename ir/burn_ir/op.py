@@ -343,11 +343,11 @@ def _argument_error(
 ) -> str:
     """Return an error message for arguments that do not set each field once."""
     names = _names(kind)
-    taken = names[: len(values)]
-    settled = {*taken, *named, *_defaults(kind)}
+    positional = names[: len(values)]
+    settled = {*positional, *named, *_defaults(kind)}
     for problem, wrong in (
         ("more arguments than fields", values[len(names) :]),
-        ("two values of", [name for name in taken if name in named]),
+        ("two values of", [name for name in positional if name in named]),
         ("no field", [name for name in named if name not in names]),
         ("no value of", [name for name in names if name not in settled]),
     ):

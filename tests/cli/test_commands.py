@@ -1,4 +1,4 @@
-"""The commands of the command line but ``import``."""
+"""The commands of the command line except ``import``."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ DIGITS = ROOT / "models" / "digits" / "digits.onnx"
 
 
 def run(*args: str | Path) -> Result:
-    """Return the answer of the command line."""
+    """Return the result of the command line."""
     return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 
@@ -35,7 +35,7 @@ def data(*args: str | Path) -> Any:
 
 @pytest.fixture
 def module(tmp_path: Path) -> Path:
-    """A generated module in a folder that was not there."""
+    """Return a generated module in a new folder."""
     path = tmp_path / "app" / "net.py"
     assert run(DIGITS, "-o", path).exit_code == 0
     return path

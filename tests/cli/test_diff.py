@@ -25,12 +25,12 @@ WAVES = ROOT / "models" / "waves" / "waves.onnx"
 
 
 def run(*args: str | Path) -> Result:
-    """Return the answer of the command line."""
+    """Return the result of the command line."""
     return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 
 def difference(first: str | Path, second: str | Path) -> Any:
-    """Return the JSON of a comparison, whose exit code agrees."""
+    """Return the JSON of a comparison, after a check of the exit code."""
     answer = run("diff", first, second, "--format", "json")
     result = json.loads(answer.stdout)
     assert answer.exit_code == (0 if result["equal"] else 1), answer.output
@@ -151,7 +151,7 @@ def test_types_sizes_and_opsets_are_compared(tmp_path: Path) -> None:
 
 @pytest.fixture
 def records(tmp_path: Path) -> tuple[Path, Path]:
-    """Two records with a common key of other values, and one of another dtype."""
+    """Return two records with one key of different values, and one of another dtype."""
     first, second = tmp_path / "a.safetensors", tmp_path / "b.mpk"
     same = np.arange(4, dtype=np.float32)
     other = same + np.array([0, 0, 0, 1.5], np.float32)
@@ -256,7 +256,7 @@ def test_one_pair_of_tensors_is_read_at_a_time(tmp_path: Path) -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 40e6  # all would be 128 MiB; a piece of two in float64 is 16 MiB
+    assert peak < 40e6  # all would be 128 MiB; a chunk of two in float64 is 16 MiB
 
 
 def test_mistakes_name_the_file(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command ``explain``, and its agreement with the docs and with what is printed."""
+"""The command ``explain``, and its agreement with the docs and with the messages."""
 
 import json
 import re
@@ -17,7 +17,7 @@ CODES = [explanation.code for explanation in EXPLANATIONS]
 
 
 def run(*args: str | Path) -> Result:
-    """Return the answer of the command line."""
+    """Return the result of the command line."""
     return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 

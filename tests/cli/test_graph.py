@@ -1,4 +1,4 @@
-"""Drawings of ``inspect --graph``: parts, layout, limits and refusals."""
+"""Drawings of ``inspect --graph``: contents, layout, limits and refusals."""
 
 import json
 import xml.etree.ElementTree as ElementTree
@@ -25,7 +25,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def run(*args: str | Path) -> Result:
-    """Return the answer of the command line."""
+    """Return the result of the command line."""
     return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 

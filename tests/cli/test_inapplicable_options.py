@@ -1,4 +1,4 @@
-"""Options that a file has no use for are refused by name, whatever the file is."""
+"""Options that do not apply to a file are refused by name."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.cli.test_mistakes import DIGITS, run
 from tests.importer import exported_files, script_files
 from tests.importer.pytorch_files import tensor, zip_file
 
-#: An option of each flag, with a value that is right where it applies.
+#: An option of each kind, with a value that is valid where it applies.
 GIVEN = {
     "--class-name": ("Model",),
     "--flat": (),
@@ -82,7 +82,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refused(flag: str, model: Path, output: str = "out.py") -> str:
-    """Return the answer to an option that is refused, which writes nothing."""
+    """Return the error for an option that is refused before anything is written."""
     answer = run(model, flag, *GIVEN[flag], "-o", output)
     assert answer.exit_code == 2, answer.output
     assert not Path(output).exists()

@@ -1,4 +1,4 @@
-"""Mistakes in calls of the command: each has an answer, and none is a defect."""
+"""Mistakes in calls of the command: each has a message, none is a defect."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +17,13 @@ DIGITS = str(ROOT / "models" / "digits" / "digits.onnx")
 
 
 def run(*args: str | Path) -> Result:
-    """Return the answer of the command line."""
+    """Return the result of the command line."""
     return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Change to a folder with a module and wrong inputs of it."""
+    """Change to a folder with a module and invalid inputs for it."""
     monkeypatch.chdir(tmp_path)
     assert run(DIGITS, "-o", "app/net.py").exit_code == 0
     image = np.zeros((1, 1, 8, 8), np.float32)
@@ -37,7 +37,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 INPUTS = ("verify", DIGITS, "--inputs")
-#: Arguments, exit code, and texts of the answer.
+#: Arguments, exit code, and texts in the message.
 MISTAKES: tuple[tuple[Sequence[str], int, Sequence[str]], ...] = (
     (("verify", "app/net.py"), 3, ("module that burn-import wrote", "--module FILE")),
     (("bench", "app/net.py"), 3, ("module that burn-import wrote",)),

@@ -158,7 +158,7 @@ MODELS |= {
 
 
 def generated() -> Any:
-    """Return the module generated of a model, in the current folder."""
+    """Return the generated module of a model, in the current folder."""
     return import_file(generate(saved(Path("net.onnx"), net()), Path.cwd())[0])
 
 
@@ -190,7 +190,7 @@ def attribute_of_torch() -> None:
 
 
 def rows() -> dict[str, tuple[str, ...]]:
-    """Return the cells of the page's tables of inputs, by their first."""
+    """Return the cells of the page's tables of inputs, by first cell."""
     lines = PAGE.read_text("utf-8").splitlines()
     cells = [
         [cell.strip() for cell in line.strip("|").split(" | ")]
@@ -204,14 +204,14 @@ HEADS = ("input", "---|---|---|---")
 
 
 def pattern(message: str, remedy: str) -> str:
-    """Return the regular expression of a row: code as it is, dots for anything."""
+    """Return the regular expression of a row: code literally, dots for any text."""
     codes = [re.sub(r"^(`+)(.*)\1$", r"\2", cell.strip()) for cell in (message, remedy)]
     parts = [part for code in codes for part in code.split("...")]
     return ".*".join(map(re.escape, parts))
 
 
 def one_line(text: str) -> str:
-    """Return an answer with single spaces."""
+    """Return an error message with single spaces."""
     return " ".join(text.split())
 
 

@@ -1,4 +1,4 @@
-"""Export of modules with extents that depend on the data."""
+"""Export of modules with data-dependent dimensions."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,18 +19,18 @@ DYNAMIC = (None, {"x": {0: "rows"}})
 
 
 def indices(x: Tensor) -> Tensor:
-    """Return the indices of elements that are not 0, whose number depends on them."""
+    """Return the indices of nonzero elements, whose number depends on the data."""
     return ops.nonzero(x)
 
 
 def flat_indices(x: Tensor) -> Tensor:
-    """Return the same in one axis; Python computes its extent."""
+    """Return the same flattened; Python computes the dimension."""
     y = ops.nonzero(x)
     return y.reshape(y.shape[0] * y.shape[1])
 
 
 def summed(x: Tensor) -> Tensor:
-    """Return a sum whose steps Python counts."""
+    """Return a sum in a Python loop over a data-dependent count."""
     y = ops.nonzero(x)
     total = ops.zeros(())
     for i in range(y.shape[1]):

@@ -1,4 +1,4 @@
-"""Modules as ONNX files: onnxruntime and a second import agree with the module."""
+"""Export of modules: onnxruntime and a second import agree with the module."""
 
 from pathlib import Path
 from typing import Any
@@ -170,7 +170,7 @@ def test_external_data_is_a_file_beside(tmp_path: Path) -> None:
 
 
 class Inverted(nn.Module):
-    """A module with a primitive that ONNX has no operator for."""
+    """A module with a primitive that ONNX lacks."""
 
     def __call__(self, x: Tensor) -> Tensor:
         return ops.inverse(x) + 1
@@ -219,7 +219,7 @@ def test_a_wrong_file_is_not_written(
 
 
 def looped(x: Tensor) -> Tensor:
-    """Return a running sum by a loop over an extent."""
+    """Return a running sum by a loop over a dimension."""
     total = x[0]
     for row in range(1, x.shape[0]):
         total = total + x[row]
@@ -234,7 +234,7 @@ def test_a_loop_over_a_named_extent_is_refused(tmp_path: Path) -> None:
 
 
 def masked(x: Tensor) -> Tensor:
-    """Return rows weighted by positions, whose number is an extent."""
+    """Return rows weighted by positions, whose number is a dimension."""
     length = x.shape[1]
     positions = ops.arange(length)
     hidden = ops.where(positions[None, :] > positions[:, None], -1e9, 0.0)

@@ -1,4 +1,4 @@
-"""Trained weights in the file that a module was imported from."""
+"""Updates of the ONNX file that a module was imported from."""
 
 from pathlib import Path
 
@@ -140,7 +140,7 @@ def test_wrong_shapes_and_existing_files_are_refused(tmp_path: Path) -> None:
 def test_weights_that_the_importer_would_read_otherwise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A tensor that is set wrongly is noticed, and nothing is written."""
+    """A wrongly written tensor is detected, and no file is written."""
 
     def halved(self: Counterpart, array: Array, like: Array) -> Array:
         turned = array.T if self.transposed else array

@@ -1,6 +1,6 @@
 """Whole models: import, export, onnxruntime and a second import agree.
 
-The models are not in the repository; ``--zoo FOLDER`` says where they are.
+The models are not in the repository; ``--zoo FOLDER`` sets their folder.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from tests.layout import as_printed
 from tests.modules import call, value_names
 from tests.written_modules import Modules
 
-#: Models that a graph without control flow cannot be, by the reason.
+#: Models that need control flow, with the reason.
 REFUSED = {
     "reads the value of a tensor": {
         *("real/silero-vad/silero_vad", "arch/loop_scan_outputs.hand-op13"),
@@ -39,7 +39,7 @@ def models(zoo: Path, kind: str) -> Iterator[tuple[str, Path, Path]]:
 
 
 def problem_of(model: Any, path: Path, recorded: Path, target: Path) -> str:
-    """Return why a model does not survive; empty if it does."""
+    """Return why a model does not survive the round trip; "" if it does."""
     with np.load(recorded) as data:
         names, _ = value_names(path)
         inputs = [data[f"in:{name}"] for name in names if f"in:{name}" in data]

@@ -1,4 +1,4 @@
-"""Sources of these tests are executed as they are printed."""
+"""Fixture: generated sources of these tests are executed as they are."""
 
 from tests.layout import printed_only
 

@@ -1,4 +1,4 @@
-"""Models in the blocked layout that onnxruntime makes for a machine."""
+"""Models in onnxruntime's blocked layout."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 def convolutions() -> onnx.ModelProto:
-    """Convolutions plain, grouped and depthwise, with what stands between them."""
+    """Return plain, grouped and depthwise convolutions with operators between."""
     rng = np.random.default_rng(0)
     shapes = [
         (24, 20, 3, 3),
@@ -81,7 +81,7 @@ def test_what_onnxruntime_made_for_this_machine(tmp_path: Path) -> None:
 
 
 def blocked(weight: Array, block: int, inner: bool) -> Array:
-    """A weight in blocks of output channels, and of input channels too."""
+    """Return a weight with blocked output channels, and blocked input channels."""
     out, within, *kernel = weight.shape
     if not inner:
         parts = weight.reshape(out // block, block, within, *kernel)
@@ -91,7 +91,7 @@ def blocked(weight: Array, block: int, inner: bool) -> Array:
 
 
 def chain(block: int, middle: int, outer: int, channels: int) -> tuple[RawModel, Any]:
-    """Two convolutions in blocks, and their weights as they are without."""
+    """Return two blocked convolutions, and their weights in plain layout."""
     rng = np.random.default_rng(block)
     first = rng.standard_normal((middle, 3, 2, 3)).astype(np.float32)
     second = rng.standard_normal((outer, middle, 3, 1)).astype(np.float32)

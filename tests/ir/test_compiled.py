@@ -1,4 +1,4 @@
-"""Law 6: what is compiled computes what is not, but for rounding where it is joined."""
+"""Law 6: compiled plans give the results of eager execution, up to rounding."""
 
 from dataclasses import replace
 from typing import Any
@@ -87,7 +87,7 @@ def arrays_of(values: Any) -> Any:
 
 
 def halved(tensor: Tensor) -> Tensor:
-    """Other floats, and the same of everything else."""
+    """Return floats halved, and other tensors unchanged."""
     if not dtypes.is_float(tensor.dtype):
         return tensor
     array = tensor.numpy()

@@ -1,4 +1,4 @@
-"""Law 5: what an operator computes on a CUDA device is what it computes on the host."""
+"""Law 5: operators give the same results on a CUDA device as on the host."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ KEYS = [
     for key in sorted(cases())
     if key in operators() and key[1] not in LEFT_OUT
 ]
-#: Dtypes that CuPy does not have.
+#: Dtypes that CuPy lacks.
 HOST_ONLY = {
     *(dtypes.int2, dtypes.int4, dtypes.uint2, dtypes.uint4, dtypes.string),
     *dtypes.FLOAT8,
@@ -73,7 +73,7 @@ def test_the_device_agrees_with_the_host(key: Key, data: st.DataObject) -> None:
 
 
 def dtypes_of(graph: Any) -> set[Any]:
-    """The dtypes of all values of a graph, bodies included."""
+    """Return the dtypes of all values of a graph, including subgraphs."""
     matches = {names.dtype for names in graph.types.values()}
     for node in graph.nodes:
         matches |= {graph.type(name).dtype for name in node.inputs if name is not None}

@@ -14,15 +14,15 @@ from burn_ir.support_check import OPSETS, UNSUPPORTED
 
 Key = tuple[str, str]
 
-#: Versions that ONNX never had but others write in its domain.
+#: Versions in ONNX's domain that ONNX never had but other programs write.
 OF_OTHERS: dict[Key, set[int]] = {("", "LayerNormalization"): {1}}
 
-#: Operators that the graph has no node for.
+#: Operators that never become a node of the graph.
 NOT_DECLARED = {("", "Constant"): "it is stored when the graph is built"}
 
 
 def history() -> dict[Key, dict[int, Any]]:
-    """The schemas of every operator by version, without deprecated ones."""
+    """Return the schemas of every operator by version, without deprecated ones."""
     results: dict[Key, dict[int, Any]] = {}
     for schema in onnx.defs.get_all_schemas_with_history():
         if schema.domain in OPSETS and not schema.deprecated:
@@ -32,7 +32,7 @@ def history() -> dict[Key, dict[int, Any]]:
 
 
 def deprecated() -> dict[Key, set[int]]:
-    """The versions that ONNX gave up, which old files may still have."""
+    """Return the deprecated versions, which old files may still have."""
     results: dict[Key, set[int]] = {}
     for schema in onnx.defs.get_all_schemas_with_history():
         if schema.deprecated:
@@ -74,7 +74,7 @@ def test_fields_are_the_newest_attributes(key: Key) -> None:
 
 
 def default(attribute: Any) -> Any:
-    """An attribute's default: MISSING if it is required, None if it may be absent."""
+    """Return an attribute's default: MISSING if required, None if optional."""
     if attribute.required:
         return MISSING
     if attribute.default_value.type == onnx.AttributeProto.UNDEFINED:

@@ -1,4 +1,4 @@
-"""``Expand`` to another tensor's extents, which are equal, larger, or 1."""
+"""``Expand`` to another tensor's dimensions, which are equal, larger, or 1."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from tests.modules import Array
 
 BATCH, WINDOWS, HEADS, ROWS, SIZE = 2, 3, 7, 5, 4
 ATTENTION = "return torch.scaled_dot_product_attention(x, x, x, mask)"
-#: Leading extents of masks, each 1 or that of the queries at this place.
+#: Leading dimensions of masks, each 1 or that of the queries on the same axis.
 LEADS = (
     *((), (1,), (HEADS,), (1, 1), (1, HEADS), (WINDOWS, 1), (WINDOWS, HEADS)),
     *((1, 1, HEADS), (1, WINDOWS, HEADS), (BATCH, 1, HEADS)),
@@ -22,7 +22,7 @@ LEADS = (
 
 
 def attended(x: Array, mask: Array) -> Array:
-    """Return what attention of ``x`` to itself gives, by its definition."""
+    """Return the self-attention of ``x``, by its definition."""
     scores = x @ np.swapaxes(x, -1, -2) / np.sqrt(x.shape[-1]) + mask
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     result: Array = weights / weights.sum(-1, keepdims=True) @ x

@@ -25,13 +25,13 @@ WITHOUT_STRATEGY: dict[str, str] = {
     "ZipMap": "examples cannot hold maps: tests/importer/onnx/test_maps.py",
 }
 
-#: Operators whose results' rank may be unknown before they run, with the reason.
+#: Operators whose results may have an unknown rank before they run, with the reason.
 HIDES_RANK: dict[str, str] = {
     "If": "the branches may differ in it",
     "Squeeze": "without axes, a symbolic extent of 1 would go",
 }
 
-#: Operators that read an operand while the model runs, with the reason.
+#: Operators that read an operand at run time, with the reason.
 READS: dict[str, str] = {
     "If": "the condition chooses the branch",
     "Loop": "the count and the condition say how many rounds there are",
@@ -39,7 +39,7 @@ READS: dict[str, str] = {
     "OptionalHasElement": "None has no type to show",
 }
 
-#: Operators without a gradient anywhere, with the reason.
+#: Operators without a gradient, with the reason.
 NO_GRADIENT: dict[str, str] = {
     "BitCast": "bits have no gradient",
     "Detach": "no gradient is what it is for: tests/importer/test_detach.py",
@@ -82,7 +82,7 @@ DISAGREES: dict[tuple[str, int], str] = {
     ("Resize", 19): "scaled extents are not rounded before corners are aligned",
 }
 
-#: Operators whose values are drawn at random: `test_random.py` judges how often.
+#: Random operators, whose distribution `test_random.py` checks.
 RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"}
     | {"RandomUniform", "RandomUniformLike"}
@@ -103,7 +103,7 @@ NEWEST = [
     if key[1] not in WITHOUT_STRATEGY
 ]
 every_version = pytest.mark.parametrize(("key", "version"), EVERY)
-#: Nobody else runs our own operators: the passes that make them compare values.
+#: Only this project runs the domain ``burn``: the passes' tests compare values.
 OTHERS_RUN = [
     pytest.param(key, version, id=f"{key[1]}-{version}")
     for key, op in sorted(operators().items())
@@ -126,7 +126,7 @@ def computed(key: Key, version: int, example: Example, stored: bool) -> list[Any
 
 
 def arrays_of(values: list[Any]) -> list[Any]:
-    """Tensors as arrays, those in lists too."""
+    """Return tensors as arrays, also those in lists."""
     return [models.mapped(lambda y: y.numpy(), value) for value in values]
 
 
@@ -198,7 +198,7 @@ def check_types(
 
 
 def grow(example: Example, positions: list[int], stored: bool) -> Example:
-    """The example with every named extent larger by one, unless a constant has it."""
+    """Return the example with every non-constant named dimension one larger."""
     fixed = {
         name
         for i in example.constants(stored)
@@ -226,7 +226,7 @@ def grow(example: Example, positions: list[int], stored: bool) -> Example:
 def test_lower_looks_at_nothing_it_may_not(
     key: Key, version: int, data: st.DataObject, stored: bool
 ) -> None:
-    """Contents that nobody knows beforehand lead to the same values."""
+    """Results are equal if the contents of operands are unknown."""
     if key[1] in READS:
         pytest.skip(READS[key[1]])
     example = data.draw(examples(key, version))
@@ -291,7 +291,7 @@ def test_gradient_is_the_directional_derivative(
 
 
 def in_float64(example: Example) -> Example:
-    """The example with its floating operands, and constants of bodies, in float64."""
+    """Return the example with floating operands and constants in float64."""
     inputs = [
         x if i in example.discrete else widened(x) for i, x in enumerate(example.inputs)
     ]
@@ -324,20 +324,20 @@ def wide(array: Array) -> Array:
 
 
 def leaves(value: Any) -> list[Any]:
-    """The arrays or tensors in lists, in order."""
+    """Return the arrays or tensors in nested lists, in order."""
     if isinstance(value, list):
         return [leaf for item in value for leaf in leaves(item)]
     return [] if value is None else [value]
 
 
 def filled(form: Any, items: list[Any]) -> Any:
-    """``form`` with ``items`` in the places of its leaves."""
+    """Return ``form`` with its leaves replaced by ``items``."""
     rest = iter(items)
     return models.mapped(lambda _: next(rest), form)
 
 
 def loss(graph: Any, inputs: list[Any], seed: int) -> Any:
-    """One number of all floating results."""
+    """Return a scalar function of all floating results."""
     rng = np.random.default_rng(seed)
     total: Any = 0.0
     for y in leaves(evaluate(graph, inputs)):
@@ -378,7 +378,7 @@ def slope_by_difference(
 
 
 def test_who_judged() -> None:
-    """Shows which versions onnxruntime could not judge; run with ``-s``."""
+    """Print the versions that onnxruntime could not check; run with ``-s``."""
     for (domain, name, version), judges in sorted(oracle.JUDGES.items()):
         if judges != {"onnxruntime"}:
             print(f"{domain}{name}-{version}: {', '.join(sorted(judges))}")

@@ -1,4 +1,4 @@
-"""The module that an operator names computes what the operator does."""
+"""The module that an operator names gives the results of the operator."""
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -8,7 +8,7 @@ from burn_ir import evaluate, operators
 from tests.laws import compare, models
 from tests.strategies import examples
 
-#: Modules that each operator is expected to name for some of its examples.
+#: Modules that each operator names for some of its examples.
 EXPECTED = {
     "Conv": {"Conv1d", "Conv2d", "Conv3d"},
     "ConvTranspose": {"ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"},

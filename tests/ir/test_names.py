@@ -1,4 +1,4 @@
-"""Unique names, and the builder that gives them to nodes."""
+"""Unique names, and their assignment to nodes by the builder."""
 
 import numpy as np
 import pytest

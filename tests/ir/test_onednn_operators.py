@@ -1,4 +1,4 @@
-"""Law 5 on the CPU: with oneDNN an operator computes what it does without it."""
+"""Law 5 on the CPU: operators give the same results with and without oneDNN."""
 
 import numpy as np
 import pytest

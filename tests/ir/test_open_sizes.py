@@ -1,4 +1,4 @@
-"""Which extent a reshape to numbers leaves to the operand."""
+"""The dimension that a reshape to numbers leaves open as -1."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Operators as values: equal, hashed, shown and frozen like any frozen dataclass."""
+"""Operators as values: equality, hash, repr and immutability as of dataclasses."""
 
 from dataclasses import FrozenInstanceError, replace
 from typing import Any

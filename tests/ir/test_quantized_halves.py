@@ -1,4 +1,4 @@
-"""Quantized results half way between two integers, rounded as by onnxruntime."""
+"""Quantized results at ties between two integers, rounded as by onnxruntime."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ POOLS = {
 
 
 def of_onnxruntime(op: Any, operands: list[Any], dtype: str) -> Any:
-    """What onnxruntime computes for a node of ``op``."""
+    """Return onnxruntime's results for a node of ``op``."""
     attrs = {k: v for k, v in op.attrs().items() if k == "kernel_shape"}
     names = [f"x{i}" for i in range(len(operands))]
     kinds = [DTYPES[dtype] if a.dtype == dtype else 1 for a in operands]
@@ -43,7 +43,7 @@ def of_onnxruntime(op: Any, operands: list[Any], dtype: str) -> Any:
 
 
 def numbers(dtype: str, shape: tuple[int, ...]) -> Any:
-    """Random integers of all that a dtype holds."""
+    """Return random integers from the whole range of a dtype."""
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     rng = np.random.default_rng(3)
     return rng.integers(low, high, shape, endpoint=True).astype(dtype)

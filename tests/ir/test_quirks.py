@@ -1,4 +1,4 @@
-"""What is made of attributes that an exporter means in another way."""
+"""Corrections of attributes that an exporter uses with another meaning."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Operators that draw: how often they draw what, and that a seed repeats it."""
+"""Random operators: their distributions, and reproducibility by seed."""
 
 from collections.abc import Callable
 from math import erf, sqrt
@@ -25,7 +25,7 @@ def graph_of(name: str, inputs: list[Array], attrs: dict[str, Any]) -> Graph:
 
 
 def drawn(name: str, inputs: list[Array], **attrs: Any) -> Array:
-    """What the operator draws."""
+    """Return random values of the operator."""
     example = Example(attrs, inputs)
     graph = graph_of(name, inputs, attrs)
     (y,) = evaluate(graph, models.operands(example, stored=False))
@@ -34,7 +34,7 @@ def drawn(name: str, inputs: list[Array], **attrs: Any) -> Array:
 
 
 def drawn_elsewhere(name: str, inputs: list[Array], **attrs: Any) -> Array:
-    """What onnxruntime draws."""
+    """Return random values of onnxruntime."""
     example = Example(attrs, inputs)
     model = models.onnx_model(("", name), 21, example, stored=False)
     actual = oracle.by_onnxruntime(model, models.by_name(example, stored=False))
@@ -43,7 +43,7 @@ def drawn_elsewhere(name: str, inputs: list[Array], **attrs: Any) -> Array:
 
 
 def distance(sample: Array, distribution: Callable[[Array], Array]) -> float:
-    """The statistic of Kolmogorov and Smirnov, times the root of the sample's size."""
+    """Return the Kolmogorov-Smirnov statistic times the root of the sample size."""
     x = np.sort(sample.astype(np.float64).ravel())
     upto = distribution(x)
     step = np.arange(x.size + 1) / x.size
@@ -60,7 +60,7 @@ def gaussian(mean: float, scale: float) -> Callable[[Array], Array]:
     return lambda x: 0.5 * (1.0 + root((x - mean) / (scale * sqrt(2.0))))
 
 
-#: Of samples from the distribution, one in ten thousand is farther away than this.
+#: One in ten thousand samples from the distribution has a larger distance than this.
 FAR = 2.23
 
 
@@ -152,7 +152,7 @@ def test_what_cannot_be_drawn_is_refused() -> None:
 
 
 def training(version: int, attrs: dict[str, Any], **operands: Array) -> Graph:
-    """A graph of Dropout with all operands but the data stored."""
+    """Return a graph of Dropout with all operands but the data stored."""
     names = ("x", *operands)
     node = RawNode("Dropout", "", attrs, names, ("y", "mask"), "node")
     inputs = {"x": Type(dtypes.float32, SHAPE)}

@@ -1,7 +1,7 @@
-"""Every operator with any choice of its operands stored in the model.
+"""Every operator with any subset of its operands stored in the model.
 
-Which operands are constants decides how source is printed: as numbers, lists, shapes,
-buffers or parameters. Whatever the choice, results are those of the operands as inputs.
+Which operands are constant determines the form of the source: numbers, lists, shapes,
+buffers or parameters. The results must be those of the operands as inputs.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ LEFT_OUT: dict[str, str] = {
     "Gradient": "it names values of a graph",
     "ReorderInput": "its result is in blocks",
 }
-#: What results of plans may differ by: the engine has approximations of functions.
+#: Tolerance for plans, whose engine approximates functions.
 PLAN = 1e-5
 NEWEST = [
     pytest.param(key, op.versions[-1], id=key[1])
@@ -42,7 +42,7 @@ NEWEST = [
 
 
 def storable(example: Example) -> list[int]:
-    """The positions of operands that may be constants or not."""
+    """Return the positions of operands that may be constant."""
     return [
         i
         for i, x in enumerate(example.inputs)
@@ -51,7 +51,7 @@ def storable(example: Example) -> list[int]:
 
 
 def ways(graph: Graph, inputs: list[Any]) -> Iterator[tuple[str, list[Any]]]:
-    """Results of a graph, of its source and of its plan, with a word for each."""
+    """Yield results of a graph, of its source and of its plan, with a label each."""
     yield "lower", evaluate(graph, inputs)
     source = compile_graph(graph, Options(), "net.safetensors")
     model: Any = printed_model(source)

@@ -1,4 +1,4 @@
-"""Extents that operators work out from symbols."""
+"""Dimensions that operators infer from symbols."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ N = symbol("n")
 
 
 def inferred(name: str, x: Type, *stored: Any, outputs: int = 1, **attrs: Any) -> str:
-    """The types of the results, as they are shown."""
+    """Return the types of the results as text."""
     constants = {f"c{i}": np.array(c, np.int64) for i, c in enumerate(stored)}
     results = tuple(f"y{i}" for i in range(outputs))
     node = RawNode(name, "", attrs, ("x", *constants), results)
@@ -118,7 +118,7 @@ def test_a_chain_of_broadcasts_has_a_short_symbol() -> None:
 
 
 def test_an_extent_that_depends_on_data_gives_way_to_an_input() -> None:
-    """A table of positions that is cut to the length of the input has no name."""
+    """A table cut to the length of the input gets the input's dimension."""
     n, m, cut = symbol("n"), symbol("m"), symbol("?0")
     left = Type(dtypes.float32, (n, 4))
     assert broadcast(left, Type(dtypes.float32, (cut, 4))) == (n, 4)
@@ -149,7 +149,7 @@ def test_an_extent_that_depends_on_data_gives_way_to_an_input() -> None:
 def test_zero_points_have_the_shape_of_the_scale(
     scale: tuple[Any, ...], zero_point: tuple[Any, ...], agree: bool
 ) -> None:
-    """A vector of one number is as good as the number, and unknown extents fit all."""
+    """A one-element vector is equivalent to a scalar; unknown dimensions match all."""
     types = Type(dtypes.float32, scale), Type(dtypes.uint8, zero_point)
     if agree:
         check_pair(*types)

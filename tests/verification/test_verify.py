@@ -32,7 +32,7 @@ FILES = {
     "transformer": ROOT / "golden" / "transformer" / "model.onnx",
 }
 GENERATED = 20 - len(FILES)
-#: Another operator of the same operands.
+#: Another operator with the same operands.
 PAIRS = (
     *("Add Sub", "Sub Add", "Mul Sub", "Div Mul", "Max Min", "Relu Sigmoid"),
     *("Sigmoid Tanh", "Tanh Sigmoid", "Erf Tanh", "Softmax LogSoftmax"),
@@ -90,7 +90,7 @@ def planted(model: onnx.ModelProto, seed: int) -> tuple[onnx.ModelProto, str]:
 
 
 def is_different(model: onnx.ModelProto, wrong: onnx.ModelProto) -> bool:
-    """Whether onnxruntime runs both, with different results."""
+    """Return whether onnxruntime runs both, with different results."""
     from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph
 
     from burn_import.verification.inputs import random_inputs
@@ -105,7 +105,7 @@ def is_different(model: onnx.ModelProto, wrong: onnx.ModelProto) -> bool:
 
 
 def model_of(name: str) -> onnx.ModelProto:
-    """Return a model of a file, or a generated one."""
+    """Return a model from a file, or a generated one."""
     if name in FILES:
         return onnx.load(str(FILES[name]))
     return chain(int(name.removeprefix("chain")))

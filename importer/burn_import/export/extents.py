@@ -55,7 +55,7 @@ def _product(
 def _linear(
     values: Sequence[int], runs: Sequence[Sizes], names: tuple[str, ...]
 ) -> Dim | None:
-    """Return ``c + k * a + m * b``; the second run differs from the first in ``a``."""
+    """Return ``c + k * a + m * b``; the run n + 1 changes only the n-th name."""
     total: Dim = values[0]
     for number, name in enumerate(names, 1):
         change = runs[number][name] - runs[0][name]

@@ -49,8 +49,8 @@ class Counterpart:
 
     def contents(self, array: Array, like: Array) -> Array:
         """Return a key's array in the layout of the file's tensor."""
-        turned = array.T if self.transposed else array
-        return turned.reshape(like.shape).astype(like.dtype)
+        oriented = array.T if self.transposed else array
+        return oriented.reshape(like.shape).astype(like.dtype)
 
 
 def update_onnx(

@@ -71,14 +71,14 @@ def skeleton(
     first.root(root)
     texts = first.shared()
     keys = {stored.key: key for stored, key in root.stored()}
-    said = (NOTE, *notes, *_guess_note(first.flow), *_rename_note(keys))
+    doc = (NOTE, *notes, *_guess_note(first.flow), *_rename_note(keys))
     tied = _tied_keys(arrays)
     reads = {stored.key: stored.access for stored, _ in root.stored()}
     lines = [f"{reads[key]} = {reads[other]}" for key, other in tied.items()]
     texts[0] = replace(texts[0], fields=texts[0].fields + lines)
     left_out = first.counters | tied.keys()
-    kept = [(keys[key], array) for key, array in arrays if key not in left_out]
-    return Source(_module(name, texts, kept, record, said), kept, name, said)
+    weights = [(keys[key], array) for key, array in arrays if key not in left_out]
+    return Source(_module(name, texts, weights, record, doc), weights, name, doc)
 
 
 def _check_members(node: Node) -> None:
@@ -184,17 +184,17 @@ class _Writer:
         """Return a class whose ``__call__`` describes the missing code."""
         held = [child.path[-1] for child in node.children.values()]
         held += [stored.attribute for stored in node.tensors.values()]
-        said = f"write what this does with {_join_names(held)}"
+        message = f"write what this does with {_join_names(held)}"
         return ClassText(
             name,
             "",
             fields,
             ", x: Tensor",
             "Tensor",
-            [f"        raise NotImplementedError({literal(said)})"],
+            [f"        raise NotImplementedError({literal(message)})"],
             not node.path,
             {"nn"} | ({"burn"} if any("burn." in line for line in fields) else set()),
-            plain=[said],
+            plain=[message],
         )
 
     def doc(self, members: Sequence[str]) -> str:

@@ -175,10 +175,10 @@ def _new_names(
                     hidden |= piece.names.locals
     externals = {external.name for external in reach.externals.values()}
     externals |= {external.name for external in _externals(model)}
-    taken = externals | model.top_names | set(_NAMESPACES)
+    reserved = externals | model.top_names | set(_NAMESPACES)
     first = [d for d in runtime if d.names[0] in _TENSORS]
     rest = [d for d in runtime if d not in first]
-    return flat_names([*first, *rest], taken, readers)
+    return flat_names([*first, *rest], reserved, readers)
 
 
 def _runtime(

@@ -167,44 +167,44 @@ class _Pruner(ast.NodeTransformer):
         """Return a decorator without the arguments for plans and gradients."""
         if not isinstance(decorator, ast.Call):
             return decorator
-        kept = [k for k in decorator.keywords if k.arg == "outputs"]
-        shown = ", ".join(ast.unparse(keyword) for keyword in kept)
-        text = f"primitive({shown})" if kept else "primitive"
+        keywords = [k for k in decorator.keywords if k.arg == "outputs"]
+        shown = ", ".join(ast.unparse(keyword) for keyword in keywords)
+        text = f"primitive({shown})" if keywords else "primitive"
         function = decorator.func
         self.edits.append(Edit(_end(function), _end(decorator), text[9:]))
         return function
 
     def block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
         """Return statements without unreachable ones."""
-        kept: list[ast.stmt] = []
+        result: list[ast.stmt] = []
         for number, statement in enumerate(statements):
             truth = (
                 _truth_value(statement.test) if isinstance(statement, ast.If) else None
             )
             if truth is None or not isinstance(statement, ast.If):
-                kept.append(statement)
+                result.append(statement)
                 continue
             after = statements[number + 1 :]
             if truth:
                 end = _end(after[-1]) if after else _end(statement)
                 text = "\n".join(ast.unparse(inner) for inner in statement.body)
                 self.edits.append(Edit(_start(statement), end, text))
-                return [*kept, *statement.body]
+                return [*result, *statement.body]
             self.edits.append(Edit(_start(statement), _end(statement), ""))
-        return kept
+        return result
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:  # noqa: N802
         neutral = isinstance(node.op, ast.And)
-        kept = [value for value in node.values if _truth_value(value) is not neutral]
-        if len(kept) == len(node.values) or len(kept) < 2:
+        values = [value for value in node.values if _truth_value(value) is not neutral]
+        if len(values) == len(node.values) or len(values) < 2:
             return super().generic_visit(node)
         first, second, *_ = node.values
-        if first not in kept:
+        if first not in values:
             self.edits.append(Edit(_start(first), _start(second), ""))
         for before, value in pairwise(node.values):
-            if value not in kept:
+            if value not in values:
                 self.edits.append(Edit(_end(before), _end(value), ""))
-        node.values = kept
+        node.values = values
         return super().generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802

@@ -70,7 +70,7 @@ def assign_paths(graph: Graph, forks: Collection[int], is_body: bool = False) ->
 def _with_names(node_paths: Places, homes: set[Path]) -> Places:
     """Rename numbers that are not list indices; ``homes`` has more module paths."""
     named = without_false_lists([*node_paths.layers.values(), *sorted(homes)])
-    around = {
+    renamed_prefixes = {
         old[:length]: new[:length]
         for old, new in named.items()
         for length in range(len(old) + 1)
@@ -78,8 +78,8 @@ def _with_names(node_paths: Places, homes: set[Path]) -> Places:
 
     def renamed(path: Path) -> Path:
         lengths = range(len(path), -1, -1)
-        length = next((n for n in lengths if path[:n] in around), 0)
-        return (*around.get(path[:length], ()), *path[length:])
+        length = next((n for n in lengths if path[:n] in renamed_prefixes), 0)
+        return (*renamed_prefixes.get(path[:length], ()), *path[length:])
 
     return Places(
         {node: renamed(path) for node, path in node_paths.layers.items()},
@@ -238,12 +238,12 @@ class _Placing:
 
         The owner is another layer, or an author's module with submodules.
         """
-        around = self._paths_with_modules()
+        containers = self._paths_with_modules()
         for node, _ in self._layers():
             named = self._dotted_path(node)
             if named is None:
                 continue
-            if named in around or self.homes.borrows(node, named):
+            if named in containers or self.homes.borrows(node, named):
                 del self.weights[id(node)]
 
     def _paths_with_modules(self) -> set[Path]:

@@ -39,8 +39,8 @@ def joined(path: Path, start: int) -> Path:
 
 def is_sparse(numbers: Iterable[int]) -> bool:
     """Return whether a list with modules at these indices has too many gaps."""
-    places = list(numbers)
-    return max(places) >= 4 * len(places) + MOST_EMPTY
+    indices = list(numbers)
+    return max(indices) >= 4 * len(indices) + MOST_EMPTY
 
 
 def _is_false_list(names: set[str]) -> bool:

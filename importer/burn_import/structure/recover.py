@@ -119,8 +119,8 @@ class _Recovery:
             }
             self.scopes = {**recorded, **self.member}
             modules = self.module_scopes()
-            around = {path[:n] for path in modules for n in range(len(path))}
-            mixed = around & set(self.sequences)
+            enclosing = {path[:n] for path in modules for n in range(len(path))}
+            mixed = enclosing & set(self.sequences)
             if not mixed:
                 return modules
             for path in mixed:
@@ -359,8 +359,8 @@ def class_name(path: Path) -> str:
     if len(word) == 1:
         return _single_letter_class(path, words)
     name = camel(word, "Part")
-    kept = name.startswith("Part") and not word.lower().startswith("part")
-    return camel("_".join(words[-2:]), "Part") if kept else name
+    is_reserved = name.startswith("Part") and not word.lower().startswith("part")
+    return camel("_".join(words[-2:]), "Part") if is_reserved else name
 
 
 def _single_letter_class(path: Path, words: list[str]) -> str:

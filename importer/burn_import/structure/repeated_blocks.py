@@ -175,13 +175,13 @@ class _Repeats:
             for repeat in self.best(*stretch, distance)
         ]
         candidates.sort(key=lambda one: (one.start - one.stop, one.length, one.start))
-        taken = bytearray(len(self.nodes))
-        kept: list[Repeat] = []
+        covered = bytearray(len(self.nodes))
+        repeats: list[Repeat] = []
         for one in candidates:
-            if not any(taken[one.start : one.stop]):
-                taken[one.start : one.stop] = bytes([1]) * (one.stop - one.start)
-                kept.append(one)
-        return sorted(kept, key=lambda one: one.start)
+            if not any(covered[one.start : one.stop]):
+                covered[one.start : one.stop] = bytes([1]) * (one.stop - one.start)
+                repeats.append(one)
+        return sorted(repeats, key=lambda one: one.start)
 
     def distances(self) -> list[int]:
         """Return the distances between equal layers, the most frequent first."""

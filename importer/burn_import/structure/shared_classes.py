@@ -57,16 +57,16 @@ def name_classes(
     Exporter names are numbered. Names from attributes get the enclosing class's
     name as a prefix if that distinguishes some of them.
     """
-    around: dict[str, set[str]] = {}
+    holder_names: dict[str, set[str]] = {}
     stems: dict[int, str] = {}
     for part in classes:
-        around.setdefault(part.class_name, set()).add(holder[id(part)].class_name)
+        holder_names.setdefault(part.class_name, set()).add(holder[id(part)].class_name)
     for part in classes:
         parent = holder[id(part)]
         stem = part.class_name
         if (
             not part.has_exporter_name
-            and len(around[stem]) > 1
+            and len(holder_names[stem]) > 1
             and parent.class_name != stem
         ):
             stem = stems.get(id(parent), parent.class_name) + stem

@@ -116,10 +116,10 @@ def _owning_call(part: ModuleNode, state: State) -> SubmoduleCall | None:
             continue
         alone = not _is_read(part, state.before, call)
         again = sum(other.path == call.path for other in _calls(part)) > 1
-        around = _is_around(call.part, _path(part.graph, state.constant))
-        around &= not call.part.sequence
+        is_owner = _is_around(call.part, _path(part.graph, state.constant))
+        is_owner &= not call.part.sequence
         more = len(call.outputs) > 1 or _is_read(part, state.after, call)
-        if state.before in call.inputs and alone and around and more and not again:
+        if state.before in call.inputs and alone and is_owner and more and not again:
             return call
     return None
 

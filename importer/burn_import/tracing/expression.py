@@ -66,8 +66,8 @@ def negated(condition: Expression, ordered: bool = False) -> Expression:
     for at in _outer_spaces(text) if condition.precedence == COMPARISON else ():
         for one, other in opposite.items():
             if text.startswith(one, at):
-                turned = text[:at] + other + text[at + len(one) :]
-                return Expression(turned, COMPARISON, condition.symbols)
+                opposite_text = text[:at] + other + text[at + len(one) :]
+                return Expression(opposite_text, COMPARISON, condition.symbols)
     return condition.prefixed("not ", 5)
 
 

@@ -108,8 +108,8 @@ _ONE = ("ss", "ias", "us", "is")
 def singular(name: str) -> str:
     """Return the singular: ``blocks`` gives ``block``, ``convs_2`` gives ``conv_2``."""
     word = name.rstrip("0123456789").rstrip("_")
-    several = len(word) > 3 and word.endswith("s") and not word.endswith(_ONE)
-    return identifier(word[:-1] + name[len(word) :] if several else name)
+    is_plural = len(word) > 3 and word.endswith("s") and not word.endswith(_ONE)
+    return identifier(word[:-1] + name[len(word) :] if is_plural else name)
 
 
 def plural(name: str) -> str:

@@ -32,8 +32,8 @@ def operands(statement: Statement) -> tuple[Any, ...]:
     if isinstance(statement, ModuleCall | Derivation):
         return tuple(statement.args)
     if isinstance(statement, Repetition):
-        taken = [source for _, source in statement.items]
-        return (statement.trips, *statement.initial, *taken)
+        sources = [source for _, source in statement.items]
+        return (statement.trips, *statement.initial, *sources)
     return (statement.condition,)
 
 

@@ -67,10 +67,10 @@ def check_extent(label: str, one: Dim, other: Dim) -> None:
 
 def given(*operands: Any) -> tuple[Any, ...]:
     """Return ``operands`` without trailing Nones and zeros, the defaults."""
-    kept = list(operands)
-    while kept and (kept[-1] is None or _is_zero(kept[-1])):
-        kept.pop()
-    return tuple(kept)
+    present = list(operands)
+    while present and (present[-1] is None or _is_zero(present[-1])):
+        present.pop()
+    return tuple(present)
 
 
 def _is_zero(operand: Any) -> bool:
@@ -222,8 +222,8 @@ class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
             options.pop("softmax_dtype", None)
             return ops.attention_scores(query, key, *extra, **options)
         names = ("scale", "softcap") if mode == 1 else ("scale",)
-        kept = {name: options[name] for name in names if name in options}
-        return ops.attention_scores(query, key, **kept)
+        stage_options = {name: options[name] for name in names if name in options}
+        return ops.attention_scores(query, key, **stage_options)
 
     def _options(self, query: Value) -> dict[str, Any]:
         window = (self.left_window_size, self.right_window_size)

@@ -74,13 +74,13 @@ def _element(draft: Draft, operands: int, count: int, limited: bool) -> RawGraph
     }
     states = operands - count
     nodes: list[RawNode] = []
-    taken, results = list(inputs), list(outputs)
+    inner, results = list(inputs), list(outputs)
     if limited:
-        taken[states:] = [f"{name}.first" for name in inputs[states:]]
+        inner[states:] = [f"{name}.first" for name in inputs[states:]]
         results[states:] = [f"{name}.rows" for name in outputs[states:]]
-        for whole, first in zip(inputs[states:], taken[states:], strict=True):
+        for whole, first in zip(inputs[states:], inner[states:], strict=True):
             nodes.append(_node("FirstRows", (whole, f"{own}.length"), first))
-    scan = RawNode("Scan", "burn", attrs, tuple(taken), tuple(results), draft.node.name)
+    scan = RawNode("Scan", "burn", attrs, tuple(inner), tuple(results), draft.node.name)
     nodes.append(scan)
     if limited:
         for rows, filled in zip(results[states:], outputs[states:], strict=True):

@@ -46,13 +46,13 @@ class Cell:
         if any(t.known is None for t in weights):
             return None
         begin = 1 + self.states
-        places = range(begin, begin + len(weights))
+        positions = range(begin, begin + len(weights))
         state = (1, 2) if self.states == 2 else 1
         return Layer(
             self.onnx,
             (weights[0].dims[1], weights[1].dims[1]),
             self.options(len(weights) == 4),
-            dict(zip(NAMES, places, strict=False)),
+            dict(zip(NAMES, positions, strict=False)),
             (0,) if operands[0] is None else (0, state),
         )
 

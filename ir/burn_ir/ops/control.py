@@ -171,14 +171,14 @@ class Scan(Op, onnx="Scan", versions=(8, 9, 11, 16, 19, 21, 23, 24, 25)):
     def lower(self, *operands: Value) -> Repeat:
         count = self.operands - self.num_scan_inputs
         axes = _per_input(self.attrs(), "scan_input_axes", self.num_scan_inputs)
-        turned = _per_input(self.attrs(), "scan_input_directions", len(axes))
-        taken = zip(operands[count : self.operands], axes, turned, strict=True)
+        flips = _per_input(self.attrs(), "scan_input_directions", len(axes))
+        sliced = zip(operands[count : self.operands], axes, flips, strict=True)
         return Repeat(
             self.body,
             None,
             None,
             operands[:count],
-            tuple(Slices(x, _axis(x, axis), bool(way)) for x, axis, way in taken),
+            tuple(Slices(x, _axis(x, axis), bool(way)) for x, axis, way in sliced),
             tuple(self._rows(_results(self.body)[count:])),
             operands[self.operands :],
             counted=False,

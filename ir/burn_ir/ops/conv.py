@@ -253,8 +253,8 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
         ]
         upper = self.auto_pad == "SAME_UPPER"
         pads = tuple(split(max(total, 0), upper) for total in totals)
-        lacking = [max(-total, 0) for total in totals]
-        return pads, tuple(e + n for e, n in zip(extra, lacking, strict=True))
+        missing = [max(-total, 0) for total in totals]
+        return pads, tuple(e + n for e, n in zip(extra, missing, strict=True))
 
     def lower(self, x: Value, weight: Value, bias: Value = None) -> Value:
         terms = () if bias is None else (bias,)

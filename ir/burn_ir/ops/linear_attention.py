@@ -48,14 +48,14 @@ class LinearAttention(Op, onnx="LinearAttention", versions=(27,)):
                     f"expected {name} with the rules {' and '.join(rules)}, "
                     f"got {self.update_rule}"
                 )
-        kept = query if state is None else state
+        state_type = query if state is None else state
         if None in (query.shape, key.shape, value.shape):
-            return Type(query.dtype, None), Type(kept.dtype, None)
+            return Type(query.dtype, None), Type(state_type.dtype, None)
         batch, heads, length, _ = heads_apart(query, self.q_num_heads)
         size = heads_apart(key, self.kv_num_heads)[3]
         out = heads_apart(value, self.kv_num_heads)[3]
         result = Type(query.dtype, (batch, length, heads * out))
-        return result, Type(kept.dtype, (batch, self.kv_num_heads, size, out))
+        return result, Type(state_type.dtype, (batch, self.kv_num_heads, size, out))
 
     def lower(
         self,
@@ -71,14 +71,14 @@ class LinearAttention(Op, onnx="LinearAttention", versions=(27,)):
             decay = ops.split_heads(decay, groups)
         if beta is not None:
             beta = beta.transpose(1, 2).unsqueeze(3)
-        out, kept = ops.linear_attention(
+        out, new_state = ops.linear_attention(
             ops.split_heads(query, self.q_num_heads),
             ops.split_heads(key, groups),
             ops.split_heads(value, groups),
             *given(state, decay, beta),
             **({"scale": self.scale} if self.scale else {}),
         )
-        return (ops.merge_heads(out), kept)[: self.results]
+        return (ops.merge_heads(out), new_state)[: self.results]
 
 
 @operator

@@ -86,11 +86,11 @@ class MaxPool(Pooling, Op, onnx="MaxPool", versions=(1, 8, 10, 11, 12, 22)):
 def _column_major(index: Value, space: tuple[Dim, ...]) -> Value:
     """Return row-major positions converted to column-major ones."""
     total, factor, rest = 0, prod(space), index
-    places = []
+    coordinates = []
     for extent in reversed(space):
-        places.append(rest % extent)
+        coordinates.append(rest % extent)
         rest = rest // extent
-    for extent, coordinate in zip(reversed(space), places, strict=True):
+    for extent, coordinate in zip(reversed(space), coordinates, strict=True):
         factor = factor // extent
         total = total + coordinate * factor
     return total

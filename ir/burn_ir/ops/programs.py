@@ -122,10 +122,10 @@ class Reducing:
 
     def over(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments of a reduction."""
-        kept = {"keepdims": True} if self.keepdims else {}
+        options = {"keepdims": True} if self.keepdims else {}
         if self.axes is None:
-            return (), kept
-        return (self.axes[0] if len(self.axes) == 1 else self.axes,), kept
+            return (), options
+        return (self.axes[0] if len(self.axes) == 1 else self.axes,), options
 
 
 @operator
@@ -164,8 +164,8 @@ class AnyOf(Reducing, Op, onnx="Any", versions=(1,), domain="burn"):
     keepdims: bool = False
 
     def lower(self, x: Value) -> Value:
-        axis, kept = self.over()
-        return ops.any(x, *axis, **kept)
+        axis, options = self.over()
+        return ops.any(x, *axis, **options)
 
 
 @operator
@@ -176,8 +176,8 @@ class All(Reducing, Op, onnx="All", versions=(1,), domain="burn"):
     keepdims: bool = False
 
     def lower(self, x: Value) -> Value:
-        axis, kept = self.over()
-        return ops.all(x, *axis, **kept)
+        axis, options = self.over()
+        return ops.all(x, *axis, **options)
 
 
 @operator

@@ -123,14 +123,14 @@ class Stacked:
         if any(t.known is None for t in weights):
             return None
         begin = 1 + self.states
-        places = range(begin, begin + len(weights))
+        positions = range(begin, begin + len(weights))
         pair = self.states == 2
         state = (1, 2) if pair else 1
         return Layer(
             self.onnx,
             (weights[0].dims[1], weights[1].dims[1]),
             self.options(len(weights)),
-            dict(zip(self.paths(len(weights)), places, strict=True)),
+            dict(zip(self.paths(len(weights)), positions, strict=True)),
             (0,) if operands[0] is None else (0, state),
             results=(0, (1, 2)) if pair else None,
         )

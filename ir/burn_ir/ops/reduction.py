@@ -93,50 +93,50 @@ def without(
 @operator
 class ReduceSum(Reduction, Op, onnx="ReduceSum", versions=(1, 11, 13)):
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(x, axes)
-        return x.sum(*axis, **kept)
+        axis, options = self.over(x, axes)
+        return x.sum(*axis, **options)
 
 
 @operator
 class ReduceMean(Reduction, Op, onnx="ReduceMean", versions=(1, 11, 13, 18)):
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(x, axes)
-        return x.mean(*axis, **kept)
+        axis, options = self.over(x, axes)
+        return x.mean(*axis, **options)
 
 
 @operator
 class ReduceMax(Reduction, Op, onnx="ReduceMax", versions=(1, 11, 12, 13, 18, 20)):
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(x, axes)
-        return x.max(*axis, **kept)
+        axis, options = self.over(x, axes)
+        return x.max(*axis, **options)
 
 
 @operator
 class ReduceMin(Reduction, Op, onnx="ReduceMin", versions=(1, 11, 12, 13, 18, 20)):
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(x, axes)
-        return x.min(*axis, **kept)
+        axis, options = self.over(x, axes)
+        return x.min(*axis, **options)
 
 
 @operator
 class ReduceProd(Reduction, Op, onnx="ReduceProd", versions=(1, 11, 13, 18)):
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(x, axes)
-        return ops.prod(x, *axis, **kept)
+        axis, options = self.over(x, axes)
+        return ops.prod(x, *axis, **options)
 
 
 @operator
 class ReduceL1(Reduction, Op, onnx="ReduceL1", versions=(1, 11, 13, 18)):
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(x, axes)
-        return ops.reduce_l1(x, *axis, **kept)
+        axis, options = self.over(x, axes)
+        return ops.reduce_l1(x, *axis, **options)
 
 
 @operator
 class ReduceSumSquare(Reduction, Op, onnx="ReduceSumSquare", versions=(1, 11, 13, 18)):
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(x, axes)
-        return (x * x).sum(*axis, **kept)
+        axis, options = self.over(x, axes)
+        return (x * x).sum(*axis, **options)
 
 
 class Rooted(Reduction):
@@ -146,10 +146,10 @@ class Rooted(Reduction):
         raise NotImplementedError
 
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(x, axes)
+        axis, options = self.over(x, axes)
         if dtypes.is_float(x.dtype):
-            return self.reduced(x, axis, kept)
-        return self.reduced(x.cast(dtypes.float64), axis, kept).cast(x.dtype)
+            return self.reduced(x, axis, options)
+        return self.reduced(x.cast(dtypes.float64), axis, options).cast(x.dtype)
 
 
 @operator

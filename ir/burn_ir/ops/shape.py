@@ -49,10 +49,10 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
 
     def lower(self, data: Value, shape: Value) -> Value:
         dims = dims_of(shape)
-        written = None if dims is None else self._source_shape(data, dims)
-        if dims is not None and written is not None:
+        dims_in_source = None if dims is None else self._source_shape(data, dims)
+        if dims is not None and dims_in_source is not None:
             axes = self._joined(data, dims)
-            return data.reshape(written) if axes is None else data.flatten(*axes)
+            return data.reshape(dims_in_source) if axes is None else data.flatten(*axes)
         if self.allowzero:
             return data.reshape(shape)
         return ops.reshape(data, shape, keep_zeros=True)
@@ -84,18 +84,18 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
         if extents is None:
             return None if 0 in dims and not self.allowzero else writable(dims)
         try:
-            written = list(
+            result = list(
                 resolve(dims, Type(data.dtype, extents), bool(self.allowzero))
             )
         except Undecided:  # the size of the -1 axis depends on data: it stays -1
             keep = not self.allowzero
-            written = [
+            result = [
                 extents[axis] if keep and dim == 0 else dim
                 for axis, dim in enumerate(dims)
             ]
-        if -1 in dims and not _short(written[list(dims).index(-1)]):
-            written[list(dims).index(-1)] = -1
-        return writable(with_open_size(written, extents))
+        if -1 in dims and not _short(result[list(dims).index(-1)]):
+            result[list(dims).index(-1)] = -1
+        return writable(with_open_size(result, extents))
 
 
 def _short(dim: Dim) -> bool:

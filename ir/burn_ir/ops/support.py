@@ -249,13 +249,13 @@ def _kept_dim(data: Type, axis: int) -> Dim:
 def _cancel(left: Sequence[Dim], right: Sequence[Dim]) -> tuple[Dim, Dim]:
     """Return both products without common dimensions; a 0 gives 0."""
     rest = list(right)
-    kept = []
+    remaining = []
     for dim in left:
         if dim in rest:
             rest.remove(dim)
         else:
-            kept.append(dim)
-    return prod(kept), prod(rest)
+            remaining.append(dim)
+    return prod(remaining), prod(rest)
 
 
 def _quotient(total: Dim, rest: Dim, data: Type, shape: Sequence[Dim]) -> Dim:

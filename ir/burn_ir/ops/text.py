@@ -106,10 +106,10 @@ class StringNormalizer(Op, onnx="StringNormalizer", versions=(10,)):
             return x.forget()
         if len(x.shape) not in (1, 2):
             raise InvalidOperand(f"expected [n] or [1, n], got {x.name}")
-        kept = x.shape[-1]
-        if self.stopwords or not isinstance(kept, int) or not kept:
-            kept = unnamed()
-        return x.with_shape((*x.shape[:-1], kept))
+        count = x.shape[-1]
+        if self.stopwords or not isinstance(count, int) or not count:
+            count = unnamed()
+        return x.with_shape((*x.shape[:-1], count))
 
     def lower(self, x: Value) -> Value:
         options: dict[str, Any] = non_default(

@@ -1,4 +1,4 @@
-"""Image classifiers as exporters write them: other sizes give another graph."""
+"""Image classifiers as exporters write them, for any of several sizes."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ WIDTH, HEADS, PATCH = 16, 4, 8
 
 @dataclass(frozen=True)
 class Sizes:
-    """What an owner changes; images are square."""
+    """The sizes that a test varies; images are square."""
 
     classes: int = 5
     layers: int = 4
@@ -21,7 +21,7 @@ class Sizes:
 
     @property
     def grid(self) -> int:
-        """The patches of a side."""
+        """The number of patches per side."""
         return self.image // PATCH
 
 
@@ -41,7 +41,7 @@ class Network(Build):
         return self.op(kind, inputs, f"{name}_output_0", name=name, **attributes)
 
     def shape(self, x: str, path: str, *dims: int) -> str:
-        """Return ``x`` with other extents, of which 0 keeps what there is."""
+        """Return ``x`` reshaped; a 0 keeps the dimension."""
         name = f"shape_{len(self.nodes)}"
         return self.node("Reshape", [x, self.stored(name, dims)], path)
 
@@ -56,7 +56,7 @@ class Network(Build):
         return self.node("Conv", inputs, path, kernel_shape=kernels, **attributes)
 
     def linear(self, x: str, path: str, given: int, width: int) -> str:
-        """Return a linear layer of an operand with three axes and more."""
+        """Return a linear layer of an operand of rank 3 or more."""
         weight = self.weight(f"{path}.weight", given, width, scale=0.2)
         product = self.node("MatMul", [x, weight], path)
         return self.node("Add", [product, self.weight(f"{path}.bias", width)], path)
@@ -68,7 +68,7 @@ class Network(Build):
         return self.node("LayerNormalization", [x, *weights], path, axis=-1)
 
     def turned(self, x: str, path: str, *perm: int) -> str:
-        """Return ``x`` with its axes in another order."""
+        """Return ``x`` with permuted axes."""
         return self.node("Transpose", [x], path, perm=list(perm))
 
     def mlp(self, x: str, path: str) -> str:
@@ -103,7 +103,7 @@ class Network(Build):
         return self.node("Flatten", [self.node("GlobalAveragePool", [x], "pool")], "")
 
     def finish(self, x: str, given: int = WIDTH) -> onnx.ModelProto:
-        """Return the model, which ends with a layer for the classes."""
+        """Return the model, which ends with a classification layer."""
         sizes = self.sizes
         weight = self.weight("head.weight", sizes.classes, given, scale=0.2)
         head = [x, weight, self.weight("head.bias", sizes.classes)]
@@ -119,7 +119,7 @@ class Network(Build):
         return self.turned(x, path, 0, 2, 1)
 
     def token(self, x: str, path: str) -> str:
-        """Return ``x`` behind a token for the class."""
+        """Return ``x`` with a class token in front."""
         batch = self.node("Shape", [x], path, start=0, end=1)
         shape = self.node(
             "Concat", [batch, self.stored("token_shape", [1, WIDTH])], path, axis=0
@@ -130,7 +130,7 @@ class Network(Build):
 
 
 def resnet(sizes: Sizes) -> onnx.ModelProto:
-    """Blocks of two convolutions, with batch norms, beside what they are given."""
+    """Return residual blocks of two convolutions with batch norms."""
     b = Network(sizes)
 
     def conv(x: str, path: str, given: int, stride: int = 1) -> str:
@@ -150,7 +150,7 @@ def resnet(sizes: Sizes) -> onnx.ModelProto:
 
 
 def vit(sizes: Sizes) -> onnx.ModelProto:
-    """A vision transformer with a token for the class and learned positions."""
+    """Return a vision transformer with a class token and learned positions."""
     b = Network(sizes)
     length = sizes.grid**2 + 1
     x = b.token(b.patches("embeddings"), "embeddings")
@@ -166,7 +166,7 @@ def vit(sizes: Sizes) -> onnx.ModelProto:
 
 
 def mixer(sizes: Sizes) -> onnx.ModelProto:
-    """Layers that mix patches, then channels."""
+    """Return an MLP-Mixer: layers that mix patches, then channels."""
     b = Network(sizes)
     count = sizes.grid**2
     x = b.patches("stem")
@@ -181,7 +181,7 @@ def mixer(sizes: Sizes) -> onnx.ModelProto:
 
 
 def vgg(sizes: Sizes) -> onnx.ModelProto:
-    """Convolutions one after another, and a layer that reads all pixels."""
+    """Return a chain of convolutions, and a linear layer on all pixels."""
     b = Network(sizes)
     x = b.node("Relu", [b.conv("image", "stem", (3, WIDTH, 3))], "")
     for path in (f"layers.{i}" for i in range(sizes.layers)):
@@ -193,7 +193,7 @@ def vgg(sizes: Sizes) -> onnx.ModelProto:
 
 
 def convnext(sizes: Sizes) -> onnx.ModelProto:
-    """Depthwise convolutions, then linear layers of the channels, scaled."""
+    """Return depthwise convolutions with scaled linear layers over channels."""
     b = Network(sizes)
     x = b.conv("image", "stem", (3, WIDTH, 4), strides=[4, 4])
     for path in (f"layers.{i}" for i in range(sizes.layers)):
@@ -206,7 +206,7 @@ def convnext(sizes: Sizes) -> onnx.ModelProto:
 
 
 def pixel_attention(sizes: Sizes) -> onnx.ModelProto:
-    """Convolutions, each followed by attention over all pixels."""
+    """Return convolutions, each followed by attention over all pixels."""
     b = Network(sizes)
     grid = sizes.image // 4
     x = b.conv("image", "stem", (3, WIDTH, 4), strides=[4, 4])

@@ -1,4 +1,4 @@
-"""Graphs without names: blocks that repeat are one class in a list."""
+"""Graphs without names: repeated blocks become one class in a list."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ v{j} = Add (g{i}, v{i})
 
 
 def weights(*blocks: int, wide: int = 6) -> dict[str, Array]:
-    """Return weights of two layers for each number of a block."""
+    """Return the weights of two layers per block index."""
     results: dict[str, Array] = {}
     for i in blocks:
         results |= {f"w{i}": normal(4, wide, seed=i), f"b{i}": normal(wide, seed=i)}
@@ -24,7 +24,7 @@ def weights(*blocks: int, wide: int = 6) -> dict[str, Array]:
 
 
 def imported(folder: Path, lines: str, arrays: dict[str, Array]) -> str:
-    """Return the source of a model, which agrees with onnxruntime at two sizes."""
+    """Return the source of a model, checked against onnxruntime at two sizes."""
     text = f"agraph (float[n, 4] x) => (float[n, 4] y) {{\n{lines}}}"
     feeds = [{"x": normal(n, 4)} for n in (1, 3)]
     return check(folder, text, *feeds, weights=arrays)

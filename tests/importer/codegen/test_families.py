@@ -1,4 +1,4 @@
-"""Classes that differ in numbers, in what they are given or in a module are one."""
+"""Classes that differ in numbers, arguments or an optional module are merged."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def gemm(target: str, path: str, source: str) -> str:
 
 
 def imported(folder: Path, lines: str, layers: Layers, inputs: str = "x") -> str:
-    """Return the source of a model of rows of four, right at two sizes."""
+    """Return the source of a model of rows of four, checked at two sizes."""
     names = inputs.split()
     given = ", ".join(f"float[n, 4] {name}" for name in names)
     text = f"agraph ({given}) => (float[n, 4] y) {{\n{lines}}}"

@@ -21,7 +21,7 @@ FEEDS = [{"x": normal(n, 4)} for n in (1, 3)]
 
 
 def imported(folder: Path, lines: str, functions: str = SOFT) -> str:
-    """Return the source of a model, which agrees with onnxruntime at two sizes."""
+    """Return the source of a model, checked against onnxruntime at two sizes."""
     text = f"agraph (float[n, 4] x) => (float[n, 4] y) {{\n{lines}}}\n{functions}"
     return check(folder, text, *FEEDS)
 
@@ -53,7 +53,7 @@ def test_a_value_of_the_same_name_stays(tmp_path: Path, name: str) -> None:
 
 
 def test_a_call_from_outside_of_its_scope(tmp_path: Path) -> None:
-    """A module in a list has the function, and the model calls it there."""
+    """A module in a list owns the function, and the model calls it."""
     weights = ", ".join(str(i / 16) for i in range(16))
     lines = f"""
         w = Constant <value = float[4, 4] {{{weights}}}> ()
@@ -68,7 +68,7 @@ def test_a_call_from_outside_of_its_scope(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scope", ["self", "part/self", "ops"])
 def test_calls_in_a_scope_that_is_called_self(tmp_path: Path, scope: str) -> None:
-    """A module without code of its own has the function, and the model calls it."""
+    """A module without own code owns the function, and the model calls it."""
     weights = ", ".join(str(i / 16) for i in range(16))
     lines = f"""
         w = Constant <value = float[4, 4] {{{weights}}}> ()

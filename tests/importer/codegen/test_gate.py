@@ -1,4 +1,4 @@
-"""The gate lets generated source pass and nothing else."""
+"""The source check accepts generated source and rejects other constructs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What keeps the time of an import in proportion to the model."""
+"""Import time grows in proportion to the size of the model."""
 
 import gc
 import itertools
@@ -12,8 +12,8 @@ from burn_import.pipeline import import_model
 from burn_ir import InvalidModel
 from tests.importer.onnx_files import graph, model, saved
 
-#: What a node that nothing removes at once may cost, in calls of Python functions by
-#: the import from end to end; 320 were counted.
+#: Maximum number of Python calls per node that stays in the graph, in an import from
+#: end to end; 320 were counted.
 CALLS = 400
 RELU = helper.make_node("Relu", ["x"], ["y"], name="act")
 
@@ -37,7 +37,7 @@ def test_an_import_leaves_the_collector_as_it_was(
 
 
 def calls(path: Path) -> int:
-    """Return how many functions of Python an import calls."""
+    """Return the number of Python function calls in an import."""
     count = 0
 
     def note(_: object, event: str, __: object) -> None:

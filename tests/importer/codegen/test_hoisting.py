@@ -1,4 +1,4 @@
-"""Which module runs what several modules need."""
+"""The module that runs nodes shared by several modules."""
 
 from pathlib import Path
 

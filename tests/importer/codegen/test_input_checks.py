@@ -1,4 +1,4 @@
-"""Generated modules declare the inputs of the model and refuse others."""
+"""Generated modules declare the model's inputs and reject others."""
 
 from pathlib import Path
 from typing import Any

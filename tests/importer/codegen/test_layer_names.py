@@ -1,4 +1,4 @@
-"""What layers are called by the names of their arrays, in files without scopes."""
+"""Layer names from the names of their arrays, in files without scopes."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.importer.onnx_files import model, saved, stored
 
 SHAPES = ((4, 3, 3, 3), (4,), (5, 4, 3, 3), (5,), (2, 5), (2,))
 
-#: The names of six arrays, and those of the two convolutions and the layer they are of.
+#: The names of six arrays, and of the two convolutions and the layer that own them.
 NAMES = {
     "weight_0 weight_1 weight_2 weight_3 weight_4 weight_5": "conv conv_2 linear",
     "weight_8 weight_9 weight_10 weight_11 weight_12 weight_13": "conv conv_2 linear",

@@ -1,4 +1,4 @@
-"""Classes that differ in the length of a list, or in the windows of an operator."""
+"""Classes that differ in list lengths, or in the windows of an operator."""
 
 from pathlib import Path
 

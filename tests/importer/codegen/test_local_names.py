@@ -1,4 +1,4 @@
-"""Locals and attributes without a name in the file are called after their use."""
+"""Locals and attributes without a name in the file are named after their use."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bodies too long for one function are cut where little flows."""
+"""Long bodies are split where few values are live."""
 
 import re
 from pathlib import Path
@@ -9,12 +9,12 @@ from burn_import.codegen.module.methods import LONG, NARROW
 from tests.importer.looped import check, normal
 
 SIZES = (1, 3)
-#: What keeps rounding errors as small as they are.
+#: Operators that keep rounding errors small.
 STABLE = ("Max", "Min")
 
 
 def imported(folder: Path, lines: str) -> str:
-    """Return the source of a model, which agrees with onnxruntime at two sizes."""
+    """Return the source of a model, checked against onnxruntime at two sizes."""
     text = f"agraph (float[n, 4] x) => (float[n, 4] y) {{\n{lines}}}"
     return check(folder, text, *({"x": normal(n, 4)} for n in SIZES))
 
@@ -29,7 +29,7 @@ def chain(length: int) -> str:
 
 
 def longest(source: str) -> int:
-    """Return how many lines the longest function has."""
+    """Return the number of lines of the longest function."""
     starts = [match.start() for match in re.finditer(r"^    def ", source, re.M)]
     bounds = [*starts, len(source)]
     pieces = zip(bounds, bounds[1:], strict=False)
@@ -74,7 +74,7 @@ def test_a_body_is_not_cut_where_much_flows(tmp_path: Path, wide: int) -> None:
 
 
 def test_extents_of_a_value_that_a_piece_does_not_read(tmp_path: Path) -> None:
-    """The piece that makes a value hands it out for the sake of its extent."""
+    """The method that computes a value returns it for its dimension."""
     lines = "zero = Constant <value_int = 0> ()\none = Constant <value_int = 1> ()\n"
     lines += "axes = Constant <value_ints = [0]> ()\nsigns = Sign (x)\n"
     lines += "places = NonZero (signs)\nshape = Shape (places)\n"

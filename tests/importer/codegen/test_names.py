@@ -1,4 +1,4 @@
-"""Strings of a model say nothing to Python, whatever they are."""
+"""Strings of a model never become code in generated source."""
 
 import ast
 import itertools
@@ -48,7 +48,7 @@ examples = settings(
 
 
 def short(text: str) -> str:
-    """The name of a test with a payload."""
+    """Return the name of a test with a payload."""
     return ascii(text)[:30]
 
 
@@ -58,7 +58,7 @@ def raw_model(
     doc: str = "",
     producer: str = "",
 ) -> RawModel:
-    """``reshape(relu(x @ w + b) * s)``, its names those given in the order of PLAIN."""
+    """Return ``reshape(relu(x @ w + b) * s)`` with names in the order of PLAIN."""
     x, w, b, s, h, g, t, y, *nodes, dim = names
     wires = [
         ("MatMul", (x, w), (h,)),
@@ -88,12 +88,12 @@ def raw_model(
 
 
 def expected() -> Any:
-    """What every one of these models computes."""
+    """Return the result of every one of these models."""
     return (np.maximum(X @ WEIGHT + BIAS, 0) * SCALE).reshape(2, -1)
 
 
 def run(graph: Graph) -> Any:
-    """The result of the module printed for ``graph``."""
+    """Return the result of the module generated for ``graph``."""
     source = compile_graph(graph, Options(), "model.safetensors")
     module = ModuleType("printed")
     module.__file__ = "printed"
@@ -104,7 +104,7 @@ def run(graph: Graph) -> Any:
 
 
 def same_result(raw: RawModel) -> None:
-    """Compile twice, hold the gate over the bytes, and run them."""
+    """Compile twice, check the bytes, and run them."""
     graph = build(raw)
     text = compile_graph(graph, Options(), "model.safetensors").text
     assert compile_graph(build(raw), Options(), "model.safetensors").text == text
@@ -114,7 +114,7 @@ def same_result(raw: RawModel) -> None:
 
 
 def distinct(names: list[str]) -> bool:
-    """Whether the model would be valid: values have one producer each."""
+    """Return whether the model is valid: each value has one producer."""
     values = [*names[:8], names[6] + "2", names[7] + "shape"]
     return len(set(values)) == len(values)
 
@@ -140,7 +140,7 @@ def test_one_name_in_every_slot(
 
 
 def shape(text: str) -> list[str]:
-    """The kinds of the nodes of a module, without what they hold."""
+    """Return the types of a module's syntax nodes, without their contents."""
     return [type(node).__name__ for node in ast.walk(ast.parse(text))]
 
 
@@ -196,7 +196,7 @@ def test_comments_are_one_plain_line(text: str) -> None:
 
 
 def file_of(payload: str, tmp_path: Path) -> Path:
-    """A file with ``payload`` in every slot that takes a string."""
+    """Return a file with ``payload`` in every slot for a string."""
     values = [f"{payload}{n}" for n in range(5)]
     node = helper.make_node("Add", values[:2], [values[2]], name=payload)
     act = helper.make_node("Relu", [values[2]], [values[3]], name=payload)

@@ -1,4 +1,4 @@
-"""Names of weights that put one layer inside another."""
+"""Weight names that place one layer inside another."""
 
 from typing import Any
 

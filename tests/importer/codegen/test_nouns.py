@@ -1,4 +1,4 @@
-"""What values, modules and outputs are called in generated source."""
+"""Names of values, modules and outputs in generated source."""
 
 import ast
 import re
@@ -113,7 +113,7 @@ def source(folder: Path, proto: onnx.ModelProto) -> str:
 
 
 def signatures(text: str) -> dict[str, list[str]]:
-    """The parameters of every ``__call__`` by class."""
+    """Return the parameters of every ``__call__`` by class."""
     return {
         cls.name: [arg.arg for arg in method.args.args[1:]]
         for cls in ast.parse(text).body
@@ -147,7 +147,7 @@ def test_an_attribute_may_be_called_self(tmp_path: Path) -> None:
 
 
 def nodes_of(*lines: str) -> list[onnx.NodeProto]:
-    """Nodes from ``outputs = Op inputs``."""
+    """Return nodes from ``outputs = Op inputs``."""
     results = []
     for line in lines:
         outputs, _, call = line.partition(" = ")
@@ -157,7 +157,7 @@ def nodes_of(*lines: str) -> list[onnx.NodeProto]:
 
 
 def written(folder: Path, nodes: list[onnx.NodeProto], *outputs: str) -> str:
-    """The source of a graph of one input, with a small stored matrix ``w``."""
+    """Return the source of a graph of one input, with a small stored matrix ``w``."""
     weight = stored("w", RNG.standard_normal((3, 3)).astype(np.float32))
     proto = helper.make_graph(
         nodes,
@@ -170,7 +170,7 @@ def written(folder: Path, nodes: list[onnx.NodeProto], *outputs: str) -> str:
 
 
 def fields(text: str) -> list[str]:
-    """The fields of the tuple that a module returns."""
+    """Return the fields of the tuple that a module returns."""
     (result,) = (
         n
         for n in ast.parse(text).body

@@ -1,4 +1,4 @@
-"""Blocks that end in an operator in some places only are one class with a flag."""
+"""Blocks with an optional final operator are one class with a flag."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,8 @@ from tests.modules import Array
 def blocks(folder: Path, ends: Sequence[str]) -> str:
     """Return the source of a model of blocks that end in these calls.
 
-    In a call ``{x}`` is what the block is given, and ``{h}`` the result of its layer.
+    In a call ``{x}`` is the input of the block, and ``{h}`` the result of its
+    layer.
     """
     weights: dict[str, Array] = {}
     lines = "v0 = Tanh (x)\n"

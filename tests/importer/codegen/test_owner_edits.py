@@ -1,7 +1,7 @@
-"""Changes that an owner makes to a generated model: arguments, or a few lines edited.
+"""Edits of a generated model by its user: arguments, or a few lines.
 
-The judge is onnxruntime on the network that an exporter would have written with the
-other sizes: its weights fit the edited source, and results are equal.
+The reference is onnxruntime on the network exported with the other sizes: its weights
+fit the edited source, and results are equal.
 """
 
 import re
@@ -23,7 +23,7 @@ from tests.modules import generate, import_file, onnxruntime_outputs
 
 MOST_LINES = 3
 START = Sizes()
-#: A pattern, and what takes its place wherever it matches.
+#: A pattern, and the replacement of its matches.
 Edit = tuple[str, str]
 
 CLASSES = replace(START, classes=7)
@@ -31,7 +31,7 @@ HALF = replace(START, layers=START.layers // 2)
 LARGER = replace(START, image=48)
 
 IMAGE: Edit = (r"\[batch, 3, 32, 32\]\"", '[batch, 3, 48, 48]"')
-#: What an image of another size changes besides the declaration of the input.
+#: Edits for another image size, besides the declaration of the input.
 IMAGE_EDITS: Mapping[str, Sequence[Edit]] = {
     "vit": [(r"parameter\(1, 17, 16\)", "parameter(1, 37, 16)")],
     "mixer": [(r"Linear\(16, 20\)", "Linear(36, 20)"), (r"\(20, 16\)", "(20, 36)")],
@@ -61,7 +61,7 @@ def written(name: str, sizes: Sizes, folder: Path) -> tuple[Path, str]:
 def check(
     name: str, sizes: Sizes, folder: Path, edits: Sequence[Edit] = (), **arguments: int
 ) -> Any:
-    """Return the class of the edited source, which computes what it should.
+    """Return the class of the edited source, after a check of its results.
 
     ``arguments`` are those of the model.
     """

@@ -1,4 +1,4 @@
-"""Quantized layers that differ in scales and zero points alone are one class."""
+"""Quantized layers that differ only in scales and zero points share a class."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.modules import Array
 
 
 def quantized(folder: Path, points: tuple[int, ...], dtype: type) -> str:
-    """Return the source of as many quantized layers as there are zero points."""
+    """Return the source of a quantized layer for each zero point."""
     weights: dict[str, Array] = {}
     lines = "v0 = Tanh (x)\n"
     for i, point in enumerate(points):

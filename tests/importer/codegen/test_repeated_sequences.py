@@ -1,4 +1,4 @@
-"""Sequences of layers that differ in numbers alone are made by one class."""
+"""Sequences of layers that differ only in numbers share a class."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Stored arrays that a call replaces are buffers that the module sets."""
+"""Stored arrays that a call replaces become buffers that the module sets."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -48,7 +48,7 @@ def model(
 
 
 def imported(raw: RawModel, options: Options | None = None) -> tuple[str, Any]:
-    """The source for a model, and what makes a module with its weights."""
+    """Return the source of a model, and a constructor of modules with its weights."""
     options = options or Options()
     source = compile_graph(prepared(raw, options), options, options.weights)
     check_body(source.text.encode())
@@ -64,7 +64,7 @@ def imported(raw: RawModel, options: Options | None = None) -> tuple[str, Any]:
 
 
 def agrees(raw: RawModel, options: Options | None = None) -> str:
-    """The source, once three calls of two modules gave what the graph says."""
+    """Return the source, after three calls of two modules agree with the graph."""
     text, make = imported(raw, options)
     graph = build(raw)
     for output in (make(), make()):  # the second starts afresh
@@ -132,7 +132,7 @@ def test_a_state_that_is_only_written() -> None:
 
 
 def layer(name: str, given: str, result: str, state: str) -> tuple[RawNode, ...]:
-    """A module of a linear layer and a mean of its results over all calls."""
+    """Return a linear layer with a running mean of its results over all calls."""
     inner = f"{name}.linear"
     return (
         node(

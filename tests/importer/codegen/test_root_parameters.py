@@ -1,4 +1,4 @@
-"""The sizes that the root class takes, and those that it must not take."""
+"""Sizes that become parameters of the root class, and sizes that must not."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ WIDTH = 4
 
 
 def linear(weights: dict[str, Array], path: str, wide: int, out: int) -> str:
-    """Return the operands of a linear layer behind its input; add its weights."""
+    """Return the operands of a linear layer after its input; add its weights."""
     weights[f"{path}.weight"] = normal(wide, out, seed=len(weights)) / 4
     weights[f"{path}.bias"] = normal(out, seed=len(weights))
     name = path.replace(".", "__")
@@ -21,7 +21,7 @@ def linear(weights: dict[str, Array], path: str, wide: int, out: int) -> str:
 
 
 def block(weights: dict[str, Array], path: str, before: str, after: str) -> str:
-    """Return the lines of a block of two layers beside what it is given."""
+    """Return the lines of a block of two layers with a residual connection."""
     first = linear(weights, f"{path}.fc1", WIDTH, 7)
     second = linear(weights, f"{path}.fc2", 7, WIDTH)
     return (
@@ -32,7 +32,7 @@ def block(weights: dict[str, Array], path: str, before: str, after: str) -> str:
 
 
 def signature(folder: Path, lines: str, weights: dict[str, Array], out: str) -> str:
-    """Return the parameters of the root of a model that is right at two sizes."""
+    """Return the root's parameters in a model that is checked at two sizes."""
     text = f"agraph (float[n, 4] x) => ({out}) {{\n{lines}}}"
     feeds = [{"x": normal(n, 4)} for n in (1, 3)]
     source = check(folder, text, *feeds, weights=weights)

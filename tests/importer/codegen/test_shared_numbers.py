@@ -1,4 +1,4 @@
-"""A parameter of one element that an operation has twice is trained in both places."""
+"""A one-element parameter with two uses in an operation is trained in both."""
 
 from pathlib import Path
 from typing import Any

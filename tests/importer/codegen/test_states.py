@@ -1,4 +1,4 @@
-"""Nodes that draw become layers that hold a state and no weights."""
+"""Random nodes become layers that hold a state and no weights."""
 
 from dataclasses import replace
 from types import ModuleType
@@ -33,7 +33,7 @@ def node(op: str, inputs: str, outputs: str, **attrs: Any) -> RawNode:
 
 
 def imported(graph: RawGraph) -> tuple[str, Any]:
-    """The source for a graph, and its class."""
+    """Return the source for a graph, and its class."""
     options = Options()
     source = compile_graph(build(RawModel(graph, {"": 17})), options, options.weights)
     check_body(source.text.encode())

@@ -1,7 +1,7 @@
-"""Steps through lists of modules: by value, and as they are printed.
+"""Steps over lists of modules: their results and their source.
 
-A function runs in the module that its operand comes from, so that a block ends with all
-that follows it and nothing else goes into.
+A function runs in the module of its operand, so that a block ends with all functions
+that follow it.
 """
 
 from pathlib import Path

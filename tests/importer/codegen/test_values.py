@@ -1,4 +1,4 @@
-"""What is written down as a number or a list keeps its dtype, rank and place."""
+"""Numbers and lists in source keep the dtype, rank and position of the value."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ KINDS = {"float32": 1, "int64": 7, "bool": 9, "float16": 10, "float64": 11, "int
 def net(
     nodes: list[onnx.NodeProto], arrays: dict[str, Array], **weights: Any
 ) -> onnx.ModelProto:
-    """A model with inputs of the dtypes and ranks of ``arrays``."""
+    """Return a model with inputs of the dtypes and ranks of ``arrays``."""
     inputs = [
         helper.make_tensor_value_info(
             name, KINDS[array.dtype.name], [f"{name}{i}" for i in range(array.ndim)]
@@ -34,7 +34,7 @@ def net(
 
 
 def agrees(path: Path, proto: onnx.ModelProto, arrays: dict[str, Array]) -> None:
-    """Return if the loaded model computes what onnxruntime does."""
+    """Check that the loaded model gives the results of onnxruntime."""
     path = saved(path / "net.onnx", proto)
     (expected,) = onnxruntime_outputs(path, arrays)
     (actual,) = call(load(path), list(arrays.values()))
@@ -88,7 +88,7 @@ def test_stored_numbers_beside_computed_ones(tmp_path: Path, dtype: str) -> None
 
 
 def branch(name: str, kind: str) -> onnx.GraphProto:
-    """A branch that lists what it takes from outside as its input."""
+    """Return a branch that lists its captured values as inputs."""
     node = helper.make_node(kind, ["h"], [name])
     outputs = [helper.make_empty_tensor_value_info(name)]
     outputs[0].type.tensor_type.elem_type = TensorProto.FLOAT

@@ -1,4 +1,4 @@
-"""Weights of unknown architectures: their modules, with what is left to write."""
+"""Skeletons for weights of unknown architectures."""
 
 import subprocess
 import sys
@@ -38,12 +38,12 @@ def saved(folder: Path, state: dict[str, Array]) -> Path:
 
 
 def source(path: Path) -> str:
-    """Return the source that a file of weights becomes."""
+    """Return the source for a file of weights."""
     return import_model(path, Options(class_name="Net", stem="net")).text
 
 
 def check_weights(path: Path, state: dict[str, Array]) -> Any:
-    """Return the module of a file, which holds each tensor bit by bit under its key."""
+    """Return the module of a file, after a bitwise check of each tensor by key."""
     model = load(path)
     actual = model.state_dict()
     assert set(actual) == set(state)
@@ -53,7 +53,7 @@ def check_weights(path: Path, state: dict[str, Array]) -> Any:
     return model
 
 
-#: Layers, and how they are made anew from their weights alone.
+#: Layers, and constructors for their reconstruction from weights alone.
 LAYERS: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "proj": (lambda: nn.Linear(6, 4), "nn.Linear(6, 4)"),
     "plain": (lambda: nn.Linear(6, 4, bias=False), "nn.Linear(6, 4, bias=False)"),
@@ -288,7 +288,7 @@ def test_names_that_nest_without_end_are_joined() -> None:
 
 
 def run(*args: object) -> Result:
-    """Return what the command answers."""
+    """Return the result of the command."""
     return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 

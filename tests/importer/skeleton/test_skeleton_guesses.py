@@ -1,4 +1,4 @@
-"""What weights without a program leave to be guessed: tables, and names of classes."""
+"""Guesses for weights without a program: layer tables and class names."""
 
 import ast
 import re

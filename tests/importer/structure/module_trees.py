@@ -1,4 +1,4 @@
-"""Random models with module trees, as PyTorch's exporters name their nodes."""
+"""Random models with module trees, with the node names of PyTorch's exporters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from tests.importer.structure.scoped_net import ScopedNet
 
-#: What attributes are called; many mean something in Python or in generated source.
+#: Attribute names; many have a meaning in Python or in generated source.
 WORDS = (
     *(
         "conv",
@@ -29,26 +29,26 @@ WORDS = (
     *("input", "output", "x", "ops", "nn", "math", "burn", "list", "range", "Tensor"),
     *("Self", "path", "load", "part", "run", "scale", "weight", "bias", "to", "m", "i"),
 )
-#: What keeps values small: rounding errors stay so.
+#: Operators that keep values, and so rounding errors, small.
 ACTIVATIONS = ("Relu", "Tanh", "Sigmoid", "Softplus", "Elu", "Abs", "Neg")
-#: Widths that values have; most are equal, so that modules repeat.
+#: Widths of values; most are equal, so that modules repeat.
 WIDTHS = (4, 4, 4, 6)
-#: A model has at most so many nodes.
+#: Maximum number of nodes of a model.
 MOST_NODES = 70
 
 
 @dataclass
 class TreeModel:
-    """Builds one model; what it draws depends on ``seed`` alone."""
+    """A builder of one model, whose random choices depend only on ``seed``."""
 
     seed: int
     rng: random.Random = field(init=False)
     net: ScopedNet = field(init=False)
-    #: The paths that are taken.
+    #: The used paths.
     built: set[str] = field(default_factory=set)
-    #: Values of the main graph that modules made, with their widths.
+    #: Values of the main graph that modules computed, with their widths.
     values: list[tuple[str, int]] = field(default_factory=list)
-    #: In how many bodies a module is.
+    #: The number of bodies around a module.
     inside: int = 0
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class TreeModel:
         self.net = ScopedNet(producer, seed=self.seed)
 
     def model(self) -> onnx.ModelProto:
-        """Return the model: rows in, rows and maybe values inside out."""
+        """Return the model from rows to rows, possibly with inner values as outputs."""
         batch = self.rng.choice((2, "n", "Net"))
         x, width = (
             self.net.input(self.rng.choice(("x", "input.1", "self")), batch, 4),
@@ -75,12 +75,12 @@ class TreeModel:
         return self.net.model(*dict.fromkeys(outputs))
 
     def leak(self, scope: str, x: str, width: int) -> str:
-        """Add a value that was made inside of some module before."""
+        """Add a value that was computed inside of an earlier module."""
         values = [name for name, wide in self.values if wide == width]
         return self.net.run("Add", scope, x, self.rng.choice(values)) if values else x
 
     def child(self, scope: str) -> str:
-        """Return a path that no module has yet."""
+        """Return an unused path for a module."""
         while True:
             name = self.rng.choice(WORDS)
             path = f"{scope}.{name}" if scope else name
@@ -109,7 +109,7 @@ class TreeModel:
         return x, width
 
     def layer(self, scope: str, x: str, width: int, depth: int) -> tuple[str, int]:
-        """Run an ``nn.Linear``, at times without the names of its weights."""
+        """Run an ``nn.Linear``, sometimes without the names of its weights."""
         wide = self.rng.choice(WIDTHS)
         if self.rng.random() < 0.3:
             number = self.net.count
@@ -138,7 +138,7 @@ class TreeModel:
         return self.net.run(self.rng.choice(ACTIVATIONS), scope, x)
 
     def numbers(self, count: int) -> list[int]:
-        """Return places in a list: in order, with gaps, or out of order."""
+        """Return list indices: in order, with gaps, or out of order."""
         places = list(range(count))
         if self.rng.random() < 0.4:
             places = sorted(self.rng.sample(range(count + 4), count))
@@ -173,7 +173,7 @@ class TreeModel:
         return x, width
 
     def composite(self, scope: str, x: str, width: int, depth: int) -> tuple[str, int]:
-        """Run modules with names, and something of the module's own."""
+        """Run named modules, and operations of the module itself."""
         for _ in range(self.rng.randint(1, 3)):
             x, width = self.module(self.child(scope), x, width, depth + 1)
             if self.rng.random() < 0.5:
@@ -181,14 +181,14 @@ class TreeModel:
         return x, width
 
     def residual(self, scope: str, x: str, width: int, depth: int) -> tuple[str, int]:
-        """Run one module twice, and read what it made before."""
+        """Run one module twice, and read its first result again."""
         inner = self.child(scope)
         y = self.net.linear(inner, x, width, width)
         z = self.net.linear(inner, self.act(scope, y), width, width)
         return self.net.run("Sub", scope, self.net.run("Max", scope, y, z), x), width
 
     def gated(self, scope: str, x: str, width: int, depth: int) -> tuple[str, int]:
-        """Run two modules on one value; one may stand between nodes of the other."""
+        """Run two modules on one value; their nodes may be interleaved."""
         one, two = self.child(scope), self.child(scope)
         a = self.net.linear(f"{one}.fc", x, width, width)
         b = self.net.linear(
@@ -201,7 +201,7 @@ class TreeModel:
     def without_inputs(
         self, scope: str, x: str, width: int, depth: int
     ) -> tuple[str, int]:
-        """Add what a module makes of its own parameters."""
+        """Add a value that a module computes from its own parameters."""
         inner = self.child(scope)
         y = self.net.weight(f"{inner}.table", 1, 4)
         for index in range(self.rng.randint(1, 3)):
@@ -210,7 +210,7 @@ class TreeModel:
         return self.net.run("Add", scope, x, y), width
 
     def mixed(self, scope: str, x: str, width: int, depth: int) -> tuple[str, int]:
-        """Run a list that has attributes with names, too."""
+        """Run a list that also has named attributes."""
         for index in self.numbers(self.rng.randint(1, 3)):
             x, width = self.module(f"{scope}.{index}", x, width, depth + 1)
             if self.rng.random() < 0.5:
@@ -222,7 +222,7 @@ class TreeModel:
         return x, width
 
     def tied(self, scope: str, x: str, width: int, depth: int) -> tuple[str, int]:
-        """Run two layers with the same weight, one of them turned."""
+        """Run two layers with the same weight, one of them transposed."""
         one, two = self.child(scope), self.child(scope)
         weight = self.net.weight(f"{one}.weight", width, width)
         x = self.net.run("Gemm", one, x, weight, transB=1)
@@ -233,7 +233,7 @@ class TreeModel:
         return self.net.run("Gemm", two, x, weight, bias, transB=1), width
 
     def again(self, scope: str, x: str, width: int, depth: int) -> tuple[str, int]:
-        """Run a layer in a list again, in the scope that exporters then give it."""
+        """Run a layer in a list again, in the scope that exporters give it."""
         for index in self.numbers(2):
             key = f"{scope}.{index}.fc"
             x = self.act(f"{scope}.{index}", self.net.linear(key, x, width, width))
@@ -242,7 +242,7 @@ class TreeModel:
         return x, width
 
     def branches(self, scope: str, x: str, width: int, depth: int) -> tuple[str, int]:
-        """Run an ``If`` with layers of several sizes in its branches."""
+        """Run an ``If`` with layers of different sizes in its branches."""
         axes = self.net.stored(f"axes_{scope}", np.array([0, 1]))
         total = self.net.run("ReduceSum", scope, x, axes, keepdims=0)
         limit = self.net.stored(f"limit_{scope}", np.float32(self.rng.gauss(0, 1)))
@@ -277,7 +277,7 @@ class TreeModel:
         )
 
     def inner(self, scope: str, x: str, width: int) -> str:
-        """Run modules in a body, with as many columns out as in."""
+        """Run modules in a body that keeps the number of columns."""
         self.inside += 1
         wide = width
         for _ in range(self.rng.randint(1, 4)):

@@ -1,4 +1,4 @@
-"""Graphs with the names of nodes and weights that PyTorch writes for modules."""
+"""Graphs with the node and weight names that PyTorch writes for modules."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from burn_import.pipeline import import_model, write_model
 from tests.importer.onnx_files import saved
 from tests.modules import Array, import_file, onnxruntime_outputs
 
-#: How far float32 results may be apart, relative to the largest element.
+#: Tolerance of float32 results, relative to the largest element.
 TOLERANCE = 1e-4
 
 
 class ScopedNet:
-    """Writes the nodes of a graph; values are their names.
+    """A writer of a graph's nodes; values are their names.
 
     Args:
-        producer: What the file says wrote it; ``pytorch`` makes dotted names keys.
+        producer: The recorded producer; with ``pytorch`` dotted names are keys.
         opset: The version of the ONNX operators.
     """
 
@@ -38,24 +38,24 @@ class ScopedNet:
         self.inputs: dict[str, Sequence[int | str]] = {}
 
     def input(self, name: str, *shape: int | str) -> str:
-        """Declare a float32 input of this shape; its name."""
+        """Declare a float32 input of this shape; return its name."""
         self.inputs[name] = shape
         return name
 
     def weight(self, key: str, *shape: int) -> str:
-        """Store random numbers under ``key``, the first time; the key."""
+        """Store random numbers under ``key`` once; return the key."""
         if key not in self.weights:
             self.weights[key] = self.rng.normal(0, 0.4, shape).astype(np.float32)
         assert shape in ((), self.weights[key].shape), key
         return key
 
     def stored(self, name: str, array: Any) -> str:
-        """Store ``array`` as it is; its name."""
+        """Store ``array`` unchanged; return its name."""
         self.weights[name] = np.asarray(array)
         return name
 
     def run(self, op: str, scope: str, *operands: str, **attrs: Any) -> str:
-        """Append a node that runs in ``scope`` (``features.3.squeeze``); its result."""
+        """Append a node in ``scope`` (``features.3.squeeze``); return its result."""
         prefix = scope_name(scope)
         number, self.count = self.count, self.count + 1
         result = f"{prefix}{op}_output_{number}"
@@ -68,7 +68,7 @@ class ScopedNet:
     def body(
         self, build: Callable[[], Sequence[str]], *inputs: onnx.ValueInfoProto
     ) -> onnx.GraphProto:
-        """The nodes that ``build`` appends as a graph, whose outputs it returns."""
+        """Return a graph of the nodes that ``build`` appends, with its outputs."""
         around, self.nodes = self.nodes, []
         outputs = [helper.make_empty_tensor_value_info(name) for name in build()]
         nodes, self.nodes = self.nodes, around
@@ -89,7 +89,7 @@ class ScopedNet:
         return self.run("Gemm", scope, x, weight, bias, transB=1)
 
     def feeds(self, extent: int = 2) -> dict[str, Array]:
-        """Random inputs, with ``extent`` for every symbolic one."""
+        """Return random inputs, with ``extent`` for every symbolic dimension."""
         shapes = {
             name: [extent if isinstance(dim, str) else dim for dim in shape]
             for name, shape in self.inputs.items()
@@ -100,7 +100,7 @@ class ScopedNet:
         }
 
     def model(self, *outputs: str) -> onnx.ModelProto:
-        """The whole model, which gives ``outputs``."""
+        """Return the whole model with ``outputs``."""
         graph = helper.make_graph(
             self.nodes,
             "main_graph",
@@ -120,7 +120,10 @@ class ScopedNet:
 
 
 def scope_name(scope: str) -> str:
-    """``features.3.conv`` as in TorchScript's names: ``/features/features.3/conv/``."""
+    """Return ``features.3.conv`` in TorchScript's form.
+
+    It is ``/features/features.3/conv/``.
+    """
     shown: list[str] = []
     for segment in filter(None, scope.split(".")):
         around = shown[-1].rpartition("/")[2] if shown else ""
@@ -137,16 +140,16 @@ class Imported:
 
     @property
     def keys(self) -> set[str]:
-        """The keys of the module's state."""
+        """Return the keys of the module's state."""
         return set(self.module.state_dict())
 
 
 def check_import(
     folder: Path, proto: onnx.ModelProto, *feeds: Mapping[str, Array], flat: bool = True
 ) -> Imported:
-    """The model imported with its modules, once that agrees with onnxruntime.
+    """Return the imported model, after it agrees with onnxruntime.
 
-    It is imported flat as well if ``flat``. Both are called eagerly and compiled, the
+    It is also imported flat if ``flat``. Both are called eagerly and compiled, the
     compiled one three times with each of ``feeds``.
     """
     path = saved(folder / "model.onnx", proto)
@@ -163,7 +166,7 @@ def check_import(
 
 
 def import_into(folder: Path, model: Path, options: Options) -> Imported:
-    """The module of ``model`` after it is written into ``folder`` and loaded."""
+    """Return the module of ``model``, written into ``folder`` and loaded."""
     folder.mkdir(exist_ok=True)
     compiled = import_model(model, options)
     written = write_model(compiled, folder / "net.py").module
@@ -174,7 +177,7 @@ def import_into(folder: Path, model: Path, options: Options) -> Imported:
 def compare(
     module: Any, feeds: Sequence[Mapping[str, Array]], expected: list[list[Array]]
 ) -> None:
-    """Return if ``module`` gives ``expected``, eagerly and compiled."""
+    """Check that ``module`` gives ``expected``, eagerly and compiled."""
     compiled = burn.compile(module)
     for given, results in zip(feeds, expected, strict=True):
         args = [burn.tensor(array) for array in given.values()]

@@ -1,4 +1,4 @@
-"""Modules that are called more than once, and layers with modules inside."""
+"""Modules that are called more than once, and layers with submodules."""
 
 from pathlib import Path
 
@@ -21,9 +21,10 @@ def head(net: ScopedNet, x: str, copy: str) -> str:
 def test_a_module_that_is_called_for_queries_and_for_inputs(
     tmp_path: Path, copies: tuple[str, str]
 ) -> None:
-    """The queries depend on no input, so the decoder runs the layers of this call.
+    """The queries depend on no input, so the decoder runs these layers.
 
-    torch.onnx.export(dynamo=True) stores one copy of a transposed matrix for each call.
+    torch.onnx.export(dynamo=True) stores one copy of a transposed matrix for each
+    call.
     """
     net = ScopedNet()
     first, second = copies
@@ -55,7 +56,7 @@ def test_copies_of_one_repeated_element_are_not_one_weight(tmp_path: Path) -> No
 
 
 def test_a_layer_of_an_author_with_a_module_inside(tmp_path: Path) -> None:
-    """A router: a matrix of its own, and a module that corrects the scores."""
+    """A router with its own matrix, and a submodule that corrects the scores."""
     net = ScopedNet()
     x = net.input("x", 2, 4)
     weight = net.weight("mlp.gate.weight", 3, 4)

@@ -1,4 +1,4 @@
-"""Layers without names in the file are called after the attention they belong to."""
+"""Layers without names in the file are named after their attention."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ WIDTH, HEADS = 8, 2
 
 
 class NamelessNet(ScopedNet):
-    """Writes nodes and weights with numbers in the place of names."""
+    """A writer of nodes and weights with numbers instead of names."""
 
     def __init__(self) -> None:
         super().__init__(producer="someone")
@@ -52,7 +52,7 @@ def test_projections_of_an_attention(tmp_path: Path) -> None:
 
 
 def test_a_projection_that_is_key_and_value(tmp_path: Path) -> None:
-    """It has two roles, so that neither is its name."""
+    """It has two roles, so neither is its name."""
     net = NamelessNet()
     x = net.input("x", "batch", 5, WIDTH)
     shared = net.projection(x)

@@ -1,4 +1,4 @@
-"""Stored arrays that the source makes: those whose numbers are not finite are kept."""
+"""Stored arrays that become calls; those with non-finite numbers are kept."""
 
 from pathlib import Path
 from typing import Any

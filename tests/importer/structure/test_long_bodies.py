@@ -1,4 +1,4 @@
-"""Layers in bodies of more nodes than the branches of an ``If`` keep to themselves."""
+"""Layers in bodies with more nodes than the limit for inline branches."""
 
 from pathlib import Path
 
@@ -49,7 +49,7 @@ STEPS
 
 
 def long_body(text: str, count: int) -> str:
-    """``text`` with ``count`` further nodes for STEPS."""
+    """Return ``text`` with ``count`` further nodes for STEPS."""
     words = ("Relu", "Tanh", "Sigmoid", "Abs")
     steps = [f"      h{i + 1} = {words[i % 4]} (h{i})" for i in range(count)]
     return text.replace("STEPS", "\n".join(steps)).replace("LAST", f"h{count}")

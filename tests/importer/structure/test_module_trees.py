@@ -1,4 +1,4 @@
-"""Random module trees are imported, load their records and compute what they did."""
+"""Random module trees are imported, load their records and give equal results."""
 
 import re
 import time
@@ -11,7 +11,7 @@ from burn_import.provenance.path_segments import clean
 from tests.importer.structure.module_trees import TreeModel
 from tests.importer.structure.scoped_net import check_import
 
-#: Those that broke something once are among them.
+#: Seeds, including those that found defects.
 SEEDS = (14, 20, 38, 39, 53, 78, 160, *range(300, 310))
 
 
@@ -24,7 +24,7 @@ def test_random_module_trees(tmp_path: Path, seed: int) -> None:
 def test_many_random_module_trees(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """As many as ``--fuzz-seconds`` allow."""
+    """Test as many as ``--fuzz-seconds`` allow."""
     end = time.monotonic() + request.config.getoption("--fuzz-seconds")
     seed = 1000
     while time.monotonic() < end:
@@ -33,7 +33,7 @@ def test_many_random_module_trees(
 
 
 def check_tree(folder: Path, seed: int) -> None:
-    """Return if the model of ``seed`` is right, as a tree and flat."""
+    """Check the model of ``seed``, as a tree and flat."""
     tree = TreeModel(seed)
     model = tree.model()
     feeds = [tree.net.feeds(extent) for extent in (1, 3)]
@@ -43,15 +43,15 @@ def check_tree(folder: Path, seed: int) -> None:
 
 
 def layer_keys(weights: Collection[str]) -> set[str]:
-    """Return the keys of layers among dotted names: those with weight and bias."""
+    """Return the keys of layers among dotted names: with weight and bias."""
     stems = {name.rpartition(".")[0] for name in weights if name.endswith(".bias")}
     keys = {f"{stem}.{leaf}" for stem in stems for leaf in ("weight", "bias")}
     return set(map(plain, keys & set(weights)))
 
 
 def plain(key: str) -> str:
-    """Return ``key`` with the numbers of modules that are in no list.
+    """Return ``key`` without the numbers of modules outside lists.
 
-    One attribute that stands for two names of the author's keeps its own in keys.
+    An attribute that would need two names of the author keeps its own.
     """
     return re.sub(r"(?<![^.])part_(?=\d)", "", ".".join(clean(key.split("."))))

@@ -1,4 +1,4 @@
-"""Scopes and arrays below the path of what would be a layer by its weights."""
+"""Scopes and arrays below a path whose weights suggest a layer."""
 
 from pathlib import Path
 

@@ -35,7 +35,7 @@ def test_a_chain_of_layers_before_modules_of_the_same_list(tmp_path: Path) -> No
 
 
 def test_a_list_whose_first_member_is_a_module_without_names(tmp_path: Path) -> None:
-    """A normalisation outside a Sequential is folded into the convolution inside."""
+    """A norm outside of a Sequential is folded into the convolution inside."""
     net = ScopedNet()
     x = net.input("x", 2, 3, 5, 6)
     weights = (net.weight("onnx::Conv_28", 4, 3, 3, 3), net.weight("onnx::Conv_29", 4))
@@ -67,7 +67,7 @@ def test_numbers_that_do_not_follow_the_order_of_calls(tmp_path: Path) -> None:
 
 
 def test_a_numbered_layer_of_stored_arrays(tmp_path: Path) -> None:
-    """A chain that nothing flows into is not called as an ``nn.Sequential``."""
+    """A chain without a data input is not called as an ``nn.Sequential``."""
     net = ScopedNet("someone")
     data, weight = net.weight("data", 1, 2, 4), net.weight("filters", 3, 2, 2)
     result = net.run("Conv", "layer.3", data, weight)
@@ -94,7 +94,7 @@ def test_an_array_read_before_the_module_that_it_is_called_like(tmp_path: Path) 
 
 
 def test_numbers_beside_names(tmp_path: Path) -> None:
-    """An attribute is no number: ``part_0`` has the key ``0`` nevertheless."""
+    """An attribute is not a number: ``part_0`` has the key ``0``."""
     net = ScopedNet()
     x = net.linear("m.0.fc", net.input("x", 2, 4), 4, 4)
     x = net.run("Mul", "m", x, net.weight("m.scale", 4))
@@ -115,7 +115,7 @@ def test_a_module_without_layers_beside_numbers(tmp_path: Path) -> None:
 
 
 def test_lists_with_few_modules_at_large_numbers(tmp_path: Path) -> None:
-    """Empty places are modules: a short file must not ask for millions of them."""
+    """Gaps become modules: a short file must not request millions of them."""
     net = ScopedNet()
     x = net.input("x", 2, 4)
     for number in range(4):

@@ -1,4 +1,4 @@
-"""Modules called ``layer1``, ``layer2``, ... are a list; their keys remain."""
+"""Modules ``layer1``, ``layer2``, ... become a list; their keys stay the same."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ WIDTH, GROWTH = 4, 2
 
 
 def layer(number: int, at: str) -> list[NodeProto]:
-    """A layer of two convolutions, whose features are joined to those it reads."""
+    """Return a layer of two convolutions, concatenated with its input features."""
     scope, n = f"block.layer{number}", number
     slash = "/" + scope.replace(".", "/")
     first, second = f"{scope}.conv1.weight", f"{scope}.conv2.weight"

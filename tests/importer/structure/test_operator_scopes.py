@@ -1,4 +1,4 @@
-"""Files of tf2onnx: scopes of TensorFlow's operators, and names of symbols."""
+"""Files of tf2onnx: scopes of TensorFlow's operators, and symbol names."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from tests.importer.structure.scoped_net import ScopedNet, check_import
 
 
 class KerasNet(ScopedNet):
-    """Writes nodes with names of tf2onnx: ``model/conv/BiasAdd;model/conv/Conv2D``."""
+    """A writer of nodes with tf2onnx's names: ``model/conv/Conv2D``."""
 
     def __init__(self) -> None:
         super().__init__(producer="tf2onnx")
@@ -25,7 +25,7 @@ class KerasNet(ScopedNet):
         return result
 
     def conv(self, scope: str, x: str, given: int, made: int, size: int = 1) -> str:
-        """Run a Keras convolution of images whose channels come last."""
+        """Run a Keras convolution of images with channels last."""
         x = self.run("Transpose", scope, x, perm=[0, 3, 1, 2])
         key = scope.replace(".", "/")
         weight = self.weight(f"{key}/kernel", made, given, size, size)
@@ -49,7 +49,7 @@ def test_a_keras_layer_is_a_layer_and_no_class(tmp_path: Path) -> None:
 
 
 def test_a_keras_layer_that_is_called_again(tmp_path: Path) -> None:
-    """tf2onnx stores equal kernels once: calls of one layer have names of their own."""
+    """tf2onnx stores equal kernels once: calls of one layer have different names."""
     net = KerasNet()
     x = net.input("x", "unk__1", 5, 6, 3)
     kernel = net.weight("shared", 3, 3, 1, 1)
@@ -78,7 +78,7 @@ def test_a_scope_with_a_stored_scale_stays_a_module(tmp_path: Path) -> None:
 
 
 def test_a_scope_with_many_results_is_no_module(tmp_path: Path) -> None:
-    """A layer without weights that is called five times runs in one scope."""
+    """A layer without weights that is called five times has one scope."""
     net = KerasNet()
     x = net.input("x", 2, 5, 6, 3)
     for number in range(5):

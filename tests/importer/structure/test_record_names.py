@@ -1,4 +1,4 @@
-"""Keys of modules and arrays whose names in PyTorch are no attributes here."""
+"""Keys of modules and arrays whose PyTorch names are no valid attributes."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ NAMES = [
 
 
 def check_keys(tmp_path: Path, net: ScopedNet, actual: Imported) -> None:
-    """Compare keys with those of the file, and load the state under these."""
+    """Compare keys with those of the file, and load the state with them."""
     assert actual.keys == set(net.weights)
     assert set(open_record(tmp_path / "tree" / "net.safetensors")) == actual.keys
     state = {key: array * 2 for key, array in net.weights.items()}
@@ -62,7 +62,7 @@ def test_a_parameter(tmp_path: Path, name: str) -> None:
 
 
 def test_one_attribute_for_two_names(tmp_path: Path) -> None:
-    """What stands for two names keeps its own, in all keys."""
+    """An attribute with two names keeps its own in all keys."""
     net = ScopedNet()
     x = net.linear("a._fc", net.input("x", 2, 4), 4, 4)
     x = net.run("Mul", "a", x, net.weight("a.scale", 4))

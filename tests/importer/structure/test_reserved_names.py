@@ -1,4 +1,4 @@
-"""Modules, values and extents that are called like what generated source uses."""
+"""Modules, values and dimensions with names that generated source uses."""
 
 import builtins
 import keyword
@@ -11,7 +11,7 @@ import pytest
 from burn_import.tracing.identifiers import FORBIDDEN, RESERVED, plural
 from tests.importer.structure.scoped_net import ScopedNet, check_import
 
-#: Words that a class, a local and an attribute cannot all be called.
+#: Words that cannot name a class, a local and an attribute at once.
 WORDS = sorted({*RESERVED, "load", "to", "valid", "list", "class", "None", "int"})
 
 
@@ -52,7 +52,7 @@ def test_modules_and_values(tmp_path: Path, word: str) -> None:
     "word", ["Net", "NetOutput", "Block", "Self", "ops", "math", "list", "class"]
 )
 def test_extents(tmp_path: Path, word: str) -> None:
-    """Symbolic extents that are called like a class, or what the body reads."""
+    """Symbolic dimensions named like a class, or like a value in the body."""
     net = ScopedNet()
     x = net.input("x", word, 3)
     y = net.linear("blocks.0.fc", x, 3, 3)
@@ -82,7 +82,7 @@ def test_a_stored_array_called_like_a_method(tmp_path: Path) -> None:
 
 
 def test_a_stored_array_that_is_called_like_a_method_by_its_use(tmp_path: Path) -> None:
-    """The first operand of NonMaxSuppression is the boxes, as what a module holds."""
+    """``boxes``, an operand of NonMaxSuppression, is also a method of modules."""
     net = ScopedNet("someone")
     boxes = np.random.default_rng(2).uniform(size=(1, 9, 4)).astype(np.float32)
     stored = net.stored("onnx::1", boxes)

@@ -1,4 +1,4 @@
-"""Layers on the weights of other layers, and branches beside layers of their names."""
+"""Layers on the weights of other layers, and branches named like layers."""
 
 from functools import partial
 from pathlib import Path

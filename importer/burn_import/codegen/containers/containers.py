@@ -72,7 +72,7 @@ class Containers:
     def has_room(self, path: Path) -> bool:
         """Return whether ``path`` is free and no module or settled list encloses it."""
         inner = [path[:length] for length in range(1, len(path))]
-        around = any(part in self.entries for part in inner)
+        is_inside_module = any(part in self.entries for part in inner)
         # A list whose source was already requested must not change.
         settled = any(part in self.texts for part in inner)
         mixed = any(
@@ -85,8 +85,8 @@ class Containers:
             for part in inner
             if path[len(part)].isdigit() and not mixed
         )
-        taken = path in self.entries or path in self.children
-        return not (around or settled or mixed or sparse or taken)
+        is_occupied = path in self.entries or path in self.children
+        return not (is_inside_module or settled or mixed or sparse or is_occupied)
 
     def fields(self, path: Path = ()) -> list[str]:
         """Return the assignments of ``__init__``."""

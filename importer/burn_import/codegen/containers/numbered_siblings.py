@@ -58,13 +58,13 @@ def numbered_siblings(part: ModuleNode, modules: Mapping[Path, str]) -> list[Sib
         match = _NUMBERED.fullmatch(name)
         if match is not None and (name,) in modules:
             numbers.setdefault(match[1], []).append(int(match[2]))
-    taken = {path[0] for path in modules} | MEMBERS
+    reserved = {path[0] for path in modules} | MEMBERS
     return [
         Siblings(plural(prefix), prefix, own[0])
         for prefix, own in numbers.items()
         if len(own) >= MANY
         and own == list(range(own[0], own[0] + len(own)))
-        and plural(prefix) not in taken
+        and plural(prefix) not in reserved
         and len([p for p in modules if _is_prefixed(p, prefix)]) == len(own)
         and _one_class([modules[f"{prefix}{number}",] for number in own])
     ]

@@ -42,13 +42,13 @@ def without_repetitions(entries: Sequence[Entry], graph: Graph) -> list[Entry]:
     file may have a copy of the array for each call.
     """
     first: dict[Path, Entry] = {}
-    kept = []
+    unique = []
     for entry in entries:
         original = first.setdefault(entry.key, entry)
         same = original.constant == entry.constant
         if original is entry or not (same or _equal(graph, original, entry)):
-            kept.append(entry)
-    return kept
+            unique.append(entry)
+    return unique
 
 
 def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
@@ -176,8 +176,8 @@ class _Writer:
 
     def _has_own_class(self, part: ModuleNode) -> bool:
         """Return whether ``part`` has a class that no other module shares."""
-        written = not part.sequence and part.class_name in self.classes
-        return written and self.count[part.class_name] == 1
+        has_class = not part.sequence and part.class_name in self.classes
+        return has_class and self.count[part.class_name] == 1
 
     def access(self, path: Path, start: int) -> str:
         """Return the expression for ``path`` in the module at ``path[:start]``."""

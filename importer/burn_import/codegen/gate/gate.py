@@ -95,13 +95,13 @@ def _verbatim_definitions(
     tree: ast.Module, rules: Rules
 ) -> list[ast.FunctionDef | ast.ClassDef]:
     """Return the definitions of a module that are among those of ``rules``."""
-    known = rules.verbatim()
+    sources = rules.verbatim()
     return [
         node
         for node in tree.body
         if isinstance(node, ast.FunctionDef | ast.ClassDef)
-        and node.name in known
-        and ast.dump(node) == _dumped(known[node.name])
+        and node.name in sources
+        and ast.dump(node) == _dumped(sources[node.name])
     ]
 
 
@@ -277,8 +277,8 @@ class _Gate:
 
 def _imported(origin: str, name: ast.alias) -> tuple[str, str]:
     """Return module and name of an import, with its alias if it has one."""
-    behind = f" as {name.asname}" if name.asname else ""
-    return origin, f"{name.name}{behind}"
+    suffix = f" as {name.asname}" if name.asname else ""
+    return origin, f"{name.name}{suffix}"
 
 
 def _is_check(function: ast.FunctionDef) -> bool:

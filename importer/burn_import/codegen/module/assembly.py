@@ -40,9 +40,9 @@ def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassTe
         run.settle(level)
     texts = list(run.ordered())
     shared = share(texts, holders_only=True)
-    kept = [shared.texts[text.name] for text in texts if text.name in shared.texts]
+    merged = [shared.texts[text.name] for text in texts if text.name in shared.texts]
     functions = {part.class_name for part in tree.classes if part.function}
-    return as_functions(kept, functions)
+    return as_functions(merged, functions)
 
 
 class _Assembly:

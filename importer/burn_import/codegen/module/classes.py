@@ -164,8 +164,8 @@ class ClassWriter:
         plain = self.plain() if self.part.path else []
         writer = self.writer(self.trace, parameters, outputs, wrap)
         body = writer.write()
-        taken = Namespace(self.stored.names.names | MEMBERS)
-        methods = [self.method(method) for method in cut(self.trace, len(body), taken)]
+        used = Namespace(self.stored.names.names | MEMBERS)
+        methods = [self.method(method) for method in cut(self.trace, len(body), used)]
         modules = writer.render.modules
         if methods:
             writer = self.writer(self.trace, parameters, outputs, wrap)
@@ -352,8 +352,8 @@ def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[st
         value_type = graph.type(value)
         shown = "" if value_type is None else comment(shown_type(value_type))
         origin = origin_of(name, value)
-        behind = f"  ({origin})" if origin else ""
-        lines.append(f"    {name:<{width}}  {shown}{behind}")
+        suffix = f"  ({origin})" if origin else ""
+        lines.append(f"    {name:<{width}}  {shown}{suffix}")
     return lines
 
 

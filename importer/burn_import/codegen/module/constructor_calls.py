@@ -195,8 +195,8 @@ class ConstructorCalls:
         chains = [self.chain(owner) for owner in owners]
         sites = {id(s.call): s for chain in chains for s in chain or ()}
         called = {ast.unparse(site.call.func) for site in sites.values()}
-        taken = any(self.constructors[n].position(name) >= 0 for n in called)
-        if None in chains or taken or self.constructors[self.root].position(name) >= 0:
+        clash = any(self.constructors[n].position(name) >= 0 for n in called)
+        if None in chains or clash or self.constructors[self.root].position(name) >= 0:
             return False
         default = ast.unparse(slots[0].value)
         for slot in slots:

@@ -22,8 +22,8 @@ def input_checks(graph: Graph, names: Sequence[str]) -> list[str]:
         text = "" if value_type is None else shown_type(value_type)
         if text and INPUT.fullmatch(text):
             origin = origin_of(name, value)
-            behind = f"  # {origin} in the file" if origin else ""
-            checks.append(f"{name}={literal(text)},{behind}")
+            comment = f"  # {origin} in the file" if origin else ""
+            checks.append(f"{name}={literal(text)},{comment}")
     if checks:
         # Without a trailing comma black may join the lines.
         checks[-1] = checks[-1].removesuffix(",")

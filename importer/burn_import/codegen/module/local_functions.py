@@ -19,15 +19,15 @@ def as_functions(
     modules other than their owner, and those whose name is also the name of a
     value.
     """
-    taken = set(re.findall(r"\w+", "\n".join(map(_words, texts))))
+    reserved = set(re.findall(r"\w+", "\n".join(map(_words, texts))))
     for text in list(texts):
         name = snake(text.name, "function")
         bare = not (text.fields or text.constructor or text.methods or text.root)
-        fits = text.name in functions and bare and text.body and name not in taken
+        fits = text.name in functions and bare and text.body and name not in reserved
         fits = fits and not any("(self)" in line for line in text.body)
         if fits and _is_called_by_owners(texts, text.name):
             texts = [_with_function_calls(other, text.name, name) for other in texts]
-            taken.add(name)
+            reserved.add(name)
     return list(texts)
 
 

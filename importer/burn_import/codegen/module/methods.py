@@ -39,10 +39,10 @@ def cut(trace: FunctionTrace, lines: int, taken: Namespace) -> list[Method]:
     """
     statements = trace.body.statements
     pieces = round(lines / PIECE)
-    places = list(_cut_positions(trace, pieces)) if lines > LONG and pieces > 1 else []
-    if not places or trace.states:
+    cuts = list(_cut_positions(trace, pieces)) if lines > LONG and pieces > 1 else []
+    if not cuts or trace.states:
         return []
-    bounds = [0, *places, len(statements)]
+    bounds = [0, *cuts, len(statements)]
     pairs = list(zip(bounds, bounds[1:], strict=False))
     traces = _pieces(trace, pairs)
     methods: list[Method] = []

@@ -62,11 +62,11 @@ def _comprehension(statement: ast.stmt) -> tuple[str, ast.Call | None]:
         return "", None
     name = ast.unparse(statement.targets[0]).removeprefix("self.")
     is_list = ast.unparse(call.func) in ("nn.ModuleList", "nn.Sequential")
-    made = call.args[0] if len(call.args) == 1 and is_list else None
-    made = made.value if isinstance(made, ast.Starred) else made
-    if not isinstance(made, ast.GeneratorExp) or not isinstance(made.elt, ast.Call):
+    items = call.args[0] if len(call.args) == 1 and is_list else None
+    items = items.value if isinstance(items, ast.Starred) else items
+    if not isinstance(items, ast.GeneratorExp) or not isinstance(items.elt, ast.Call):
         return name, None
-    (rounds,) = made.generators
+    (rounds,) = items.generators
     count = rounds.iter
     is_range = isinstance(count, ast.Call) and ast.unparse(rounds.target) == "_"
     return name, count if isinstance(count, ast.Call) and is_range else None

@@ -79,9 +79,9 @@ def _qualified_word(one: Repeated, lists: Sequence[Repeated]) -> str:
 
 def _classes(calls: ConstructorCalls, tree: Tree) -> Iterator[tuple[str, list[Slot]]]:
     """Yield the parameter for the number of classes and its slots, if unique."""
-    found = [head for head in heads(calls, tree) if head.has_classes]
-    if len(found) == 1 and not _is_fixed(calls, found[0]):
-        yield "classes", [found[0].slot]
+    candidates = [head for head in heads(calls, tree) if head.has_classes]
+    if len(candidates) == 1 and not _is_fixed(calls, candidates[0]):
+        yield "classes", [candidates[0].slot]
 
 
 def _is_fixed(calls: ConstructorCalls, head: Head) -> bool:

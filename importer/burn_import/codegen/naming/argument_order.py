@@ -65,10 +65,10 @@ def _orders(part: ModuleNode, root: ModuleNode, nouns: Nouns) -> tuple[Order, Or
 def _order_like(names: Sequence[str], listed: Sequence[str]) -> Order:
     """Return the order of ``names`` in which those in ``listed`` follow its order."""
     rank = {name: index for index, name in enumerate(listed)}
-    places = [index for index, name in enumerate(names) if name in rank]
+    positions = [index for index, name in enumerate(names) if name in rank]
     order = list(range(len(names)))
-    ranked = sorted(places, key=lambda index: rank[names[index]])
-    for index, other in zip(places, ranked, strict=True):
+    ranked = sorted(positions, key=lambda index: rank[names[index]])
+    for index, other in zip(positions, ranked, strict=True):
         order[index] = other
     return order
 

@@ -180,11 +180,11 @@ class Nouns:
 
 def _within_decoder(nouns: dict[str, str]) -> dict[str, str]:
     """Return ``nouns`` without the prefix ``decoder_`` where it is unique."""
-    taken = set(nouns.values())
+    used = set(nouns.values())
     shorter = {
         noun: noun.removeprefix(DECODER)
-        for noun in taken
-        if noun.startswith(DECODER) and noun.removeprefix(DECODER) not in taken
+        for noun in used
+        if noun.startswith(DECODER) and noun.removeprefix(DECODER) not in used
     }
     return {name: shorter.get(noun, noun) for name, noun in nouns.items()}
 

@@ -28,5 +28,5 @@ class BurnSource:
     def gradient(self, function: str, inputs: str, others: str) -> str:
         """Return the source of a local function's derivatives by its first inputs."""
         self.modules.add("ops")
-        behind = f", [{others}]" if others else ""
-        return f"ops.gradient({function}, [{inputs}]{behind})"
+        rest = f", [{others}]" if others else ""
+        return f"ops.gradient({function}, [{inputs}]{rest})"

@@ -18,8 +18,8 @@ def write_derivation(writer: LineWriter, statement: Derivation, indent: int) -> 
     outside = held(statement)
     args = [writer.render.data(arg) for arg in statement.args]
     live = dict(writer.live)
-    wish = identifier(statement.name, "function")
-    name = writer.free(wish, statement.targets[0], "function")
+    candidate = identifier(statement.name, "function")
+    name = writer.free(candidate, statement.targets[0], "function")
     writer.kinds[name] = "function"
     writer.live[name] = None
     parameters = []

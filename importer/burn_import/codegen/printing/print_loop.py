@@ -27,14 +27,14 @@ def write_loop(writer: LineWriter, loop: Repetition, indent: int) -> None:
         writer.spend(trips)
     counted = mentions(loop.body, loop.counter)
     counter = writer.extents.locals[loop.counter] if counted else "_"
-    taken = [_source(writer, source) for _, source in loop.items]
+    sources = [_source(writer, source) for _, source in loop.items]
     live = dict(writer.live)
-    if taken or loop.members:
-        _items(writer, loop, indent, taken)
+    if sources or loop.members:
+        _items(writer, loop, indent, sources)
     else:
         _head(writer, loop, indent, trips, counter, names)
     _write_body(writer, loop, indent + 1, names, lists)
-    for expression in taken:
+    for expression in sources:
         writer.spend(expression)
     if trips is None and counted:
         writer.line(f"{counter} = {counter} + 1", indent + 1)
@@ -87,11 +87,11 @@ def _name(
     if text.isidentifier() and text not in writer.live and text not in later:
         return text
     going = loop.check == "before" and state is loop.state[0]
-    wish = writer.outputs.get(target) or noun_of(writer, state, loop)
+    noun = writer.outputs.get(target) or noun_of(writer, state, loop)
     if not loop.members:
-        wish = noun_of(writer, target, loop) or wish
+        noun = noun_of(writer, target, loop) or noun
     plain = writer.stream() if loop.members else "state"
-    name = writer.free(wish or ("going" if going else plain), state)
+    name = writer.free(noun or ("going" if going else plain), state)
     while name in later:  # a later initial assignment still reads it
         writer.live.setdefault(name, None)
         name = writer.free(name, state)
@@ -106,8 +106,8 @@ def _lists(writer: LineWriter, loop: Repetition, indent: int) -> list[str]:
     """Initialize the collected lists; return their names."""
     names = []
     for target in loop.targets[len(loop.state) :]:
-        wish = noun_of(writer, target, loop) or "rows"
-        name = writer.free(wish, target)
+        noun = noun_of(writer, target, loop) or "rows"
+        name = writer.free(noun, target)
         writer.line(f"{writer.declared(name, target, EMPTY)} = []", indent)
         writer.claim(target, name)
         names.append(name)
@@ -162,8 +162,8 @@ def _member(writer: LineWriter, members: Members) -> tuple[str, str]:
     """Return the loop variable for a list's members, and the source of the list."""
     word = members.path[-1]
     kind = f"a member of {'.'.join(members.path)}"
-    wish = "layer" if word.isdigit() else singular(word)
-    name = writer.free(snake(wish), Symbol(), kind)
+    noun = "layer" if word.isdigit() else singular(word)
+    name = writer.free(snake(noun), Symbol(), kind)
     writer.kinds[name] = kind
     writer.live[name] = None
     text = writer.render.module(members.path)

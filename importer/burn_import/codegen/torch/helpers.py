@@ -23,13 +23,13 @@ class Helper:
 @cache
 def helpers() -> dict[str, Helper]:
     """Return all helpers by name, in the order of their files."""
-    found: dict[str, Helper] = {}
+    definitions: dict[str, Helper] = {}
     for path in sorted(FOLDER.iterdir(), key=lambda path: path.name):
         if path.name.endswith(".py"):
-            found.update(
+            definitions.update(
                 (one.name, one) for one in _definitions(path.read_text("ascii"))
             )
-    return found
+    return definitions
 
 
 def _definitions(text: str) -> Iterator[Helper]:

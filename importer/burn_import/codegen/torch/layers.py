@@ -255,8 +255,8 @@ def _stored(name: str, node: ast.Call) -> ast.expr:
     empty = ast.Call(_expression("torch.empty"), shape, dtype)
     if name == "parameter":
         return ast.Call(_expression("nn.Parameter"), [empty], [])
-    kept = [k for k in node.keywords if k.arg == "persistent"]
-    return ast.Call(_expression("nn.Buffer"), [empty], kept)
+    keywords = [k for k in node.keywords if k.arg == "persistent"]
+    return ast.Call(_expression("nn.Buffer"), [empty], keywords)
 
 
 def _parameter_list(node: ast.Call) -> ast.expr:

@@ -131,8 +131,8 @@ def _define_slices(
 
     Returns the items if ``for`` can iterate over all of the values itself.
     """
-    apart = [one for one in loop.slices if not one.whole]
-    plain = not any(one.axis or one.reverse for one in apart)
+    sliced = [one for one in loop.slices if not one.whole]
+    plain = not any(one.axis or one.reverse for one in sliced)
     items = []
     for one, name in zip(loop.slices, names, strict=False):
         if one.whole:
@@ -141,10 +141,10 @@ def _define_slices(
             items.append((run.define(name, loop.body).data, one.value))
         else:
             with recording(run.tracer):
-                taken = piece(one, counter)
-            run.values[name] = taken
-            taken.data.type, taken.data.name = loop.body.types[name].forget(), name
-            run.note(taken.data.type)
+                element = piece(one, counter)
+            run.values[name] = element
+            element.data.type, element.data.name = loop.body.types[name].forget(), name
+            run.note(element.data.type)
     return items
 
 

@@ -17,8 +17,8 @@ def last_tensor(call: Apply) -> int:
     """Return the last position that must be positional, that of a tensor."""
     if isinstance(call.primitive, Composite):
         return 0
-    places = [i for i, arg in enumerate(call.args) if isinstance(arg, Tensor)]
-    return max(places, default=0)
+    positions = [i for i, arg in enumerate(call.args) if isinstance(arg, Tensor)]
+    return max(positions, default=0)
 
 
 @cache

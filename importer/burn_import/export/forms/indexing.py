@@ -180,8 +180,8 @@ def _select_masked(
         raise w.refuse("has a mask that is not the first index, or several")
     if any(_is_index(item) for item in items if item is not masks[0][1]):
         raise w.refuse("mixes a mask and indices")
-    places = w.node("NonZero", masks[0][1], dtype=dtypes.int64)
-    return w.node("GatherND", x, w.node("Transpose", places, perm=[1, 0]))
+    positions = w.node("NonZero", masks[0][1], dtype=dtypes.int64)
+    return w.node("GatherND", x, w.node("Transpose", positions, perm=[1, 0]))
 
 
 @form("scatter_nd")

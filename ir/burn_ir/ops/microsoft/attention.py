@@ -103,8 +103,8 @@ class Attention(Op, onnx="Attention", domain=DOMAIN, versions=(1,)):
         *_, values = self._sizes(weight.dims[1])
         total = length if past is None else past.dims[3] + length
         size = values // self.num_heads
-        kept = x.with_shape((2, batch, self.num_heads, total, size))
-        return x.with_shape((batch, length, values)), kept
+        present = x.with_shape((2, batch, self.num_heads, total, size))
+        return x.with_shape((batch, length, values)), present
 
     def _sizes(self, features: Dim) -> tuple[Dim, Dim, Dim]:
         if self.qkv_hidden_sizes:
@@ -246,14 +246,14 @@ class MultiHeadAttention(Op, onnx="MultiHeadAttention", domain=DOMAIN, versions=
         if len(key.shape) == 5:  # [batch, sequence, heads, 2, size]
             first, second = (key[:, :, :, i].transpose(1, 2) for i in range(2))
             return ops.split_heads(query, heads), first, second
-        apart = len(key.shape) == 4
+        is_split = len(key.shape) == 4
         if bias is not None:
             inner = query.shape[2]
             query = query + bias[:inner]
-            if not apart:
+            if not is_split:
                 key, value = key + bias[inner : 2 * inner], value + bias[2 * inner :]
         query = ops.split_heads(query, heads)
-        if apart:
+        if is_split:
             return query, key, value
         return query, ops.split_heads(key, heads), ops.split_heads(value, heads)
 

@@ -25,10 +25,10 @@ class ReorderInput(
         return x.with_shape((x.shape[0], full, *x.shape[2:]))
 
     def lower(self, x: Value) -> Value:
-        lacking = -x.shape[1] % self.block
-        if not lacking:
+        padding = -x.shape[1] % self.block
+        if not padding:
             return x
         rank = len(x.shape)
         pads = [0] * (2 * rank)
-        pads[rank + 1] = lacking
+        pads[rank + 1] = padding
         return ops.pad(x, tuple(pads))

@@ -70,8 +70,8 @@ class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, version
         whole = heads if key is not None else heads + 2 * groups
         size = features // whole
         out = query.with_shape((batch, rows, size * heads))
-        kept = (batch, groups, self._length(rows, past_key, total), size)
-        return out, query.with_shape(kept), query.with_shape(kept)
+        cache_shape = (batch, groups, self._length(rows, past_key, total), size)
+        return out, query.with_shape(cache_shape), query.with_shape(cache_shape)
 
     def _length(self, rows: Dim, past: Type | None, total: Type) -> Dim:
         """Return the number of cache entries after the call."""

@@ -66,8 +66,8 @@ class EarlyUnique(Op, onnx="Unique", domain=DOMAIN, versions=(1,)):
         return x.with_shape((count,)), Type(int64, every), Type(int64, (count,))
 
     def lower(self, x: Value) -> tuple[Value, ...]:
-        values, _, places, counts = ops.unique(x, sorted=False)
-        return (values, places, counts)[: self.results]
+        values, _, indices, counts = ops.unique(x, sorted=False)
+        return (values, indices, counts)[: self.results]
 
 
 @operator

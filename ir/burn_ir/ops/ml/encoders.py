@@ -157,9 +157,9 @@ class LabelEncoder(
 def listed_classes(draft: Draft) -> Draft:
     """Upgrade: before 2, the table was a list of strings and their indices."""
     classes = tuple(draft.attrs.get("classes_strings", ()))
-    places = tuple(range(len(classes)))
+    indices = tuple(range(len(classes)))
     if draft.type(0).dtype == string:
-        attributes: dict[str, Any] = {"keys_strings": classes, "values_int64s": places}
+        attributes: dict[str, Any] = {"keys_strings": classes, "values_int64s": indices}
     else:
-        attributes = {"keys_int64s": places, "values_strings": classes}
+        attributes = {"keys_int64s": indices, "values_strings": classes}
     return draft.with_attrs("classes_strings", **attributes)

@@ -67,8 +67,8 @@ def checked(forest: Forest, targets: int) -> Forest:
         InvalidOperand: one is not, or the branches have a cycle.
     """
     branches, leaves = len(forest.features), len(forest.leaf_weights)
-    for name, places in (("roots", forest.roots), ("links", forest.links)):
-        if np.any(places >= branches) or np.any(places < -leaves):
+    for name, indices in (("roots", forest.roots), ("links", forest.links)):
+        if np.any(indices >= branches) or np.any(indices < -leaves):
             raise InvalidOperand(f"expected {name} among the nodes, got others")
     if np.any(forest.features < 0):
         raise InvalidOperand("expected features from 0 on, got a negative one")
@@ -115,17 +115,17 @@ def from_branches(
 
 def _expand_sets(forest: Forest, members: Array) -> Forest:
     """Replace every set-membership branch by a chain of equality branches."""
-    places = np.flatnonzero(forest.modes == MEMBER)
+    branches = np.flatnonzero(forest.modes == MEMBER)
     sets = _sets(members)
-    if len(sets) != len(places):
+    if len(sets) != len(branches):
         raise InvalidOperand(
-            f"expected membership_values of {len(places)} sets, got {len(sets)}"
+            f"expected membership_values of {len(branches)} sets, got {len(sets)}"
         )
     sources, values, links = [], [], forest.links.copy()
     splits, modes = forest.splits.copy(), forest.modes.copy()
     count = len(modes)
     extra: list[list[int]] = []
-    for branch, items in zip(places.tolist(), sets, strict=True):
+    for branch, items in zip(branches.tolist(), sets, strict=True):
         otherwise, then = links[branch]
         # Nothing equals NaN, so an empty set has no members.
         splits[branch], modes[branch] = (items[0] if len(items) else np.nan), EQUAL

@@ -43,12 +43,11 @@ class PostTransform(Op, onnx="PostTransform", versions=(1,), domain="burn"):
 class Classify(Op, onnx="Classify", versions=(1,), domain="burn"):
     """The labels [samples] and the scores after a post transform.
 
-    The label is that of the largest score. With a ``limit`` and without ``pair``,
-    it is the second of two labels if the last score is above the limit. With a
-    ``pair`` the only score s is that of the second class, and the first class gets
-    1 - s ("complement") or -s ("negative"). Without ``labels`` the classes are
-    numbered. ``votes`` [samples, classes], if present, determine the label instead
-    of the scores.
+    The label is that of the largest score or, with a ``limit``, the second of two if
+    the last score is above it. With a ``pair`` the only score s is that of the second
+    class, and the first class gets 1 - s ("complement") or -s ("negative"). Without
+    ``labels`` the classes are numbered. ``votes`` [samples, classes], if present,
+    are compared instead of the scores, unless there is a ``limit``.
     """
 
     transform: Literal["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"] = "NONE"

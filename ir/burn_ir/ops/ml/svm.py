@@ -110,8 +110,8 @@ def kernel_step(
 def weights(draft: Draft, weight: Array, bias: Array) -> Step:
     """Return a linear layer with stored weights."""
     names = ("weight", weight), ("bias", bias)
-    kept = [stored(draft, "decision", n, a.astype(np.float32)) for n, a in names]
-    return own("Linear", *kept)
+    params = [stored(draft, "decision", n, a.astype(np.float32)) for n, a in names]
+    return own("Linear", *params)
 
 
 def _vectors(values: Sequence[float] | None, count: int) -> Array:

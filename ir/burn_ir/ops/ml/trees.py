@@ -112,13 +112,13 @@ class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
         options |= {"base_values": True} if base is not None else {}
         names = ["roots", "features", "modes", "splits", "links", "leaf_targets"]
         names += ["leaf_weights", "missing", "base_values"]
-        places = {
+        positions = {
             name: i
             for i, (name, array) in enumerate(zip(names, contents, strict=True), 1)
             if array is not None
         }
-        tables = frozenset(places) - {"splits", "leaf_weights", "base_values"}
-        return Layer("TreeEnsemble", (), options, places, tables=tables)
+        tables = frozenset(positions) - {"splits", "leaf_weights", "base_values"}
+        return Layer("TreeEnsemble", (), options, positions, tables=tables)
 
 
 def trees(

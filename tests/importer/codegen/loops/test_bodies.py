@@ -1,4 +1,4 @@
-"""What stands in the bodies of loops: the generated module computes the same."""
+"""Operators in loop bodies: the generated module gives equal results."""
 
 from pathlib import Path
 
@@ -292,7 +292,7 @@ agraph (float[batch, 3] x, int64 trips)
 
 
 def test_a_copy_of_a_weight_is_no_literal(tmp_path: Path) -> None:
-    """What a body returns of a parameter is that parameter, and has its gradient."""
+    """A parameter that a body returns stays a parameter and has a gradient."""
     text = check(tmp_path, COPIED, {"x": normal(2, 3), "trips": number(3)})
     assert "nn.parameter(3)" in text
     assert "rows.append(self." in text and "ops.array" not in text

@@ -1,4 +1,4 @@
-"""Conditional expressions inside of each other, in every place of one another."""
+"""Nested conditional expressions, in every operand position."""
 
 import itertools
 import random
@@ -15,7 +15,7 @@ CONDITIONS = ("a", "b", "c")
 
 
 def every_case() -> list[dict[str, Any]]:
-    """Inputs with all values of the conditions."""
+    """Return inputs with all values of the conditions."""
     return [
         {
             **dict(zip(CONDITIONS, map(np.array, flags), strict=True)),
@@ -27,7 +27,7 @@ def every_case() -> list[dict[str, Any]]:
 
 
 def tree(rng: random.Random, depth: int) -> str:
-    """The nodes of a body that ends in ``If``, or in one short node."""
+    """Return the nodes of a branch that ends in ``If``, or in one short node."""
     name = f"v{rng.randrange(10**9)}"
     if depth == 0:
         node = rng.choice(["Identity (x)", "Identity (y)", "Neg (x)", "Exp (y)"])

@@ -1,4 +1,4 @@
-"""Loops that are easy to get wrong: names, flags, scopes, types that change."""
+"""Corner cases of loops: names, flags, scopes, types that change."""
 
 from pathlib import Path
 

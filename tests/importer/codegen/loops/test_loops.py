@@ -1,4 +1,4 @@
-"""Loops: the generated module computes what onnxruntime does."""
+"""Loops: the generated module gives the results of onnxruntime."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import pytest
 from tests.importer.looped import check, normal, number
 
 TRUE, FALSE = np.array(True), np.array(False)
-#: A trip count that nobody means as one.
+#: A trip count that means "unlimited".
 ENDLESS = 2**63 - 1
 
 FOR = """

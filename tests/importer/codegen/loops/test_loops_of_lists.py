@@ -10,7 +10,7 @@ import burn
 from burn_import import load
 from tests.importer.looped import check, normal
 
-#: How many layers each stage has.
+#: The number of layers of each stage.
 LENGTHS = (3, 3, 4)
 
 

@@ -1,4 +1,4 @@
-"""Scan: the generated module computes what onnxruntime does."""
+"""Scan: the generated module gives the results of onnxruntime."""
 
 import inspect
 from pathlib import Path
@@ -155,7 +155,7 @@ def test_old_scan_of_elements_of_different_lengths(
 
 
 def test_scan_of_no_slices(tmp_path: Path) -> None:
-    """Refused by onnxruntime; the state is what it was, and there are no rows."""
+    """onnxruntime refuses it; the state stays the same, and there are no rows."""
     check(tmp_path, SUMS)
     module: Any = import_file(tmp_path / "net.py")
     first = normal(3, 2)

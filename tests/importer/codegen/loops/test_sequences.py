@@ -1,4 +1,4 @@
-"""Sequences and optionals: the generated module computes what onnxruntime does."""
+"""Sequences and optionals: the generated module gives the results of onnxruntime."""
 
 from pathlib import Path
 from typing import Any
@@ -137,7 +137,7 @@ agraph (seq(float[n, 3]) xs, float[n, 3] x, int64[1] trips, int64[1] place)
 
 
 def test_positions_that_are_vectors_of_one_element(tmp_path: Path) -> None:
-    """PyTorch's exporter counts rounds with int64[1] where it counts trips so."""
+    """PyTorch's exporter counts iterations as int64[1], like its trip counts."""
     xs = [normal(2, 3, seed=s) for s in range(3)]
     one = {"trips": np.array([2]), "place": np.array([1])}
     feeds = {"xs": xs, "x": normal(2, 3), **one}

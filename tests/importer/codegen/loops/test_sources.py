@@ -1,4 +1,4 @@
-"""The sources of loops have nothing for a linter or a type checker to report."""
+"""Linters and type checkers accept the source of loops."""
 
 import importlib.util
 import subprocess
@@ -23,7 +23,7 @@ MODULES = (
     *(test_loop_bodies, test_loop_corners, test_loops),
     *(test_scans, test_sequences),
 )
-#: Models that need no further weights.
+#: Models without weights.
 TEXTS = {
     f"{module.__name__.rpartition('.test_')[2]}_{name.lower()}": text
     for module in MODULES
@@ -37,7 +37,7 @@ OPSETS = {"loops_old": 11, "scans_batched": 8}
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The paths of the generated modules."""
+    """Return the paths of the generated modules."""
     paths = []
     for name, text in TEXTS.items():
         folder = tmp_path_factory.mktemp(name)

@@ -21,10 +21,10 @@ from burn_import.tracing.trace import Apply
 
 def _optional(r: TorchRenderer, *values: Any) -> list[Expression]:
     """Return the operands without trailing Nones."""
-    kept = list(values)
-    while kept and kept[-1] is None:
-        kept.pop()
-    return [Expression("None") if v is None else r.tensor(v) for v in kept]
+    operands = list(values)
+    while operands and operands[-1] is None:
+        operands.pop()
+    return [Expression("None") if v is None else r.tensor(v) for v in operands]
 
 
 @form(ops.linear)

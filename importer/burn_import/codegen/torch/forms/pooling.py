@@ -136,8 +136,8 @@ def resize(r: TorchRenderer, call: Apply) -> Expression:
 
 def _numbers(r: TorchRenderer, value: Any) -> Expression:
     """Return scales or sizes as a list."""
-    known = r.known(value)
-    return r.integers(value) if known is None else r.host(tuple(known))
+    numbers = r.known(value)
+    return r.integers(value) if numbers is None else r.host(tuple(numbers))
 
 
 def _interpolated(
@@ -188,16 +188,16 @@ def _is_standard(chosen: Options, scales: Any, spatial: list[Any]) -> bool:
         return False
     if chosen.keep_aspect_ratio_policy != "stretch" or chosen.cubic_coeff_a != -0.75:
         return False
-    place = chosen.coordinate_transformation_mode
+    coords = chosen.coordinate_transformation_mode
     if chosen.mode == "nearest":
         multiples = scales is not None and all(f == int(f) and f >= 1 for f in spatial)
-        if place == "asymmetric" and chosen.nearest_mode == "floor":
+        if coords == "asymmetric" and chosen.nearest_mode == "floor":
             return True
         rounded = chosen.nearest_mode in ("round_prefer_floor", "round_prefer_ceil")
-        return place in ("half_pixel", "pytorch_half_pixel") and rounded and multiples
-    if place == "align_corners":
+        return coords in ("half_pixel", "pytorch_half_pixel") and rounded and multiples
+    if coords == "align_corners":
         return scales is None
-    return place in ("half_pixel", "pytorch_half_pixel")
+    return coords in ("half_pixel", "pytorch_half_pixel")
 
 
 @form(ops.grid_sample)

@@ -24,8 +24,8 @@ def _spread(shape: Expression) -> Expression:
 def reshape(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     x, shape = r.tensor(given["x"]), given["shape"]
-    known = r.known(shape)
-    if given["keep_zeros"] and (known is None or 0 in known):
+    numbers = r.known(shape)
+    if given["keep_zeros"] and (numbers is None or 0 in numbers):
         return r.call("_reshape", [x, r.integers(shape)])
     return r.method_call(x, "reshape", [_spread(r.integers(shape))])
 
@@ -112,8 +112,8 @@ def unsqueeze(r: TorchRenderer, call: Apply) -> Expression:
             return r.call("_unsqueeze", [x, r.static(tuple(axes))])
         axes = [axis % (rank + len(axes)) for axis in axes]
     if len(axes) > 1 and min(axes) >= 0:
-        places = ("None" if n in axes else ":" for n in range(max(axes) + 1))
-        return Expression(f"{x.inside(ATOM)}[{', '.join(places)}]", ATOM, x.symbols)
+        items = ("None" if n in axes else ":" for n in range(max(axes) + 1))
+        return Expression(f"{x.inside(ATOM)}[{', '.join(items)}]", ATOM, x.symbols)
     # Negative axes are inserted from the end.
     for axis in sorted(axes, reverse=True):
         x = r.method_call(x, "unsqueeze", [r.static(axis)])
