@@ -1,4 +1,4 @@
-"""Attention as a recurrence over a state of fixed size."""
+"""Linear attention: a recurrence over a state of fixed size."""
 
 from typing import Any
 
@@ -87,7 +87,7 @@ def _(
 
 
 def _recurrence(operands: tuple[Any, ...], scale: float) -> Any:
-    """:func:`linear_attention` in primitives, for its gradient."""
+    """Return :func:`linear_attention` in primitives, for its gradient."""
     query, key, value, state, decay, beta = operands
     batch, heads, length, size = query.shape
     groups = key.shape[1]
