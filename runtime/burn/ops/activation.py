@@ -1,8 +1,8 @@
 """Elementwise activation functions.
 
-Each evaluates its formula in IEEE arithmetic, for infinities and NaN too: ``silu`` of
-minus infinity is minus infinity times 0, NaN. For finite arguments no intermediate
-result overflows. Half types are computed in float32.
+Formulas are evaluated in IEEE arithmetic, for infinities and NaN too: ``silu`` of minus
+infinity is NaN. For finite arguments no intermediate result overflows. Half types are
+computed in float32.
 """
 
 from collections.abc import Callable
@@ -57,9 +57,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive(traceable=True)
 def relu_grad(grad: Array, out: Array) -> Array:
-    """Return the gradient of :func:`relu`: ``grad`` where its result ``out`` is
-    positive.
-    """
+    """Return ``grad`` where the result ``out`` of :func:`relu` is positive."""
     return np.where(out > 0, grad, grad.dtype.type(0))
 
 
@@ -132,9 +130,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
 @primitive(traceable=True, bound=bounds.activated)
 @_wide
 def selu(x: Array, *, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> Array:
-    """Return ``gamma * x`` where positive, ``gamma * alpha * (exp(x) - 1)``
-    elsewhere.
-    """
+    """Return ``gamma * x`` if positive, else ``gamma * alpha * (exp(x) - 1)``."""
     return np.where(x > 0, x, np.expm1(np.minimum(x, 0)) * alpha) * gamma
 
 
@@ -281,9 +277,7 @@ def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
 
 
 def _erf(x: Array) -> Array:
-    """Return the error function to the precision of 1 + erf(x), several times
-    faster.
-    """
+    """Return the error function with the precision of 1 + erf(x), but faster."""
     if x.dtype != np.float32:
         return erf.kernel(x)
     x = np.clip(x, -4.2, 4.2)
@@ -348,9 +342,8 @@ def _by_erf(grad: Any, x: Any) -> Any:
 
 @primitive(traceable=True, bound=bounds.largest_of_all)
 def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array:
-    """Return ``min(max(x, low), high)``; None means no bound.
-
-    A Python number ``x`` is converted to the dtype of the bounds.
+    """Return ``min(max(x, low), high)``; None is no bound, and ``x`` may be a
+    number.
     """
     if isinstance(x, int | float):
         x = _as_array(x, low, high)
@@ -366,9 +359,7 @@ def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array
 
 
 def _as_array(x: float, *others: Any) -> Array:
-    """Return a Python number as an array of the dtype of the first array in
-    ``others``.
-    """
+    """Return a Python number as an array, of the dtype of the first of ``others``."""
     arrays = (y for y in others if y is not None and not isinstance(y, int | float))
     return pair(x, next(arrays, 0))[0]
 
@@ -399,9 +390,7 @@ def _(grad: Any, out: Any, x: Any, low: Any = None, high: Any = None) -> Any:
 @primitive(traceable=True)
 @_wide
 def shrink(x: Array, *, bias: float = 0.0, lambd: float = 0.5) -> Array:
-    """Return ``x`` moved towards 0 by ``bias`` where ``abs(x) > lambd``, 0
-    elsewhere.
-    """
+    """Return ``x`` moved towards 0 by ``bias``; 0 if ``abs(x) <= lambd``."""
     zero = x.dtype.type(0)
     return np.where(x > lambd, x - bias, np.where(x < -lambd, x + bias, zero))
 

@@ -1,8 +1,8 @@
-"""The part of oneDNN's C interface that is used: functions, constants, errors.
+"""Declarations of the part of oneDNN's C API that is used.
 
-Everything behind a handle is opaque. Functions return a status, and their first
-argument points to where a new handle goes. Names and numbers are those of the headers
-``dnnl.h``, ``dnnl_types.h`` and ``dnnl_common_types.h`` of version 3.
+Handles are opaque. Functions return a status, and their first argument points to the
+new handle. Names and numbers are those of the headers ``dnnl.h``, ``dnnl_types.h`` and
+``dnnl_common_types.h`` of version 3.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ Dims = c_int64 * MAX_RANK
 
 
 class ExecArg(ctypes.Structure):
-    """An argument of an execution: which one, and its memory."""
+    """An execution argument: its index and its memory."""
 
     _fields_ = (("arg", c_int), ("memory", c_void_p))
 
@@ -203,7 +203,7 @@ class OneDnnError(RuntimeError):
 class Api:
     """The declared functions of one library, with an engine and a stream for the CPU.
 
-    The stream runs a primitive in the thread that asks for it, so that it is shared.
+    The stream runs a primitive in the calling thread, so that it can be shared.
     """
 
     def __init__(self, library: Library) -> None:
@@ -244,17 +244,17 @@ class Api:
         """Call ``function`` (without its prefix).
 
         Raises:
-            OneDnnError: it returns a failure.
+            OneDnnError: the call fails.
         """
         status = self._functions[function](*args)
         if status:
             raise OneDnnError(function, status)
 
     def create(self, function: str, *args: Any) -> int:
-        """The handle that ``function`` creates; its caller destroys it.
+        """Return the handle that ``function`` creates; the caller must destroy it.
 
         Raises:
-            OneDnnError: it returns a failure.
+            OneDnnError: the call fails.
         """
         handle = c_void_p()
         self.call(function, ctypes.byref(handle), *args)
@@ -262,13 +262,13 @@ class Api:
         return handle.value
 
     def instructions(self) -> int:
-        """The bits of the set of instructions that the library uses."""
+        """Return the bits of the effective instruction set (ISA)."""
         calls = self.library.calls
         calls.dnnl_get_effective_cpu_isa.argtypes = ()
         return int(calls.dnnl_get_effective_cpu_isa())
 
     def name_of(self, descriptor: Any) -> str:
-        """The name of the implementation that a primitive's descriptor stands for."""
+        """Return the implementation name of a primitive descriptor."""
         name = ctypes.c_char_p()
         where = ctypes.byref(name)
         self.call("primitive_desc_query", descriptor, IMPLEMENTATION, 0, where)
@@ -276,9 +276,9 @@ class Api:
 
 
 def _threads(library: Library) -> tuple[Any, int]:
-    """The function that sets how many threads this thread's calls use, and how many.
+    """Return the function that sets the thread count, and the current count.
 
-    None where the library runs on something else than OpenMP.
+    None if the library does not use OpenMP.
     """
     try:
         count = library.quick.omp_get_max_threads
@@ -290,7 +290,7 @@ def _threads(library: Library) -> tuple[Any, int]:
 
 
 def dims(values: Any) -> Any:
-    """``values`` as oneDNN takes extents, strides and the like."""
+    """Return ``values`` as a ``dnnl_dims_t`` of extents, strides and the like."""
     return Dims(*values)
 
 

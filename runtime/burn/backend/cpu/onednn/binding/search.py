@@ -32,14 +32,14 @@ SITE = Path(__file__).parents[5]
 
 
 def candidates() -> Iterator[str]:
-    """The library's files that exist, each once, then its name on the loader's path."""
+    """Yield the existing library files, then the library name for the loader."""
     yield from dict.fromkeys(map(str, library_files()))
     if sys.platform == "linux":
         yield NAME
 
 
 def library_files() -> Iterator[Path]:
-    """The files of oneDNN that exist, those of the wheel first."""
+    """Yield the oneDNN files that exist, those of the wheel first."""
     for file in _of_wheel():
         if file.is_file():
             yield file.resolve()
@@ -50,7 +50,7 @@ def library_files() -> Iterator[Path]:
 
 
 def has_wheel() -> bool:
-    """Whether there is a wheel of oneDNN for this Python and platform."""
+    """Return whether there is a wheel of oneDNN for this Python and platform."""
     return (
         sys.platform == "linux"
         and platform.machine() == "x86_64"
@@ -59,7 +59,7 @@ def has_wheel() -> bool:
 
 
 def remedy() -> str:
-    """How to get the library, for the way in which this program was installed."""
+    """Return installation instructions for the way this program was installed."""
     archive = _archive()
     if archive is not None:
         return (
@@ -82,7 +82,7 @@ def remedy() -> str:
 
 
 def _of_wheel() -> Iterator[Path]:
-    """The files of the library in the wheel's list, whether they exist or not."""
+    """Yield the library files in the wheel's RECORD, which may not exist."""
     try:
         files = metadata.files(WHEEL) or []
     except metadata.PackageNotFoundError:
@@ -103,5 +103,5 @@ def _folders() -> Iterator[Path]:
 
 
 def _archive() -> Path | None:
-    """The zip file that the package is in, None if it is in none."""
+    """Return the zip file that contains the package, None if there is none."""
     return next((path for path in (SITE, *SITE.parents) if path.is_file()), None)
