@@ -25,10 +25,10 @@ _ALIGNMENT = 256
 
 
 def parse(data: Bytes) -> tuple[Header, Bytes]:
-    """What a pack holds, and the bytes that its entries are in.
+    """Return the header of a pack, and the bytes that contain its entries.
 
     Raises:
-        RecordError: it is damaged, or of a version that is not known.
+        RecordError: the pack is damaged, or of an unknown version.
     """
     cursor = Cursor(data.data, "Burn pack")
     if bytes(cursor.take(len(MAGIC))) != MAGIC:
@@ -49,7 +49,7 @@ def parse(data: Bytes) -> tuple[Header, Bytes]:
 
 
 def _described(root: Any) -> tuple[dict[str, Entry], dict[str, str]]:
-    """The entries in the order of their data, and the pack's metadata."""
+    """Return the entries in the order of their data, and the pack's metadata."""
     if not isinstance(root, dict) or not isinstance(root.get("tensors"), dict):
         raise RecordError("expected a Burn pack: a map with tensors")
     problems: list[str] = []
@@ -113,10 +113,10 @@ def encode(
     metadata: Mapping[str, str],
     precision: Precision | None,
 ) -> Iterator[BytesLike]:
-    """The bytes of a pack.
+    """Yield the bytes of a pack.
 
     Raises:
-        RecordError: Burn has no such dtype, or the descriptions are too large.
+        RecordError: Burn does not have a dtype, or the descriptions are too large.
     """
     places: dict[str, tuple[int, int]] = {}
     end = 0
