@@ -182,12 +182,12 @@ def _pickle(head: bytes) -> Foreign | None:
 
 
 def _coreml(head: bytes) -> Foreign | None:
-    """Return Core ML, which differs from ONNX in field 2, a description of inputs."""
+    """Return the kind Core ML if field 2 is a description, which ONNX does not have."""
     return COREML if _COREML_START.match(head) else None
 
 
 def _onnx(head: bytes) -> Foreign | None:
-    """Guess ONNX: protobuf has no magic number, but all writers start alike."""
+    """Return the kind ONNX if the first bytes are typical; there is no magic number."""
     if len(head) < 3 or head[0] != 0x08:
         return None
     return ONNX if 0 < head[1] < 0x40 and head[2] in ONNX_TAGS else None

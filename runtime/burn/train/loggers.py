@@ -1,4 +1,4 @@
-"""Loggers: what gets the values of metrics while a learner trains."""
+"""Loggers, which receive the values of metrics from a learner."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class Logger:
     """
 
     def begin(self, folder: Path, epochs_done: int, batches_done: int) -> None:
-        """Training starts in ``folder``, after what earlier runs did.
+        """Start logging in ``folder``, after the epochs and batches of earlier runs.
 
-        ``batches_done`` are those for training of the epoch after ``epochs_done``.
+        ``batches_done`` are training batches of the epoch after ``epochs_done``.
         """
 
     def log_batch(self, split: str, epoch: int, batch: int, values: Values) -> None:
-        """A batch of the split is done."""
+        """Log a finished batch of the split."""
 
     def log_split(self, split: str, epoch: int) -> None:
-        """All batches of the split are done, or training was interrupted."""
+        """Log the end of the split, or an interruption of training."""
 
     def log_epoch(self, epoch: int, values: Values) -> None:
-        """Both splits are done, and the checkpoint is written."""
+        """Log the end of an epoch; the checkpoint is written."""
 
     def close(self) -> None:
-        """Training has ended, also by an error."""
+        """Stop logging; called at the end of training, also after an error."""
 
 
 class FileLogger(Logger):
