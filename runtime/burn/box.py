@@ -86,7 +86,7 @@ class Box(Methods):
     """
 
     __slots__ = ("_value", "version")
-    #: Whether the box is part of the record (a random state is not).
+    #: Whether the box is saved in records (a random state is not).
     recorded = True
     #: Whether the box is part of the ``state_dict`` (a buffer may not be).
     persistent: bool = True

@@ -248,10 +248,10 @@ def _register(primitive: Primitive[..., Any]) -> Primitive[..., Any]:
 
 
 def primitives() -> dict[str, Primitive[..., Any]]:
-    """All primitives by name.
+    """Return all primitives by name.
 
     Raises:
-        TypeError: a primitive has stated neither a gradient nor that it has none.
+        TypeError: a primitive has declared neither a gradient nor that it has none.
     """
     import_module("burn.ops")  # which declares them, and may not be imported yet
     for name, primitive in _PRIMITIVES.items():

@@ -15,7 +15,7 @@ from burn.dtypes import DType
 from burn.primitive import RECORDER, Primitive, recording
 from burn.tensor import Tensor
 
-#: What :func:`autocast` and :func:`burn.train.step` compute with.
+#: The precisions of :func:`autocast` and :func:`burn.train.step`.
 Precision = Literal["float32", "bf16", "fp16"]
 LOWER: dict[str, DType] = {"bf16": dtypes.bfloat16, "fp16": dtypes.float16}
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from burn.nn.module import Module
 
-#: Gets a module and what it returned, and returns what is passed on.
+#: A hook: receives a module and its result, and returns the new result.
 Observe = Callable[[Module, Any], Any]
 
 

@@ -9,7 +9,7 @@ from burn.nn.module import Module
 from burn.nn.random import random_state
 from burn.tensor import Tensor
 
-#: What a layer gives: its result, or the pair of it and the mask.
+#: The output of a layer: its result, or the pair of it and the mask.
 R = TypeVar("R")
 
 

@@ -47,7 +47,7 @@ def _check_container(field: str, value: Any) -> None:
 
 
 def _is_module(value: Any) -> bool:
-    # The class is in a file that imports this one.
+    # Importing ``Module`` would be an import cycle.
     return hasattr(type(value), "load_state_dict")
 
 

@@ -27,7 +27,7 @@ class _Seeds:
         value, number = self.value, next(self.numbers)
 
         def make() -> "np.random.Generator":
-            # What ``SeedSequence(value).spawn`` gives as its child of this number.
+            # The child with this number of ``SeedSequence(value).spawn``.
             # Imports numpy.random: modules that load their weights draw nothing.
             sequence = np.random.SeedSequence(value, spawn_key=(number,))
             return np.random.default_rng(sequence)

@@ -26,7 +26,7 @@ def linear_attention(
     *,
     scale: float | None = None,
 ) -> tuple[Array, Array]:
-    """The results ``[batch, heads, sequence, out]`` and the state after the last.
+    """Return the results ``[batch, heads, sequence, out]`` and the final state.
 
     ``query`` is ``[batch, heads, sequence, size]``, ``key`` and ``value`` have groups
     of heads, and the state ``[batch, groups, size, out]`` begins with zeros. At each

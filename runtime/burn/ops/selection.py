@@ -12,7 +12,7 @@ from burn.primitive import primitive
 
 Floats = np.ndarray[Any, Any]
 
-# How many boxes are compared with all others at a time.
+# The number of boxes per block of comparisons.
 _BLOCK = 64
 
 

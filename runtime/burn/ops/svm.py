@@ -12,7 +12,7 @@ from burn.ops.shape import transpose
 from burn.ops.support import Array, namespace
 from burn.primitive import composite, primitive
 
-#: How many differences are held together.
+#: The maximum number of differences in memory.
 _BLOCK = 1 << 22
 #: The most rounds, and the largest error for each class, of coupled probabilities.
 _ROUNDS, _TOLERANCE = 100, 0.005

@@ -12,7 +12,7 @@ from burn.ops.support import Array
 from burn.primitive import primitive
 
 _TEXT = "strings have no gradient"
-#: What stands around a text whose beginning and end are marked.
+#: The markers at the beginning and the end of a text.
 _MARKS = ("\x02", "\x03")
 
 

@@ -36,7 +36,7 @@ def tree_ensemble(
     targets: int = 1,
     aggregate: str = "sum",
 ) -> Array:
-    """What the trees make of every row of ``x``: [samples, targets].
+    """Return the scores of a tree ensemble for every row of ``x``: [samples, targets].
 
     Branch ``i`` compares feature ``features[i]`` with ``splits[i]``; ``modes[i]`` says
     how: 0 to 5 for ``<=``, ``<``, ``>=``, ``>``, ``==``, ``!=``. The walk goes on at

@@ -16,7 +16,7 @@ class Adam(Optimizer):
     """
 
     slots = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
-    #: Whether weights decay beside the gradient instead of through it.
+    #: Whether weight decay is decoupled from the gradient.
     decoupled: ClassVar[bool] = False
 
     def __init__(

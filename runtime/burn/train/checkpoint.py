@@ -11,7 +11,7 @@ from burn.nn.module import Module
 from burn.optim.state import Values, assign, fitted
 from burn.record import open_record, write_record
 
-#: Parts of a checkpoint that are not there if they are empty.
+#: Parts of a checkpoint that are omitted if they are empty.
 OPTIONAL = {"random", "accumulated"}
 
 

@@ -34,7 +34,7 @@ from burn.train.outputs import loss_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
-#: What a step updates weights with.
+#: The optimizers that a step supports.
 AnyOptimizer = Optimizer | Combined | ZeroRedundancyOptimizer
 
 
@@ -77,7 +77,7 @@ class Step(Generic[P, R]):
             self.reducer = Reducer(communicator, device, bucket_mb)
         if isinstance(optimizer, ZeroRedundancyOptimizer):
             optimizer.check_communicator(communicator)
-        #: How many batches were accumulated since the last change of weights.
+        #: The number of batches accumulated since the last update of weights.
         self.position = 0
         self.sums = {
             path: Box(_zeros(box)) for path, box in model.parameters() if accumulate > 1
@@ -223,7 +223,7 @@ class Step(Generic[P, R]):
         return tuple(gradients)
 
     def _computed(self, args: Any, kwargs: Any) -> tuple[Any, list[Tensor]]:
-        """The output, and the gradients of this process to be summed over all.
+        """Return the output, and this process's gradients to be summed over all.
 
         The update is a plan of its own, so that a plan that is recorded anew by one
         process does not repeat the communication.
@@ -305,8 +305,7 @@ def step(
     precision: Precision = "float32",
     scaler: GradScaler | None = None,
 ) -> Callable[[Callable[P, R]], Step[P, R]]:
-    """Return a decorator for functions of a batch that return a loss: calls train
-    ``model``.
+    """Decorate a function of a batch that returns a loss; calls train ``model``.
 
     The function returns the loss, or a tuple with a field ``loss`` such as
     :class:`~burn.train.Classified`. Each call computes it, its gradients and the

@@ -129,7 +129,7 @@ class CaptureMemory:
         #: Of the graph alone: graphs may run at the same time.
         self.workspaces = Workspaces()
         self.separates = separates
-        #: Whether what is put on the stream now becomes the graph.
+        #: Whether work on the stream is being captured.
         self.is_recorded = False
 
     @contextmanager

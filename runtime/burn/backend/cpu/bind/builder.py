@@ -152,7 +152,7 @@ class Builder:
         writes = [(box, self.values[s.place]) for box, s in segment.writes.items()]
         return self._sequence, written_over(self, self._kept, writes)
 
-    # What kernels and traced arrays ask for.
+    # The interface for kernels and traced arrays.
 
     def empty(
         self, shape: tuple[int, ...], dtype: np.dtype[Any], *, apart: bool = False

@@ -31,7 +31,7 @@ from burn.tensor import Tensor
 
 #: Their results are bounded by their first operand alone.
 _NORMS = frozenset({batch_norm, batch_norm_then})
-#: How many times the magnitude at the binding a value may have before a plan is left.
+#: The maximum ratio of a value's magnitude to that at binding time.
 _GROWTH, _LEAST = 1e6, 1e9
 #: BLAS adds the squares of so many elements on one thread, and of a few in a tenth of
 #: the time that two extremes take.

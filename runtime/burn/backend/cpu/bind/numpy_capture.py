@@ -31,7 +31,7 @@ class Traced(np.ndarray[Any, Any]):
     """
 
     tracer: Notes
-    #: Whether the elements are the same whenever the plan runs.
+    #: Whether the elements are the same in each run.
     constant: bool
     #: Not empty once something was done with it, or with a view that NumPy made of it.
     used: list[bool]

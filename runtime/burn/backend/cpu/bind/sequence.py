@@ -26,7 +26,7 @@ class Sequence:
         self._groups: list[tuple[bool, tuple[Callable[[], Any], ...]]] | None = None
         self._frees: list[Free] = []
         self._steps: tuple[Step | Read, ...] = ()
-        #: Why steps were not left to oneDNN, by the step's id.
+        #: The reasons why oneDNN does not compute steps, by the step's id.
         self.reasons: dict[int, str] = {}
 
     def start(self, step: Step | Read) -> None:

@@ -16,7 +16,7 @@ TYPES = {_FLOAT32: "float", _FLOAT64: "double", _BOOL: "i1", _INT32: "i32"}
 TYPES[_INT64] = "i64"
 _NUMBERS = (_FLOAT32, _FLOAT64, _INT32, _INT64)
 FLOATS = (_FLOAT32, _FLOAT64)
-#: What is reduced, and in which dtypes.
+#: The supported reductions and their dtypes.
 REDUCTIONS = dict.fromkeys(("add", "maximum", "minimum"), _NUMBERS)
 
 

@@ -15,7 +15,7 @@ from burn.ops.support import Array
 
 #: The most calls of a group, and the most arrays that one reads and writes.
 CALLS, ARRAYS = 64, 24
-# Whether two arrays share memory is searched for so long.
+# The effort limit of the search for shared memory.
 _SEARCH = 1_000
 
 

@@ -36,11 +36,11 @@ class Kernel(NamedTuple):
 
     text: str
     places: tuple[Place, ...]
-    #: What it takes after the addresses of the places.
+    #: The arguments after the addresses of the places.
     numbers: tuple[int, ...]
-    #: How many additions it takes as long as.
+    #: The cost, in additions.
     work: int
-    #: How many parts it can be done in at once.
+    #: The maximum number of parallel parts.
     parts: int
 
 
@@ -70,7 +70,7 @@ class _Source(LlvmWriter):
         self.values = values
         views = [v.place for v in values if v.place] + [s.place for s in stores]
         self.kept, self.inner = axes_of(group, list(dict.fromkeys(views)), stores)
-        # How often it is gone around is no part of the text: batches differ.
+        # The trip count is a runtime value because batch sizes differ.
         whole = self.kept or (self.inner if group.axes is None else [])
         self.shared = whole[0] if whole else None
 

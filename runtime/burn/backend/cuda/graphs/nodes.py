@@ -14,7 +14,7 @@ from burn.backend.cuda.launching import EARLY
 _KERNEL, _COPY, _FILL, _EMPTY = 0, 1, 2, 5
 _FROM_DEVICE_TO_DEVICE, _BY_ADDRESS = 3, 4
 _ON_DEVICE = (2, 3)
-#: Room for edges where their number is not known.
+#: The capacity for edges if their number is unknown.
 _EDGES = 1 << 14
 
 
@@ -125,7 +125,7 @@ def wait_for_ends(
     answer = get(handle)
     if len(answer) != 5:
         return False
-    # Whether edges with data may be counted without a place for it is not documented.
+    # It is not documented whether edges can be counted without a buffer for their data.
     most = _EDGES if int(answer[0]) else answer[-1]
     _, sources, targets, kinds, count = _checked(get(handle, most))
     edges = list(zip(sources, targets, kinds, strict=True))[:count]

@@ -36,7 +36,7 @@ from burn.primitive import Primitive
 _MOST = {23: 1e-3, 10: 3e-2}
 #: Fused primitives whose kernel for all devices consists of their parts.
 _WHOLE = frozenset({scaled_attention, elements, cached_attention, row_linear})
-#: What a fused primitive is without its epilogue.
+#: The primitive without epilogue of each fused primitive.
 _LAYERS: dict[Any, Primitive[..., Any]] = {
     fused.conv_then: conv,
     fused.linear_then: linear,

@@ -34,7 +34,7 @@ DIFF_SRC, DIFF_DST, DIFF_WEIGHTS = 129, 145, 161
 DIFF_BIAS, DIFF_SCALE, DIFF_SHIFT = 169, 255, 256
 DIFF_SRC_1, DIFF_SRC_2, DIFF_DST_1, DIFF_DST_2 = 130, 131, 146, 147
 DIFF_WEIGHTS_1 = 162
-# What is added to an argument for its scales and its zero points.
+# Offsets of the argument indices of scales and zero points.
 SCALES, ZERO_POINTS = 4096, 8192
 
 # Kinds of propagation, and of algorithms.
@@ -53,7 +53,7 @@ GELU_TANH, SWISH, GELU_ERF, MISH, HARD_SWISH = 0x2B, 0x2C, 0x31, 0x33, 0x34
 USE_GLOBAL_STATS, USE_SCALE, USE_SHIFT, FUSE_RELU = 1, 2, 4, 8
 FROM_LEFT, FROM_RIGHT, BOTH_WAYS = 1, 2, 3
 
-# What a descriptor is asked for.
+# Query kinds of descriptors.
 IMPLEMENTATION = 8
 WEIGHTS_MD, DIFF_WEIGHTS_MD, WORKSPACE_MD, SCRATCHPAD_MD = 131, 132, 135, 136
 # Any of them, by the number of the argument.
@@ -76,7 +76,7 @@ STATUS = {
     7: "invalid graph",
 }
 LAST_IMPLEMENTATION = 4
-#: What a description that the library has no code for is answered with.
+#: The statuses for an unimplemented primitive.
 NOT_OFFERED = frozenset({2, 3})
 
 _H, _OUT = c_void_p, POINTER(c_void_p)
@@ -224,13 +224,13 @@ class Api:
         self.query_md = calls.dnnl_primitive_desc_query_md
         # The two that every run calls, without a detour through `call`.
         self.execute = self._functions["primitive_execute"]
-        # What a plan calls again and again, with arguments that need no conversion.
+        # Functions that plans call repeatedly, with arguments that need no conversion.
         self.execute_bare = calls["dnnl_primitive_execute"]
         self.execute_bare.restype = c_int
         types = SIGNATURES["memory_set_data_handle"]
         self.point = _declared(library.quick, "memory_set_data_handle", types)
         self.set_threads, self.threads = _threads(library)
-        # What handles call when they go, which may be after this module has gone.
+        # Destructors of handles, which may run after this module was unloaded.
         self.destroy_memory_desc = self._functions["memory_desc_destroy"]
         self.destroy_memory = self._functions["memory_destroy"]
         self.destroy_primitive_attr = self._functions["primitive_attr_destroy"]

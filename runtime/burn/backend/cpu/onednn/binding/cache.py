@@ -17,7 +17,7 @@ from burn.backend.cpu.onednn.binding.prepared import (
 )
 from burn.backend.cpu.onednn.binding.scratch import Block, Scratch
 
-#: How many primitives a thread keeps; the one that was not used for longest goes.
+#: The maximum number of cached primitives per thread (least recently used eviction).
 LIMIT = 1024
 #: Work below this takes one thread less time than it takes several to meet.
 ALONE = 1_000_000

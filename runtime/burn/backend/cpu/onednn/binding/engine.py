@@ -60,7 +60,7 @@ class Limits:
     steps: int = 8
 
 
-#: What a processor has to have for a precision to be quick.
+#: The instruction sets that make a precision fast.
 _QUICK = {"bf16": AVX512_BF16, "int8": VNNI}
 
 _WHATEVER = Limits(**dict.fromkeys(vars(Limits()), 0))
@@ -85,7 +85,7 @@ class State:
         self.limits = Limits()
         self.paused = 0
         self.forks = 0
-        #: What a user can do about the engine that is not there, until it was said.
+        #: Instructions for a missing engine, until the user was warned.
         self.advice: str | None = None
 
 

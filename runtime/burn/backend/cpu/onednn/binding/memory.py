@@ -25,7 +25,7 @@ Array: TypeAlias = Annotated[Any, "array"]
 # array itself takes ten times as long as everything else that is done for an operand.
 _FIRST_FIELD = object.__basicsize__
 
-#: What the library calls the dtypes that it is given.
+#: The library's data types by dtype.
 KINDS = {
     dtypes.float32: FLOAT32,
     dtypes.bfloat16: BFLOAT16,

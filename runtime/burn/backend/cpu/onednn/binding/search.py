@@ -1,18 +1,18 @@
-"""Where the file of oneDNN may lie, and what to do where it is nowhere.
+"""Search paths of the oneDNN library, and instructions if it is missing.
 
 =============================  ===================================================
-installed by                   where it is
+installed by                   location
 =============================  ===================================================
-``pip``, ``uv``                the wheel's list of files says it
+``pip``, ``uv``                in the wheel's list of files
 ``uv pip install --target``    ``lib`` beside the package ``burn``
-wheels that were unpacked      ``onednn_cpu_gomp-*.data/data/lib`` beside ``burn``
+unpacked wheels                ``onednn_cpu_gomp-*.data/data/lib`` beside ``burn``
 PyInstaller                    the folder of the program's files
 conda                          ``lib`` of the environment
 a zip application              beside the zip file, or ``lib`` there
 the system                     on the loader's path
 =============================  ===================================================
 
-``pip install --target`` leaves the library out, since it copies no ``lib``.
+``pip install --target`` omits the library, since it does not copy ``lib``.
 """
 
 from __future__ import annotations

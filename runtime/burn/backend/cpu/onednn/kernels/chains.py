@@ -37,7 +37,7 @@ from burn.ops.fused import Chain, chained as chained_op
 _EACH = 16
 _BINARY = {"add": BINARY_ADD, "div": BINARY_DIV, "mul": BINARY_MUL, "sub": BINARY_SUB}
 _UNARY = {"relu": RELU, "sqrt": SQRT}
-#: Which operands are one number.
+#: For each operand, whether it is a scalar.
 Single: TypeAlias = tuple[bool, ...]
 
 

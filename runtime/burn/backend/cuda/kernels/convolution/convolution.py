@@ -32,9 +32,9 @@ _TYPES = {
     np.dtype(np.float16): "HALF",
     dtypes.bfloat16: "BFLOAT16",
 }
-#: Graphs that a thread keeps; the oldest go first.
+#: The maximum number of cached graphs per thread; the oldest are evicted first.
 _LIMIT = 512
-#: Of fewer elements kernels of our own make copies.
+#: Below this number of elements, custom kernels make copies.
 _MOST = 2**31
 Shape = tuple[int, ...]
 

@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(128) depthwise(
     }
 }
 """
-#: So many threads fill a device; with fewer of them each has fewer columns.
+#: The number of threads that fill a device; below it threads have fewer columns.
 _FULL = 1 << 16
 
 

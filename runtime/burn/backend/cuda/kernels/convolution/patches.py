@@ -15,7 +15,7 @@ from burn.backend.cuda.kernels.products.products import (
 )
 from burn.ops.support import Array
 
-#: Convolutions of more channels are left to cuDNN.
+#: The maximum number of channels; cuDNN computes convolutions of more.
 _CHANNELS = 8
 
 

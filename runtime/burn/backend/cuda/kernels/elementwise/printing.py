@@ -11,7 +11,7 @@ from burn.primitive import Primitive
 
 _HALF, _SINGLE, _DOUBLE = map(np.dtype, (np.float16, np.float32, np.float64))
 _INT, _LONG, _BOOL = map(np.dtype, (np.int32, np.int64, np.bool_))
-#: How elements are called in memory, and among values.
+#: The CUDA C types of elements in memory, and of values.
 STORED = {
     _HALF: "__half",
     _SINGLE: "float",
@@ -54,7 +54,7 @@ _OF_FLOATS = {
     **{name: f"{name}({{0}})" for name in ("sin", "cos", "tan")},
     "power": "pow({0}, {1})",
 }
-#: What formulas use.
+#: Helper functions of formulas.
 HEADER = """
 template <class N> __device__ N unit(N v) { return v > 1 ? N(1) : v < 0 ? N(0) : v; }
 """

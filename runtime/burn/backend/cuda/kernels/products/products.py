@@ -33,7 +33,7 @@ _FLOAT32, _TF32, _FLOAT64 = 68, 77, 70
 _LIMIT = 1024
 #: Alignments of addresses, in bytes, that algorithms are chosen by.
 _ALIGNMENT = 256
-#: How many algorithms are measured for a product of a CUDA graph.
+#: The number of algorithms measured for a product of a CUDA graph.
 ALGORITHMS = 12
 
 
@@ -57,11 +57,12 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Extra:
-    """What a product computes beside the product: ``scale`` times it, plus an addend
-    of its shape, plus a bias, under an activation that cuBLASLt has a name for.
+    """The epilogue of a product: ``scale`` times it, plus addend and bias, and
+    activation.
 
-    ``result`` describes the memory of the result if that is not dense; it is float32
-    if it is ``wide``, whatever the operands are.
+    The addend has the shape of the product; the activation must exist in cuBLASLt.
+    ``result`` describes the memory of the result if that is not dense; it is float32 if
+    it is ``wide``, for any operand dtype.
     """
 
     biased: bool = False

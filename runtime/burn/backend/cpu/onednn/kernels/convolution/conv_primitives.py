@@ -51,7 +51,7 @@ from burn.backend.cpu.onednn.kernels.convolution.wrong_code import wrong_code
 from burn.backend.cpu.onednn.kernels.post_ops import After, added, post_ops
 from burn.ops.window import Windows
 
-#: What brings an operand into the layout that is wanted.
+#: A conversion of an operand to the required layout.
 Arrange: TypeAlias = Callable[[Array], Array]
 
 
