@@ -1,12 +1,12 @@
-"""burn: tensors, automatic differentiation and neural networks, small and fast.
+"""burn: tensors, automatic differentiation and neural networks.
 
-``tensor``, ``from_numpy``     make tensors
-``ops``                        every operation on them
-``Cpu``, ``Cuda``, ``Autodiff``  where they live and whether they are differentiated
-``compile``                    functions as plans that are replayed
+``tensor``, ``from_numpy``     create tensors
+``ops``                        operations on tensors
+``Cpu``, ``Cuda``, ``Autodiff``  devices, and the backend that records gradients
+``compile``                    compiles functions to plans
 ``nn``                         modules and layers
-``record``                     files of weights
-``store``                      those of others into modules of your own
+``record``                     reads and writes weight files
+``store``                      loads weights of other frameworks into modules
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Attributes of PyTorch's and NumPy's arrays and modules, and what is used instead.
+"""Error messages for PyTorch and NumPy attributes that burn does not have.
 
 ``x.view(2, 3)`` raises ``AttributeError: Tensor has no 'view'; use x.reshape(shape)``.
 In the tables below ``x`` and ``y`` are tensors, ``module`` is a module.
@@ -7,7 +7,7 @@ In the tables below ``x`` and ``y`` are tensors, ``module`` is a module.
 from collections.abc import Mapping
 from typing import NoReturn
 
-#: By the attribute, an expression in its place and, after ``#``, why.
+#: The replacement expression of each attribute and, after ``#``, the reason.
 Hints = Mapping[str, str]
 
 #: Operations that are functions of ``burn.ops`` with the same name.
@@ -148,7 +148,7 @@ MODULES: Hints = {
 
 
 class Hint:
-    """An attribute that is not there: reading it raises with what is used instead.
+    """A descriptor for a missing attribute, which raises an error with the replacement.
 
     A descriptor in the class, since ``__getattr__`` makes it five times slower to read
     attributes that are there. An attribute of the instance comes before it.
@@ -168,7 +168,7 @@ class Hint:
 
 
 def add_hints(owner: type, hints: Hints) -> None:
-    """Let ``owner`` answer for the attributes of ``hints``, and ``dir`` not list them.
+    """Add hint descriptors to ``owner``, hidden from ``dir``.
 
     Raises:
         ValueError: ``owner`` has one of the attributes.
@@ -181,7 +181,7 @@ def add_hints(owner: type, hints: Hints) -> None:
 
 
 def _visible_names(self: object) -> list[str]:
-    """The attributes that are there, for ``dir`` and completion."""
+    """Return the attributes without hints, for ``dir`` and completion."""
     values: dict[str, object] = {}
     for cls in reversed(type(self).__mro__):
         values.update(vars(cls))

@@ -1,4 +1,4 @@
-"""The only mutable thing: a box that holds a tensor."""
+"""Boxes: mutable containers of tensors, for parameters, buffers and other state."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Deferred:
-    """A first value that is made when somebody reads it, and not if it is set before.
+    """A lazy initial value, computed at the first read unless the box is set before.
 
     A module that loads its weights right after construction never draws random ones.
-    With a ``backend`` it takes the place of a value that was there.
+    With a ``backend`` it replaces a value that existed before.
     """
 
     shape: tuple[int, ...]
@@ -31,42 +31,42 @@ class Deferred:
 
 
 class Reader(Protocol):
-    """Who wants to know which boxes are read and set in its context."""
+    """An observer of reads and writes of boxes in its context."""
 
     def read(self, box: "Box") -> "Tensor":
-        """The tensor that stands for what ``box`` holds."""
+        """Return the tensor that represents the value of ``box``."""
 
     def write(self, box: "Box", value: "Tensor") -> "Tensor":
-        """What ``box`` holds once it is set to ``value``; raises if it may not be."""
+        """Return the new value of ``box``, or raise an error if it may not be set."""
 
 
 _READER: ContextVar[Reader | None] = ContextVar("burn.reader", default=None)
 # A plain flag in front of the context variable keeps reading fast.
 _readers = 0
-# Held while a box changes what it holds, never while that is made.
+# Held while a box is set, never while its value is computed.
 _CHANGING = threading.Lock()
 _changes = 0
 _freezings = 0
 
 
 def freezings() -> int:
-    """How often parameters were frozen or unfrozen, all together."""
+    """Return the total number of times that parameters were frozen or unfrozen."""
     return _freezings
 
 
 def changes() -> int:
-    """How often boxes were set, all together: if it is the same, none was."""
+    """Return the total number of times that boxes were set, to detect changes."""
     return _changes
 
 
 def current_reader() -> Reader | None:
-    """Who asks for the values of boxes in this context."""
+    """Return the reader of this context, or None."""
     return _READER.get()
 
 
 @contextmanager
 def reading(reader: Reader) -> Iterator[None]:
-    """Ask ``reader`` for the values of boxes in this context."""
+    """Make ``reader`` observe all boxes in this context."""
     global _readers
     token = _READER.set(reader)
     _readers += 1
@@ -78,14 +78,15 @@ def reading(reader: Reader) -> Iterator[None]:
 
 
 class Box(Methods):
-    """A named place for a tensor: a parameter, a buffer, a statistic, a random state.
+    """A mutable container of a tensor: a parameter, a buffer, a statistic, a random
+    key.
 
-    Primitives read it as the tensor it holds. ``version`` counts the times it was set,
-    so that whoever derived something from it knows when to do so again.
+    Primitives accept a box in place of its tensor. ``version`` counts the times it was
+    set, so that derived values can be invalidated.
     """
 
     __slots__ = ("_value", "version")
-    #: Whether the box is part of the record (a random state is not).
+    #: Whether the box is saved in records (a random state is not).
     recorded = True
     #: Whether the box is part of the ``state_dict`` (a buffer may not be).
     persistent: bool = True
@@ -99,7 +100,7 @@ class Box(Methods):
 
     @property
     def value(self) -> "Tensor":
-        """The tensor held now."""
+        """The current tensor."""
         if _readers:
             reader = _READER.get()
             if reader is not None:
@@ -107,7 +108,7 @@ class Box(Methods):
         return self.held()
 
     def held(self) -> "Tensor":
-        """:attr:`value`, whoever wants to know of it."""
+        """Return :attr:`value` without notifying a reader."""
         held = self._value
         if not isinstance(held, Deferred):
             return held
@@ -119,23 +120,24 @@ class Box(Methods):
         return self.held()  # somebody has set it meanwhile
 
     def detach(self) -> "Tensor":
-        """:attr:`value` without its history: no gradient reaches this box."""
+        """Return :attr:`value` without its history: no gradient reaches this box."""
         return self.value.detach()
 
     def set(self, value: "Tensor") -> None:
-        """Hold ``value`` from now on, on the backend of before, without its tape.
+        """Replace the value, on the same backend and without its history.
 
         Raises:
-            ValueError: the shape or dtype differs from what is held.
+            ValueError: the shape or dtype differs from the current value.
         """
         held = self._hold(self.fitted(value))
         with _CHANGING:
             self._change(held)
 
     def lend(self, make: "Callable[[], Tensor]") -> int:
-        """Hold, on the backend of before, what ``make`` gives once somebody reads it.
+        """Set a lazy value on the same backend, which ``make`` computes at the first
+        read.
 
-        The result is the version that this is.
+        Return the version of the box with this value.
         """
         with _CHANGING:
             before = self._value
@@ -145,17 +147,18 @@ class Box(Methods):
             return self.version
 
     def _change(self, held: "Tensor | Deferred") -> None:
-        """Hold something else; nobody else changes anything meanwhile."""
+        """Replace the value. The caller holds the lock."""
         global _changes
         self._value = held
         self.version += 1
         _changes += 1
 
     def fitted(self, value: "Tensor") -> "Tensor":
-        """``value`` as ``set`` holds it: on the backend of before, without its tape.
+        """Return ``value`` as ``set`` stores it: on the backend of the box, without
+        history.
 
         Raises:
-            ValueError: the shape or dtype differs from what is held.
+            ValueError: the shape or dtype differs from the current value.
         """
         if value.shape != self.shape or value.dtype != self.dtype:
             raise ValueError(
@@ -170,14 +173,14 @@ class Box(Methods):
         return value.detach().to(held.backend or value.backend)
 
     def to(self, backend: "Backend") -> None:
-        """Move what is held to ``backend``."""
+        """Move the value to ``backend``."""
         held = self._hold(self.value.detach().to(backend))
         with _CHANGING:
             self._change(held)
 
     @property
     def is_set(self) -> bool:
-        """Whether a value was given, rather than how to make the first one."""
+        """Return whether a value was set or computed, rather than deferred."""
         held = self._value
         return not isinstance(held, Deferred) or held.backend is not None
 
@@ -198,14 +201,14 @@ class Box(Methods):
         return self.value.backend
 
     def numpy(self) -> Any:
-        """The contents as a NumPy array."""
+        """Return the value as a NumPy array."""
         return self.value.numpy()
 
     def __getstate__(self) -> object:
         self.held()  # a copy must not follow what this box is set to later
         return super().__getstate__()
 
-    # A branch asks what is held: without these every box would count as true.
+    # Without these methods every box would be true in a condition.
     def __bool__(self) -> bool:
         return bool(self.value)
 
@@ -226,7 +229,7 @@ add_hints(Box, BOXES)
 
 
 class Parameter(Box):
-    """A box that training changes: on ``Autodiff`` its value is a leaf of the tape.
+    """A trainable box: on ``Autodiff`` its value is a leaf of the tape.
 
     On nested ``Autodiff`` backends it is a leaf of every tape: a loss of gradients, as
     a penalty on them, has gradients by the parameter as well. Without
@@ -267,7 +270,7 @@ class Parameter(Box):
 
 
 class PassingReader:
-    """A reader that asks the one outside of its context, if there is one."""
+    """A reader that forwards to the reader of the enclosing context, if any."""
 
     def __init__(self, outer: Reader | None) -> None:
         self._outer = outer
@@ -282,11 +285,11 @@ class PassingReader:
 
 
 class Buffer(Box):
-    """A box that is part of the record but not trained.
+    """A box that is saved in records but not trained.
 
-    One that is not ``persistent`` is in records, but not in the ``state_dict``, as
-    PyTorch's ``register_buffer(..., persistent=False)``. Loading does not need its key
-    if it has a value already.
+    A buffer that is not ``persistent`` is in records but not in the ``state_dict``,
+    like PyTorch's ``register_buffer(..., persistent=False)``. Loading does not require
+    its key if it has a value already.
     """
 
     __slots__ = ("persistent",)

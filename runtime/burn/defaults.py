@@ -1,4 +1,4 @@
-"""The devices of tensors that are created without one."""
+"""The default devices of tensors."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,7 @@
-"""The dtypes of tensors, and the table that says what two of them become together.
+"""Dtypes of tensors, and the type promotion table.
 
-Every dtype is a NumPy dtype object; those that NumPy lacks come from ml_dtypes. Strings
-are held as Python objects (``string`` is the object dtype), as NumPy does.
+Every dtype is a NumPy dtype object; types that NumPy lacks come from ml_dtypes. Strings
+are stored as Python objects (``string`` is the object dtype), as in NumPy.
 """
 
 from functools import cache
@@ -47,46 +47,49 @@ _NAMES: dict[DType, str] = {bool_: "bool", string: "string"}
 
 
 def name_of(dtype: DType) -> str:
-    """The dtype's name in ``burn`` (``"float32"``, ``"bool"``, ``"string"``)."""
+    """Return the name of a dtype in ``burn`` (``"float32"``, ``"bool"``,
+    ``"string"``).
+    """
     return _NAMES.get(dtype, dtype.name)
 
 
 def is_float(dtype: DType) -> bool:
-    """True for every floating dtype, those of ml_dtypes included."""
+    """Return whether a dtype is floating, including those of ml_dtypes."""
     return dtype in FLOATS
 
 
 def is_integer(dtype: DType) -> bool:
-    """True for every signed or unsigned integer dtype; false for bool."""
+    """Return whether a dtype is a signed or unsigned integer; False for bool."""
     return dtype in SIGNED or dtype in UNSIGNED
 
 
 def is_complex(dtype: DType) -> bool:
-    """True for complex64 and complex128."""
+    """Return whether a dtype is complex64 or complex128."""
     return dtype in COMPLEX
 
 
 def integer_limits(dtype: DType) -> Any:
-    """An object with the ``min`` and ``max`` of an integer dtype."""
+    """Return an object with the ``min`` and ``max`` of an integer dtype."""
     return ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
 
 
 def step(dtype: DType) -> float:
-    """The distance from 1 to the next larger number of a floating dtype."""
+    """Return the machine epsilon: the distance from 1 to the next larger number."""
     return float(ml_dtypes.finfo(dtype).eps)  # type: ignore[no-untyped-call]
 
 
 def largest(dtype: DType) -> float:
-    """The largest number of a floating dtype."""
+    """Return the largest finite number of a floating dtype."""
     return float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
 
 
 @cache
 def promote(a: DType, b: DType) -> DType:
-    """The dtype of ``a`` and ``b`` in one expression, by PyTorch's rules.
+    """Return the dtype of an operation on ``a`` and ``b``, by PyTorch's promotion
+    rules.
 
-    A float beside an integer stays what it is (float32 + int64 is float32), unequal
-    half types become float32, an unsigned integer beside a signed one widens.
+    A float with an integer keeps the float dtype (float32 + int64 is float32), two
+    different half types become float32, an unsigned with a signed integer widens.
     """
     if a == b:
         return a
@@ -131,10 +134,10 @@ def _join_integers(a: DType, b: DType) -> DType:
 
 
 def promote_scalar(dtype: DType, value: complex) -> DType:
-    """The dtype of a tensor of ``dtype`` beside a Python number, which is weak.
+    """Return the dtype of an operation on ``dtype`` and a weakly typed Python number.
 
-    The number never widens a tensor of its own kind or a higher one: bool < int <
-    float < complex. An integer tensor beside a float becomes float32.
+    The number never widens a tensor of its own kind or a higher one: bool < int < float
+    < complex. An integer tensor with a Python float becomes float32.
     """
     if isinstance(value, bool) or dtype in COMPLEX or dtype == string:
         return dtype
@@ -146,7 +149,7 @@ def promote_scalar(dtype: DType, value: complex) -> DType:
 
 
 def default_dtype(value: complex) -> DType:
-    """The dtype of a tensor made from a Python number alone."""
+    """Return the dtype of a tensor created from a Python number."""
     if isinstance(value, bool):
         return bool_
     if isinstance(value, int):

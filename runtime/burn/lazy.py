@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used (PEP 562).
+"""Lazy imports: names of a package that are imported at their first use (PEP 562).
 
 ``import burn`` is to take little longer than ``import numpy``, so a package lists here
 what most programs do not need. Type checkers read imports under ``TYPE_CHECKING``::
@@ -43,9 +43,10 @@ def lazy_names(
 
 
 class LazyModule(ModuleType):
-    """Stand-in for a module that is imported when one of its attributes is read.
+    """A placeholder for a module that is imported when an attribute is first read.
 
-    ``owner.attribute`` is then the module itself, so that only the first read pays.
+    The first read replaces ``owner.attribute`` by the module, so later reads are
+    direct.
     """
 
     def __init__(self, name: str, owner: ModuleType, attribute: str) -> None:

@@ -1,8 +1,8 @@
-"""The operators and methods that tensors and parameters share, and how they are spelt.
+"""Operators and methods of tensors and parameters, and their spelling in source.
 
-The compiler prints a call of a primitive as its owner would write it: ``x + y``,
-``x.reshape(...)``. The spelling is noted by the decorators right where the method is
-implemented, so it cannot drift from it.
+The compiler prints a call of a primitive in the spelling of its method: ``x + y``,
+``x.reshape(...)``. Decorators register the spelling at the implementation, so the two
+cannot diverge.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a primitive is written: ``infix``, ``prefix``, ``method`` or ``property``."""
+    """The spelling of a primitive: ``infix``, ``prefix``, ``method`` or
+    ``property``.
+    """
 
     kind: str
     text: str
@@ -41,12 +43,12 @@ SPELLINGS: dict[str, Spelling] = {}
 
 
 def infix(primitive: str, text: str, precedence: int) -> Callable[[F], F]:
-    """Note that ``primitive(x, y)`` is written ``x text y``."""
+    """Register ``x text y`` as the spelling of ``primitive(x, y)``."""
     return _spelt(primitive, Spelling("infix", text, precedence))
 
 
 def prefix(primitive: str, text: str, precedence: int) -> Callable[[F], F]:
-    """Note that ``primitive(x)`` is written ``text x``."""
+    """Register ``text x`` as the spelling of ``primitive(x)``."""
     return _spelt(primitive, Spelling("prefix", text, precedence))
 
 
@@ -59,13 +61,13 @@ def _spelt(primitive: str, spelling: Spelling) -> Callable[[F], F]:
 
 
 def method(function: F) -> F:
-    """Note that the primitive of this name is written as a method."""
+    """Register the method as the spelling of the primitive of the same name."""
     SPELLINGS[function.__name__] = Spelling("method", function.__name__)
     return function
 
 
 class Methods:
-    """Arithmetic, comparison, indexing and the shape methods, by NumPy's rules."""
+    """Arithmetic, comparison, indexing and shape methods, by NumPy's rules."""
 
     __slots__ = ()
     __array_ufunc__ = None  # NumPy arrays leave mixed expressions to us
@@ -171,7 +173,7 @@ class Methods:
     def __ge__(self, other: Operand) -> Tensor:  # type: ignore[misc]
         return ops.greater_equal(self, other)
 
-    # Equality is elementwise, so identity is what dictionaries and sets go by.
+    # Equality is elementwise, so dictionaries and sets compare by identity.
     __hash__ = object.__hash__
 
     @_spelt("getitem", Spelling("index", "[]", 20))
@@ -180,9 +182,10 @@ class Methods:
 
     @method
     def reshape(self, *shape: Any, keep_zeros: bool = False) -> Tensor:
-        """The same elements in another shape; one extent may be -1.
+        """Return the same elements in another shape; one extent may be -1.
 
-        With ``keep_zeros`` an extent of 0 stands for that of this tensor's axis.
+        With ``keep_zeros`` an extent of 0 is replaced by that of the same axis of the
+        tensor.
         """
         if keep_zeros:
             return ops.reshape(self, _varargs(shape), keep_zeros=True)
@@ -190,57 +193,57 @@ class Methods:
 
     @method
     def permute(self, *axes: int) -> Tensor:
-        """The tensor with its axes in the order given, or all turned if none is."""
+        """Return the tensor with its axes permuted, by default reversed."""
         return ops.permute(self, _varargs(axes)) if axes else ops.permute(self)
 
     @method
     def transpose(self, first: int, second: int) -> Tensor:
-        """The tensor with two axes swapped."""
+        """Return the tensor with two axes swapped."""
         return ops.transpose(self, first, second)
 
     @method
     def expand(self, *shape: Any) -> Tensor:
-        """The tensor broadcast to ``shape``; -1 keeps an extent."""
+        """Return the tensor broadcast to ``shape``; -1 keeps an extent."""
         return ops.expand(self, _varargs(shape))
 
     @method
     def flatten(self, start: int = 0, end: int = -1) -> Tensor:
-        """The tensor with the axes from ``start`` to ``end`` made one."""
+        """Return the tensor with the axes ``start`` to ``end`` merged into one."""
         return ops.flatten(self, start, end)
 
     @method
     def squeeze(self, axis: Any = None) -> Tensor:
-        """The tensor without the given axes of extent 1 (all, without ``axis``)."""
+        """Return the tensor without ``axis`` of extent 1 (by default all such axes)."""
         return ops.squeeze(self, axis)
 
     @method
     def unsqueeze(self, axis: Any) -> Tensor:
-        """The tensor with new axes of extent 1 at the places given."""
+        """Return the tensor with new axes of extent 1 at the given positions."""
         return ops.unsqueeze(self, axis)
 
     @method
     def cast(self, dtype: DType) -> Tensor:
-        """The tensor as ``dtype``."""
+        """Return the tensor converted to ``dtype``."""
         return ops.cast(self, dtype=dtype)
 
     @method
     def sum(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """The sum over ``axis`` (all axes without it)."""
+        """Return the sum over ``axis`` (by default over all axes)."""
         return ops.sum(self, axis, keepdims=keepdims)
 
     @method
     def mean(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """The mean over ``axis`` (all axes without it)."""
+        """Return the mean over ``axis`` (by default over all axes)."""
         return ops.mean(self, axis, keepdims=keepdims)
 
     @method
     def max(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """The largest element over ``axis`` (all axes without it)."""
+        """Return the maximum over ``axis`` (by default over all axes)."""
         return ops.max(self, axis, keepdims=keepdims)
 
     @method
     def min(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """The smallest element over ``axis`` (all axes without it)."""
+        """Return the minimum over ``axis`` (by default over all axes)."""
         return ops.min(self, axis, keepdims=keepdims)
 
     @property
@@ -253,7 +256,7 @@ add_hints(Methods, SHARED)
 
 
 def _varargs(values: tuple[Any, ...]) -> Any:
-    """``(2, 3)`` of ``f(2, 3)``, ``f((2, 3))`` or ``f(tensor)``."""
+    """Return ``(2, 3)`` for ``f(2, 3)`` and ``f((2, 3))``; a tensor is unchanged."""
     if len(values) == 1 and not isinstance(values[0], int | np.integer):
         return values[0]
     return values

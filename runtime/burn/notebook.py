@@ -1,4 +1,4 @@
-"""HTML of tensors and modules, which notebooks show in place of ``repr``."""
+"""HTML representations of tensors and modules for notebooks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from burn.dtypes import is_float, name_of
 
 #: Rows and columns of a table of values, and characters of a cell.
 _MOST_CELLS, _MOST_CHARACTERS = 8, 32
-#: Modules of one module that are listed.
+#: The maximum number of listed children of a module.
 _MOST_CHILDREN = 100
 
 
 def tensor_html(tensor: Any) -> str:
-    """Return shape, dtype and device of a tensor, with the values of at most two axes.
+    """Return shape, dtype and device of a tensor, with its values if it has rank <= 2.
 
-    Of long axes the first and last values are shown. A tensor of more axes is not
-    copied from its device.
+    Long axes show only the first and last values. A tensor of higher rank is not copied
+    from its device.
     """
     kind = f"{name_of(tensor.dtype)}{list(tensor.shape)}"
     head = f"<div><b>Tensor</b> <code>{escape(f'{kind} {tensor.backend}')}</code></div>"
@@ -33,7 +33,7 @@ def tensor_html(tensor: Any) -> str:
 
 
 def _shown(count: int) -> list[int | None]:
-    """Return the positions of an axis that are shown, and None for a gap."""
+    """Return the visible positions of an axis, with None for a gap."""
     if count <= _MOST_CELLS:
         return list(range(count))
     half = _MOST_CELLS // 2
@@ -41,7 +41,7 @@ def _shown(count: int) -> list[int | None]:
 
 
 def _row(values: np.ndarray[Any, Any] | None) -> str:
-    """Return a row of a table; a gap in the rows has one cell."""
+    """Return a row of a table; a gap between rows has one cell."""
     cells: Sequence[str] = ["&#8942;"]
     if values is not None:
         positions = _shown(len(values))
@@ -58,7 +58,7 @@ def _cell(value: Any) -> str:
 
 
 def module_html(module: Any) -> str:
-    """Return the tree of a module with numbers of parameters, to unfold by level."""
+    """Return the tree of a module with parameter counts, collapsible by level."""
     return f"<div>{''.join(_tree('', module, is_open=True))}</div>"
 
 

@@ -1,9 +1,9 @@
-"""Primitives: the only things that ever happen to data.
+"""Primitives: operations on arrays with kernels and gradients.
 
-A primitive is a kernel on arrays (NumPy's and CuPy's alike), kernels for single
-devices where they pay, and a gradient rule. Calling it hands the call to the backend of
-highest level among its arguments; that backend peels its layer off and calls the
-primitive again on what is inside, until a device runs a kernel.
+A primitive has a generic kernel on arrays (NumPy's and CuPy's alike), optional kernels
+for single devices, and a gradient rule. A call is dispatched to the backend of the
+highest level among its arguments; that backend unwraps its layer and calls the
+primitive again on the inner tensors, until a device runs a kernel.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Rule = Callable[..., Any]
 
-#: The backend that wants to see every call made in this context, creations included.
+#: The backend that records every call in this context, including tensor creation.
 RECORDER: ContextVar[Backend | None] = ContextVar("burn.recorder", default=None)
 # A plain flag in front of the context variable keeps eager calls fast.
 _recorders = 0
@@ -36,10 +36,9 @@ CastPolicy = Literal["lower", "keep", "float32"]
 class Primitive(Generic[P, R]):
     """A named operation on arrays with its kernels and its gradient.
 
-    ``outputs`` is the number of results; ``host`` marks results that are known without
-    the data (a shape), which therefore never leave the host. The other facts are for
-    plans, which may rely on them and on nothing that a name suggests. Declared with
-    :func:`primitive`.
+    ``outputs`` is the number of results; ``host`` marks results that depend on metadata
+    only (a shape) and therefore stay on the host. The other properties are for plans,
+    which may rely on them and not on names. Declared with :func:`primitive`.
     """
 
     def __init__(
@@ -61,17 +60,17 @@ class Primitive(Generic[P, R]):
         self.outputs = outputs
         self.host = host
         self.plain = outputs == 1 and not host
-        #: Whether the generic kernel is nothing but calls of array functions that are
-        #: the same for all numbers, so that a plan may capture and replay them.
+        #: Whether the generic kernel only calls array functions, independently of the
+        #: values, so that a plan may capture and replay them.
         self.traceable = traceable
-        #: Whether the shapes of results follow from those of the operands, so that a
-        #: plan may leave out a call that nobody reads.
+        #: Whether the shapes of results depend on those of the operands alone, so that
+        #: a plan may remove a call whose results are unused.
         self.removable = removable
-        #: The position of an operand whose numbers decide on the shapes of results, as
-        #: that of ``reshape``. If it is a tensor, no call is left out.
+        #: The position of an operand whose values determine the shapes of results, as
+        #: in ``reshape``. If it is a tensor, the call is not removed.
         self.shaped_by = shaped_by
-        #: Whether there is a result for all floats of the recorded shapes: a call that
-        #: cannot fail may run after the results of a plan are there.
+        #: Whether the kernel has a result for all floats of the recorded shapes: a call
+        #: that cannot fail may run after the results of a plan are computed.
         self.infallible = infallible
         #: The rule of :mod:`burn.ops.bounds` for the magnitudes of results, if any.
         self.bound = bound
@@ -109,27 +108,28 @@ class Primitive(Generic[P, R]):
         return cast(R, result)
 
     def vjp_of_parts(self, rule: Rule) -> Rule:
-        """As :meth:`vjp`; the gradient of a result that nobody uses is None."""
+        """Declare a rule like :meth:`vjp`; gradients of unused results are None."""
         self.partial = True
         return self.vjp(rule)
 
     def vjp(self, rule: Rule) -> Rule:
-        """Declare ``rule(grad, out, *args, **static)``: one gradient an argument.
+        """Declare ``rule(grad, out, *args, **static)``, which returns a gradient per
+        argument.
 
         A gradient is ``None``, a tensor, or a function without arguments that computes
-        it (called only when somebody needs it). Rules are written in primitives, so
-        that gradients of gradients are nesting. With several results ``grad`` and
-        ``out`` are tuples.
+        it (called only if the gradient is needed). Rules are written in primitives, so
+        that higher derivatives work. With several results ``grad`` and ``out`` are
+        tuples.
         """
         self.rule = rule
         return rule
 
     def no_gradient(self, reason: str) -> None:
-        """Declare that there is nothing to differentiate, and why."""
+        """Declare that the primitive is not differentiable, and the reason."""
         self.gradient_reason = reason
 
     def on(self, backend: type[Backend]) -> Callable[[Callable[..., Any]], Any]:
-        """Register a kernel for one kind of device."""
+        """Register a kernel for a type of backend."""
 
         def register(kernel: Callable[..., Any]) -> Callable[..., Any]:
             self.device_kernels[backend] = kernel
@@ -138,7 +138,7 @@ class Primitive(Generic[P, R]):
         return register
 
     def kernel_for(self, backend: Backend) -> Callable[..., Any]:
-        """The kernel that computes on raw arrays of ``backend``."""
+        """Return the kernel for arrays of ``backend``."""
         backend.load_kernels()
         return self.device_kernels.get(type(backend), self.kernel)
 
@@ -150,9 +150,9 @@ class Primitive(Generic[P, R]):
 
 
 class Composite(Primitive[P, R]):
-    """A function of primitives that is seen as one operation when it is printed.
+    """A function of primitives that is printed as one operation.
 
-    It runs, and is differentiated, through its body.
+    It is executed and differentiated through its body.
     """
 
     def __call__(self, /, *args: P.args, **static: P.kwargs) -> R:
@@ -164,7 +164,7 @@ class Composite(Primitive[P, R]):
 
 
 def _highest(value: Any) -> Backend | None:
-    """The backend of highest level in an argument, None without a tensor."""
+    """Return the backend of highest level in an argument, None without a tensor."""
     if isinstance(value, Tensor):
         return value.backend
     if isinstance(value, Box):
@@ -248,10 +248,10 @@ def _register(primitive: Primitive[..., Any]) -> Primitive[..., Any]:
 
 
 def primitives() -> dict[str, Primitive[..., Any]]:
-    """All primitives by name.
+    """Return all primitives by name.
 
     Raises:
-        TypeError: a primitive has stated neither a gradient nor that it has none.
+        TypeError: a primitive has declared neither a gradient nor that it has none.
     """
     import_module("burn.ops")  # which declares them, and may not be imported yet
     for name, primitive in _PRIMITIVES.items():
@@ -262,7 +262,9 @@ def primitives() -> dict[str, Primitive[..., Any]]:
 
 @contextmanager
 def recording(backend: Backend) -> Iterator[Backend]:
-    """Let ``backend`` take every call in this context that no higher level takes."""
+    """Dispatch every call in this context to ``backend``, unless a higher level
+    takes it.
+    """
     global _recorders
     token = RECORDER.set(backend)
     _recorders += 1

@@ -1,4 +1,4 @@
-"""The tensor: immutable data on a backend, with its place on a tape if it has one."""
+"""Tensors: immutable arrays on a backend, with an optional tape node."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Tensor(Methods):
-    """An n-dimensional array of one dtype on one backend. It never changes.
+    """An immutable n-dimensional array of one dtype on one backend.
 
-    Made by :func:`burn.tensor`, :func:`burn.from_numpy` and every operation.
+    Created by :func:`burn.tensor`, :func:`burn.from_numpy` and every operation.
     """
 
     __slots__ = ("backend", "data", "node")
@@ -56,28 +56,28 @@ class Tensor(Methods):
         return size
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The elements as a read-only NumPy array; copies from a device."""
+        """Return the elements as a read-only NumPy array; copies from a device."""
         array = self.backend.to_numpy(self.data).view()
         array.flags.writeable = False
         return array
 
     def item(self) -> Any:
-        """The only element, as a Python value.
+        """Return the only element as a Python value.
 
         Raises:
-            ValueError: there is not exactly one.
+            ValueError: the tensor does not have exactly one element.
         """
         return self.numpy().item()
 
     def tolist(self) -> Any:
-        """The elements as nested Python lists."""
+        """Return the elements as nested Python lists."""
         return self.numpy().tolist()
 
     def to(self, backend: Backend) -> Tensor:
-        """This tensor on ``backend``, without its history.
+        """Return this tensor on ``backend``, without its history.
 
         Raises:
-            TypeError: it is no backend, such as PyTorch's ``"cuda"``.
+            TypeError: ``backend`` is not a backend, for example PyTorch's ``"cuda"``.
         """
         if self.backend.stands_for(backend):
             return self.detach()
@@ -93,14 +93,14 @@ class Tensor(Methods):
 
     @method
     def detach(self) -> Tensor:
-        """This tensor without its history."""
+        """Return this tensor without its history."""
         return self if self.node is None else Tensor(self.data, self.backend)
 
     def require_grad(self) -> Tensor:
-        """This tensor as a leaf: ``backward`` computes its gradient.
+        """Return this tensor as a leaf, for which ``backward`` computes a gradient.
 
-        On nested ``Autodiff`` backends it is a leaf of each of them that it has no
-        history on, so that gradients of gradients are found under it as well.
+        On nested ``Autodiff`` backends it becomes a leaf of each tape on which it has
+        no history, so that higher derivatives include it.
 
         Raises:
             TypeError: its backend does not track gradients.
@@ -108,11 +108,15 @@ class Tensor(Methods):
         return self.leaf(None).with_inner_leaves()
 
     def leaf(self, key: Any) -> Tensor:
-        """This tensor as a leaf of the outermost tape, found under ``key`` if given."""
+        """Return this tensor as a leaf of the outermost tape, registered under
+        ``key``.
+        """
         return Tensor(self.data, self.backend, self.backend.leaf(key))
 
     def with_inner_leaves(self) -> Tensor:
-        """This leaf as one of the inner tapes too, where it has no history."""
+        """Return this leaf, also as a leaf of the inner tapes on which it has no
+        history.
+        """
         data = self.data
         if type(data) is not Tensor or not data.backend.tracks_gradients:
             return self
@@ -122,7 +126,7 @@ class Tensor(Methods):
         return Tensor(inner, self.backend, self.node)
 
     def without_tapes(self) -> Tensor:
-        """This tensor without its history on any of the nested backends."""
+        """Return this tensor without its history on any of the nested backends."""
         data = self.data
         if type(data) is Tensor:
             bare = data.without_tapes()
@@ -131,15 +135,15 @@ class Tensor(Methods):
         return self.detach()
 
     def backward(self, gradient: Tensor | None = None) -> Gradients:
-        """The gradients of this tensor with respect to every leaf it depends on.
+        """Return the gradients of this tensor by all leaves it depends on.
 
-        A tensor of several elements needs ``gradient``, in its shape and dtype: what
-        each element counts (the vector of a vector-Jacobian product).
+        A tensor of several elements needs ``gradient``, of the same shape and dtype:
+        the vector of the vector-Jacobian product.
 
         Raises:
             TypeError: its backend does not track gradients.
-            ValueError: it has more than one element and there is no ``gradient``, that
-                has another shape or dtype, or this tensor depends on no leaf.
+            ValueError: the tensor has several elements and no ``gradient``, the shape
+                or dtype of ``gradient`` differs, or the tensor depends on no leaf.
         """
         gradients: Gradients = self.backend.backward(self, gradient)
         return gradients
@@ -193,7 +197,7 @@ class Tensor(Methods):
         return f"tensor({body}, {self.dtype}, {self.backend})"
 
     def _repr_html_(self) -> str:
-        """The HTML that notebooks show."""
+        """Return HTML for notebooks."""
         from burn.notebook import tensor_html
 
         return tensor_html(self)
@@ -205,10 +209,11 @@ add_hints(Tensor, TENSORS)
 def tensor(
     data: Any, backend: Backend | None = None, *, dtype: DType | None = None
 ) -> Tensor:
-    """A tensor with a copy of ``data``: nested lists, numbers, strings, any array.
+    """Return a tensor with a copy of ``data``: nested lists, numbers, strings, any
+    array.
 
     Python floats become float32 and integers int64; arrays keep their dtype.
-    ``backend`` is ``Cpu()`` when not given.
+    ``backend`` is ``Cpu()`` by default.
     """
     if isinstance(data, Tensor):
         data = data.numpy()
@@ -223,7 +228,9 @@ def tensor(
 
 
 def from_numpy(array: np.ndarray[Any, Any], backend: Backend | None = None) -> Tensor:
-    """A tensor on ``array`` itself where the backend allows: do not change it after."""
+    """Return a tensor that shares memory with ``array`` if possible: do not modify
+    it.
+    """
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("="))
     home = backend or default_device()
@@ -231,7 +238,7 @@ def from_numpy(array: np.ndarray[Any, Any], backend: Backend | None = None) -> T
 
 
 def innermost(tensor: Tensor) -> Tensor:
-    """``tensor`` on its device, or recorder, without the tapes over it."""
+    """Return the tensor of the device or recorder, without enclosing tapes."""
     while type(tensor.data) is Tensor:
         tensor = tensor.data
     return tensor

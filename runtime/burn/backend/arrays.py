@@ -1,4 +1,4 @@
-"""What the backends that hold real arrays have in common: unwrap, run, wrap."""
+"""The base class of backends that hold arrays: unwrap operands, run, wrap results."""
 
 from collections.abc import Callable
 from contextvars import Context, ContextVar
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def _error_state() -> tuple[ContextVar[Any], Any]:
-    """The context variable that holds NumPy's error state, and "ignore all" for it.
+    """Return NumPy's context variable of the error state, and its "ignore all" value.
 
-    Infinities and NaN are results like others, so every kernel runs under it. Setting
-    the variable is what ``np.errstate`` does too, at a tenth of its cost.
+    Kernels may return infinities and NaN, so all run under this state. Setting the
+    variable has the effect of ``np.errstate`` at a tenth of its cost.
     """
     context = Context()
     context.run(np.seterr, all="ignore")
@@ -32,7 +32,7 @@ _ERRORS, _IGNORED = _error_state()
 
 
 class ignoring_errors:  # noqa: N801  it is used like a function
-    """Let NumPy's kernels give infinities and NaN without a word."""
+    """A context manager that disables NumPy's floating-point warnings."""
 
     __slots__ = ("_token",)
 
@@ -44,7 +44,7 @@ class ignoring_errors:  # noqa: N801  it is used like a function
 
 
 class ArrayBackend(Backend):
-    """A backend whose data are arrays of one library; runs kernels at once."""
+    """A backend whose data are arrays of one library; it runs kernels immediately."""
 
     #: What kernels nearly always return, and data are.
     array_type: type[Any] | None = None
@@ -83,7 +83,7 @@ class ArrayBackend(Backend):
         return tuple(Tensor(home.as_data(item), home) for item in result)
 
     def unwrap(self, arg: Any) -> Any:
-        """The raw array of ``arg``; lists, tuples and slices are looked into."""
+        """Return the raw array of ``arg``, recursively in lists, tuples and slices."""
         kind = type(arg)
         if kind is Tensor:
             return self.import_tensor(arg)
@@ -100,7 +100,9 @@ class ArrayBackend(Backend):
         return arg
 
     def import_tensor(self, tensor: Tensor) -> Any:
-        """The raw array of ``tensor``, which must be here or a host constant."""
+        """Return the raw array of ``tensor``, which must be on this device or the
+        host.
+        """
         home = tensor.backend
         if home is self:
             return tensor.data
@@ -116,26 +118,26 @@ class ArrayBackend(Backend):
         return type(self).binder(plan, self)
 
     def check_compile_options(self, *, generated: bool) -> None:
-        """Check that what options of ``burn.compile`` need is installed.
+        """Check that the dependencies of options of ``burn.compile`` are installed.
 
         Raises:
-            ImportError: ``generated`` kernels need a compiler that is not there.
+            ImportError: the compiler for ``generated`` kernels is not installed.
         """
 
     def as_data(self, result: Any) -> Any:
-        """``result`` of a kernel as this backend's data."""
+        """Return the ``result`` of a kernel as this backend's data."""
         return self.from_numpy(np.asarray(result)) if np.isscalar(result) else result
 
 
 def _as_int(part: Any) -> Any:
-    """A slice bound as an integer: a tensor's value is read on the host."""
+    """Return a slice bound as an integer; a tensor is read on the host."""
     if isinstance(part, Box):
         part = part.value
     return part.item() if type(part) is Tensor else part
 
 
 def describe(args: tuple[Any, ...], static: dict[str, Any]) -> str:
-    """The call's operands in short, for an error's note."""
+    """Return a short description of the operands of a call, for an error's note."""
     shown = [_describe(arg) for arg in args]
     return ", ".join([*shown, *(f"{name}={value!r}" for name, value in static.items())])
 

@@ -1,4 +1,4 @@
-"""Automatic differentiation over any backend: a tape of calls, read backwards."""
+"""Reverse-mode automatic differentiation over any backend, with a tape of calls."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,16 +20,16 @@ _RECEIVER: ContextVar[Receiver | None] = ContextVar("burn.receiver", default=Non
 
 
 def is_in_backward() -> bool:
-    """Whether the calls of this context compute gradients."""
+    """Return whether the calls of this context compute gradients."""
     return _IN_BACKWARD.get()
 
 
 @contextmanager
 def receiving_gradients(receiver: Receiver) -> Iterator[None]:
-    """Give gradients to ``receiver`` as soon as nothing is added to them any more.
+    """Pass gradients to ``receiver`` as soon as they are complete.
 
-    That is before the backward pass ends. Leaves that have several places on the tape
-    are left out; all are in what ``backward`` returns.
+    That is before the backward pass ends. Leaves with several nodes on the tape are
+    excluded; ``backward`` returns all of them.
     """
     token = _RECEIVER.set(receiver)
     try:
@@ -97,7 +97,7 @@ class Autodiff(Backend):
         )
 
     def _peel(self, arg: Any) -> tuple[Any, Any]:
-        """``arg`` without this backend's layer, and where on the tape it comes from."""
+        """Return ``arg`` without this backend's layer, and its node on the tape."""
         if isinstance(arg, Box):
             arg = arg.value
         if type(arg) is Tensor:
@@ -135,7 +135,7 @@ def _tracked(source: Any) -> bool:
 
 
 class Gradients(Mapping[Any, Tensor]):
-    """Gradients by what they belong to: ``grads[model.weight]``, ``grads[x]``.
+    """Gradients by parameter or tensor: ``grads[model.weight]``, ``grads[x]``.
 
     Raises ``KeyError`` for a box or tensor that the loss does not depend on.
     """
@@ -156,9 +156,9 @@ class Gradients(Mapping[Any, Tensor]):
         return len(self._found)
 
     def by_name(self, module: Any) -> dict[str, Tensor]:
-        """The gradients of the parameters of ``module``, by path.
+        """Return the gradients of the parameters of ``module``, by path.
 
-        Parameters that the loss does not depend on, as frozen ones, are left out.
+        Parameters that the loss does not depend on, such as frozen ones, are excluded.
         """
         return {path: self[box] for path, box in module.parameters() if box in self}
 
@@ -170,15 +170,15 @@ def _key(key: Any) -> Any:
 
 
 def backward(tensor: Tensor, gradient: Tensor | None = None) -> Gradients:
-    """Gradients of a tensor with respect to every leaf it depends on.
+    """Return the gradients of a tensor with respect to all leaves it depends on.
 
-    ``gradient`` [as the tensor] is what each element counts; without it there is one
-    element, which counts 1.
+    ``gradient``, of the shape of the tensor, is the vector of the vector-Jacobian
+    product; the default for one element is 1.
 
     Raises:
         TypeError: its backend does not track gradients.
-        ValueError: it has more than one element and there is no ``gradient``, that has
-            another shape or dtype, or the tensor depends on no leaf.
+        ValueError: it has several elements and no ``gradient``, that has another shape
+            or dtype, or the tensor depends on no leaf.
     """
     gradients = gradients_of(tensor, gradient)
     if not isinstance(tensor.node, Node):
@@ -190,7 +190,7 @@ def backward(tensor: Tensor, gradient: Tensor | None = None) -> Gradients:
 
 
 def gradients_of(tensor: Tensor, gradient: Tensor | None = None) -> Gradients:
-    """As :func:`backward`; empty where ``tensor`` depends on no leaf."""
+    """Return :func:`backward`, or no gradients if ``tensor`` depends on no leaf."""
     root = tensor.node
     if not isinstance(tensor.backend, Autodiff):
         tensor.backend.backward(tensor, gradient)  # raises TypeError
@@ -206,7 +206,7 @@ def gradients_of(tensor: Tensor, gradient: Tensor | None = None) -> Gradients:
 
 
 def _seed(tensor: Tensor, inner: Backend, gradient: Tensor | None) -> Tensor:
-    """The gradient that :func:`backward` starts from, on the backend below."""
+    """Return the initial gradient of :func:`backward`, on the inner backend."""
     if gradient is None:
         if tensor.size != 1:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""What every backend is: the taker of a primitive's call, at a level."""
+"""The backend interface: dispatch of primitive calls by level."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -11,14 +11,15 @@ if TYPE_CHECKING:
 
 
 def _without_kernels() -> None:
-    """Register nothing: primitives have no kernels for these devices."""
+    """Register no kernels, for devices without their own."""
 
 
 class Backend(ABC):
-    """Takes calls of primitives whose highest argument lives on it.
+    """A dispatch target for primitive calls.
 
     ``level`` orders backends: host constants 0, devices 1, ``Autodiff`` one more than
-    what it stands on. The argument with the highest level takes the call.
+    its inner backend. A call is dispatched to the backend of the argument with the
+    highest level.
     """
 
     level: float = 1
@@ -37,11 +38,11 @@ class Backend(ABC):
 
     @abstractmethod
     def from_numpy(self, array: np.ndarray[Any, Any]) -> Any:
-        """This backend's data of a host array."""
+        """Return this backend's data for a host array."""
 
     @abstractmethod
     def to_numpy(self, data: Any) -> np.ndarray[Any, Any]:
-        """The host array of this backend's data."""
+        """Return the host array for this backend's data."""
 
     def __copy__(self) -> "Backend":
         return self
@@ -51,16 +52,16 @@ class Backend(ABC):
 
     @property
     def inner(self) -> "Backend":
-        """The backend that runs the kernels: itself unless it stands on another."""
+        """The backend that runs the kernels: itself unless it is stacked on another."""
         return self
 
     def stands_for(self, other: "Backend") -> bool:
-        """Whether tensors here are where those of ``other`` are."""
+        """Return whether tensors here are on the same device as those of ``other``."""
         return other is self
 
     @property
     def tracks_gradients(self) -> bool:
-        """Whether parameters on this backend are being trained."""
+        """Return whether parameters on this backend are trained."""
         return False
 
     def leaf(self, key: Any) -> Any:
@@ -84,7 +85,9 @@ class Backend(ABC):
 
 
 def map_structure(function: Callable[[Any], Any], value: Any) -> Any:
-    """``value`` with ``function`` applied to each leaf of its lists and tuples."""
+    """Return ``value`` with ``function`` applied to each leaf of its lists and
+    tuples.
+    """
     kind = type(value)
     if kind is list or kind is tuple:
         return kind(map_structure(function, item) for item in value)

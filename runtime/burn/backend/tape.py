@@ -1,4 +1,4 @@
-"""The tape: what was computed from what, read backwards for gradients."""
+"""The tape: a graph of recorded calls, traversed backwards for gradients."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import count
@@ -27,7 +27,9 @@ def nodes_in(source: Any) -> "Iterator[Node]":
 
 
 class Node:
-    """A place on the tape. ``order`` grows with time, so it is a topological order."""
+    """A node of the tape. ``order`` increases with time, so it is a topological
+    order.
+    """
 
     __slots__ = ("order",)
 
@@ -39,12 +41,12 @@ class Node:
         yield from ()
 
     def backward(self, grad: Any) -> "Iterator[tuple[Node, Any]]":
-        """The nodes this one was made of, each with its share of ``grad``."""
+        """Yield the parent nodes, each with its contribution to the gradient."""
         yield from ()
 
 
 class Leaf(Node):
-    """Where a gradient is wanted: ``key`` is the box, or the node itself."""
+    """A leaf, whose gradient is returned: ``key`` is the box, or the node itself."""
 
     __slots__ = ("key",)
 
@@ -99,7 +101,7 @@ class CallNode(Node):
 
 
 class Output(Node):
-    """One result of a node that has several."""
+    """One result of a call with several results."""
 
     __slots__ = ("call", "position")
 
@@ -113,7 +115,7 @@ class Output(Node):
 
 
 def _shares(source: Any, share: Any) -> Iterator[tuple[Node, Any]]:
-    """Pairs of a node and its gradient, computed only where there is a node."""
+    """Yield pairs of a node and its gradient, computed only for existing nodes."""
     if source is None or share is None:
         return
     value = share() if callable(share) else share
@@ -178,7 +180,7 @@ def _completed_by(nodes: list[Node]) -> dict[Node, list[Leaf]]:
 
 
 def _reachable(roots: Iterable[Node], ends: Collection[Node]) -> list[Node]:
-    """Every node from ``roots`` to ``ends`` and leaves, the newest first."""
+    """Return every node from ``roots`` to ``ends`` and leaves, the newest first."""
     seen = set(roots)
     stack = [node for node in seen if node not in ends]
     while stack:

@@ -1,7 +1,7 @@
-"""Configurations: dataclasses that are written as JSON or TOML and read back checked.
+"""Configurations: typed dataclasses that are saved as JSON or TOML and validated.
 
-``Config``       the base: ``save``, ``load``, ``with_``, nested and with defaults
-``ConfigError``  what names the field, the expected and the actual value
+``Config``       base class: ``save``, ``load``, ``with_``, nested, with defaults
+``ConfigError``  error with the field, the expected and the actual value
 """
 
 from burn.config.config import Config as Config

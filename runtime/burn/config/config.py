@@ -1,4 +1,4 @@
-"""The base of configurations."""
+"""The base class of configurations."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Config:
     """
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields in dicts, lists, strings, numbers, booleans and None.
+        """Return the fields as dicts, lists, strings, numbers, booleans and None.
 
         Raises:
-            ConfigError: a value has no such form.
+            ConfigError: a value cannot be converted.
         """
         fields: dict[str, Any] = encode(_checked(self), "")
         return fields
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The configuration of a dict in the form of :meth:`to_dict`.
+        """Return the configuration for a dict in the format of :meth:`to_dict`.
 
         Fields with a default may be missing.
 
@@ -53,13 +53,13 @@ class Config:
         return config
 
     def with_(self, **changes: Any) -> Self:
-        """A copy with other values of some fields.
+        """Return a copy with other values of some fields.
 
-        Values of a nested configuration are given with ``__``:
+        Fields of a nested configuration are separated by ``__``:
         ``config.with_(model__hidden=256)``.
 
         Raises:
-            ConfigError: there is no such field, or the value is of another type.
+            ConfigError: a field is unknown, or a value is of another type.
         """
         fields, nested = _own_values(self), dict[str, dict[str, Any]]()
         for name, value in changes.items():
@@ -82,13 +82,13 @@ class Config:
         return type(self).from_dict(fields)
 
     def save(self, path: str | Path) -> None:
-        """Write a JSON or TOML file, by the suffix. The old or the new one is there.
+        """Write a JSON or TOML file, chosen by the suffix, atomically.
 
-        TOML has no null: fields that are None are left out, so they must be None by
-        default.
+        TOML has no null: fields that are None are omitted, so their default must be
+        None.
 
         Raises:
-            ConfigError: a value cannot be written, or would be another when read.
+            ConfigError: a value cannot be written, or would be read back differently.
             ImportError: the suffix is ``.toml`` and tomli_w is not installed.
         """
         target, fields = Path(path), self.to_dict()
@@ -108,10 +108,10 @@ class Config:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The configuration of a JSON or TOML file, by the suffix.
+        """Return the configuration in a JSON or TOML file, chosen by the suffix.
 
         Raises:
-            ConfigError: it is not such a file, or a field is wrong.
+            ConfigError: the file is not of that format, or a field is invalid.
         """
         source = Path(path)
         try:

@@ -1,4 +1,4 @@
-"""Values of fields as what JSON and TOML hold, and back by the types of fields."""
+"""Conversion of field values to and from JSON and TOML types."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 
 class ConfigError(ValueError):
-    """A field has a value that its type does not allow, is unknown or missing."""
+    """A configuration field is unknown, missing, or has a value of another type."""
 
 
 def encode(value: Any, field: str) -> Any:
-    """``value`` in dicts, lists, strings, numbers, booleans and None.
+    """Return ``value`` as dicts, lists, strings, numbers, booleans and None.
 
     Enums become their names, paths strings, tuples lists.
 
     Raises:
-        ConfigError: there is no such form of it.
+        ConfigError: the value cannot be converted.
     """
     if isinstance(value, Enum):
         return value.name
@@ -44,12 +44,12 @@ def encode(value: Any, field: str) -> Any:
 
 
 def decode(kind: Any, value: Any, field: str) -> Any:
-    """``value``, in the form of :func:`encode`, as the type ``kind`` of a field.
+    """Return a value from :func:`encode` as the type ``kind`` of a field.
 
-    An int is accepted where a float is expected, and nothing else is converted.
+    An int is accepted where a float is expected; there is no other conversion.
 
     Raises:
-        ConfigError: it is of another type.
+        ConfigError: the value is of another type.
         TypeError: fields of type ``kind`` are not supported.
     """
     origin, arguments = get_origin(kind), get_args(kind)
@@ -71,7 +71,7 @@ def decode(kind: Any, value: Any, field: str) -> Any:
 
 
 def decode_fields(kind: type[Any], value: Any, field: str) -> Any:
-    """An instance of the dataclass ``kind`` from a dict of its fields.
+    """Return an instance of the dataclass ``kind`` from a dict of its fields.
 
     Raises:
         ConfigError: a field is unknown, missing without a default, or of another type.
@@ -113,7 +113,7 @@ def _decode_union(kinds: Sequence[Any], value: Any, field: str) -> Any:
     if value is None and type(None) in kinds:
         return None
     errors = []
-    # What needs no conversion first, so that 1 stays an int in int | float.
+    # Types without conversion first, so that 1 stays an int in int | float.
     for kind in sorted(kinds, key=lambda kind: kind is not type(value)):
         if kind is not type(None):
             try:

@@ -1,8 +1,8 @@
-"""Data: datasets, transformations of them, and loaders of batches.
+"""Data: datasets, transformations of datasets, and batch loaders.
 
-``Memory``, ``ImageFolder``, ``Sqlite``, ...  items by index
-``Mapper``, ``Shuffled``, ``split``, ...      datasets of the items of others
-``Loader``                                    batches as tensors, by workers, resumed
+``Memory``, ``ImageFolder``, ``Sqlite``, ...  datasets of arrays, files and tables
+``Mapper``, ``Shuffled``, ``split``, ...      views of other datasets
+``Loader``                                    tensor batches, with workers and resume
 """
 
 from burn.data.collate import as_tensors as as_tensors, stack as stack

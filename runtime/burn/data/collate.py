@@ -1,4 +1,4 @@
-"""Batches: items joined to arrays with a new first axis, and arrays as tensors."""
+"""Collation of items into batches, and conversion of batches to tensors."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from burn.tensor import Tensor, from_numpy
 
 
 def stack(items: Sequence[Any]) -> Any:
-    """Items of one structure as a batch of that structure: arrays [N, ...].
+    """Return a batch with the structure of the items: arrays [N, ...].
 
     Arrays, tensors and numbers are stacked. Python floats become float32 and integers
     int64, arrays keep their dtype. Strings, bytes and other objects become a list.
 
     Raises:
         ValueError: there is no item, or shapes, keys or lengths differ.
-        TypeError: items are of different kinds.
+        TypeError: items are of different types.
     """
     if not items:
         raise ValueError("expected at least one item, got none")
@@ -89,9 +89,10 @@ def _check_alike(values: Sequence[Any], what: str) -> None:
 
 
 def as_tensors(batch: Any, backend: Backend | None = None) -> Any:
-    """``batch`` with every array as a tensor of ``backend``; other leaves stay.
+    """Return ``batch`` with tensors of ``backend`` instead of arrays; keep other
+    leaves.
 
-    An array is not copied where the backend can read it as it is.
+    Arrays are not copied if the backend can use them directly.
     """
     return mapped(lambda leaf: _as_tensor(leaf, backend), batch)
 

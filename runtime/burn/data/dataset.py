@@ -1,4 +1,4 @@
-"""What a dataset is: a fixed number of items, read by index in any order."""
+"""The dataset protocol: a fixed number of items with random access."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 #: Positions of items: int64[N].
 Indices = np.ndarray[Any, Any]
-#: From positions to the batch that ``stack`` makes of the items there.
+#: Returns the same batch for indices as ``stack`` for the items.
 BatchReader = Callable[[Indices], Any]
 
 
 @runtime_checkable
 class Dataset(Protocol[T_co]):
-    """A fixed number of items by index. Lists are datasets, those of PyTorch as well.
+    """A fixed number of items by index. Lists and PyTorch's map-style datasets conform.
 
-    ``dataset[i]`` is called with ``0 <= i < len(dataset)``, in any order and in
-    several processes. An item is an array, a number, a string, or a tuple, list, dict
-    or named tuple of items.
+    ``dataset[i]`` is called with ``0 <= i < len(dataset)``, in any order and in several
+    processes. An item is an array, a number, a string, or a tuple, list, dict or named
+    tuple of items.
     """
 
     def __len__(self) -> int: ...
@@ -32,17 +32,19 @@ class Dataset(Protocol[T_co]):
 
 
 class Source(ABC, Generic[T]):
-    """Base of the datasets here: checks indices, counts negative ones from the end."""
+    """Base class of the datasets here; checks indices and supports negative ones."""
 
     @abstractmethod
     def __len__(self) -> int: ...
 
     @abstractmethod
     def item(self, index: int) -> T:
-        """The item at ``index``, which is in range."""
+        """Return the item at ``index``, which is in range."""
 
     def reader(self) -> BatchReader | None:
-        """A function that reads a batch at once, if that is quicker than by item."""
+        """Return a function that reads a whole batch, if that is faster than by
+        item.
+        """
         return None
 
     def __getitem__(self, index: int, /) -> T:
@@ -58,5 +60,5 @@ class Source(ABC, Generic[T]):
 
 
 def reader_of(dataset: Dataset[Any]) -> BatchReader | None:
-    """:meth:`Source.reader` of a dataset that has one, else None."""
+    """Return :meth:`Source.reader` of a dataset that has one, else None."""
     return dataset.reader() if isinstance(dataset, Source) else None

@@ -1,4 +1,4 @@
-"""What a loader is reading: the epoch, and random numbers of each item."""
+"""The current epoch of a loader, and random numbers per item."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EPOCH: ContextVar[int] = ContextVar("burn.data.epoch", default=0)
 
 
 class _Item:
-    """The item that is being read. Its generator is made when it is asked for."""
+    """The item that is being read, with a lazily created random generator."""
 
     def __init__(self, *key: int) -> None:
         self._key = key
@@ -27,16 +27,16 @@ _ITEM: ContextVar[_Item | None] = ContextVar("burn.data.item", default=None)
 
 
 def current_epoch() -> int:
-    """The epoch that a loader is reading, from 0; outside of loaders 0."""
+    """Return the epoch that a loader is reading, from 0; outside of loaders 0."""
     return _EPOCH.get()
 
 
 def random() -> np.random.Generator:
-    """The random numbers of the item that is being read, for augmentation.
+    """Return the random generator of the current item, for augmentation.
 
-    They follow from the seed of the loader, the epoch and the index of the item, so
-    that they do not depend on the number of workers, and a resumed run has the same.
-    Outside of loaders they differ in each call.
+    It is seeded by the seed of the loader, the epoch and the index of the item, so that
+    results do not depend on the number of workers and are the same in a resumed run.
+    Outside of loaders each call returns a new, unseeded generator.
     """
     item = _ITEM.get()
     return np.random.default_rng() if item is None else item.generator
@@ -44,7 +44,7 @@ def random() -> np.random.Generator:
 
 @contextmanager
 def reading_epoch(epoch: int) -> Iterator[None]:
-    """Let :func:`current_epoch` be ``epoch``."""
+    """Set the result of :func:`current_epoch` in this context."""
     token = _EPOCH.set(epoch)
     try:
         yield
@@ -54,7 +54,7 @@ def reading_epoch(epoch: int) -> Iterator[None]:
 
 @contextmanager
 def reading_item(seed: int, index: int) -> Iterator[None]:
-    """Let :func:`random` be the numbers of one item of this epoch."""
+    """Set the result of :func:`random` for one item of this epoch."""
     token = _ITEM.set(_Item(seed, current_epoch(), index))
     try:
         yield

@@ -1,4 +1,4 @@
-"""Datasets of files: folders of images or sounds with a subfolder for each class."""
+"""Datasets of image or audio files with a subfolder for each class."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IMAGES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
 
 class _Folder(Source[tuple[Any, int]]):
-    """Files of subfolders, with the number of the subfolder as class."""
+    """Files in subfolders, with the index of the subfolder as the class."""
 
     def __init__(self, root: str | Path, suffixes: Collection[str]) -> None:
         self.root = Path(root)
@@ -90,9 +90,10 @@ def channels_first(
     mean: float | Iterable[float] = 0.0,
     std: float | Iterable[float] = 1.0,
 ) -> Array:
-    """An image uint8[H, W, C] as float32[C, H, W] in [0, 1], less ``mean``, by ``std``.
+    """Return an image uint8[H, W, C] as normalized float32[C, H, W].
 
-    ``mean`` and ``std`` are numbers, or one for each channel.
+    Values are scaled to [0, 1], then ``mean`` is subtracted and the result is divided
+    by ``std``; both are numbers or one number per channel.
 
     Raises:
         ValueError: the image is of another dtype or rank.
@@ -110,14 +111,14 @@ def channels_first(
 
 
 class Audio(NamedTuple):
-    """Sound: float32[channels, frames] in [-1, 1), and frames in a second."""
+    """Audio: float32[channels, frames] in [-1, 1), and the sample rate in Hz."""
 
     samples: Array
     rate: int
 
 
 class Wav(Source[Audio]):
-    """Sound of WAV files, each read when it is asked for, see :func:`read_wav`."""
+    """A dataset of WAV files, which are read on access, see :func:`read_wav`."""
 
     def __init__(self, files: Iterable[str | Path]) -> None:
         self.files = [Path(path) for path in files]
@@ -130,7 +131,9 @@ class Wav(Source[Audio]):
 
 
 class WavFolder(_Folder):
-    """WAV files of subfolders: (:class:`Audio`, class), numbered as in ImageFolder."""
+    """WAV files in class subfolders: (:class:`Audio`, class), numbered as in
+    ImageFolder.
+    """
 
     def __init__(self, root: str | Path) -> None:
         super().__init__(root, (".wav",))
@@ -141,10 +144,10 @@ class WavFolder(_Folder):
 
 
 def read_wav(path: str | Path) -> Audio:
-    """The sound of a file with PCM of 8, 16, 24 or 32 bits.
+    """Return the audio of a WAV file with PCM of 8, 16, 24 or 32 bits.
 
     Raises:
-        ValueError: the file is no WAV file, ends too early or has other samples.
+        ValueError: the file is not a WAV file, is truncated, or has another format.
     """
     try:
         with wave.open(str(path), "rb") as file:
@@ -165,10 +168,10 @@ def read_wav(path: str | Path) -> Audio:
 
 
 def _samples(data: Array, width: int) -> Array:
-    """PCM, little-endian and signed but for 8 bits, as float32."""
+    """Return little-endian PCM (signed, except 8 bits) as float32."""
     if width == 1:
         return (data.astype(np.float32) - 128) / 128
-    # In the upper bytes of 32 bits, the sign is where it belongs.
+    # In the upper bytes of 32 bits, the sign bit is at the right position.
     padded = np.zeros((data.size // width, 4), np.uint8)
     padded[:, 4 - width :] = data.reshape(-1, width)
     numbers = padded.view("<i4")[:, 0]

@@ -1,4 +1,4 @@
-"""Batches of a dataset, in an order that can be repeated and resumed."""
+"""Batch loaders with a reproducible and resumable order."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Loader:
         self._workers = Workers(workers, self._source) if workers else None
         #: The epoch of the loop that runs, or of the next one.
         self.epoch = 0
-        #: How many batches of the epoch were given out.
+        #: The number of batches of the epoch that were yielded.
         self.position = 0
         self._is_begun = False
 
@@ -88,7 +88,7 @@ class Loader:
             )
 
     def __len__(self) -> int:
-        """How many batches an epoch has."""
+        """Return the number of batches in an epoch."""
         full, rest = divmod(len(self.dataset), self.batch)
         return full + (rest > 0 and not self.drop_last)
 
@@ -125,7 +125,9 @@ class Loader:
         return items[first:end]
 
     def _identity(self) -> dict[str, int | str]:
-        """What must be the same for a state to mean the same batches."""
+        """Return the properties that must agree for a state to select the same
+        batches.
+        """
         return {
             "length": len(self.dataset),
             "batch": self.batch,
@@ -134,15 +136,17 @@ class Loader:
         }
 
     def state_dict(self) -> State:
-        """The epoch, how many of its batches were given out, and what they depend on.
+        """Return the epoch, the number of its batches that were yielded, and the
+        identity.
 
-        In the body of a loop its batch counts as given out; after a whole epoch the
-        state is that before the next one. ``rank`` and ``workers`` have no part in it.
+        In the body of a loop the current batch counts as yielded; after a whole epoch
+        the state is that before the next one. ``rank`` and ``workers`` are not
+        included.
         """
         return {"epoch": self.epoch, "position": self.position, **self._identity()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Let the next loop begin after the batches that ``state`` counts.
+        """Let the next loop continue after the batches counted by ``state``.
 
         Raises:
             ValueError: a key is missing or unknown, a value is out of range, or the
@@ -168,7 +172,7 @@ class Loader:
         self.epoch, self.position, self._is_begun = epoch, position, False
 
     def close(self) -> None:
-        """End the workers. They also end with the program."""
+        """Stop the workers. They also stop when the program exits."""
         if self._workers is not None:
             self._workers.close()
 

@@ -13,7 +13,7 @@ from burn.tensor import Tensor
 
 
 class Memory(Source[Any]):
-    """Items are the rows of arrays: of one array its rows, of several tuples of them.
+    """A dataset of the rows of one array, or of tuples of rows of several arrays.
 
     ``Memory(images, labels)[3]`` is ``(images[3], labels[3])``. Arrays are shared, not
     copied; tensors and lists are accepted.
@@ -59,7 +59,7 @@ def _rows(array: Any) -> Any:
 
 
 class Zipped(Source[tuple[Any, ...]]):
-    """Items are tuples of the items of several datasets at the same index.
+    """Tuples of the items of several datasets at the same index.
 
     Raises:
         ValueError: there is no dataset, or lengths differ.

@@ -1,4 +1,4 @@
-"""How a batch is read, in this process or in a worker."""
+"""Reading of batches, in this process or in a worker."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ItemError(RuntimeError):
 
 
 class _NamedItem:
-    """A context that raises :class:`ItemError` from any error within."""
+    """A context manager that converts any error to :class:`ItemError`."""
 
     def __init__(self, dataset: Dataset[Any], index: int) -> None:
         self._dataset, self._index = dataset, index
@@ -46,7 +46,7 @@ class _NamedItem:
 
 
 class BatchSource:
-    """Batches of a dataset by the indices of their items. Sent to workers once."""
+    """A picklable reader of batches by item indices, sent to each worker once."""
 
     def __init__(
         self, dataset: Dataset[Any], collate: Collate | None, seed: int
@@ -54,7 +54,7 @@ class BatchSource:
         self.dataset, self.collate, self.seed = dataset, collate, seed
 
     def read(self, epoch: int, indices: Indices) -> Any:
-        """The batch of the items at ``indices``, in arrays.
+        """Return the batch of the items at ``indices``, as arrays.
 
         Raises:
             ItemError: an item could not be read.

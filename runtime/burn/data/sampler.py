@@ -1,4 +1,4 @@
-"""Items drawn at random from another dataset."""
+"""Random sampling of items of another dataset."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Sampler(Source[T]):
         return None if read is None else lambda batch: read(self.indices()[batch])
 
     def indices(self) -> Indices:
-        """The indices drawn for the current epoch: int64[size]."""
+        """Return the sampled indices for the current epoch: int64[size]."""
         epoch = current_epoch()
         if self._draw is None or self._draw[0] != epoch:
             generator = np.random.default_rng([self.seed, epoch])

@@ -1,4 +1,4 @@
-"""Datasets in a table of an SQLite file."""
+"""Datasets of the rows of SQLite tables."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ _OF_PROCESS = ("_connection", "close")
 def write_sqlite(
     path: str | Path, dataset: Dataset[Mapping[str, Any]], table: str = "items"
 ) -> None:
-    """Write items, which are dicts of the same keys, to a new table of ``path``.
+    """Write items, dicts with the same keys, to a new table of ``path``.
 
     Values are int, float, bool, str, bytes, None, NumPy scalars, arrays and tensors.
-    Arrays are stored as ``.npy`` files are.
+    Arrays are stored in the ``.npy`` format.
 
     Raises:
         ValueError: there is no item, the table exists already, or keys differ.

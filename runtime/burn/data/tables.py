@@ -15,19 +15,19 @@ Row = dict[str, Any]
 
 
 class Csv(Source[Row]):
-    """The rows of a CSV file, by the names in its first line.
+    """The rows of a CSV file, as dicts with the column names of its first line.
 
-    All of it is read at once. A column whose fields are all integers becomes int, one
-    of numbers float, any other stays str. Codes such as ``007`` need a type: ``str``.
+    The file is read at once. A column of integers becomes int, one of other numbers
+    float, any other str. Pass ``types`` to keep codes such as ``007``: ``str``.
 
     Args:
         path: the file, in UTF-8.
-        types: functions from the text of a field to its value, by column, instead.
-        delimiter: what is between fields.
+        types: parsers of fields by column, in place of detection.
+        delimiter: the field separator.
 
     Raises:
         ValueError: the file is empty, names repeat, a row has more or fewer fields than
-            the first line, or a field is not of its type.
+            the first line, or a field cannot be parsed.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ def _pyarrow() -> Any:
 
 
 class _RowDataset(Protocol):
-    """What of ``datasets.Dataset`` is used."""
+    """The interface of ``datasets.Dataset`` that is used here."""
 
     @property
     def column_names(self) -> list[str]: ...
@@ -158,14 +158,15 @@ class _RowDataset(Protocol):
 
 
 class HuggingFace(Source[Any]):
-    """The rows of a ``datasets.Dataset`` that is loaded already, by column.
+    """The rows of a loaded ``datasets.Dataset``, as dicts by column.
 
     Images of Pillow and lists of numbers become arrays. With ``columns`` items are
     tuples of these columns: ``HuggingFace(mnist, ["image", "label"])``.
 
     Raises:
-        TypeError: it is no dataset of rows, such as a streamed or a ``DatasetDict``.
-        ValueError: there is no such column.
+        TypeError: the object is not a map-style dataset, for example a streamed
+            dataset or a ``DatasetDict``.
+        ValueError: a column does not exist.
     """
 
     def __init__(
@@ -193,7 +194,7 @@ class HuggingFace(Source[Any]):
 
 
 def _as_array(value: Any) -> Any:
-    """Lists of numbers and what offers an array as arrays, anything else as it is."""
+    """Return array-like objects and lists of numbers as arrays, others unchanged."""
     if hasattr(value, "__array_interface__") and not isinstance(value, np.ndarray):
         return np.asarray(value)
     if isinstance(value, list) and _is_regular(value):
@@ -203,7 +204,7 @@ def _as_array(value: Any) -> Any:
 
 
 def _is_regular(value: list[Any]) -> bool:
-    """Whether nested lists are an array: of one length at each level."""
+    """Return whether nested lists are an array: equal lengths at each level."""
     if not any(isinstance(item, list) for item in value):
         return bool(value)
     if not all(isinstance(item, list) for item in value):

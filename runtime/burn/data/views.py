@@ -1,4 +1,4 @@
-"""Datasets of the items of others. They are lazy: nothing is read or copied ahead."""
+"""Lazy views of datasets; items are read on access."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class Mapper(Source[R]):
-    """``function`` of each item, computed when the item is read.
+    """The results of ``function`` on the items, computed on access.
 
     With workers in a loader, the function must be importable: no lambda.
     """
@@ -33,7 +33,7 @@ class Mapper(Source[R]):
 
 
 class Selection(Source[T]):
-    """The items at ``indices``, in that order; some may occur several times.
+    """The items at ``indices``, in that order; indices may repeat.
 
     Raises:
         IndexError: an index is not in the dataset.
@@ -63,9 +63,10 @@ class Selection(Source[T]):
 
 
 class Shuffled(Selection[T]):
-    """All items in an order that follows from ``seed`` and is the same in each epoch.
+    """All items in a permutation that depends on ``seed`` and is the same in each
+    epoch.
 
-    It is meant for splits; a loader shuffles anew for each epoch by itself.
+    It is meant for splits; a loader itself shuffles anew in each epoch.
     """
 
     def __init__(self, dataset: Dataset[T], seed: int = 0) -> None:
@@ -73,7 +74,7 @@ class Shuffled(Selection[T]):
 
 
 class Partial(Source[T]):
-    """The items from ``start`` up to ``stop``, which counts as in a slice.
+    """The items from ``start`` to ``stop`` (exclusive).
 
     Raises:
         ValueError: the range is not within the dataset.
@@ -102,7 +103,7 @@ class Partial(Source[T]):
 
 
 class Composed(Source[T]):
-    """The items of several datasets, one dataset after the other."""
+    """The concatenation of several datasets."""
 
     def __init__(self, *datasets: Dataset[T]) -> None:
         self.datasets = datasets
@@ -142,10 +143,10 @@ class Windows(Source[list[T]]):
 def split(
     dataset: Dataset[T], fractions: Sequence[float], seed: int | None = 0
 ) -> list[Partial[T]]:
-    """Parts of a dataset without common items, such as for training and validation.
+    """Return disjoint parts of a dataset, for example for training and validation.
 
-    ``split(dataset, [0.8, 0.2])`` shuffles by ``seed`` first, or not if it is None. The
-    last part takes what rounding leaves if the fractions sum to 1.
+    ``split(dataset, [0.8, 0.2])`` shuffles by ``seed`` first, unless it is None. The
+    last part includes the rounding remainder if the fractions sum to 1.
 
     Raises:
         ValueError: a fraction is not positive, or they sum to more than 1.

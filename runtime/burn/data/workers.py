@@ -1,4 +1,4 @@
-"""Batches that processes of their own read ahead."""
+"""Worker processes that prefetch batches."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from typing import Any
 from burn.data.dataset import Indices
 from burn.data.reading import BatchSource
 
-#: Batches read ahead for each worker.
+#: The number of prefetched batches of each worker.
 AHEAD = 2
 _source: BatchSource | None = None
 
 
 class Workers:
-    """Processes that read batches. They start at the first batch and stay.
+    """Worker processes that prefetch batches. They start at the first batch and
+    persist.
 
-    They are spawned, not forked: a copy of a process with threads of its own, as oneDNN
-    has, can wait for ever. So a script needs ``if __name__ == "__main__":``, and the
-    dataset and functions of it must be picklable.
+    They are spawned, not forked: a fork of a process with threads, such as oneDNN's,
+    can deadlock. A script therefore needs ``if __name__ == "__main__":``, and the
+    dataset and its functions must be picklable.
     """
 
     def __init__(self, count: int, source: BatchSource) -> None:
@@ -30,7 +31,7 @@ class Workers:
         self._pool: ProcessPoolExecutor | None = None
 
     def read(self, epoch: int, batches: Iterable[Indices]) -> Iterator[Any]:
-        """The batches in order; ``AHEAD`` for each worker are under way.
+        """Yield the batches in order; each worker prefetches ``AHEAD`` of them.
 
         Raises:
             burn.data.ItemError: an item could not be read.
@@ -63,7 +64,7 @@ class Workers:
                 future.cancel()
 
     def close(self) -> None:
-        """End the processes; the next batch would start new ones."""
+        """Stop the processes; the next batch starts new ones."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None

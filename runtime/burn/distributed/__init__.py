@@ -1,9 +1,9 @@
-"""Training by several processes, each of which has a share of every batch.
+"""Data-parallel training: each process computes a shard of every batch.
 
-``Communicator``  what processes exchange arrays through
-``Mpi``           by MPI, started with ``mpiexec -n 4 python train.py``
-``Nccl``          by NCCL, one process for each GPU, started by torchrun, Slurm or MPI
-``find_launch``   the place of this process, from the variables of launchers
+``Communicator``  interface of collective operations
+``Mpi``           MPI, started with ``mpiexec -n 4 python train.py``
+``Nccl``          NCCL, one process per GPU, started by torchrun, Slurm or MPI
+``find_launch``   rank and size of this process, from launcher variables
 """
 
 from burn.distributed.communicator import Bucket as Bucket, Communicator as Communicator

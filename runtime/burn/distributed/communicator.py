@@ -1,4 +1,4 @@
-"""What processes that train together exchange arrays through."""
+"""The interface of collective operations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Communicator(ABC):
-    """Collective operations of ``size`` processes; this one has the number ``rank``.
+    """Collective operations of ``size`` processes; this process has rank ``rank``.
 
     Every process calls the same operations in the same order, with arrays of the same
     shape and dtype: float32, float64 or integers.
@@ -29,85 +29,84 @@ class Communicator(ABC):
     @property
     @abstractmethod
     def rank(self) -> int:
-        """The number of this process, from 0."""
+        """The rank of this process, from 0."""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
 
     @abstractmethod
     def all_reduce(self, array: Array) -> Array:
-        """The sum over all processes, with the same bits in each."""
+        """Return the sum over all processes, bitwise equal in each."""
 
     @abstractmethod
     def broadcast(self, array: Array, root: int = 0) -> Array:
-        """The array of the process ``root``."""
+        """Return the array of the process ``root``."""
 
     @abstractmethod
     def barrier(self) -> None:
-        """Wait until all processes are here."""
+        """Wait until all processes have called this."""
 
     def all_gather(self, array: Array) -> Array:
-        """The arrays of all processes by rank, ``[size, *array.shape]``."""
+        """Return the arrays of all processes by rank, ``[size, *array.shape]``."""
         return np.stack([self.broadcast(array, root) for root in range(self.size)])
 
     def start_all_reduce(self, array: Array) -> Callable[[], Array]:
-        """Begin an :meth:`all_reduce`; the function that is returned ends it.
+        """Start an :meth:`all_reduce`; the returned function waits for the result.
 
-        ``array`` may be changed by the operation. Without a subclass's own it is over
-        when this returns.
+        The operation may overwrite ``array``. By default it completes before returning.
         """
         total = self.all_reduce(array)
         return lambda: total
 
     def bucket(self) -> Bucket:
-        """A place for gradients that are summed while others are computed."""
+        """Return a bucket for gradients that are reduced during the backward pass."""
         return HostBucket(self)
 
     def overlaps_on(self, device: Backend) -> bool:
-        """Whether plans on ``device`` can begin sums before they end."""
+        """Return whether plans on ``device`` can start reductions before they end."""
         return isinstance(device, Cpu)
 
     def to_array(self, tensor: Tensor) -> Array:
-        """The elements of ``tensor`` as the operations take them."""
+        """Return the elements of ``tensor`` as an array for the operations."""
         return tensor.numpy()
 
     def to_tensor(self, array: Array, device: Backend) -> Tensor:
-        """The result of an operation as a tensor on ``device``."""
+        """Return the result of an operation as a tensor on ``device``."""
         return from_numpy(array, device)
 
 
 class Bucket(ABC):
-    """The flat gradients of some parameters on the way to their sum.
+    """The flat gradients of some parameters, which are summed over all processes.
 
-    In each step of training it gets :meth:`begin`, :meth:`put` from within the plan of
-    the gradients, and :meth:`start` and :meth:`sum` after it.
+    In each training step :meth:`begin` is called first, :meth:`put` from within the
+    plan of the gradients, and :meth:`start` and :meth:`sum` after it.
     """
 
     @abstractmethod
     def begin(self) -> None:
-        """Expect the vector of the next step."""
+        """Prepare for the vector of the next step."""
 
     @abstractmethod
     def put(self, vector: Array, *, is_final: bool) -> Array:
-        """Take the vector, of which the sum may begin if ``is_final``.
+        """Set the vector, and allow the reduction to start if ``is_final``.
 
-        Recordings of plans put vectors that are not final. Returns an array [1] of no
-        meaning, which keeps the call in a plan.
+        Recordings of plans put vectors that are not final. Returns a dummy array [1],
+        which keeps the call in a plan.
         """
 
     @abstractmethod
     def start(self) -> None:
-        """Begin the sum if it has not begun."""
+        """Start the reduction unless it has started."""
 
     @abstractmethod
     def sum(self) -> Array:
-        """Wait for the sum over all processes."""
+        """Wait for the sum over all processes and return it."""
 
 
 class HostBucket(Bucket):
-    """A bucket in host memory, which is summed from the moment it is put."""
+    """A bucket in host memory, whose reduction starts in :meth:`put`."""
 
     def __init__(self, communicator: Communicator) -> None:
         self._communicator = communicator

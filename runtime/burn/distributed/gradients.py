@@ -1,4 +1,4 @@
-"""Means of gradients over processes, weighted by how many items each had."""
+"""Means of gradients over processes, weighted by the number of items of each."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Layout = list[list[str]]
 
 
 def layout_of(values: Mapping[str, Any], limit: float = float("inf")) -> Layout:
-    """Return groups of the paths of ``values`` with up to ``limit`` bytes of sums.
+    """Return groups of the paths of ``values`` with up to ``limit`` bytes each.
 
-    The last parameters come first, whose gradients are computed first. The elements of
-    a group are summed in the same dtype. A parameter that is larger than ``limit`` has
-    a group of its own.
+    The last parameters come first because their gradients are computed first. The
+    elements of a group are summed in the same dtype. A parameter larger than ``limit``
+    has its own group.
     """
     layout: Layout = []
     filled: dict[DType, int] = {}  # bytes in the last group of each dtype
@@ -41,10 +41,10 @@ def layout_of(values: Mapping[str, Any], limit: float = float("inf")) -> Layout:
 
 
 def flatten(gradients: Mapping[str, Tensor], items: int) -> list[Tensor]:
-    """``items`` times the gradients, and ``items`` itself, as one vector a dtype.
+    """Return ``items`` times the gradients, and ``items``, as one vector per dtype.
 
-    Vectors are float32, or float64 for gradients of that dtype. Summed over processes
-    they are what :func:`average` takes.
+    Vectors are float32, or float64 for gradients of that dtype. Their sums over all
+    processes are the input of :func:`average`.
     """
     return [
         flatten_group([gradients[path] for path in paths], items)
@@ -53,7 +53,9 @@ def flatten(gradients: Mapping[str, Tensor], items: int) -> list[Tensor]:
 
 
 def flatten_group(gradients: Sequence[Tensor], items: int) -> Tensor:
-    """``items`` times the gradients of one group, and ``items``, as one vector."""
+    """Return ``items`` times the gradients of one group, and ``items``, as one
+    vector.
+    """
     dtype = sum_dtype(gradients[0].dtype)
     vectors = [
         ops.reshape(ops.cast(gradient, dtype=dtype), (-1,)) for gradient in gradients
@@ -66,9 +68,9 @@ def flatten_group(gradients: Sequence[Tensor], items: int) -> Tensor:
 def average(
     sums: Sequence[Tensor], boxes: Boxes, layout: Layout | None = None
 ) -> dict[str, Tensor]:
-    """The means of gradients by path, from sums of what :func:`flatten` returns.
+    """Return the mean gradients by path, from sums of the results of :func:`flatten`.
 
-    ``boxes`` are the parameters that gradients were flattened of, in the same order.
+    ``boxes`` are the parameters of the gradients, in the same order.
     """
     means: dict[str, Tensor] = {}
     for vector, paths in zip(sums, layout or layout_of(boxes), strict=True):
@@ -82,12 +84,12 @@ def average(
 
 
 def sum_dtype(dtype: DType) -> DType:
-    """The dtype in which gradients of ``dtype`` are summed."""
+    """Return the dtype in which gradients of ``dtype`` are summed."""
     return float64 if dtype == float64 else float32
 
 
 def sum_vectors(communicator: Communicator, vectors: Sequence[Tensor]) -> list[Tensor]:
-    """Each vector summed over all processes."""
+    """Return each vector summed over all processes."""
     return [
         communicator.to_tensor(
             communicator.all_reduce(communicator.to_array(vector)), vector.backend
@@ -97,7 +99,7 @@ def sum_vectors(communicator: Communicator, vectors: Sequence[Tensor]) -> list[T
 
 
 def share_weights(communicator: Communicator, boxes: Boxes) -> None:
-    """Set parameters and buffers to those of rank 0."""
+    """Set parameters and buffers to the values of rank 0."""
     for box in boxes.values():
         data = np.ascontiguousarray(box.numpy())
         raw = communicator.broadcast(data.reshape(-1).view(np.uint8))
@@ -105,10 +107,10 @@ def share_weights(communicator: Communicator, boxes: Boxes) -> None:
 
 
 def count_items(arguments: Any) -> int:
-    """The extent of the first axis of the first tensor in nested arguments.
+    """Return the extent of the first axis of the first tensor in nested arguments.
 
     Raises:
-        ValueError: there is no tensor with an axis.
+        ValueError: no tensor has an axis.
     """
     for leaf in _leaves(arguments):
         if isinstance(leaf, Tensor) and leaf.ndim:

@@ -1,4 +1,4 @@
-"""Which of how many processes this one is, from the variables of launchers."""
+"""Rank and size of this process, from the environment variables of launchers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: The port of rank 0 where a launcher names none.
+#: The default port of rank 0.
 PORT = 29501
 #: Names of rank, size, rank on the host and processes on the host, by launcher. In
 #: batch scripts Slurm sets the first two but not the size of a step.
@@ -28,8 +28,8 @@ _LAUNCHERS = {
 class Launch:
     """A process of a job: ``rank`` of ``size``, and ``local_rank`` on its host.
 
-    ``address`` and ``port`` are where rank 0 can be reached, None if no variable says
-    so. ``source`` is the launcher, empty for a process of its own.
+    ``address`` and ``port`` are those of rank 0, None if no variable defines them.
+    ``source`` is the launcher, empty for a single process.
     """
 
     rank: int = 0
@@ -41,13 +41,13 @@ class Launch:
 
 
 def find_launch(environ: Mapping[str, str] | None = None) -> Launch:
-    """Return the place of this process in its job.
+    """Return the rank and size of this process.
 
-    It reads the variables of torchrun, Open MPI, Slurm (``srun``) and PMI (``mpiexec``
-    of MPICH and others), the first of these that has set both rank and size.
+    The variables of torchrun, Open MPI, Slurm (``srun``) and PMI (``mpiexec`` of MPICH
+    and others) are read; the first launcher that sets both rank and size is used.
 
     Raises:
-        ValueError: a variable is no number, or the rank is not below the size.
+        ValueError: a variable is not a number, or the rank is not below the size.
     """
     environ = os.environ if environ is None else environ
     for source, (rank, size, local_rank, local_size) in _LAUNCHERS.items():
@@ -70,7 +70,7 @@ def find_launch(environ: Mapping[str, str] | None = None) -> Launch:
 def _with_address(
     launch: Launch, environ: Mapping[str, str], local_size: int | None
 ) -> Launch:
-    """``launch`` with the address of rank 0."""
+    """Return ``launch`` with the address of rank 0."""
     address, port = environ.get("MASTER_ADDR"), PORT
     if "MASTER_PORT" in environ:
         # torchrun's own store listens on the port itself.

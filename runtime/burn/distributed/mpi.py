@@ -1,4 +1,4 @@
-"""Communication by MPI."""
+"""The MPI communicator."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Mpi(Communicator):
             ) from error
         self._world: Any = MPI.COMM_WORLD
         self._in_place: Any = MPI.IN_PLACE
-        #: Sums that were begun and have not been waited for.
+        #: Reductions that were started and have not been waited for.
         self._pending: list[Any] = []
         launch = find_launch()
         if self.size == 1 and launch.size > 1:
@@ -64,7 +64,7 @@ class Mpi(Communicator):
 
     def start_all_reduce(self, array: Array) -> Callable[[], Array]:
         total = np.ascontiguousarray(array)
-        # MPI goes on with what was begun whenever it is called.
+        # MPI makes progress on pending operations in each call.
         self._pending = [each for each in self._pending if not each.Test()]
         request = self._world.Iallreduce(self._in_place, total)
         self._pending.append(request)

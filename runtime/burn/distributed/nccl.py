@@ -1,4 +1,4 @@
-"""Communication between GPUs by NCCL."""
+"""The NCCL communicator for GPUs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Nccl(Communicator):
 
     @property
     def device(self) -> Cuda:
-        """The GPU of this process, where its model belongs."""
+        """The GPU of this process, on which its model must be."""
         return self._device
 
     def all_reduce(self, array: Array) -> Array:
@@ -108,7 +108,9 @@ class Nccl(Communicator):
         self.all_reduce(np.zeros(1, np.float32))
 
     def sum_in_place(self, array: Any) -> None:
-        """Sum a CuPy array over all processes, on the communicator's stream."""
+        """Sum a CuPy array over all processes in place, on the communicator's
+        stream.
+        """
         self._nccl.allreduce(array, array, self._sum, stream=self.stream.ptr)
 
     def bucket(self) -> Bucket:
@@ -136,7 +138,9 @@ class Nccl(Communicator):
         return int(self._cupy.cuda.get_current_stream().ptr)
 
     def _result(self, array: Array, run: Callable[[Any], Any]) -> Array:
-        """The result of ``run`` on the GPU, where ``array`` is brought if need be."""
+        """Return the result of ``run`` on the GPU, to which ``array`` is copied if
+        needed.
+        """
         with self._device.current():
             result: Array = run(self._cupy.ascontiguousarray(self._cupy.asarray(array)))
             if isinstance(array, np.ndarray):
@@ -154,17 +158,18 @@ class Nccl(Communicator):
 
 
 class GpuBucket(Bucket):
-    """A bucket in GPU memory, whose sum begins while the plan computes the rest.
+    """A bucket in GPU memory, whose reduction starts while the plan is running.
 
-    The plan, which may be a CUDA graph, copies the vector here and then raises a count
-    in GPU memory. The communicator's stream waits for that count, not for the end of
-    the graph. Where Python ran the call, as in a recording, it waits for all.
+    The plan, which may be a CUDA graph, copies the vector here and then raises a
+    counter in GPU memory. The communicator's stream waits for that counter, not for the
+    end of the graph. If Python ran the call, as in a recording, it waits for the whole
+    stream.
     """
 
     def __init__(self, communicator: Nccl) -> None:
         self._communicator = communicator
         self._cupy: Any = communicator.device.cupy
-        #: The vector, and its sum later. It stays where it is: graphs write to it.
+        #: The vector, and later its sum. Its address is fixed: graphs write to it.
         self._vector: Any = None
         with self._communicator.device.current():
             self._count = self._cupy.zeros(1, np.uint32)
@@ -205,10 +210,10 @@ class GpuBucket(Bucket):
 
 
 def _wait_for_value(stream: int, address: int) -> None:
-    """Let a stream wait until the number at ``address`` is at least 1.
+    """Make a stream wait until the value at ``address`` is at least 1.
 
     Raises:
-        RuntimeError: the driver refuses.
+        RuntimeError: the driver returned an error.
     """
     from cuda.bindings import driver
 
@@ -223,13 +228,13 @@ def _wait_for_value(stream: int, address: int) -> None:
 
 
 def _gpu(launch: Launch) -> int:
-    """The GPU of a process: the only one that it sees, or that of its local rank."""
+    """Return the GPU of a process: the only visible one, or that of its local rank."""
     count = Cuda(0).cupy.cuda.runtime.getDeviceCount()
     return 0 if count == 1 else launch.local_rank
 
 
 def _identifier(nccl: Any, launch: Launch, through: Communicator | None) -> Any:
-    """NCCL's identifier of the job, the same in all processes."""
+    """Return NCCL's unique id of the job, the same in all processes."""
     if through is not None:
         key = np.frombuffer(bytes(nccl.get_unique_id()), np.uint8)
         return nccl.UniqueId.from_bytes(through.broadcast(key).tobytes())

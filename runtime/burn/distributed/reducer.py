@@ -1,4 +1,4 @@
-"""Gradients of a step summed over processes, while the backward pass goes on."""
+"""Reduction of gradients over processes, overlapped with the backward pass."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from burn.tensor import Tensor, innermost
 
 @primitive(autocast="keep")
 def put_into_bucket(vector: Any, *, bucket: Bucket) -> Any:
-    """Give a vector [N] to a bucket of a communicator; the result [1] means nothing.
+    """Put a vector [N] into a bucket of a communicator; the result [1] is a dummy.
 
-    Recordings run it as well, which do not communicate: a process that records a plan
-    would call the others more often than they call it.
+    Recordings run it without communicating: a process that records a plan would
+    otherwise make more collective calls than the others.
     """
     return bucket.put(vector, is_final=RECORDER.get() is None)
 
@@ -32,11 +32,11 @@ put_into_bucket.no_gradient("it hands gradients to other processes")
 
 
 class Reducer:
-    """Means of gradients over the processes of ``communicator``.
+    """Mean gradients over the processes of ``communicator``.
 
     Gradients are summed in buckets of up to ``bucket_mb`` megabytes, which are filled
-    from the last parameters to the first. On a device where the communicator can, the
-    sum of a bucket begins in the plan, as soon as its last gradient is there.
+    from the last parameters to the first. If the communicator supports it on the
+    device, the reduction of a bucket starts within the plan, after its last gradient.
     """
 
     def __init__(
@@ -47,25 +47,29 @@ class Reducer:
         self.communicator, self._device = communicator, device
         self._limit = bucket_mb * 2**20
         self.is_overlapped = communicator.overlaps_on(device)
-        # Graphs of CUDA write into the buckets of their recording.
+        # CUDA graphs write into the buckets of their recording.
         self._buckets: dict[tuple[tuple[str, ...], ...], list[Bucket]] = {}
         self._current: list[Bucket] = []
 
     def collector(self, boxes: Boxes, items: int) -> Collector:
-        """Return what takes the gradients of ``boxes`` in a step of ``items``."""
+        """Return a collector of the gradients of ``boxes`` in a step of ``items``
+        items.
+        """
         layout = layout_of(boxes, self._limit)
         buckets = self._buckets_of(boxes) if self.is_overlapped else None
         return Collector(boxes, layout, items, buckets)
 
     def begin(self, boxes: Boxes) -> None:
-        """Expect the gradients of ``boxes``, which the next plan computes."""
+        """Prepare for the gradients of ``boxes``, which the next plan computes."""
         if self.is_overlapped:
             self._current = self._buckets_of(boxes)
             for bucket in self._current:
                 bucket.begin()
 
     def sums(self, vectors: Sequence[Tensor]) -> list[Tensor]:
-        """The sums over all processes of what the collector gave in the plan."""
+        """Return the sums over all processes of the vectors that the collector
+        returned.
+        """
         if not self.is_overlapped:
             return sum_vectors(self.communicator, vectors)
         for bucket in self._current:
@@ -75,7 +79,7 @@ class Reducer:
         return [to_tensor(array, self._device) for array in arrays]
 
     def average(self, sums: Sequence[Tensor], boxes: Boxes) -> dict[str, Tensor]:
-        """The means of the gradients of ``boxes`` by path."""
+        """Return the mean gradients of ``boxes`` by path."""
         return average(sums, boxes, layout_of(boxes, self._limit))
 
     def _buckets_of(self, boxes: Boxes) -> list[Bucket]:
@@ -86,7 +90,7 @@ class Reducer:
 
 
 class Collector:
-    """Takes gradients in the order in which they are computed."""
+    """Collects gradients in the order in which they are computed."""
 
     def __init__(
         self,
@@ -102,15 +106,15 @@ class Collector:
         self._vectors: dict[int, Tensor] = {}
 
     def add(self, key: Any, gradient: Tensor) -> None:
-        """Take the gradient of a parameter, if it is one of the collector's."""
+        """Add the gradient of a parameter if the collector expects it."""
         if key in self._paths:
             self._add(self._paths[key], gradient)
 
     def finish(self, gradients: Mapping[str, Tensor]) -> list[Tensor]:
-        """Take the remaining gradients by path; the results are for the reducer.
+        """Add the remaining gradients by path; return the vectors for the reducer.
 
         Raises:
-            ValueError: a parameter has none.
+            ValueError: a parameter has no gradient.
         """
         unused = sorted(self._group.keys() - gradients.keys())
         if unused:

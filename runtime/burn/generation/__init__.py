@@ -1,4 +1,4 @@
-"""Text generation: decoders whose caches of keys and values are written in place."""
+"""Text generation: decoders with in-place key-value caches."""
 
 from burn.generation.binding import BindingError as BindingError
 from burn.generation.decoder import (

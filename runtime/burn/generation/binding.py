@@ -1,4 +1,4 @@
-"""Which inputs and outputs of a model are its cache, its mask and its positions."""
+"""Roles of the inputs and outputs of a decoder model: cache, mask and positions."""
 
 import re
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ _KEY, _VALUE = re.compile(r"key|(^|_)k(_|$|\d)"), re.compile(r"value|(^|_)v(_|$|
 
 
 class BindingError(TypeError):
-    """A model whose inputs or outputs are not those of a decoder with a cache."""
+    """The inputs or outputs of a model are not those of a decoder with a cache."""
 
 
 @dataclass(frozen=True)
 class CacheInput:
-    """An input of past keys or values, ``[batch, heads, length, size]``."""
+    """An input for past keys or values, ``[batch, heads, length, size]``."""
 
     name: str
     dtype: DType
@@ -26,7 +26,7 @@ class CacheInput:
 
 
 class MaskInput(NamedTuple):
-    """The input that tells which keys are seen, ``[batch, length]``."""
+    """The attention mask input, ``[batch, length]``."""
 
     name: str
     dtype: DType
@@ -34,7 +34,7 @@ class MaskInput(NamedTuple):
 
 @dataclass(frozen=True)
 class Binding:
-    """The inputs of a decoder, and the numbers of its results that are its cache.
+    """The inputs of a decoder, and the indices of the results that are its cache.
 
     ``results`` are in the order of ``caches``; ``logits`` is the first other result.
     """
@@ -46,7 +46,7 @@ class Binding:
 
     @classmethod
     def of(cls, model: Any) -> "Binding":
-        """The binding of a model whose ``__call__`` declares its inputs.
+        """Return the binding of a model whose ``__call__`` declares its inputs.
 
         Raises:
             BindingError: an input has no known role, or a role has no input.
@@ -85,10 +85,10 @@ class Binding:
         return cls(tokens, mask, positions, tuple(caches))
 
     def split_results(self, results: Any) -> tuple[Any, list[Any]]:
-        """The logits, and the caches in the order of the inputs.
+        """Return the logits, and the caches in the order of the inputs.
 
         Raises:
-            BindingError: there are other results.
+            BindingError: the results do not match the binding.
         """
         if isinstance(results, dict):
             names, values = tuple(results), tuple(results.values())
@@ -122,9 +122,9 @@ def _cache_input(model: str, label: str, dtype: DType, shape: Any) -> CacheInput
 
 
 def _matching(inputs: list[str], outputs: tuple[str, ...]) -> list[int]:
-    """For each input the number of the output of its layer and kind.
+    """Return, for each input, the index of the output with the same layer and kind.
 
-    The order is that of the inputs where names do not tell.
+    Outputs are matched in order if their names do not identify them.
     """
     ours, theirs = [_role(n) for n in inputs], [_role(n) for n in outputs]
     if None in ours or set(ours) != set(theirs) or len(set(ours)) != len(ours):
@@ -133,7 +133,7 @@ def _matching(inputs: list[str], outputs: tuple[str, ...]) -> list[int]:
 
 
 def _role(name: str) -> tuple[str, bool] | None:
-    """The number of the layer, and whether it is a key; None if it is unclear."""
+    """Return the layer number and whether the name is a key; None if unknown."""
     numbers = _INDEX.findall(name)
     plain = name.replace("key_values", "")
     is_key, is_value = bool(_KEY.search(plain)), bool(_VALUE.search(plain))

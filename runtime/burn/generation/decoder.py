@@ -1,4 +1,4 @@
-"""Decoders with caches of a fixed capacity, which are written in place."""
+"""Decoders with fixed-capacity, in-place key-value caches."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -22,11 +22,11 @@ _MOST, _MOST_HALF = 1e-3, 2e-2
 
 
 class CapacityError(ValueError):
-    """More tokens than the cache of a decoder has room for."""
+    """The tokens exceed the capacity of the cache of a decoder."""
 
 
 def greedy(logits: Tensor) -> Tensor:
-    """The most probable token of each row: ``[batch, words]`` -> ``[batch]``."""
+    """Return the most probable token of each row: ``[batch, words]`` -> ``[batch]``."""
     return ops.argmax(logits, -1)
 
 
@@ -63,15 +63,15 @@ class Decoder:
         self._compiled: dict[Any, Compiled[[Tensor], Tensor]] = {}
 
     def __call__(self, tokens: Tensor, mask: Any = None) -> Tensor:
-        """Append ``tokens`` ``int64[batch, length]``; their logits.
+        """Append ``tokens`` ``int64[batch, length]`` and return their logits.
 
         Logits are ``[batch, length, words]``. ``mask`` ``[batch, length]`` has zeros
-        for padding on the left of the first tokens of each row. One token at a time is
-        compiled; more are computed operation by operation.
+        for padding on the left of the first tokens of each row. Calls with one token
+        are compiled; calls with more run eagerly.
 
         Raises:
-            CapacityError: the cache has no room for them.
-            ValueError: the shape is another, or the mask has other zeros.
+            CapacityError: the tokens exceed the capacity.
+            ValueError: the shape differs, or the mask has zeros elsewhere.
         """
         self._check(tokens)
         if mask is not None:
@@ -83,13 +83,14 @@ class Decoder:
         return logits
 
     def next(self, tokens: Tensor, select: Select = greedy) -> Tensor:
-        """Append ``tokens`` ``int64[batch, 1]``; the tokens after them, of that shape.
+        """Append ``tokens`` ``int64[batch, 1]`` and return the next tokens, of that
+        shape.
 
         ``select`` is compiled with the model.
 
         Raises:
-            CapacityError: the cache has no room for them.
-            ValueError: the shape is another.
+            CapacityError: the tokens exceed the capacity.
+            ValueError: the shape differs.
         """
         self._check(tokens)
         if tokens.shape[1] != 1:
@@ -109,11 +110,11 @@ class Decoder:
     ) -> Iterator[np.ndarray[Any, Any]]:
         """Yield up to ``count`` tokens after ``prompt``, ``int64[batch]`` each.
 
-        The end is earlier where every row has had a token of ``stop``. The next token
-        is computed while the caller has the last one, which is in the cache then.
+        Generation stops when every row has had a token of ``stop``. The next token is
+        computed while the caller processes the last one, which is in the cache by then.
 
         Raises:
-            CapacityError: there is no room for the prompt and all tokens but the last.
+            CapacityError: the prompt and all tokens but the last exceed the capacity.
         """
         self._check(prompt, more=max(count - 1, 0))
         logits = self(prompt, mask)
@@ -129,18 +130,18 @@ class Decoder:
             current = following
 
     def reset(self) -> None:
-        """Forget all tokens; plans and memory stay."""
+        """Remove all tokens; plans and memory are kept."""
         self.length = 0
         self._state.reset()
 
     @property
     def notes(self) -> list[str]:
-        """Why a step has no plan, or does without something."""
+        """Messages about steps that are not compiled or lack a requested feature."""
         return [note for step in self._compiled.values() for note in step.notes]
 
     @property
     def executables(self) -> list[Any]:
-        """What the device made of the plans of the steps."""
+        """The executables of the plans of the steps."""
         return [each for step in self._compiled.values() for each in step.executables]
 
     def _check(self, tokens: Tensor, more: int = 0) -> None:
@@ -185,7 +186,7 @@ class Decoder:
 
 
 class _State:
-    """The tensors that change: keys and values, their number, where each row starts."""
+    """The mutable state: keys and values, their length, and the start of each row."""
 
     def __init__(
         self, model: Module, binding: Binding, batch: int, capacity: int
@@ -203,20 +204,20 @@ class _State:
         ]
 
     def reset(self) -> None:
-        """No token is there, and no row is padded."""
+        """Set the length to 0 and remove all padding."""
         self.length.set(ops.zeros_like(self.length.value))
         self.is_padded = False
 
     def pad(self, starts: np.ndarray[Any, Any]) -> None:
-        """Let rows start behind padding."""
+        """Set the first position of each row after its padding."""
         self.is_padded = bool(starts.any())
         self.starts.set(from_numpy(starts.astype(np.int64), self.starts.backend))
 
     def inputs(self, tokens: Tensor, past: int, appends: bool) -> dict[str, Tensor]:
-        """The inputs of the model for ``tokens``, by name.
+        """Return the inputs of the model for ``tokens``, by name.
 
-        The first ``past`` entries of the caches are given, of which :attr:`length` are
-        seen. New keys are behind the past ones if the model ``appends``.
+        The first ``past`` entries of the caches are passed, of which the mask shows
+        :attr:`length`. If the model ``appends``, new keys follow the past ones.
         """
         binding, count = self._binding, tokens.shape[1]
         given = {binding.tokens: tokens}
@@ -248,7 +249,7 @@ class _State:
     def write(
         self, presents: list[Tensor], past: int, count: int, appends: bool
     ) -> None:
-        """Write the new keys and values behind those that are there."""
+        """Write the new keys and values after the existing ones."""
         length = self.length.value
         for box, present in zip(self.caches, presents, strict=True):
             if appends or not past:
@@ -262,10 +263,10 @@ class _State:
 
 
 def _appends(model: Module, binding: Binding, batch: int) -> bool:
-    """Whether results are the past with new keys behind it, as a trial tells.
+    """Return whether the model appends new keys to the past, determined by a trial run.
 
     Raises:
-        BindingError: the trial fails: logits depend on more than what is seen.
+        BindingError: the trial fails: logits depend on masked entries.
     """
     errors = []
     for appends in (True, False):
@@ -286,9 +287,9 @@ def _appends(model: Module, binding: Binding, batch: int) -> bool:
 
 
 def _trial(model: Any, binding: Binding, batch: int, appends: bool) -> float:
-    """How far logits with room in the cache are from those of a cache that grows.
+    """Return the relative error of logits with a padded cache against a growing cache.
 
-    A step later an entry that was written to another place would show.
+    A second step detects entries that were written to another position.
     """
     chunks, logits = ([1, 0], [1], [0]), []
     for pasts, is_grown in (((0, 2, 3), True), ((0, 5, 5), False)):

@@ -1,4 +1,4 @@
-"""Losses of classes and of probabilities."""
+"""Losses for classes and probabilities."""
 
 from burn import dtypes, ops
 from burn.loss.reduction import check_reduction, check_same_shape, reduced
@@ -14,7 +14,7 @@ def cross_entropy(
     label_smoothing: float = 0.0,
     reduction: str = "mean",
 ) -> Tensor:
-    """The cross entropy of ``logits`` [N, C, ...] and ``target``, a scalar if reduced.
+    """Return the cross entropy of ``logits`` [N, C, ...] and ``target``.
 
     ``target`` has classes, integers [N, ...], or probabilities, floats [N, C, ...].
     Elements whose class is ``ignore_index`` have a loss of 0 and are not counted by
@@ -81,7 +81,7 @@ def nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative of ``log_probs`` [N, C, ...] at the classes ``target`` [N, ...].
+    """Return ``-log_probs`` [N, C, ...] at the classes ``target`` [N, ...].
 
     ``weight`` and ``ignore_index`` are those of :func:`cross_entropy`.
 
@@ -107,7 +107,7 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The cross entropy of the sigmoid of ``logits`` and ``target`` of the same shape.
+    """Return the cross entropy of ``sigmoid(logits)`` and ``target`` of the same shape.
 
     Elements are weighted by ``weight``, those of positive targets by ``pos_weight``;
     both are broadcast.
@@ -130,7 +130,7 @@ def kl_div(
     log_target: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """The Kullback-Leibler divergence of ``target`` from ``exp(log_probs)``.
+    """Return the Kullback-Leibler divergence of ``target`` from ``exp(log_probs)``.
 
     ``target`` has probabilities, or their logarithms with ``log_target``. The
     reduction ``"batchmean"`` divides the sum by the first extent, which is the

@@ -1,4 +1,4 @@
-"""The loss of sequences whose alignment is unknown."""
+"""Connectionist temporal classification."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from burn import ops
 from burn.loss.reduction import check_reduction
 from burn.tensor import Tensor, from_numpy
 
-#: The logarithm of a probability that stands for 0: finite, so that gradients are.
+#: The logarithm used for probability 0: finite, so that gradients are finite.
 _NEVER = -1e30
 _HALF = -1e20
 
@@ -21,15 +21,15 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Connectionist temporal classification (A. Graves et al., 2006).
+    """Return the connectionist temporal classification loss (A. Graves et al., 2006).
 
-    ``log_probs`` [T, N, C] are logarithms of probabilities, ``targets`` [N, S] classes
-    without blanks, of which ``target_lengths`` [N] count; ``input_lengths`` [N] are the
-    steps that count. The mean is of losses divided by the lengths of their targets. A
-    target that fits into no alignment has an infinite loss, 0 with ``zero_infinity``.
+    ``log_probs`` [T, N, C] are log probabilities, ``targets`` [N, S] classes without
+    blanks, of lengths ``target_lengths`` [N]; ``input_lengths`` [N] are the lengths of
+    the inputs. ``"mean"`` averages losses divided by their target lengths. A target
+    without any alignment has an infinite loss, or 0 with ``zero_infinity``.
 
     Raises:
-        ValueError: a shape does not fit, or there is no such reduction.
+        ValueError: a shape does not fit, or ``reduction`` is unknown.
     """
     check_reduction(reduction)
     steps, count, _ = log_probs.shape
@@ -55,7 +55,7 @@ def ctc_loss(
 
 
 def _with_blanks(targets: Tensor, blank: int) -> Tensor:
-    """Targets [N, S] with blanks around each: [N, 2 S + 1]."""
+    """Return targets [N, S] with blanks around each label: [N, 2 S + 1]."""
     targets = ops.cast(targets, dtype=np.dtype(np.int64))
     between = ops.full_like(targets, blank)
     pairs = ops.stack([between, targets], 2).reshape(targets.shape[0], -1)
@@ -67,7 +67,9 @@ def _positions(labels: Tensor) -> Tensor:
 
 
 def _may_skip(labels: Tensor, blank: int) -> Tensor:
-    """Where the blank before a label may be left out: another label is before that."""
+    """Return where the blank before a label may be skipped: the previous label
+    differs.
+    """
     earlier = ops.concat([ops.full_like(labels[:, :2], blank), labels[:, :-2]], 1)
     return ops.logical_and(
         ops.not_equal(labels, blank)[:, : labels.shape[1]],
@@ -76,7 +78,7 @@ def _may_skip(labels: Tensor, blank: int) -> Tensor:
 
 
 def _advance(state: Tensor, skips: Tensor) -> Tensor:
-    """The logarithm of the sum over what leads to each state: itself and two more."""
+    """Return the log-sum over the three predecessors of each state."""
     never = ops.full_like(state[:, :2], _NEVER)
     width = state.shape[1]
     one = ops.concat([never[:, :1], state], 1)[:, :width]
@@ -96,7 +98,7 @@ def _log_sum(parts: list[Tensor]) -> Tensor:
 
 
 def _final(state: Tensor, target_lengths: Tensor) -> Tensor:
-    """What ends in the last label or the blank behind it."""
+    """Return the log-sum of the last label and the blank after it."""
     last = ops.unsqueeze(ops.cast(target_lengths, dtype=np.dtype(np.int64)), 1) * 2
     in_blank = ops.gather_elements(state, last, 1)
     in_label = ops.gather_elements(state, ops.maximum(last - 1, 0), 1)

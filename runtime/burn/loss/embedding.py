@@ -1,4 +1,4 @@
-"""Losses of vectors that are to be near each other, or far."""
+"""Losses on distances and similarities of embeddings."""
 
 from burn import ops
 from burn.loss.reduction import check_same_shape, reduced
@@ -13,12 +13,13 @@ def cosine_embedding_loss(
     margin: float = 0.0,
     reduction: str = "mean",
 ) -> Tensor:
-    """``1 - cos`` of pairs of vectors [N, D] with target 1, else ``cos - margin``.
+    """Return ``1 - cos`` of pairs of vectors [N, D] with target 1, else ``cos -
+    margin``.
 
-    ``target`` [N] is 1 or -1. What would be negative is 0.
+    ``target`` [N] is 1 or -1. Negative losses are clipped to 0.
 
     Raises:
-        ValueError: the shapes differ, or there is no such reduction.
+        ValueError: the shapes differ, or ``reduction`` is unknown.
     """
     check_same_shape(x1, x2)
     tiny = 1e-12
@@ -39,13 +40,13 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """By how much ``positive`` is not nearer to ``anchor`` than ``negative``.
+    """Return ``max(0, d(anchor, positive) - d(anchor, negative) + margin)``.
 
-    All are [..., D]; distances are norms of order ``p`` of differences to which ``eps``
-    is added. With ``swap`` the negative may be nearer to the positive.
+    All are [..., D]; ``d`` is the norm of order ``p`` of the difference plus ``eps``.
+    With ``swap`` the distance between ``positive`` and ``negative`` is used if smaller.
 
     Raises:
-        ValueError: the shapes differ, or there is no such reduction.
+        ValueError: the shapes differ, or ``reduction`` is unknown.
     """
     check_same_shape(anchor, positive)
     check_same_shape(anchor, negative)
@@ -72,7 +73,7 @@ def margin_ranking_loss(
     margin: float = 0.0,
     reduction: str = "mean",
 ) -> Tensor:
-    """By how much ``x1`` is not above ``x2`` by ``margin``, or below for target -1.
+    """Return ``max(0, -target * (x1 - x2) + margin)``.
 
     Raises:
         ValueError: the shapes differ, or there is no such reduction.
@@ -84,7 +85,7 @@ def margin_ranking_loss(
 def hinge_embedding_loss(
     x: Tensor, target: Tensor, *, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """``x`` where the target is 1, else ``margin - x``, at least 0.
+    """Return ``x`` where the target is 1, else ``max(0, margin - x)``.
 
     Raises:
         ValueError: the shapes differ, or there is no such reduction.

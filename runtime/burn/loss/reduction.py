@@ -1,4 +1,4 @@
-"""How losses of elements become one number, and checks that losses share."""
+"""Reduction of elementwise losses, and argument checks of losses."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ REDUCTIONS = ("none", "sum", "mean")
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
-    """``loss`` itself, its sum or its mean.
+    """Return ``loss`` itself, its sum or its mean.
 
     Raises:
-        ValueError: there is no such reduction.
+        ValueError: ``reduction`` is unknown.
     """
     check_reduction(reduction)
     if reduction == "none":

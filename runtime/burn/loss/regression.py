@@ -1,4 +1,4 @@
-"""Losses of numbers."""
+"""Losses for regression."""
 
 import math
 
@@ -8,7 +8,7 @@ from burn.tensor import Tensor
 
 
 def mse_loss(x: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """The squared difference of two tensors of one shape.
+    """Return the squared difference of two tensors of the same shape.
 
     Raises:
         ValueError: the shapes differ, or there is no such reduction.
@@ -19,7 +19,7 @@ def mse_loss(x: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
 
 
 def l1_loss(x: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """The absolute difference of two tensors of one shape.
+    """Return the absolute difference of two tensors of the same shape.
 
     Raises:
         ValueError: the shapes differ, or there is no such reduction.
@@ -31,7 +31,7 @@ def l1_loss(x: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
 def huber_loss(
     x: Tensor, target: Tensor, *, delta: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """Half of the square for differences below ``delta``, linear above.
+    """Return half of the squared difference, linear above ``delta``.
 
     Raises:
         ValueError: the shapes differ, ``delta`` is not positive, or there is no such
@@ -48,7 +48,8 @@ def huber_loss(
 def smooth_l1_loss(
     x: Tensor, target: Tensor, *, beta: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """The Huber loss divided by ``beta``; the absolute difference if that is 0.
+    """Return the Huber loss divided by ``beta``; the absolute difference for
+    ``beta=0``.
 
     Raises:
         ValueError: the shapes differ, ``beta`` is negative, or there is no such
@@ -70,7 +71,7 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative logarithm of the probability of counts under a Poisson distribution.
+    """Return the negative log likelihood of counts under a Poisson distribution.
 
     ``x`` is the logarithm of the rate, or without ``log_input`` the rate. ``full`` adds
     Stirling's approximation of the constant for counts above 1.
@@ -97,7 +98,8 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative logarithm of a normal density with mean ``x`` and variance ``var``.
+    """Return the negative log likelihood of a normal distribution with ``x`` and
+    ``var``.
 
     Variances below ``eps`` count as ``eps``, without a gradient of that. ``full`` adds
     the constant.

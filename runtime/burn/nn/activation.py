@@ -1,6 +1,6 @@
-"""Activations as modules, for where one is kept in a field or a ``Sequential``.
+"""Activations as modules, for use as a field or in a ``Sequential``.
 
-Those without arguments need no module: ``Sequential`` takes ``ops.relu`` itself.
+Activations without arguments need no module: ``Sequential`` accepts ``ops.relu``.
 """
 
 from typing import Literal
@@ -69,7 +69,7 @@ class ELU(Module):
 
 
 class GELU(Module):
-    """``x`` times the normal distribution function, or its approximation by tanh."""
+    """``x`` times the normal distribution function, or its tanh approximation."""
 
     def __init__(self, approximate: Literal["none", "tanh"] = "none") -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class GELU(Module):
 
 
 class PReLU(Module):
-    """``x`` where positive, ``weight * x`` elsewhere; one slope, or one a channel."""
+    """``x`` where positive, ``weight * x`` elsewhere; one slope, or one per channel."""
 
     def __init__(self, num_parameters: int = 1, init_value: float = 0.25) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class PReLU(Module):
 
 
 class Softmax(Module):
-    """Exponentials that sum to 1 over an axis or several."""
+    """Softmax over one or several axes."""
 
     def __init__(self, axis: int | tuple[int, ...] = -1) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class Softmax(Module):
 
 
 class Identity(Module):
-    """What it is given: a place in an ``nn.Sequential`` that does nothing."""
+    """The identity function: a placeholder in an ``nn.Sequential``."""
 
     def __call__(self, x: Tensor) -> Tensor:
         return x

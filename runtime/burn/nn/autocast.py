@@ -15,7 +15,7 @@ from burn.dtypes import DType
 from burn.primitive import RECORDER, Primitive, recording
 from burn.tensor import Tensor
 
-#: What :func:`autocast` and :func:`burn.train.step` compute with.
+#: The precisions of :func:`autocast` and :func:`burn.train.step`.
 Precision = Literal["float32", "bf16", "fp16"]
 LOWER: dict[str, DType] = {"bf16": dtypes.bfloat16, "fp16": dtypes.float16}
 
@@ -43,14 +43,14 @@ def autocast(precision: Precision) -> Iterator[None]:
 
 
 def check_precision(precision: str) -> None:
-    """Raise ``ValueError`` for a precision that :func:`autocast` does not have."""
+    """Raise ``ValueError`` for a precision that :func:`autocast` does not support."""
     if precision != "float32" and precision not in LOWER:
         names = ", ".join(map(repr, ("float32", *LOWER)))
         raise ValueError(f"expected a precision of {names}, got {precision!r}")
 
 
 class _Autocast(Backend):
-    """Takes every call of its context, casts operands and passes the call on."""
+    """A backend that casts the operands of every call in its context."""
 
     level = math.inf
 
@@ -99,7 +99,7 @@ def _dtype_of(leaf: Any) -> Any:
 
 
 def widened(leaf: Any) -> Any:
-    """Return a tensor of a lower precision as float32, and anything else as it is."""
+    """Return a tensor of a lower precision as float32, and other values unchanged."""
     if isinstance(leaf, Tensor) and leaf.dtype in LOWER.values():
         return ops.cast(leaf, dtype=dtypes.float32)
     return leaf

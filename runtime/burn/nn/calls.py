@@ -1,7 +1,7 @@
-"""Functions that see or change what modules return.
+"""Hooks that observe or replace the results of modules.
 
-Python looks ``__call__`` up on the class, so a module whose results are changed becomes
-one of a subclass of its class.
+Python looks ``__call__`` up on the class, so a hooked module gets a subclass of its
+class.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ from typing import Any
 
 from burn.nn.module import Module
 
-#: Gets a module and what it returned, and returns what is passed on.
+#: A hook: receives a module and its result, and returns the new result.
 Observe = Callable[[Module, Any], Any]
 
 
 def is_callable(module: Module) -> bool:
-    """Whether the class of a module defines ``__call__``, unlike that of a list."""
+    """Return whether the class of a module defines ``__call__``, unlike a list's."""
     return any("__call__" in vars(cls) for cls in type(module).__mro__)
 
 
 @contextmanager
 def calling(model: Module, observe: Observe) -> Iterator[None]:
-    """Pass the results of all modules of ``model`` through ``observe`` meanwhile."""
+    """Pass the results of all modules of ``model`` through ``observe`` in this
+    context.
+    """
     modules = {id(m): m for _, m in model.modules() if is_callable(m)}
     before = {key: type(module) for key, module in modules.items()}
     observed: dict[type[Module], type[Module]] = {}

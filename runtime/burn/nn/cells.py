@@ -32,11 +32,11 @@ class Cell(Module):
         return Parameter(init.kaiming_uniform(shape, self.hidden_size))
 
     def _inputs(self, x: Tensor) -> Tensor:
-        """What the input adds to the gates: [batch, gates hidden]."""
+        """Return the contribution of the input to the gates: [batch, gates hidden]."""
         return ops.linear(x, self.weight_ih, self.bias_ih)
 
     def _recurrent(self, h: Tensor) -> Tensor:
-        """What the state adds to the gates: [batch, gates hidden]."""
+        """Return the contribution of the state to the gates: [batch, gates hidden]."""
         return ops.linear(h, self.weight_hh, self.bias_hh)
 
     def _split(self, gates: Tensor) -> tuple[Tensor, ...]:
@@ -71,7 +71,7 @@ class LSTMCell(Cell):
 class GRUCell(Cell):
     """A step of :class:`GRU`: ``h = cell(x, h)``.
 
-    ``x`` is ``[batch, input]``, ``h`` ``[batch, hidden]``, zeros if left out.
+    ``x`` is ``[batch, input]``, ``h`` ``[batch, hidden]``, zeros by default.
     """
 
     gates = 3
@@ -86,7 +86,7 @@ class GRUCell(Cell):
 
 
 class RNNCell(Cell):
-    """A step of :class:`RNN`, called and answering as :class:`GRUCell`.
+    """A step of :class:`RNN`, with the arguments and results of :class:`GRUCell`.
 
     ``nonlinearity`` is ``"tanh"`` or ``"relu"``.
     """

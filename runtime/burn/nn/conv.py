@@ -11,7 +11,7 @@ from burn.tensor import Tensor
 
 
 class _Layer(Module):
-    """What all convolutions share; ``rank`` counts the spatial axes."""
+    """The base class of convolutions; ``rank`` is the number of spatial axes."""
 
     rank = 0
 

@@ -1,4 +1,4 @@
-"""Dropout, with a random state of its own."""
+"""Dropout layers, each with its own random state."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from burn.nn.module import Module
 from burn.nn.random import random_state
 from burn.tensor import Tensor
 
-#: What a layer gives: its result, or the pair of it and the mask.
+#: The output of a layer: its result, or the pair of it and the mask.
 R = TypeVar("R")
 
 
 class Dropout(Module):
-    """Makes elements 0 with probability ``p`` in training, and nothing otherwise.
+    """Zeroes elements with probability ``p`` in training; the identity in inference.
 
-    In training means that the module is on a backend that tracks gradients. What is
-    kept is divided by ``1 - p`` (N. Srivastava et al., 2014). ``seed`` fixes the masks;
-    without it they follow :func:`burn.nn.init.seed`.
+    A module is in training if it is on a backend that tracks gradients. Other elements
+    are divided by ``1 - p`` (N. Srivastava et al., 2014). ``seed`` determines the
+    masks; by default they follow :func:`burn.nn.init.seed`.
 
     Raises:
         ValueError: ``p`` is not in [0, 1].
@@ -43,12 +43,11 @@ class Dropout(Module):
 
 
 class DynamicDropout(Module, Generic[R]):
-    """Makes elements 0 whatever the backend, if it is called to train.
+    """Dropout whose mode and probability are operands: ``layer(x, training, ratio)``.
 
-    The mode and the probability are operands: ``layer(x, training, ratio)``. Without
-    them it trains, with probability ``p``. With ``mask`` it also returns which elements
-    were kept. What is kept is divided by ``1 - ratio``. ``seed`` fixes the masks;
-    without it they follow :func:`burn.nn.init.seed`.
+    By default it trains, with probability ``p``, on any backend. With ``mask`` it also
+    returns the mask of kept elements, which are divided by ``1 - ratio``. ``seed``
+    determines the masks; by default they follow :func:`burn.nn.init.seed`.
     """
 
     @overload
@@ -78,7 +77,9 @@ class DynamicDropout(Module, Generic[R]):
     def __call__(
         self, x: Tensor, training: Tensor | bool = True, ratio: Tensor | None = None
     ) -> R:
-        """``x`` with elements dropped; with ``mask`` the pair of it and the mask."""
+        """Return ``x`` with elements zeroed; with ``mask`` a pair of it and the
+        mask.
+        """
         p = self.p if ratio is None else ratio
         y, kept, after = ops.dropout_with_mask(x, self.random_state, p, training)
         self.random_state.set(after)

@@ -1,4 +1,4 @@
-"""Vectors looked up by number."""
+"""Embedding layers."""
 
 from burn import ops
 from burn.box import Parameter
@@ -11,9 +11,9 @@ class Embedding(Module):
     """A table of ``num_embeddings`` vectors of ``embedding_dim``, drawn from N(0, 1).
 
     Called with integers of any shape it returns their vectors along a new last axis.
-    The vector ``padding_idx`` is drawn as zeros and gets no gradient; negative numbers
-    count from the end. With ``scale_grad_by_freq`` the gradient of a vector is divided
-    by the number of its lookups.
+    The vector ``padding_idx`` is initialized to zeros and receives no gradient;
+    negative indices count from the end. With ``scale_grad_by_freq`` the gradient of a
+    vector is divided by the number of its lookups.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Fields of modules that look like state and are none: plain lists of layers."""
+"""Checks for plain lists of layers in fields, which would not be part of the state."""
 
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -10,7 +10,9 @@ Children: TypeAlias = Callable[[Any], Iterator[tuple[str, Any]]]
 
 
 def refuse_containers(children: Children) -> Children:
-    """``children``, which raises where fields are plain lists of modules or boxes."""
+    """Return ``children`` with a check that fields are no plain lists of modules or
+    boxes.
+    """
 
     @wraps(children)
     def checked(module: Any) -> Iterator[tuple[str, Any]]:
@@ -23,10 +25,10 @@ def refuse_containers(children: Children) -> Children:
 
 
 def _check_container(field: str, value: Any) -> None:
-    """Return unless a field is a plain list, tuple or dict with parts of the state.
+    """Check that a field is not a plain list, tuple or dict with modules or boxes.
 
     Raises:
-        TypeError: it is: the parts would be neither trained, moved nor saved.
+        TypeError: it is: its items would be neither trained, moved nor saved.
     """
     parts = [
         leaf for leaf in _leaves(value) if isinstance(leaf, Box) or _is_module(leaf)
@@ -45,12 +47,12 @@ def _check_container(field: str, value: Any) -> None:
 
 
 def _is_module(value: Any) -> bool:
-    # The class is in a file that imports this one.
+    # Importing ``Module`` would be an import cycle.
     return hasattr(type(value), "load_state_dict")
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """The items of a list, tuple or dict, and of those in it."""
+    """Yield the items of a list, tuple or dict, recursively."""
     for item in value.values() if isinstance(value, dict) else value:
         if type(item) in (list, tuple, dict):
             yield from _leaves(item)

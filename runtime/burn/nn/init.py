@@ -1,4 +1,4 @@
-"""First values of parameters, drawn when they are read."""
+"""Initial values of parameters, drawn lazily."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -16,18 +16,18 @@ Draw = Callable[["np.random.Generator"], np.ndarray[Any, Any]]
 
 
 class _Seeds:
-    """The seeds of parameters, by order of construction."""
+    """The sequence of seeds of parameters, by order of construction."""
 
     def __init__(self, value: int = 0) -> None:
         self.value = value
         self.numbers = count()
 
     def following(self) -> "Callable[[], np.random.Generator]":
-        """A function that makes the generator of the next seed, each time anew."""
+        """Return a function that creates a new generator with the next seed."""
         value, number = self.value, next(self.numbers)
 
         def make() -> "np.random.Generator":
-            # What ``SeedSequence(value).spawn`` gives as its child of this number.
+            # The child with this number of ``SeedSequence(value).spawn``.
             # Imports numpy.random: modules that load their weights draw nothing.
             sequence = np.random.SeedSequence(value, spawn_key=(number,))
             return np.random.default_rng(sequence)
@@ -36,19 +36,21 @@ class _Seeds:
 
 
 class _Current:
-    """The seeds that parameters take now."""
+    """The current sequence of seeds."""
 
     seeds = _Seeds()
 
 
 def seed(value: int) -> None:
-    """Restart the sequence of seeds: modules constructed after it draw the same."""
+    """Restart the sequence of seeds: modules constructed afterwards are
+    reproducible.
+    """
     _Current.seeds = _Seeds(value)
 
 
 @contextmanager
 def separate_seeds() -> Iterator[None]:
-    """Within, modules take their seeds from a sequence that nobody else does."""
+    """Make modules in this context take their seeds from a separate sequence."""
     before = _Current.seeds
     seed(0)
     try:
@@ -58,12 +60,12 @@ def separate_seeds() -> Iterator[None]:
 
 
 def generator() -> "np.random.Generator":
-    """A generator with a seed of its own, the next in the sequence."""
+    """Return a generator with the next seed of the sequence."""
     return _Current.seeds.following()()
 
 
 def constant(shape: tuple[int, ...], value: float, dtype: DType = float32) -> Deferred:
-    """``value`` everywhere."""
+    """Return ``shape`` filled with ``value``."""
 
     def make() -> Tensor:
         return from_numpy(np.full(shape, value, dtype))
@@ -72,7 +74,7 @@ def constant(shape: tuple[int, ...], value: float, dtype: DType = float32) -> De
 
 
 def uniform(shape: tuple[int, ...], bound: float, dtype: DType = float32) -> Deferred:
-    """Uniform between ``-bound`` and ``bound``."""
+    """Return uniform values between ``-bound`` and ``bound``."""
     return _drawn(shape, dtype, lambda rng: rng.uniform(-bound, bound, shape))
 
 
@@ -82,7 +84,7 @@ def normal(
     dtype: DType = float32,
     zero_row: int | None = None,
 ) -> Deferred:
-    """Normal with mean 0 and standard deviation ``std``; the row ``zero_row`` is 0."""
+    """Return normal values with deviation ``std``; the row ``zero_row`` is 0."""
 
     def draw(rng: np.random.Generator) -> np.ndarray[Any, Any]:
         rows = rng.normal(0.0, std, shape)
@@ -94,22 +96,24 @@ def normal(
 
 
 def kaiming_uniform(shape: tuple[int, ...], fan_in: int) -> Deferred:
-    """Uniform within ``1 / sqrt(fan_in)``, PyTorch's default for weights and biases."""
+    """Return uniform values within ``1 / sqrt(fan_in)``, PyTorch's default."""
     return uniform(shape, 1.0 / math.sqrt(fan_in) if fan_in else 0.0)
 
 
 def kaiming_normal(shape: tuple[int, ...], gain: float = math.sqrt(2.0)) -> Deferred:
-    """Normal with deviation ``gain / sqrt(fan_in)``; the gain is that of ReLU."""
+    """Return normal values with deviation ``gain / sqrt(fan_in)``, by default for
+    ReLU.
+    """
     return normal(shape, gain / math.sqrt(_fans(shape)[0]))
 
 
 def xavier_uniform(shape: tuple[int, ...], gain: float = 1.0) -> Deferred:
-    """Uniform within ``gain * sqrt(6 / (fan_in + fan_out))``."""
+    """Return uniform values within ``gain * sqrt(6 / (fan_in + fan_out))``."""
     return uniform(shape, gain * math.sqrt(6.0 / sum(_fans(shape))))
 
 
 def xavier_normal(shape: tuple[int, ...], gain: float = 1.0) -> Deferred:
-    """Normal with deviation ``gain * sqrt(2 / (fan_in + fan_out))``."""
+    """Return normal values with deviation ``gain * sqrt(2 / (fan_in + fan_out))``."""
     return normal(shape, gain * math.sqrt(2.0 / sum(_fans(shape))))
 
 
@@ -119,7 +123,7 @@ def trunc_normal(
     bound: float = 2.0,
     dtype: DType = float32,
 ) -> Deferred:
-    """Normal with deviation ``std``, drawn again outside of ``-bound`` to ``bound``.
+    """Return normal values with deviation ``std``, redrawn outside of [-bound, bound].
 
     Raises:
         ValueError: ``bound`` is below ``std``, where few draws would be within.
@@ -139,7 +143,7 @@ def trunc_normal(
 def orthogonal(
     shape: tuple[int, ...], gain: float = 1.0, dtype: DType = float32
 ) -> Deferred:
-    """Orthonormal rows, or columns if there are fewer, times ``gain``.
+    """Return orthonormal rows, or columns if there are fewer, times ``gain``.
 
     Axes after the first count as columns.
     """
@@ -156,7 +160,7 @@ def orthogonal(
 
 
 def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
-    """How many inputs each output has, and outputs each input: [out, in, ...].
+    """Return ``fan_in`` and ``fan_out`` of a shape [out, in, ...].
 
     Raises:
         ValueError: there are fewer than two axes.
@@ -177,16 +181,18 @@ def _drawn(shape: tuple[int, ...], dtype: DType, draw: Draw) -> Deferred:
 
 
 def parameter(*shape: int, dtype: DType = float32) -> Parameter:
-    """A parameter outside of any layer, drawn from a normal distribution (0.02)."""
+    """Return a parameter outside of any layer, drawn from a normal distribution
+    (0.02).
+    """
     return Parameter(normal(shape, 0.02, dtype))
 
 
 def buffer(*shape: int, dtype: DType = float32, persistent: bool = True) -> Buffer:
-    """A buffer whose contents come from a record.
+    """Return a buffer whose value is loaded from a record.
 
-    With ``persistent=False`` it is in no ``state_dict``, as in PyTorch.
-    Reading it before the weights are loaded raises ``RuntimeError``: there is no value
-    that a model could mean.
+    With ``persistent=False`` it is not in the ``state_dict``, as in PyTorch. Reading it
+    before the weights are loaded raises ``RuntimeError``, because there is no
+    meaningful default.
     """
 
     def make() -> Tensor:

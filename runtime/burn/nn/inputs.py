@@ -29,7 +29,7 @@ _DICT = re.compile(r"dict\[\w+, .+\]")
 
 
 class InputError(TypeError, ValueError):
-    """Inputs of a model that are not as declared; all of them are listed."""
+    """The inputs of a model differ from their declaration; the message lists all."""
 
 
 def check_inputs(**types: str) -> Callable[[Method[S, P, R]], Method[S, P, R]]:
@@ -73,12 +73,12 @@ def check_inputs(**types: str) -> Callable[[Method[S, P, R]], Method[S, P, R]]:
 
 
 def tensor_type(text: str) -> tuple[DType, tuple[int | str, ...] | None]:
-    """The dtype and the extents of a type as ``"float32[batch, 3]"``.
+    """Return the dtype and the extents of a type such as ``"float32[batch, 3]"``.
 
-    Names of extents stay text. The extents are None where every shape is accepted.
+    Symbolic extents are strings. The extents are None if every shape is accepted.
 
     Raises:
-        ValueError: it is not the type of a tensor.
+        ValueError: the text is not the type of a tensor.
     """
     kind = _parse(text)
     if not isinstance(kind, _Tensor):
@@ -92,11 +92,15 @@ class _Kind:
     text = "any value"
 
     def accepts(self, value: Any, name: str, extents: Extents) -> bool:
-        """Whether ``value`` is of this type; adds its named extents to ``extents``."""
+        """Return whether ``value`` is of this type; add its named extents to
+        ``extents``.
+        """
         return True
 
     def hint(self, value: Any, name: str, extents: Extents) -> str:
-        """How to correct ``value``, which is not of this type; may be empty."""
+        """Return advice on how to correct ``value``, which is not of this type, or
+        "".
+        """
         return ""
 
 
@@ -170,7 +174,7 @@ class _Tensor(_Kind):
         return self.named_hint(shape, name, extents)
 
     def named_hint(self, shape: tuple[int, ...], name: str, extents: Extents) -> str:
-        """Which named extent has two sizes, or is no multiple."""
+        """Return advice on a named extent with two sizes, or that is no multiple."""
         for axis, symbol, factor in self.named:
             whole, rest = divmod(shape[axis], factor)
             if rest:
@@ -182,7 +186,7 @@ class _Tensor(_Kind):
         return ""
 
     def is_converted(self, value: Any) -> bool:
-        """Whether ``burn.tensor(value)`` is of this dtype."""
+        """Return whether ``burn.tensor(value)`` has this dtype."""
         try:
             dtype = value.dtype if hasattr(value, "dtype") else tensor(value).dtype
         except (ValueError, TypeError):  # a nested list of several lengths
@@ -192,7 +196,7 @@ class _Tensor(_Kind):
 
     @property
     def attribute(self) -> str:
-        """The dtype in source: ``burn.float32``."""
+        """Return the source of the dtype: ``burn.float32``."""
         name = dtypes.name_of(self.dtype)
         return "burn.bool_" if name == "bool" else f"burn.{name}"
 
@@ -235,7 +239,7 @@ class _Optional(_Kind):
 
 
 def _kinds(function: Callable[..., Any], types: Mapping[str, str]) -> dict[str, _Kind]:
-    """The type of each parameter of a method but the first.
+    """Return the type of each parameter of a method but the first.
 
     Raises:
         ValueError: a type cannot be parsed, or is for no parameter.
@@ -254,10 +258,10 @@ def _kinds(function: Callable[..., Any], types: Mapping[str, str]) -> dict[str, 
 
 
 def _parse(text: str) -> _Kind:
-    """The type that ``text`` declares.
+    """Return the type that ``text`` declares.
 
     Raises:
-        ValueError: it declares none.
+        ValueError: the text is not a type.
     """
     if text.endswith(" | None"):
         return _Optional(_parse(text.removesuffix(" | None")))
@@ -302,7 +306,7 @@ def _refuse(
 
 
 def _describe(value: Any) -> str:
-    """A short name of a value's type, with dtype and shape where it has them."""
+    """Return a short description of a value's type, with dtype and shape if present."""
     if isinstance(value, list | tuple):
         nested = (list, tuple)
         items = [type(v).__name__ if type(v) in nested else _describe(v) for v in value]

@@ -1,4 +1,4 @@
-"""The affine layer, and GPT-2's variant of it."""
+"""Linear layers."""
 
 from burn import ops
 from burn.box import Parameter
@@ -37,8 +37,8 @@ class Linear(Module):
 class Conv1D(Module):
     """``x @ weight + bias`` over the last axis: [..., nx] to [..., nf].
 
-    ``weight`` is [nx, nf], ``bias`` [nf]: a :class:`Linear` whose matrix is the other
-    way round, as that of the layer of this name in GPT-2.
+    ``weight`` is [nx, nf], ``bias`` [nf]: a :class:`Linear` with a transposed weight,
+    like the layer of this name in GPT-2.
     """
 
     def __init__(self, nf: int, nx: int, bias: bool = True) -> None:

@@ -1,7 +1,7 @@
-"""Subclasses made at run time, which change what existing modules do when called.
+"""Subclasses created at run time, which change the calls of existing modules.
 
-Python looks ``__call__`` up on the class, so a module that is to do something more
-becomes one of a subclass of its class and a mixin.
+Python looks ``__call__`` up on the class, so a changed module gets a subclass of its
+class and a mixin.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from burn.nn.module import Module
 
 
 class Mixin(Module):
-    """Base of what is mixed into the class of a module. The last one is outermost."""
+    """The base class of mixins for module classes. The last one added is outermost."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # pickle cannot import a class created at run time; recreate it.
@@ -41,7 +41,7 @@ def take_out(module: Module, mixin: type[Mixin]) -> None:
 
 
 def _parts(cls: type[Module]) -> _Parts:
-    """Return the class of a module before mixins were added, and these."""
+    """Return the class of a module before mixins were added, and the mixins."""
     return _PARTS.get(cls, (cls, ()))
 
 

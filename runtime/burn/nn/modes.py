@@ -1,4 +1,4 @@
-"""A context in which modules in training behave as their copies for inference."""
+"""A context in which training modules behave like their copies for inference."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from burn.tensor import Tensor
 
 
 class _Inference(PassingReader):
-    """Boxes without their tapes, whoever else asks for them."""
+    """A reader that detaches boxes from their tapes, also for enclosing readers."""
 
     def read(self, box: Box) -> Tensor:
         value = super().read(box)
@@ -19,10 +19,10 @@ class _Inference(PassingReader):
 
 @contextmanager
 def inference() -> Iterator[None]:
-    """Within, modules compute as ``module.valid()`` does, without a copy.
+    """Make modules in this context compute like ``module.valid()``, without a copy.
 
-    No gradients are recorded, dropout does nothing, and norms use their running
-    statistics, also inside of ``burn.compile``.
+    No gradients are recorded, dropout is the identity, and norms use their running
+    statistics, also inside ``burn.compile``.
     """
     with reading(_Inference(current_reader())):
         yield

@@ -36,7 +36,7 @@ _NUMBERED = re.compile(r"(\w+)\{(\d+)\}")
 
 
 class Module:
-    """A part of a model. Fields that are boxes or modules make up its state.
+    """The base class of models. Fields that are boxes or modules are its state.
 
     Write ``__init__`` (starting with ``super().__init__()``) and ``__call__``; the path
     of attributes to a parameter is its key in the record.
@@ -52,17 +52,17 @@ class Module:
     record_names: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self) -> None:
-        """Nothing to set up; here so that subclasses can call it."""
+        """Do nothing; defined so that subclasses can call it."""
 
     @refuse_containers
     def children(self) -> Iterator[tuple[str, Any]]:
-        """The fields with state: (name, box or module), in order of definition.
+        """Yield the fields with state: (name, box or module), in order of definition.
 
         Names are those in keys (``record_names``).
 
         Raises:
             TypeError: a field without leading underscore is a plain list, tuple or dict
-                of modules or boxes, which belong into a ``ModuleList``.
+                of modules or boxes, which must be a ``ModuleList``.
         """
         for name, value in vars(self).items():
             if isinstance(value, Box | Module):
@@ -76,7 +76,7 @@ class Module:
                     yield f"{numbered[1]}{int(numbered[2]) + int(index)}", member
 
     def boxes(self) -> Iterator[tuple[str, Box]]:
-        """Every (path, box) of the state; a tied box appears at each of its paths."""
+        """Yield (path, box) for the state; a tied box appears at each of its paths."""
         for name, value in self.children():
             if isinstance(value, Box):
                 if value.recorded:
@@ -86,7 +86,7 @@ class Module:
                     yield f"{name}.{path}", box
 
     def parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """Every (path, parameter), tied ones once, under their first path."""
+        """Yield (path, parameter), tied ones once, under their first path."""
         seen: set[Box] = set()
         for path, box in self.boxes():
             if isinstance(box, Parameter) and box not in seen:
@@ -94,7 +94,9 @@ class Module:
                 yield path, box
 
     def modules(self) -> Iterator[tuple[str, Module]]:
-        """Every (path, module) below this one, itself first under the path ``""``."""
+        """Yield (path, module) for all submodules, itself first under the path
+        ``""``.
+        """
         yield "", self
         for name, value in self.children():
             if isinstance(value, Module):
@@ -102,9 +104,9 @@ class Module:
                     yield (f"{name}.{path}" if path else name), module
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The tensors of the state by path, without history.
+        """Return the tensors of the state by path, without history.
 
-        Buffers with ``persistent=False`` are in the record alone.
+        Buffers with ``persistent=False`` are not included.
         """
         kept = (pair for pair in self.boxes() if pair[1].persistent)
         return {path: box.value.detach() for path, box in kept}
@@ -170,16 +172,16 @@ class Module:
         return self if backend is None else self.to(backend)
 
     def save_weights(self, path: str | Path) -> None:
-        """Write the state as a safetensors record, whole or not at all."""
+        """Write the state as a safetensors record, atomically."""
         from burn.store import Store
 
         Store.from_file(path).save(self)
 
     def to(self, backend: Backend) -> Self:
-        """This module with its whole state on ``backend``.
+        """Move the state to ``backend`` in place, and return this module.
 
         Raises:
-            TypeError: it is no backend.
+            TypeError: ``backend`` is not a backend.
         """
         _check_backend(type(self), backend)
         for box in self._all_boxes():
@@ -187,7 +189,9 @@ class Module:
         return self
 
     def valid(self) -> Self:
-        """A copy for inference: on the backend below ``Autodiff``, sharing the data."""
+        """Return a copy for inference: on the backend below ``Autodiff``, sharing
+        the data.
+        """
         twins: dict[int, Any] = {}
         for box in self._all_boxes():
             twin = copy.copy(box)
@@ -202,10 +206,10 @@ class Module:
         return list(boxes)
 
     def freeze(self, pattern: str = "*") -> Self:
-        """This module with the parameters whose paths match as constants of the tape.
+        """Exclude the parameters whose paths match from training; return this module.
 
-        ``pattern`` is one of :mod:`fnmatch`, and also matches what is below a path.
-        Statistics of norms are still updated while the module is in training.
+        ``pattern`` is one of :mod:`fnmatch`, and also matches descendants of a path.
+        Running statistics of norms are still updated in training.
 
         Raises:
             ValueError: no parameter matches.
@@ -213,7 +217,7 @@ class Module:
         return self._require_grad(pattern, False)
 
     def unfreeze(self, pattern: str = "*") -> Self:
-        """This module with the parameters whose paths match trained again.
+        """Train the parameters whose paths match again; return this module.
 
         Raises:
             ValueError: no parameter matches.
@@ -227,13 +231,13 @@ class Module:
         return self
 
     def num_parameters(self) -> int:
-        """The number of elements of all parameters, frozen ones as well."""
+        """Return the number of elements of all parameters, including frozen ones."""
         return sum(
             int(np.prod(box.shape, dtype=np.int64)) for _, box in self.parameters()
         )
 
     def describe(self) -> str:
-        """The arguments that ``repr`` shows; layers override it."""
+        """Return the arguments for ``repr``; layers override it."""
         return ""
 
     def __repr__(self) -> str:
@@ -246,7 +250,7 @@ class Module:
         return head + ("\n" + "\n".join(lines) + "\n)" if lines else ")")
 
     def _repr_html_(self) -> str:
-        """The HTML that notebooks show."""
+        """Return HTML for notebooks."""
         from burn.notebook import module_html
 
         return module_html(self)
@@ -256,10 +260,10 @@ add_hints(Module, MODULES)
 
 
 def _check_backend(cls: type, backend: Any) -> None:
-    """Return if ``backend`` is one.
+    """Check that ``backend`` is a backend.
 
     Raises:
-        TypeError: it is something else, such as PyTorch's ``"cuda"``.
+        TypeError: it is another value, such as PyTorch's ``"cuda"``.
     """
     if not isinstance(backend, Backend):
         raise TypeError(
@@ -269,7 +273,7 @@ def _check_backend(cls: type, backend: Any) -> None:
 
 
 class ModuleList(Module, Generic[M]):
-    """Modules in a list; their keys are ``0``, ``1``, ..."""
+    """A list of modules; their keys are ``0``, ``1``, ..."""
 
     def __init__(self, modules: Iterable[M] = ()) -> None:
         super().__init__()
@@ -280,7 +284,7 @@ class ModuleList(Module, Generic[M]):
             yield str(index), module
 
     def append(self, module: M) -> None:
-        """Add ``module`` at the end."""
+        """Append ``module``."""
         self._items.append(module)
 
     def __iter__(self) -> Iterator[M]:
@@ -300,9 +304,9 @@ class ModuleList(Module, Generic[M]):
 
 
 class ParameterList(Module):
-    """Parameters and buffers in a list; their keys are ``0``, ``1``, ...
+    """A list of parameters and buffers; their keys are ``0``, ``1``, ...
 
-    None takes a number and is no part of the state.
+    None occupies a number and is not part of the state.
     """
 
     def __init__(self, boxes: Iterable[Box | None] = ()) -> None:
@@ -315,7 +319,9 @@ class ParameterList(Module):
                 yield str(index), box
 
     def __getitem__(self, index: int) -> Box:
-        """The parameter with that number; raises ``IndexError`` if there is none."""
+        """Return the parameter with that number; raise ``IndexError`` if there is
+        none.
+        """
         box = self._boxes[index]
         if box is None:
             raise IndexError(f"expected a parameter at {index}, found None")
@@ -329,9 +335,9 @@ class ParameterList(Module):
 
 
 class Sequential(Module):
-    """Modules and functions applied one after another; keys are their positions.
+    """Modules and functions applied in sequence; keys are their positions.
 
-    A function (``ops.relu``) has no state and takes a position, as in PyTorch.
+    A function (``ops.relu``) has no state and occupies a position, as in PyTorch.
     """
 
     def __init__(self, *steps: Callable[[Tensor], Tensor]) -> None:
@@ -359,7 +365,7 @@ class Sequential(Module):
 
 
 class ModuleTuple(tuple[*Ts], Module):
-    """Modules of several classes in a list; each keeps its type. Keys are numbers."""
+    """A list of modules of several classes with static types. Keys are numbers."""
 
     def __new__(cls, *modules: *Ts) -> ModuleTuple[*Ts]:
         return super().__new__(cls, modules)

@@ -1,4 +1,4 @@
-"""Normalisation layers."""
+"""Normalization layers."""
 
 from math import prod
 
@@ -58,7 +58,7 @@ class _BatchNorm(Module):
         return box.backend.tracks_gradients
 
     def _train(self, x: Tensor) -> Tensor:
-        """The result by the batch's statistics, which the running ones then follow."""
+        """Return the result with batch statistics, and update the running ones."""
         count = prod(x.shape) // max(self.num_features, 1)
         if count < 2:
             raise ValueError(
@@ -82,14 +82,14 @@ class _BatchNorm(Module):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Normalises the channels of [N, C] or [N, C, length] over the batch.
+    """Normalizes the channels of [N, C] or [N, C, length] over the batch.
 
-    In training, that is with parameters on an ``Autodiff`` backend, by the statistics
-    of the batch, which ``running_mean`` and ``running_var`` (unbiased) then follow by
-    ``momentum``; otherwise by these. All four vectors are of ``dtype``.
+    In training, that is with parameters on an ``Autodiff`` backend, the statistics are
+    those of the batch, and ``running_mean`` and ``running_var`` (unbiased) are updated
+    with ``momentum``; in inference these are used. All four vectors have ``dtype``.
 
     Raises:
-        ValueError: another rank, or in training only one element a channel.
+        ValueError: the rank differs, or a channel has only one element in training.
     """
 
     rank = 1
@@ -108,7 +108,8 @@ class BatchNorm3d(_BatchNorm):
 
 
 class LayerNorm(Module):
-    """Mean 0 and variance 1 over the last axes, whose extents ``normalized_shape`` is.
+    """Normalizes the last axes, of shape ``normalized_shape``, to mean 0 and variance
+    1.
 
     ``weight`` and ``bias`` have that shape.
     """
@@ -137,10 +138,10 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Root mean square 1 over the last axes, whose extents ``normalized_shape`` is.
+    """Normalizes the last axes, of shape ``normalized_shape``, to root mean square 1.
 
-    ``weight`` has that shape. Without ``eps`` it is the step from 1 to the next number
-    of the dtype that comes in.
+    ``weight`` has that shape. The default ``eps`` is the machine epsilon of the input
+    dtype.
     """
 
     names_in_burn = _IN_BURN
@@ -167,7 +168,7 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Mean 0 and variance 1 over each group of channels of [N, C, ...] and all space.
+    """Normalizes each group of channels of [N, C, ...], with all space.
 
     Raises:
         ValueError: the channels do not divide into the groups.
@@ -225,19 +226,19 @@ class _InstanceNorm(Module):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Mean 0 and variance 1 over the space of each channel of [N, C, length]."""
+    """Normalizes each channel of [N, C, length] over space."""
 
     rank = 1
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Mean 0 and variance 1 over the space of each channel of [N, C, H, W]."""
+    """Normalizes each channel of [N, C, H, W] over space."""
 
     rank = 2
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Mean 0 and variance 1 over the space of each channel of [N, C, D, H, W]."""
+    """Normalizes each channel of [N, C, D, H, W] over space."""
 
     rank = 3
 
@@ -266,7 +267,7 @@ def _shape(normalized: int | tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _last(shape: tuple[int, ...], x: Tensor) -> int:
-    """The first axis to normalise, from the end."""
+    """Return the first normalized axis, counted from the end."""
     if x.shape[-len(shape) :] != shape:
         raise ValueError(f"expected last extents {shape}, got {list(x.shape)}")
     return -len(shape)

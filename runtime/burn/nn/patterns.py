@@ -5,19 +5,20 @@ from fnmatch import fnmatchcase
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Whether ``path`` fits ``pattern``, or lies below a path that does.
+    """Return whether ``path`` matches ``pattern``, or is a descendant of a matching
+    path.
 
     Patterns are those of :mod:`fnmatch`; ``*`` matches dots as well. ``"head"`` selects
-    ``head.weight``, ``"*.bias"`` every bias that is in a module.
+    ``head.weight``, ``"*.bias"`` every bias of a module.
     """
     return fnmatchcase(path, pattern) or fnmatchcase(path, pattern + ".*")
 
 
 def selected(paths: Iterable[str], pattern: str) -> list[str]:
-    """The paths that match ``pattern``, in order.
+    """Return the paths that match ``pattern``, in order.
 
     Raises:
-        ValueError: no path matches; the message lists some that there are.
+        ValueError: no path matches; the message lists some existing paths.
     """
     candidates = list(paths)
     chosen = [path for path in candidates if matches(path, pattern)]

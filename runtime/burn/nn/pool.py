@@ -45,19 +45,19 @@ class _MaxPool(_Layer):
 
 
 class MaxPool1d(_MaxPool):
-    """The largest element of each window of [N, C, length]."""
+    """The maximum of each window of [N, C, length]."""
 
     rank = 1
 
 
 class MaxPool2d(_MaxPool):
-    """The largest element of each window of [N, C, H, W]."""
+    """The maximum of each window of [N, C, H, W]."""
 
     rank = 2
 
 
 class MaxPool3d(_MaxPool):
-    """The largest element of each window of [N, C, D, H, W]."""
+    """The maximum of each window of [N, C, D, H, W]."""
 
     rank = 3
 
@@ -90,19 +90,19 @@ class _AvgPool(_Layer):
 
 
 class AvgPool1d(_AvgPool):
-    """The mean of each window of [N, C, length]; padding counts unless told not to."""
+    """The mean of each window of [N, C, length], by default including padding."""
 
     rank = 1
 
 
 class AvgPool2d(_AvgPool):
-    """The mean of each window of [N, C, H, W]; padding counts unless told not to."""
+    """The mean of each window of [N, C, H, W], by default including padding."""
 
     rank = 2
 
 
 class AvgPool3d(_AvgPool):
-    """The mean of each window of [N, C, D, H, W]; padding counts unless told not to."""
+    """The mean of each window of [N, C, D, H, W], by default including padding."""
 
     rank = 3
 

@@ -1,8 +1,8 @@
-"""Layers that draw random numbers, each from a state of its own.
+"""Layers that draw random numbers, each from its own state.
 
-A layer with a ``seed`` draws the same sequence in every run; each call goes on where
-the last one ended. Without it the seed is the next one of :func:`burn.nn.init.seed`:
-two layers differ, and a program repeats itself unless it sets another seed.
+A layer with a ``seed`` draws the same sequence in every run; each call continues the
+sequence. By default the seed is the next one of :func:`burn.nn.init.seed`: layers
+differ, and a program is reproducible unless it sets another seed.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,14 +19,14 @@ from burn.tensor import Tensor, from_numpy
 
 
 class RandomState(Box):
-    """The key and counter that random numbers come from; not part of the record."""
+    """The key and counter of a random number generator; not part of the record."""
 
     __slots__ = ()
     recorded = False
 
 
 def random_state(seed: int | None) -> RandomState:
-    """A state at the start of the sequence of ``seed``, or of the next seed."""
+    """Return a state at the start of the sequence of ``seed``, or of the next seed."""
     key = int(init.generator().integers(2**63)) if seed is None else seed
     return RandomState(from_numpy(np.array([key % 2**64, 0], np.uint64)))
 
@@ -37,7 +37,7 @@ class _Random(Module):
         self.random_state = random_state(seed)
 
     def draw(self, primitive: Callable[..., Any], *args: Any, dtype: DType) -> Tensor:
-        """What ``primitive`` draws from the state, which moves on."""
+        """Return the values that ``primitive`` draws, and advance the state."""
         drawn, after = primitive(self.random_state, *args, dtype=dtype)
         self.random_state.set(after)
         out: Tensor = drawn
@@ -45,7 +45,7 @@ class _Random(Module):
 
 
 class RandomNormal(_Random):
-    """Normally distributed numbers in ``shape``, new ones at each call."""
+    """Normally distributed numbers in ``shape``, drawn at each call."""
 
     def __init__(
         self,
@@ -70,9 +70,9 @@ class RandomNormal(_Random):
 
 
 class RandomNormalLike(_Random):
-    """Normally distributed numbers in the shape of what it is called with.
+    """Normally distributed numbers in the shape of the argument.
 
-    They have the dtype of that, too, unless another is given.
+    They have the dtype of the argument by default.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class RandomNormalLike(_Random):
 
 
 class RandomUniform(_Random):
-    """Numbers spread evenly over [low, high) in ``shape``, new ones at each call."""
+    """Uniformly distributed numbers in [low, high), drawn at each call."""
 
     def __init__(
         self,
@@ -118,9 +118,9 @@ class RandomUniform(_Random):
 
 
 class RandomUniformLike(_Random):
-    """Numbers spread evenly over [low, high) in the shape of what it is called with.
+    """Uniformly distributed numbers in [low, high) in the shape of the argument.
 
-    They have the dtype of that, too, unless another is given.
+    They have the dtype of the argument by default.
     """
 
     def __init__(
@@ -143,9 +143,9 @@ class RandomUniformLike(_Random):
 
 
 class Bernoulli(_Random):
-    """1 with the probability that each element says, else 0.
+    """1 with the probabilities in the argument, else 0.
 
-    The result has the dtype of the probabilities unless another is given.
+    The result has the dtype of the probabilities by default.
     """
 
     def __init__(self, *, dtype: DType | None = None, seed: int | None = None) -> None:
@@ -157,7 +157,7 @@ class Bernoulli(_Random):
 
 
 class Multinomial(_Random):
-    """Classes drawn with the softmax of each row of logits: [N, C] -> [N, samples]."""
+    """Classes drawn from the softmax of each row of logits: [N, C] -> [N, samples]."""
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ class Recurrent(Module):
         return ("", "_reverse") if self.bidirectional else ("",)
 
     def _weights(self, layer: int) -> list[Tensor | None]:
-        """W, R and B of one layer in ONNX's layout."""
+        """Return W, R and B of one layer in ONNX's layout."""
         parts = []
         for name in _NAMES[:2]:
             parts.append(
@@ -67,7 +67,7 @@ class Recurrent(Module):
         return [*parts, ops.stack(both)]
 
     def _gated(self, name: str, layer: int, suffix: str) -> Tensor | Parameter:
-        """One parameter with its gates in ONNX's order."""
+        """Return one parameter with its gates in ONNX's order."""
         value: Parameter = getattr(self, f"{name}_l{layer}{suffix}")
         if len(self.gates) == 1:
             return value
@@ -81,7 +81,7 @@ class Recurrent(Module):
         states: tuple[Tensor, ...],
         **options: Any,
     ) -> tuple[Tensor, ...]:
-        """The outputs of the last layer, and the last states of all of them."""
+        """Return the outputs of the last layer, and the last states of all layers."""
         if self.batch_first:
             x = x.transpose(0, 1)
         count = len(self._suffixes)
@@ -144,7 +144,7 @@ class GRU(Recurrent):
 
 
 class RNN(Recurrent):
-    """Plain recurrent layers (J. Elman, 1990), called and answering as :class:`GRU`.
+    """Simple recurrent layers (J. Elman, 1990), with the interface of :class:`GRU`.
 
     ``nonlinearity`` is ``"tanh"`` or ``"relu"``.
     """

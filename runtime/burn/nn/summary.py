@@ -1,4 +1,4 @@
-"""Summaries of modules: layers with shapes of results, parameters and memory."""
+"""Summaries of modules: layers with result shapes, parameters and memory."""
 
 from __future__ import annotations
 

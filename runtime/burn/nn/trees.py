@@ -1,4 +1,4 @@
-"""Ensembles of decision trees."""
+"""Decision tree ensembles."""
 
 from burn import dtypes, ops
 from burn.box import Buffer

@@ -1,4 +1,4 @@
-"""The digest of a record in the header of the generated source that it is for."""
+"""Verification of a record by the digest in the header of generated source."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _LINES = 4
 
 
 def check_record(cls: type, path: str | Path) -> None:
-    """Return if the file at ``path`` is the record that ``cls`` was written with.
+    """Check that the file at ``path`` is the record that ``cls`` was generated with.
 
     Raises:
-        RecordError: its SHA-256 is another; the source of ``cls`` has none.
-        OSError: it cannot be read.
+        RecordError: its SHA-256 differs, or the source of ``cls`` has none.
+        OSError: the file cannot be read.
     """
     expected = _recorded_sha256(cls)
     if expected is None:
@@ -44,10 +44,10 @@ def check_record(cls: type, path: str | Path) -> None:
 
 
 def check_path(cls: type, weights: Any) -> None:
-    """Return if ``weights`` may be the path of a record of ``cls``.
+    """Check that ``weights`` may be the path of a record of ``cls``.
 
     Raises:
-        TypeError: it is no path.
+        TypeError: it is not a path.
         RecordError: it is a folder.
     """
     if isinstance(weights, bytes | bytearray | memoryview):
@@ -73,7 +73,7 @@ def check_path(cls: type, weights: Any) -> None:
 
 
 def missing_record(cls: type, error: FileNotFoundError) -> FileNotFoundError:
-    """The error of a record that is not there, with what to do."""
+    """Return the error for a missing record, with instructions."""
     return FileNotFoundError(
         errno.ENOENT,
         f"no record of {cls.__name__}: a generated module needs the file of weights "
@@ -84,7 +84,7 @@ def missing_record(cls: type, error: FileNotFoundError) -> FileNotFoundError:
 
 
 def _recorded_sha256(cls: type) -> str | None:
-    """The digest in the header of the module that defines ``cls``, or a base of it."""
+    """Return the digest in the header of the module that defines ``cls``, or a base."""
     for base in cls.__mro__:
         functions = [f for f in vars(base).values() if isinstance(f, FunctionType)]
         sha256 = _in_header(functions[0].__globals__) if functions else None

@@ -1,6 +1,6 @@
-"""Every operation on tensors, by family.
+"""Operations on tensors, by family.
 
-A name here is a primitive (a kernel with its gradient) or a function of primitives.
+Each name is a primitive (kernels with a gradient) or a function of primitives.
 """
 
 from burn.ops.activation import (

@@ -1,8 +1,8 @@
-"""Activations, element by element.
+"""Elementwise activation functions.
 
-Each gives what its formula gives in IEEE arithmetic, at infinities and NaN as well:
-``silu`` of minus infinity is minus infinity times 0, NaN. For finite arguments nothing
-overflows on the way. Half types are computed in float32.
+Formulas are evaluated in IEEE arithmetic, for infinities and NaN too: ``silu`` of minus
+infinity is NaN. For finite arguments no intermediate result overflows. Half types are
+computed in float32.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ P = ParamSpec("P")
 
 SELU_ALPHA = 1.67326319217681884765625
 SELU_GAMMA = 1.05070102214813232421875
-# gelu by tanh: sqrt(2 / pi), and the factor of the cube.
+# gelu with tanh: sqrt(2 / pi), and the coefficient of the cubic term.
 _SLOPE, _CUBE = sqrt(2.0 / pi), 0.044715
 # erf(x) = tanh(x * P(x ** 2)) within 6e-8: least squares on the error, reweighted.
 _ERF = (1.58961237e-07, -5.98570300e-06, 8.97126267e-05, -6.25719572e-04) + (
@@ -33,7 +33,7 @@ _ERF = (1.58961237e-07, -5.98570300e-06, 8.97126267e-05, -6.25719572e-04) + (
 
 
 def _wide(kernel: Callable[P, Any]) -> Callable[P, Any]:
-    """``kernel`` with its first operand in float32 if that is of a half type."""
+    """Return ``kernel`` with its first operand converted from half types to float32."""
 
     @wraps(kernel)
     def run(*args: P.args, **static: P.kwargs) -> Any:
@@ -46,7 +46,7 @@ def _wide(kernel: Callable[P, Any]) -> Callable[P, Any]:
 
 @primitive(traceable=True, bound=bounds.of_first)
 def relu(x: Array) -> Array:
-    """``max(x, 0)``."""
+    """Return ``max(x, 0)``."""
     return np.maximum(x, x.dtype.type(0))
 
 
@@ -57,7 +57,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive(traceable=True)
 def relu_grad(grad: Array, out: Array) -> Array:
-    """The gradient of :func:`relu`: ``grad`` where its result ``out`` is positive."""
+    """Return ``grad`` where the result ``out`` of :func:`relu` is positive."""
     return np.where(out > 0, grad, grad.dtype.type(0))
 
 
@@ -69,7 +69,7 @@ def _(grad: Any, result: Any, outer: Any, out: Any) -> Any:
 @primitive(traceable=True, bound=bounds.sloped)
 @_wide
 def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:
-    """``x`` where positive, ``alpha * x`` elsewhere."""
+    """Return ``x`` where positive, ``alpha * x`` elsewhere."""
     return np.where(x > 0, x, x * alpha)
 
 
@@ -80,10 +80,11 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.01) -> Any:
 
 @primitive(traceable=True, bound=bounds.activated)
 def prelu(x: Array, slope: Array) -> Array:
-    """``slope * x`` where negative, ``x`` elsewhere; ``slope`` is broadcast to ``x``.
+    """Return ``x`` where positive, ``slope * x`` elsewhere; ``slope`` broadcasts to
+    ``x``.
 
     Raises:
-        ValueError: it has more axes or elements.
+        ValueError: ``slope`` has more axes or elements than ``x``.
     """
     x, slope = pair(x, slope)
     out = np.where(x < 0, x * slope, x)
@@ -105,7 +106,7 @@ def _(grad: Any, out: Any, x: Any, slope: Any) -> Any:
 
 @primitive(traceable=True)
 def thresholded_relu(x: Array, *, alpha: float = 1.0) -> Array:
-    """``x`` where it exceeds ``alpha``, 0 elsewhere."""
+    """Return ``x`` where it exceeds ``alpha``, 0 elsewhere."""
     return np.where(x > alpha, x, x.dtype.type(0))
 
 
@@ -117,7 +118,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
 @primitive(traceable=True, bound=bounds.activated)
 @_wide
 def elu(x: Array, *, alpha: float = 1.0) -> Array:
-    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+    """Return ``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
     return np.where(x > 0, x, np.expm1(np.minimum(x, 0)) * alpha)
 
 
@@ -129,7 +130,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
 @primitive(traceable=True, bound=bounds.activated)
 @_wide
 def selu(x: Array, *, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> Array:
-    """``gamma`` times: ``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+    """Return ``gamma * x`` if positive, else ``gamma * alpha * (exp(x) - 1)``."""
     return np.where(x > 0, x, np.expm1(np.minimum(x, 0)) * alpha) * gamma
 
 
@@ -148,7 +149,7 @@ def _(
 @primitive(traceable=True, bound=bounds.activated)
 @_wide
 def celu(x: Array, *, alpha: float = 1.0) -> Array:
-    """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere."""
+    """Return ``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere."""
     return np.where(x > 0, x, np.expm1(np.minimum(x, 0) / alpha) * alpha)
 
 
@@ -160,7 +161,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
 @primitive(traceable=True, bound=bounds.up_to_one)
 @_wide
 def sigmoid(x: Array) -> Array:
-    """``1 / (1 + exp(-x))``."""
+    """Return ``1 / (1 + exp(-x))``."""
     # exp may overflow to infinity, whose reciprocal is the limit.
     out = np.exp(-x)
     out += 1
@@ -175,7 +176,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 @primitive(traceable=True, bound=bounds.up_to_one)
 @_wide
 def tanh(x: Array) -> Array:
-    """The hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
     return np.tanh(x)
 
 
@@ -187,7 +188,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 @primitive(traceable=True, bound=bounds.activated)
 @_wide
 def softplus(x: Array) -> Array:
-    """``log(1 + exp(x))``."""
+    """Return ``log(1 + exp(x))``."""
     return np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0)
 
 
@@ -199,7 +200,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 @primitive(traceable=True)
 @_wide
 def softsign(x: Array) -> Array:
-    """``x / (1 + abs(x))``."""
+    """Return ``x / (1 + abs(x))``."""
     return x / (np.abs(x) + 1)
 
 
@@ -212,7 +213,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 @primitive(traceable=True, bound=bounds.activated)
 @_wide
 def hard_sigmoid(x: Array, *, alpha: float = 0.2, beta: float = 0.5) -> Array:
-    """``alpha * x + beta``, at least 0 and at most 1."""
+    """Return ``alpha * x + beta``, clipped to [0, 1]."""
     return np.clip(x * alpha + beta, 0, 1)
 
 
@@ -224,7 +225,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.2, beta: float = 0.5) -> 
 @primitive(traceable=True, bound=bounds.activated)
 @_wide
 def hard_swish(x: Array) -> Array:
-    """``x * (x + 3) / 6`` between -3 and 3, 0 below and ``x`` above."""
+    """Return ``x * (x + 3) / 6`` between -3 and 3, 0 below and ``x`` above."""
     return x * np.clip(x / 6 + 0.5, 0, 1)
 
 
@@ -237,7 +238,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 @primitive(traceable=True, bound=bounds.activated)
 @_wide
 def silu(x: Array) -> Array:
-    """``x * sigmoid(x)``."""
+    """Return ``x * sigmoid(x)``."""
     out = np.exp(-x)
     out += 1
     return x / out
@@ -252,7 +253,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 @primitive(traceable=True, bound=bounds.activated)
 @_wide
 def mish(x: Array) -> Array:
-    """``x * tanh(softplus(x))``."""
+    """Return ``x * tanh(softplus(x))``."""
     return x * np.tanh(np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0))
 
 
@@ -265,9 +266,9 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 @primitive(traceable=True, bound=bounds.activated)
 @_wide
 def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
-    """``x`` times the normal distribution function of ``x``.
+    """Return ``x`` times the standard normal distribution function of ``x``.
 
-    With ``approximate="tanh"`` that is ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x +
+    With ``approximate="tanh"`` the result is ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x +
     0.044715 * x ** 3)))``.
     """
     if approximate == "tanh":
@@ -276,7 +277,7 @@ def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
 
 
 def _erf(x: Array) -> Array:
-    """The error function to the precision of 1 + erf(x), several times as fast."""
+    """Return the error function with the precision of 1 + erf(x), but faster."""
     if x.dtype != np.float32:
         return erf.kernel(x)
     x = np.clip(x, -4.2, 4.2)
@@ -301,8 +302,8 @@ def _(
 def gelu_grad(
     grad: Array, x: Array, *, approximate: Literal["none", "tanh"] = "none"
 ) -> Array:
-    """The gradient of :func:`gelu`: ``grad`` times its derivative at ``x``."""
-    # Far out the slope is 0 or 1; the bounds keep infinity times 0 from being NaN.
+    """Return the gradient of :func:`gelu`: ``grad`` times its derivative at ``x``."""
+    # For large arguments the slope is 0 or 1; clipping avoids infinity times 0.
     x = np.clip(accumulate(x), -40, 40)
     square = x * x
     if approximate == "tanh":
@@ -341,9 +342,8 @@ def _by_erf(grad: Any, x: Any) -> Any:
 
 @primitive(traceable=True, bound=bounds.largest_of_all)
 def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array:
-    """``x``, at least ``low`` and then at most ``high``; None is no bound.
-
-    A Python number for ``x`` takes the dtype of the bounds.
+    """Return ``min(max(x, low), high)``; None is no bound, and ``x`` may be a
+    number.
     """
     if isinstance(x, int | float):
         x = _as_array(x, low, high)
@@ -359,7 +359,7 @@ def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array
 
 
 def _as_array(x: float, *others: Any) -> Array:
-    """A Python number as an array of the dtype of the first array among ``others``."""
+    """Return a Python number as an array, of the dtype of the first of ``others``."""
     arrays = (y for y in others if y is not None and not isinstance(y, int | float))
     return pair(x, next(arrays, 0))[0]
 
@@ -390,7 +390,7 @@ def _(grad: Any, out: Any, x: Any, low: Any = None, high: Any = None) -> Any:
 @primitive(traceable=True)
 @_wide
 def shrink(x: Array, *, bias: float = 0.0, lambd: float = 0.5) -> Array:
-    """``x`` moved towards 0 by ``bias`` beyond ``lambd`` on either side, 0 between."""
+    """Return ``x`` moved towards 0 by ``bias``; 0 if ``abs(x) <= lambd``."""
     zero = x.dtype.type(0)
     return np.where(x > lambd, x - bias, np.where(x < -lambd, x + bias, zero))
 

@@ -1,7 +1,7 @@
 """Scaled dot-product attention.
 
-Heads are an axis of their own: ``[batch, heads, sequence, size]``. Keys and values may
-have fewer heads than queries; each then serves as many neighbouring heads.
+Heads have their own axis: ``[batch, heads, sequence, size]``. Keys and values may have
+fewer heads than queries (grouped-query attention): consecutive query heads share one.
 """
 
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from burn.ops.softmax import softmax, softmax_grad
 from burn.ops.support import Array, accumulate
 from burn.primitive import composite, primitive
 
-#: How many keys a query may see to its left and right; -1 is all of them.
+#: The number of visible keys to the left and right of a query; -1 means all.
 Window = tuple[int, int]
 EVERYWHERE: Window = (-1, -1)
 
@@ -44,13 +44,13 @@ def attention(
     window: Window = EVERYWHERE,
     softmax_dtype: DType | None = None,
 ) -> Any:
-    """``softmax(query @ key.mT * scale + mask) @ value``.
+    """Return ``softmax(query @ key.mT * scale + mask) @ value``.
 
     ``query`` is ``[batch, heads, rows, size]``, ``key`` ``[batch, groups, columns,
-    size]``, ``value`` ``[batch, groups, columns, out]`` and the result
-    ``[batch, heads, rows, out]``, of the dtype of ``query``. Without an axis for heads
-    there is one. The other arguments are those of :func:`attention_weights`. Half types
-    are computed in float32.
+    size]``, ``value`` ``[batch, groups, columns, out]`` and the result ``[batch, heads,
+    rows, out]``, of the dtype of ``query``. Operands without a head axis have one head.
+    The other arguments are those of :func:`attention_weights`. Half types are computed
+    in float32.
     """
     one_head = len(query.shape) == 3
     if one_head:
@@ -77,12 +77,12 @@ def attention_weights(
     window: Window = EVERYWHERE,
     softmax_dtype: DType | None = None,
 ) -> Any:
-    """What each query takes of each value: ``[batch, heads, rows, columns]``.
+    """Return the weights of values for each query: ``[batch, heads, rows, columns]``.
 
-    The softmax of :func:`attention_scores`, taken in ``softmax_dtype`` if it is given;
-    a query that sees no key takes nothing. Where nothing hides keys, weights of scores
-    that are all minus infinity are NaN, as in any softmax. ``sink`` is the score of a
-    key without a value, one number a head.
+    The weights are the softmax of :func:`attention_scores`, computed in
+    ``softmax_dtype`` if given; a query whose keys are all masked has weights 0. Without
+    any masking, rows of scores that are all minus infinity are NaN, as in any softmax.
+    ``sink`` is the score of a key without a value, one number per head.
     """
     options = _Options(scale, softcap, causal, window, softmax_dtype)
     places = (mask, offset, lengths, sink)
@@ -102,15 +102,15 @@ def attention_scores(
     causal: bool = False,
     window: Window = EVERYWHERE,
 ) -> Any:
-    """How well each query fits each key: ``[batch, heads, rows, columns]``.
+    """Return the scores of each query and key: ``[batch, heads, rows, columns]``.
 
-    The products are multiplied by ``scale`` (1 / sqrt(size) if not given) and, with
-    ``softcap``, squeezed into plus and minus that. ``mask`` broadcasts to the result
-    (shorter in its last axis, it hides the keys behind): a bool says what is seen, a
-    float is added. Of the keys of a batch only the first ``lengths[batch]`` are seen.
-    Query ``i`` stands at ``i + offset`` among the keys (one number, or one a batch):
-    ``causal`` hides what comes after it, ``window`` what is further to its left and
-    right. The score of what is hidden is minus infinity.
+    The products are multiplied by ``scale`` (default 1 / sqrt(size)) and, with
+    ``softcap``, become ``softcap * tanh(score / softcap)``. ``mask`` broadcasts to the
+    result (if it is shorter along the last axis, the remaining keys are masked): True
+    marks visible keys, a float mask is added. Only the first ``lengths[batch]`` keys
+    are visible. Query ``i`` has the position ``i + offset`` among the keys (one number,
+    or one per batch): ``causal`` masks later keys, ``window`` limits the distance to
+    the left and right. Masked scores are minus infinity.
     """
     options = _Options(scale, softcap, causal, window)
     places = (mask, offset, lengths)
@@ -119,7 +119,7 @@ def attention_scores(
 
 @composite(outputs=1)
 def weighted_values(weights: Any, value: Any) -> Any:
-    """``weights @ value``: ``[batch, heads, rows, columns]`` of values to a group.
+    """Return ``weights @ value``: ``[batch, heads, rows, columns]`` by grouped values.
 
     The result has the dtype of ``weights``.
     """
@@ -127,7 +127,7 @@ def weighted_values(weights: Any, value: Any) -> Any:
 
 
 class _Options(NamedTuple):
-    """What :func:`attention` is told of how to score."""
+    """Options of the scores of :func:`attention`."""
 
     scale: float | None
     softcap: float
@@ -137,7 +137,7 @@ class _Options(NamedTuple):
 
     @property
     def hides(self) -> bool:
-        """Whether the place of a key among the others may hide it."""
+        """Return whether a key may be masked because of its position."""
         return self.causal or self.window != EVERYWHERE
 
 
@@ -187,14 +187,14 @@ def _weighted(weights: Any, value: Any) -> Any:
 
 
 def _with_head(x: Any) -> Any:
-    """``x`` with an axis for one head, if it has one for the batch."""
+    """Return ``x`` with an axis for one head, if it has a batch axis but no heads."""
     if x is None or len(x.shape) != 3:
         return x
     return getitem(x, (slice(None), None))
 
 
 def _wide(x: Any) -> Any:
-    """``x`` in float32 if it is of a half type: it is rounded once, in the end."""
+    """Return ``x`` converted from half types to float32, so that results round once."""
     return cast(x, dtype=float32) if x.dtype in HALVES else x
 
 
@@ -203,7 +203,7 @@ def _as(x: Any, dtype: DType) -> Any:
 
 
 def _products(query: Any, key: Any) -> Any:
-    """``query @ key.mT``; the queries that share a key are rows of one matrix."""
+    """Return ``query @ key.mT``; queries that share a key are rows of one matrix."""
     batch, heads, rows, size = query.shape
     groups, columns = key.shape[1:3]
     if heads == groups:
@@ -216,7 +216,7 @@ def _products(query: Any, key: Any) -> Any:
 def _in_reach(
     rows: int, columns: int, offset: Any, window: Window, causal: bool
 ) -> Any:
-    """Whether a query may look as far as a key; None if all may."""
+    """Return the mask of keys within the window of each query, None if all are."""
     left, right = window
     if causal:
         right = 0
@@ -238,7 +238,7 @@ def _both(seen: Any, other: Any) -> Any:
 
 
 def _covering(mask: Any, columns: int) -> Any:
-    """``mask`` with ``columns`` keys: those that it does not reach are hidden."""
+    """Return ``mask`` extended to ``columns`` keys; additional keys are masked."""
     missing = columns - mask.shape[-1]
     if missing <= 0:
         return mask
@@ -248,7 +248,7 @@ def _covering(mask: Any, columns: int) -> Any:
 
 @primitive(traceable=True, bound=bounds.up_to_one)
 def masked_softmax(x: Array) -> Array:
-    """The softmax over the last axis, where a row of minus infinity becomes 0."""
+    """Return the softmax over the last axis, with 0 in rows of minus infinity."""
     if not x.size:
         return x.copy()
     work = accumulate(x)
@@ -267,13 +267,17 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @composite(outputs=1)
 def split_heads(x: Any, heads: int) -> Any:
-    """``[batch, sequence, heads * size]`` as ``[batch, heads, sequence, size]``."""
+    """Return ``[batch, sequence, heads * size]`` as ``[batch, heads, sequence,
+    size]``.
+    """
     batch, length, features = x.shape
     return transpose(reshape(x, (batch, length, heads, features // heads)), 1, 2)
 
 
 @composite(outputs=1)
 def merge_heads(x: Any) -> Any:
-    """``[batch, heads, sequence, size]`` as ``[batch, sequence, heads * size]``."""
+    """Return ``[batch, heads, sequence, size]`` as ``[batch, sequence, heads *
+    size]``.
+    """
     batch, heads, length, size = x.shape
     return reshape(transpose(x, 1, 2), (batch, length, heads * size))

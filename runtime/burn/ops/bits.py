@@ -1,4 +1,4 @@
-"""Integers as rows of bits."""
+"""Bitwise operations on integers."""
 
 import numpy as np
 
@@ -9,43 +9,43 @@ from burn.primitive import primitive
 
 @primitive
 def bitwise_not(x: Array) -> Array:
-    """Every bit of ``x`` turned."""
+    """Return ``~x``."""
     return np.bitwise_not(x)
 
 
 @primitive
 def bitwise_and(x: Array, y: Array) -> Array:
-    """The bits that are set in both."""
+    """Return ``x & y``."""
     return np.bitwise_and(*pair(x, y))
 
 
 @primitive
 def bitwise_or(x: Array, y: Array) -> Array:
-    """The bits that are set in either."""
+    """Return ``x | y``."""
     return np.bitwise_or(*pair(x, y))
 
 
 @primitive
 def bitwise_xor(x: Array, y: Array) -> Array:
-    """The bits that are set in exactly one."""
+    """Return ``x ^ y``."""
     return np.bitwise_xor(*pair(x, y))
 
 
 @primitive
 def bitwise_left_shift(x: Array, y: Array) -> Array:
-    """The bits of ``x`` moved up by ``y``; 0 if that is not less than their number."""
+    """Return ``x << y``; 0 if ``y`` is at least the number of bits."""
     return np.left_shift(*pair(x, y))
 
 
 @primitive
 def bitwise_right_shift(x: Array, y: Array) -> Array:
-    """The bits of ``x`` moved down by ``y``; the sign moves in from above."""
+    """Return ``x >> y``, with the sign extended."""
     return np.right_shift(*pair(x, y))
 
 
 @primitive
 def bitcast(x: Array, *, dtype: DType) -> Array:
-    """The bits of ``x`` read as ``dtype``, which has as many of them."""
+    """Return the bits of ``x`` reinterpreted as ``dtype``, of the same size."""
     return x.view(dtype)
 
 

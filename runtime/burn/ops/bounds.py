@@ -1,8 +1,8 @@
-"""Upper bounds of the magnitudes of results, from those of the operands.
+"""Upper bounds of the magnitudes of results (interval analysis).
 
-A primitive declares one of these rules as its ``bound``. A rule gets a call (its
-``args``, ``static`` values and the ``shapes`` of its results) and what is known of
-operands, and answers infinity where it knows of no bound.
+A primitive declares one of these rules as its ``bound``. A rule receives a call (its
+``args``, ``static`` values and the ``shapes`` of its results) and the known properties
+of operands, and returns infinity if no bound is known.
 """
 
 from math import inf, isfinite, prod, sqrt
@@ -16,7 +16,7 @@ from burn.ops.support import Array
 INTEGERS = float(2**63)
 #: Up to here nothing overflows, also where factors are not merged into weights.
 MOST = 1e30
-#: Activations are no larger than their operand by more than this factor.
+#: The maximum ratio of the magnitudes of an activation and its operand.
 _ABOVE = 2.0
 #: Activations of larger numbers are infinite or 0, or not known.
 _MOST_ACTIVATED = 1e18
@@ -36,35 +36,39 @@ class PrimitiveCall(Protocol):
 
 
 class Operands(Protocol):
-    """What is known of the arguments of steps."""
+    """Known properties of the arguments of steps."""
 
     def bound(self, arg: Any) -> float:
-        """An upper bound for the magnitudes in an argument, infinite if unknown."""
+        """Return an upper bound of the magnitudes of an argument, infinity if
+        unknown.
+        """
 
     def shape(self, arg: Any) -> tuple[int, ...]:
-        """The shape of an argument that is a tensor."""
+        """Return the shape of an argument that is a tensor."""
 
     def constant(self, arg: Any) -> Array | None:
-        """The array of an argument that is the same in every run."""
+        """Return the array of an argument that is the same in every run."""
 
 
 def of_first(call: PrimitiveCall, operands: Operands) -> float:
-    """For what moves or mixes elements of the first operand, or chooses among them."""
+    """Return the bound of primitives that move, select or average elements of
+    ``args[0]``.
+    """
     return operands.bound(call.args[0])
 
 
 def up_to_one(call: PrimitiveCall, operands: Operands) -> float:
-    """For results between -1 and 1."""
+    """Return the bound of results between -1 and 1."""
     return 1.0 if isfinite(operands.bound(call.args[0])) else inf
 
 
 def product(call: PrimitiveCall, operands: Operands) -> float:
-    """For the product of all operands."""
+    """Return the bound of the product of all operands."""
     return prod(map(operands.bound, call.args))
 
 
 def activated(call: PrimitiveCall, operands: Operands) -> float:
-    """For activations that are hardly larger than their operand."""
+    """Return the bound of activations that exceed their operand by a small factor."""
     numbers = [abs(v) for v in call.static.values() if isinstance(v, int | float)]
     slopes = [operands.bound(arg) for arg in call.args[1:]]
     x = operands.bound(call.args[0])
@@ -74,12 +78,12 @@ def activated(call: PrimitiveCall, operands: Operands) -> float:
 
 
 def layer(call: PrimitiveCall, operands: Operands) -> float:
-    """For sums of products with weights [out, ...], with a bias."""
+    """Return the bound of layers with weights [out, ...] and a bias."""
     return _layer(call, operands, 0)
 
 
 def transposed_layer(call: PrimitiveCall, operands: Operands) -> float:
-    """For sums of products with weights [in, out, ...], with a bias."""
+    """Return the bound of layers with weights [in, out, ...] and a bias."""
     return _layer(call, operands, 1)
 
 
@@ -98,14 +102,14 @@ def _layer(call: PrimitiveCall, operands: Operands, rows: int) -> float:
 
 
 def matrices(call: PrimitiveCall, operands: Operands) -> float:
-    """For products of matrices, and what follows in the same pass."""
+    """Return the bound of matrix products with an epilogue."""
     x, y = call.args[:2]
     count = operands.shape(x)[-1]
     return _ended(call, operands.bound(x) * operands.bound(y) * count, operands)
 
 
 def _ended(call: PrimitiveCall, bound: float, operands: Operands) -> float:
-    """A bound for a result after what is done in the same pass."""
+    """Return the bound of a result after its epilogue."""
     for name, *numbers in call.static.get("after", ()):
         if bound > MOST:
             return inf
@@ -120,7 +124,7 @@ def _ended(call: PrimitiveCall, bound: float, operands: Operands) -> float:
 
 
 def normalised(call: PrimitiveCall, operands: Operands) -> float:
-    """Rows are divided by their deviation, the sum of squares being finite."""
+    """Return the bound of normalized rows, whose sum of squares is finite."""
     count = float(prod(call.shapes[0]))
     if operands.bound(call.args[0]) ** 2 * count > MOST:
         return inf
@@ -130,7 +134,7 @@ def normalised(call: PrimitiveCall, operands: Operands) -> float:
 
 
 def shifted(call: PrimitiveCall, operands: Operands) -> float:
-    """For a scale and a shift of each channel by statistics that are the same."""
+    """Return the bound of a scale and shift per channel by constant statistics."""
     x, mean, var, weight, bias = (*call.args, None, None)[:5]
     variances = operands.constant(var)
     least = 0.0 if variances is None else float(np.min(variances, initial=np.inf))
@@ -143,7 +147,7 @@ def shifted(call: PrimitiveCall, operands: Operands) -> float:
 
 
 def recurrent(call: PrimitiveCall, operands: Operands) -> float:
-    """For layers with gates: they are within 1, and cells grow by 1 in a step."""
+    """Return the bound of gated recurrent layers: cells grow by at most 1 per step."""
     if "clip" in call.static or "activations" in call.static:
         return inf
     states, base, growth = _states(call, operands)
@@ -151,7 +155,9 @@ def recurrent(call: PrimitiveCall, operands: Operands) -> float:
 
 
 def plain_recurrent(call: PrimitiveCall, operands: Operands) -> float:
-    """For layers without gates, whose activation is no larger than its operand."""
+    """Return the bound of recurrent layers whose activation does not exceed its
+    operand.
+    """
     states, base, growth = _states(call, operands)
     if "clip" in call.static or "activations" in call.static:
         for _ in range(call.shapes[0][0]):
@@ -162,7 +168,7 @@ def plain_recurrent(call: PrimitiveCall, operands: Operands) -> float:
 
 
 def _states(call: PrimitiveCall, operands: Operands) -> tuple[float, float, float]:
-    """Bounds of states, of what is added in a step, and of their growth in it."""
+    """Return bounds of states, of the addend of a step, and of the growth in a step."""
     x, w, r, *more = call.args
     given = [part for part in more[1:] if len(operands.shape(part)) != 1]  # no lengths
     states = 1.0 + call.shapes[0][0] + sum(map(operands.bound, given))
@@ -172,7 +178,7 @@ def _states(call: PrimitiveCall, operands: Operands) -> tuple[float, float, floa
 
 
 def chained(call: PrimitiveCall, operands: Operands) -> float:
-    """For chains of operations on elements."""
+    """Return the bound of chains of elementwise operations."""
     bound = operands.bound(call.args[0])
     for name, index in call.static["chain"]:
         other = 0.0 if index is None else operands.bound(call.args[1 + index])
@@ -188,35 +194,35 @@ def chained(call: PrimitiveCall, operands: Operands) -> float:
 
 
 def quotient(call: PrimitiveCall, operands: Operands) -> float:
-    """For a quotient by a number."""
+    """Return the bound of a quotient by a number."""
     x, y = call.args
     is_number = type(y) in (int, float) and y != 0
     return operands.bound(x) / abs(y) if is_number else inf
 
 
 def total(call: PrimitiveCall, operands: Operands) -> float:
-    """For sums of elements."""
+    """Return the bound of sums of elements."""
     count = prod(operands.shape(call.args[0])) / max(prod(call.shapes[0]), 1)
     return operands.bound(call.args[0]) * count
 
 
 def largest_of_all(call: PrimitiveCall, operands: Operands) -> float:
-    """For a choice among operands."""
+    """Return the bound of a selection from the operands."""
     return max(map(operands.bound, call.args))
 
 
 def sum_of_all(call: PrimitiveCall, operands: Operands) -> float:
-    """For sums and differences of operands."""
+    """Return the bound of sums and differences of operands."""
     return sum(map(operands.bound, call.args))
 
 
 def sloped(call: PrimitiveCall, operands: Operands) -> float:
-    """For a slope below zero."""
+    """Return the bound of a leaky activation with a slope for negative operands."""
     slope = float(call.static.get("alpha", 0.01))
     return operands.bound(call.args[0]) * max(1.0, abs(slope))
 
 
 def gelu_derivative(call: PrimitiveCall, operands: Operands) -> float:
-    """The derivative of GELU is less than 2."""
+    """Return the bound of the gradient of GELU, whose derivative is less than 2."""
     grad, x = map(operands.bound, call.args[:2])
     return inf if max(grad, x) > _MOST_ACTIVATED else 2 * grad

@@ -1,4 +1,4 @@
-"""Broadcasting, and the sums that are its gradients."""
+"""Broadcasting, and its adjoint, summation over broadcast axes."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from burn.primitive import primitive
 
 @primitive(traceable=True, removable=True, shaped_by=1, bound=bounds.of_first)
 def expand(x: Array, shape: Any) -> Array:
-    """``x`` broadcast to ``shape``; an extent of -1 or 1 keeps that of ``x``."""
+    """Return ``x`` broadcast to ``shape``; an extent of -1 or 1 keeps that of ``x``."""
     target = tuple(1 if n == -1 else n for n in integers(shape))
     return np.broadcast_to(x, np.broadcast_shapes(x.shape, target))
 
@@ -23,14 +23,14 @@ def _(grad: Any, out: Any, x: Any, shape: Any) -> Any:
 
 
 def broadcast_axes(shape: tuple[int, ...], to: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes of ``to`` along which ``shape`` is broadcast to it."""
+    """Return the axes of ``to`` along which ``shape`` is broadcast."""
     extra = len(to) - len(shape)
     return tuple(a for a in range(len(to)) if a < extra or shape[a - extra] != to[a])
 
 
 @primitive(traceable=True)
 def sum_to(x: Array, *, shape: tuple[int, ...]) -> Array:
-    """``x`` summed over the axes along which ``shape`` would broadcast to it."""
+    """Return ``x`` summed over the axes along which ``shape`` is broadcast to it."""
     axes = broadcast_axes(shape, x.shape)
     total = np.sum(accumulate(x), axis=axes, keepdims=True)
     total = total.astype(x.dtype, copy=False)
@@ -43,7 +43,7 @@ def _(grad: Any, out: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
 
 
 def like(grad: Any, operand: Any) -> Any:
-    """``grad`` summed to the shape of ``operand``, and of its dtype."""
+    """Return ``grad`` summed to the shape of ``operand`` and converted to its dtype."""
     if grad.shape != operand.shape:
         grad = sum_to(grad, shape=operand.shape)
     if grad.dtype != operand.dtype:

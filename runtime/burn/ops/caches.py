@@ -1,4 +1,4 @@
-"""Writing into tensors of fixed extents: caches of keys and values."""
+"""In-place updates of fixed-size tensors such as key-value caches."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from burn.primitive import primitive
 
 @primitive(removable=True, infallible=True)
 def update_slice(x: Array, update: Array, start: Array, *, axis: int = -2) -> Array:
-    """``x`` with ``update`` written over its entries from ``start`` on along ``axis``.
+    """Return ``x`` with entries from ``start`` along ``axis`` replaced by ``update``.
 
-    ``update`` has the dtype and the shape of ``x`` but for a smaller extent of
-    ``axis``. ``start`` is one integer in a tensor; it is moved to where ``update``
-    fits, as in XLA's ``dynamic_update_slice``. In a compiled function that sets a box
-    to its result, the box is written in place.
+    ``update`` has the dtype and the shape of ``x`` except for a smaller extent along
+    ``axis``. ``start`` is an integer in a tensor, clamped so that ``update`` fits, as
+    in XLA's ``dynamic_update_slice``. In a compiled function that sets a box to its
+    result, the box is updated in place.
     """
     out = x.copy()
     write_slice(out, update, start, axis)
@@ -24,7 +24,7 @@ update_slice.no_gradient("caches are written without gradients")
 
 
 def write_slice(x: Array, update: Array, start: Array, axis: int) -> None:
-    """:func:`update_slice` in place."""
+    """Execute :func:`update_slice` in place."""
     axis %= x.ndim
     count = update.shape[axis]
     first = min(max(int(start.reshape(())), 0), x.shape[axis] - count)

@@ -19,9 +19,10 @@ from burn.primitive import primitive
     autocast="keep",
 )
 def cast(x: Array, *, dtype: DType) -> Array:
-    """``x`` as ``dtype``; floats are truncated to integers, anything but 0 is true.
+    """Return ``x`` converted to ``dtype``.
 
-    Floats become text of 8 significant digits, and text a number.
+    Floats are truncated to integers; nonzero values are True. Floats become text of 8
+    significant digits, and text is parsed as a number.
     """
     if dtype == dtypes.string and x.dtype != dtype:
         return _as_text(x)

@@ -1,4 +1,4 @@
-"""Gradients of primitives that are one kernel but could be written as several."""
+"""Gradients of fused primitives, through an equivalent composition of primitives."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,11 +10,11 @@ from burn.tensor import Tensor
 def through(
     body: Callable[..., Any], grads: tuple[Any, ...], *args: Any
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of ``args`` if what was called is ``body(*args)``.
+    """Return the gradients of ``args`` for a call equivalent to ``body(*args)``.
 
     ``body`` is a composition of primitives with results to which ``grads`` belong. It
-    runs again on a tape of its own, so this suits what is rarely needed: the gradient
-    of a fused gradient.
+    runs again on its own tape, so this suits rarely needed gradients, such as the
+    gradient of a fused gradient.
     """
     home = max((arg.backend for arg in args if arg is not None), key=lambda b: b.level)
     tape = Autodiff(home, fresh=True)
@@ -30,14 +30,14 @@ def through(
 
 
 class Joint:
-    """Gradients that are computed together, once, when the first of them is needed."""
+    """Gradients that are computed together when the first of them is needed."""
 
     def __init__(self, compute: Callable[[], tuple[Any, ...]]) -> None:
         self._compute = compute
         self._found: tuple[Any, ...] | None = None
 
     def __getitem__(self, index: int) -> Callable[[], Any]:
-        """A function that returns the gradient ``index``."""
+        """Return a function that returns gradient ``index``."""
 
         def read() -> Any:
             if self._found is None:

@@ -1,4 +1,4 @@
-"""Sums in Einstein's notation as products of matrices between views, or of elements."""
+"""Lowering of ``einsum`` to matrix products between views, or to products and sums."""
 
 from functools import lru_cache
 from math import prod
@@ -12,7 +12,7 @@ from burn.primitive import Primitive
 
 
 class Maker(Protocol):
-    """Who computes primitives, or writes down that they are to be computed."""
+    """The interface to compute primitives, or to append them to a plan."""
 
     def made(
         self,
@@ -21,19 +21,19 @@ class Maker(Protocol):
         shape: tuple[int, ...],
         **static: Any,
     ) -> Any:
-        """The result of ``primitive``, which has this shape."""
+        """Return the result of ``primitive``, of the given shape."""
 
     def is_constant(self, value: Any) -> bool:
-        """Whether an operand is the same in every run."""
+        """Return whether an operand is the same in every run."""
 
 
 def contracted(
     maker: Maker, equation: str, operands: list[Any], shapes: list[tuple[int, ...]]
 ) -> Any:
-    """What ``einsum`` of one or two operands of ``shapes`` is, made by ``maker``.
+    """Return ``einsum`` of one or two operands of ``shapes``, computed by ``maker``.
 
-    It is None if an axis is repeated in one operand, broadcast or empty, and where
-    the equation is not for such operands.
+    Return None if an axis is repeated in one operand, broadcast or empty, or if the
+    equation does not match the operands.
     """
     terms, result = explicit(equation, [len(shape) for shape in shapes])
     extents = _extents(terms, result, shapes)
@@ -50,21 +50,21 @@ def contracted(
 
 @lru_cache
 def has_matrices(equation: str, *ranks: int) -> bool:
-    """Whether the sum of two operands of these ranks is a product of matrices."""
+    """Return whether the sum of two operands is a matrix product."""
     (x, y), result = explicit(equation, list(ranks))
     labels = _labels(x, y, result)
     return bool(set(x) & set(labels.summed) & set(y) and labels.left + labels.right)
 
 
 class _Named(NamedTuple):
-    """An argument, and a label for each of its axes."""
+    """An argument with a label for each of its axes."""
 
     value: Any
     names: str
 
 
 class _Labels(NamedTuple):
-    """The axes of a product: those of both operands and of the result, and the rest."""
+    """The axes of a product by kind: batch, of one operand, and summed."""
 
     batch: str
     left: str
@@ -75,7 +75,7 @@ class _Labels(NamedTuple):
 def _extents(
     terms: list[str], result: str, shapes: list[tuple[int, ...]]
 ) -> dict[str, int] | None:
-    """The extents of all axes, None if one is repeated or empty, or has no name."""
+    """Return the extents of all labels, None if one is repeated, empty or unnamed."""
     extents: dict[str, int] = {}
     for names, shape in zip(terms, shapes, strict=True):
         if len(set(names)) != len(names) or len(names) != len(shape):
@@ -88,25 +88,25 @@ def _extents(
 
 
 class _Work:
-    """What is made of operands whose axes have names."""
+    """Operations on operands with labelled axes."""
 
     def __init__(self, maker: Maker, extents: dict[str, int]) -> None:
         self.is_constant, self.made = maker.is_constant, maker.made
         self._extents = extents
 
     def shape(self, *names: str) -> tuple[int, ...]:
-        """The extent of each group of axes."""
+        """Return the product of the extents of each group of labels."""
         return tuple(prod(self._extents[name] for name in group) for group in names)
 
     def permuted(self, x: _Named, names: str) -> _Named:
-        """``x`` with its axes in the order of ``names``."""
+        """Return ``x`` with its axes in the order of ``names``."""
         if x.names == names:
             return x
         axes = tuple(x.names.index(name) for name in names)
         return _Named(self.made(permute, (x.value, axes), self.shape(*names)), names)
 
     def grouped(self, x: _Named, *groups: str) -> Any:
-        """The value of ``x`` with an axis for each group of names."""
+        """Return the value of ``x`` with one axis for each group of labels."""
         x = self.permuted(x, "".join(groups))
         shape = self.shape(*groups)
         if shape == self.shape(*x.names):
@@ -114,7 +114,7 @@ class _Work:
         return self.made(reshape, (x.value, shape), shape)
 
     def summed(self, x: _Named, kept: str) -> _Named:
-        """``x`` without the axes that are not ``kept``."""
+        """Return ``x`` summed over the axes that are not in ``kept``."""
         names = "".join(name for name in x.names if name in kept)
         if names == x.names:
             return x
@@ -124,7 +124,7 @@ class _Work:
 
 
 def _pair(work: _Work, x: _Named, y: _Named, result: str) -> _Named:
-    """The sum of products of two operands, in some order of axes."""
+    """Return the contraction of two operands, with axes in any order."""
     x, y = work.summed(x, y.names + result), work.summed(y, x.names + result)
     if work.is_constant(x.value) and not work.is_constant(y.value):
         x, y = y, x  # a weight is on the right
@@ -139,7 +139,7 @@ def _pair(work: _Work, x: _Named, y: _Named, result: str) -> _Named:
 
 
 def _labels(x: str, y: str, result: str) -> _Labels:
-    """The axes by their kind, those of the result in its order."""
+    """Return the labels by kind, those of the result in its order."""
     both = [name for name in result if name in x and name in y]
     left = [name for name in result if name in x and name not in y]
     right = [name for name in result if name not in x]
@@ -163,7 +163,9 @@ def _matrices(work: _Work, x: _Named, y: _Named, labels: _Labels) -> _Named:
 
 
 def _spread(work: _Work, x: _Named, names: str) -> Any:
-    """The value of ``x`` with an axis for each of ``names``, of 1 where it has none."""
+    """Return the value of ``x`` with an axis for each of ``names``, of extent 1 if
+    missing.
+    """
     x = work.permuted(x, "".join(name for name in names if name in x.names))
     shape = tuple(work.shape(n)[0] if n in x.names else 1 for n in names)
     if shape == work.shape(*x.names):

@@ -1,8 +1,8 @@
-"""Convolution over any number of spatial axes, its transpose, and their gradients.
+"""N-dimensional convolution, transposed convolution, and their gradients.
 
-The kernels work channels-last: one matrix of all windows, one product with the weights,
-and a result that is channels-last in memory behind its channels-first shape, which the
-next convolution reads without a copy.
+The kernels work channels-last: one im2col matrix of all windows, one product with the
+weights, and a result that is channels-last in memory behind its channels-first shape,
+which the next convolution reads without a copy.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from burn.ops.window import (
 )
 from burn.primitive import composite, primitive
 
-# The largest matrix of windows that is made at once, in bytes.
+# The maximum size of the im2col matrix, in bytes.
 _LIMIT = 256 << 20
 
 
@@ -41,7 +41,8 @@ def conv(
     dilation: Extents = 1,
     groups: int = 1,
 ) -> Array:
-    """The cross-correlation of ``x`` [N, C, *size] with ``weight`` [O, C/groups, *K].
+    """Return the cross-correlation of ``x`` [N, C, *size], ``weight`` [O, C/groups,
+    *K].
 
     The result is [N, O, *count]. ``padding`` is one integer, one for each spatial axis,
     or a pair (before, after) for each.
@@ -94,7 +95,7 @@ def conv_transpose(
     dilation: Extents = 1,
     groups: int = 1,
 ) -> Array:
-    """The transpose of :func:`conv`, an upsampling.
+    """Return the transpose of :func:`conv`, also called deconvolution.
 
     ``x`` is [N, C, *count], ``weight`` [C, O/groups, *K] and the result
     [N, O, *size] with
@@ -160,10 +161,10 @@ def conv_transpose_to(
     dilation: Extents = 1,
     groups: int = 1,
 ) -> Any:
-    """:func:`conv_transpose` with the padding that gives a result of ``size``.
+    """Return :func:`conv_transpose` with the padding that gives a result of ``size``.
 
-    Without ``size`` it is that of ``x`` times ``stride``. Of padding that cannot be
-    halved, the odd one is in front, or behind if ``upper``.
+    The default ``size`` is that of ``x`` times ``stride``. If the padding is odd, the
+    larger half is in front, or behind with ``upper``.
     """
     counts, kernel = x.shape[2:], weight.shape[2:]
     rank = len(counts)
@@ -204,10 +205,10 @@ def conv_weight_grad(
     dilation: Extents = 1,
     groups: int = 1,
 ) -> Array:
-    """The gradient [O, C/groups, *kernel_size] of a convolution's weight.
+    """Return the gradient [O, C/groups, *kernel_size] of a convolution's weight.
 
-    ``x`` [N, C, *size] is what was convolved, ``grad`` [N, O, *count] the gradient of
-    the result.
+    ``x`` [N, C, *size] is the input, ``grad`` [N, O, *count] the gradient of the
+    result.
     """
     dtype, x, grad = _common(x, grad)
     wins = windows(x.shape[2:], kernel_size, stride, padding, dilation)
@@ -264,7 +265,7 @@ def _check(x: Array, weight: Array, channels: int, divided: int, groups: int) ->
 
 
 def _common(x: Array, y: Array) -> tuple[Any, Array, Array]:
-    """The common dtype, and both operands in the dtype that is computed in."""
+    """Return the result dtype, and both operands in the dtype of the computation."""
     x, y = pair(x, y)
     return x.dtype, accumulate(x), accumulate(y)
 
@@ -274,7 +275,7 @@ def _channels_last(x: Array) -> Array:
 
 
 def _finish(out: Array, bias: Array | None, dtype: Any) -> Array:
-    """The channels-last ``out``, which is changed, plus bias, channels first."""
+    """Return channels-last ``out``, modified in place, plus bias as channels first."""
     if bias is not None:
         out += bias.astype(out.dtype, copy=False)
     return out.transpose(0, out.ndim - 1, *range(1, out.ndim - 1)).astype(
@@ -283,9 +284,9 @@ def _finish(out: Array, bias: Array | None, dtype: Any) -> Array:
 
 
 def _blocks(wins: Windows, batch: int, row_bytes: int) -> Iterator[Any]:
-    """Keys (batch, first spatial axis) of parts whose windows fit the limit.
+    """Yield keys (batch, first spatial axis) of blocks whose windows fit the limit.
 
-    ``row_bytes`` is what one window takes.
+    ``row_bytes`` is the size of one window.
     """
     image = max(row_bytes * prod(wins.count), 1)
     if image <= _LIMIT:
@@ -300,14 +301,18 @@ def _blocks(wins: Windows, batch: int, row_bytes: int) -> Iterator[Any]:
 
 
 def _matrix(weight: Array, groups: int, taps_first: bool) -> Array:
-    """``weight`` [A, B, *K] as [G, A/G, K * B], or [G, A/G, B * K] without a copy."""
+    """Return ``weight`` [A, B, *K] as [G, A/G, K * B], or [G, A/G, B * K] without a
+    copy.
+    """
     if taps_first:
         weight = np.moveaxis(weight, 1, -1)
     return weight.reshape(groups, weight.shape[0] // groups, prod(weight.shape[1:]))
 
 
 def _taps_first(wins: Windows, batch: int, channels: int) -> bool:
-    """Whether to reorder the weights rather than the windows: the smaller is moved."""
+    """Return whether to reorder the weights instead of the windows: the smaller is
+    copied.
+    """
     return wins.taps == 1 or batch * prod(wins.count) >= channels
 
 
@@ -351,7 +356,7 @@ def _correlate(padded: Array, outer: Array, wins: Windows, groups: int) -> Array
 def _scatter(
     x: Array, weight: Array, wins: Windows, covered: Array, groups: int
 ) -> None:
-    """Add to ``covered`` what every element of ``x`` contributes to its window."""
+    """Add the contribution of every element of ``x`` to its window in ``covered``."""
     batch, channels = x.shape[0], covered.shape[-1] // groups
     taps_first = _taps_first(wins, batch, x.shape[-1] // groups)
     matrix = _matrix(weight, groups, taps_first)

@@ -1,7 +1,7 @@
-"""Tensors made of a shape and a value.
+"""Creation of tensors from a shape and a value.
 
-Those without a tensor among their arguments are host constants, which any device copies
-to itself when they meet one of its tensors.
+Functions without a tensor argument return host constants, which are copied to a device
+when they meet one of its tensors.
 """
 
 import builtins
@@ -20,9 +20,10 @@ from burn.tensor import Tensor
 
 @primitive
 def full(shape: Any, value: Array, *, dtype: DType | None = None) -> Array:
-    """``value`` (a number, or a tensor of one element) everywhere in ``shape``.
+    """Return a tensor of ``shape`` filled with ``value`` (a number or one-element
+    tensor).
 
-    It is one element in memory, however large the shape.
+    It is a broadcast view of one element.
     """
     if isinstance(value, bool | int | float | complex):
         value = np.asarray(value, dtypes.default_dtype(value))
@@ -37,20 +38,20 @@ def _(grad: Any, out: Any, shape: Any, value: Any, *, dtype: Any = None) -> Any:
 
 
 def zeros(shape: Any, *, dtype: DType = dtypes.float32) -> Tensor:
-    """Zeros of ``shape``."""
+    """Return zeros of ``shape``."""
     return full(shape, 0, dtype=dtype)
 
 
 def ones(shape: Any, *, dtype: DType = dtypes.float32) -> Tensor:
-    """Ones of ``shape``."""
+    """Return ones of ``shape``."""
     return full(shape, 1, dtype=dtype)
 
 
 @primitive
 def full_like(x: Array, value: Array, *, dtype: DType | None = None) -> Array:
-    """``value`` (a number, or a tensor of one element) in the shape of ``x``.
+    """Return ``value`` (a number or one-element tensor) in the shape of ``x``.
 
-    It lies where ``x`` does, and has its dtype unless another is given.
+    The result is on the device of ``x``, and has its dtype by default.
     """
     if not isinstance(value, bool | int | float | complex):
         value = value.reshape(())
@@ -63,12 +64,12 @@ def _(grad: Any, out: Any, x: Any, value: Any, *, dtype: Any = None) -> Any:
 
 
 def zeros_like(x: Any, *, dtype: DType | None = None) -> Tensor:
-    """Zeros in the shape of ``x``, and of its dtype unless another is given."""
+    """Return zeros in the shape of ``x``, by default with its dtype."""
     return full_like(x, 0, dtype=dtype)
 
 
 def ones_like(x: Any, *, dtype: DType | None = None) -> Tensor:
-    """Ones in the shape of ``x``, and of its dtype unless another is given."""
+    """Return ones in the shape of ``x``, by default with its dtype."""
     return full_like(x, 1, dtype=dtype)
 
 
@@ -76,10 +77,10 @@ def ones_like(x: Any, *, dtype: DType | None = None) -> Tensor:
 def arange(
     start: Array, stop: Array = None, step: Array = 1, *, dtype: DType | None = None
 ) -> Array:
-    """Numbers from ``start`` (0 if it is the only one) to below ``stop`` by ``step``.
+    """Return numbers from ``start`` (0 if only one is passed) to below ``stop``.
 
-    The operands are numbers or tensors of one element; without ``dtype`` the result is
-    of their common dtype.
+    The operands are numbers or tensors of one element; the default dtype is their
+    common dtype.
 
     Raises:
         ValueError: ``step`` is 0.
@@ -116,7 +117,7 @@ def _number(operand: Any) -> Any:
 
 
 def _common(operands: tuple[Any, ...]) -> DType:
-    """The dtype of several operands together; Python numbers are weak."""
+    """Return the common dtype of the operands; Python numbers are weakly typed."""
     strong = [o.dtype for o in operands if hasattr(o, "dtype")]
     weak = [o for o in operands if not hasattr(o, "dtype")]
     kind = strong[0] if strong else dtypes.default_dtype(builtins.sum(weak))
@@ -131,7 +132,7 @@ def _common(operands: tuple[Any, ...]) -> DType:
 def eye(
     rows: Any, columns: Any = None, k: Any = 0, *, dtype: DType = dtypes.float32
 ) -> Array:
-    """Ones on the ``k``-th diagonal of a ``[rows, columns]`` matrix of zeros."""
+    """Return a ``[rows, columns]`` matrix with ones on the ``k``-th diagonal."""
     (n,) = integers(rows)
     (m,) = (n,) if columns is None else integers(columns)
     return np.eye(n, m, integers(k)[0], dtype=dtype)
@@ -142,7 +143,7 @@ eye.no_gradient("a constant")
 
 @primitive(host=True)
 def array(values: Any, *, dtype: DType = dtypes.int64) -> Array:
-    """Numbers (nested lists of them) as a tensor on the host."""
+    """Return nested lists of numbers as a host tensor."""
     return np.asarray(values, dtype)
 
 

@@ -1,4 +1,4 @@
-"""Running sums and products, and products over axes."""
+"""Cumulative sums and products, and products over axes."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from burn.primitive import primitive
 
 @primitive(traceable=True)
 def prod(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """The product over ``axis``, or over all axes, in the dtype of ``x``."""
+    """Return the product over ``axis``, or over all axes, in the dtype of ``x``."""
     axes = axes_of(axis, x.ndim)
     return np.prod(accumulate(x), axis=axes, keepdims=keepdims).astype(x.dtype)
 
@@ -27,9 +27,9 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
 
 
 def _products_of_others(x: Any, axis: Axes) -> Any:
-    """For every element, the product of the others it is reduced with.
+    """Return for every element the product of the others in its reduction.
 
-    Made of the products before and after it: dividing by it would be wrong at zero.
+    Computed from prefix and suffix products, since division fails at zero.
     """
     axes = axes_of(axis, x.ndim)
     kept = tuple(a for a in range(x.ndim) if a not in axes)
@@ -50,9 +50,9 @@ def _products_of_others(x: Any, axis: Axes) -> Any:
 def cumsum(
     x: Array, axis: Any = 0, *, exclusive: bool = False, reverse: bool = False
 ) -> Array:
-    """The running sum along ``axis``, in the dtype of ``x``.
+    """Return the cumulative sum along ``axis``, in the dtype of ``x``.
 
-    ``exclusive`` leaves out the element itself; ``reverse`` runs from the end.
+    ``exclusive`` excludes the element itself; ``reverse`` starts at the end.
     """
     return _running(np.cumsum, x, axis, exclusive, reverse, 0)
 
@@ -74,9 +74,9 @@ def _(
 def cumprod(
     x: Array, axis: Any = 0, *, exclusive: bool = False, reverse: bool = False
 ) -> Array:
-    """The running product along ``axis``, in the dtype of ``x``.
+    """Return the cumulative product along ``axis``, in the dtype of ``x``.
 
-    ``exclusive`` leaves out the element itself; ``reverse`` runs from the end.
+    ``exclusive`` excludes the element itself; ``reverse`` starts at the end.
     """
     return _running(np.cumprod, x, axis, exclusive, reverse, 1)
 
@@ -105,17 +105,18 @@ def _(
 
 
 def _shift(x: Any, axis: int, reverse: bool) -> Any:
-    """``x`` one place nearer the start along ``axis`` (the end if ``reverse``)."""
+    """Return ``x`` shifted by one towards the start along ``axis`` (end if
+    ``reverse``).
+    """
     pads = (1, -1) if reverse else (-1, 1)
     return pad(x, pads, 0, axis)
 
 
 @primitive(infallible=True)
 def logcumsumexp(x: Array, axis: int = 0, *, reverse: bool = False) -> Array:
-    """The logarithm of the running sum of exponentials along ``axis``.
+    """Return the logarithm of the cumulative sum of exponentials along ``axis``.
 
-    No exponential overflows, and none is lost beside a later one. ``reverse`` runs from
-    the end.
+    It is stable against overflow and underflow. ``reverse`` starts at the end.
     """
     work = np.moveaxis(accumulate(x), axis, -1)
     work = work[..., ::-1] if reverse else work
@@ -130,7 +131,9 @@ def logcumsumexp(x: Array, axis: int = 0, *, reverse: bool = False) -> Array:
 
 @logcumsumexp.vjp
 def _(grad: Any, out: Any, x: Any, axis: Any = 0, *, reverse: bool = False) -> Any:
-    """The gradients above and below 0 are summed apart, as logarithms."""
+    """Return the gradient; positive and negative parts are summed apart, as
+    logarithms.
+    """
 
     def share() -> Any:
         return half(grad) - half(-grad)
@@ -148,9 +151,10 @@ def _(grad: Any, out: Any, x: Any, axis: Any = 0, *, reverse: bool = False) -> A
 def recurrence(
     factors: Array, terms: Array, *, axis: int, reverse: bool = False
 ) -> Array:
-    """``s[i] = terms[i] + factors[i] * s[i - 1]`` along ``axis``, from zero.
+    """Return the linear recurrence ``s[i] = terms[i] + factors[i] * s[i - 1]`` from
+    zero.
 
-    ``reverse`` runs from the end: ``s[i] = terms[i] + factors[i] * s[i + 1]``.
+    ``reverse`` starts at the end: ``s[i] = terms[i] + factors[i] * s[i + 1]``.
     """
     xp = namespace(terms)
     a, b = xp.moveaxis(accumulate(factors), axis, 0), xp.moveaxis(terms, axis, 0)
@@ -195,7 +199,7 @@ def _running(
 
 
 def _delayed(x: Array, axis: int, first: int) -> Array:
-    """``x`` one place later along ``axis``, behind ``first``."""
+    """Return ``x`` shifted by one along ``axis``, after ``first``."""
     rows = np.moveaxis(x, axis, 0)
     out = namespace(x).empty(rows.shape, x.dtype)
     out[:1], out[1:] = first, rows[:-1]

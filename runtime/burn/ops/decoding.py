@@ -1,4 +1,4 @@
-"""Steps of a decoder that computes one token at a time, as plans fuse them."""
+"""Fused primitives for decoders that compute one token at a time."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ from burn.ops.matmul import linear
 from burn.ops.support import Array, accumulate
 from burn.primitive import primitive
 
-#: A norm over the last axis, or none.
+#: The kind of norm over the last axis; empty for none.
 Norm = Literal["", "layer", "rms"]
 
 
@@ -30,13 +30,14 @@ def cached_attention(
     scale: float,
     empty_is_zero: bool = True,
 ) -> tuple[Array, Array]:
-    """Attention of one query a head to the past and one new key; the key in its cache.
+    """Return attention of one query per head over a cache and a new key and value.
 
     ``query`` is ``[batch, heads, 1, size]``, ``key`` and ``value`` ``[batch, groups, 1,
-    size]``, the past ``[batch, groups, length, size]``. ``mask`` broadcasts to
-    ``[batch, heads, 1, length + 1]``, the new key is the last. With ``cos`` and
+    size]``, the cache ``[batch, groups, length, size]``. ``mask`` broadcasts to
+    ``[batch, heads, 1, length + 1]``; the new key is the last. With ``cos`` and
     ``sin``, which broadcast to ``[batch, 1, 1, size / 2]``, query and key are rotated
-    first. The rest is as in :func:`scaled_attention`.
+    first; the second result is the key after that. The other arguments are those of
+    :func:`scaled_attention`.
     """
     if cos is not None and sin is not None:
         query, key = _rotated(query, cos, sin), _rotated(key, cos, sin)
@@ -72,10 +73,10 @@ def row_linear(
     epsilon: float = 1e-5,
     after: After = (),
 ) -> Array:
-    """:func:`linear` of the norm of a few rows, and what is ``after``.
+    """Return :func:`linear` of the norm of a few rows, with the epilogue ``after``.
 
     ``x`` is ``[..., inputs]``. With ``gate``, a weight of the same shape, the product
-    is multiplied by the SiLU of the product with it first.
+    is multiplied by the SiLU of the product with ``gate``.
     """
     if norm == "layer":
         x = layer_norm.kernel(x, norm_weight, norm_bias, epsilon=epsilon)

@@ -1,4 +1,4 @@
-"""Decompositions of matrices: Cholesky, eigenvalues, singular values, QR."""
+"""Matrix decompositions: Cholesky, eigenvalues, singular values, QR."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ from burn.primitive import primitive
 
 @primitive
 def cholesky(x: Array, *, upper: bool = False) -> Array:
-    """The lower triangles L [..., n, n] with ``L @ L.mT = x``.
+    """Return the lower triangular L [..., n, n] with ``L @ L.mT = x``.
 
-    ``x`` [..., n, n] is taken to be symmetric: its lower triangle is read. With
+    ``x`` [..., n, n] is assumed symmetric: only its lower triangle is read. With
     ``upper`` the result is ``L.mT``, and the upper triangle is read. The gradient is
     symmetric.
 
@@ -43,10 +43,11 @@ def _(grad: Any, out: Any, x: Any, *, upper: Any = False) -> Any:
 
 @primitive(outputs=2)
 def eigh(x: Array, *, upper: bool = False) -> tuple[Array, Array]:
-    """The eigenvalues [..., n], ascending, and vectors [..., n, n] (as columns).
+    """Return the eigenvalues [..., n], ascending, and eigenvectors (columns) [..., n,
+    n].
 
-    ``x`` [..., n, n] is taken to be symmetric: its lower triangle is read, with
-    ``upper`` the other one. The gradient is symmetric where the values are distinct.
+    ``x`` [..., n, n] is assumed symmetric: only its lower triangle is read, with
+    ``upper`` the upper one. The gradient is symmetric where the values are distinct.
     """
     work = accumulate(x)
     values, vectors = namespace(x).linalg.eigh(work, "U" if upper else "L")
@@ -71,13 +72,13 @@ def _(grad: Any, out: Any, x: Any, *, upper: Any = False) -> Any:
 
 
 def _diagonal(values: Any) -> Any:
-    """Square matrices with ``values`` [..., n] on their diagonals."""
+    """Return square matrices with ``values`` [..., n] on their diagonals."""
     count = values.shape[-1]
     return unsqueeze(values, -1) * eye(count, dtype=values.dtype)
 
 
 def _reciprocal_gaps(values: Any) -> Any:
-    """``1 / (values[j] - values[i])`` at [..., i, j]; 0 on the diagonal."""
+    """Return ``1 / (values[j] - values[i])`` at [..., i, j]; 0 on the diagonal."""
     one = eye(values.shape[-1], dtype=values.dtype)
     gaps = unsqueeze(values, -2) - unsqueeze(values, -1)
     return div(1 - one, gaps + one)
@@ -85,7 +86,8 @@ def _reciprocal_gaps(values: Any) -> Any:
 
 @primitive(outputs=3)
 def svd(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array, Array]:
-    """U [..., m, k], S [..., k] descending and Vh [..., k, n] of ``x`` [..., m, n].
+    """Return U [..., m, k], S [..., k] descending and Vh [..., k, n] of ``x`` [..., m,
+    n].
 
     ``x = U @ diag(S) @ Vh`` with k the smaller of m and n; with ``full_matrices`` U
     and Vh are square. The gradient of vectors needs distinct singular values, and that
@@ -116,7 +118,7 @@ def _(grad: Any, out: Any, x: Any, *, full_matrices: Any = True) -> Any:
 
 
 def _svd_share(grad: Any, out: Any) -> Any:
-    """The gradient by all three parts, U [..., m, k] and Vh [..., k, n]."""
+    """Return the gradient for all three parts, U [..., m, k] and Vh [..., k, n]."""
     (of_left, of_values, of_right), (left, values, right) = grad, out
     row, column = unsqueeze(values, -2), unsqueeze(values, -1)
     inner: Any = 0 if of_values is None else _diagonal(of_values)
@@ -140,7 +142,8 @@ def _svd_share(grad: Any, out: Any) -> Any:
 
 @primitive(outputs=2)
 def qr(x: Array, *, complete: bool = False) -> tuple[Array, Array]:
-    """Q [..., m, k] with orthonormal columns and R [..., k, n] with ``Q @ R = x``.
+    """Return Q [..., m, k] with orthonormal columns and R [..., k, n] with ``Q @ R =
+    x``.
 
     k is the smaller of m and n, with ``complete`` it is m. R is upper triangular. The
     gradient of a ``complete`` decomposition needs that m is at most n.
@@ -172,7 +175,7 @@ def _(grad: Any, out: Any, x: Any, *, complete: Any = False) -> Any:
 
 
 def _qr_share(of_left: Any, of_right: Any, left: Any, right: Any) -> Any:
-    """The gradient where R is square."""
+    """Return the gradient for square R."""
     inner = matmul(right, of_right.mT) - matmul(of_left.mT, left)
     inner = trilu(inner, 0, upper=False) + trilu(inner, -1, upper=False).mT
     share = of_left + matmul(left, inner)

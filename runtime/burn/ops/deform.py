@@ -1,4 +1,4 @@
-"""Deformable convolution: each place of the window is read at an offset of its own."""
+"""Deformable convolution: each kernel position is sampled at its own offset."""
 
 from math import prod
 from typing import Any
@@ -30,13 +30,13 @@ def deform_conv(
     groups: int = 1,
     offset_groups: int = 1,
 ) -> Tensor:
-    """The convolution of ``x`` [N, C, *size] with ``weight`` [O, C/groups, *K].
+    """Return the deformable convolution of ``x`` [N, C, *size] (J. Dai et al., 2017).
 
-    Place k of a window is read ``offset`` [N, offset_groups prod(K) rank, *count] away
-    from where it would be, between elements by linear interpolation, and multiplied by
-    ``mask`` [N, offset_groups prod(K), *count]. The offsets of a place have one entry
-    for each axis. Each of ``offset_groups`` equal parts of the channels has its own
-    offsets. The result is [N, O, *count].
+    ``weight`` is [O, C/groups, *K]. Kernel position k of a window is sampled with the
+    displacement ``offset`` [N, offset_groups prod(K) rank, *count], with linear
+    interpolation, and multiplied by ``mask`` [N, offset_groups prod(K), *count]. The
+    offsets of a position have one entry for each axis. Each of ``offset_groups`` equal
+    parts of the channels has its own offsets. The result is [N, O, *count].
 
     Raises:
         ValueError: the offsets are for another number of windows.
@@ -56,7 +56,7 @@ def deform_conv(
 
 
 def _columns(x: Any, offset: Any, mask: Any, wins: Windows, offset_groups: int) -> Any:
-    """What every place of every window reads: [N, C prod(K), prod(count)]."""
+    """Return the sampled values of all windows: [N, C prod(K), prod(count)]."""
     batch, channels, *size = x.shape
     rank, count = len(size), wins.count
     wide = dtypes.float32 if offset.dtype in dtypes.HALVES else offset.dtype
@@ -76,7 +76,9 @@ def _columns(x: Any, offset: Any, mask: Any, wins: Windows, offset_groups: int) 
 
 
 def _places(wins: Windows, axis: int, dtype: Any) -> Any:
-    """Where every place of every window lies along ``axis``: [1, *K, *count]."""
+    """Return the coordinates of all kernel positions along ``axis``: [1, *K,
+    *count].
+    """
     rank = len(wins.kernel)
     start = arange(wins.count[axis], dtype=dtype) * wins.stride[axis]
     start = start - wins.pads[axis][0]

@@ -1,7 +1,7 @@
-"""Convolution where every channel has weights of its own: nothing to sum over.
+"""Depthwise convolution: each channel has its own weights.
 
-There is no matrix product in it, so the kernels multiply and add. All of them work on
-channels-last arrays, as those of :mod:`burn.ops.conv` do.
+There is no matrix product in it, so the kernels multiply and add. They work on
+channels-last arrays, like those of :mod:`burn.ops.conv`.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,9 @@ ALONG = 1200
 
 
 def depthwise(padded: Array, weight: Array, wins: Windows, groups: int) -> Array:
-    """The convolution [N, *count, O] of ``padded`` [N, *size, G], weight [O, 1, *K]."""
+    """Return the convolution [N, *count, O] of ``padded`` [N, *size, G], weight [O,
+    1, *K].
+    """
     # CuPy's einsum has no ``out``.
     if weight.shape[0] == groups and isinstance(padded, np.ndarray):
         shape = (padded.shape[0], *wins.count, groups)
@@ -35,7 +37,7 @@ def depthwise(padded: Array, weight: Array, wins: Windows, groups: int) -> Array
 
 
 def channel_taps(weight: Array, wins: Windows) -> Array:
-    """``weight`` [C, 1, *K] as [*K, places * C], as :func:`depthwise_into` wants it."""
+    """Return ``weight`` [C, 1, *K] as [*K, places * C], for :func:`depthwise_into`."""
     taps = _taps(weight, weight.shape[0])[..., 0]
     together = _together(wins, weight.shape[0])
     return namespace(taps).tile(taps, (*(1 for _ in wins.kernel), together))
@@ -44,9 +46,10 @@ def channel_taps(weight: Array, wins: Windows) -> Array:
 def depthwise_into(
     padded: Array, taps: Array, wins: Windows, out: Array, key: Any
 ) -> Callable[[], Any]:
-    """A call that computes ``out[key]`` [N, *count, C] of ``padded`` [N, *size, C].
+    """Return a call that computes ``out[key]`` [N, *count, C] of ``padded`` [N, *size,
+    C].
 
-    ``key`` is of images and lines, or ``...``; ``taps`` are :func:`channel_taps`.
+    ``key`` selects images and lines, or is ``...``; ``taps`` are :func:`channel_taps`.
     """
     channels, width = padded.shape[-1], taps.shape[-1]
     if width != channels:
@@ -63,9 +66,9 @@ def depthwise_into(
 
 
 def _together(wins: Windows, channels: int) -> int:
-    """How many places along the last axis are one with the channels.
+    """Return how many positions along the last axis are merged with the channels.
 
-    Their windows have to stand side by side, and they divide the windows of a line.
+    Their windows must be adjacent, and the number must divide the windows of a line.
     """
     if wins.stride[-1] != 1 or not wins.count[-1]:
         return 1
@@ -74,7 +77,9 @@ def _together(wins: Windows, channels: int) -> int:
 
 
 def _joined(view: Array, axis: int, together: int) -> Array:
-    """``view`` [N, *count, *K, C] with so many places of ``axis`` in the last one."""
+    """Return ``view`` [N, *count, *K, C] with positions of ``axis`` merged into the
+    last.
+    """
     shape, strides = list(view.shape), list(view.strides)
     shape[axis], shape[-1] = shape[axis] // together, shape[-1] * together
     strides[axis] *= together
@@ -82,7 +87,7 @@ def _joined(view: Array, axis: int, together: int) -> Array:
 
 
 def scatter_depthwise(x: Array, weight: Array, wins: Windows, covered: Array) -> None:
-    """Add to ``covered`` [N, *size, G] what ``x`` [N, *count, A] contributes to it."""
+    """Add the contribution of ``x`` [N, *count, A] to ``covered`` [N, *size, G]."""
     groups = covered.shape[-1]
     x = x.reshape(*x.shape[:-1], groups, -1)
     taps = _taps(weight, groups)
@@ -96,7 +101,7 @@ def scatter_depthwise(x: Array, weight: Array, wins: Windows, covered: Array) ->
 
 
 def correlate_depthwise(padded: Array, outer: Array, wins: Windows) -> Array:
-    """The gradient [O, 1, *K] of the weight, ``outer`` [N, *count, O] the result's."""
+    """Return the gradient [O, 1, *K] of the weight for ``outer`` [N, *count, O]."""
     groups = padded.shape[-1]
     outer = outer.reshape(*outer.shape[:-1], groups, -1)
     axes = list(range(outer.ndim - 2))
@@ -115,6 +120,6 @@ def correlate_depthwise(padded: Array, outer: Array, wins: Windows) -> Array:
 
 
 def _taps(weight: Array, groups: int) -> Array:
-    """``weight`` [A, 1, *K] as [*K, groups, A / groups]."""
+    """Return ``weight`` [A, 1, *K] as [*K, groups, A / groups]."""
     taps = weight.reshape(groups, -1, *weight.shape[2:])
     return namespace(taps).ascontiguousarray(np.moveaxis(taps, (0, 1), (-2, -1)))

@@ -1,7 +1,7 @@
-"""Functions of elements as data: what chains of elementwise operations compute.
+"""Expression trees of elementwise functions, for generated kernels.
 
-An :class:`Element` is made of operands by one of NumPy's functions. Devices print it
-in the language of their kernels; the generic kernel evaluates it with NumPy.
+An :class:`Element` applies a NumPy function to operands. Devices print it in the
+language of their kernels; the generic kernel evaluates it with NumPy.
 """
 
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ import numpy as np
 from burn.ops.support import Array, namespace
 from burn.primitive import Primitive, primitive
 
-#: The names of a conversion and of a choice, which are no functions of NumPy's.
+#: The names of a cast and a selection, which are not NumPy functions.
 COPY, SELECT = "copy", "select"
 
 
 @dataclass(frozen=True)
 class Operand:
-    """The element of the operand with this number."""
+    """An operand, by its number."""
 
     number: int
     dtype: Any
@@ -26,10 +26,10 @@ class Operand:
 
 @dataclass(frozen=True)
 class Element:
-    """A function, by NumPy's name, of operands that are taken in ``types``.
+    """A function, by its NumPy name, of operands that are converted to ``types``.
 
-    A primitive in the place of a name is one that devices have a formula for, with its
-    ``numbers``.
+    A primitive in place of a name has a formula on the device, with ``numbers`` as its
+    parameters.
     """
 
     name: str | Primitive[..., Any]
@@ -40,17 +40,17 @@ class Element:
 
     @property
     def size(self) -> int:
-        """How many functions there are in it."""
+        """The number of functions in the expression."""
         return 1 + sum(o.size for o in self.operands if isinstance(o, Element))
 
 
-#: What an element is made of: an operand, another element or a number.
+#: A node of the tree: an operand, another element or a number.
 Expression: TypeAlias = Operand | Element | bool | int | float
 
 
 @primitive(removable=True)
 def elements(x: Array, *others: Array, element: Element) -> Array:
-    """``element`` of the operands, which are broadcast together."""
+    """Return ``element`` of the operands, which are broadcast."""
     return evaluated(element, (x, *others))
 
 
@@ -58,7 +58,7 @@ elements.no_gradient("plans without gradients alone are made of it")
 
 
 def evaluated(expression: Expression, arrays: tuple[Array, ...]) -> Array:
-    """``expression`` of ``arrays``, function by function."""
+    """Return ``expression`` evaluated on ``arrays``, function by function."""
     if isinstance(expression, Operand):
         return arrays[expression.number]
     if not isinstance(expression, Element):
@@ -79,7 +79,7 @@ def evaluated(expression: Expression, arrays: tuple[Array, ...]) -> Array:
 
 
 def _taken(value: Any, dtype: Any) -> Any:
-    """``value`` in ``dtype``; numbers take part in any."""
+    """Return ``value`` in ``dtype``; Python numbers are unchanged."""
     if isinstance(value, bool | int | float):
         return np.dtype(dtype).type(value)
     return value.astype(dtype, copy=False)

@@ -1,4 +1,4 @@
-"""Arithmetic and mathematical functions, element by element, with broadcasting."""
+"""Elementwise arithmetic and mathematical functions, with broadcasting."""
 
 import math
 from typing import Any
@@ -16,7 +16,7 @@ from burn.primitive import primitive
 
 @primitive(traceable=True, infallible=True, bound=bounds.sum_of_all)
 def add(x: Array, y: Array) -> Array:
-    """``x + y``."""
+    """Return ``x + y``."""
     return np.add(*pair(x, y))
 
 
@@ -27,7 +27,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 
 @primitive(traceable=True, infallible=True, bound=bounds.sum_of_all)
 def sub(x: Array, y: Array) -> Array:
-    """``x - y``."""
+    """Return ``x - y``."""
     return np.subtract(*numeric(x, y))
 
 
@@ -38,7 +38,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 
 @primitive(traceable=True, infallible=True, bound=bounds.product)
 def mul(x: Array, y: Array) -> Array:
-    """``x * y``."""
+    """Return ``x * y``."""
     return np.multiply(*pair(x, y))
 
 
@@ -49,7 +49,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 
 @primitive(traceable=True, infallible=True, bound=bounds.quotient)
 def div(x: Array, y: Array) -> Array:
-    """``x / y``; integers are divided in float32."""
+    """Return ``x / y``; integers are divided in float32."""
     x, y = numeric(x, y)
     if x.dtype.kind in "iu" and not dtypes.is_float(x.dtype):
         x, y = x.astype(np.float32), y.astype(np.float32)
@@ -63,7 +63,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 
 @primitive(traceable=True, infallible=True)
 def floor_div(x: Array, y: Array) -> Array:
-    """The quotient rounded towards minus infinity."""
+    """Return the quotient rounded towards minus infinity."""
     return np.floor_divide(*numeric(x, y))
 
 
@@ -72,12 +72,12 @@ floor_div.no_gradient("piecewise constant")
 
 @primitive(traceable=True, infallible=True)
 def trunc_div(x: Array, y: Array) -> Array:
-    """The quotient of integers rounded towards zero."""
+    """Return the quotient of integers rounded towards zero."""
     x, y = numeric(x, y)
     quotient = np.floor_divide(x, y)
     if x.dtype.kind == "u":
         return quotient
-    # One dimension is no array any more once it is computed with.
+    # NumPy returns scalars, not arrays, for operands of rank 0.
     inexact = namespace(x).asarray(quotient * y != x)
     return quotient + (inexact & ((x < 0) != (y < 0))).astype(x.dtype)
 
@@ -87,7 +87,7 @@ trunc_div.no_gradient("integers have no gradient")
 
 @primitive(traceable=True, infallible=True)
 def remainder(x: Array, y: Array) -> Array:
-    """``x`` modulo ``y`` with the sign of ``y``, as Python's ``%``."""
+    """Return ``x`` modulo ``y`` with the sign of ``y``, as Python's ``%``."""
     return np.remainder(*numeric(x, y))
 
 
@@ -98,7 +98,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 
 @primitive(traceable=True, infallible=True)
 def fmod(x: Array, y: Array) -> Array:
-    """``x`` modulo ``y`` with the sign of ``x``, as C's ``fmod``."""
+    """Return ``x`` modulo ``y`` with the sign of ``x``, as C's ``fmod``."""
     return np.fmod(*numeric(x, y))
 
 
@@ -109,7 +109,9 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 
 @primitive(traceable=True, infallible=True)
 def pow(x: Array, y: Array) -> Array:
-    """``x`` to the power ``y``; integers stay integers, rounded towards zero."""
+    """Return ``x`` to the power ``y``; integers remain integers, rounded towards
+    zero.
+    """
     squares = type(y) in (int, float) and y == 2
     x, y = numeric(x, y)
     if squares:
@@ -117,7 +119,7 @@ def pow(x: Array, y: Array) -> Array:
     if x.dtype.kind != "i" or not np.any(y < 0):
         return np.power(x, y)
     whole = np.power(x, np.maximum(y, 0))
-    # Of powers below one only those of 1 and -1 have a whole part.
+    # Negative powers truncate to 0, except those of 1 and -1.
     unit = np.where(x == -1, 1 - 2 * (y & 1), x == 1)
     return np.where(y < 0, unit, whole).astype(x.dtype)
 
@@ -127,7 +129,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     def of_x() -> Any:
         if isinstance(y, int | float):
             return like(grad * y * pow(x, y - 1), x) if y else like(grad * 0.0, x)
-        # Where the exponent is 0 so is the slope, in 0 as well.
+        # The slope is 0 if the exponent is 0, even at 0.
         less = where(y == 0, 1, y - 1)
         return like(grad * y * pow(x, less), x)
 
@@ -143,7 +145,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 
 @primitive(traceable=True, infallible=True, bound=bounds.of_first)
 def neg(x: Array) -> Array:
-    """``-x``."""
+    """Return ``-x``."""
     return np.negative(x)
 
 
@@ -154,7 +156,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive(traceable=True, infallible=True, bound=bounds.of_first)
 def abs(x: Array) -> Array:
-    """The magnitude."""
+    """Return the absolute value."""
     return np.abs(x)
 
 
@@ -165,7 +167,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive(traceable=True, infallible=True)
 def sign(x: Array) -> Array:
-    """-1, 0 or 1."""
+    """Return the sign: -1, 0 or 1."""
     return np.sign(x)
 
 
@@ -174,7 +176,7 @@ sign.no_gradient("piecewise constant")
 
 @primitive(traceable=True, infallible=True)
 def exp(x: Array) -> Array:
-    """The exponential."""
+    """Return the exponential."""
     return np.exp(x)
 
 
@@ -185,7 +187,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive(traceable=True, infallible=True)
 def log(x: Array) -> Array:
-    """The natural logarithm."""
+    """Return the natural logarithm."""
     return np.log(x)
 
 
@@ -196,7 +198,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive(traceable=True, infallible=True)
 def sqrt(x: Array) -> Array:
-    """The square root."""
+    """Return the square root."""
     return np.sqrt(x)
 
 
@@ -207,7 +209,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive(traceable=True, infallible=True)
 def reciprocal(x: Array) -> Array:
-    """``1 / x``."""
+    """Return ``1 / x``."""
     return np.reciprocal(x)
 
 
@@ -218,7 +220,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive(traceable=True, infallible=True)
 def floor(x: Array) -> Array:
-    """The largest whole number not above ``x``."""
+    """Return the largest integer not above ``x``."""
     return np.floor(x)
 
 
@@ -227,7 +229,7 @@ floor.no_gradient("piecewise constant")
 
 @primitive(traceable=True, infallible=True)
 def ceil(x: Array) -> Array:
-    """The smallest whole number not below ``x``."""
+    """Return the smallest integer not below ``x``."""
     return np.ceil(x)
 
 
@@ -236,7 +238,7 @@ ceil.no_gradient("piecewise constant")
 
 @primitive(traceable=True, infallible=True)
 def trunc(x: Array) -> Array:
-    """``x`` without its fraction."""
+    """Return ``x`` rounded towards zero."""
     return np.trunc(x)
 
 
@@ -245,7 +247,7 @@ trunc.no_gradient("piecewise constant")
 
 @primitive(traceable=True, infallible=True)
 def round(x: Array) -> Array:
-    """The nearest whole number; halves go to the even one."""
+    """Return the nearest integer; halves round to even."""
     return np.rint(x)
 
 
@@ -254,7 +256,7 @@ round.no_gradient("piecewise constant")
 
 @primitive(traceable=True, infallible=True, bound=bounds.largest_of_all)
 def maximum(x: Array, y: Array) -> Array:
-    """The larger of two; NaN if either is."""
+    """Return the larger of two elements; NaN if either is NaN."""
     return np.maximum(*pair(x, y))
 
 
@@ -266,7 +268,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 
 @primitive(traceable=True, infallible=True, bound=bounds.largest_of_all)
 def minimum(x: Array, y: Array) -> Array:
-    """The smaller of two; NaN if either is."""
+    """Return the smaller of two elements; NaN if either is NaN."""
     return np.minimum(*pair(x, y))
 
 
@@ -277,7 +279,9 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 
 
 def _shares(x: Any, y: Any, out: Any) -> Any:
-    """1 where ``x`` was chosen, 0 where ``y`` was, a half where they are equal."""
+    """Return 1 where ``x`` was selected, 0 where ``y`` was, 0.5 where they are
+    equal.
+    """
     first = cast(out == x, dtype=out.dtype)
     second = cast(out == y, dtype=out.dtype)
     return first / (first + second)
@@ -303,7 +307,7 @@ _ERFC = (
 
 @primitive(traceable=True, infallible=True)
 def erf(x: Array) -> Array:
-    """The error function."""
+    """Return the error function."""
     work = x.astype(np.float64)
     size = np.minimum(np.abs(work), 6.0)  # erf(6) is 1 in float64
     small = size < 1.0

@@ -1,4 +1,4 @@
-"""Lookups in tables whose gradients are not plain sums over the lookups."""
+"""Embedding lookups, with their special gradients."""
 
 from typing import Any
 
@@ -20,10 +20,10 @@ def embedding(
     padding_idx: int | None = None,
     scale_grad_by_freq: bool = False,
 ) -> Array:
-    """The rows ``indices`` of ``weight`` [rows, features], along a new last axis.
+    """Return the rows ``indices`` of ``weight`` [rows, features]: [*indices, features].
 
-    The row ``padding_idx`` gets no gradient. With ``scale_grad_by_freq`` the gradient
-    of a row is divided by the number of its lookups.
+    The row ``padding_idx`` receives no gradient. With ``scale_grad_by_freq`` the
+    gradient of a row is divided by the number of its lookups.
     """
     return take.kernel(weight, indices)
 

@@ -1,4 +1,4 @@
-"""Categories and their numbers."""
+"""Mappings between categories and numbers."""
 
 from typing import Any
 
@@ -11,10 +11,11 @@ from burn.primitive import primitive
 
 @primitive
 def lookup(x: Array, keys: Array, values: Array, *, default: Any = 0) -> Array:
-    """For each element of ``x`` the one of ``values`` that stands at its key.
+    """Return, for each element of ``x``, the entry of ``values`` at its index in
+    ``keys``.
 
-    What is no key becomes ``default``. ``keys`` and ``values`` are vectors, numbers or
-    strings; of equal keys the last one counts, and NaN is equal to NaN.
+    Elements that are not in ``keys`` become ``default``. ``keys`` and ``values`` are
+    vectors of numbers or strings; of equal keys the last is used, and NaN equals NaN.
     """
     index, present = _places(x, keys)
     out = namespace(values).full(x.shape, default, values.dtype)
@@ -27,9 +28,9 @@ lookup.no_gradient("the result jumps from one key to the next")
 
 @primitive
 def one_hot_encode(x: Array, categories: Array, *, strict: bool = False) -> Array:
-    """float32 ones where an element is the category, along a new last axis.
+    """Return float32 one-hot encodings of categories, along a new last axis.
 
-    What is no category becomes zeros.
+    Elements that are no category become zeros.
 
     Raises:
         ValueError: ``strict``, and an element is no category.
@@ -46,7 +47,9 @@ one_hot_encode.no_gradient("the result is piecewise constant")
 
 
 def _places(x: Array, keys: Array) -> tuple[Array, Array]:
-    """Where each element of ``x`` stands in ``keys``, and whether it does."""
+    """Return the index of each element of ``x`` in ``keys``, and whether it was
+    found.
+    """
     if keys.dtype == dtypes.string:
         numbers = {key: i for i, key in enumerate(keys.tolist())}
         flat = [numbers.get(item, -1) for item in x.ravel().tolist()]

@@ -1,7 +1,7 @@
-"""Exact products of integers, and layers on quantised operands.
+"""Exact integer products, and layers with quantized operands.
 
-Integers are multiplied as float32 or float64, whichever holds every sum exactly, for
-which there are fast routines; the result is the integer.
+Integers are multiplied as float32 or float64, whichever represents every sum exactly,
+because BLAS is fast for these; the result is an integer.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from burn.ops.support import Array, namespace
 from burn.ops.window import Extents, Padding
 from burn.primitive import primitive
 
-#: The integers that float32 has without gaps.
+#: The largest integer up to which float32 is exact.
 _EXACT = 2.0**24
 
 
@@ -49,11 +49,11 @@ def integer_conv(
     dilation: Extents = 1,
     groups: int = 1,
 ) -> Array:
-    """The convolution of ``x`` with ``weight``, both less their zero points, in int32.
+    """Return the int32 convolution of ``x`` and ``weight``, less their zero points.
 
-    Operands and arguments are those of :func:`conv`, of integers of 8 bits;
-    ``weight_zero_point`` is one number or one for each channel of the result. Padding
-    adds ``x_zero_point``.
+    Operands and arguments are those of :func:`conv`, of 8-bit integers;
+    ``weight_zero_point`` is one number or one per output channel. Padding has the value
+    ``x_zero_point``.
     """
     steps = {"stride": stride, "padding": padding, "dilation": dilation}
     centred, taps = _shifted(x, x_zero_point), _taps(weight, weight_zero_point)
@@ -73,11 +73,11 @@ def quantized_matmul(
     *,
     dtype: DType = dtypes.uint8,
 ) -> Array:
-    """The product of two quantised matrices, quantised by ``scale`` and ``zero_point``.
+    """Return the product of two quantized matrices, requantized to ``dtype``.
 
     ``x`` is [..., n, k] and ``y`` [..., k, m]; their scales and zero points are one
-    number, or one for each row of ``x`` and each column of ``y``. The result is of
-    ``dtype``.
+    number, or one for each row of ``x`` and each column of ``y``. The result has
+    ``scale`` and ``zero_point``.
     """
     left = _shifted(x, _rows(x_zero_point))
     total = _product(left, _shifted(y, y_zero_point))
@@ -103,11 +103,11 @@ def quantized_conv(
     groups: int = 1,
     dtype: DType = dtypes.uint8,
 ) -> Array:
-    """The convolution of two quantised operands, quantised again.
+    """Return the convolution of two quantized operands, requantized to ``dtype``.
 
-    Operands and arguments are those of :func:`conv`. Scale and zero point of
-    ``weight`` are one number or one for each channel of the result; ``bias`` (int32)
-    has the scale ``x_scale * weight_scale``. The result is of ``dtype``.
+    Operands and arguments are those of :func:`conv`. Scale and zero point of ``weight``
+    are one number or one per output channel; ``bias`` (int32) has the scale ``x_scale *
+    weight_scale``.
     """
     steps = {"stride": stride, "padding": padding, "dilation": dilation}
     centred, taps = _shifted(x, x_zero_point), _taps(weight, weight_zero_point)
@@ -127,13 +127,15 @@ for _rounding in (quantized_matmul, quantized_conv):
 
 
 def _float(x: Array) -> Array:
-    """An array, a number or a list of numbers in float32."""
+    """Return an array, a number or a list of numbers as float32."""
     x = x if hasattr(x, "astype") else np.asarray(x)
     return x.astype(np.float32)
 
 
 def _shifted(x: Array, zero_point: Array | None) -> Array:
-    """``x - zero_point`` in float32, which has every number of 16 bits and more."""
+    """Return ``x - zero_point`` in float32, which represents 16-bit integers
+    exactly.
+    """
     if zero_point is None:
         return _float(x)
     zero_point = _float(zero_point)
@@ -141,7 +143,7 @@ def _shifted(x: Array, zero_point: Array | None) -> Array:
 
 
 def _rows(values: Array | None) -> Array | None:
-    """A vector with one number a row as a column; anything else as it is."""
+    """Return a vector with one number per row as a column; others unchanged."""
     if values is None or np.ndim(values) != 1:
         return values
     return _float(values).reshape(-1, 1)
@@ -154,12 +156,12 @@ def _taps(weight: Array, zero_point: Array | None) -> Array:
 
 
 def _leading(values: Array, rank: int) -> Array:
-    """A number or a vector along the first of ``rank`` axes."""
+    """Return a number or vector along the first of ``rank`` axes."""
     return values.reshape(-1, *(1,) * (rank - 1))
 
 
 def _exact_dtype(x: Array, y: Array, terms: int) -> Any:
-    """The float dtype that has all sums of ``terms`` products exactly."""
+    """Return the float dtype that represents all sums of ``terms`` products exactly."""
     if not x.size or not y.size:
         return np.float32
     largest = float(abs(x).max()) * float(abs(y).max()) * terms
@@ -167,7 +169,7 @@ def _exact_dtype(x: Array, y: Array, terms: int) -> Any:
 
 
 def _product(x: Array, y: Array) -> Array:
-    """The matrix product of whole numbers, exactly."""
+    """Return the exact matrix product of integers."""
     dtype = _exact_dtype(x, y, x.shape[-1])
     x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
     if x.ndim > 2 and y.ndim == 2 and x.size:
@@ -177,7 +179,7 @@ def _product(x: Array, y: Array) -> Array:
 
 
 def _correlation(x: Array, weight: Array, options: dict[str, Any]) -> Array:
-    """The convolution of whole numbers, exactly."""
+    """Return the exact convolution of integers."""
     terms = int(np.prod(weight.shape[1:]))
     dtype = _exact_dtype(x, weight, terms)
     x, weight = x.astype(dtype, copy=False), weight.astype(dtype, copy=False)
@@ -185,7 +187,7 @@ def _correlation(x: Array, weight: Array, options: dict[str, Any]) -> Array:
 
 
 def _wrapped(total: Array) -> Array:
-    """Whole numbers as int32; bits beyond are lost."""
+    """Return integers as int32, wrapped on overflow."""
     if total.dtype == np.float32:
         return total.astype(np.int32)
     return total.astype(np.int64).astype(np.int32)
@@ -194,7 +196,7 @@ def _wrapped(total: Array) -> Array:
 def _requantized(
     total: Array, factor: Array, zero_point: Array | None, dtype: DType
 ) -> Array:
-    """``total * factor + zero_point``, rounded before the sum, as ``dtype``."""
+    """Return ``total * factor`` rounded, plus ``zero_point``, as ``dtype``."""
     value = _float(total) * factor
     if dtypes.is_integer(dtype):
         value = namespace(value).rint(value)

@@ -1,4 +1,4 @@
-"""Windows as columns and back, and the partial inverse of a maximum pooling."""
+"""The im2col transform and its adjoint, and max unpooling."""
 
 from math import prod
 from typing import Any
@@ -23,13 +23,13 @@ def fold(
     padding: Padding = 0,
     dilation: Extents = 1,
 ) -> Array:
-    """The sums [N, C, *output_size] of the columns ``x`` [N, C prod(K), L] of windows.
+    """Return the sums [N, C, *output_size] of the columns ``x`` [N, C prod(K), L].
 
-    Column l holds window l, row by row, of an image that is padded; where windows
-    overlap, their elements are added. The adjoint of :func:`unfold`.
+    Column l is window l, in row-major order, of a padded image; overlapping elements
+    are added. This is the adjoint of :func:`unfold`.
 
     Raises:
-        ValueError: there are more or fewer columns than windows.
+        ValueError: the number of columns differs from that of windows.
     """
     size, kernel = integers(output_size), integers(kernel_size)
     wins = windows(size, kernel, stride, padding, dilation)
@@ -63,7 +63,9 @@ def unfold(
     padding: Padding = 0,
     dilation: Extents = 1,
 ) -> Array:
-    """The windows over ``x`` [N, C, *size] as columns [N, C prod(K), L]."""
+    """Return the windows of ``x`` [N, C, *size] as columns [N, C prod(K), L]
+    (im2col).
+    """
     kernel = integers(kernel_size)
     wins = windows(x.shape[2:], kernel, stride, padding, dilation)
     covered = wins.cover(x, 2, 0)
@@ -87,7 +89,7 @@ def max_unpool(
     stride: Extents = 1,
     padding: Padding = 0,
 ) -> Tensor:
-    """Zeros with the elements of ``x`` [N, C, *count] where ``indices`` say.
+    """Return zeros with the elements of ``x`` [N, C, *count] at ``indices``.
 
     The indices count all elements of what had been pooled, batch and channels among
     them, row by row. Its spatial extents are ``(count - 1) * stride - padding +

@@ -1,9 +1,8 @@
-"""Primitives that plans put in the place of several others.
+"""Fused primitives, which plans use in place of several others.
 
-``after`` names what follows the first of them, in order: activations (with their
-numbers), ``("scale", factor)``, or ``("add",)`` of ``residual``, which is of the shape
-of the result, and of its dtype or float32. An engine may give a number where NaN is
-due.
+``after`` is the epilogue, in order: activations (with their parameters), ``("scale",
+factor)``, or ``("add",)`` of ``residual``, which has the shape of the result and its
+dtype or float32. An engine may return a number where NaN is correct.
 """
 
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from burn.primitive import primitive
 
 After: TypeAlias = tuple[tuple[Any, ...], ...]
 
-#: Names of operations, with the places of their other operands.
+#: Names of operations, with the indices of their other operands.
 Chain: TypeAlias = tuple[tuple[str, int | None], ...]
 
 _LINKS: dict[str, Callable[..., Array]] = {
@@ -64,7 +63,7 @@ def conv_then(
     after: After,
     **static: Any,
 ) -> Array:
-    """:func:`conv`, and what is ``after`` it, in one pass over memory."""
+    """Return :func:`conv` with the epilogue ``after``, in one pass over memory."""
     return apply_after(conv.kernel(x, weight, bias, **static), residual, after)
 
 
@@ -77,7 +76,7 @@ def linear_then(
     *,
     after: After,
 ) -> Array:
-    """:func:`linear`, and what is ``after`` it, in one pass over memory."""
+    """Return :func:`linear` with the epilogue ``after``, in one pass over memory."""
     return apply_after(linear.kernel(x, weight, bias), residual, after)
 
 
@@ -90,9 +89,9 @@ def matmul_then(
     *,
     after: After,
 ) -> Array:
-    """:func:`matmul`, and what is ``after`` it, in one pass over memory.
+    """Return :func:`matmul` with the epilogue ``after``, in one pass over memory.
 
-    ``residual`` may have extents of 1 on axes along which it is repeated.
+    ``residual`` may be broadcast along axes of extent 1.
     """
     return apply_after(matmul.kernel(x, y), residual, after)
 
@@ -107,7 +106,9 @@ def group_norm_then(
     after: After,
     **static: Any,
 ) -> Array:
-    """:func:`group_norm`, and the activations ``after`` it, in one pass over memory."""
+    """Return :func:`group_norm` with the activations ``after``, in one pass over
+    memory.
+    """
     return apply_after(group_norm.kernel(x, weight, bias, **static), residual, after)
 
 
@@ -122,16 +123,18 @@ def batch_norm_then(
     after: After,
     epsilon: float = 1e-5,
 ) -> Array:
-    """:func:`batch_norm`, and a scale and ReLU ``after`` it, in one pass."""
+    """Return :func:`batch_norm` with a scale and ReLU ``after``, in one pass over
+    memory.
+    """
     out = batch_norm.kernel(x, mean, var, weight, bias, epsilon=epsilon)
     return apply_after(out, None, after)
 
 
 @primitive(removable=True, infallible=True, bound=bounds.chained)
 def chained(x: Array, *operands: Array, chain: Chain) -> Array:
-    """``x`` after a chain of operations on its elements, in one pass over memory.
+    """Return ``x`` after a chain of elementwise operations, in one pass over memory.
 
-    A link is the name of an operation, and the place of its other operand in
+    A link is the name of an operation, and the index of its other operand in
     ``operands``: of the shape of ``x``, or one number.
     """
     out = x
@@ -144,28 +147,28 @@ def chained(x: Array, *operands: Array, chain: Chain) -> Array:
 
 @primitive(outputs=2, removable=True)
 def conv_grads(x: Array, grad: Array, **static: Any) -> tuple[Array, Array]:
-    """:func:`conv_weight_grad`, and the gradient of a convolution's bias."""
+    """Return :func:`conv_weight_grad`, and the gradient of the convolution's bias."""
     axes = (0, *range(2, grad.ndim))
     return conv_weight_grad.kernel(x, grad, **static), np.sum(grad, axis=axes)
 
 
 @primitive(outputs=2, removable=True, bound=bounds.of_first)
 def max_pool_with_places(x: Array, **static: Any) -> tuple[Array, Array]:
-    """:func:`max_pool`, and the :func:`window_argmax` of its result."""
+    """Return :func:`max_pool`, and the :func:`window_argmax` of its result."""
     out = max_pool.kernel(x, **static)
     return out, window_argmax.kernel(x, out, **static)
 
 
 @primitive(removable=True, infallible=True)
 def rows_added(x: Array, rows: Array, indices: Array) -> Array:
-    """``x`` to whose rows ``indices`` [...] the rows [..., *x.shape[1:]] are added."""
+    """Return ``x`` with ``rows`` [..., *x.shape[1:]] added at row ``indices`` [...]."""
     out = x.copy()
     add_rows_at(out, rows, indices)
     return out
 
 
 def add_rows_at(x: Array, rows: Array, indices: Array) -> None:
-    """:func:`rows_added` in place."""
+    """Execute :func:`rows_added` in place."""
     index = indices.ravel() % max(len(x), 1)
     add_rows(x, index, rows.reshape(index.size, *x.shape[1:]))
 
@@ -174,7 +177,7 @@ def add_rows_at(x: Array, rows: Array, indices: Array) -> None:
 def scaled_weight(
     weight: Array, var: Array, scale: Array | None = None, *, epsilon: float
 ) -> Array:
-    """``weight`` [channels, ...] such that its results are scaled as by a norm."""
+    """Return ``weight`` [channels, ...] with the scale of a norm folded in."""
     factor = _factor(var, scale, epsilon)
     out = weight * factor.reshape(-1, *(1 for _ in weight.shape[1:]))
     return out.astype(weight.dtype, copy=False)
@@ -190,7 +193,7 @@ def shifted_bias(
     *,
     epsilon: float,
 ) -> Array:
-    """The bias [channels] of a layer whose results are normalised."""
+    """Return the bias [channels] of a layer with the shift of a norm folded in."""
     moved = -accumulate(mean) if bias is None else accumulate(bias) - mean
     out = moved * _factor(var, scale, epsilon)
     out = out if shift is None else out + shift
@@ -201,7 +204,7 @@ def shifted_bias(
 def scaled_columns(
     weight: Array, var: Array, scale: Array | None = None, *, epsilon: float
 ) -> Array:
-    """``weight`` [outputs, channels * each] of a layer whose input is scaled."""
+    """Return ``weight`` [outputs, channels * each] with an input scale folded in."""
     return weight * _for_columns(_factor(var, scale, epsilon), weight)
 
 
@@ -216,7 +219,7 @@ def shifted_by_columns(
     *,
     epsilon: float,
 ) -> Array:
-    """The bias [outputs] of a layer whose input [channels * each] is normalised."""
+    """Return the bias [outputs] with the shift of a norm of the input folded in."""
     moved = -mean * _factor(var, scale, epsilon)
     moved = moved if shift is None else moved + shift
     out = np.matmul(weight, _for_columns(moved, weight))
@@ -224,7 +227,7 @@ def shifted_by_columns(
 
 
 def _for_columns(channels: Array, weight: Array) -> Array:
-    """A number for each column of ``weight``, from one for each channel."""
+    """Return a number for each column of ``weight``, from one for each channel."""
     return np.repeat(channels, weight.shape[1] // len(channels))
 
 
@@ -244,7 +247,7 @@ for _made in (
 
 
 def apply_after(out: Array, residual: Array | None, after: After) -> Array:
-    """``out`` with what is ``after`` it."""
+    """Return ``out`` with the epilogue ``after``."""
     dtype = out.dtype
     for name, *numbers in after:
         out = out + residual if name == "add" else _KERNELS[name](out, *numbers)

@@ -1,4 +1,4 @@
-"""Attention as one primitive, which plans put in the place of several."""
+"""Attention as one primitive, which plans use in place of several."""
 
 import numpy as np
 
@@ -19,13 +19,14 @@ def scaled_attention(
     causal: bool = False,
     empty_is_zero: bool = True,
 ) -> Array:
-    """``softmax(query @ key.mT * scale + mask) @ value`` of ``[..., rows, size]``.
+    """Return ``softmax(query @ key.mT * scale + mask) @ value`` for ``[..., rows,
+    size]``.
 
     Half types are computed in float32 and rounded once. ``mask`` broadcasts to the
-    scores: a bool says what is seen, a float is added. With ``causal`` row ``i`` sees
-    the first ``i + 1`` keys. A row that sees no key is 0, or not a number without
-    ``empty_is_zero``. Keys and values may have fewer heads than queries; each serves as
-    many neighbouring ones.
+    scores: True marks visible keys, a float mask is added. With ``causal`` row ``i``
+    sees the first ``i + 1`` keys. A row without visible keys is 0, or NaN without
+    ``empty_is_zero``. Keys and values may have fewer heads than queries; consecutive
+    query heads share one.
     """
     if query.ndim == 4 and query.shape[1] != key.shape[1]:
         repeats = query.shape[1] // key.shape[1]

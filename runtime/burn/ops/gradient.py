@@ -15,10 +15,10 @@ __all__ = ["gradient"]
 def gradient(
     function: Callable[..., Any], xs: Sequence[Any], others: Sequence[Any] = ()
 ) -> tuple[Any, ...]:
-    """The derivative of the sum of ``function(*xs, *others)`` by each of ``xs``.
+    """Return the derivative of the sum of ``function(*xs, *others)`` by each of ``xs``.
 
-    Each has the shape and dtype of its x; it is zeros where the result does not depend
-    on that. ``others`` are held constant. Derivatives of derivatives are nested calls.
+    Each has the shape and dtype of its x; it is zero if the result does not depend on
+    that. ``others`` are constants. Nested calls compute higher derivatives.
     """
     home = max((x.backend for x in xs), key=lambda backend: backend.level)
     tape = Autodiff(home, fresh=True)

@@ -1,4 +1,4 @@
-"""Sampling at the points of a grid, and grids of affine maps."""
+"""Grid sampling, and affine grids."""
 
 from math import prod
 from typing import Any, Literal
@@ -34,17 +34,16 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool = False,
 ) -> Tensor:
-    """``x`` [N, C, *size] at the points of ``grid`` [N, *count, rank]: [N, C, *count].
+    """Return ``x`` [N, C, *size] sampled at ``grid`` [N, *count, rank]: [N, C, *count].
 
     A point has one coordinate for each spatial axis, the last axis first. -1 and 1 are
     the centres of the first and last element with ``align_corners``, else their outer
-    borders. Beyond the border ``padding_mode`` supplies ``"zeros"``, the element at the
-    ``"border"``, or the ``"reflection"`` at it; as in PyTorch, each element that a
-    cubic takes into account is supplied by itself. Integers are sampled as floats and
-    truncated.
+    borders. Outside, ``padding_mode`` is ``"zeros"``, ``"border"`` (the nearest
+    element) or ``"reflection"``; as in PyTorch, it applies to each element of a cubic
+    separately. Integers are sampled as floats and truncated.
 
     Raises:
-        ValueError: an unknown mode.
+        ValueError: ``mode`` is unknown.
     """
     if mode not in ("nearest", "linear", "cubic"):
         raise ValueError(f"expected nearest, linear or cubic, got {mode!r}")
@@ -68,7 +67,7 @@ def grid_sample(
 def _taps(
     at: Any, extent: int, mode: str, padding_mode: str, align_corners: bool
 ) -> Taps:
-    """The elements around each coordinate along one axis, and their weights."""
+    """Return the neighbours of each coordinate along one axis, and their weights."""
     if align_corners:
         at, low, high = (at + 1.0) * 0.5 * (extent - 1), 0.0, extent - 1.0
     else:
@@ -98,7 +97,7 @@ def _taps(
 
 
 def _padded(position: Any, extent: int, padding_mode: str, align_corners: bool) -> Any:
-    """Where the elements ``position`` of an axis of ``extent`` are found."""
+    """Return indices along an axis of ``extent`` after padding."""
     if padding_mode == "zeros":
         return within(position, extent)
     if padding_mode == "border":
@@ -113,7 +112,7 @@ def _padded(position: Any, extent: int, padding_mode: str, align_corners: bool) 
 
 
 def _reflect(at: Any, low: float, high: float) -> Any:
-    """``at`` reflected at both borders until it lies between them."""
+    """Return ``at`` reflected at both borders until it lies between them."""
     span = high - low
     if span == 0:
         return at * 0.0
@@ -136,7 +135,7 @@ def _cubic(distance: Any, near: bool) -> Any:
 
 @composite
 def affine_grid(theta: Array, size: Any, *, align_corners: bool = False) -> Tensor:
-    """The points [N, *space, rank] that ``theta`` [N, rank, rank + 1] maps a grid to.
+    """Return the points [N, *space, rank] that ``theta`` [N, rank, rank + 1] maps to.
 
     ``size`` is [N, C, *space], that of an image to be sampled there. The grid covers
     -1 to 1 along every axis of space: between the centres of the first and the last
@@ -156,7 +155,7 @@ def affine_grid(theta: Array, size: Any, *, align_corners: bool = False) -> Tens
 
 
 def _centres(extent: int, align_corners: bool, dtype: Any) -> Any:
-    """Where the elements of an axis lie between -1 and 1."""
+    """Return the coordinates of the elements of an axis between -1 and 1."""
     index = arange(extent, dtype=dtype)
     if align_corners:
         return index * (2.0 / max(extent - 1, 1)) - 1.0

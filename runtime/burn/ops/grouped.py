@@ -1,4 +1,4 @@
-"""Products of groups of rows with a matrix for each group: experts of a mixture."""
+"""Grouped matrix products: row groups with a matrix each, for mixtures of experts."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,11 +9,12 @@ from burn.primitive import primitive
 
 @primitive
 def grouped_matmul(x: Array, weight: Array, ends: Array) -> Array:
-    """Rows of ``x`` [s, k] times the matrix of their group in ``weight`` [g, k, m].
+    """Return rows of ``x`` [s, k] times the matrix of their group in ``weight`` [g, k,
+    m].
 
-    Group i has the rows from ``ends[i - 1]`` (0 for the first) up to ``ends[i]``;
-    ``ends`` [g] are integers that do not descend. Rows behind the last group are zeros.
-    The result is [s, m].
+    Group i has the rows from ``ends[i - 1]`` (0 for the first) to ``ends[i]``
+    (exclusive); ``ends`` [g] are integers in ascending order. Rows after the last group
+    are zeros. The result is [s, m].
     """
     xp, left, right = namespace(x), accumulate(x), accumulate(weight)
     out = xp.zeros((len(x), weight.shape[2]), left.dtype)
@@ -33,7 +34,7 @@ def _(grad: Any, out: Any, x: Any, weight: Any, ends: Any) -> Any:
 
 @primitive
 def grouped_outer(x: Array, y: Array, ends: Array) -> Array:
-    """The sums [g, k, m] over the rows of each group of products of x [s, k], y [s, m].
+    """Return, for each group, ``x.mT @ y`` over its rows [g, k, m], x [s, k], y [s, m].
 
     Groups are as in :func:`grouped_matmul`.
     """
@@ -54,7 +55,7 @@ def _(grad: Any, out: Any, x: Any, y: Any, ends: Any) -> Any:
 
 
 def _groups(ends: Array) -> Iterator[tuple[int, slice]]:
-    """The number and the rows of each group that has any."""
+    """Yield the index and the rows of each nonempty group."""
     start = 0
     for group, end in enumerate(integers(ends)):
         if end > start:

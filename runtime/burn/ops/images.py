@@ -1,4 +1,4 @@
-"""Reading images from the bytes of files."""
+"""Decoding of image files."""
 
 import io
 from typing import Any
@@ -14,15 +14,15 @@ _MODES = {"RGB": "RGB", "BGR": "RGB", "Grayscale": "L"}
 
 @primitive
 def decode_image(data: Array, *, pixel_format: str = "RGB") -> Array:
-    """The image in the file whose bytes ``data`` are: uint8 [height, width, channels].
+    """Return the image in the file contents ``data``: uint8 [height, width, channels].
 
-    BMP, JPEG, JPEG 2000, PNG, PNM, TIFF and WebP are read, on the host, by Pillow.
-    ``pixel_format`` is ``"RGB"``, ``"BGR"`` or ``"Grayscale"`` (one channel). What is
-    not such a file gives an image without pixels.
+    BMP, JPEG, JPEG 2000, PNG, PNM, TIFF and WebP are decoded on the host by Pillow.
+    ``pixel_format`` is ``"RGB"``, ``"BGR"`` or ``"Grayscale"`` (one channel). Other
+    data result in an image without pixels.
 
     Raises:
         ImportError: Pillow is not installed.
-        ValueError: an unknown format of pixels.
+        ValueError: ``pixel_format`` is unknown.
     """
     if pixel_format not in _MODES:
         raise ValueError(f"expected one of {', '.join(_MODES)}, got {pixel_format!r}")

@@ -1,4 +1,4 @@
-"""Reading parts of a tensor: Python's indexing, slices, gathers."""
+"""Indexing, slicing and gathering."""
 
 import builtins
 from typing import Any
@@ -17,8 +17,11 @@ Key = Any  # whatever may stand in x[...]
 
 @primitive(traceable=True, bound=bounds.of_first, autocast="keep")
 def getitem(x: Array, key: Key) -> Array:
-    """``x[key]`` by NumPy's rules: integers, slices, None, ``...``, integer and bool
-    tensors, and tuples of them."""
+    """Return ``x[key]`` by NumPy's rules.
+
+    ``key`` is an integer, a slice, None, ``...``, an integer or bool tensor, or a tuple
+    of these.
+    """
     return x[key]
 
 
@@ -29,7 +32,7 @@ def _(grad: Any, out: Any, x: Any, key: Key) -> Any:
 
 @primitive
 def getitem_grad(grad: Array, key: Key, *, shape: tuple[int, ...]) -> Array:
-    """Zeros of ``shape`` to which ``grad`` is added at ``key``."""
+    """Return zeros of ``shape`` with ``grad`` added at ``key``."""
     work = accumulate(grad)
     out = namespace(grad).zeros(shape, work.dtype)
     if _may_repeat(key):
@@ -45,7 +48,7 @@ def _(grad: Any, out: Any, x: Any, key: Key, *, shape: tuple[int, ...]) -> Any:
 
 
 def _may_repeat(key: Key) -> bool:
-    """Whether ``key`` can name an element twice: only integer arrays can."""
+    """Return whether ``key`` can select an element twice: only integer arrays can."""
     if isinstance(key, tuple):
         return any(map(_may_repeat, key))
     if isinstance(key, list):
@@ -57,12 +60,12 @@ def _may_repeat(key: Key) -> bool:
 def slice(
     x: Array, starts: Any, ends: Any, axes: Axes = None, steps: Any = None
 ) -> Array:
-    """``x`` from ``starts`` to before ``ends`` by ``steps`` along ``axes``.
+    """Return ``x`` from ``starts`` to ``ends`` (exclusive) by ``steps`` along ``axes``.
 
-    Bounds are Python's: negative ones count from the end, those beyond it are clamped
-    (the start of a negative step too, to element 0),
-    so the least int64 as the end of a negative step includes element 0. ``axes`` are
-    the first ones and steps 1 where not given. Operands are read on the host.
+    Bounds are Python's: negative ones count from the end, others are clamped (the start
+    of a negative step too, to element 0), so the minimum int64 as the end of a negative
+    step includes element 0. By default ``axes`` are the first ones and steps 1.
+    Operands are read on the host.
     """
     return x[_slices(x.shape, starts, ends, axes, steps)]
 
@@ -90,7 +93,9 @@ def slice_grad(
     *,
     shape: tuple[int, ...],
 ) -> Array:
-    """Zeros of ``shape`` with ``grad`` where :func:`slice` would read it."""
+    """Return zeros of ``shape`` with ``grad`` at the elements that :func:`slice`
+    reads.
+    """
     out = namespace(grad).zeros(shape, grad.dtype)
     out[_slices(shape, starts, ends, axes, steps)] = grad
     return out
@@ -127,7 +132,7 @@ def _slices(
 
 @primitive(traceable=True, bound=bounds.of_first)
 def take(x: Array, indices: Array, axis: int = 0) -> Array:
-    """The entries ``indices`` of ``x`` along ``axis``, which they replace.
+    """Return the entries ``indices`` of ``x`` along ``axis``, which they replace.
 
     ``indices`` are integers of any shape; negative ones count from the end.
     """
@@ -143,7 +148,7 @@ def _(grad: Any, out: Any, x: Any, indices: Any, axis: int = 0) -> Any:
 def take_grad(
     grad: Array, indices: Array, axis: int = 0, *, shape: tuple[int, ...]
 ) -> Array:
-    """Zeros of ``shape`` to which ``grad`` is added where :func:`take` read it."""
+    """Return zeros of ``shape`` with ``grad`` added where :func:`take` reads."""
     axis = axis % len(shape)
     xp = namespace(grad)
     index = xp.asarray(indices)
@@ -169,12 +174,12 @@ def _(
     return lambda: take(grad, indices, axis)
 
 
-#: Runs of equal indices that are longer are summed before they are added.
+#: Longer runs of equal indices are summed before they are added.
 _SHORT = 4
 
 
 def add_rows(out: Array, index: Array, rows: Array) -> None:
-    """Add ``rows[i]`` to ``out[index[i]]`` in place; an index may come repeatedly."""
+    """Add ``rows[i]`` to ``out[index[i]]`` in place; indices may repeat."""
     if namespace(out) is not np or out.ndim == 1 or len(index) < 2:
         namespace(out).add.at(out, index, rows)
         return
@@ -196,13 +201,14 @@ def add_rows(out: Array, index: Array, rows: Array) -> None:
 
 @primitive(traceable=True, bound=bounds.of_first)
 def gather_nd(x: Array, indices: Array, batch_dims: int = 0) -> Array:
-    """The slices of ``x`` that the last axis of ``indices`` names.
+    """Return the slices of ``x`` at the index tuples along the last axis of
+    ``indices``.
 
-    The first ``batch_dims`` axes of both run together. The result has the shape
+    The first ``batch_dims`` axes of both are batch axes. The result has the shape
     ``indices.shape[:-1] + x.shape[batch_dims + indices.shape[-1]:]``.
 
     Raises:
-        ValueError: the first axes differ.
+        ValueError: the batch axes differ.
         IndexError: an index is out of bounds.
     """
     if x.shape[:batch_dims] != indices.shape[:batch_dims]:
@@ -222,7 +228,7 @@ def _(grad: Any, out: Any, x: Any, indices: Any, batch_dims: int = 0) -> Any:
 def gather_nd_grad(
     grad: Array, indices: Array, batch_dims: int = 0, *, shape: tuple[int, ...]
 ) -> Array:
-    """Zeros of ``shape`` to which ``grad`` is added where :func:`gather_nd` read it."""
+    """Return zeros of ``shape`` with ``grad`` added where :func:`gather_nd` reads."""
     work = accumulate(grad)
     out = namespace(grad).zeros(shape, work.dtype)
     namespace(grad).add.at(out, nd_key(indices, batch_dims), work)
@@ -243,7 +249,7 @@ def _(
 
 
 def nd_key(indices: Array, batch_dims: int) -> tuple[Array, ...]:
-    """The key that the last axis of ``indices`` spells, the batch axes before it."""
+    """Return the NumPy key for index tuples, with batch axes first."""
     xp = namespace(indices)
     places = indices.shape[:-1]
     batch = []
@@ -256,7 +262,7 @@ def nd_key(indices: Array, batch_dims: int) -> tuple[Array, ...]:
 
 @primitive
 def nonzero(x: Array) -> Array:
-    """The indices of the elements that are not 0, int64 ``[rank, count]``.
+    """Return the indices of nonzero elements, int64 ``[rank, count]``.
 
     They are in row-major order; a scalar counts as rank 1.
     """
@@ -269,9 +275,10 @@ nonzero.no_gradient("the result are integers")
 
 @composite(outputs=1)
 def compress(x: Array, condition: Array, axis: int | None = None) -> Any:
-    """The entries of ``x`` along ``axis`` where the vector ``condition`` is true.
+    """Return the entries of ``x`` along ``axis`` where the vector ``condition`` is
+    true.
 
-    Without ``axis``, of ``x`` flattened. ``condition`` may be shorter than the axis.
+    Without ``axis``, ``x`` is flattened. ``condition`` may be shorter than the axis.
     """
     chosen = nonzero(condition)[0]
     if axis is None:
@@ -281,9 +288,9 @@ def compress(x: Array, condition: Array, axis: int | None = None) -> Any:
 
 @primitive
 def one_hot_mask(indices: Array, depth: Any, *, axis: int = -1) -> Array:
-    """Whether the place along a new axis of ``depth`` is the one ``indices`` name.
+    """Return a bool one-hot encoding of ``indices`` along a new axis of ``depth``.
 
-    Negative indices count from the end; those out of range are nowhere.
+    Negative indices count from the end; those out of range are False everywhere.
     """
     xp = namespace(indices)
     (extent,) = integers(depth)
@@ -300,9 +307,10 @@ one_hot_mask.no_gradient("the result is a bool")
 
 @composite(outputs=1)
 def one_hot(indices: Array, depth: Any, values: Array = None, *, axis: int = -1) -> Any:
-    """``values[1]`` at ``indices`` along a new axis of ``depth``, ``values[0]`` beside.
+    """Return ``values[1]`` at ``indices`` along a new axis of ``depth``, else
+    ``values[0]``.
 
-    ``values`` are 0 and 1 in float32 where not given; indices out of range are nowhere.
+    ``values`` default to 0 and 1 in float32; indices out of range select nothing.
     """
     mask = one_hot_mask(indices, depth, axis=axis)
     if values is None:
@@ -312,9 +320,10 @@ def one_hot(indices: Array, depth: Any, values: Array = None, *, axis: int = -1)
 
 @composite(outputs=1)
 def depth_to_space(x: Array, *, blocksize: int, mode: str = "DCR") -> Any:
-    """Blocks of channels in space: ``[n, c b b, h, w]`` to ``[n, c, h b, w b]``.
+    """Return channel blocks moved to space: ``[n, c b b, h, w]`` to ``[n, c, h b, w
+    b]``.
 
-    ``mode`` says whether the channel axis is depth-column-row or column-row-depth.
+    ``mode`` is ``"DCR"`` or ``"CRD"``, the order of depth, column and row in channels.
     """
     n, channels, height, width = x.shape
     b, depth = blocksize, channels // blocksize**2
@@ -327,9 +336,10 @@ def depth_to_space(x: Array, *, blocksize: int, mode: str = "DCR") -> Any:
 
 @composite(outputs=1)
 def space_to_depth(x: Array, *, blocksize: int, mode: str = "DCR") -> Any:
-    """Blocks of space in channels: ``[n, c, h b, w b]`` to ``[n, b b c, h, w]``.
+    """Return spatial blocks moved to channels: ``[n, c, h b, w b]`` to ``[n, b b c, h,
+    w]``.
 
-    ``mode`` is as in :func:`depth_to_space`, which it undoes.
+    ``mode`` is that of :func:`depth_to_space`, the inverse operation.
     """
     n, channels, height, width = x.shape
     b = blocksize

@@ -1,7 +1,7 @@
-"""Normalisation over features: LayerNorm and RMSNorm, and what every norm shares.
+"""Normalization over features: LayerNorm and RMSNorm, and helpers of all norms.
 
-Statistics are taken in float32 for half types. Each norm is one kernel and its gradient
-another; the gradient of that is the gradient of the composition it stands for.
+Statistics are computed in float32 for half types. Each norm is one kernel and its
+gradient another; second gradients are those of an equivalent composition.
 """
 
 from math import prod
@@ -27,7 +27,7 @@ def layer_norm(
     axis: Axes = -1,
     epsilon: float = 1e-5,
 ) -> Array:
-    """``x`` with mean 0 and variance 1 over some axes, times weight plus bias.
+    """Return ``x`` with mean 0 and variance 1 over ``axis``, times weight plus bias.
 
     ``axis`` is a tuple of axes, or the first of the axes to the last. ``weight`` and
     ``bias`` are broadcast to ``x``.
@@ -61,7 +61,9 @@ def layer_norm_grad(
     axis: Axes = -1,
     epsilon: float = 1e-5,
 ) -> tuple[Array, ...]:
-    """The gradients ``(x, weight)`` of :func:`layer_norm`; without weight ``(x,)``."""
+    """Return the gradients ``(x, weight)`` of :func:`layer_norm`; ``(x,)`` without
+    weight.
+    """
     axes = feature_axes(axis, x.ndim)
     norm, inverse = _standardise(x, axes, epsilon)
     return _pull(grad, norm, inverse, weight, axes, x.dtype, centred=True)
@@ -85,7 +87,7 @@ def _(
 def rms_norm(
     x: Array, weight: Array | None = None, *, axis: Axes = -1, epsilon: float = 1e-5
 ) -> Array:
-    """``x`` divided by its root mean square over some axes, times weight.
+    """Return ``x`` divided by its root mean square over ``axis``, times weight.
 
     ``axis`` is a tuple of axes, or the first of the axes to the last.
     """
@@ -117,7 +119,9 @@ def rms_norm_grad(
     axis: Axes = -1,
     epsilon: float = 1e-5,
 ) -> tuple[Array, ...]:
-    """The gradients ``(x, weight)`` of :func:`rms_norm`; without weight ``(x,)``."""
+    """Return the gradients ``(x, weight)`` of :func:`rms_norm`; ``(x,)`` without
+    weight.
+    """
     axes = feature_axes(axis, x.ndim)
     norm, inverse = _unit(x, axes, epsilon)
     return _pull(grad, norm, inverse, weight, axes, x.dtype, centred=False)
@@ -146,7 +150,7 @@ def feature_axes(axis: Axes, rank: int) -> tuple[int, ...]:
 def _standardise(
     x: Array, axes: tuple[int, ...], epsilon: float
 ) -> tuple[Array, Array]:
-    """``x`` normalised (new memory), and 1 / its deviation."""
+    """Return normalized ``x`` (new memory), and the inverse standard deviation."""
     work = accumulate(x)
     out = work - average(work, axes)
     inverse = 1.0 / np.sqrt(average_product(out, out, axes) + epsilon)
@@ -155,14 +159,16 @@ def _standardise(
 
 
 def average(x: Array, axes: tuple[int, ...]) -> Array:
-    """The mean over ``axes``, which are kept."""
+    """Return the mean over ``axes``, with these axes kept."""
     outer, inner = _steps(x, axes)
     first = np.mean(x, axis=outer, keepdims=True)
     return np.mean(first, axis=inner, keepdims=True) if inner else first
 
 
 def average_product(x: Array, y: Array, axes: tuple[int, ...]) -> Array:
-    """The mean of ``x * y``, which are of one shape, over ``axes``, which are kept."""
+    """Return the mean of ``x * y``, of the same shape, over ``axes``, which are
+    kept.
+    """
     if axes == (x.ndim - 1,) and x.dtype.kind == "f" and namespace(x) is np:
         total = np.vecdot(x, y)[..., None]
         return total / max(x.shape[-1], 1)
@@ -178,10 +184,9 @@ def average_product(x: Array, y: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _steps(x: Array, axes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """``axes`` in two steps: those outside of an axis that stays in memory go first.
+    """Return ``axes`` in two steps: those outside of an unreduced axis in memory first.
 
-    Where what is summed and what stays alternate in memory, one step is several times
-    slower.
+    One step is several times slower if reduced and unreduced axes alternate in memory.
     """
     stays = [x.strides[a] for a in range(x.ndim) if a not in axes and x.shape[a] > 1]
     outer = tuple(a for a in axes if stays and x.strides[a] > min(stays))
@@ -191,7 +196,9 @@ def _steps(x: Array, axes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int,
 
 
 def _unit(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array]:
-    """``x`` divided by its root mean square (new memory), and 1 / that."""
+    """Return ``x`` divided by its root mean square (new memory), and the inverse of
+    that.
+    """
     work = accumulate(x)
     inverse = 1.0 / np.sqrt(average_product(work, work, axes) + epsilon)
     return work * inverse, inverse
@@ -215,7 +222,9 @@ def _pull(
     *,
     centred: bool,
 ) -> tuple[Array, ...]:
-    """The gradients of x, and of weight if there is one, by the normalised ``norm``."""
+    """Return the gradients of x, and of weight if present, from the normalized
+    ``norm``.
+    """
     grad = accumulate(grad)
     product = grad * norm
     shares: tuple[Array, ...] = ()
@@ -249,7 +258,7 @@ def _second_gradients(
 def _pulled(
     grad: Any, x: Any, weight: Any, axes: Any, epsilon: float, *, centred: bool
 ) -> Any:
-    """:func:`_pull` in primitives; the mean is subtracted first if ``centred``."""
+    """Return :func:`_pull` in primitives; ``centred`` subtracts the mean first."""
     shifted = x - mean(x, axes, keepdims=True) if centred else x
     inverse = 1.0 / sqrt(mean(shifted * shifted, axes, keepdims=True) + epsilon)
     norm = shifted * inverse

@@ -16,10 +16,10 @@ from burn.primitive import primitive
 
 @primitive
 def det(x: Array) -> Array:
-    """The determinants [...] of square matrices ``x`` [..., n, n].
+    """Return the determinants [...] of square matrices ``x`` [..., n, n].
 
-    Every element is a factor of a term, so that NaN makes the determinant NaN; the
-    elimination loses it where it finds a column of zeros.
+    Any NaN element makes the determinant NaN; elimination alone would miss it after a
+    column of zeros.
     """
     xp, work = namespace(x), accumulate(x)
     unknown = xp.isnan(work).any((-2, -1))
@@ -34,10 +34,10 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive
 def cofactor(x: Array) -> Array:
-    """The cofactors [..., n, n] of square matrices: what ``det`` has for a gradient.
+    """Return the cofactors [..., n, n] of square matrices, the gradient of ``det``.
 
-    Computed from singular values without a division, so that singular matrices have
-    theirs, too.
+    They are computed from singular values without a division, for singular matrices
+    too.
     """
     xp, work = namespace(x), accumulate(x)
     left, values, right = xp.linalg.svd(work)
@@ -60,10 +60,10 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive
 def inverse(x: Array) -> Array:
-    """The inverses of square matrices ``x`` [..., n, n].
+    """Return the inverses of square matrices ``x`` [..., n, n].
 
     Raises:
-        numpy.linalg.LinAlgError: one has none.
+        numpy.linalg.LinAlgError: a matrix is singular.
     """
     xp, work = namespace(x), accumulate(x)
     return xp.linalg.inv(work).astype(x.dtype, copy=False)
@@ -75,7 +75,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 
 def _others(values: Array) -> Array:
-    """For each of the last axis, the product of the others."""
+    """Return, for each element of the last axis, the product of the others."""
     count = values.shape[-1]
     xp = namespace(values)
     square = xp.broadcast_to(values[..., None, :], (*values.shape, count))
@@ -86,7 +86,7 @@ def _others(values: Array) -> Array:
 
 @primitive(outputs=2)
 def slogdet(x: Array) -> tuple[Array, Array]:
-    """The signs and logarithms of absolute determinants [...] of ``x`` [..., n, n].
+    """Return signs and logarithms of absolute determinants [...] of ``x`` [..., n, n].
 
     A singular matrix has sign 0 and the logarithm minus infinity.
     """
@@ -106,7 +106,8 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive
 def solve(a: Array, b: Array) -> Array:
-    """The solutions x [..., n, k] of ``a @ x = b``, for ``a`` [..., n, n] and ``b``.
+    """Return the solutions x [..., n, k] of ``a @ x = b``, for ``a`` [..., n, n] and
+    ``b``.
 
     Leading axes broadcast.
 
@@ -132,10 +133,11 @@ def _(grad: Any, out: Any, a: Any, b: Any) -> Any:
 def solve_triangular(
     a: Array, b: Array, *, upper: bool = False, unit: bool = False
 ) -> Array:
-    """The solutions x [..., n, k] of ``a @ x = b``, where ``a`` is triangular.
+    """Return the solutions x [..., n, k] of ``a @ x = b`` for triangular ``a``.
 
-    Only that triangle of ``a`` [..., n, n] is read, and with ``unit`` its diagonal is
-    taken to be 1. Leading axes broadcast. A zero on the diagonal gives infinities.
+    Only that triangle of ``a`` [..., n, n] is read; with ``unit`` its diagonal is
+    assumed to be 1. Leading axes broadcast. A zero on the diagonal results in
+    infinities.
     """
     xp = namespace(a)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -146,7 +148,7 @@ def solve_triangular(
 
 
 def _substitute(a: Array, x: Array, upper: bool, unit: bool) -> None:
-    """Replace the right sides ``x`` by the solutions, one half after the other."""
+    """Replace the right sides ``x`` by the solutions, recursively by halves."""
     size = a.shape[-1]
     if size == 0:
         return
@@ -179,10 +181,10 @@ def _(
 
 @primitive
 def matrix_exp(x: Array) -> Array:
-    """The exponentials [..., n, n] of square matrices: the sums of x^k / k!.
+    """Return the exponentials [..., n, n] of square matrices: the sums of x^k / k!.
 
-    Matrices are halved until their norm is at most 1/2; the sum of 16 terms there is
-    squared as often.
+    By scaling and squaring: matrices are halved until their norm is at most 1/2, and
+    the Taylor sum of 16 terms is squared as often.
     """
     xp, work = namespace(x), accumulate(x)
     count = work.shape[-1]
@@ -221,7 +223,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive
 def pinv(x: Array, *, atol: float = 0.0, rtol: float | None = None) -> Array:
-    """The pseudoinverses [..., n, m] of matrices ``x`` [..., m, n].
+    """Return the pseudoinverses [..., n, m] of matrices ``x`` [..., m, n].
 
     Singular values of at most ``max(atol, rtol * largest)`` count as 0. ``rtol`` is
     by default the precision of the dtype times the larger of m and n, and 0 if

@@ -1,4 +1,4 @@
-"""Attention as a recurrence over a state of fixed size."""
+"""Linear attention: a recurrence over a state of fixed size."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def linear_attention(
     *,
     scale: float | None = None,
 ) -> tuple[Array, Array]:
-    """The results ``[batch, heads, sequence, out]`` and the state after the last.
+    """Return the results ``[batch, heads, sequence, out]`` and the final state.
 
     ``query`` is ``[batch, heads, sequence, size]``, ``key`` and ``value`` have groups
     of heads, and the state ``[batch, groups, size, out]`` begins with zeros. At each
@@ -87,7 +87,7 @@ def _(
 
 
 def _recurrence(operands: tuple[Any, ...], scale: float) -> Any:
-    """:func:`linear_attention` in primitives, for its gradient."""
+    """Return :func:`linear_attention` in primitives, for its gradient."""
     query, key, value, state, decay, beta = operands
     batch, heads, length, size = query.shape
     groups = key.shape[1]

@@ -1,4 +1,4 @@
-"""Comparisons, truth and choice."""
+"""Comparisons, logical operations and selection."""
 
 from typing import Any
 
@@ -12,73 +12,73 @@ from burn.primitive import primitive
 
 @primitive(traceable=True)
 def equal(x: Array, y: Array) -> Array:
-    """Whether ``x == y``."""
+    """Return ``x == y``."""
     return np.equal(*pair(x, y))
 
 
 @primitive(traceable=True)
 def not_equal(x: Array, y: Array) -> Array:
-    """Whether ``x != y``."""
+    """Return ``x != y``."""
     return np.not_equal(*pair(x, y))
 
 
 @primitive(traceable=True)
 def less(x: Array, y: Array) -> Array:
-    """Whether ``x < y``."""
+    """Return ``x < y``."""
     return np.less(*pair(x, y))
 
 
 @primitive(traceable=True)
 def less_equal(x: Array, y: Array) -> Array:
-    """Whether ``x <= y``."""
+    """Return ``x <= y``."""
     return np.less_equal(*pair(x, y))
 
 
 @primitive(traceable=True)
 def greater(x: Array, y: Array) -> Array:
-    """Whether ``x > y``."""
+    """Return ``x > y``."""
     return np.greater(*pair(x, y))
 
 
 @primitive(traceable=True)
 def greater_equal(x: Array, y: Array) -> Array:
-    """Whether ``x >= y``."""
+    """Return ``x >= y``."""
     return np.greater_equal(*pair(x, y))
 
 
 @primitive(traceable=True)
 def logical_not(x: Array) -> Array:
-    """The opposite of each bool."""
+    """Return the logical negation of each bool."""
     return np.logical_not(x)
 
 
 @primitive(traceable=True)
 def logical_and(x: Array, y: Array) -> Array:
-    """Whether both are true."""
+    """Return whether both operands are true."""
     return np.logical_and(x, y)
 
 
 @primitive(traceable=True)
 def logical_or(x: Array, y: Array) -> Array:
-    """Whether either is true."""
+    """Return whether at least one operand is true."""
     return np.logical_or(x, y)
 
 
 @primitive(traceable=True)
 def logical_xor(x: Array, y: Array) -> Array:
-    """Whether exactly one is true."""
+    """Return whether exactly one operand is true."""
     return np.logical_xor(x, y)
 
 
 @primitive(traceable=True)
 def isnan(x: Array) -> Array:
-    """Whether an element is not a number."""
+    """Return whether an element is NaN."""
     return np.isnan(x)
 
 
 @primitive(traceable=True)
 def isinf(x: Array) -> Array:
-    """Whether an element is infinite, of either sign."""
+    """Return whether an element is infinite, of either sign."""
     return np.isinf(x)
 
 
@@ -93,7 +93,7 @@ isinf.no_gradient("the result is a bool")
 
 @primitive(traceable=True, bound=bounds.largest_of_all)
 def where(condition: Array, x: Array, y: Array) -> Array:
-    """``x`` where ``condition`` is true, ``y`` elsewhere."""
+    """Return ``x`` where ``condition`` is true, ``y`` elsewhere."""
     chosen, other = pair(x, y)
     if isinstance(condition, np.ndarray | np.generic | bool):
         return np.where(condition, chosen, other)

@@ -1,4 +1,4 @@
-"""Losses of classification."""
+"""Classification losses."""
 
 from typing import Any
 
@@ -24,15 +24,15 @@ def nll_loss(
     ignore_index: int | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative of ``log_probs`` [N, C, ...] at the classes ``target`` [N, ...].
+    """Return ``-log_probs`` [N, C, ...] at the classes ``target`` [N, ...].
 
-    It is multiplied by the class's ``weight`` [C], and 0 where the target is
-    ``ignore_index``, which may be no class. ``reduction`` is ``"none"``, ``"sum"`` or
-    ``"mean"``: the sum over the sum of the weights that were applied.
+    The loss is multiplied by the class's ``weight`` [C], and 0 where the target is
+    ``ignore_index``, which need not be a class. ``reduction`` is ``"none"``, ``"sum"``
+    or ``"mean"``, which divides by the sum of the applied weights.
 
     Raises:
-        ValueError: there is no such reduction, ``target`` has another shape, or
-            there are more or fewer weights.
+        ValueError: ``reduction`` is unknown, or ``target`` or ``weight`` has another
+            shape.
     """
     _check_options(log_probs, target, weight, reduction)
     kept: Any = None
@@ -85,7 +85,7 @@ def cross_entropy(
     ignore_index: int | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """:func:`nll_loss` of the logarithm of the softmax of ``scores`` [N, C, ...]."""
+    """Return :func:`nll_loss` of the log softmax of ``scores`` [N, C, ...]."""
     return nll_loss(
         log_softmax(scores, axis=1),
         target,

@@ -1,6 +1,6 @@
-"""Python dicts: what classifiers return with names, and features that come so.
+"""Python dicts: classifier outputs by label, and features by name.
 
-The values are tensors of rank 0; where dicts are taken, Python numbers will do.
+The values are tensors of rank 0; Python numbers are accepted as inputs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from burn.tensor import Tensor
 
 @composite
 def zip_map(x: Any, keys: list[Any]) -> Any:
-    """For every row of ``x`` ([rows, n] or [n]) a dict of its elements by ``keys``."""
+    """Return, for every row of ``x`` ([rows, n] or [n]), a dict of its elements by
+    ``keys``.
+    """
     rows = reshape(x, (-1, len(keys)))
     return [
         dict(zip(keys, [rows[i, j] for j in range(len(keys))], strict=True))
@@ -31,9 +33,9 @@ def zip_map(x: Any, keys: list[Any]) -> Any:
 def dict_vectorize(
     x: Any, vocabulary: list[Any], *, dtype: DType = dtypes.float32
 ) -> Any:
-    """The values of the dict ``x`` at the keys of ``vocabulary``: [1, n].
+    """Return the values of the dict ``x`` at the keys of ``vocabulary``: [1, n].
 
-    What has no value there is 0, or an empty string.
+    Missing values are 0, or an empty string.
     """
     nothing = "" if dtype == dtypes.string else 0
     return _row([x.get(key, nothing) for key in vocabulary], dtype)
@@ -41,10 +43,11 @@ def dict_vectorize(
 
 @composite(outputs=1)
 def cast_map(x: Any, size: int | None = None, *, dtype: DType = dtypes.float32) -> Any:
-    """The values of the dict ``x`` as [1, n], in the order of its integer keys.
+    """Return the values of the dict ``x`` as [1, n], in the order of its integer keys.
 
-    With ``size`` every value stands at its key instead, and what has none is 0, among
-    strings the text ``0.f``. Strings are read as numbers, numbers written as strings.
+    With ``size`` every value is at the index of its key, and missing values are 0,
+    among strings the text ``0.f``. Strings are parsed as numbers, numbers formatted as
+    strings.
 
     Raises:
         ValueError: a key is negative or not below ``size``, or a string is no number.
@@ -59,7 +62,7 @@ def cast_map(x: Any, size: int | None = None, *, dtype: DType = dtypes.float32) 
 
 
 def _converted(value: Any, dtype: DType) -> Any:
-    """``value`` for a tensor of ``dtype``: numbers have six decimals as strings."""
+    """Return ``value`` for ``dtype``; numbers have six decimals as strings."""
     if isinstance(value, Tensor) and value.dtype != dtypes.string:
         if dtype != dtypes.string:
             return value
@@ -73,7 +76,7 @@ def _converted(value: Any, dtype: DType) -> Any:
 
 
 def _row(items: list[Any], dtype: DType) -> Any:
-    """[1, n] of scalars and tensors of rank 0."""
+    """Return scalars and tensors of rank 0 as [1, n]."""
     if dtype != dtypes.string and any(isinstance(item, Tensor) for item in items):
         parts = [
             cast(item if isinstance(item, Tensor) else array(item), dtype=dtype)

@@ -16,10 +16,10 @@ from burn.primitive import primitive
 
 @primitive(traceable=True, removable=True, bound=bounds.matrices, autocast="lower")
 def matmul(x: Array, y: Array) -> Array:
-    """The matrix product by NumPy's rules: ``[..., n, k] @ [..., k, m]``.
+    """Return the matrix product by NumPy's rules: ``[..., n, k] @ [..., k, m]``.
 
-    Leading axes broadcast and an operand of rank 1 is a row or a column. Integers stay
-    integers; half types are accumulated in float32.
+    Leading axes broadcast and an operand of rank 1 is a row or a column. Integers
+    remain integers; half types are accumulated in float32.
     """
     x, y = numeric(x, y)
     dtype = x.dtype
@@ -47,19 +47,23 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 
 
 def _shaped(x: Any, shape: tuple[int, ...]) -> Any:
-    """``x`` in ``shape``: itself if it is so already, nothing that plans would see."""
+    """Return ``x`` in ``shape``, without a reshape step in plans if it already has
+    it.
+    """
     return x if x.shape == shape else reshape(x, shape)
 
 
 def _right_share(grad: Any, left: Any, right: Any) -> Any:
-    """``left.mT @ grad`` summed to the shape of ``right``."""
+    """Return ``left.mT @ grad`` summed to the shape of ``right``."""
     if right.ndim == 2 and left.ndim > 2:
         return like(_outer_rows(left, grad), right)
     return like(matmul(left.mT, grad), right)
 
 
 def _outer_rows(x: Any, y: Any) -> Any:
-    """The sum over all rows of the outer products of ``x`` and ``y``: ``[k, m]``."""
+    """Return the sum over all rows of the outer products of ``x`` and ``y``: ``[k,
+    m]``.
+    """
     count = x.size // x.shape[-1] if x.size else 0
     rows = _shaped(x, (count, x.shape[-1]))
     return matmul(transpose(rows, 0, 1), _shaped(y, (count, y.shape[-1])))
@@ -67,7 +71,8 @@ def _outer_rows(x: Any, y: Any) -> Any:
 
 @primitive(traceable=True, removable=True, bound=bounds.layer, autocast="lower")
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
-    """``x @ weight.mT + bias``: x ``[..., in]``, weight ``[out, in]``, bias ``[out]``.
+    """Return ``x @ weight.mT + bias``: x ``[..., in]``, weight ``[out, in]``, bias
+    ``[out]``.
 
     The result is ``[..., out]`` in the common dtype of ``x`` and ``weight``.
 
@@ -100,7 +105,8 @@ def _(grad: Any, out: Any, x: Any, weight: Any, bias: Any = None) -> Any:
 
 @primitive(removable=True, autocast="lower")
 def einsum(equation: str, xs: list[Array]) -> Array:
-    """Einstein's sum of ``xs`` by NumPy's (and ONNX's) notation, ellipses included.
+    """Return the Einstein sum of ``xs`` in NumPy's (and ONNX's) notation, with
+    ellipses.
 
     ``einsum("bij,bjk->bik", [x, y])`` is a batched matrix product. Half types are
     accumulated in float32.
@@ -127,10 +133,10 @@ def _(grad: Any, out: Any, equation: str, xs: Any) -> Any:
 def _einsum_share(
     grad: Any, inputs: list[str], result: str, xs: Any, position: int
 ) -> Any:
-    """The sum of ``grad`` with all other operands, over the axes of one operand.
+    """Return the sum of ``grad`` with all other operands, over the axes of one operand.
 
-    An axis that only this operand has, or that is 1 in all others, is spread by a
-    vector of ones. An axis named twice in it is put back on the diagonal by an identity
+    An axis that only this operand has, or that is 1 in all others, is broadcast by a
+    vector of ones. An axis named twice in it is mapped to the diagonal by an identity
     matrix.
     """
     terms, operands = [result], [grad]
@@ -156,7 +162,7 @@ def _einsum_share(
 
 
 def _label_extents(terms: list[str], operands: list[Any]) -> dict[str, int]:
-    """The largest extent of each label: an extent of 1 is broadcast to the others."""
+    """Return the extent of each label; extents of 1 are broadcast to the others."""
     extents: dict[str, int] = {}
     for labels, operand in zip(terms, operands, strict=True):
         for label, extent in zip(labels, operand.shape, strict=True):
@@ -166,7 +172,7 @@ def _label_extents(terms: list[str], operands: list[Any]) -> dict[str, int]:
 
 
 def explicit(equation: str, ranks: list[int]) -> tuple[list[str], str]:
-    """The labels of every operand and of the result, ellipses written out.
+    """Return the labels of every operand and of the result, with ellipses expanded.
 
     Raises:
         ValueError: the number of operands differs from that of the terms.

@@ -1,4 +1,4 @@
-"""Normalisation of channels: over the batch, in groups, and by their neighbours."""
+"""Normalization of channels: batch, group, instance and local response."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def batch_norm(
     *,
     epsilon: float = 1e-5,
 ) -> Array:
-    """``x`` [N, C, ...] normalised by statistics [C] that are given.
+    """Return ``x`` [N, C, ...] normalized by the statistics [C].
 
     ``(x - mean) / sqrt(var + epsilon) * weight + bias``, as one scale and one shift.
     """
@@ -87,7 +87,7 @@ def batch_norm_train(
     *,
     epsilon: float = 1e-5,
 ) -> tuple[Array, Array, Array]:
-    """``x`` [N, C, ...] normalised by its own statistics, and these.
+    """Return ``x`` [N, C, ...] normalized by its own statistics, and these.
 
     The results are ``(y, mean, var)``; ``var`` [C] is the biased variance.
     """
@@ -148,9 +148,9 @@ def batch_norm_grad(
     *,
     epsilon: float = 1e-5,
 ) -> tuple[Array, Array, Array]:
-    """The gradients ``(x, weight, bias)`` of :func:`batch_norm_train`'s first result.
+    """Return the gradients ``(x, weight, bias)`` of :func:`batch_norm_train`.
 
-    ``mean`` and ``var`` are its others, so nothing flows to them but through ``x``.
+    ``mean`` and ``var`` are its other results; gradients flow through ``x`` only.
     """
     axes, work = _around(x), accumulate(grad)
     inverse = 1.0 / np.sqrt(var + epsilon)
@@ -206,7 +206,7 @@ def group_norm(
     groups: int,
     epsilon: float = 1e-5,
 ) -> Array:
-    """``x`` [N, C, ...] normalised over each of ``groups`` of channels and all space.
+    """Return ``x`` [N, C, ...] normalized over each group of channels and all space.
 
     ``weight`` and ``bias`` are [C].
     """
@@ -244,10 +244,11 @@ def _(
 def _of_groups(
     groups: int, x: Any, weight: Any, bias: Any = None
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Any, Any]]:
-    """The axes of a norm over groups, ``x``'s shape with them, and what is beside.
+    """Return the axes of a group norm, the grouped shape, and the weight and bias for
+    it.
 
     Raises:
-        ValueError: weight or bias are not one number a channel.
+        ValueError: weight or bias does not have one number per channel.
     """
     batch, channels, *space = x.shape
     within = channels // groups
@@ -273,7 +274,7 @@ def instance_norm(
     *,
     epsilon: float = 1e-5,
 ) -> Tensor:
-    """``x`` [N, C, *size] normalised over space; ``weight`` and ``bias`` are [C]."""
+    """Return ``x`` [N, C, *size] normalized over space; weight and bias are [C]."""
     return group_norm(x, weight, bias, groups=max(x.shape[1], 1), epsilon=epsilon)
 
 
@@ -286,7 +287,8 @@ def lrn(
     beta: float = 0.75,
     bias: float = 1.0,
 ) -> Tensor:
-    """``x`` [N, C, ...] divided by a power of the mean square of ``size`` channels.
+    """Return ``x`` [N, C, ...] divided by a power of the mean square of ``size``
+    channels.
 
     ``x / (bias + alpha / size * sum) ** beta``, where the sum takes ``(size - 1) // 2``
     channels before and ``size // 2`` after; those that do not exist are 0.
@@ -304,11 +306,11 @@ def lrn(
 
 
 def _around(x: Any) -> tuple[int, ...]:
-    """Every axis but the channels'."""
+    """Return every axis but the channel axis."""
     return (0, *range(2, x.ndim))
 
 
 def _beside(vector: Any, x: Any) -> Any:
-    """``vector`` [C] so that it is broadcast along axis 1 of ``x``."""
+    """Return ``vector`` [C] reshaped to broadcast along axis 1 of ``x``."""
     shape = (-1, *(1 for _ in x.shape[2:]))
     return vector.reshape(shape)

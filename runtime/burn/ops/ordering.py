@@ -1,4 +1,4 @@
-"""Sorting, and the places of the largest and smallest elements."""
+"""Sorting, and indices of the largest and smallest elements."""
 
 import builtins
 from typing import Any
@@ -17,13 +17,14 @@ from burn.primitive import composite, primitive
 def topk(
     x: Array, k: Any, *, axis: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Array, Array]:
-    """The ``k`` largest (or smallest) elements along ``axis``, and their int64 indices.
+    """Return the ``k`` largest (or smallest) elements along ``axis``, and int64
+    indices.
 
-    The best comes first, whether ``sorted`` is asked or not; of equal elements the one
-    with the lowest index.
+    They are always in order, independently of ``sorted``; equal elements are in order
+    of index.
 
     Raises:
-        ValueError: there are fewer than ``k``.
+        ValueError: the axis has fewer than ``k`` elements.
     """
     (count,) = integers(k)
     if not 0 <= count <= x.shape[axis]:
@@ -51,7 +52,7 @@ def _(
 
 
 def _order(x: Array, axis: int, descending: bool) -> Array:
-    """The stable order of ``x`` along ``axis``, as int64."""
+    """Return the stable sort order of ``x`` along ``axis``, as int64."""
     work = accumulate(x)
     if not descending:
         return np.argsort(work, axis=axis, kind="stable").astype(np.int64, copy=False)
@@ -62,7 +63,7 @@ def _order(x: Array, axis: int, descending: bool) -> Array:
 
 @primitive
 def argsort(x: Array, axis: int = -1, *, descending: bool = False) -> Array:
-    """The int64 indices that sort ``x`` along ``axis``, stably."""
+    """Return the int64 indices that sort ``x`` along ``axis``, stably."""
     return _order(x, axis, descending)
 
 
@@ -71,7 +72,7 @@ argsort.no_gradient("the result are integers")
 
 @composite
 def sort(x: Array, axis: int = -1, *, descending: bool = False) -> Any:
-    """``x`` sorted along ``axis``."""
+    """Return ``x`` sorted along ``axis``."""
     return gather_elements(x, argsort(x, axis, descending=descending), axis)
 
 
@@ -83,7 +84,8 @@ def argmax(
     keepdims: bool = False,
     select_last: bool = False,
 ) -> Array:
-    """The int64 index of the largest element along ``axis``, or of ``x`` flattened.
+    """Return the int64 index of the largest element along ``axis``, or of ``x``
+    flattened.
 
     Of equal elements the first, or with ``select_last`` the last.
     """
@@ -98,7 +100,8 @@ def argmin(
     keepdims: bool = False,
     select_last: bool = False,
 ) -> Array:
-    """The int64 index of the smallest element along ``axis``, or of ``x`` flattened.
+    """Return the int64 index of the smallest element along ``axis``, or of ``x``
+    flattened.
 
     Of equal elements the first, or with ``select_last`` the last.
     """
@@ -111,7 +114,7 @@ argmin.no_gradient("the result are integers")
 
 @composite(outputs=1)
 def hardmax(x: Array, *, axis: int = -1) -> Any:
-    """1 at the largest element along ``axis``, the first of equal ones, else 0.
+    """Return 1 at the largest element along ``axis``, the first of equal ones, else 0.
 
     The result has the dtype of ``x``.
     """

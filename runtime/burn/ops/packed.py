@@ -1,4 +1,4 @@
-"""Layers whose weights are packed integers of a few bits, with scales by block."""
+"""Layers with block-quantized, bit-packed weights."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ from burn.primitive import composite, primitive
 
 @primitive
 def unpack_bits(x: Array, *, bits: int) -> Array:
-    """The numbers of ``bits`` (2, 4 or 8) that the octets ``x`` [..., n] hold.
+    """Return the ``bits``-wide numbers (2, 4 or 8) in the bytes ``x`` [..., n].
 
-    The result, [..., n * 8 / bits] of uint8, has the lowest bits of each octet first.
+    The result, uint8 [..., n * 8 / bits], has the lowest bits of each byte first.
 
     Raises:
         ValueError: ``bits`` is another number.
@@ -45,7 +45,7 @@ def matmul_nbits(
     *,
     bits: int = 4,
 ) -> Any:
-    """``x @ w.mT + bias``, where ``w`` is quantised in blocks and packed.
+    """Return ``x @ w.mT + bias``, where ``w`` is block-quantized and packed.
 
     ``weight`` is [out, blocks, octets], uint8, whose numbers of ``bits`` fill a row of
     ``in`` columns and perhaps more; ``scale`` is of [out * blocks] numbers. So is
@@ -88,7 +88,7 @@ def take_quantized(
     block_size: int = 128,
     bits: int | None = None,
 ) -> Any:
-    """``w`` at ``index`` along ``axis``, where ``w`` is quantised in blocks.
+    """Return ``w`` at ``index`` along ``axis``, where ``w`` is block-quantized.
 
     ``x`` holds quantised numbers, octets full of numbers of ``bits`` (unsigned, packed
     along the last axis) if that is given. ``scale``, whose dtype the result has, and

@@ -1,4 +1,4 @@
-"""Enlarging by repetition: padding, tiling, stacking; and turning round."""
+"""Padding, tiling, stacking, and reversal."""
 
 import builtins
 from typing import Any
@@ -19,7 +19,7 @@ Pads = list[tuple[int, int]]
 def pad(
     x: Array, pads: Any, value: Array = 0, axes: Axes = None, *, mode: str = "constant"
 ) -> Array:
-    """``x`` with ``pads`` more elements at its borders; negative ones crop.
+    """Return ``x`` with ``pads`` more elements at its borders; negative ones crop.
 
     ``pads`` are the counts before each of ``axes`` (all of them without it), then the
     counts after. ``mode`` is ``"constant"`` (``value``), ``"reflect"`` (without the
@@ -65,9 +65,9 @@ def _(
 
 @composite(outputs=1)
 def center_crop_pad(x: Array, shape: Any, axes: Axes = None) -> Any:
-    """``x`` cropped, or padded with zeros, to ``shape`` along ``axes``, at its centre.
+    """Return ``x`` cropped or zero-padded to ``shape`` along ``axes``, at its centre.
 
-    Of an odd number of elements the middle one more is cropped, or padded, behind.
+    If the difference is odd, one element more is cropped or padded at the end.
     """
     counts = integers(on_host(shape))
     where = axes_of(axes, len(x.shape))
@@ -84,7 +84,7 @@ def center_crop_pad(x: Array, shape: Any, axes: Axes = None) -> Any:
 def pad_grad(
     grad: Array, pads: Any, axes: Axes = None, *, shape: tuple[int, ...], mode: str
 ) -> Array:
-    """``grad`` of a padded array summed into the elements of ``shape`` it came from."""
+    """Return ``grad`` of a padded array summed into the elements of ``shape``."""
     widths = _widths(len(shape), pads, axes)
     if mode == "constant":
         return _framed(grad, [(-a, -b) for a, b in widths], 0)
@@ -116,7 +116,7 @@ def _(
 
 
 def _widths(rank: int, pads: Any, axes: Axes) -> Pads:
-    """The counts before and after every axis."""
+    """Return the counts before and after every axis."""
     counts, where = integers(pads), axes_of(axes, rank)
     if len(counts) != 2 * len(where):
         raise ValueError(f"expected {2 * len(where)} pads, got {len(counts)}")
@@ -127,7 +127,7 @@ def _widths(rank: int, pads: Any, axes: Axes) -> Pads:
 
 
 def _kept(shape: tuple[int, ...], widths: Pads) -> tuple[slice, ...]:
-    """The elements of ``shape`` that negative widths leave."""
+    """Return the elements of ``shape`` that remain after negative widths crop."""
     parts = []
     for n, (a, b) in zip(shape, widths, strict=True):
         if n + a + b < 0:
@@ -138,7 +138,7 @@ def _kept(shape: tuple[int, ...], widths: Pads) -> tuple[slice, ...]:
 
 
 def _framed(x: Array, widths: Pads, value: Array) -> Array:
-    """``x`` in a frame of ``value``; negative widths crop."""
+    """Return ``x`` padded with ``value``; negative widths crop."""
     kept = _kept(x.shape, widths)
     extents = tuple(n + a + b for n, (a, b) in zip(x.shape, widths, strict=True))
     if all(a <= 0 and b <= 0 for a, b in widths):
@@ -155,7 +155,7 @@ def _framed(x: Array, widths: Pads, value: Array) -> Array:
 
 
 def _source(extent: int, width: tuple[int, int], mode: str) -> Any:
-    """Which element along an axis of ``extent`` each element of the padded one is."""
+    """Return the source index of each element of the padded axis."""
     before, after = builtins.max(width[0], 0), builtins.max(width[1], 0)
     index = np.arange(-before, extent + after)
     if mode not in ("reflect", "edge", "wrap"):
@@ -173,7 +173,7 @@ def _source(extent: int, width: tuple[int, int], mode: str) -> Any:
 
 @primitive(traceable=True)
 def tile(x: Array, repeats: Any) -> Array:
-    """``x`` repeated ``repeats[axis]`` times along every axis."""
+    """Return ``x`` repeated ``repeats[axis]`` times along every axis."""
     return namespace(x).tile(x, integers(repeats))
 
 
@@ -194,7 +194,7 @@ def _(grad: Any, out: Any, x: Any, repeats: Any) -> Any:
 
 @primitive(traceable=True)
 def stack(xs: list[Array], axis: int = 0) -> Array:
-    """The arrays, all of one shape, side by side along a new axis."""
+    """Return the arrays, of equal shape, stacked along a new axis."""
     (position,) = axes_of(axis, xs[0].ndim + 1)
     if any(x.shape != xs[0].shape for x in xs):
         raise ValueError(f"expected one shape, got {[x.shape for x in xs]}")
@@ -209,7 +209,7 @@ def _(grad: Any, out: Any, xs: Any, axis: int = 0) -> Any:
 
 @primitive(traceable=True)
 def flip(x: Array, axis: Axes = None) -> Array:
-    """``x`` backwards along ``axis``, or along all axes."""
+    """Return ``x`` reversed along ``axis``, or along all axes."""
     return np.flip(x, axes_of(axis, x.ndim))
 
 
@@ -220,11 +220,11 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
 
 @primitive(traceable=True)
 def roll(x: Array, shifts: Any, axes: Axes) -> Array:
-    """``x`` moved on by ``shifts`` along ``axes``; what leaves comes in again."""
+    """Return ``x`` shifted cyclically by ``shifts`` along ``axes``."""
     steps, along = integers(shifts), axes_of(axes, x.ndim)
     if len(steps) != 1 or len(along) != 1 or not x.size:
         return np.roll(x, steps, along)
-    # NumPy's takes long to think about it.
+    # NumPy's function has a large overhead.
     (step,), (axis,) = steps, along
     first, before = -step % x.shape[axis], (slice(None),) * axis
     parts = [x[(*before, slice(first, None))], x[(*before, slice(first))]]
@@ -238,7 +238,9 @@ def _(grad: Any, out: Any, x: Any, shifts: Any, axes: Axes) -> Any:
 
 @primitive(traceable=True)
 def trilu(x: Array, k: Any = 0, *, upper: bool = True) -> Array:
-    """The triangle of the last two axes on and above (or below) diagonal ``k``."""
+    """Return the triangle of the last two axes on and above (or below) diagonal
+    ``k``.
+    """
     xp, (diagonal,) = namespace(x), integers(k)
     row, column = xp.arange(x.shape[-2])[:, None], xp.arange(x.shape[-1])
     kept = column - row >= diagonal if upper else column - row <= diagonal
@@ -254,7 +256,7 @@ def _(grad: Any, out: Any, x: Any, k: Any = 0, *, upper: bool = True) -> Any:
 def reverse_sequence(
     x: Array, lengths: Array, *, batch_axis: int = 1, time_axis: int = 0
 ) -> Array:
-    """``x`` with the first ``lengths[b]`` entries in time of each batch turned round.
+    """Return ``x`` with the first ``lengths[b]`` time steps of each batch reversed.
 
     The two axes are the first two of ``x`` in either order; ``lengths`` is ``[batch]``.
     """

@@ -31,7 +31,7 @@ def max_pool(
     dilation: Extents = 1,
     ceil_mode: bool = False,
 ) -> Array:
-    """The largest element of each window over the spatial axes of ``x`` [N, C, *size].
+    """Return the maximum of each window over the spatial axes of ``x`` [N, C, *size].
 
     With ``ceil_mode`` a last window may reach beyond the padding, but not start there.
     """
@@ -55,7 +55,7 @@ def max_pool_with_indices(
     dilation: Extents = 1,
     ceil_mode: bool = False,
 ) -> tuple[Array, Array]:
-    """As :func:`max_pool`, and the index of each maximum.
+    """Return :func:`max_pool`, and the index of each maximum.
 
     The indices are int64 and count the spatial axes of ``x`` as one, row by row; of
     equal elements the first is taken.
@@ -81,7 +81,9 @@ def _to_largest(grad: Any, out: Any, x: Any, static: dict[str, Any]) -> Any:
 def window_argmax(
     x: Array, out: Array, *, kernel_size: Extents, **static: Any
 ) -> Array:
-    """The first tap of each window of ``x`` that is equal to ``out``, row by row."""
+    """Return the first tap of each window of ``x`` that equals ``out``, in row-major
+    order.
+    """
     wins = windows(x.shape[2:], kernel_size, **static).trimmed
     return _first_hit(_covered(x, wins), out, wins)
 
@@ -98,7 +100,7 @@ def window_scatter(
     kernel_size: Extents,
     **static: Any,
 ) -> Array:
-    """Zeros [N, C, *size], and each element of ``grad`` added at its window's choice.
+    """Return zeros [N, C, *size] with ``grad`` added at the chosen tap of each window.
 
     The adjoint of :func:`window_gather`.
     """
@@ -117,7 +119,9 @@ def _(grad: Any, out: Any, outer: Any, choice: Any, *, size: Any, **static: Any)
 def window_gather(
     x: Array, choice: Array, *, kernel_size: Extents, **static: Any
 ) -> Array:
-    """The element at the tap ``choice`` of each window of ``x`` [N, C, *size]."""
+    """Return the element at the tap ``choice`` of each window of ``x`` [N, C,
+    *size].
+    """
     wins = windows(x.shape[2:], kernel_size, **static).trimmed
     covered = wins.cover(x, 2, 0)
     out = np.zeros_like(x, shape=choice.shape)
@@ -142,10 +146,10 @@ def avg_pool(
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> Array:
-    """The mean of each window over the spatial axes of ``x`` [N, C, *size].
+    """Return the mean of each window over the spatial axes of ``x`` [N, C, *size].
 
-    Padding is counted only with ``count_include_pad``; what ``ceil_mode`` lets a window
-    reach beyond it never is.
+    Padding is counted only with ``count_include_pad``; elements beyond the padding,
+    which ``ceil_mode`` allows, are never counted.
     """
     wins = windows(x.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
     total = _total(accumulate(x), wins.trimmed)
@@ -181,7 +185,7 @@ def window_sum(
     dilation: Extents = 1,
     ceil_mode: bool = False,
 ) -> Array:
-    """The sum of each window over the spatial axes of ``x`` [N, C, *size]."""
+    """Return the sum of each window over the spatial axes of ``x`` [N, C, *size]."""
     wins = windows(x.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
     return _total(accumulate(x), wins.trimmed).astype(x.dtype, copy=False)
 
@@ -195,7 +199,7 @@ def _(grad: Any, out: Any, x: Any, **static: Any) -> Any:
 def window_spread(
     grad: Array, *, size: tuple[int, ...], kernel_size: Extents, **static: Any
 ) -> Array:
-    """Zeros [N, C, *size], and each element of ``grad`` added to its whole window.
+    """Return zeros [N, C, *size] with ``grad`` added to all elements of its window.
 
     The adjoint of :func:`window_sum`.
     """
@@ -219,7 +223,9 @@ def lp_pool(
     dilation: Extents = 1,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """The ``p``-norm of each window over the spatial axes of ``x`` [N, C, *size]."""
+    """Return the ``p``-norm of each window over the spatial axes of ``x`` [N, C,
+    *size].
+    """
     total = window_sum(
         pow(abs(x), p),
         kernel_size=kernel_size,
@@ -233,7 +239,7 @@ def lp_pool(
 
 @primitive(removable=True)
 def adaptive_avg_pool(x: Array, *, output_size: Extents) -> Array:
-    """The means of ``output_size`` windows that cover each spatial axis evenly.
+    """Return the means of ``output_size`` windows that cover each spatial axis evenly.
 
     Window ``i`` of ``n`` over an extent is ``[floor(i * extent / n),
     ceil((i + 1) * extent / n))``; neighbours may overlap.
@@ -252,7 +258,7 @@ def _(grad: Any, out: Any, x: Any, *, output_size: Extents) -> Any:
 
 @primitive(removable=True)
 def adaptive_avg_spread(grad: Array, *, size: tuple[int, ...]) -> Array:
-    """The adjoint of :func:`adaptive_avg_pool` over the extents ``size``."""
+    """Return the adjoint of :func:`adaptive_avg_pool` for input extents ``size``."""
     out = accumulate(grad)
     for axis, extent in enumerate(size, 2):
         out = _along(_means(extent, out.shape[axis]).T, out, axis)
@@ -299,7 +305,7 @@ def _first_hit(covered: Array, out: Array, wins: Windows) -> Array:
 
 
 def _flat(choice: Array, wins: Windows) -> Array:
-    """The taps ``choice`` of the windows as indices into the flat input."""
+    """Return the taps ``choice`` of the windows as indices into the flat input."""
     rank = len(wins.size)
     space = namespace(choice)
     flat: Any = space.zeros((1,) * rank, np.int64)
@@ -313,7 +319,7 @@ def _flat(choice: Array, wins: Windows) -> Array:
 
 
 def _total(x: Array, wins: Windows) -> Array:
-    """The sum of each window, in new memory."""
+    """Return the sum of each window, in new memory."""
     covered = wins.cover(x, 2, 0)
     views = [covered[(..., *keys)] for _, keys in wins.places()]
     out = views[0].copy(order="K")
@@ -323,7 +329,7 @@ def _total(x: Array, wins: Windows) -> Array:
 
 
 def _counts(wins: Windows, include_pad: bool) -> np.ndarray[Any, Any]:
-    """The number of elements of each window that count, by window."""
+    """Return the number of counted elements of each window."""
     counts = []
     for axis, size in enumerate(wins.size):
         before, after = wins.pads[axis]
@@ -336,7 +342,7 @@ def _counts(wins: Windows, include_pad: bool) -> np.ndarray[Any, Any]:
 
 
 def _means(extent: int, count: int) -> np.ndarray[Any, Any]:
-    """The matrix [count, extent] that takes means of even windows."""
+    """Return the matrix [count, extent] that computes means of even windows."""
     index = np.arange(count)
     starts, stops = index * extent // count, -(-(index + 1) * extent // count)
     element = np.arange(extent)
@@ -346,7 +352,7 @@ def _means(extent: int, count: int) -> np.ndarray[Any, Any]:
 
 
 def _along(matrix: np.ndarray[Any, Any], x: Array, axis: int) -> Array:
-    """``matrix`` applied along one axis of ``x``."""
+    """Return ``matrix`` applied along one axis of ``x``."""
     if not dtypes.is_float(x.dtype):
         raise TypeError(f"expected a float dtype, got {x.dtype}")
     weights = namespace(x).asarray(matrix, x.dtype)

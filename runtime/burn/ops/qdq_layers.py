@@ -1,11 +1,11 @@
-"""Layers whose operands are integers of 8 bits, which plans put in place of others.
+"""Layers with 8-bit integer operands, which plans use in place of float layers.
 
-An operand of integers is a tuple ``(numbers, scale, zero_point)``, as
-:func:`burn.ops.dequantize` has them; ``zero_point`` may be None. What is computed is
-the layer of the dequantized operands, with what is ``after`` it; with ``result``, which
-is ``(scale, zero_point)``, it is quantized to ``dtype`` again. Where ``after`` has
-``("limits",)`` it is kept in the range of ``limits``. An engine adds products of
-integers, so that it rounds less.
+An integer operand is a tuple ``(numbers, scale, zero_point)``, as for
+:func:`burn.ops.dequantize`; ``zero_point`` may be None. The result is the layer of the
+dequantized operands, with the epilogue ``after``; with ``result``, which is ``(scale,
+zero_point)``, it is quantized to ``dtype``. If ``after`` has ``("limits",)`` it is
+clipped to the range of ``limits``. An engine accumulates integer products, so its
+rounding errors are smaller.
 """
 
 from typing import Any, TypeAlias
@@ -22,7 +22,7 @@ from burn.primitive import primitive
 Integers: TypeAlias = tuple[Array, Array, Array | None]
 #: A scale and a zero point.
 Scaling: TypeAlias = tuple[Array, Array | None]
-#: The same, and a dtype: numbers are kept in the range that its integers stand for.
+#: A scale, a zero point and a dtype: results are clipped to its dequantized range.
 Limits: TypeAlias = tuple[Array, Array | None, DType]
 
 
@@ -39,7 +39,7 @@ def conv_of_integers(
     dtype: DType = float32,
     **static: Any,
 ) -> Array:
-    """:func:`burn.ops.conv` of weights [O, C/groups, *K] that are scaled by outputs."""
+    """Return :func:`burn.ops.conv` with weights [O, C/groups, *K] and output scales."""
     operands = (_wide(x), _wide(weight), bias, _wide(residual))
     after = limited(after, limits)
     out = conv_then.kernel(*operands, after=after, **static)
@@ -58,7 +58,7 @@ def linear_of_integers(
     after: After = (),
     dtype: DType = float32,
 ) -> Array:
-    """:func:`burn.ops.linear` of weights [out, in] that are scaled by outputs."""
+    """Return :func:`burn.ops.linear` with weights [out, in] and output scales."""
     operands = (_wide(x), _wide(weight), bias, _wide(residual))
     out = linear_then.kernel(*operands, after=limited(after, limits))
     return _narrow(out, result, dtype)
@@ -68,19 +68,23 @@ def linear_of_integers(
 def to_integers(
     x: Array, scale: Array, zero_point: Array | None = None, *, dtype: DType
 ) -> Array:
-    """:func:`burn.ops.quantize` by one scale; an engine may multiply by its inverse."""
+    """Return :func:`burn.ops.quantize` by one scale; an engine may multiply by the
+    inverse.
+    """
     return quantize.kernel(x, scale, zero_point, dtype=dtype)
 
 
 @primitive(removable=True)
 def from_integers(x: Array, scale: Array, zero_point: Array | None = None) -> Array:
-    """:func:`burn.ops.dequantize` by one scale."""
+    """Return :func:`burn.ops.dequantize` by one scale."""
     return dequantize.kernel(x, scale, zero_point)
 
 
 @primitive(removable=True)
 def scale_of_weights(weight: Array) -> Array:
-    """The scales [outputs] with which ``weight`` [outputs, ...] fills -127 to 127."""
+    """Return the scales [outputs] with which ``weight`` [outputs, ...] fills -127 to
+    127.
+    """
     largest = np.abs(weight.reshape(len(weight), -1)).max(axis=1, initial=0)
     return np.where(largest > 0, largest / 127, 1).astype(weight.dtype)
 
@@ -93,7 +97,7 @@ for _made in (
 
 
 def limited(after: After, limits: Limits | None) -> After:
-    """``after`` with numbers for ``limits``."""
+    """Return ``after`` with numeric values of ``limits``."""
     if limits is None:
         return after
     scale, shift, dtype = limits

@@ -1,8 +1,8 @@
-"""Quantisation: numbers of few bits that stand for ``(x - zero_point) * scale``.
+"""Quantization: low-bit numbers that represent ``(x - zero_point) * scale``.
 
-A scale is one number, a vector along ``axis``, or has the rank of what it scales and
-one number for every ``block_size`` elements along ``axis``. A zero point has the
-scale's shape.
+A scale is one number, a vector along ``axis``, or has the rank of ``x`` and one number
+for every ``block_size`` elements along ``axis``. A zero point has the shape of the
+scale.
 """
 
 from typing import Any, TypeAlias
@@ -37,11 +37,11 @@ def quantize(
     saturate: bool = True,
     precision: DType = dtypes.float32,
 ) -> Array:
-    """``x / scale + zero_point`` as ``dtype``.
+    """Return ``x / scale + zero_point`` as ``dtype``.
 
-    The quotient, of ``precision``, is rounded to the nearest integer, halves to the
-    even one, and the sum kept in the range of the result; a NaN becomes its least
-    number. A float8 is rounded once, and kept in range with ``saturate`` only.
+    The quotient, in ``precision``, is rounded to the nearest integer, halves to even,
+    and the sum is clipped to the range of the result; a NaN becomes its minimum. A
+    float8 is rounded once, and clipped only with ``saturate``.
     """
     divisor = spread(scale, x, axis, block_size, precision)
     quotient = _widened(x.astype(precision) / divisor)
@@ -56,14 +56,14 @@ quantize.no_gradient("rounding is piecewise constant")
 
 
 def _widened(x: Array) -> Array:
-    """``x`` in a dtype that has every number of 16 bits."""
+    """Return ``x`` in a dtype that represents 16-bit integers exactly."""
     return x if x.dtype.itemsize > 2 else x.astype(np.float32)
 
 
 def saturated(x: Array, dtype: DType, saturate: bool = True) -> Array:
-    """``x``, whole numbers if ``dtype`` is an integer, in its range as that dtype.
+    """Return ``x`` as ``dtype``, clipped to its range.
 
-    Without ``saturate``, what is out of the range of a float8 becomes inf or NaN.
+    Without ``saturate``, values out of the range of a float8 become inf or NaN.
     """
     xp = namespace(x)
     if dtypes.is_integer(dtype):
@@ -76,10 +76,11 @@ def saturated(x: Array, dtype: DType, saturate: bool = True) -> Array:
 
 
 def spread(values: Array, x: Array, axis: int, block_size: int, dtype: Any) -> Array:
-    """``values`` (scales, zero points) as ``dtype``, to broadcast to ``x``.
+    """Return ``values`` (scales, zero points) as ``dtype``, shaped to broadcast to
+    ``x``.
 
     Raises:
-        ValueError: there are more or fewer than ``x`` has extents or blocks.
+        ValueError: their number differs from the extents or blocks of ``x``.
     """
     values = namespace(x).asarray(values).astype(dtype)
     if values.size == 1:
@@ -103,7 +104,7 @@ def spread(values: Array, x: Array, axis: int, block_size: int, dtype: Any) -> A
 def _fits(
     values: tuple[int, ...], shape: tuple[int, ...], axis: int, block_size: int
 ) -> bool:
-    """Whether scales of shape ``values`` apply to ``shape`` along ``axis``."""
+    """Return whether scales of shape ``values`` apply to ``shape`` along ``axis``."""
     if len(values) == 1 and not block_size:
         return bool(shape) and values[0] == shape[axis]
     if len(values) != len(shape):
@@ -130,7 +131,7 @@ def dequantize(
     axis: int = 1,
     block_size: int = 0,
 ) -> Array:
-    """``(x - zero_point) * scale`` as ``dtype``.
+    """Return ``(x - zero_point) * scale`` as ``dtype``.
 
     Half types are computed in float32 and rounded once.
     """
@@ -178,13 +179,15 @@ def _(
 
 
 def _varies(x: Any) -> bool:
-    """Whether there is a gradient with respect to ``x``."""
+    """Return whether there is a gradient with respect to ``x``."""
     number = x is None or isinstance(x, int | float | list)
     return not number and dtypes.is_float(x.dtype)
 
 
 def _block_sums(terms: Any, values: Any, axis: int, block_size: int) -> Any:
-    """``terms`` summed to the shape of ``values``, which were spread over them."""
+    """Return ``terms`` summed to the shape of ``values``, which were broadcast to
+    them.
+    """
     extents, shape = terms.shape, values.shape
     if values.size == 1:
         return like(reshape(sum(terms), shape), values)
@@ -206,9 +209,9 @@ def _block_sums(terms: Any, values: Any, axis: int, block_size: int) -> Any:
 
 @primitive(outputs=2, removable=True)
 def quantization_range(x: Array) -> tuple[Array, Array]:
-    """The scale and the zero point (uint8) that make the most of 8 bits for ``x``.
+    """Return the scale and zero point (uint8) for the range of ``x``.
 
-    Zero is always in the range; if it is all of it, the scale is 1.
+    The range includes zero; if it is zero only, the scale is 1.
     """
     xp = namespace(x)
     zero = xp.zeros(1, x.dtype)
@@ -231,11 +234,11 @@ def _scale_of(x: Any) -> Any:
 
 @primitive(removable=True)
 def cast_e8m0(x: Array, *, round_mode: str = "up", saturate: bool = True) -> Array:
-    """The power of two next to the size of ``x``, as float8_e8m0fnu.
+    """Return the power of two near the magnitude of ``x``, as float8_e8m0fnu.
 
-    ``round_mode`` ``"up"`` takes the larger one, ``"down"`` the smaller and
-    ``"nearest"`` the nearer, halfway the larger. With ``saturate``, what is out of
-    range, zero and infinity become the least and the greatest number, else NaN.
+    ``round_mode`` is ``"up"``, ``"down"`` or ``"nearest"`` (halves up). With
+    ``saturate``, values out of range, zero and infinity become the least or the
+    greatest number, else NaN.
     """
     xp = namespace(x)
     mantissa, exponent = xp.frexp(xp.abs(x.astype(np.float64)))
@@ -258,10 +261,11 @@ def _(grad: Any, out: Any, x: Any, **_: Any) -> Any:
 def fake_quantize(
     x: Array, scale: Array, zero_point: Array, *, low: int, high: int
 ) -> Array:
-    """``x`` rounded to the numbers that integers from ``low`` to ``high`` stand for.
+    """Return ``x`` rounded to the values of quantized integers from ``low`` to
+    ``high``.
 
-    ``scale`` and ``zero_point`` broadcast to ``x``. The gradient is that of ``x``
-    itself where the integer is in range before it is limited, and 0 elsewhere.
+    ``scale`` and ``zero_point`` broadcast to ``x``. The gradient is passed through
+    where the unclipped integer is in range, and is 0 elsewhere.
     """
     xp = namespace(x)
     whole = xp.clip(_levels(x, scale, zero_point), low, high)
@@ -269,7 +273,7 @@ def fake_quantize(
 
 
 def _levels(x: Array, scale: Array, zero_point: Array) -> Array:
-    """The integers that stand for ``x``, without limits."""
+    """Return the quantized integers for ``x``, unclipped."""
     return namespace(x).rint(x * (1 / scale)) + zero_point
 
 
@@ -288,7 +292,7 @@ def _(
 def quantizes(
     x: Array, scale: Array, zero_point: Array, *, low: int, high: int
 ) -> Array:
-    """1 where the integer that stands for ``x`` is in range, else 0."""
+    """Return 1 where the quantized integer for ``x`` is in range, else 0."""
     whole = _levels(x, scale, zero_point)
     return ((whole >= low) & (whole <= high)).astype(x.dtype)
 

@@ -1,4 +1,4 @@
-"""A recurrent layer with quantised weights."""
+"""A recurrent layer with quantized weights."""
 
 from typing import Any
 
@@ -34,12 +34,12 @@ def dynamic_quantized_lstm(
     peephole: Array | None = None,
     **options: Any,
 ) -> tuple[Array, ...]:
-    """The results of :func:`lstm` with weights of 8 bits.
+    """Return the results of :func:`lstm` with 8-bit weights.
 
     ``w`` is ``[directions, input, 4 hidden]``, ``r`` has ``hidden`` for ``input``; the
-    scales and zero points are ``[directions]`` or ``[directions, 4 hidden]``. What the
-    weights meet is rounded to 8 bits of its own range first: ``x`` as a whole, and the
-    outputs of each step. All else is as there.
+    scales and zero points are ``[directions]`` or ``[directions, 4 hidden]``. The other
+    factors of products are quantized dynamically to 8 bits: ``x`` as a whole, and the
+    outputs of each step. Other arguments are those of :func:`lstm`.
     """
     m, given = ArrayMaths(x), Options(**options)
     hidden = r.shape[1]
@@ -66,7 +66,7 @@ dynamic_quantized_lstm.no_gradient("rounding is piecewise constant")
 
 
 def _real(weight: Array, scale: Array, zero_point: Array) -> Array:
-    """The numbers that weights of all directions stand for."""
+    """Return the dequantized weights of all directions."""
     xp, count = namespace(weight), weight.shape[0]
     scale = xp.asarray(scale, np.float32).reshape(count, 1, -1)
     zero_point = xp.asarray(zero_point).astype(np.float32).reshape(count, 1, -1)
@@ -74,7 +74,7 @@ def _real(weight: Array, scale: Array, zero_point: Array) -> Array:
 
 
 def _rounded(x: Array) -> Array:
-    """``x`` to 8 bits."""
+    """Return ``x`` rounded to 8 bits."""
     scale, zero_point = quantization_range.kernel(x)
     octets = quantize.kernel(x, scale, zero_point, precision=x.dtype)
     return (octets.astype(x.dtype) - zero_point.astype(x.dtype)) * scale

@@ -1,7 +1,7 @@
-"""Random numbers from a key and a counter: the same state gives the same numbers.
+"""Counter-based random numbers: equal states give equal numbers.
 
-A state is a uint64 tensor ``[key, counter]``. Every function returns the state to go on
-with, so there is no generator behind the scenes and replays are exact.
+A state is a uint64 tensor ``[key, counter]``. Every function returns the next state, so
+there is no hidden generator and replays are exact.
 """
 
 import math
@@ -25,7 +25,7 @@ _LOW = 0xFFFFFFFF
 
 
 def philox4x32(counter: tuple[Array, ...], key: tuple[int, int]) -> tuple[Array, ...]:
-    """Four arrays of random 32-bit words, in uint64, for four of counter words."""
+    """Return four arrays of random 32-bit words, in uint64, for four counter words."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(_ROUNDS):
@@ -41,7 +41,7 @@ def philox4x32(counter: tuple[Array, ...], key: tuple[int, int]) -> tuple[Array,
 
 
 def _words(state: Array, count: int) -> tuple[Array, Array]:
-    """``count`` random 32-bit words as uint64, and the state behind them."""
+    """Return ``count`` random 32-bit words as uint64, and the next state."""
     xp = namespace(state)
     key, start = (int(part) for part in state.tolist())
     blocks = -(-count // 4)
@@ -54,7 +54,7 @@ def _words(state: Array, count: int) -> tuple[Array, Array]:
 
 
 def _uniform(state: Array, count: int, dtype: DType) -> tuple[Array, Array]:
-    """``count`` numbers in [0, 1): of 24 random bits, or 53 for float64."""
+    """Return ``count`` numbers in [0, 1), of 24 random bits, or 53 for float64."""
     if dtype == dtypes.float64:
         words, after = _words(state, 2 * count)
         bits = (words[0::2] >> np.uint64(5)) << np.uint64(26)
@@ -77,7 +77,7 @@ def uniform(
     *,
     dtype: DType = dtypes.float32,
 ) -> tuple[Array, Array]:
-    """Numbers spread evenly over [low, high) in ``shape``, and the next state."""
+    """Return uniformly distributed numbers in [low, high), and the next state."""
     extents = integers(shape)
     unit, after = _uniform(state, _count(extents), dtype)
     return (unit * (high - low) + low).reshape(extents).astype(dtype), after
@@ -95,9 +95,9 @@ def normal(
     *,
     dtype: DType = dtypes.float32,
 ) -> tuple[Array, Array]:
-    """Normally distributed numbers in ``shape``, and the next state.
+    """Return normally distributed numbers, and the next state.
 
-    By the method of Box and Muller, two numbers from two.
+    By the Box-Muller method, two numbers from two.
     """
     extents = integers(shape)
     count = _count(extents)
@@ -115,7 +115,7 @@ normal.no_gradient("a random number depends on nothing")
 
 @composite(outputs=2)
 def bernoulli(state: Any, p: Array, *, dtype: DType | None = None) -> Any:
-    """1 with the probability that each element of ``p`` says, else 0; the next state.
+    """Return 1 with the probabilities ``p``, else 0, and the next state.
 
     The result has the dtype of ``p`` unless another is given.
     """
@@ -125,9 +125,9 @@ def bernoulli(state: Any, p: Array, *, dtype: DType | None = None) -> Any:
 
 @primitive(outputs=2, removable=True)
 def dropout(x: Array, state: Array, *, p: float = 0.5) -> tuple[Array, Array]:
-    """``x`` with each element made 0 with probability ``p``; and the next state.
+    """Return ``x`` with each element zeroed with probability ``p``, and the next state.
 
-    What is kept is divided by ``1 - p``, so that the expectation stays.
+    Other elements are divided by ``1 - p``, which preserves the expectation.
 
     Raises:
         ValueError: ``p`` is not in [0, 1].
@@ -150,7 +150,7 @@ def _(grad: Any, out: Any, x: Any, state: Any, *, p: float = 0.5) -> Any:
 def multinomial(
     state: Array, logits: Array, samples: Any, *, dtype: DType = dtypes.int32
 ) -> tuple[Array, Array]:
-    """``samples`` classes for each row of ``logits`` [N, C], and the next state.
+    """Return ``samples`` classes for each row of ``logits`` [N, C], and the next state.
 
     The probabilities are the softmax of a row; the result is [N, samples].
     """
@@ -175,10 +175,10 @@ multinomial.no_gradient("the result are integers")
 def dropout_with_mask(
     x: Any, state: Any, ratio: Any = 0.5, training: Any = True
 ) -> Any:
-    """As :func:`dropout`; the results are ``(y, kept, next state)``.
+    """Return :func:`dropout` as ``(y, kept, next state)``.
 
-    ``ratio`` and ``training`` may be tensors of one element; without training, all of
-    ``x`` is kept as it is.
+    ``ratio`` and ``training`` may be tensors of one element; without training, ``x`` is
+    unchanged.
     """
     unit, after = uniform(state, x.shape)
     kept = logical_or(greater_equal(unit, ratio), logical_not(training))
@@ -192,10 +192,10 @@ def dropout_with_mask(
 def dropout_by_seed(
     x: Array, ratio: Any = 0.5, training: Any = True, *, seed: int
 ) -> tuple[Array, Array]:
-    """As :func:`dropout`, with the mask that ONNX's reference draws from ``seed``.
+    """Return :func:`dropout` with the mask that ONNX's reference draws from ``seed``.
 
-    Every call starts anew from the seed, with the Mersenne Twister of NumPy's
-    ``RandomState``. The results are ``(y, kept)``.
+    Every call restarts the Mersenne Twister of NumPy's ``RandomState`` from the seed.
+    The results are ``(y, kept)``.
     """
     xp, p = namespace(x), float(ratio)
     if not bool(training):

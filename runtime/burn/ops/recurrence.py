@@ -1,7 +1,7 @@
-"""What recurrent layers are made of: activations, the loop over time, directions.
+"""Building blocks of recurrent layers: activations, the time loop, directions.
 
-Everything is written once, over ``Maths``: of arrays for the kernels, of tensors for
-the gradients, which rerun the layer on a tape of its own.
+The code is generic over ``Maths``: arrays for the kernels, tensors for the gradients,
+which rerun the layer on their own tape.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ class Options:
     layout: int = 0
 
     def reversals(self, directions: int) -> tuple[bool, ...]:
-        """For every direction, whether it runs from the end."""
+        """Return, for every direction, whether it runs from the end."""
         orders = {
             "forward": (False,),
             "reverse": (True,),
@@ -58,7 +58,7 @@ class Options:
 
 
 class ArrayMaths:
-    """The functions a layer needs, on raw arrays."""
+    """The functions of a layer, on raw arrays."""
 
     def __init__(self, like: Any) -> None:
         xp = namespace(like)
@@ -72,14 +72,14 @@ class ArrayMaths:
         return x.astype(dtype, copy=False)
 
     def turned(self, x: Any, lengths: Any) -> Any:
-        """``x`` backwards in time, each sequence within its length."""
+        """Return ``x`` reversed in time, each sequence within its length."""
         if lengths is None:
             return x[::-1]
         return reverse_sequence.kernel(x, lengths)
 
 
 class TensorMaths:
-    """The functions a layer needs, as primitives on tensors."""
+    """The functions of a layer, as primitives on tensors."""
 
     def __init__(self) -> None:
         self.exp, self.log, self.abs = elementwise.exp, elementwise.log, elementwise.abs
@@ -137,17 +137,17 @@ _ACTIVATIONS: dict[str, tuple[int, float, float, Any]] = {
         lambda m, x, a, b: m.minimum(m.maximum(x * a + b, 0.0), 1.0),
     ),
 }
-#: The names of activation functions, in small letters.
+#: The lower-case names of activation functions.
 ACTIVATION_NAMES = frozenset(_ACTIVATIONS)
 
 
 def activations_of(m: Any, options: Options, default: tuple[str, ...]) -> Iterator[Any]:
-    """The activation functions of one direction after another.
+    """Yield the activation functions of each direction.
 
-    Alphas and betas go, in order, to the functions that take them.
+    Alphas and betas are consumed in order by the functions that have them.
 
     Raises:
-        ValueError: an unknown name, or a wrong number of them.
+        ValueError: a name is unknown, or the number of parameters is wrong.
     """
     names = options.activations or default * 2
     if len(names) not in (len(default), 2 * len(default)):
@@ -170,7 +170,7 @@ def _activation(
 
 
 def clipped(m: Any, limit: float | None) -> Activation:
-    """The function that clips to +- ``limit``, or does nothing."""
+    """Return the function that clips to [-limit, limit], or the identity."""
     if limit is None or limit <= 0:
         return lambda x: x
     return lambda x: m.minimum(m.maximum(x, -limit), limit)
@@ -180,10 +180,10 @@ Step = Callable[[Any, State], State]
 
 
 def scan(m: Any, inputs: Any, state: State, step: Step, alive: Any) -> Any:
-    """The first states of all steps, stacked, and the last state.
+    """Return the first states of all steps, stacked, and the last state.
 
-    Where ``alive`` (``[time, batch, 1]``, or None) is false the state stays, and the
-    output is 0.
+    Where ``alive`` (``[time, batch, 1]``, or None) is false the state is unchanged, and
+    the output is 0.
     """
     outs = []
     for time in range(inputs.shape[0]):
@@ -209,10 +209,10 @@ def run_directions(
     options: Options,
     prepare: Callable[[int, Any], tuple[Any, Step]],
 ) -> tuple[Any, ...]:
-    """The outputs and last states of all directions, in the layout asked for.
+    """Return the outputs and last states of all directions, in the requested layout.
 
-    ``directions`` are their number and the hidden size; ``prepare(direction, x)`` gives
-    the projected inputs and the step.
+    ``directions`` are their number and the hidden size; ``prepare(direction, x)``
+    returns the projected inputs and the step function.
     """
     dtype, (count, hidden) = x.dtype, directions
     if options.hidden_size not in (None, hidden):
@@ -238,16 +238,18 @@ def run_directions(
 def direction_starts(
     m: Any, start: Any, x: Any, directions: tuple[int, int], layout: int
 ) -> Any:
-    """The first states of ``directions`` (how many, hidden size), zeros for None."""
+    """Return the first states of ``directions`` (number, hidden size), zeros for
+    None.
+    """
     if start is None:
         return m.zeros((directions[0], x.shape[1], directions[1]), x.dtype)
     return m.wide(m.permute(start, (1, 0, 2)) if layout else start)
 
 
 def steps_within(m: Any, x: Any, lengths: Any) -> Any:
-    """For ``x`` [time, batch, ...] whether a step is in its sequence, or None.
+    """Return, for ``x`` [time, batch, ...], whether each step is within its sequence.
 
-    It is ``[time, batch, 1]``; without ``lengths`` all steps are.
+    The result is ``[time, batch, 1]``, or None without ``lengths``.
     """
     if lengths is None:
         return None
@@ -258,10 +260,11 @@ def steps_within(m: Any, x: Any, lengths: Any) -> Any:
 def body_gradients(
     body: Callable[..., tuple[Any, ...]], grads: tuple[Any, ...], args: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """For every argument a function that gives its gradient through ``body``.
+    """Return, for every argument, a function that computes its gradient through
+    ``body``.
 
-    The body is rerun, once for all of them, on a tape above that of the arguments: so
-    it may be differentiated again. ``grads`` are those of its results, None for zeros.
+    The body is rerun once on a tape above that of the arguments, so the results can be
+    differentiated again. ``grads`` are those of its results, None for zeros.
     """
     memo: list[Any] = []
 
@@ -301,10 +304,10 @@ def _leaves(args: tuple[Any, ...]) -> list[Any]:
 
 
 class Kind(NamedTuple):
-    """A recurrent layer over ``Maths``, for the rules of its gradients.
+    """A recurrent layer over ``Maths``, for its gradient rules.
 
     ``states`` is the number of its states, ``usual`` the activations of one direction
-    whose gradients one primitive computes.
+    for which one primitive computes all gradients.
     """
 
     layer: Callable[..., tuple[Any, ...]]
@@ -317,7 +320,9 @@ class Kind(NamedTuple):
         return 4 + self.states
 
     def gradients(self, grads: Any, args: tuple[Any, ...], options: Any) -> Any:
-        """A function for the gradient of each argument, through the layer's body."""
+        """Return a function for the gradient of each argument, through the layer's
+        body.
+        """
 
         def body(m: Any, *inputs: Any) -> Any:
             return self.layer(m, *inputs, options=Options(**options))
@@ -325,7 +330,7 @@ class Kind(NamedTuple):
         return body_gradients(body, grads, args)
 
     def is_usual(self, options: Options) -> bool:
-        """Whether the primitive of the gradients is for these options."""
+        """Return whether the gradient primitive supports these options."""
         names = tuple(map(str.lower, options.activations)) or self.usual[0]
         return (options.clip or 0) <= 0 and any(
             names == each * (len(names) // len(each)) for each in self.usual
@@ -335,7 +340,7 @@ class Kind(NamedTuple):
 def gradients_at_once(
     gradient: Any, kind: Kind, results: tuple[Any, Any], args: Any, options: Any
 ) -> Any:
-    """A function for the gradient of each argument, by one call of ``gradient``.
+    """Return a function for the gradient of each argument, by one call of ``gradient``.
 
     ``results`` are the gradients of the results, None for zeros, and the results.
     """
@@ -349,9 +354,10 @@ def gradients_at_once(
 
 
 def second_gradients(kind: Kind, grads: Any, args: Any, options: Any) -> Any:
-    """Functions for the gradients of what ``gradient`` of :func:`gradients_at_once` is.
+    """Return functions for the gradients of the gradient primitive.
 
-    The results of the layer, which are among its operands, follow from the others.
+    The results of the layer, which are among its operands, are recomputed from the
+    others.
     """
     count = 1 + kind.states
 

@@ -1,9 +1,8 @@
-"""Gradients of recurrent layers on arrays, one step back after the other.
+"""Backpropagation through time for recurrent layers, on arrays.
 
 The states before each step are known: they are the outputs. So the gates of all steps
-are computed at once, and what the gates' gradients give of inputs and weights as well;
-only the gradients of states are a loop over time. Operands are those of the layers of
-:mod:`burn.ops.rnn`.
+are recomputed at once, as are the gradients of inputs and weights; only the gradients
+of states need a loop over time. Operands are those of :mod:`burn.ops.rnn`.
 """
 
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from burn.ops.support import Array, namespace
 
 
 class Operands(NamedTuple):
-    """The operands of a layer; those that it does not have are None."""
+    """The operands of a layer; absent ones are None."""
 
     x: Array
     w: Array
@@ -26,11 +25,11 @@ class Operands(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """One direction, whose steps are in the order in which it takes them.
+    """One direction, with its steps in execution order.
 
-    ``b`` and ``peephole`` are None where there are none, ``alive`` is ``[time, batch,
-    1]``. ``before`` are the outputs before each step, ``grads`` the gradients of the
-    outputs and of the last states.
+    ``b`` and ``peephole`` may be None, ``alive`` is ``[time, batch, 1]``. ``before``
+    are the outputs before each step, ``grads`` the gradients of the outputs and of the
+    last states.
     """
 
     x: Array
@@ -45,11 +44,11 @@ class Direction(NamedTuple):
 
 
 class Back(NamedTuple):
-    """What the steps of a direction give back.
+    """The gradients of the steps of a direction.
 
-    ``inward`` are the gradients of what inputs add to the gates, ``recurrent`` of what
-    states add, ``[time, batch, gates * hidden]``; ``r`` is the gradient of the
-    recurrent weights where it is not that of a product with ``before``.
+    ``inward`` are the gradients of the input terms of the gates, ``recurrent`` of the
+    state terms, ``[time, batch, gates * hidden]``; ``r`` is the gradient of the
+    recurrent weights if it is not that of a product with ``before``.
     """
 
     inward: Array
@@ -69,7 +68,7 @@ def layer_gradients(
     given: Operands,
     options: Options,
 ) -> tuple[Array, ...]:
-    """The gradients of the operands that there are, but of lengths, in their order.
+    """Return the gradients of the present operands except lengths, in order.
 
     ``grads`` are those of ``outs``, None for zeros.
     """
@@ -135,7 +134,7 @@ def _direction(
 
 
 def _of_weights(xp: Any, one: Direction, back: Back) -> list[Array]:
-    """The gradients of w, r, biases, states and peephole."""
+    """Return the gradients of w, r, biases, states and peephole."""
     inward, recurrent = map(_rows, (back.inward, back.recurrent))
     of_r = recurrent.T @ _rows(one.before) if back.r is None else back.r
     gradients = [inward.T @ _rows(one.x), of_r]
@@ -150,7 +149,7 @@ def _rows(x: Array) -> Array:
 
 
 def _those_asked_for(given: Operands, gradients: list[Array]) -> tuple[Array, ...]:
-    """Without those of states that were not given, in the dtypes of the operands."""
+    """Return the gradients of present operands, in the dtypes of the operands."""
     parts = [given.x, given.w, given.r, *([] if given.b is None else [given.b])]
     parts += [*given.states, *([] if given.peephole is None else [given.peephole])]
     pairs = zip(parts, gradients, strict=True)
@@ -164,12 +163,12 @@ def _sigmoid(m: ArrayMaths, x: Array) -> Array:
 
 
 def _kept(m: ArrayMaths, alive: Array | None, time: int, new: Any, old: Any) -> Array:
-    """``new`` where a sequence goes on at ``time``, else ``old``."""
+    """Return ``new`` where a sequence continues at ``time``, else ``old``."""
     return new if alive is None else m.where(alive[time], new, old)
 
 
 def _added(one: Direction) -> Array:
-    """What inputs, states and biases add to the gates in all steps."""
+    """Return the gate pre-activations of all steps from inputs, states and biases."""
     raw = one.x @ one.w.T + one.before @ one.r.T
     if one.b is None:
         return raw
@@ -178,7 +177,7 @@ def _added(one: Direction) -> Array:
 
 
 def lstm_back(m: ArrayMaths, one: Direction, options: Options) -> Back:
-    """The steps of :func:`burn.ops.lstm` with its usual activations."""
+    """Return the gradients of :func:`burn.ops.lstm` with its default activations."""
     xp, n, p = namespace(one.x), one.r.shape[-1], one.peephole
     gates, cells = _lstm_gates(m, one, options)
     squashed = m.tanh(cells[1:])
@@ -212,7 +211,7 @@ def lstm_back(m: ArrayMaths, one: Direction, options: Options) -> Back:
 
 
 def _lstm_gates(m: ArrayMaths, one: Direction, options: Options) -> tuple[Array, Array]:
-    """The gates of all steps, and the cells before each and after the last."""
+    """Return the gates of all steps, and the cells before each and after the last."""
     xp, n, p = namespace(one.x), one.r.shape[-1], one.peephole
     gates = _added(one)
     cells = xp.empty((len(gates) + 1, *one.starts[1].shape), gates.dtype)
@@ -235,7 +234,7 @@ def _lstm_gates(m: ArrayMaths, one: Direction, options: Options) -> tuple[Array,
 
 
 def gru_back(m: ArrayMaths, one: Direction, options: Options) -> Back:
-    """The steps of :func:`burn.ops.gru` with its usual activations."""
+    """Return the gradients of :func:`burn.ops.gru` with its default activations."""
     xp, n, late = namespace(one.x), one.r.shape[-1], options.linear_before_reset
     update, reset, inner, new = _gru_gates(m, one, late)
     dy, dh = one.grads
@@ -269,7 +268,7 @@ def gru_back(m: ArrayMaths, one: Direction, options: Options) -> Back:
 def _gru_gates(
     m: ArrayMaths, one: Direction, late: bool
 ) -> tuple[Array, Array, Array, Array]:
-    """The gates, what is behind the reset gate (or before it), and the new outputs."""
+    """Return the gates, the term at the reset gate, and the new outputs."""
     n = one.r.shape[-1]
     inward = one.x @ one.w.T
     raw = inward[..., : 2 * n] + one.before @ one.r[: 2 * n].T
@@ -289,7 +288,7 @@ def _gru_gates(
 
 
 def rnn_back(m: ArrayMaths, one: Direction, options: Options) -> Back:
-    """The steps of :func:`burn.ops.rnn` with tanh, a sigmoid or ReLU."""
+    """Return the gradients of :func:`burn.ops.rnn` with tanh, sigmoid or ReLU."""
     xp, raw = namespace(one.x), _added(one)
     name = (options.activations or ("tanh",))[0].lower()
     if name == "relu":

@@ -1,4 +1,4 @@
-"""Sums, means and extremes over axes."""
+"""Reductions over axes: sums, means and extremes."""
 
 import builtins
 from typing import Any
@@ -18,7 +18,7 @@ from burn.tensor import Tensor
 
 @primitive(traceable=True)
 def axes_or_all(axes: Array, x: Array) -> Array:
-    """``axes``, or every axis of ``x`` if it names none."""
+    """Return ``axes``, or every axis of ``x`` if there are none."""
     return axes if axes.size else namespace(axes).arange(x.ndim)
 
 
@@ -27,7 +27,7 @@ axes_or_all.no_gradient("axes are integers")
 
 @primitive(traceable=True, bound=bounds.total)
 def sum(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """The sum over ``axis``, or over all axes; bools are counted in int64."""
+    """Return the sum over ``axis``, or over all axes; bools are counted in int64."""
     if x.dtype == dtypes.bool_:
         x = x.astype(np.int64)
     total = np.sum(
@@ -43,7 +43,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
 
 @primitive(traceable=True, bound=bounds.of_first)
 def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """The mean over ``axis``, or over all axes, in the dtype of ``x``."""
+    """Return the mean over ``axis``, or over all axes, in the dtype of ``x``."""
     axes = axes_of(axis, x.ndim)
     if dtypes.is_integer(x.dtype):
         count = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
@@ -63,7 +63,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
 
 @primitive(traceable=True, bound=bounds.of_first)
 def max(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """The largest element over ``axis``; of none, the smallest value there is."""
+    """Return the maximum over ``axis``; the lowest value of the dtype if empty."""
     return _extreme(np.max, x, axis, keepdims, lowest(x.dtype))
 
 
@@ -74,7 +74,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
 
 @primitive(traceable=True, bound=bounds.of_first)
 def min(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """The smallest element over ``axis``; of none, the largest value there is."""
+    """Return the minimum over ``axis``; the highest value of the dtype if empty."""
     return _extreme(np.min, x, axis, keepdims, highest(x.dtype))
 
 
@@ -97,12 +97,14 @@ def _extreme(pick: Any, x: Array, axis: Axes, keepdims: bool, identity: Any) -> 
 
 
 def lowest(dtype: Any) -> Any:
-    """The smallest value of ``dtype``: minus infinity, the least integer, false."""
+    """Return the lowest value of ``dtype``: minus infinity, the least integer,
+    False.
+    """
     return _bound(dtype, -np.inf, "min")
 
 
 def highest(dtype: Any) -> Any:
-    """The largest value of ``dtype``: infinity, the greatest integer, true."""
+    """Return the highest value of ``dtype``: infinity, the greatest integer, True."""
     return _bound(dtype, np.inf, "max")
 
 
@@ -115,7 +117,7 @@ def _bound(dtype: Any, infinity: float, side: str) -> Any:
 
 
 def spread(grad: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
-    """``grad`` of a reduction, broadcast back over the reduced axes."""
+    """Return ``grad`` of a reduction, broadcast back over the reduced axes."""
     if not keepdims:
         axes = axes_of(axis, x.ndim)
         shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape))
@@ -124,7 +126,7 @@ def spread(grad: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
 
 
 def _to_extremes(grad: Any, out: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
-    """``grad`` shared equally between the elements that attain the extreme."""
+    """Return ``grad`` divided equally among the elements that attain the extreme."""
     hit = cast(x == spread(out, x, axis, keepdims), dtype=x.dtype)
     share = hit / sum(hit, axis, keepdims=True)
     return spread(grad, x, axis, keepdims) * share
@@ -132,13 +134,13 @@ def _to_extremes(grad: Any, out: Any, x: Any, axis: Axes, keepdims: bool) -> Any
 
 @primitive(traceable=True)
 def any(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """Whether some element over ``axis``, or over all axes, is not 0."""
+    """Return whether any element over ``axis``, or over all axes, is nonzero."""
     return np.any(x, axis=axes_of(axis, x.ndim), keepdims=keepdims)
 
 
 @primitive(traceable=True)
 def all(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """Whether every element over ``axis``, or over all axes, is not 0."""
+    """Return whether all elements over ``axis``, or over all axes, are nonzero."""
     return np.all(x, axis=axes_of(axis, x.ndim), keepdims=keepdims)
 
 
@@ -150,7 +152,9 @@ all.no_gradient("the result is a bool")
 def var(
     x: Array, axis: Axes = None, *, correction: float = 1, keepdims: bool = False
 ) -> Any:
-    """The variance over ``axis``: the sum of squares over count - ``correction``."""
+    """Return the variance over ``axis``: the sum of squares over count -
+    ``correction``.
+    """
     count = 1
     for a in axes_of(axis, x.ndim):
         count *= x.shape[a]
@@ -163,24 +167,24 @@ def var(
 def std(
     x: Array, axis: Axes = None, *, correction: float = 1, keepdims: bool = False
 ) -> Any:
-    """The square root of :func:`var`; the gradient of equal elements is 0."""
+    """Return the square root of :func:`var`; the gradient of equal elements is 0."""
     return root(var(x, axis, correction=correction, keepdims=keepdims), 2)
 
 
 @composite(outputs=1)
 def reduce_l1(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
-    """The sum of magnitudes over ``axis``, or over all axes."""
+    """Return the sum of absolute values over ``axis``, or over all axes."""
     return sum(elementwise.abs(x), axis, keepdims=keepdims)
 
 
 @composite(outputs=1)
 def reduce_l2(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
-    """The square root of the sum of squares over ``axis``, or over all axes."""
+    """Return the Euclidean norm over ``axis``, or over all axes."""
     return root(sum(x * x, axis, keepdims=keepdims), 2)
 
 
 def root(total: Any, p: float) -> Tensor:
-    """The ``p``-th root of a sum of powers; the gradient of a sum of zeros is 0."""
+    """Return the ``p``-th root of a sum of powers; the gradient at 0 is 0."""
     nothing = total == 0
     safe = where(nothing, 1, total)
     result = elementwise.sqrt(safe) if p == 2 else elementwise.pow(safe, 1.0 / p)

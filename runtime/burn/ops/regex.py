@@ -1,4 +1,4 @@
-"""Regular expressions in the syntax of RE2, matched by google-re2 in linear time.
+"""Regular expressions in RE2 syntax, matched by google-re2 in linear time.
 
 Python's ``re`` has another syntax, and its backtracking can take exponential time.
 """
@@ -36,11 +36,11 @@ class Regex:
             raise _invalid(_message(error)) from None
 
     def matches(self, text: str) -> bool:
-        """Whether the whole of ``text`` matches."""
+        """Return whether the whole of ``text`` matches."""
         return self._regex.fullmatch(text) is not None
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Start and end of each match that is not empty, leftmost longest."""
+        """Yield start and end of each nonempty match, leftmost longest."""
         for match in self._regex.finditer(text):
             start, end = match.span()
             if end > start:
@@ -49,12 +49,12 @@ class Regex:
 
 @lru_cache(maxsize=64)
 def compiled(pattern: str) -> Regex:
-    """The pattern, compiled once."""
+    """Return the compiled pattern, from a cache."""
     return Regex(pattern)
 
 
 def is_available() -> bool:
-    """Whether google-re2 is installed."""
+    """Return whether google-re2 is installed."""
     return find_spec("re2") is not None
 
 

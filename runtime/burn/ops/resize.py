@@ -1,7 +1,7 @@
-"""Resampling on another grid, axis by axis, as ONNX's Resize defines it.
+"""Resampling, axis by axis, as defined by ONNX's Resize.
 
 Along one axis a result is a weighted sum of a few elements, the taps. The gradient is
-the same resampling transposed.
+the transposed resampling.
 """
 
 import math
@@ -35,10 +35,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Resampling:
-    """How one axis is resampled: the taps of every result and their weights.
+    """The resampling of one axis: the taps of every result and their weights.
 
-    ``weights`` is None where the only tap is taken as it is; ``outside`` marks the
-    results that are the extrapolation value.
+    ``weights`` is None if a single tap is copied; ``outside`` marks results with the
+    extrapolation value.
     """
 
     axis: int
@@ -47,7 +47,7 @@ class Resampling:
     outside: np.ndarray[Any, np.dtype[np.bool_]] | None
 
     def matrix(self, extent: int) -> Floats:
-        """The weights as a matrix ``[results, extent]``."""
+        """Return the weights as a matrix ``[results, extent]``."""
         dense = np.zeros((len(self.taps), extent))
         weights = np.ones(self.taps.shape) if self.weights is None else self.weights
         rows = np.arange(len(self.taps))[:, None]
@@ -59,7 +59,8 @@ class Resampling:
 def resize(
     x: Array, scales: Any = None, sizes: Any = None, roi: Any = None, **options: Any
 ) -> Array:
-    """``x`` resampled to ``sizes``, or by ``scales``, along ``axes`` (all by default).
+    """Return ``x`` resampled to ``sizes``, or by ``scales``, along ``axes`` (default
+    all).
 
     Exactly one of ``scales`` and ``sizes`` is given; both, and ``roi`` (starts, then
     ends, for ``"tf_crop_and_resize"``), are read on the host. Scales are used as given,
@@ -114,7 +115,7 @@ def resize_grad(
     shape: tuple[int, ...],
     **options: Any,
 ) -> Array:
-    """``grad`` of a resized array summed into the elements it came from."""
+    """Return ``grad`` of a resized array summed into its source elements."""
     xp = namespace(grad)
     total = grad.astype(_working(grad.dtype))
     plans = resamplings(shape, scales, sizes, roi, Options(**options))
@@ -150,7 +151,7 @@ def _(
 
 
 def _working(dtype: Any) -> Any:
-    """The dtype that sums are computed in."""
+    """Return the dtype of sums."""
     narrow = dtype in dtypes.HALVES or dtype.itemsize < 4
     return np.float32 if narrow or dtype == dtypes.float32 else np.float64
 
@@ -181,7 +182,7 @@ def _resample(x: Array, plan: Resampling) -> Array:
 
 
 def _taken(x: Array, index: Array, axis: int) -> Array:
-    """The elements ``index`` along ``axis``, in the memory order of ``x``."""
+    """Return the elements ``index`` along ``axis``, in the memory order of ``x``."""
     order = sorted(range(x.ndim), key=lambda a: (-x.strides[a], a))
     xp = namespace(x)
     taken = xp.take(xp.transpose(x, order), index, axis=order.index(axis))
@@ -189,7 +190,7 @@ def _taken(x: Array, index: Array, axis: int) -> Array:
 
 
 def _project(x: Array, matrix: Floats, axis: int) -> Array:
-    """``x`` with ``matrix`` applied along ``axis``."""
+    """Return ``x`` with ``matrix`` applied along ``axis``."""
     xp = namespace(x)
     rows = xp.tensordot(x, xp.asarray(matrix, x.dtype), axes=([axis], [1]))
     return xp.moveaxis(rows, -1, axis)
@@ -198,7 +199,7 @@ def _project(x: Array, matrix: Floats, axis: int) -> Array:
 def resamplings(
     shape: tuple[int, ...], scales: Any, sizes: Any, roi: Any, options: Options
 ) -> list[Resampling]:
-    """How each axis that changes is resampled."""
+    """Return the resampling of each axis that changes."""
     if (scales is None) == (sizes is None):
         raise ValueError("expected either scales or sizes")
     where = axes_of(options.axes, len(shape))
@@ -229,10 +230,10 @@ def _on_host(values: Any) -> Any:
 def _fit(
     extents: list[int], sizes: tuple[int, ...], options: Options
 ) -> tuple[list[float], list[int]]:
-    """The scales and sizes, after the policy on the aspect ratio.
+    """Return the scales and sizes, after the policy on the aspect ratio.
 
     Raises:
-        ValueError: an axis without elements is to have some.
+        ValueError: an empty axis would become nonempty.
     """
     for size, n in zip(sizes, extents, strict=True):
         if size and not n:
@@ -252,7 +253,7 @@ def _fit(
 class _Grid:
     """One axis: ``extent`` elements to ``target`` ones, cropped to [start, end].
 
-    ``length`` is what ``target`` was rounded from.
+    ``length`` is ``target`` before rounding.
     """
 
     extent: int
@@ -263,7 +264,7 @@ class _Grid:
     length: float
 
     def coordinates(self, mode: str) -> Floats:
-        """Where each result lies among the elements."""
+        """Return the source coordinate of each result."""
         index = np.arange(self.target, dtype=np.float64)
         centred = (index + 0.5) / self.scale - 0.5
         last = self.extent - 1
@@ -285,10 +286,10 @@ class _Grid:
         raise ValueError(f"unknown coordinate_transformation_mode {mode!r}")
 
     def cropped(self) -> Floats:
-        """Where each result lies between ``start`` and ``end``.
+        """Return the source coordinate of each result between ``start`` and ``end``.
 
-        In float32 and in this order, as onnxruntime computes it: a result at the last
-        element is there exactly, and not a rounding error outside of the image.
+        Computed in float32 and in this order, as in onnxruntime: a result at the last
+        element is exact, and not a rounding error outside of the image.
         """
         start, end = np.float32(self.start), np.float32(self.end)
         last = np.float32(self.extent - 1)
@@ -308,7 +309,7 @@ def _axis(axis: int, grid: _Grid, options: Options) -> Resampling:
     last = grid.extent - 1
     if options.mode == "nearest":
         if outside is None:
-            # A tie is a tie although scales are inexact: 0.5 is not 0.49999999.
+            # Ties are detected although scales are inexact: 0.49999999 counts as 0.5.
             at = np.rint(at * 2.0**16) * 2.0**-16
         taps = _round(at, options.nearest_mode).clip(0, last).astype(np.int64)
         return Resampling(axis, taps[:, None], None, outside)
@@ -340,7 +341,7 @@ def _round(at: Floats, mode: str) -> Floats:
 
 
 def _weights(distance: Floats, options: Options) -> Floats:
-    """The weight of an element at ``distance``: a triangle, or Keys' cubic."""
+    """Return the weight of an element at ``distance``: linear, or Keys' cubic."""
     if options.mode == "linear":
         return np.maximum(1.0 - distance, 0.0)
     a, d = options.cubic_coeff_a, distance

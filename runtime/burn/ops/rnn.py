@@ -51,7 +51,7 @@ def lstm(
     peephole: Array | None = None,
     **options: Any,
 ) -> tuple[Array, ...]:
-    """All outputs, the last output and the last cell of a long short-term memory.
+    """Return all outputs, the last output and the last cell of an LSTM.
 
     ``w`` is ``[directions, 4 hidden, input]``, ``r`` ``[directions, 4 hidden, hidden]``
     in the order of gates input, output, forget, cell; ``b`` ``[directions, 8 hidden]``,
@@ -114,7 +114,7 @@ def lstm_grad(
     peephole: Array | None = None,
     **options: Any,
 ) -> tuple[Array, ...]:
-    """The gradients of :func:`lstm` by its operands that there are, but of lengths.
+    """Return the gradients of :func:`lstm` by its present operands, except lengths.
 
     The first operands are those of its results, None for zeros, then the results.
     """
@@ -144,7 +144,7 @@ def _projected(m: Any, x: Any, w: Any, b: Any, direction: int) -> Any:
 
 
 def lstm_step(m: Any, back: Any, p: Any, functions: Any, options: Options) -> Step:
-    """One step of one direction; ``back`` are the transposed recurrent weights."""
+    """Return the step function of one direction; ``back`` are transposed weights."""
     n = back.shape[0]
     gate, squash, show = functions
     clip = clipped(m, options.clip)
@@ -175,7 +175,7 @@ def gru(
     seq_lens: Array | None = None,
     **options: Any,
 ) -> tuple[Array, ...]:
-    """All outputs and the last one of a gated recurrent unit.
+    """Return all outputs and the last one of a gated recurrent unit.
 
     ``w`` is ``[directions, 3 hidden, input]``, ``r`` ``[directions, 3 hidden, hidden]``
     in the order of gates update, reset, hidden; ``b`` ``[directions, 6 hidden]``, that
@@ -235,7 +235,7 @@ def gru_grad(
     seq_lens: Array | None = None,
     **options: Any,
 ) -> tuple[Array, ...]:
-    """The gradients of :func:`gru` by its operands that there are, but of lengths.
+    """Return the gradients of :func:`gru` by its present operands, except lengths.
 
     The first operands are those of its results, None for zeros, then the results.
     """
@@ -282,7 +282,7 @@ def rnn(
     seq_lens: Array | None = None,
     **options: Any,
 ) -> tuple[Array, ...]:
-    """All outputs and the last one of a plain recurrent layer.
+    """Return all outputs and the last one of a simple (Elman) recurrent layer.
 
     ``w`` is ``[directions, hidden, input]``, ``r`` ``[directions, hidden, hidden]``,
     ``b`` ``[directions, 2 hidden]``, that of ``w`` first; there is one activation.
@@ -340,7 +340,7 @@ def rnn_grad(
     seq_lens: Array | None = None,
     **options: Any,
 ) -> tuple[Array, ...]:
-    """The gradients of :func:`rnn` by its operands that there are, but of lengths.
+    """Return the gradients of :func:`rnn` by its present operands, except lengths.
 
     The first operands are those of its results, None for zeros, then the results.
     """

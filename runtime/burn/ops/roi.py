@@ -30,7 +30,7 @@ def roi_align(
     mode: str = "avg",
     aligned: bool = True,
 ) -> Tensor:
-    """The mean of points between elements in each bin of each region of ``x``.
+    """Return the mean of sampled points in each bin of each region of ``x`` (RoIAlign).
 
     ``x`` is [N, C, H, W], ``rois`` [R, 4] (x1, y1, x2, y2 in units of
     ``1 / spatial_scale`` elements), ``batch_indices`` [R] the image of each, and the
@@ -70,7 +70,9 @@ def _samples(
     aligned: bool,
     mean: bool,
 ) -> tuple[Any, Any]:
-    """The taps of every bin; for a mean, the weights of a bin's points add to one."""
+    """Return the taps of every bin; for a mean, the weights of a bin's points sum to
+    1.
+    """
     height, width = x.shape[2:]
     along = []
     for axis, extent in enumerate((height, width)):
@@ -90,9 +92,9 @@ def _samples(
 def _points(
     start: Any, span: Any, bins: int, extent: int, ratio: int, mean: bool
 ) -> tuple[Any, Any]:
-    """The taps [R, bins, 2 G] of all points along one axis: places and weights.
+    """Return the taps [R, bins, 2 G] of all points along one axis: indices and weights.
 
-    The place of a point that its region does not have is negative.
+    The index of a point that its region does not have is negative.
     """
     size = span / bins
     count = size * 0.0 + ratio if ratio > 0 else ceil(size)
@@ -124,32 +126,36 @@ def _column(vector: Any) -> Any:
 
 
 def _most(count: Any) -> int:
-    """The largest of ``count``, at least 1, read on the host."""
+    """Return the maximum of ``count``, at least 1, read on the host."""
     return 1 if count.shape[0] == 0 else max(int(largest(count).item()), 1)
 
 
 def _beside(taps: Any, axis: int) -> Any:
-    """Taps [R, bins, K] of one axis as [R, bins, 1, K, 1] or [R, 1, bins, 1, K]."""
+    """Return taps [R, bins, K] of one axis as [R, bins, 1, K, 1] or [R, 1, bins, 1,
+    K].
+    """
     regions, bins, count = taps.shape
     shape = (bins, 1, count, 1) if axis == 0 else (1, bins, 1, count)
     return reshape(taps, (regions, *shape))
 
 
 def _taps(values: Any) -> Any:
-    """[R, height, width, K, L] as the taps [1, K L, R height width] of one image."""
+    """Return [R, height, width, K, L] as the taps [1, K L, R height width] of one
+    image.
+    """
     regions, height, width, *taps = values.shape
     flat = reshape(values, (1, regions * height * width, prod(taps)))
     return transpose(flat, 1, 2)
 
 
 def _as_one(x: Any) -> Any:
-    """A batch [N, C, H, W] as the elements [1, C, N H W]."""
+    """Return a batch [N, C, H, W] as the elements [1, C, N H W]."""
     batch, channels, height, width = x.shape
     return reshape(permute(x, (1, 0, 2, 3)), (1, channels, batch * height * width))
 
 
 def _regions(out: Any, shape: tuple[int, ...]) -> Tensor:
-    """[1, C, R height width] as ``shape``, [R, C, height, width]."""
+    """Return [1, C, R height width] as ``shape``, [R, C, height, width]."""
     regions, channels, *space = shape
     return transpose(reshape(out, (channels, regions, *space)), 0, 1)
 
@@ -162,7 +168,7 @@ def max_roi_pool(
     output_size: tuple[int, ...],
     spatial_scale: float = 1.0,
 ) -> Tensor:
-    """The largest element in each bin of each region of ``x`` [N, C, H, W].
+    """Return the maximum in each bin of each region of ``x`` [N, C, H, W].
 
     ``rois`` are [R, 5]: the image, then x1, y1, x2, y2 in units of ``1 /
     spatial_scale`` elements, both ends included and rounded to whole elements. The
@@ -189,7 +195,9 @@ def max_roi_pool(
 
 
 def _cells(start: Any, stop: Any, bins: int, extent: int) -> Any:
-    """The elements [R, bins, K] of every bin along one axis; negative ones are none."""
+    """Return the element indices [R, bins, K] of every bin along one axis; negative:
+    none.
+    """
     size = maximum(stop - start + 1.0, 1.0) / bins
     number = arange(bins, dtype=start.dtype)
     first = floor(_column(size) * number) + _column(start)

@@ -1,4 +1,4 @@
-"""Rotary position embedding, and writing into caches of keys and values."""
+"""Rotary position embedding, and updates of key-value caches."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ from burn.primitive import composite, primitive
 def rotary_embedding(
     x: Any, cos: Any, sin: Any, positions: Any = None, *, interleaved: bool = False
 ) -> Any:
-    """``x`` ``[batch, heads, sequence, size]`` with pairs of features turned.
+    """Return ``x`` ``[batch, heads, sequence, size]`` with rotated pairs of features.
 
     ``cos`` and ``sin`` of the angles are ``[batch, sequence, pairs]`` or, with
-    ``positions`` (integers ``[batch, sequence]``) that choose their rows,
-    ``[length, pairs]``. Features behind the first ``2 * pairs`` stay. A pair is a
-    feature of the first half and its like of the second; with ``interleaved``, two
-    neighbours. (Su et al. 2021, https://arxiv.org/abs/2104.09864)
+    ``positions`` (integers ``[batch, sequence]``) that select their rows, ``[length,
+    pairs]``. Features after the first ``2 * pairs`` are unchanged. Pairs are features i
+    and i + pairs, or neighbours with ``interleaved``. (Su et al. 2021,
+    https://arxiv.org/abs/2104.09864)
     """
     if positions is not None:
         cos, sin = take(cos, positions), take(sin, positions)
@@ -55,11 +55,11 @@ def tensor_scatter(
     axis: int = -2,
     circular: bool = False,
 ) -> Array:
-    """``cache`` with ``update`` written over the entries from ``starts`` on.
+    """Return ``cache`` with the entries from ``starts`` replaced by ``update``.
 
-    Both are of one shape but for ``axis``, along which ``update`` is written from
-    ``starts[batch]`` (0 without it) on; ``circular`` goes on at the beginning when it
-    comes to the end. The first axis is the batch.
+    Both have the same shape except along ``axis``, where ``update`` starts at
+    ``starts[batch]`` (default 0); ``circular`` wraps around at the end. The first axis
+    is the batch.
     """
     axis = axis % cache.ndim
     xp, out = namespace(cache), cache.copy()
@@ -98,7 +98,7 @@ def tensor_gather(
     axis: int = -2,
     circular: bool = False,
 ) -> Array:
-    """The ``count`` entries that :func:`tensor_scatter` would write to."""
+    """Return the ``count`` entries that :func:`tensor_scatter` would overwrite."""
     axis = axis % cache.ndim
     xp = namespace(cache)
     rows = xp.moveaxis(cache, axis, 1)
@@ -123,10 +123,10 @@ def _(
 def _key(
     rows: Array, count: int, starts: Array | None, circular: bool
 ) -> tuple[Array, Array]:
-    """Where the entries lie along the first two axes.
+    """Return the indices of the entries along the first two axes.
 
     Raises:
-        IndexError: they go beyond the end.
+        IndexError: they exceed the end.
     """
     xp = namespace(rows)
     position = xp.arange(count)[None, :]
@@ -139,11 +139,12 @@ def _key(
 
 @composite
 def extend_cache(cache: Any, update: Any, starts: Any, length: Any) -> Any:
-    """``cache`` ``[batch, heads, sequence, size]`` with ``update`` from ``starts`` on.
+    """Return ``cache`` ``[batch, heads, sequence, size]`` with ``update`` at
+    ``starts``.
 
-    ``starts`` is one integer a batch; what ``cache`` has behind is dropped. The result
-    has ``length`` entries, or as many as ``cache`` if these are more, with zeros where
-    ``update`` does not reach.
+    ``starts`` is one integer per batch; later entries of ``cache`` are dropped. The
+    result has ``length`` entries, or as many as ``cache`` if that is more, with zeros
+    after ``update``.
     """
     position = reshape(arange(cache.shape[2]), (-1, 1))
     cache = where(less(position, reshape(starts, (-1, 1, 1, 1))), cache, 0)

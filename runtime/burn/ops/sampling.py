@@ -1,8 +1,8 @@
-"""Weighted sums of elements at run-time places, which all samplers come down to.
+"""Weighted sums of elements at run-time indices, the basis of all samplers.
 
-The places are the same for all channels. ``gather_sum``, ``scatter_sum`` and
-``gather_dot`` are the three parts of one form that is linear in each of three operands;
-the gradients of each are therefore the other two, at any order.
+The indices are the same for all channels. ``gather_sum``, ``scatter_sum`` and
+``gather_dot`` are the three contractions of one trilinear form; the gradients of each
+are therefore the other two, at any order.
 """
 
 from functools import reduce
@@ -23,7 +23,7 @@ from burn.ops.scatter import gather_elements
 from burn.ops.support import Array, namespace
 from burn.primitive import primitive
 
-#: The place of what is not there, far enough for every sum with it to be negative.
+#: The index of a missing element; every sum with it is negative.
 OUTSIDE = -(1 << 40)
 
 # As many elements are read at once: calling for each tap takes longer than that.
@@ -35,7 +35,8 @@ Taps = list[tuple[Any, Any]]
 
 @primitive
 def gather_sum(x: Array, index: Array, weight: Array | None = None) -> Array:
-    """The sums over k of ``weight[n, k, p] * x[n, c, index[n, k, p]]``, [N, C, P].
+    """Return the sums over k of ``weight[n, k, p] * x[n, c, index[n, k, p]]``, [N, C,
+    P].
 
     ``x`` is [N, C, S], ``index`` int64 [N, K, P], ``weight`` [N, K, P] (1 without it)
     and the result in the dtype of ``x``. A negative index adds nothing.
@@ -60,7 +61,7 @@ def gather_sum(x: Array, index: Array, weight: Array | None = None) -> Array:
 
 
 def _sum_of_few(x: Array, index: Array, weight: Array | None) -> Array:
-    """:func:`gather_sum` that reads all taps at once, and zeros for what is outside."""
+    """Return :func:`gather_sum`, with all taps read at once and zeros outside."""
     xp, (batch, channels, size) = namespace(x), x.shape
     rows = xp.zeros((batch, size + 1, channels), _working(x.dtype))
     rows[:, :size] = x.swapaxes(1, 2)
@@ -86,7 +87,8 @@ def _(grad: Any, out: Any, x: Any, index: Any, weight: Any = None) -> Any:
 def scatter_sum(
     grad: Array, index: Array, weight: Array | None = None, *, size: int
 ) -> Array:
-    """Zeros [N, C, size], and ``weight[n, k, p] * grad[n, c, p]`` added at ``index``.
+    """Return zeros [N, C, size] with ``weight[n, k, p] * grad[n, c, p]`` added at
+    ``index``.
 
     The adjoint of :func:`gather_sum` in ``x``.
     """
@@ -118,7 +120,7 @@ def _(
 
 @primitive
 def gather_dot(grad: Array, x: Array, index: Array) -> Array:
-    """The sums over c of ``grad[n, c, p] * x[n, c, index[n, k, p]]``, [N, K, P].
+    """Return the sums over c of ``grad[n, c, p] * x[n, c, index[n, k, p]]``, [N, K, P].
 
     The adjoint of :func:`gather_sum` in ``weight``.
     """
@@ -146,7 +148,7 @@ def _(grad: Any, out: Any, inner: Any, x: Any, index: Any) -> Any:
 
 @primitive
 def tap_argmax(x: Array, index: Array, weight: Array | None = None) -> Array:
-    """For each result of :func:`gather_sum`, the k whose term is the largest, int64.
+    """Return, for each result of :func:`gather_sum`, the k of the largest term, int64.
 
     Of equal terms the first; 0 where every index is negative.
     """
@@ -173,7 +175,7 @@ tap_argmax.no_gradient("the result are integers")
 
 
 def gather_max(x: Any, index: Any, weight: Any = None) -> Any:
-    """As :func:`gather_sum` with the largest term for their sum; 0 if there is none."""
+    """Return :func:`gather_sum` with the largest term instead of the sum; 0 if none."""
     if x.shape[2] == 0:
         return gather_sum(x, index)
     choice = tap_argmax(x, index, weight)
@@ -185,7 +187,7 @@ def gather_max(x: Any, index: Any, weight: Any = None) -> Any:
 
 
 def linear_taps(at: Any, extent: int) -> Taps:
-    """The two elements around each of ``at`` along an axis; those beyond it are 0."""
+    """Return the two neighbours of each of ``at`` along an axis; 0 beyond its ends."""
     # What lies further out is as far outside, and a number that int64 can hold.
     at = clip(at, -2.0, extent + 1.0)
     start = floor(at)
@@ -195,12 +197,14 @@ def linear_taps(at: Any, extent: int) -> Taps:
 
 
 def within(position: Any, extent: int) -> Any:
-    """``position`` along an axis of ``extent``, or outside."""
+    """Return ``position`` if it is within an axis of ``extent``, else
+    :data:`OUTSIDE`.
+    """
     return where(logical_and(position >= 0, position < extent), position, OUTSIDE)
 
 
 def crossed(axes: list[Taps], size: tuple[int, ...]) -> tuple[Any, Any]:
-    """The taps [N, K, P] of several axes in all combinations, for :func:`gather_sum`.
+    """Return the taps [N, K, P] of all combinations of several axes.
 
     The taps of each axis are [N, P]; ``size`` are the extents of the axes, which are
     counted as one, row by row.
@@ -216,14 +220,16 @@ def crossed(axes: list[Taps], size: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def _flat(index: Array, size: int) -> Array:
-    """``index`` [N, P] into the rows of all of a batch together; negative ones stay."""
+    """Return ``index`` [N, P] into the rows of the flattened batch; negative ones
+    stay.
+    """
     xp = namespace(index)
     starts = xp.arange(len(index), dtype=np.int64)[:, None] * size
     return xp.where(index < 0, -1, index + starts).ravel()
 
 
 def _read(rows: Array, flat: Array) -> Array:
-    """New rows: those at ``flat``, zeros (empty strings) at negative ones."""
+    """Return the rows at ``flat``, with zeros (empty strings) at negative indices."""
     outside = flat < 0
     if not len(rows):
         return namespace(rows).zeros((len(flat), rows.shape[1]), rows.dtype)
@@ -234,7 +240,7 @@ def _read(rows: Array, flat: Array) -> Array:
 
 
 def _working(dtype: Any) -> Any:
-    """The dtype that sums are computed in."""
+    """Return the dtype of sums."""
     if dtypes.is_complex(dtype):
         return dtype
     narrow = dtype in dtypes.HALVES or dtype.itemsize < 4

@@ -1,4 +1,4 @@
-"""Writing into copies of a tensor at run-time indices, and reading along an axis."""
+"""Scattering into copies of a tensor, and gathering along an axis."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,9 +17,9 @@ _COMBINE = {"add": "add", "mul": "multiply", "min": "minimum", "max": "maximum"}
 
 
 def along(indices: Array, axis: int) -> tuple[Array, ...]:
-    """The key that reads element ``indices[i, j, ...]`` along ``axis`` at every place.
+    """Return the key that selects element ``indices[i, j, ...]`` along ``axis``.
 
-    ``indices`` may be shorter than what is read along the other axes.
+    ``indices`` may be shorter than the tensor along the other axes.
     """
     xp = namespace(indices)
     key = []
@@ -33,7 +33,7 @@ def along(indices: Array, axis: int) -> tuple[Array, ...]:
 
 @primitive(traceable=True, bound=bounds.of_first)
 def gather_elements(x: Array, indices: Array, axis: int = 0) -> Array:
-    """``out[i, j, k] = x[indices[i, j, k], j, k]`` for axis 0, and so on.
+    """Return ``out[i, j, k] = x[indices[i, j, k], j, k]`` for axis 0, and so on.
 
     The result has the shape of ``indices``; negative ones count from the end.
     """
@@ -51,10 +51,10 @@ def _(grad: Any, out: Any, x: Any, indices: Any, axis: int = 0) -> Any:
 def scatter_elements(
     x: Array, indices: Array, updates: Array, *, axis: int = 0, reduction: str = "none"
 ) -> Array:
-    """``x`` with ``out[indices[i, j, k], j, k] = updates[i, j, k]`` for axis 0.
+    """Return ``x`` with ``out[indices[i, j, k], j, k] = updates[i, j, k]`` for axis 0.
 
-    ``reduction`` ``"add"``, ``"mul"``, ``"min"`` or ``"max"`` combines the update with
-    what is there instead; with ``"none"`` an index that comes twice is not defined.
+    ``reduction`` ``"add"``, ``"mul"``, ``"min"`` or ``"max"`` combines updates with the
+    previous element; with ``"none"`` the result of repeated indices is undefined.
     """
     return _write(x, along(indices, axis), updates, reduction)
 
@@ -83,7 +83,8 @@ def _(
 def scatter_nd(
     x: Array, indices: Array, updates: Array, *, reduction: str = "none"
 ) -> Array:
-    """``x`` with ``updates`` at the slices that the last axis of ``indices`` names.
+    """Return ``x`` with ``updates`` at the index tuples along the last axis of
+    ``indices``.
 
     ``reduction`` is that of :func:`scatter_elements`.
     """
@@ -128,7 +129,9 @@ def _write(x: Array, key: Any, updates: Array, reduction: str) -> Array:
 
 
 def _multiply(out: Array, key: Any, updates: Array) -> None:
-    """Multiply in place where no such kernel exists: every place once in a round."""
+    """Multiply in place without a scatter kernel: every index at most once per
+    round.
+    """
     xp = namespace(out)
     places = xp.arange(out.size).reshape(out.shape)[key].reshape(-1)
     factors = xp.broadcast_to(updates, updates.shape).reshape(-1)
@@ -153,7 +156,7 @@ def _shares(
     write: Callable[[Any, Any, str], Any],
     reduction: str,
 ) -> tuple[Any, ...]:
-    """The gradients of a scatter, in terms of itself and of its gather."""
+    """Return the gradients of a scatter, in terms of itself and of its gather."""
     if reduction == "none":
         nothing = full_like(updates, 0)
         return lambda: write(grad, nothing, "none"), None, lambda: read(grad)
@@ -178,9 +181,9 @@ def _to_factors(
     read: Callable[[Any], Any],
     write: Callable[[Any, Any, str], Any],
 ) -> Any:
-    """For every update, ``grad`` times the product of what it is multiplied with.
+    """Return, for every update, ``grad`` times the product of the other factors.
 
-    Zeros are counted rather than divided by: one other zero makes the product 0.
+    Zeros are counted instead of divided by: one other zero makes the product 0.
     """
     nothing = updates == 0
     factors = where(nothing, 1, updates)

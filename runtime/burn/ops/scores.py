@@ -1,4 +1,4 @@
-"""What is done with the features and the scores of a sample as a whole."""
+"""Normalization of features and scores of a sample (ONNX-ML)."""
 
 import math
 from typing import Any
@@ -9,7 +9,7 @@ from burn.ops.reduction import max as max_, sum as sum_
 from burn.ops.support import Array
 from burn.primitive import composite
 
-#: What is nearer to zero than this is zero to :func:`softmax_zero`.
+#: Smaller magnitudes count as zero in :func:`softmax_zero`.
 _ZERO = 1e-7
 #: The constant of Winitzki's approximation of the inverse error function.
 _WINITZKI = 0.147
@@ -17,7 +17,7 @@ _WINITZKI = 0.147
 
 @composite(outputs=1)
 def softmax_zero(x: Array, *, axis: int = -1) -> Any:
-    """``exp(x)`` divided by its sum over ``axis``, but what is zero remains zero."""
+    """Return ``exp(x)`` divided by its sum over ``axis``, with zeros remaining zero."""
     largest = max_(x, axis, keepdims=True)
     parts = where(abs_(x) > _ZERO, exp(x - largest), 0.0)
     return parts / sum_(parts, axis, keepdims=True)
@@ -25,7 +25,7 @@ def softmax_zero(x: Array, *, axis: int = -1) -> Any:
 
 @composite(outputs=1)
 def probit(x: Array) -> Any:
-    """The quantile of the normal distribution at ``x`` in (0, 1), to three digits.
+    """Return the normal quantile at ``x`` in (0, 1), to three digits.
 
     It is the square root of 2 times the inverse error function of ``2 * x - 1``, which
     is approximated as ai.onnx.ml has it.
@@ -38,9 +38,9 @@ def probit(x: Array) -> Any:
 
 @composite(outputs=1)
 def normalize(x: Array, *, norm: str = "l2", axis: int = -1) -> Any:
-    """``x`` divided by its "l1" or "l2" norm, or its largest element ("max").
+    """Return ``x`` divided by its "l1" or "l2" norm, or its maximum ("max").
 
-    What has nothing but zeros to be divided by stays as it is.
+    Vectors whose norm is 0 are unchanged.
     """
     if norm == "max":
         length = max_(x, axis, keepdims=True)

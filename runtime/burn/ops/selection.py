@@ -1,4 +1,4 @@
-"""Selecting: boxes that do not overlap, elements that differ."""
+"""Selection: non-maximum suppression and unique elements."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from burn.primitive import primitive
 
 Floats = np.ndarray[Any, Any]
 
-# How many boxes are compared with all others at a time.
+# The number of boxes per block of comparisons.
 _BLOCK = 64
 
 
@@ -26,13 +26,13 @@ def non_max_suppression(
     *,
     center_point_box: bool = False,
 ) -> Array:
-    """The boxes with the best scores of which no two overlap much, int64 [count, 3].
+    """Return boxes with the best scores and little overlap, int64 [count, 3].
 
     ``boxes`` are [N, B, 4]: y1, x1, y2, x2 of any two opposite corners, or with
-    ``center_point_box`` x, y of the centre, width, height. ``scores`` are [N, K, B].
-    A row of the result is image, class and box; of each class at most
-    ``max_output_boxes``, the best first. Boxes are left out whose score is not above
-    ``score_threshold``, or whose intersection over union with one selected before is
+    ``center_point_box`` x, y of the centre, width, height. ``scores`` are [N, K, B]. A
+    row of the result is image, class and box; of each class at most
+    ``max_output_boxes``, the best first. Boxes are excluded if their score is not above
+    ``score_threshold``, or their intersection over union with a box selected before is
     above ``iou_threshold``. Everything is read on the host.
     """
     sides = _sides(_on_host(boxes), center_point_box)
@@ -65,7 +65,7 @@ def _number(value: Any) -> Any:
 
 
 def _sides(boxes: Floats, center_point_box: bool) -> Floats:
-    """The boxes as y1, x1, y2, x2 with the smaller coordinate first."""
+    """Return the boxes as y1, x1, y2, x2 with the smaller coordinate first."""
     if not center_point_box:
         first, second = boxes[..., :2], boxes[..., 2:]
         low, high = np.minimum(first, second), np.maximum(first, second)
@@ -75,7 +75,7 @@ def _sides(boxes: Floats, center_point_box: bool) -> Floats:
 
 
 def _select(sides: Floats, limit: int, overlap: Any) -> list[int]:
-    """Which boxes stay, at most ``limit``; they come in the order of their scores."""
+    """Return at most ``limit`` selected boxes; the input is in order of scores."""
     kept: list[int] = []
     chosen = np.empty((5, len(sides)), sides.dtype)
     every = np.stack([*sides.T, _areas(sides)])
@@ -96,7 +96,9 @@ def _select(sides: Floats, limit: int, overlap: Any) -> list[int]:
 
 
 def _meeting(first: Floats, second: Floats, threshold: Any) -> tuple[Any, Any]:
-    """The pairs of boxes, given by side and area, that overlap by more than allowed."""
+    """Return the pairs of boxes, given by sides and areas, whose overlap is too
+    large.
+    """
     common: Any = None
     for low, high in ((0, 2), (1, 3)):
         end = np.minimum.outer(first[high], second[high])
@@ -119,10 +121,10 @@ def _areas(sides: Floats) -> Any:
 def unique(
     x: Array, *, axis: int | None = None, sorted: bool = True
 ) -> tuple[Array, Array, Array, Array]:
-    """The elements of ``x`` that differ, or its entries along ``axis`` that do.
+    """Return the unique elements of ``x``, or its unique entries along ``axis``.
 
-    Behind them, as int64 vectors: where each comes first, which of them every element
-    (or entry) is, and how often each comes. Without ``axis``, ``x`` is flattened. They
+    The other results are int64 vectors: the first index of each, the inverse index of
+    every element (or entry), and the counts. Without ``axis``, ``x`` is flattened. They
     are in ascending order, or in that of their first occurrence unless ``sorted``.
     """
     xp = namespace(x)

@@ -1,7 +1,7 @@
-"""Sequences: Python lists of tensors, and values that may be None.
+"""Sequences: Python lists of tensors, and optional values.
 
-These are functions on lists, composed of primitives where they touch tensors, so
-gradients flow through the items.
+These are functions on lists, composed of primitives for the tensors, so gradients flow
+through the items.
 """
 
 from __future__ import annotations
@@ -21,23 +21,25 @@ from burn.tensor import Tensor
 
 @composite
 def sequence(items: list[Any]) -> list[Any]:
-    """A list of ``items``."""
+    """Return a list of ``items``."""
     return list(items)
 
 
 @composite
 def sequence_at(sequence: Any, position: Any) -> Any:
-    """The item at ``position``, an integer or a tensor of one; from the end below 0.
+    """Return the item at ``position``, an integer or a one-element tensor.
+
+    Negative positions count from the end.
 
     Raises:
-        IndexError: there is no such item.
+        IndexError: the position is out of range.
     """
     return sequence[position]
 
 
 @composite
 def sequence_joined(sequence: list[Any], other: list[Any]) -> list[Any]:
-    """A list of the items of both."""
+    """Return a list of the items of both."""
     return sequence + other
 
 
@@ -48,7 +50,7 @@ SPELLINGS["sequence_joined"] = Spelling("infix", "+", 12)
 
 @composite
 def sequence_insert(sequence: Any, item: Any, position: Any) -> list[Any]:
-    """A list with ``item`` in front of the one at ``position``.
+    """Return a list with ``item`` inserted before the one at ``position``.
 
     Raises:
         IndexError: ``position`` is outside [-n, n] for n items.
@@ -62,10 +64,10 @@ def sequence_insert(sequence: Any, item: Any, position: Any) -> list[Any]:
 
 @composite
 def sequence_erase(sequence: Any, position: Any = -1) -> list[Any]:
-    """A list without the item at ``position``.
+    """Return a list without the item at ``position``.
 
     Raises:
-        IndexError: there is no such item.
+        IndexError: the position is out of range.
     """
     left = list(sequence)
     del left[int(position)]
@@ -74,13 +76,13 @@ def sequence_erase(sequence: Any, position: Any = -1) -> list[Any]:
 
 @composite
 def sequence_length(sequence: Any) -> Tensor:
-    """The number of items, an int64 tensor of rank 0."""
+    """Return the number of items, an int64 tensor of rank 0."""
     return array(len(sequence))
 
 
 @composite
 def sequence_reversed(sequence: list[Any]) -> list[Any]:
-    """A list of the items, the last one first."""
+    """Return the items in reverse order."""
     return sequence[::-1]
 
 
@@ -88,9 +90,10 @@ def sequence_reversed(sequence: list[Any]) -> list[Any]:
 def stack_rows(
     rows: Any, shape: Any, *, axis: int = 0, dtype: DType = dtypes.float32
 ) -> Tensor:
-    """``rows`` side by side along a new axis; what has no rows has ``shape`` there.
+    """Return ``rows`` stacked along a new axis; without rows, an empty tensor.
 
-    ``shape`` and ``dtype`` are those of a row, with 0 for extents that only rows tell.
+    ``shape`` and ``dtype`` are those of a row, with 0 for extents that only rows
+    define.
     """
     if rows:
         return stack(rows, axis)
@@ -100,7 +103,7 @@ def stack_rows(
 
 @composite
 def fill_rows(rows: Array, length: Any) -> Tensor:
-    """``rows`` and as many rows of 0 after them as it takes to make ``length``."""
+    """Return ``rows`` followed by zero rows up to ``length``."""
     return pad(rows, [0, int(length) - rows.shape[0]], axes=[0])
 
 
@@ -108,7 +111,8 @@ def fill_rows(rows: Array, length: Any) -> Tensor:
 def split_to_sequence(
     x: Array, sizes: Any = 1, axis: int = 0, *, keepdims: bool = True
 ) -> list[Tensor]:
-    """A list of pieces of ``x`` along ``axis``, of ``sizes`` or of one size each.
+    """Return a list of pieces of ``x`` along ``axis``, of ``sizes`` or of one size
+    each.
 
     The last of equal pieces may be smaller. Without ``keepdims`` pieces of size 1 lose
     the axis.
@@ -128,16 +132,16 @@ def split_to_sequence(
 
 @composite
 def absent() -> Any:
-    """None: an optional value that is not there."""
+    """Return None, an absent optional value."""
     return None
 
 
 @composite
 def element(value: Any) -> Any:
-    """``value``, which is not None.
+    """Return ``value``, which must not be None.
 
     Raises:
-        ValueError: it is.
+        ValueError: ``value`` is None.
     """
     if value is None:
         raise ValueError("expected a value, got None")
@@ -146,5 +150,5 @@ def element(value: Any) -> Any:
 
 @composite
 def has_element(value: Any) -> Tensor:
-    """Whether ``value`` is not None, a bool tensor of rank 0."""
+    """Return whether ``value`` is not None, a bool tensor of rank 0."""
     return array(value is not None, dtype=dtypes.bool_)

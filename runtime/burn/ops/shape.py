@@ -1,4 +1,4 @@
-"""Views and rearrangements: nothing here computes."""
+"""Views and rearrangements without computation."""
 
 import builtins
 from math import prod
@@ -19,14 +19,15 @@ from burn.primitive import composite, primitive
     autocast="keep",
 )
 def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
-    """The elements of ``x``, in row-major order, in ``shape``; one extent may be -1.
+    """Return the elements of ``x``, in row-major order, in ``shape``; one extent may be
+    -1.
 
-    With ``keep_zeros`` an extent of 0 stands for that of ``x`` on the same axis. If
-    ``x`` is empty, -1 is the extent of ``x`` on the same axis where ``shape`` keeps the
-    axes before it and the number of elements behind it.
+    With ``keep_zeros`` an extent of 0 is that of ``x`` on the same axis. If ``x`` is
+    empty, -1 is the extent of ``x`` on the same axis if ``shape`` keeps the axes before
+    it and the number of elements after it.
 
     Raises:
-        ValueError: the elements do not fit ``shape``, or nothing says what -1 is.
+        ValueError: the elements do not fit ``shape``, or -1 is ambiguous.
     """
     target = integers(shape)
     if keep_zeros:
@@ -39,7 +40,7 @@ def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
 def _without_elements(
     extents: tuple[int, ...], target: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Return ``target`` with the extent of an empty tensor that is kept, or with -1."""
+    """Return ``target`` for an empty tensor, with -1 resolved if possible."""
     axis = target.index(-1)
     is_kept = (
         axis < len(extents)
@@ -56,7 +57,7 @@ def _(grad: Any, out: Any, x: Any, shape: Any, *, keep_zeros: bool = False) -> A
 
 @primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
 def permute(x: Array, axes: tuple[int, ...] | None = None) -> Array:
-    """``x`` with its axes in the order of ``axes``, or reversed."""
+    """Return ``x`` with its axes in the order of ``axes``, or reversed."""
     return np.transpose(x, None if axes is None else axes_of(axes, x.ndim))
 
 
@@ -71,7 +72,7 @@ def _(grad: Any, out: Any, x: Any, axes: tuple[int, ...] | None = None) -> Any:
 
 @primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
 def transpose(x: Array, first: int, second: int) -> Array:
-    """``x`` with two axes swapped."""
+    """Return ``x`` with two axes swapped."""
     return np.swapaxes(x, first, second)
 
 
@@ -82,7 +83,9 @@ def _(grad: Any, out: Any, x: Any, first: int, second: int) -> Any:
 
 @primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
 def flatten(x: Array, start: int = 0, end: int = -1) -> Array:
-    """``x`` with axes ``start`` to ``end`` (included) made one; a scalar gets one."""
+    """Return ``x`` with axes ``start`` to ``end`` (included) merged; a scalar gets
+    one.
+    """
     shape = x.shape or (1,)
     first, last = axes_of(start, len(shape))[0], axes_of(end, len(shape))[0]
     size = int(np.prod(shape[first : last + 1], dtype=np.int64))
@@ -102,10 +105,10 @@ def _(grad: Any, out: Any, x: Any, start: int = 0, end: int = -1) -> Any:
     autocast="keep",
 )
 def squeeze(x: Array, axis: Axes = None) -> Array:
-    """``x`` without the axes of extent 1 named by ``axis`` (all of them if None).
+    """Return ``x`` without the axes of extent 1 in ``axis`` (all of them if None).
 
     Raises:
-        ValueError: an axis that is named has another extent.
+        ValueError: an axis in ``axis`` has another extent.
     """
     if axis is None:
         return np.squeeze(x)
@@ -130,7 +133,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
     autocast="keep",
 )
 def unsqueeze(x: Array, axis: Axes) -> Array:
-    """``x`` with axes of extent 1 inserted, so that they stand at ``axis``."""
+    """Return ``x`` with axes of extent 1 inserted at the positions ``axis``."""
     return np.expand_dims(x, integers(axis))
 
 
@@ -141,7 +144,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes) -> Any:
 
 @primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
 def concat(xs: list[Array], axis: int = 0) -> Array:
-    """The arrays joined along an axis they have."""
+    """Return the arrays concatenated along an existing axis."""
     return np.concatenate(xs, axis=axis)
 
 
@@ -160,7 +163,7 @@ def _(grad: Any, out: Any, xs: Any, axis: int = 0) -> Any:
     autocast="keep",
 )
 def split(x: Array, sizes: Any, axis: int = 0) -> tuple[Array, ...]:
-    """``x`` cut along ``axis`` into pieces of the given sizes."""
+    """Return ``x`` split along ``axis`` into pieces of the given sizes."""
     bounds = np.cumsum(integers(sizes))
     if bounds.size == 0 or bounds[-1] != x.shape[axis]:
         raise ValueError(
@@ -170,7 +173,7 @@ def split(x: Array, sizes: Any, axis: int = 0) -> tuple[Array, ...]:
 
 
 def namespace_split(x: Array, bounds: Any, axis: int) -> list[Array]:
-    """The pieces between ``bounds``, as views."""
+    """Return the pieces between ``bounds``, as views."""
     start, pieces = 0, []
     for stop in bounds.tolist():
         key = [slice(None)] * x.ndim
@@ -187,7 +190,9 @@ def _(grad: Any, out: Any, x: Any, sizes: Any, axis: int = 0) -> Any:
 
 @primitive(outputs=0, traceable=True, removable=True, shaped_by=1, autocast="keep")
 def chunk(x: Array, count: int, axis: int = 0) -> tuple[Array, ...]:
-    """``x`` cut along ``axis`` into ``count`` equal pieces; the last may be smaller."""
+    """Return ``x`` split along ``axis`` into ``count`` equal pieces; the last may be
+    smaller.
+    """
     extent = x.shape[axis]
     size = -(-extent // count)
     bounds = [builtins.min(size * (i + 1), extent) for i in range(count)]
@@ -201,7 +206,7 @@ def _(grad: Any, out: Any, x: Any, count: int, axis: int = 0) -> Any:
 
 @primitive(host=True, traceable=True, removable=True)
 def shape(x: Array) -> Array:
-    """The extents of ``x`` as an int64 tensor, on the host."""
+    """Return the extents of ``x`` as an int64 tensor, on the host."""
     return np.asarray(x.shape, np.int64)
 
 
@@ -210,7 +215,7 @@ shape.no_gradient("the result are integers")
 
 @primitive(host=True, traceable=True, removable=True)
 def size(x: Array) -> Array:
-    """The number of elements of ``x`` as an int64 tensor of rank 0, on the host."""
+    """Return the number of elements of ``x`` as an int64 scalar tensor, on the host."""
     return np.asarray(x.size, np.int64)
 
 
@@ -219,5 +224,5 @@ size.no_gradient("the result are integers")
 
 @composite(outputs=1)
 def detach(x: Array) -> Any:
-    """``x`` as a constant: no gradient passes through the result."""
+    """Return ``x`` as a constant: no gradient passes through the result."""
     return x.detach()

@@ -1,6 +1,6 @@
-"""Fourier transforms, and the windows and filters that go with them.
+"""Fourier transforms, windows and filters.
 
-A complex number is two real ones in a last axis of extent 2.
+Complex numbers are pairs of reals in a last axis of extent 2.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ def dft(
     inverse: bool = False,
     onesided: bool = False,
 ) -> Array:
-    """The discrete Fourier transform of ``x`` [..., 1 or 2] along ``axis``.
+    """Return the discrete Fourier transform of ``x`` [..., 1 or 2] along ``axis``.
 
     The signal is cut or filled with zeros to ``length``. ``inverse`` divides by it.
     ``onesided`` keeps the ``length // 2 + 1`` first frequencies of a real signal; the
@@ -87,7 +87,7 @@ def _(
 
 
 def _transformed(x: Any, length: Any, axis: Any, halved: bool) -> tuple[int, int]:
-    """The axis from the front, and the number of elements that are transformed."""
+    """Return the axis as a nonnegative number, and the transform length."""
     (along,) = integers(axis)
     along += x.ndim if along < 0 else 0
     if not 0 <= along < x.ndim - 1 or x.shape[-1] not in (1, 2):
@@ -103,7 +103,7 @@ def _transformed(x: Any, length: Any, axis: Any, halved: bool) -> tuple[int, int
 
 
 def _complex(x: Array) -> Array:
-    """``x`` [..., 1 or 2] as numbers [...]."""
+    """Return ``x`` [..., 1 or 2] as complex or real numbers [...]."""
     if x.shape[-1] == 1:
         return x[..., 0]
     kind = dtypes.complex128 if x.dtype == dtypes.float64 else dtypes.complex64
@@ -111,7 +111,9 @@ def _complex(x: Array) -> Array:
 
 
 def _multiplicity(half: Any, axis: int, count: int) -> Any:
-    """How often each of half the frequencies occurs among ``count``, over ``count``."""
+    """Return how often each of half the frequencies occurs among ``count``, over
+    ``count``.
+    """
     extent = half.shape[axis]
     times = np.full(extent, 2.0 / count)
     times[0] = 1.0 / count
@@ -130,7 +132,7 @@ def stft(
     *,
     onesided: bool = True,
 ) -> Tensor:
-    """The transforms [N, frames, frequencies, 2] of frames of ``signal``.
+    """Return the transforms [N, frames, frequencies, 2] of frames of ``signal``.
 
     ``signal`` is [N, L, 1 or 2]. Frames start every ``frame_step`` elements, are as
     long as ``window`` (or ``frame_length``, or the signal) and are multiplied by it.
@@ -163,9 +165,9 @@ def _one(value: Any) -> int:
 def hann_window(
     size: Any, *, periodic: bool = True, dtype: DType = dtypes.float32
 ) -> Array:
-    """A raised cosine of ``size`` elements; symmetric unless ``periodic``.
+    """Return a Hann window of ``size`` elements; symmetric unless ``periodic``.
 
-    As the standard has it, a symmetric window of one element is NaN, here and below.
+    As in ONNX, a symmetric window of one element is NaN, here and below.
     """
     return _cosines((0.5, 0.5), size, periodic, dtype)
 
@@ -174,7 +176,7 @@ def hann_window(
 def hamming_window(
     size: Any, *, periodic: bool = True, dtype: DType = dtypes.float32
 ) -> Array:
-    """A cosine raised by 25 / 46; of ``size`` elements, symmetric unless periodic."""
+    """Return a Hamming window of ``size`` elements; symmetric unless ``periodic``."""
     return _cosines((25 / 46, 21 / 46), size, periodic, dtype)
 
 
@@ -182,7 +184,7 @@ def hamming_window(
 def blackman_window(
     size: Any, *, periodic: bool = True, dtype: DType = dtypes.float32
 ) -> Array:
-    """Two cosines that leave 0 at the ends; symmetric unless ``periodic``."""
+    """Return a Blackman window of ``size`` elements; symmetric unless ``periodic``."""
     return _cosines((0.42, 0.5, 0.08), size, periodic, dtype)
 
 
@@ -193,7 +195,7 @@ for _window in (hann_window, hamming_window, blackman_window):
 def _cosines(
     weights: tuple[float, ...], size: Any, periodic: bool, dtype: DType
 ) -> Array:
-    """The sum of ``(-1)**k * weights[k] * cos(k * angle)`` over a turn."""
+    """Return the sum of ``(-1)**k * weights[k] * cos(k * angle)`` over a period."""
     (count,) = integers(size)
     xp = _library(size)
     turns = count if periodic else count - 1
@@ -207,7 +209,7 @@ def _cosines(
 
 
 def _library(size: Any) -> Any:
-    """Where a result lies whose only operands are sizes."""
+    """Return the array library for a result whose only operands are sizes."""
     return namespace(size) if hasattr(size, "dtype") else np
 
 
@@ -221,7 +223,7 @@ def mel_weight_matrix(
     *,
     dtype: DType = dtypes.float32,
 ) -> Array:
-    """Triangles that sum ``dft_length // 2 + 1`` frequencies to bins of the mel scale.
+    """Return triangular filters from ``dft_length // 2 + 1`` frequencies to mel bins.
 
     The matrix is [frequencies, num_mel_bins]; the bins are equally far apart between
     the edges, on the scale ``2595 * log10(1 + hertz / 700)``.

@@ -1,4 +1,4 @@
-"""Softmax and its logarithms, over one axis or several together."""
+"""Softmax and its logarithm, over one or several axes."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ from burn.primitive import primitive
 
 @primitive(traceable=True, bound=bounds.up_to_one)
 def softmax(x: Array, *, axis: Axes = -1) -> Array:
-    """``exp(x)`` divided by its sum over ``axis``: an integer or a tuple.
+    """Return ``exp(x)`` divided by its sum over ``axis``: an integer or a tuple.
 
-    The largest element is subtracted first, so a row with infinity is NaN.
+    The maximum is subtracted first, so a row with infinity is NaN.
     """
     out, total, _ = _exponentials(accumulate(x), axis)
     out /= total
@@ -31,7 +31,7 @@ def _(grad: Any, out: Any, x: Any, *, axis: Axes = -1) -> Any:
 
 @primitive(traceable=True)
 def softmax_grad(grad: Array, out: Array, *, axis: Axes = -1) -> Array:
-    """The gradient of :func:`softmax`, by its result ``out``."""
+    """Return the gradient of :func:`softmax` from its result ``out``."""
     grad, work = accumulate(grad), accumulate(out)
     product = grad * work
     total = np.sum(product, axis=axes_of(axis, out.ndim), keepdims=True)
@@ -52,7 +52,7 @@ def _(grad: Any, result: Any, outer: Any, out: Any, *, axis: Axes = -1) -> Any:
 
 @primitive(traceable=True)
 def log_softmax(x: Array, *, axis: Axes = -1) -> Array:
-    """The logarithm of :func:`softmax`."""
+    """Return the logarithm of :func:`softmax`."""
     work = accumulate(x)
     _, total, largest = _exponentials(work, axis)
     out = work - largest
@@ -67,7 +67,7 @@ def _(grad: Any, out: Any, x: Any, *, axis: Axes = -1) -> Any:
 
 @primitive(traceable=True)
 def logsumexp(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """The logarithm of the sum of ``exp(x)`` over ``axis``, or over all axes."""
+    """Return the logarithm of the sum of ``exp(x)`` over ``axis``, or over all axes."""
     _, total, largest = _exponentials(accumulate(x), axis)
     # Infinity minus itself is NaN, but the sum is infinite.
     out = np.where(largest == np.inf, largest, np.log(total) + largest)
@@ -85,7 +85,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
 
 
 def _exponentials(x: Array, axis: Axes) -> tuple[Array, Array, Array]:
-    """``exp(x - largest)``, its sums, and the largest elements over ``axis``."""
+    """Return ``exp(x - maximum)``, its sums, and the maxima over ``axis``."""
     axes = axes_of(axis, x.ndim)
     if x.size:
         largest = np.max(x, axis=axes, keepdims=True)

@@ -1,4 +1,4 @@
-"""Special functions: the gamma function's logarithm and its derivatives, inverse erf.
+"""Special functions: log gamma, polygamma, inverse error function.
 
 They are computed in float64, and rounded to the operand's dtype.
 """
@@ -52,7 +52,9 @@ _ENDS = (
 
 @primitive(infallible=True)
 def lgamma(x: Array) -> Array:
-    """The logarithm of the absolute value of the gamma function; inf at its poles."""
+    """Return the logarithm of the absolute value of the gamma function; inf at its
+    poles.
+    """
     work = x.astype(np.float64)
     with np.errstate(all="ignore"):
         size = np.where(work < 0.5, 1.0 - work, work)
@@ -80,10 +82,10 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive(infallible=True)
 def polygamma(x: Array, *, n: int) -> Array:
-    """The derivative of order ``n`` of the digamma function, which is that of order 0.
+    """Return the derivative of order ``n`` of the digamma function.
 
-    At its poles digamma is NaN, but at 0 infinity with the opposite sign of the zero;
-    the others are infinite.
+    At its poles digamma is NaN, except at 0, where it is infinite with the opposite
+    sign of the zero; higher orders are infinite.
     """
     work = x.astype(np.float64)
     with np.errstate(all="ignore"):
@@ -107,7 +109,7 @@ def _(grad: Any, out: Any, x: Any, *, n: Any) -> Any:
 
 @primitive(infallible=True)
 def erfinv(x: Array) -> Array:
-    """The inverse of the error function; NaN beyond -1 and 1, where it is infinite."""
+    """Return the inverse error function; infinite at -1 and 1, NaN beyond."""
     work = x.astype(np.float64)
     with np.errstate(all="ignore"):
         half, size = 0.5 * work, np.abs(work)
@@ -129,7 +131,9 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 
 def _polygamma(x: Array, n: int) -> Array:
-    """Return the polygamma function of arguments above 0: a sum and a series."""
+    """Return the polygamma function of positive arguments, by recurrence and a
+    series.
+    """
     steps = int(_LARGE) + n
     moved = x + steps
     if n == 0:
@@ -150,7 +154,7 @@ def _polygamma(x: Array, n: int) -> Array:
 
 
 def _cotangent(n: int) -> list[float]:
-    """Return the derivative of order ``n`` of a cotangent, a polynomial of that."""
+    """Return the derivative of order ``n`` of the cotangent, as a polynomial in it."""
     polynomial = [1.0, 0.0]
     for _ in range(n):
         polynomial = list(np.polymul([-1.0, 0.0, -1.0], np.polyder(polynomial)))
@@ -158,7 +162,7 @@ def _cotangent(n: int) -> list[float]:
 
 
 def _sine(x: Array) -> Array:
-    """Return ``sin(pi * x)`` to its sign, exact at whole numbers."""
+    """Return ``sin(pi * x)`` with the correct sign, exact at integers."""
     return np.sin(np.pi * (x - np.rint(x)))
 
 

@@ -1,4 +1,4 @@
-"""What the kernels and gradient rules of every family share."""
+"""Helpers of kernels and gradient rules."""
 
 from typing import Annotated, Any, TypeAlias
 
@@ -16,7 +16,7 @@ _NUMBERS = (int, float, complex)
 
 
 def namespace(array: Array) -> Any:
-    """The library of ``array``: numpy, or cupy."""
+    """Return the array library of ``array``: numpy or cupy."""
     if isinstance(array, (np.ndarray, np.generic)):  # noqa: UP038
         return np
     import cupy
@@ -25,7 +25,9 @@ def namespace(array: Array) -> Any:
 
 
 def pair(x: Array, y: Array) -> tuple[Array, Array]:
-    """``x`` and ``y`` as arrays of their common dtype; Python numbers are weak."""
+    """Return ``x`` and ``y`` as arrays of their common dtype; Python numbers are
+    weak.
+    """
     if type(x) is type(y) is np.ndarray and x.dtype is y.dtype:
         return x, y
     x_weak = isinstance(x, _NUMBERS)
@@ -50,7 +52,7 @@ def pair(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def numeric(x: Array, y: Array) -> tuple[Array, Array]:
-    """As :func:`pair`, but bools, which have no arithmetic, become int64."""
+    """Return :func:`pair`, with bools, which have no arithmetic, as int64."""
     x, y = pair(x, y)
     if x.dtype == dtypes.bool_:
         return x.astype(np.int64), y.astype(np.int64)
@@ -58,10 +60,10 @@ def numeric(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def axes_of(axis: Axes, rank: int) -> tuple[int, ...]:
-    """``axis`` as a tuple of non-negative axes, in the order given.
+    """Return ``axis`` as a tuple of nonnegative axes, in the same order.
 
     Raises:
-        ValueError: an axis is out of range or named twice.
+        ValueError: an axis is out of range or repeated.
     """
     if axis is None:
         return tuple(range(rank))
@@ -73,7 +75,7 @@ def axes_of(axis: Axes, rank: int) -> tuple[int, ...]:
 
 
 def plain_integers(value: Any) -> bool:
-    """Whether ``value`` is a tuple or list of nothing but Python integers."""
+    """Return whether ``value`` is a tuple or list of Python integers."""
     if type(value) is not tuple and type(value) is not list:
         return False
     for item in value:  # noqa: SIM110  a generator costs more than the loop
@@ -83,7 +85,7 @@ def plain_integers(value: Any) -> bool:
 
 
 def integers(value: Any) -> tuple[int, ...]:
-    """``value`` (an integer, a sequence or an array of them) as Python integers.
+    """Return ``value`` (an integer, a sequence or an array of them) as Python integers.
 
     An array of a device is read on the host.
     """
@@ -97,10 +99,10 @@ def integers(value: Any) -> tuple[int, ...]:
 
 
 def on_host(values: Any) -> Any:
-    """The numbers of a tensor as an array on the host; anything else as it is."""
+    """Return a tensor as a host array; other values unchanged."""
     return values.numpy() if hasattr(values, "numpy") else values
 
 
 def accumulate(x: Array) -> Array:
-    """``x`` in float32 if it is of a half type, so that sums keep their digits."""
+    """Return ``x`` converted from half types to float32, so that sums are accurate."""
     return x.astype(np.float32) if x.dtype in dtypes.HALVES else x

@@ -1,4 +1,4 @@
-"""Support vector machines: kernels, votes of pairs of classes, probabilities."""
+"""Support vector machines: kernels, pairwise voting, probabilities."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from burn.ops.shape import transpose
 from burn.ops.support import Array, namespace
 from burn.primitive import composite, primitive
 
-#: How many differences are held together.
+#: The maximum number of differences in memory.
 _BLOCK = 1 << 22
 #: The most rounds, and the largest error for each class, of coupled probabilities.
 _ROUNDS, _TOLERANCE = 100, 0.005
@@ -20,7 +20,9 @@ _ROUNDS, _TOLERANCE = 100, 0.005
 
 @primitive
 def squared_distance(x: Array, y: Array) -> Array:
-    """The squared distance of every row of ``x`` [n, f] from every row of ``y``."""
+    """Return the squared distance of every row of ``x`` [n, f] from every row of
+    ``y``.
+    """
     xp = namespace(x)
     out = xp.empty((len(x), len(y)), np.result_type(x, y))
     step = max(1, _BLOCK // max(1, y.size))
@@ -48,7 +50,7 @@ def svm_kernel(
     coef0: float = 0.0,
     degree: float = 3.0,
 ) -> Any:
-    """How near the rows of ``x`` [n, f] are to ``vectors`` [m, f]: [n, m].
+    """Return the kernel of the rows of ``x`` [n, f] and ``vectors`` [m, f]: [n, m].
 
     ``kernel`` is "linear" (the product p), "poly" (``(gamma * p + coef0) ** degree``),
     "sigmoid" (``tanh(gamma * p + coef0)``) or "rbf" (``exp(-gamma * distance ** 2)``).
@@ -64,7 +66,7 @@ def svm_kernel(
 
 @primitive
 def pairwise_votes(decisions: Array, *, classes: int) -> Array:
-    """How many pairs each class wins: int64 [samples, classes].
+    """Return how many pairs each class wins: int64 [samples, classes].
 
     ``decisions`` [samples, pairs] are above 0 where the first of a pair wins; the pairs
     are (0, 1), (0, 2), ..., (1, 2), ...
@@ -83,7 +85,7 @@ pairwise_votes.no_gradient("the result are integers")
 
 @primitive
 def pairwise_probabilities(decisions: Array, a: Array, b: Array) -> Array:
-    """Probabilities [samples, classes] from decisions [samples, pairs].
+    """Return probabilities [samples, classes] from decisions [samples, pairs].
 
     Each pair's decision s gives ``1 / (1 + exp(a * s + b))`` for its first class (Platt
     scaling); the probabilities that fit all pairs best are found by the iteration of
@@ -104,7 +106,7 @@ pairwise_probabilities.no_gradient("an iteration ends where a limit is passed")
 
 
 def _coupled(beats: Array) -> Array:
-    """The probabilities of classes; ``beats[:, i, j]`` is that of i against j."""
+    """Return class probabilities; ``beats[:, i, j]`` is that of i against j."""
     xp = namespace(beats)
     count, classes = beats.shape[:2]
     matrix = -xp.swapaxes(beats, 1, 2) * beats
@@ -125,7 +127,7 @@ def _coupled(beats: Array) -> Array:
 
 
 def _round(matrix: Array, p: Array, slope: Array, level: Array) -> Array:
-    """``p`` after each class moved once to where the slope is level."""
+    """Return ``p`` after one coordinate descent step for each class."""
     for i in range(p.shape[1]):
         own = matrix[:, i, i]
         step = (level - slope[:, i]) / own

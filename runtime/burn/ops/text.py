@@ -1,4 +1,4 @@
-"""Operations on strings, which are arrays of Python objects on the host."""
+"""Operations on strings, arrays of Python objects on the host."""
 
 from collections.abc import Callable, Iterable
 from math import prod
@@ -12,13 +12,13 @@ from burn.ops.support import Array
 from burn.primitive import primitive
 
 _TEXT = "strings have no gradient"
-#: What stands around a text whose beginning and end are marked.
+#: The markers at the beginning and the end of a text.
 _MARKS = ("\x02", "\x03")
 
 
 @primitive
 def string_concat(x: Array, y: Array) -> Array:
-    """Each string of ``x`` with that of ``y`` behind it; the operands broadcast."""
+    """Return the concatenation of the strings of ``x`` and ``y``, which broadcast."""
     return np.asarray(np.add(x, y), dtypes.string)
 
 
@@ -29,11 +29,10 @@ string_concat.no_gradient(_TEXT)
 def string_split(
     x: Array, *, delimiter: str = "", maxsplit: int | None = None
 ) -> tuple[Array, Array]:
-    """The parts of each string along a new last axis, and int64 how many they are.
+    """Return the parts of each string along a new last axis, and their int64 counts.
 
-    What is short is filled up with empty strings. Without ``delimiter``, runs of white
-    space divide, and those at the ends count for nothing. There are at most
-    ``maxsplit`` divisions.
+    Shorter rows are padded with empty strings. Without ``delimiter``, strings are split
+    at whitespace, ignoring it at the ends. There are at most ``maxsplit`` splits.
     """
     most = -1 if maxsplit is None else maxsplit
     parts = [text.split(delimiter or None, most) for text in x.ravel().tolist()]
@@ -46,10 +45,10 @@ string_split.no_gradient(_TEXT)
 
 @primitive
 def regex_full_match(x: Array, *, pattern: str) -> Array:
-    """Whether each string as a whole matches ``pattern``, which is RE2's.
+    """Return whether each whole string matches the RE2 ``pattern``.
 
     Raises:
-        ValueError: it is not.
+        ValueError: the pattern is invalid.
     """
     return _mapped(x, compiled(pattern).matches, np.bool_)
 
@@ -65,9 +64,10 @@ def string_normalize(
     stopwords: tuple[str, ...] = (),
     case_sensitive: bool = False,
 ) -> Array:
-    """``x`` ([n] or [1, n]) without ``stopwords``, in "lower" or "upper" ``case``.
+    """Return ``x`` ([n] or [1, n]) without ``stopwords``, in "lower" or "upper"
+    ``case``.
 
-    If nothing is left, the result has one empty string.
+    If nothing remains, the result has one empty string.
     """
     fold = str if case_sensitive else str.lower
     banned = {fold(word) for word in stopwords}
@@ -89,15 +89,15 @@ def tokenize(
     min_length: int = 1,
     mark: bool = False,
 ) -> Array:
-    """The tokens of each string along a new last axis, filled up with ``pad``.
+    """Return the tokens of each string along a new last axis, padded with ``pad``.
 
-    Tokens are what matches ``pattern`` or, without one, what stands between matches of
-    the ``separators``, one after another; both are RE2's. A separator that is empty
+    Tokens are the matches of ``pattern`` or, without it, the text between matches of
+    the ``separators``, applied one after another; both are RE2. An empty separator
     makes every character a token. Tokens of fewer than ``min_length`` characters are
-    left out. ``mark`` puts a token in front of the first and behind the last.
+    dropped. ``mark`` adds a token at the beginning and the end.
 
     Raises:
-        ValueError: a pattern is not RE2's.
+        ValueError: a pattern is invalid.
     """
     texts = x.ravel().tolist()
     if pattern:
@@ -127,7 +127,7 @@ def _separated(text: str, separators: tuple[str, ...], least: int) -> list[str]:
 
 
 def _between(text: str, divider: Regex, least: int) -> Iterable[str]:
-    """What stands between the matches, if it is long enough and not empty."""
+    """Yield the nonempty text between matches, if it is long enough."""
     at = 0
     for start, end in [*divider.spans(text), (len(text), len(text))]:
         if start - at >= max(least, 1):
@@ -147,13 +147,14 @@ def tfidf(
     mode: str = "tf",
     max_skip: int = 0,
 ) -> Array:
-    """Counts of the n-grams of a pool in the sequences ``x`` ([n] or [rows, n]).
+    """Return n-gram counts of a pool in the sequences ``x`` ([n] or [rows, n]),
+    float32.
 
-    The n-grams of length n stand in ``pool`` from ``starts[n - 1]`` on, one after the
-    other; ``columns`` are where their counts go, and ``lengths`` the least and the most
-    n that count. Their items may be up to ``max_skip`` items apart. ``mode`` "tf" gives
-    the counts, "tfidf" the counts times ``weights``, and "idf" the weights of those
-    that are there; one weight belongs to one n-gram. float32.
+    The n-grams of length n start at ``starts[n - 1]`` in ``pool``; ``columns`` are the
+    output columns of their counts, and ``lengths`` the minimum and maximum n. Their
+    items may be up to ``max_skip`` items apart. ``mode`` "tf" returns the counts,
+    "tfidf" the counts times ``weights``, and "idf" the weights of present n-grams;
+    there is one weight per n-gram.
     """
     length = x.shape[-1] if x.ndim else 1
     rows = x.reshape(prod(x.shape[:-1]), length)
@@ -183,7 +184,7 @@ tfidf.no_gradient("counts have no gradient")
 
 
 def _numbered(pool: Array, rows: Array) -> tuple[Array, Array]:
-    """The pool and the rows with numbers for items; -1 for what no n-gram has."""
+    """Return the pool and the rows as item ids; -1 for items of no n-gram."""
     number: dict[Any, int] = {}
     numbered = [number.setdefault(item, len(number)) for item in pool.tolist()]
     tokens = [number.get(item, -1) for item in rows.ravel().tolist()]
@@ -191,7 +192,7 @@ def _numbered(pool: Array, rows: Array) -> tuple[Array, Array]:
 
 
 def _occurrences(tokens: Array, grams: Array, step: int) -> tuple[Array, Array]:
-    """Row and number of every n-gram found in rows whose items are ``step`` apart."""
+    """Return row and number of every n-gram found in rows with distance ``step``."""
     count, length = tokens.shape
     n = grams.shape[1]
     starts = length - (n - 1) * step
@@ -227,7 +228,7 @@ def _strings(items: list[str]) -> Array:
 
 
 def _padded(rows: list[list[str]], shape: tuple[int, ...], pad: str = "") -> Array:
-    """Rows of strings as [*shape, longest]."""
+    """Return rows of strings as [*shape, longest], padded."""
     width = max((len(row) for row in rows), default=0)
     out = np.full((len(rows), width), pad, dtypes.string)
     for i, row in enumerate(rows):

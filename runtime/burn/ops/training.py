@@ -1,4 +1,4 @@
-"""One step of an optimiser on one tensor, as functions of everything they read."""
+"""Optimizer steps of ONNX on one tensor, as pure functions."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def adagrad(
     epsilon: float = 1e-6,
     norm_coefficient: float = 0.0,
 ) -> tuple[Tensor, ...]:
-    """``x`` and the sum of squared gradients after a step of Adagrad.
+    """Return ``x`` and the sum of squared gradients after a step of Adagrad.
 
     ``rate`` is divided by ``1 + count * decay_factor``, where ``count`` is the number
     of steps before; ``norm_coefficient`` is that of a penalty on half of ``x**2``.
@@ -48,7 +48,7 @@ def adam(
     norm_coefficient: float = 0.0,
     norm_coefficient_post: float = 0.0,
 ) -> tuple[Tensor, ...]:
-    """``x`` and the averages of gradients and their squares after a step of Adam.
+    """Return ``x`` and the averages of gradients and squares after a step of Adam.
 
     ``count`` is the number of steps before; averages are corrected for their start if
     it is above 0. ``norm_coefficient`` is that of a penalty on half of ``x**2``,
@@ -77,7 +77,7 @@ def momentum(
     norm_coefficient: float = 0.0,
     nesterov: bool = False,
 ) -> tuple[Tensor, ...]:
-    """``x`` and its velocity after a step of gradient descent with momentum.
+    """Return ``x`` and its velocity after a step of gradient descent with momentum.
 
     The velocity is ``alpha`` times what it was plus ``beta`` times the gradient, or
     the gradient itself while ``count``, the number of steps before, is 0.
@@ -90,7 +90,9 @@ def momentum(
 
 
 def _prepared(rate: Any, x: Any, grad: Any, norm_coefficient: float) -> tuple[Any, Any]:
-    """``rate`` in the dtype of ``x``, and ``grad`` with that of the penalty."""
+    """Return ``rate`` in the dtype of ``x``, and ``grad`` plus that of the L2
+    penalty.
+    """
     if norm_coefficient:
         grad = grad + x * norm_coefficient
     return cast(rate, dtype=x.dtype), grad

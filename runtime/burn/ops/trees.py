@@ -1,4 +1,4 @@
-"""Decision trees: many samples walk down many trees at once."""
+"""Decision tree ensembles, evaluated for many samples and trees at once."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 from burn.ops.support import Array, accumulate, namespace
 from burn.primitive import primitive
 
-#: How many pairs of a sample and a tree are walked together, to stay in the cache.
+#: The number of (sample, tree) pairs per block, which fits in the cache.
 _BLOCK = 1 << 16
 
 _COMPARISONS = (
@@ -36,7 +36,7 @@ def tree_ensemble(
     targets: int = 1,
     aggregate: str = "sum",
 ) -> Array:
-    """What the trees make of every row of ``x``: [samples, targets].
+    """Return the scores of a tree ensemble for every row of ``x``: [samples, targets].
 
     Branch ``i`` compares feature ``features[i]`` with ``splits[i]``; ``modes[i]`` says
     how: 0 to 5 for ``<=``, ``<``, ``>=``, ``>``, ``==``, ``!=``. The walk goes on at
@@ -71,7 +71,7 @@ tree_ensemble.no_gradient("the result is piecewise constant in the features")
 
 
 def _leaves(x: Array, roots: Array, branches: tuple[Array, ...]) -> Array:
-    """The number of the leaf that each row of ``x`` reaches: [rows, trees]."""
+    """Return the number of the leaf that each row of ``x`` reaches: [rows, trees]."""
     xp = namespace(x)
     features, modes, splits, links, missing = branches
     kind = _common_mode(modes)
@@ -101,7 +101,7 @@ def _leaves(x: Array, roots: Array, branches: tuple[Array, ...]) -> Array:
 
 
 def _common_mode(modes: Array) -> int | None:
-    """The comparison of all branches, None if they differ."""
+    """Return the comparison of all branches, None if they differ."""
     if not modes.any():
         return 0
     return int(modes[0]) if bool((modes == modes[0]).all()) else None
@@ -123,7 +123,7 @@ def _compare(
 def _aggregated(
     leaves: Array, leaf_targets: Array, weights: Array, targets: int, aggregate: str
 ) -> Array:
-    """The weights of ``leaves`` [rows, trees] put together: [rows, targets]."""
+    """Return the aggregated weights of ``leaves`` [rows, trees]: [rows, targets]."""
     xp = namespace(leaves)
     weights = accumulate(weights)
     join = {"min": "fmin", "max": "fmax"}.get(aggregate, "add")
@@ -141,7 +141,7 @@ def _aggregated(
 def _combined(
     join: Any, out: Array, leaves: Array, columns: Array, weights: Array
 ) -> None:
-    """Join the weights of leaves to ``out``, one after the other in order of trees."""
+    """Add the weights of leaves to ``out``, in the order of trees."""
     rows = np.arange(len(leaves)) * out.shape[1]
     keys = columns[leaves] + rows[:, None, None]
     join.at(out.reshape(-1), keys.reshape(-1), weights[leaves].reshape(-1))
@@ -150,7 +150,7 @@ def _combined(
 def _combined_by_tree(
     join: Any, out: Array, leaves: Array, columns: Array, weights: Array
 ) -> None:
-    """As :func:`_combined`, for libraries whose ``at`` has no order or is not there."""
+    """Execute :func:`_combined` for libraries whose ``ufunc.at`` has no fixed order."""
     rows = namespace(leaves).arange(len(leaves))
     for tree in range(leaves.shape[1]):
         leaf = leaves[:, tree]

@@ -13,7 +13,7 @@ from burn.primitive import primitive
 
 @primitive
 def sin(x: Array) -> Array:
-    """The sine; radians."""
+    """Return the sine; radians."""
     return np.sin(x)
 
 
@@ -24,7 +24,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive
 def cos(x: Array) -> Array:
-    """The cosine; radians."""
+    """Return the cosine; radians."""
     return np.cos(x)
 
 
@@ -35,7 +35,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive
 def tan(x: Array) -> Array:
-    """The tangent; radians."""
+    """Return the tangent; radians."""
     return np.tan(x)
 
 
@@ -46,7 +46,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive
 def asin(x: Array) -> Array:
-    """The angle in [-pi/2, pi/2] whose sine is ``x``."""
+    """Return the arcsine in [-pi/2, pi/2]."""
     return np.arcsin(x)
 
 
@@ -57,7 +57,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive
 def acos(x: Array) -> Array:
-    """The angle in [0, pi] whose cosine is ``x``."""
+    """Return the arccosine in [0, pi]."""
     return np.arccos(x)
 
 
@@ -68,7 +68,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive
 def atan(x: Array) -> Array:
-    """The angle in (-pi/2, pi/2) whose tangent is ``x``."""
+    """Return the arctangent in (-pi/2, pi/2)."""
     return np.arctan(x)
 
 
@@ -79,7 +79,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive
 def sinh(x: Array) -> Array:
-    """The hyperbolic sine."""
+    """Return the hyperbolic sine."""
     return np.sinh(x)
 
 
@@ -90,7 +90,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive
 def cosh(x: Array) -> Array:
-    """The hyperbolic cosine."""
+    """Return the hyperbolic cosine."""
     return np.cosh(x)
 
 
@@ -101,7 +101,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive
 def asinh(x: Array) -> Array:
-    """The number whose hyperbolic sine is ``x``."""
+    """Return the inverse hyperbolic sine."""
     return np.arcsinh(x)
 
 
@@ -112,7 +112,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive
 def acosh(x: Array) -> Array:
-    """The number of at least 0 whose hyperbolic cosine is ``x``."""
+    """Return the nonnegative inverse hyperbolic cosine."""
     return np.arccosh(x)
 
 
@@ -123,7 +123,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive
 def atanh(x: Array) -> Array:
-    """The number whose hyperbolic tangent is ``x``."""
+    """Return the inverse hyperbolic tangent."""
     return np.arctanh(x)
 
 
@@ -134,13 +134,15 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive(infallible=True)
 def atan2(y: Array, x: Array) -> Array:
-    """The angle of the point (``x``, ``y``), from -pi to pi; zeros have signs."""
+    """Return the angle of the point (``x``, ``y``), from -pi to pi, with signed
+    zeros.
+    """
     return np.arctan2(*pair(y, x))
 
 
 @atan2.vjp
 def _(grad: Any, out: Any, y: Any, x: Any) -> Any:
-    """At the origin it is 0."""
+    """Return the gradients, which are 0 at the origin."""
     total = x * x + y * y
     scale = where(total == 0, 0.0, grad / where(total == 0, 1.0, total))
     return lambda: like(scale * x, y), lambda: like(-scale * y, x)

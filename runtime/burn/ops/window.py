@@ -1,4 +1,4 @@
-"""Windows that slide over spatial axes: the geometry of convolution and pooling."""
+"""Sliding windows over spatial axes: the geometry of convolution and pooling."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,10 +24,10 @@ Padding: TypeAlias = (
 
 
 def per_axis(value: Extents, rank: int, name: str = "extent") -> tuple[int, ...]:
-    """``value`` as one integer for each of ``rank`` axes.
+    """Return ``value`` as one integer for each of ``rank`` axes.
 
     Raises:
-        ValueError: a sequence of another length.
+        ValueError: a sequence has another length.
     """
     given = (value,) * rank if isinstance(value, int) else tuple(value)
     if len(given) != rank:
@@ -36,10 +36,11 @@ def per_axis(value: Extents, rank: int, name: str = "extent") -> tuple[int, ...]
 
 
 def pads_of(padding: Padding, rank: int) -> tuple[tuple[int, int], ...]:
-    """``padding`` as (before, after) for each of ``rank`` axes; negative ones crop.
+    """Return ``padding`` as (before, after) for each of ``rank`` axes; negative ones
+    crop.
 
     Raises:
-        ValueError: a sequence of another length.
+        ValueError: a sequence has another length.
     """
     if isinstance(padding, int):
         return ((padding, padding),) * rank
@@ -55,9 +56,9 @@ def pads_of(padding: Padding, rank: int) -> tuple[tuple[int, int], ...]:
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows over extents ``size``; every field has one entry a spatial axis.
+    """The windows over extents ``size``; every field has one entry per spatial axis.
 
-    ``count`` is the number of windows, ``pads`` what is added before and after.
+    ``count`` is the number of windows, ``pads`` the padding before and after.
     """
 
     size: tuple[int, ...]
@@ -69,7 +70,7 @@ class Windows:
 
     @property
     def taps(self) -> int:
-        """The number of places in a window."""
+        """The number of positions in a window."""
         return prod(self.kernel)
 
     @property
@@ -84,7 +85,7 @@ class Windows:
 
     @property
     def exact(self) -> tuple[tuple[int, int], ...]:
-        """``pads`` with which the windows cover everything and nothing more."""
+        """The ``pads`` with which the windows cover everything and nothing more."""
         return tuple(
             (before, needed - size - before)
             for (before, _), needed, size in zip(
@@ -94,10 +95,10 @@ class Windows:
 
     @cached_property
     def trimmed(self) -> "Windows":
-        """The same windows without the places that hold padding in all of them.
+        """The same windows without positions that are padding in all of them.
 
-        A window far wider than its axis, as ``ceil_mode`` allows, asks for no more
-        memory and time than the axis then. Neither sums nor maxima change.
+        A window far wider than its axis, as ``ceil_mode`` allows, then needs no more
+        memory and time than the axis. Sums and maxima are unchanged.
         """
         fields = zip(
             self.size,
@@ -113,7 +114,7 @@ class Windows:
         return replace(self, kernel=kernel, pads=pads)
 
     def places(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-        """For each place in the window: its index, and its elements in all windows.
+        """Yield each kernel position: its index, and its elements in all windows.
 
         The slices index the spatial axes of what :meth:`cover` returns.
         """
@@ -129,10 +130,11 @@ class Windows:
             )
 
     def cover(self, x: Array, first: int, fill: Any, plain: bool = False) -> Array:
-        """``x``, whose spatial axes start at ``first``, padded and cropped to fit.
+        """Return ``x``, whose spatial axes start at ``first``, padded and cropped to
+        fit.
 
-        ``plain`` asks for row-major memory when something has to be copied; otherwise
-        the order of the axes in memory stays. A view where no padding is needed.
+        ``plain`` requests row-major memory if a copy is needed; otherwise the memory
+        order of the axes is preserved. Without padding the result is a view.
         """
         pads = self.exact
         keys = [slice(None)] * x.ndim
@@ -153,7 +155,7 @@ class Windows:
         return whole
 
     def uncover(self, like: Array, first: int) -> tuple[Array, Array]:
-        """Zeros to add to at :meth:`places`, and their part that is not padding.
+        """Return zeros to add to at :meth:`places`, and their part that is not padding.
 
         The adjoint of :meth:`cover`; the memory order is that of ``like``.
         """
@@ -174,7 +176,7 @@ class Windows:
 def _trimmed_axis(
     size: int, kernel: int, stride: int, dilation: int, pad: tuple[int, int], count: int
 ) -> tuple[int, tuple[int, int]]:
-    """The extent of a window and the padding of an axis after :attr:`trimmed`."""
+    """Return the window extent and the padding of an axis after :attr:`trimmed`."""
     before, after = pad
     first = max(-(-(before - (count - 1) * stride) // dilation), 0)
     last = -(-(size + before) // dilation)
@@ -191,7 +193,7 @@ def windows(
     dilation: Extents = 1,
     ceil_mode: bool = False,
 ) -> Windows:
-    """The windows over the extents ``size``.
+    """Return the windows over the extents ``size``.
 
     With ``ceil_mode`` the last window may reach beyond the padding, but not start
     there.
@@ -216,7 +218,7 @@ def _same(
     dilation: tuple[int, ...],
     padding: str,
 ) -> tuple[tuple[int, int], ...]:
-    """The padding with which there is a window every ``stride``."""
+    """Return the padding with which there is a window every ``stride`` elements."""
     if padding not in ("same_upper", "same_lower"):
         raise ValueError(f"expected same_upper or same_lower, got {padding!r}")
     pads = []
@@ -262,10 +264,10 @@ def transposed(
     output_padding: Extents = 0,
     dilation: Extents = 1,
 ) -> Windows:
-    """The windows of which there are ``count``, over extents that follow from it.
+    """Return ``count`` windows, over the extents that follow from it.
 
     Raises:
-        ValueError: nothing is left of an extent, or an attribute has the wrong length.
+        ValueError: an extent is not positive, or an attribute has the wrong length.
     """
     rank = len(count)
     kernels, strides = per_axis(kernel, rank), per_axis(stride, rank, "stride")
@@ -287,7 +289,7 @@ def transposed(
 
 
 def every_window(padded: Array, wins: Windows, groups: int, taps_first: bool) -> Array:
-    """A view of every window: [G, N, *count, *K, C] or [G, N, *count, C, *K]."""
+    """Return a view of every window: [G, N, *count, *K, C] or [G, N, *count, C, *K]."""
     x = namespace(padded).ascontiguousarray(padded) if wins.taps > 1 else padded
     rank, shape, strides = len(wins.count), x.shape, x.strides
     within = shape[-1] // groups

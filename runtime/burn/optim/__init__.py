@@ -1,6 +1,6 @@
-"""Optimisers and schedules, with PyTorch's names, whose whole state is in boxes.
+"""Optimizers and learning rate schedules, with PyTorch's names and state in boxes.
 
-``SGD``, ``Adam``, ``AdamW``, ...  change parameters: ``opt.step(loss.backward())``
+``SGD``, ``Adam``, ``AdamW``, ...  update parameters: ``opt.step(loss.backward())``
 ``cosine``, ``one_cycle``, ...     set learning rates: ``schedule.step()``
 ``EMA``                            averages weights
 ``GradScaler``                     scales losses for gradients in float16

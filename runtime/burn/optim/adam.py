@@ -1,4 +1,4 @@
-"""Optimisers with running means of gradients and of their squares."""
+"""Optimizers with running means of gradients and of their squares."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Unpack
@@ -10,13 +10,13 @@ from burn.tensor import Tensor
 
 
 class Adam(Optimizer):
-    """Adam (D. Kingma and J. Ba, 2014) as in PyTorch; decay is part of the gradient.
+    """Adam (D. Kingma and J. Ba, 2014) as in PyTorch; decay is added to the gradient.
 
-    ``amsgrad`` divides by the greatest mean of squares so far.
+    ``amsgrad`` divides by the maximum of all past second moments.
     """
 
     slots = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
-    #: Whether weights decay beside the gradient instead of through it.
+    #: Whether weight decay is decoupled from the gradient.
     decoupled: ClassVar[bool] = False
 
     def __init__(

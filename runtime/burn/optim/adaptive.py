@@ -1,4 +1,4 @@
-"""Optimisers that divide by a sum or mean of squared gradients."""
+"""Optimizers that divide by a sum or mean of squared gradients."""
 
 from collections.abc import Mapping
 from typing import Unpack

@@ -1,4 +1,4 @@
-"""Averages of weights over the steps."""
+"""Moving averages of weights."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,8 +20,8 @@ class EMA:
     """Exponential moving averages of the parameters of a module.
 
     They start as a copy; ``update`` after each step moves them towards the weights by
-    ``1 - decay``. With ``warmup`` the decay of step n is at most ``n / (n + 9)``, so
-    that the first weights are soon forgotten. Averages and the step count are boxes.
+    ``1 - decay``. With ``warmup`` the decay of step n is at most ``n / (n + 9)``, which
+    reduces the influence of the first weights. Averages and the step count are boxes.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class EMA:
         }
 
     def update(self) -> None:
-        """Move the averages towards the weights."""
+        """Move the averages towards the current weights."""
         count = innermost(self.count.value) + 1.0
         self.count.set(count)
         decay = count * 0.0 + self.decay
@@ -49,19 +49,21 @@ class EMA:
             average.set(mean + (x - mean) * ops.cast(1.0 - decay, dtype=x.dtype))
 
     def averaged(self) -> Module:
-        """A copy of the module for inference, with the averages as its parameters."""
+        """Return a copy of the module for inference, with the averages as its
+        parameters.
+        """
         copy = self.module.valid()
         for path, box in copy.parameters():
             box.set(self.averages[path].value.detach())
         return copy
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The averages by path of parameter, and the count under ``step``."""
+        """Return the averages by parameter path, and the step count under ``step``."""
         state = {path: box.value.detach() for path, box in self.averages.items()}
         return {"step": self.count.value.detach(), **state}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take the averages of :meth:`state_dict`.
+        """Set the state from :meth:`state_dict`.
 
         Raises:
             ValueError: keys are missing or unknown, or a shape or dtype differs.
@@ -69,6 +71,6 @@ class EMA:
         assign(self.fitted_state(state))
 
     def fitted_state(self, state: Mapping[str, Any]) -> Values:
-        """What :meth:`load_state_dict` sets, with its errors."""
+        """Return the values that :meth:`load_state_dict` sets, with its errors."""
         boxes = {"step": self.count, **self.averages}
         return fitted(boxes, state, "averages of this module")

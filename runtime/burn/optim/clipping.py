@@ -1,4 +1,4 @@
-"""Gradients limited in size."""
+"""Gradient clipping."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -11,12 +11,12 @@ K = TypeVar("K")
 
 
 def clip_grad_value(gradients: Mapping[K, Tensor], limit: float) -> dict[K, Tensor]:
-    """The gradients with elements between ``-limit`` and ``limit``."""
+    """Return the gradients with elements clipped to [-limit, limit]."""
     return {key: ops.clip(grad, -limit, limit) for key, grad in gradients.items()}
 
 
 def clip_grad_norm(gradients: Mapping[K, Tensor], limit: float) -> dict[K, Tensor]:
-    """The gradients scaled down to a norm of ``limit`` if theirs is greater."""
+    """Return the gradients scaled down to a total norm of at most ``limit``."""
     scale = ops.minimum(limit / (total_norm(gradients) + 1e-6), 1.0)
     return {
         key: grad * ops.cast(scale, dtype=grad.dtype) for key, grad in gradients.items()
@@ -24,7 +24,7 @@ def clip_grad_norm(gradients: Mapping[K, Tensor], limit: float) -> dict[K, Tenso
 
 
 def total_norm(gradients: Mapping[K, Tensor]) -> Tensor:
-    """The Euclidean norm of all gradients together, a scalar of at least 32 bits."""
+    """Return the Euclidean norm of all gradients, a scalar of at least 32 bits."""
     total: Tensor | None = None
     for grad in gradients.values():
         wide = ops.cast(grad, dtype=float32) if grad.dtype.itemsize < 4 else grad

@@ -1,4 +1,4 @@
-"""Several optimisers as one."""
+"""A combination of several optimizers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,13 +11,13 @@ from burn.tensor import Tensor
 
 
 class Combined:
-    """Optimisers of different parameters, stepped together, as Muon beside AdamW.
+    """Optimizers of different parameters that are stepped together, as Muon and AdamW.
 
     ``optim.Combined(optim.Muon(matrices), optim.AdamW(others))``; a schedule sets the
     rates of all. Each clips by the norm of its own gradients.
 
     Raises:
-        ValueError: two of them have a parameter in common, or there is none.
+        ValueError: two optimizers share a parameter, or there is no optimizer.
     """
 
     def __init__(self, *optimizers: Optimizer) -> None:
@@ -31,11 +31,11 @@ class Combined:
 
     @property
     def groups(self) -> list[Group]:
-        """The groups of all optimisers."""
+        """The groups of all optimizers."""
         return [group for each in self.optimizers for group in each.groups]
 
     def step(self, gradients: Mapping[Any, Tensor]) -> None:
-        """Let each optimiser change its parameters."""
+        """Update the parameters of each optimizer."""
         for each in self.optimizers:
             each.step(gradients)
 
@@ -45,7 +45,7 @@ class Combined:
             each.to(backend)
 
     def boxes(self) -> dict[str, Box]:
-        """Everything that a step changes besides parameters, by key of the state."""
+        """Return the state that a step changes, except parameters, by state key."""
         return {
             f"{number}.{key}": box
             for number, each in enumerate(self.optimizers)
@@ -53,7 +53,7 @@ class Combined:
         }
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The states, with the number of the optimiser before each key."""
+        """Return the states, with the index of the optimizer as the prefix of keys."""
         return {
             f"{number}.{key}": value
             for number, each in enumerate(self.optimizers)
@@ -61,15 +61,15 @@ class Combined:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take the states of :meth:`state_dict`, all or none.
+        """Set the state from :meth:`state_dict`, completely or not at all.
 
         Raises:
-            ValueError: it is the state of other optimisers.
+            ValueError: the state is of other optimizers.
         """
         assign(self.fitted_state(state))
 
     def fitted_state(self, state: Mapping[str, Any]) -> Values:
-        """What :meth:`load_state_dict` sets, with its errors."""
+        """Return the values that :meth:`load_state_dict` sets, with its errors."""
         parts: list[dict[str, Any]] = [{} for _ in self.optimizers]
         for key, value in state.items():
             number, _, name = key.partition(".")

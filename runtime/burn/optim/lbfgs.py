@@ -1,4 +1,4 @@
-"""A quasi-Newton method that keeps the last changes of gradients."""
+"""The limited-memory BFGS method."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,19 +13,19 @@ Loss = Callable[[], Tensor]
 
 
 class LBFGS:
-    """L-BFGS (D. Liu and J. Nocedal, 1989) with a fixed step length, as PyTorch's.
+    """L-BFGS (D. Liu and J. Nocedal, 1989) with a fixed step length, as in PyTorch.
 
-    ``step`` evaluates a closure several times; it reads scalars on the host, so it has
-    no plan (the closure may be compiled).
+    ``step`` evaluates a closure several times; it reads scalars on the host, so it
+    cannot be compiled (the closure may be).
 
     Args:
         parameters: a module, or parameters by path.
-        lr: the length of a step, in units of the quasi-Newton direction.
-        max_iter: iterations of one ``step``.
-        max_eval: evaluations of one ``step``; ``5/4 * max_iter`` if None.
-        tolerance_grad: ``step`` ends at a gradient whose elements are no larger.
-        tolerance_change: ``step`` ends at a change that is no larger.
-        history_size: pairs of changes that are kept.
+        lr: the step length, in units of the quasi-Newton direction.
+        max_iter: the maximum number of iterations of one ``step``.
+        max_eval: the maximum number of evaluations; ``5/4 * max_iter`` if None.
+        tolerance_grad: stop when no element of the gradient is larger.
+        tolerance_change: stop when no element of the change is larger.
+        history_size: the number of stored updates.
 
     Raises:
         ValueError: a parameter is on a backend that tracks no gradients.
@@ -52,7 +52,9 @@ class LBFGS:
         self._last: tuple[Tensor, Tensor] | None = None
 
     def step(self, closure: Loss) -> Tensor:
-        """The loss before the step, whose closure returns a loss with its history."""
+        """Return the loss before the step; ``closure`` returns a loss with its
+        history.
+        """
         loss, grad = self._evaluate(closure)
         first, evaluations, value = loss, 1, float(loss)
         if _largest(grad) <= self.tolerance_grad:
@@ -79,7 +81,7 @@ class LBFGS:
         return first
 
     def _direction(self, grad: Tensor) -> tuple[Tensor, float]:
-        """The direction of descent, and the length of a step along it."""
+        """Return the descent direction, and the step length."""
         if self._last is None:
             return -grad, min(1.0, 1.0 / float(ops.sum(ops.abs(grad)))) * self.lr
         before, change = self._last
@@ -90,7 +92,7 @@ class LBFGS:
         return self._newton(-grad), self.lr
 
     def _newton(self, q: Tensor) -> Tensor:
-        """``q`` times the inverse Hessian, by the recursion in two loops."""
+        """Return ``q`` times the inverse Hessian, by the two-loop recursion."""
         shares = []
         for difference, change in reversed(self._history):
             share = _dot(change, q) / _dot(difference, change)
@@ -105,7 +107,7 @@ class LBFGS:
         return q
 
     def _evaluate(self, closure: Loss) -> tuple[Tensor, Tensor]:
-        """The loss, and all gradients in one vector."""
+        """Return the loss, and all gradients in one vector."""
         loss = closure()
         gradients = loss.backward()
         parts = [
@@ -127,7 +129,8 @@ class LBFGS:
             start += size
 
     def state_dict(self) -> dict[str, Tensor]:
-        """``differences`` and ``changes`` [pairs, N], ``grad`` and ``change`` [N].
+        """Return ``differences`` and ``changes`` [pairs, N], ``grad`` and ``change``
+        [N].
 
         N is the number of elements of all parameters. Empty before the first step.
         """
@@ -140,7 +143,7 @@ class LBFGS:
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take the history of :meth:`state_dict`, tensors or arrays by key."""
+        """Set the history from :meth:`state_dict`, tensors or arrays by key."""
         device = next(iter(self._parameters.values())).held()
         like = innermost(device).backend
         values = {

@@ -1,4 +1,4 @@
-"""Momentum made orthogonal, for matrices."""
+"""Muon: momentum with orthogonalized updates, for matrices."""
 
 import math
 from collections.abc import Mapping
@@ -10,15 +10,15 @@ from burn.tensor import Tensor
 
 
 class Muon(Optimizer):
-    """Muon (K. Jordan et al., 2024): steps along orthogonal matrices.
+    """Muon (K. Jordan et al., 2024): momentum with orthogonalized updates.
 
-    It takes matrices only; :class:`~burn.optim.Combined` joins it with an optimiser of
-    vectors and embeddings. The iteration runs in the dtype of the gradient (PyTorch's
-    in bfloat16). ``adjust_lr_fn`` is ``"original"``, which multiplies the rate by
-    ``sqrt(max(1, rows / columns))``, or ``"match_rms_adamw"``.
+    It supports matrices only; use :class:`~burn.optim.Combined` with another optimizer
+    for vectors and embeddings. The iteration runs in the dtype of the gradient
+    (PyTorch's in bfloat16). ``adjust_lr_fn`` is ``"original"``, which multiplies the
+    rate by ``sqrt(max(1, rows / columns))``, or ``"match_rms_adamw"``.
 
     Raises:
-        ValueError: a parameter is no matrix, or as :class:`~burn.optim.Optimizer`.
+        ValueError: a parameter is not a matrix, or as :class:`~burn.optim.Optimizer`.
     """
 
     slots = ("momentum_buffer",)
@@ -85,7 +85,7 @@ def _ratio(group: Group, shape: tuple[int, ...]) -> float:
 
 
 def _orthogonal(group: Group, x: Tensor) -> Tensor:
-    """The matrix with singular values near 1, by Newton-Schulz iterations."""
+    """Return the matrix with singular values near 1, by Newton-Schulz iterations."""
     a, b, c = group["ns_coefficients"]
     turned = x.shape[0] > x.shape[1]
     if turned:

@@ -1,4 +1,4 @@
-"""What all optimisers share: parameter groups, clipping, the step count and state."""
+"""The base class of optimizers: parameter groups, clipping, step count and state."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from burn.optim.state import (
 )
 from burn.tensor import Tensor, innermost
 
-#: What an optimiser takes: a module, or parameters by path.
+#: The parameters of an optimizer: a module, or parameters by path.
 Parameters = Module | Mapping[str, Parameter]
-#: Hyperparameters that differ from the default ones, by pattern of paths.
+#: Hyperparameter overrides by path pattern.
 Groups = Mapping[str, Mapping[str, Any]]
 
 
 class Common(TypedDict, total=False):
-    """Arguments that every :class:`Optimizer` takes by name."""
+    """Keyword arguments that every :class:`Optimizer` accepts."""
 
     groups: Groups | None
     clip_norm: float | None
@@ -102,19 +102,19 @@ class Optimizer(ABC):
         }
 
     def slots_of(self, group: Group) -> tuple[str, ...]:
-        """The state tensors that the options of ``group`` need."""
+        """Return the names of the state tensors that the options of ``group`` need."""
         return self.slots
 
     def initial(self, group: Group, slot: str) -> float:
-        """The first value of every element of a state tensor."""
+        """Return the initial value of every element of a state tensor."""
         return 0.0
 
     @abstractmethod
     def scales(self, group: Group, lr: Tensor, step: Tensor) -> dict[str, Tensor]:
-        """Scalars of this step that are the same for all parameters of ``group``.
+        """Return scalars of this step that all parameters of ``group`` share.
 
         ``lr`` and ``step`` (from 1) are float64 scalars; so are the results, which
-        ``update`` gets in the dtype of the parameter.
+        ``update`` receives in the dtype of the parameter.
         """
 
     @abstractmethod
@@ -126,10 +126,12 @@ class Optimizer(ABC):
         x: Tensor,
         grad: Tensor,
     ) -> Tensor:
-        """The parameter after this step; new state tensors are put into ``state``."""
+        """Return the parameter after this step; new state tensors are stored in
+        ``state``.
+        """
 
     def step(self, gradients: Mapping[Any, Tensor]) -> None:
-        """Change every parameter that ``gradients`` has, by parameter or by path.
+        """Update every parameter in ``gradients``, given by parameter or by path.
 
         Raises:
             ValueError: there is no gradient for any parameter, or a parameter was moved
@@ -138,9 +140,9 @@ class Optimizer(ABC):
         self.update_parameters(self.prepared(gradients))
 
     def update_parameters(self, grads: Mapping[str, Tensor]) -> None:
-        """Count a step, and change the parameters that ``grads`` has by path.
+        """Count a step, and update the parameters in ``grads``, given by path.
 
-        ``grads`` are on the device, and what :meth:`prepared` returns or a part of it.
+        ``grads`` are on the device: the result of :meth:`prepared` or a part of it.
         """
         count = innermost(self.count.value) + 1.0
         self.count.set(count)
@@ -157,7 +159,7 @@ class Optimizer(ABC):
                     boxes[slot].set(value)
 
     def prepared(self, gradients: Mapping[Any, Tensor]) -> dict[str, Tensor]:
-        """The gradients of the optimiser's parameters by path, clipped.
+        """Return the gradients of the optimizer's parameters by path, clipped.
 
         Raises:
             ValueError: as :meth:`step`.
@@ -181,7 +183,7 @@ class Optimizer(ABC):
         return grads
 
     def parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """Every (path, parameter), by group."""
+        """Yield (path, parameter) by group."""
         for group in self.groups:
             yield from group.parameters.items()
 
@@ -189,7 +191,7 @@ class Optimizer(ABC):
     def lr(self) -> float:
         """The learning rate of the first group; setting it sets those of all groups.
 
-        A schedule goes on from the new one.
+        A schedule continues from the new rate.
         """
         return float(self.groups[0].lr)
 
@@ -206,7 +208,7 @@ class Optimizer(ABC):
             box.to(device)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The step count, learning rates and state tensors by key.
+        """Return the step count, learning rates and state tensors by key.
 
         Keys are ``step``, ``lr.<group>``, ``initial_lr.<group>`` and ``<path>.<slot>``.
         Parameters without a step have no state.
@@ -224,7 +226,7 @@ class Optimizer(ABC):
         assign(self.fitted_state(state))
 
     def fitted_state(self, state: Mapping[str, Any]) -> Values:
-        """What :meth:`load_state_dict` sets, with its errors."""
+        """Return the values that :meth:`load_state_dict` sets, with its errors."""
         boxes = self.boxes()
         parts = {f"{p}.{slot}" for p, slots in self.state.items() for slot in slots}
         values = fitted(boxes, state, "this optimiser", optional=parts)
@@ -236,7 +238,7 @@ class Optimizer(ABC):
         return values
 
     def boxes(self) -> dict[str, Box]:
-        """Everything that a step changes besides parameters, by key of the state."""
+        """Return the state that a step changes, except parameters, by state key."""
         boxes = {"step": self.count}
         for i, group in enumerate(self.groups):
             boxes |= {f"lr.{i}": group.lr, f"initial_lr.{i}": group.initial_lr}
@@ -257,7 +259,7 @@ class Optimizer(ABC):
 
 
 class _Scales:
-    """Scalars in each dtype that parameters have."""
+    """The same scalars in the dtype of each parameter."""
 
     def __init__(self, exact: dict[str, Tensor]) -> None:
         self._exact = exact
@@ -275,7 +277,7 @@ class _Scales:
 def _groups(
     parameters: dict[str, Parameter], options: dict[str, Any], groups: Groups
 ) -> Iterator[Group]:
-    """Groups of at least one parameter; those of no pattern come first."""
+    """Yield the non-empty groups; parameters that match no pattern come first."""
     if not parameters:
         raise ValueError("expected parameters to optimise, got none")
     left, parts = dict(parameters), []
@@ -322,10 +324,10 @@ def tracked(parameters: Parameters) -> dict[str, Parameter]:
 
 
 def check_tracked(parameters: Mapping[str, Parameter]) -> None:
-    """Nothing, if all parameters are on backends that track gradients.
+    """Check that all parameters are on backends that track gradients.
 
     Raises:
-        ValueError: some are not, as a layer that was replaced after ``model.to``.
+        ValueError: one is not, for example in a layer replaced after ``model.to``.
     """
     plain = {
         p: b for p, b in parameters.items() if not b.held().backend.tracks_gradients

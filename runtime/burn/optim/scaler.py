@@ -1,4 +1,4 @@
-"""Dynamic loss scaling for gradients in float16."""
+"""Dynamic loss scaling for float16 gradients."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -77,7 +77,7 @@ class GradScaler:
         )
 
     def update(self, gradients: Mapping[Any, Tensor]) -> bool:
-        """Change the scale, and return whether all gradients are finite."""
+        """Update the scale, and return whether all gradients are finite."""
         scale = innermost(self._scale.value)
         if _has_overflow(gradients):
             self._scale.set(scale * self.backoff_factor)
@@ -90,11 +90,11 @@ class GradScaler:
         return True
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The scale, and the number of steps since it changed."""
+        """Return the scale, and the number of steps since it changed."""
         return {key: box.value.detach() for key, box in self._boxes().items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Set the state of :meth:`state_dict`.
+        """Set the state from :meth:`state_dict`.
 
         Raises:
             ValueError: a key is missing or unknown, or a shape or dtype differs.
@@ -102,7 +102,7 @@ class GradScaler:
         assign(self.fitted_state(state))
 
     def fitted_state(self, state: Mapping[str, Any]) -> Values:
-        """What :meth:`load_state_dict` sets, with its errors."""
+        """Return the values that :meth:`load_state_dict` sets, with its errors."""
         return fitted(self._boxes(), state, "this scaler")
 
     def _boxes(self) -> dict[str, Box]:
@@ -110,7 +110,7 @@ class GradScaler:
 
 
 def _has_overflow(gradients: Mapping[Any, Tensor]) -> bool:
-    """Whether an element is infinite or NaN; a plan branches on it."""
+    """Return whether an element is infinite or NaN; a plan branches on the result."""
     overflow: Tensor | None = None
     for gradient in map(innermost, gradients.values()):
         here = ops.any(ops.logical_or(ops.isinf(gradient), ops.isnan(gradient)))

@@ -1,4 +1,4 @@
-"""Learning rates as functions of the step, written in tensors."""
+"""Learning rate schedules: functions of the step, computed with tensors."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -20,11 +20,11 @@ Shape = Callable[[Tensor, Tensor], Tensor]
 
 
 class Schedule:
-    """Sets the learning rates of an optimiser: ``schedule.step()`` after ``opt.step``.
+    """A learning rate schedule: call ``schedule.step()`` after ``opt.step``.
 
-    The step count is a box, and the rate a function of tensors: a compiled step goes
-    through the schedule without being recorded again. ``optimizer`` is anything with
-    ``groups``. The first rate, that of step 0, is set at construction.
+    The step count is a box and the rate a function of tensors, so a compiled step
+    includes the schedule without a new recording. ``optimizer`` is any object with
+    ``groups``. The rate of step 0 is set at construction.
     """
 
     def __init__(self, optimizer: Any, shape: Shape) -> None:
@@ -34,7 +34,7 @@ class Schedule:
         self.update_rates()
 
     def step(self) -> None:
-        """Go on to the next step."""
+        """Advance to the next step."""
         count = innermost(self.count.value) + 1.0
         self.count.set(count)
         self._set(count)
@@ -49,24 +49,24 @@ class Schedule:
         return float(self.groups[0].lr)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The step count, under ``step``."""
+        """Return the step count, under ``step``."""
         return {"step": self.count.value.detach()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take the step count of :meth:`state_dict`, and set the rates of it.
+        """Set the step count from :meth:`state_dict`, and the rates for it.
 
         Raises:
-            ValueError: it is not the state of a schedule.
+            ValueError: the state is not of a schedule.
         """
         assign(self.fitted_state(state))
         self.update_rates()
 
     def fitted_state(self, state: Mapping[str, Any]) -> Values:
-        """The step count that :meth:`load_state_dict` sets, with its errors."""
+        """Return the step count that :meth:`load_state_dict` sets, with its errors."""
         return fitted({"step": self.count}, state, "a schedule")
 
     def update_rates(self) -> None:
-        """Set the learning rates of the current step."""
+        """Set the learning rates for the current step."""
         self._set(innermost(self.count.value))
 
 
@@ -75,12 +75,14 @@ def _factor(optimizer: Any, factor: Callable[[Tensor], Tensor]) -> Schedule:
 
 
 def _share(step: Tensor, steps: float) -> Tensor:
-    """How much of ``steps`` is behind, from 0 to 1."""
+    """Return the completed fraction of ``steps``, from 0 to 1."""
     return ops.minimum(step / float(max(steps, 1e-12)), 1.0)
 
 
 def constant(optimizer: Any, factor: float = 1.0, steps: int = 0) -> Schedule:
-    """The initial rate; times ``factor`` in the first ``steps``, as ``ConstantLR``."""
+    """Return a schedule with ``factor`` times the rate for ``steps``, as
+    ``ConstantLR``.
+    """
     return _factor(
         optimizer, lambda step: ops.where(step < float(steps), factor, 1.0 + 0.0 * step)
     )
@@ -89,21 +91,23 @@ def constant(optimizer: Any, factor: float = 1.0, steps: int = 0) -> Schedule:
 def linear(
     optimizer: Any, steps: int, start: float = 1.0, end: float = 0.0
 ) -> Schedule:
-    """``start`` to ``end`` times the initial rate in ``steps``, as ``LinearLR``."""
+    """Return a linear schedule from factor ``start`` to ``end``, as ``LinearLR``."""
     return _factor(optimizer, lambda step: start + (end - start) * _share(step, steps))
 
 
 def warmup(optimizer: Any, steps: int, start: float = 0.0) -> Schedule:
-    """Linear from ``start`` times the initial rate to all of it in ``steps``."""
+    """Return a linear schedule from ``start`` times the initial rate to all of it."""
     return linear(optimizer, steps, start, 1.0)
 
 
 def cosine(
     optimizer: Any, steps: int, warmup: int = 0, eta_min: float = 0.0
 ) -> Schedule:
-    """Half a cosine down to ``eta_min`` at ``steps``, as ``CosineAnnealingLR``.
+    """Return a cosine schedule down to ``eta_min`` at ``steps``, as
+    ``CosineAnnealingLR``.
 
-    The first ``warmup`` of the steps rise linearly from 0. After ``steps`` it stays.
+    In the first ``warmup`` steps the rate rises linearly from 0. After ``steps`` it is
+    constant.
     """
 
     def shape(step: Tensor, initial: Tensor) -> Tensor:
@@ -119,12 +123,16 @@ def cosine(
 
 
 def exponential(optimizer: Any, gamma: float) -> Schedule:
-    """Times ``gamma`` in each step, as ``ExponentialLR``."""
+    """Return a schedule that multiplies by ``gamma`` each step, as
+    ``ExponentialLR``.
+    """
     return _factor(optimizer, lambda step: ops.pow(gamma, step))
 
 
 def step(optimizer: Any, step_size: int, gamma: float = 0.1) -> Schedule:
-    """Times ``gamma`` after every ``step_size`` steps, as ``StepLR``."""
+    """Return a schedule that multiplies by ``gamma`` every ``step_size``, as
+    ``StepLR``.
+    """
     return _factor(
         optimizer, lambda step: ops.pow(gamma, ops.floor(step / float(step_size)))
     )
@@ -133,7 +141,9 @@ def step(optimizer: Any, step_size: int, gamma: float = 0.1) -> Schedule:
 def multistep(
     optimizer: Any, milestones: Sequence[int], gamma: float = 0.1
 ) -> Schedule:
-    """Times ``gamma`` at each of ``milestones``, as ``MultiStepLR``."""
+    """Return a schedule that multiplies by ``gamma`` at milestones, as
+    ``MultiStepLR``.
+    """
 
     def factor(step: Tensor) -> Tensor:
         passed = step * 0.0
@@ -145,7 +155,8 @@ def multistep(
 
 
 def noam(optimizer: Any, model_size: int, warmup: int) -> Schedule:
-    """``model_size ** -0.5 * min(n ** -0.5, n * warmup ** -1.5)`` for step n from 1.
+    """Return the rate factor ``model_size**-0.5 * min(n**-0.5, n * warmup**-1.5)``, n
+    >= 1.
 
     That is the schedule of A. Vaswani et al., 2017, times the initial rate.
     """
@@ -166,11 +177,11 @@ def one_cycle(
     div_factor: float = 25.0,
     final_div_factor: float = 1e4,
 ) -> Schedule:
-    """Up to ``max_lr`` and down again by cosines, as ``OneCycleLR``.
+    """Return a schedule up to ``max_lr`` and down again by cosines, as ``OneCycleLR``.
 
-    It starts from ``max_lr / div_factor``, whatever the initial rate, rises in
-    ``pct_start`` of the steps, and ends at ``final_div_factor`` times less than it
-    started. Momentum stays as it is (``cycle_momentum=False``).
+    It starts from ``max_lr / div_factor``, independently of the initial rate, rises for
+    ``pct_start`` of the steps, and ends at the start divided by ``final_div_factor``.
+    Momentum is constant (``cycle_momentum=False``).
     """
     low, top = max_lr / div_factor, pct_start * steps - 1.0
 
@@ -191,12 +202,12 @@ def one_cycle(
 def sequential(
     optimizer: Any, schedules: Sequence[Schedule], milestones: Sequence[int]
 ) -> Schedule:
-    """One schedule after the other, each from its step 0, as ``SequentialLR``.
+    """Return a schedule that runs several in sequence, as ``SequentialLR``.
 
-    The next one starts at each of ``milestones``.
+    The next one starts, from its step 0, at each of ``milestones``.
 
     Raises:
-        ValueError: there is not one milestone between each two schedules.
+        ValueError: the number of milestones is not one less than that of schedules.
     """
     if len(milestones) != len(schedules) - 1:
         raise ValueError(
@@ -217,7 +228,9 @@ def sequential(
 
 
 def composed(optimizer: Any, schedules: Sequence[Schedule]) -> Schedule:
-    """The product of the factors of several schedules, as ``ChainedScheduler``."""
+    """Return the product of the factors of several schedules, as
+    ``ChainedScheduler``.
+    """
     shapes = [schedule.shape for schedule in schedules]
 
     def shape(step: Tensor, initial: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Gradient descent with momentum, and descent by signs."""
+"""Stochastic gradient descent with momentum, and Lion."""
 
 from collections.abc import Mapping
 from typing import Unpack
@@ -9,10 +9,10 @@ from burn.tensor import Tensor
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent, with PyTorch's momentum and weight decay.
+    """Stochastic gradient descent with PyTorch's momentum and weight decay.
 
     Raises:
-        ValueError: Nesterov's method without momentum or with dampening, or as
+        ValueError: ``nesterov`` without momentum or with dampening, or as
             :class:`~burn.optim.Optimizer`.
     """
 
@@ -46,7 +46,7 @@ class SGD(Optimizer):
     def scales(self, group: Group, lr: Tensor, step: Tensor) -> dict[str, Tensor]:
         scales = {"lr": lr}
         if group["momentum"] and group["dampening"]:
-            # The first gradient enters the momentum undamped.
+            # Dampening does not apply to the first gradient.
             share = 1.0 - group["dampening"]
             scales["share"] = ops.where(step > 1.0, share, 1.0 + 0.0 * step)
         return scales
@@ -70,7 +70,9 @@ class SGD(Optimizer):
 
 
 class Lion(Optimizer):
-    """Descent by the sign of momentum (X. Chen et al., 2023), with decoupled decay."""
+    """Lion (X. Chen et al., 2023): the sign of momentum, with decoupled weight
+    decay.
+    """
 
     slots = ("exp_avg",)
 
@@ -105,6 +107,6 @@ class Lion(Optimizer):
 
 
 def decayed(group: Group, x: Tensor, grad: Tensor) -> Tensor:
-    """The gradient with that of the penalty ``weight_decay / 2 * x**2``."""
+    """Return the gradient plus that of the penalty ``weight_decay / 2 * x**2``."""
     decay = group["weight_decay"]
     return grad + x * decay if decay else grad

@@ -1,4 +1,4 @@
-"""State of training in boxes: scalars, and what is loaded into them."""
+"""Training state in boxes."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from burn.box import Box
 from burn.dtypes import DType, float64
 from burn.tensor import Tensor, from_numpy
 
-#: Boxes with the values that they are to hold.
+#: New values by box.
 Values = dict[Box, Tensor]
 
 
@@ -21,7 +21,7 @@ def innermost_device(backend: Backend) -> Backend:
 
 
 def device_of(box: Box) -> Backend:
-    """The device under the tapes of what ``box`` holds."""
+    """Return the device of the value of ``box``, under its tapes."""
     return innermost_device(box.held().backend)
 
 
@@ -36,7 +36,7 @@ def scalar(value: float, backend: Backend) -> Tensor:
 
 
 def scalar_box(value: float, backend: Backend) -> Box:
-    """A box with a float64 scalar."""
+    """Return a box with a float64 scalar."""
     return Box(scalar(value, backend))
 
 
@@ -46,7 +46,7 @@ def fitted(
     owner: str,
     optional: Collection[str] = (),
 ) -> Values:
-    """The values of ``boxes`` from tensors or arrays by key; nothing is set yet.
+    """Return values for ``boxes`` from tensors or arrays by key, without setting them.
 
     Raises:
         ValueError: a key is unknown, or missing and not ``optional``, or a shape or
@@ -69,6 +69,6 @@ def fitted(
 
 
 def assign(values: Values) -> None:
-    """Set the boxes to their values, which fit."""
+    """Set the boxes to their values, which were checked before."""
     for box, value in values.items():
         box.set(value)

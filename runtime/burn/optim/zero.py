@@ -1,4 +1,4 @@
-"""State of optimisers that is distributed over processes."""
+"""Optimizer state that is sharded over processes."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from burn.tensor import Tensor, from_numpy, innermost
 
 
 class ZeroRedundancyOptimizer:
-    """An optimiser whose state is divided among processes (ZeRO, stage 1).
+    """An optimizer whose state is sharded over processes (ZeRO, stage 1).
 
-    Each parameter belongs to one process, which keeps its state and computes its
-    update; the others get the new weights. The results are those of the optimiser
-    itself. It is for :func:`burn.train.step` with the same communicator::
+    Each parameter belongs to one process, which stores its state and computes its
+    update; the others receive the new weights. The results are those of the wrapped
+    optimizer. Use it with :func:`burn.train.step` and the same communicator::
 
         opt = optim.ZeroRedundancyOptimizer(optim.AdamW(model), comm)
 
     Before ``state_dict``, and so before a checkpoint is saved, every process calls
-    :meth:`consolidate_state_dict`, as in PyTorch. The state is then whole, and can be
-    loaded with any number of processes, or without this class.
+    :meth:`consolidate_state_dict`, as in PyTorch. The state is then complete, and can
+    be loaded with any number of processes, or without this class.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ZeroRedundancyOptimizer:
         self._consolidated: tuple[list[float], dict[str, Tensor]] | None = None
 
     def check_communicator(self, communicator: Communicator | None) -> None:
-        """Check that a step of training shares weights where this class divides them.
+        """Check that a training step uses the same communicator as this optimizer.
 
         Raises:
             ValueError: ``communicator`` is another one, or None.
@@ -58,28 +58,28 @@ class ZeroRedundancyOptimizer:
 
     @property
     def groups(self) -> list[Group]:
-        """The groups of the optimiser."""
+        """The groups of the optimizer."""
         return self.optimizer.groups
 
     def parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """Every (path, parameter), of all processes."""
+        """Yield (path, parameter) for the parameters of all processes."""
         for part in self._parts:
             yield from part.parameters()
 
     def step(self, gradients: Mapping[Any, Tensor]) -> None:
-        """Change the parameters of this process; the step of training shares them.
+        """Update the parameters of this process; the training step shares them.
 
-        ``gradients`` are of all parameters, the same in all processes: norms are
-        clipped as without this class.
+        ``gradients`` are of all parameters and equal in all processes: the norm for
+        clipping is that of all gradients.
         """
         for part in self._parts:
             grads = part.prepared(gradients)
             part.update_parameters({p: g for p, g in grads.items() if self._owns(p)})
 
     def shards(self) -> list[Tensor]:
-        """The weights of this process, as one vector for each dtype.
+        """Return the weights of this process as one vector for each dtype.
 
-        Vectors of all processes have the same length; what is over is 0.
+        Vectors of all processes have the same length, padded with 0.
         """
         return [self._shard(dtype) for dtype in self._dtypes()]
 
@@ -97,7 +97,9 @@ class ZeroRedundancyOptimizer:
         return ops.concat(vectors, axis=0)
 
     def set_weights(self, gathered: Sequence[Tensor]) -> None:
-        """Set the weights of other processes from :meth:`shards` [size, N] of all."""
+        """Set the weights of other processes from the gathered :meth:`shards` [size,
+        N].
+        """
         for dtype, table in zip(self._dtypes(), gathered, strict=True):
             for rank, paths in enumerate(self._shares(dtype)):
                 if rank == self.communicator.rank:
@@ -114,11 +116,11 @@ class ZeroRedundancyOptimizer:
         self.optimizer.to(backend)
 
     def boxes(self) -> dict[str, Box]:
-        """Everything that a step changes besides parameters, by key of the state."""
+        """Return the state that a step changes, except parameters, by state key."""
         return self.optimizer.boxes()
 
     def consolidate_state_dict(self) -> None:
-        """Collect the state of all processes, which all call it, in host memory."""
+        """Collect the state in host memory; all processes must call this."""
         boxes = self.optimizer.boxes()
         owners = {key: self._owner(key) for key in boxes}
         is_set = [
@@ -133,7 +135,7 @@ class ZeroRedundancyOptimizer:
         self._consolidated = (self._steps(), state)
 
     def _collected(self, box: Box, owner: int | None) -> Any:
-        """The value of a box of the process ``owner``, or of all processes."""
+        """Return the value of a box of the process ``owner``, or of all processes."""
         if owner is None:
             return box.numpy()
         is_ours = owner == self.communicator.rank
@@ -143,10 +145,10 @@ class ZeroRedundancyOptimizer:
         return raw.view(array.dtype).reshape(array.shape)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The whole state, as the optimiser's own.
+        """Return the whole state, in the format of the wrapped optimizer.
 
         Raises:
-            RuntimeError: it was not consolidated since the last step.
+            RuntimeError: the state was not consolidated since the last step.
         """
         if self._consolidated is None or self._consolidated[0] != self._steps():
             raise RuntimeError(
@@ -157,15 +159,15 @@ class ZeroRedundancyOptimizer:
         return dict(self._consolidated[1])
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Set this process's part of a whole state, of any number of processes.
+        """Set this process's part of a whole state, saved by any number of processes.
 
         Raises:
-            ValueError: it is the state of another optimiser; nothing is set then.
+            ValueError: the state is of another optimizer; nothing is set then.
         """
         assign(self.fitted_state(state))
 
     def fitted_state(self, state: Mapping[str, Any]) -> Values:
-        """What :meth:`load_state_dict` sets, with its errors."""
+        """Return the values that :meth:`load_state_dict` sets, with its errors."""
         self._consolidated = None
         values = self.optimizer.fitted_state(state)
         ours = (None, self.communicator.rank)
@@ -177,7 +179,7 @@ class ZeroRedundancyOptimizer:
         return self.owners[path] == self.communicator.rank
 
     def _owner(self, key: str) -> int | None:
-        """The rank that has a tensor of the state, None if all have it."""
+        """Return the rank that stores a state tensor, None if all ranks store it."""
         path = key.rpartition(".")[0]
         if isinstance(self.optimizer, Combined):
             path = path.partition(".")[2]
@@ -190,7 +192,7 @@ class ZeroRedundancyOptimizer:
         return list(dict.fromkeys(box.dtype for box in self._boxes.values()))
 
     def _shares(self, dtype: DType) -> list[list[str]]:
-        """The paths of parameters of ``dtype`` by the rank that they belong to."""
+        """Return the paths of parameters of ``dtype`` by the rank that owns them."""
         shares: list[list[str]] = [[] for _ in range(self.communicator.size)]
         for path, box in self._boxes.items():
             if box.dtype == dtype:
@@ -198,15 +200,15 @@ class ZeroRedundancyOptimizer:
         return shares
 
     def _count(self, paths: Sequence[str]) -> int:
-        """How many elements parameters have together."""
+        """Return the total number of elements of parameters."""
         shapes = [self._boxes[path].shape for path in paths]
         return sum(int(np.prod(shape, dtype=np.int64)) for shape in shapes)
 
 
 def divide(boxes: Mapping[str, Box], ranks: int) -> dict[str, int]:
-    """Return a rank for each path, so that all have about as many bytes.
+    """Return a rank for each path, with about equal bytes per rank.
 
-    The largest are given away first, each to the rank that has the least.
+    In order of decreasing size, each goes to the rank with the fewest bytes.
     """
     sizes = {
         path: int(np.prod(box.shape, dtype=np.int64)) * box.dtype.itemsize

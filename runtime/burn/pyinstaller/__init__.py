@@ -1,8 +1,8 @@
-"""The hooks of PyInstaller for ``burn``; the entry point ``pyinstaller40``."""
+"""PyInstaller hooks for ``burn``; the entry point ``pyinstaller40``."""
 
 from pathlib import Path
 
 
 def hook_dirs() -> list[str]:
-    """The folder of the hook, for PyInstaller."""
+    """Return the folder of the hook, for PyInstaller."""
     return [str(Path(__file__).parent)]

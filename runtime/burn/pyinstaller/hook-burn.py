@@ -1,4 +1,4 @@
-"""What PyInstaller adds to a program that imports ``burn``: oneDNN's library."""
+"""Files that PyInstaller adds to a program that imports ``burn``: oneDNN's library."""
 
 from itertools import islice
 

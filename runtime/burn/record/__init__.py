@@ -1,13 +1,13 @@
-"""Records: the files that weights live in.
+"""Records: weight files.
 
 ============================  ================================================
 ``open_record(path)``         a safetensors file as a read-only mapping
-``read_record(path)``         a record of any of the ``FORMATS``, likewise
-``write_record(path, ...)``   a record, streamed and atomic
+``read_record(path)``         a record in any of the ``FORMATS``, likewise
+``write_record(path, ...)``   write a record, streamed and atomically
 ``record_bytes(...)``         the same in memory, for ``record_of_bytes``
-``record_sha256(...)``        the digest of the same, which nothing is written for
-``atomic_write(path, data)``  any file, old or new but never torn
-``describe_foreign(head)``    what a file is by its first bytes
+``record_sha256(...)``        the digest of the same, without writing it
+``atomic_write(path, data)``  write any file atomically
+``describe_foreign(head)``    the kind of a file, from its first bytes
 ============================  ================================================
 """
 

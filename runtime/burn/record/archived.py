@@ -1,4 +1,4 @@
-"""Records inside of zip files, such as those of a program made by ``zipapp``."""
+"""Records inside zip files, such as programs made by ``zipapp``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 
 from burn.record.errors import RecordError
 
-#: What an entry may grow to: so many times its size, or at least so many bytes.
+#: The maximum decompressed size of an entry: a multiple of its size, and a minimum.
 _TIMES, _LEAST = 20, 64 << 20
 
 
 def archived_bytes(path: Path) -> bytes | None:
-    """The bytes at a path that leads into a zip file; None for all other paths.
+    """Return the bytes at a path inside a zip file; None for all other paths.
 
     Raises:
         FileNotFoundError: the zip file has no such entry.
-        RecordError: the entry is damaged, or grows too much.
+        RecordError: the entry is damaged, or decompresses to too many bytes.
     """
     archive = next((parent for parent in path.parents if parent.is_file()), None)
     if archive is None:
@@ -45,9 +45,9 @@ def archived_bytes(path: Path) -> bytes | None:
 
 
 def open_binary(path: str | os.PathLike[str]) -> BufferedReader | BytesIO:
-    """The file at ``path``, which may be inside of a zip file, opened to be read.
+    """Open the file at ``path``, which may be inside a zip file, for reading.
 
-    Raises ``OSError`` where there is none, and as :func:`archived_bytes`.
+    Raises ``OSError`` if it does not exist, and errors of :func:`archived_bytes`.
     """
     data = archived_bytes(Path(path))
     return open(path, "rb") if data is None else BytesIO(data)

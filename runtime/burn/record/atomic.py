@@ -1,9 +1,9 @@
-"""Files that are either the old one or the new one, never a torn one.
+"""Atomic file writes.
 
-The bytes go to ``.<name>.<pid>.tmp`` beside the target, reach the disk, and
-take the target's name in one step. Whoever has the old file open or mapped
-keeps the old content. A process that is killed leaves its temporary file; the
-next writer of the same target removes it.
+The bytes are written to ``.<name>.<pid>.tmp`` beside the target, synced to disk, and
+renamed to the target in one step. Processes that have the old file open or mapped keep
+the old content. A killed process leaves its temporary file; the next writer of the same
+target removes it.
 """
 
 import errno
@@ -23,14 +23,14 @@ LOCK = threading.Lock()
 
 
 def atomic_write(path: str | os.PathLike[str], data: bytes) -> str:
-    """The SHA-256 (hex) of ``data``, which is now the content of ``path``.
+    """Write ``data`` to ``path`` atomically, and return its SHA-256 (hex).
 
-    The mode is 0666 without the umask's bits. On any failure the old file
-    stays as it was and no temporary file remains. A symbolic link at ``path``
-    is replaced by the file; what it points to is not touched.
+    The mode is 0666 without the umask's bits. On any failure the old file is unchanged
+    and no temporary file remains. A symbolic link at ``path`` is replaced; its target
+    is not modified.
 
-    Raises ``OSError`` where the disk, the directory or another thread that
-    writes the same file does not allow it.
+    Raises ``OSError`` if the disk, the directory or another thread that writes the same
+    file does not allow it.
     """
     with atomic_file(path) as file:
         file.write(data)
@@ -39,7 +39,7 @@ def atomic_write(path: str | os.PathLike[str], data: bytes) -> str:
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to, published as ``path`` when the block ends well."""
+    """Yield a file for writing, which is renamed to ``path`` if the block succeeds."""
     target = Path(os.path.abspath(path))
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     with _claimed(temporary, target):
@@ -57,7 +57,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _create(temporary: Path, target: Path) -> int:
-    """Return the descriptor of a new file; an error names the file that is wanted."""
+    """Return the descriptor of a new file; errors name the target file."""
     try:
         return os.open(temporary, _FLAGS, 0o666)
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Binary records: bincode without names of fields, as Burn's binary recorders use it.
+"""Binary records: bincode without field names, as in Burn's binary recorders.
 
-Such a file can be read only by who knows the type that was written. The type here is
-the same for every model: Burn's metadata, the parameters by key, and further metadata.
+Reading such a file requires the type that was written. Here it is the same for every
+model: Burn's metadata, the parameters by key, and further metadata.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,17 +14,17 @@ from burn.record.header import Entry, Header
 from burn.record.pieces import BytesLike, Piece
 from burn.record.precision import Precision
 
-#: What tells these records from those of a program in Rust.
+#: The marker that distinguishes these records from those of a Rust program.
 KIND = "Bin of parameters by key"
 _LONGER = {251: 2, 252: 4, 253: 8}
 _BOOL = burns.DTYPES.index("Bool")
 
 
 def parse(data: Bytes) -> tuple[Header, Bytes]:
-    """What a binary record holds, and the bytes that its entries are in.
+    """Return the header of a binary record, and the bytes that contain its entries.
 
     Raises:
-        RecordError: it is damaged, or of another type.
+        RecordError: the record is damaged, or of another type.
     """
     cursor = Cursor(data.data, "binary record")
     try:
@@ -84,10 +84,10 @@ def encode(
     metadata: Mapping[str, str],
     precision: Precision | None,
 ) -> Iterator[BytesLike]:
-    """The bytes of a binary record.
+    """Yield the bytes of a binary record.
 
     Raises:
-        RecordError: Burn has no such dtype.
+        RecordError: Burn does not have a dtype.
     """
     for name, piece in pieces.items():
         burns.dtype_of(piece.tag, name)

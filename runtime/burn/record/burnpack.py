@@ -1,8 +1,8 @@
 """Burn's packs (``.bpk``): a header, descriptions in CBOR, and aligned tensors.
 
-The header is ``NRUB``, a version, and the size of the descriptions. Each tensor begins
-at a multiple of 256 bytes, so that it can be used where it is mapped; packs from before
-Burn 0.20 have no room between anything (burn-pack's ``base``).
+The header is ``NRUB``, a version, and the size of the descriptions. Each tensor starts
+at a multiple of 256 bytes, so that it can be used in a mapped file; packs from before
+Burn 0.20 have no padding (burn-pack's ``base``).
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,10 +25,10 @@ _ALIGNMENT = 256
 
 
 def parse(data: Bytes) -> tuple[Header, Bytes]:
-    """What a pack holds, and the bytes that its entries are in.
+    """Return the header of a pack, and the bytes that contain its entries.
 
     Raises:
-        RecordError: it is damaged, or of a version that is not known.
+        RecordError: the pack is damaged, or of an unknown version.
     """
     cursor = Cursor(data.data, "Burn pack")
     if bytes(cursor.take(len(MAGIC))) != MAGIC:
@@ -49,7 +49,7 @@ def parse(data: Bytes) -> tuple[Header, Bytes]:
 
 
 def _described(root: Any) -> tuple[dict[str, Entry], dict[str, str]]:
-    """The entries in the order of their data, and the pack's metadata."""
+    """Return the entries in the order of their data, and the pack's metadata."""
     if not isinstance(root, dict) or not isinstance(root.get("tensors"), dict):
         raise RecordError("expected a Burn pack: a map with tensors")
     problems: list[str] = []
@@ -86,10 +86,10 @@ def _entry(value: Any) -> Entry:
 
 
 def _data_start(after: int, data: Bytes, entries: Mapping[str, Entry]) -> int:
-    """Where the data begins: at the place that makes it end with the file.
+    """Return the offset of the data, chosen so that the data ends with the file.
 
-    A file that lost as many bytes as its padding has ends like one without padding,
-    which it is not if everything in it is aligned and the padding is there.
+    A file truncated by as many bytes as its padding ends like one without padding, so
+    that layout is rejected if all offsets are aligned and the padding is present.
     """
     held = [entry for entry in entries.values() if entry.end > entry.begin]
     length = max((entry.end for entry in held), default=0)
@@ -113,10 +113,10 @@ def encode(
     metadata: Mapping[str, str],
     precision: Precision | None,
 ) -> Iterator[BytesLike]:
-    """The bytes of a pack.
+    """Yield the bytes of a pack.
 
     Raises:
-        RecordError: Burn has no such dtype, or the descriptions are too large.
+        RecordError: Burn does not have a dtype, or the descriptions are too large.
     """
     places: dict[str, tuple[int, int]] = {}
     end = 0

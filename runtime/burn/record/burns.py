@@ -1,4 +1,4 @@
-"""What Burn's own records have in common: names of dtypes, ids, and metadata.
+"""Shared parts of Burn's record formats: dtype names, ids, and metadata.
 
 A tensor is ``{bytes, shape, dtype}``, a parameter ``{id, param}`` around one, and a
 record ``{metadata, item}`` around all (burn-core's ``record``, burn-pack).
@@ -22,7 +22,7 @@ DTYPES = (
 #: By Burn's name; Flex32 is float32 that may be computed with in less.
 _TAGS = {name: name for name in DTYPES} | {"Flex32": "F32", "Bool": "BOOL"}
 _NAMES = {name: name for name in DTYPES} | {"BOOL": "Bool"}
-#: How a bool is stored, which Burn has said with the dtype since 0.21.
+#: The storage of a bool, which is part of the dtype since Burn 0.21.
 _NATIVE = "Native"
 _BYTES = (_NATIVE, "U8")
 _SETTINGS = "PrecisionSettings"
@@ -37,10 +37,10 @@ FIELDS = ("float", "int", "format", "version", "settings")
 
 
 def tag_of(dtype: Any) -> str:
-    """The tag of a dtype as Burn serialises it: a name, or one with details.
+    """Return the tag of a dtype in Burn's serialization: a name, or one with details.
 
     Raises:
-        RecordError: it is none that NumPy has.
+        RecordError: NumPy does not have the dtype.
     """
     if isinstance(dtype, dict) and len(dtype) == 1:
         ((name, detail),) = dtype.items()
@@ -54,10 +54,10 @@ def tag_of(dtype: Any) -> str:
 
 
 def dtype_of(tag: str, name: str) -> str | dict[str, str]:
-    """The dtype as Burn serialises it.
+    """Return a dtype in Burn's serialization.
 
     Raises:
-        RecordError: Burn has none for the tensor called ``name``.
+        RecordError: Burn does not have the dtype of the tensor ``name``.
     """
     if tag not in _NAMES:
         raise RecordError(f"tensor {shown(name)}: Burn has no dtype {tag}")
@@ -65,10 +65,10 @@ def dtype_of(tag: str, name: str) -> str | dict[str, str]:
 
 
 def entry(dtype: Any, shape: Any, data: Any) -> Entry:
-    """The entry of a tensor, once its parts fit each other.
+    """Return the entry of a tensor, after checking that its parts are consistent.
 
     Raises:
-        RecordError: they do not.
+        RecordError: they are not.
     """
     tag = tag_of(dtype)
     if not isinstance(shape, list) or any(type(dim) is not int for dim in shape):
@@ -85,13 +85,13 @@ def entry(dtype: Any, shape: Any, data: Any) -> Entry:
 
 
 def id_of(name: str) -> int:
-    """The id of the parameter at a key: any number that no other key has."""
+    """Return the parameter id of a key: a number that is unique to it."""
     digest = hashlib.sha256(name.encode()).digest()
     return int.from_bytes(digest[:8], "little")
 
 
 def id_text(name: str) -> str:
-    """The same as Burn writes it: in base 32, the digits from 0 to v."""
+    """Return the id in Burn's text form: base 32, with the digits 0 to v."""
     digits = base64.b32hexencode(id_of(name).to_bytes(8, "little"))
     return digits.decode().rstrip("=").lower()
 
@@ -99,7 +99,7 @@ def id_text(name: str) -> str:
 def metadata_of(
     kind: str, metadata: Mapping[str, str], precision: Precision | None
 ) -> dict[str, str]:
-    """What a record says of itself: Burn's fields, then those that the user adds."""
+    """Return the metadata of a record: Burn's fields, then those of the user."""
     floats, integers = _NUMBERS[precision] if precision else ("", "")
     own = dict(
         zip(FIELDS, (floats, integers, kind, "", settings(precision)), strict=True)
@@ -108,10 +108,10 @@ def metadata_of(
 
 
 def settings(precision: Precision | None) -> str:
-    """Burn's name of a precision."""
+    """Return Burn's name of a precision."""
     return f"{precision.capitalize()}{_SETTINGS}" if precision else ""
 
 
 def has_precision(metadata: Mapping[str, str]) -> bool:
-    """Whether a record was brought to one of Burn's precisions when it was written."""
+    """Return whether a record was written at one of Burn's precisions."""
     return metadata.get("settings", "").endswith(_SETTINGS)

@@ -1,4 +1,4 @@
-"""CBOR (RFC 8949), as far as Burn's packs use it: lengths are known beforehand."""
+"""The subset of CBOR (RFC 8949) that Burn's packs use: definite lengths."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,11 +12,11 @@ Plain = bool | int | str | Sequence["Plain"] | Mapping[str, "Plain"]
 
 
 def decode(cursor: Cursor) -> Value:
-    """The value at the cursor; byte strings are left where they are.
+    """Return the value at the cursor; byte strings are references.
 
     Raises:
-        RecordError: it is cut off, too deep or too large, has a key twice or one that
-            is no text, or uses tags, floats or lengths that come later.
+        RecordError: the value is truncated, too deep or too large, has a repeated or
+            non-text key, or uses tags, floats or indefinite lengths.
     """
     first = cursor.take(1)[0]
     major, minor = first >> 5, first & 0x1F
@@ -48,7 +48,7 @@ def _container(cursor: Cursor, major: int, size: int) -> Value:
 
 
 def encode(value: Plain) -> bytes:
-    """The bytes of a value, in their shortest form; maps keep their order."""
+    """Return the encoding of a value in its shortest form; maps keep their order."""
     if isinstance(value, bool):
         return bytes([0xF5 if value else 0xF4])
     if isinstance(value, int):

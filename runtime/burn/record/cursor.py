@@ -1,19 +1,19 @@
-"""A place in untrusted bytes, from which numbers, texts and blobs are taken."""
+"""A cursor in untrusted bytes, with checked reads of numbers, texts and blobs."""
 
 from typing import NamedTuple, TypeAlias
 
 from burn.record.errors import RecordError, shown
 
-#: Containers in containers; modules of modules stay far below.
+#: The maximum nesting depth; modules stay far below.
 MOST_NESTED = 100
-#: Values in all, so that a small file cannot fill the memory with objects.
+#: The maximum number of values, so that a small file cannot exhaust the memory.
 MOST_ITEMS = 500_000
 #: Bytes of text in all, which take up to four times as much as objects.
 MOST_TEXT = 16 * 2**20
 
 
 class Blob(NamedTuple):
-    """Bytes that stay where they are: from ``begin`` to ``end`` of the data."""
+    """A reference to bytes: from ``begin`` to ``end`` of the data."""
 
     begin: int
     end: int
@@ -24,14 +24,14 @@ Value: TypeAlias = "Plain | Blob | list[Value] | dict[str, Value]"
 
 
 class Cursor:
-    """What is left of ``data``, which errors call ``what``."""
+    """The unread part of ``data``, which errors call ``what``."""
 
     def __init__(self, data: memoryview, label: str, at: int = 0) -> None:
         self.data, self.what, self.at = data, label, at
         self.items = self.depth = self.texts = 0
 
     def take(self, size: int) -> memoryview:
-        """The next bytes.
+        """Return the next bytes.
 
         Raises:
             RecordError: there are fewer.
@@ -43,13 +43,13 @@ class Cursor:
         return self.data[start : self.at]
 
     def blob(self, size: int) -> Blob:
-        """Where the next bytes are."""
+        """Return a reference to the next bytes."""
         start = self.at
         self.take(size)
         return Blob(start, self.at)
 
     def text(self, size: int) -> str:
-        """The next bytes as UTF-8."""
+        """Return the next bytes as UTF-8 text."""
         start = self.at
         self.texts += size
         if self.texts > MOST_TEXT < len(self.data):
@@ -60,15 +60,15 @@ class Cursor:
             raise self.problem("expected text in UTF-8", start) from None
 
     def number(self, size: int, *, big: bool = True, signed: bool = False) -> int:
-        """The next bytes as an integer."""
+        """Return the next bytes as an integer."""
         data = self.take(size)
         return int.from_bytes(data, "big" if big else "little", signed=signed)
 
     def enter(self, count: int, each: int = 1) -> int:
-        """``count``, of a container that begins here and has as many items.
+        """Enter a container of ``count`` items, and return ``count``.
 
         Raises:
-            RecordError: the file is too short for them, or there are too many.
+            RecordError: the file is too short for the items, or there are too many.
         """
         self.items += count * each
         self.depth += 1
@@ -81,16 +81,16 @@ class Cursor:
         return count
 
     def leave(self) -> None:
-        """The container that was entered last ends here."""
+        """Leave the container that was entered last."""
         self.depth -= 1
 
     def problem(self, text: str, at: int | None = None) -> RecordError:
-        """An error that says where."""
+        """Return an error with the position."""
         offset = self.at if at is None else at
         return RecordError(f"{self.what}: byte {offset}: {text}")
 
     def add(self, result: dict[str, Value], key: Value, value: Value) -> None:
-        """Put an item into a map whose keys are texts, each there once."""
+        """Insert an item into a map with unique text keys."""
         if not isinstance(key, str):
             raise self.problem(f"expected a text as key, got {shown(key)}")
         if key in result:

@@ -1,8 +1,8 @@
-"""The element types of safetensors, and their form in NumPy.
+"""The element types of safetensors, and their NumPy dtypes.
 
-The half and quarter precision types come from ``ml_dtypes``. ``F4`` is the one
-type whose bytes differ from NumPy's: the file packs two elements in a byte, the
-first in the low half, while ``ml_dtypes`` gives each element its own byte.
+Half and quarter precision types come from ``ml_dtypes``. ``F4`` is the one type whose
+representation differs: the file packs two elements in a byte, the first in the low
+half, while ``ml_dtypes`` uses a byte per element.
 """
 
 from collections.abc import Iterable, Iterator
@@ -59,18 +59,18 @@ TAGS = {dtype.name: tag for tag, dtype in DTYPES.items()}
 
 
 def recorded(dtype: DType) -> DType:
-    """The dtype that a tensor of ``dtype`` has in a record: its own, or a byte's."""
+    """Return the dtype of a tensor of ``dtype`` in a record: its own, or a byte's."""
     carrier = CARRIED.get(dtype.name)
     return dtype if carrier is None else DTYPES[carrier]
 
 
 def bits(tag: str) -> int:
-    """The size of one element in the file, in bits."""
+    """Return the size of one element in the file, in bits."""
     return 4 if tag == "F4" else 8 * DTYPES[tag].itemsize
 
 
 def unpack_f4(packed: Bytes) -> Bytes:
-    """One byte per element, twice as many as there are packed bytes."""
+    """Return one byte per element, twice as many as packed bytes."""
     elements = np.empty(2 * packed.size, np.uint8)
     np.bitwise_and(packed, 0x0F, out=elements[0::2])
     np.right_shift(packed, 4, out=elements[1::2])

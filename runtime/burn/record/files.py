@@ -1,8 +1,7 @@
-"""What a file is by its first bytes, and what to do with it.
+"""Identification of files by their first bytes, with instructions.
 
-People hand over the wrong file far more often than a broken one: a Git LFS
-pointer, an error page saved under the name of a model, a ``.pt`` instead of a
-record. Each is recognised here once, for every reader.
+Wrong files are more common than damaged ones: a Git LFS pointer, an error page saved as
+a model, a ``.pt`` file instead of a record. Each is identified here, for all readers.
 """
 
 import re
@@ -16,7 +15,7 @@ MAX_HEADER = 16 * 2**20
 
 @dataclass(frozen=True)
 class Foreign:
-    """The kind of a file, and in one sentence what its owner can do."""
+    """The kind of a file, and a one-sentence instruction."""
 
     kind: str
     remedy: str
@@ -130,11 +129,11 @@ PICKLE_PROTOCOLS = frozenset(b"\x02\x03\x04\x05")
 
 
 def describe_foreign(head: bytes) -> Foreign | None:
-    """The kind of the file that begins with ``head``; None when unknown.
+    """Return the kind of the file that begins with ``head``; None if unknown.
 
-    ``head`` is the first 4096 bytes, or the whole file where it is shorter
-    (``b""`` means that the file is empty). A safetensors file is looked for
-    first: its length field may equal any magic number.
+    ``head`` is the first 4096 bytes, or the whole file if it is shorter (``b""`` means
+    an empty file). Safetensors is checked first: its length field may equal any magic
+    number.
     """
     if not head:
         return EMPTY
@@ -157,7 +156,9 @@ def _magic(head: bytes) -> Foreign | None:
 
 
 def _zip(head: bytes) -> Foreign | None:
-    """Which zip: told by the names of the first entries and their content."""
+    """Return the kind of a zip file, from the names and content of its first
+    entries.
+    """
     if not head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return None
     first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
@@ -181,12 +182,12 @@ def _pickle(head: bytes) -> Foreign | None:
 
 
 def _coreml(head: bytes) -> Foreign | None:
-    """Told from ONNX by field 2, which describes inputs and is no producer's name."""
+    """Return the kind Core ML if field 2 is a description, which ONNX does not have."""
     return COREML if _COREML_START.match(head) else None
 
 
 def _onnx(head: bytes) -> Foreign | None:
-    """A guess: protobuf has no magic number, but every writer starts alike."""
+    """Return the kind ONNX if the first bytes are typical; there is no magic number."""
     if len(head) < 3 or head[0] != 0x08:
         return None
     return ONNX if 0 < head[1] < 0x40 and head[2] in ONNX_TAGS else None

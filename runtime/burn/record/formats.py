@@ -34,7 +34,7 @@ Parser = Callable[[Bytes], tuple[Header, Bytes]]
 
 @dataclass(frozen=True)
 class Format:
-    """One way to write a record, and to read it."""
+    """A record format, with its writer and reader."""
 
     encode: Encoder
     parse: Parser
@@ -49,7 +49,7 @@ _PLAIN = {
 }
 _GZIP = b"\x1f\x8b"
 _GZ = ".gz"
-#: What the index of a model in shards is called, which is JSON too.
+#: The file name suffix of the index of a sharded model, which is also JSON.
 _INDEX = ".index.json"
 #: All of them: the name of a format is what comes after the dot in a file's name.
 FORMATS = (*_PLAIN, *(f"{name}{_GZ}" for name in ("mpk", "bin", "json")))
@@ -59,7 +59,7 @@ _STEP = 2**20
 
 
 def format_named(path: str | os.PathLike[str]) -> str:
-    """The format that the name of a file says; safetensors where it says none."""
+    """Return the format for the name of a file, by default safetensors."""
     name = os.fspath(path).lower()
     fitting = [kind for kind in FORMATS if name.endswith(f".{kind}")]
     return max(fitting, key=len, default="safetensors")
@@ -71,10 +71,10 @@ def encoded(
     metadata: Mapping[str, str],
     precision: Precision | None,
 ) -> Iterator[BytesLike]:
-    """The bytes of a record in a format.
+    """Yield the bytes of a record in a format.
 
     Raises:
-        RecordError: there is no such format; it has no place for some of this.
+        RecordError: the format is unknown, or does not support the tensors.
     """
     if format_name not in FORMATS:
         expected = ", ".join(FORMATS)
@@ -89,14 +89,14 @@ def encoded(
 def parse(
     data: Bytes, name: str = "", most_inflated: int | None = None
 ) -> tuple[Header, Bytes]:
-    """What a record holds, and the bytes that its entries are in.
+    """Return the header of a record, and the bytes that contain its entries.
 
-    The format is told by the contents alone, but for binary records, which begin in no
-    way of their own: ``name``, of a file, tells them. ``most_inflated`` is to how many
-    bytes a compressed one may grow, in place of the usual limit.
+    The format is detected from the contents, except binary records, which have no magic
+    number and are detected by ``name``, that of the file. ``most_inflated`` is the
+    maximum decompressed size, in place of the default.
 
     Raises:
-        RecordError: it is none, is damaged, or grows beyond reason.
+        RecordError: the data is no record, is damaged, or decompresses to too much.
     """
     if data[:2].tobytes() == _GZIP:
         usual = max(MOST_INFLATED, MOST_TIMES * len(data))
@@ -106,13 +106,13 @@ def parse(
 
 
 def recognised(path: str | os.PathLike[str]) -> str | None:
-    """The format of the record at ``path``, if it is one of Burn's.
+    """Return the format of the record at ``path``, if it is one of Burn's.
 
-    Safetensors files are not. Of a compressed one only the beginning is looked at, and
-    a binary one is taken for what its name says.
+    Safetensors files are not. Only the beginning of compressed files is read, and
+    binary records are identified by their name.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     with open(path, "rb") as file:
         head = file.read(HEAD_SIZE)
@@ -129,7 +129,7 @@ def recognised(path: str | os.PathLike[str]) -> str | None:
 
 
 def _of_burn(head: bytes, name: str) -> str | None:
-    """The format that contents begin like, or JSON that is called a record."""
+    """Return the Burn format of the contents, or JSON that is named like a record."""
     if head.startswith(burnpack.MAGIC):
         return "bpk"
     if head[1:10] == b"\xa8metadata" and head[0] in range(0x81, 0x90):
@@ -159,7 +159,7 @@ def _deflated(chunks: Iterator[BytesLike]) -> Iterator[BytesLike]:
 
 
 def _inflated(data: Bytes, most: int) -> Bytes:
-    """The contents of a gzip file of one member."""
+    """Return the contents of a gzip file of one member."""
     unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
     parts = bytearray()
     try:

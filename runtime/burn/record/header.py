@@ -1,8 +1,8 @@
-"""The JSON header of a safetensors file: checked parsing, and its bytes.
+"""The JSON header of a safetensors file: checked parsing, and serialization.
 
-A file is eight bytes of header length, the header, then the tensors' bytes
-without holes or overlap. Everything a header claims is checked before any
-tensor is touched (https://github.com/huggingface/safetensors#format).
+A file is eight bytes of header length, the header, then the tensors' bytes without
+holes or overlap. All claims of a header are checked before any tensor is read
+(https://github.com/huggingface/safetensors#format).
 """
 
 import json
@@ -26,7 +26,7 @@ _INTEGERS = frozenset({int})
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One tensor: its type's tag, shape, and place in the data section."""
+    """A tensor: its dtype tag, shape, and range in the data section."""
 
     tag: str
     shape: tuple[int, ...]
@@ -43,11 +43,11 @@ class Header:
 
 
 def data_length(tag: str, shape: tuple[int, ...]) -> int:
-    """The bytes that a tensor takes in a file.
+    """Return the number of bytes of a tensor in a file.
 
-    Raises ``RecordError`` for a shape that no array can have: a negative
-    dimension, more than 64 of them, or more than 2**63 - 1 bytes (dimensions
-    of zero are left out of this product, as NumPy does).
+    Raises ``RecordError`` for a shape that no array can have: a negative dimension,
+    more than 64 of them, or more than 2**63 - 1 bytes (dimensions of zero are excluded
+    from this product, as in NumPy).
     """
     if shape and min(shape) < 0:
         raise RecordError(f"negative dimension in shape {shown(shape)}")
@@ -64,7 +64,7 @@ def data_length(tag: str, shape: tuple[int, ...]) -> int:
 
 
 def parse_header(raw: bytes, data_size: int) -> Header:
-    """The header whose JSON is ``raw``, for ``data_size`` bytes of tensors.
+    """Return the header with the JSON ``raw``, for ``data_size`` bytes of tensors.
 
     Raises ``RecordError`` that lists every defect (without the file's name).
     """
@@ -104,7 +104,7 @@ def _load_json(raw: bytes) -> dict[str, Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object; a duplicate key, which two readers may read two ways, raises."""
+    """Return the object, or raise an error for a duplicate key, which is ambiguous."""
     result = dict(pairs)
     if len(result) != len(pairs):
         counts = Counter(key for key, _ in pairs)
@@ -165,7 +165,7 @@ def _integers(field: str, value: Any) -> tuple[int, ...]:
 
 
 def _layout_problems(entries: Mapping[str, Entry], data_size: int) -> list[str]:
-    """What breaks the rule that tensors lie end to end and fill the file."""
+    """Return violations of the rule that tensors are contiguous and fill the file."""
     problems, at = [], 0
     last: str | None = None
     for name, entry in sorted(entries.items(), key=_place):
@@ -189,11 +189,11 @@ def _place(item: tuple[str, Entry]) -> tuple[int, int]:
 
 
 def encode_header(entries: Mapping[str, Entry], metadata: Mapping[str, str]) -> bytes:
-    """The first bytes of a file, so padded that the data starts 64-byte aligned.
+    """Return the first bytes of a file, padded so that the data is 64-byte aligned.
 
-    Tensors stand in the order given, metadata sorted by key. Raises
-    ``RecordError`` for text that UTF-8 cannot hold, metadata that is not text,
-    and a header above 16 MiB or a million values.
+    Tensors are in the given order, metadata sorted by key. Raises ``RecordError`` for
+    text that UTF-8 cannot encode, metadata that is not text, and a header above 16 MiB
+    or a million values.
     """
     fields: dict[str, Any] = {}
     if metadata:
@@ -216,7 +216,7 @@ def encode_header(entries: Mapping[str, Entry], metadata: Mapping[str, str]) -> 
 
 
 def check_name(name: object) -> str:
-    """The name, when it can name a tensor; else ``RecordError``."""
+    """Return a valid tensor name; else raise ``RecordError``."""
     if not isinstance(name, str):
         raise RecordError(f"tensor name must be a string, got {shown(name)}")
     if name == METADATA:

@@ -1,4 +1,4 @@
-"""Mapped files that are read once, from one end to the other."""
+"""Memory hints for mapped files that are read sequentially."""
 
 import mmap
 import sys
@@ -9,32 +9,32 @@ from numpy.lib.array_utils import byte_bounds
 
 from burn.record.dtypes import Array
 
-#: What is smaller is not worth a call of the system.
+#: The minimum size for which a system call pays off.
 _LEAST = 2**16
 #: Linux maps a part of a file at once since 5.14; Python has no name for it yet.
 _POPULATE_READ = 22 if sys.platform == "linux" else None
 
 
 def read_ahead(array: Array) -> None:
-    """Have the part of a mapped file that ``array`` is at once, not page by page."""
+    """Prefetch the part of a mapped file that ``array`` views, not page by page."""
     if _POPULATE_READ is not None:
         with suppress(OSError):  # an older kernel, or a file cut short: reading tells
             _advise(array, _POPULATE_READ)
 
 
 def forget(array: Array) -> None:
-    """Give back the memory of the part of a read-only mapped file that ``array`` is.
+    """Release the memory of the part of a read-only mapped file that ``array`` views.
 
-    A program that goes through a file larger than its memory would else hold all of it
-    until the system takes it back. What is read again comes from the file again. Other
-    arrays are left alone, above all those whose changes are in memory only.
+    Otherwise a program that reads a file larger than its memory keeps it until the
+    system reclaims it. Later reads load the file again. Other arrays are unaffected, in
+    particular writable private maps.
     """
     if hasattr(mmap, "MADV_DONTNEED"):
         _advise(array, mmap.MADV_DONTNEED)
 
 
 def _advise(array: Array, advice: int) -> None:
-    """Tell the system something about the whole pages of an unbroken part of a file."""
+    """Pass advice to the system for the whole pages of a contiguous part of a file."""
     if array.nbytes < _LEAST or not array.flags.c_contiguous:
         return
     file = _map_below(array)
@@ -49,7 +49,7 @@ def _advise(array: Array, advice: int) -> None:
 
 
 def _map_below(array: Array) -> mmap.mmap | None:
-    """The map that an array is a view of, through other arrays and views."""
+    """Return the map that an array is a view of, through other arrays and views."""
     owner: object = array
     while isinstance(owner, np.ndarray | memoryview):
         owner = owner.base if isinstance(owner, np.ndarray) else owner.obj

@@ -1,4 +1,4 @@
-"""MessagePack, as far as records use it (https://github.com/msgpack/msgpack)."""
+"""The subset of MessagePack that records use (https://github.com/msgpack/msgpack)."""
 
 import struct
 
@@ -17,11 +17,11 @@ _PLAIN: dict[int, Value] = {NIL: None, FALSE: False, TRUE: True}
 
 
 def decode(cursor: Cursor) -> Value:
-    """The value at the cursor; byte strings are left where they are.
+    """Return the value at the cursor; byte strings are references.
 
     Raises:
-        RecordError: it is cut off, too deep or too large, has a key twice or one that
-            is no text, or uses extension types.
+        RecordError: the value is truncated, too deep or too large, has a repeated or
+            non-text key, or uses extension types.
     """
     kind = cursor.take(1)[0]
     if kind < 0x80:
@@ -78,7 +78,7 @@ def _map(cursor: Cursor, count: int) -> Value:
 
 
 def text(value: str) -> bytes:
-    """A text."""
+    """Return the encoding of a text."""
     data = value.encode()
     if len(data) < 32:
         return bytes([0xA0 | len(data)]) + data
@@ -86,27 +86,27 @@ def text(value: str) -> bytes:
 
 
 def number(value: int) -> bytes:
-    """An integer of 0 or more, in as few bytes as possible."""
+    """Return the shortest encoding of a nonnegative integer."""
     return bytes([value]) if value < 0x80 else _head(value, _UNSIGNED)
 
 
 def map_head(count: int) -> bytes:
-    """What comes before ``count`` keys, each with its value."""
+    """Return the header of a map with ``count`` entries."""
     return bytes([0x80 | count]) if count < 16 else _head(count, _MAPS)
 
 
 def list_head(count: int) -> bytes:
-    """What comes before ``count`` values."""
+    """Return the header of an array with ``count`` values."""
     return bytes([0x90 | count]) if count < 16 else _head(count, _LISTS)
 
 
 def fits_blob(size: int) -> bool:
-    """Whether a byte string can be so long."""
+    """Return whether a byte string may have this size."""
     return size < 2**32
 
 
 def blob_head(size: int) -> bytes:
-    """What comes before ``size`` bytes."""
+    """Return the header of a byte string with ``size`` bytes."""
     return _head(size, _BLOBS)
 
 

@@ -1,7 +1,7 @@
 """Records as trees of named fields: Burn's named MessagePack and JSON.
 
-A module is a map of its fields and a list of modules a list, so that the path to a
-tensor is its key. Fields that are no tensors are constants of a program in Rust.
+A module is a map of its fields and a list of modules an array, so the path to a tensor
+is its key. Fields that are not tensors are constants of a Rust program.
 """
 
 import json
@@ -29,10 +29,10 @@ Tree: TypeAlias = dict[str, Union["Tree", Piece]]
 
 
 def parse_messagepack(data: Bytes) -> tuple[Header, Bytes]:
-    """What a named MessagePack record holds, and the bytes that its entries are in.
+    """Return the header of a named MessagePack record, and the bytes of its entries.
 
     Raises:
-        RecordError: it is damaged, or no record of Burn's.
+        RecordError: the record is damaged, or not Burn's.
     """
     cursor = Cursor(data.data, "MessagePack")
     root = messagepack.decode(cursor)
@@ -42,7 +42,7 @@ def parse_messagepack(data: Bytes) -> tuple[Header, Bytes]:
 
 
 def parse_json(data: Bytes) -> tuple[Header, Bytes]:
-    """The same of a JSON record, whose bytes are lists of numbers."""
+    """Return the same for a JSON record, whose bytes are lists of numbers."""
     text = _checked_text(data)
     parts: list[bytes] = []
     taken = [0]
@@ -126,7 +126,7 @@ def _entry(value: dict[str, Value]) -> Entry:
 
 
 def _tensors(item: Value) -> Iterator[tuple[str, dict[str, Value]]]:
-    """The tensors below a value, by path, in order."""
+    """Yield the tensors below a value, by path, in order."""
     stack: list[tuple[tuple[str, ...], Value]] = [((), item)]
     while stack:
         path, value = stack.pop()
@@ -146,10 +146,10 @@ def _tensors(item: Value) -> Iterator[tuple[str, dict[str, Value]]]:
 
 
 def tree_of(pieces: Mapping[str, Piece]) -> Tree:
-    """The pieces by the parts of their keys.
+    """Return the pieces as a tree, by the components of their keys.
 
     Raises:
-        RecordError: a key is a part of another one, or has too many parts.
+        RecordError: a key is a prefix of another one, or has too many components.
     """
     root: Tree = {}
     for name, piece in pieces.items():
@@ -169,7 +169,7 @@ def tree_of(pieces: Mapping[str, Piece]) -> Tree:
 
 
 def is_list(tree: Tree) -> bool:
-    """Whether the keys are 0, 1, 2 and so on."""
+    """Return whether the keys are 0, 1, 2 and so on."""
     return bool(tree) and list(tree) == [str(n) for n in range(len(tree))]
 
 
@@ -178,10 +178,10 @@ def encode_messagepack(
     metadata: Mapping[str, str],
     precision: Precision | None,
 ) -> Iterator[BytesLike]:
-    """The bytes of a named MessagePack record.
+    """Yield the bytes of a named MessagePack record.
 
     Raises:
-        RecordError: Burn has no such dtype, or no room for a tensor or key.
+        RecordError: Burn does not have a dtype, or a tensor or key is too large.
     """
     for name, piece in pieces.items():
         burns.dtype_of(piece.tag, name)
@@ -235,10 +235,10 @@ def encode_json(
     metadata: Mapping[str, str],
     precision: Precision | None,
 ) -> Iterator[BytesLike]:
-    """The bytes of a JSON record, a field on a line and the bytes of a tensor on one.
+    """Yield the bytes of a JSON record, with a field or the bytes of a tensor per line.
 
     Raises:
-        RecordError: Burn has no such dtype, or a key is a part of another one.
+        RecordError: Burn does not have a dtype, or a key is a prefix of another one.
     """
     for name, piece in pieces.items():
         burns.dtype_of(piece.tag, name)
@@ -257,7 +257,7 @@ def _printed_record(about: Mapping[str, str], tree: Tree) -> Iterator[bytes]:
 
 
 def _printed(node: Tree | Piece, line: str) -> Iterator[bytes]:
-    """``line`` is a new line, with the indent of what is around."""
+    """Yield the JSON of a node; ``line`` is a line break with its indentation."""
     if isinstance(node, Piece):
         yield from _printed_tensor(node, line)
         return

@@ -1,4 +1,4 @@
-"""Tensors on their way into a record: checked, described, and read in small chunks."""
+"""Tensors to be written to a record: checked, described, and read in small chunks."""
 
 import operator
 from collections.abc import Iterable, Iterator
@@ -29,11 +29,11 @@ BytesLike: TypeAlias = bytes | bytearray | memoryview
 
 @runtime_checkable
 class TensorSource(Protocol):
-    """A tensor whose bytes are made while it is written.
+    """A tensor whose bytes are generated while it is written.
 
-    ``chunks()`` gives the bytes in C order and little-endian, of any chunk
-    size; all together they are exactly those of ``dtype`` and ``shape``
-    (``F4``: two elements in a byte, the first in the low half).
+    ``chunks()`` yields the bytes in C order and little-endian, in chunks of any size;
+    in total they are exactly those of ``dtype`` and ``shape`` (``F4``: two elements in
+    a byte, the first in the low half).
     """
 
     @property
@@ -50,7 +50,7 @@ Source: TypeAlias = TensorSource | Array
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """A tensor of a record: its type's tag, shape and length, and where it is from."""
+    """A tensor of a record: its dtype tag, shape, length and source."""
 
     name: str
     tag: str
@@ -59,10 +59,10 @@ class Piece:
     source: Source
 
     def chunks(self) -> Iterator[BytesLike]:
-        """The bytes, as many as announced, at most 1 MB of an array at a time.
+        """Yield the bytes, at most 1 MB of an array at a time.
 
         Raises:
-            RecordError: the source gives more or fewer, or values that do not fit.
+            RecordError: the source yields more or fewer bytes, or values out of range.
         """
         source = self.source
         chunks = (
@@ -116,11 +116,11 @@ class Piece:
 def pieces(
     tensors: Iterable[tuple[str, Source]], precision: Precision | None = None
 ) -> dict[str, Piece]:
-    """The tensors by name, in the dtype that they are to be written in.
+    """Return the tensors by name, in the dtype in which they are written.
 
     Raises:
-        RecordError: a name is reserved, repeated or not text; a dtype or shape has no
-            place in a record.
+        RecordError: a name is reserved, repeated or not text; a dtype or shape is not
+            supported in records.
     """
     result: dict[str, Piece] = {}
     for name, source in tensors:
@@ -155,7 +155,7 @@ def _kind(
 
 
 def _blocks(array: Array) -> Iterator[Array]:
-    """Views that cut an array in C order into pieces of at most 1 MB."""
+    """Yield views that split an array in C order into blocks of at most 1 MB."""
     if array.nbytes <= CHUNK:
         yield array
         return

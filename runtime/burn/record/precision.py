@@ -1,6 +1,6 @@
-"""Other dtypes of the same kind, for arrays and for whole records.
+"""Conversion between dtypes of the same kind, for arrays and for whole records.
 
-A record of Burn holds all its floats in one dtype and all its integers in another.
+A record of Burn has one dtype for all floats and another for all integers.
 """
 
 from typing import Literal, TypeAlias
@@ -22,7 +22,9 @@ PRECISIONS: dict[Precision, tuple[DType, DType]] = {
 
 
 def at_precision(dtype: DType, precision: Precision) -> DType:
-    """What ``dtype`` becomes: floats and integers change, other kinds stay."""
+    """Return ``dtype`` at a precision: floats and integers change, other kinds do
+    not.
+    """
     floating, integer = PRECISIONS[precision]
     if dtypes.is_float(dtype):
         return floating
@@ -30,16 +32,16 @@ def at_precision(dtype: DType, precision: Precision) -> DType:
 
 
 def are_alike(a: DType, b: DType) -> bool:
-    """Whether both are floats, both integers or both complex."""
+    """Return whether both are floats, both integers or both complex."""
     kinds = (dtypes.is_float, dtypes.is_integer, dtypes.is_complex)
     return a == b or any(kind(a) and kind(b) for kind in kinds)
 
 
 def converted(array: Array, dtype: DType) -> Array:
-    """``array`` in another dtype of its kind, floats rounded to the nearest.
+    """Return ``array`` in another dtype of its kind, floats rounded to the nearest.
 
     Raises:
-        RecordError: an integer is out of range, a finite float would become infinite.
+        RecordError: an integer is out of range, or a finite float would overflow.
     """
     if array.dtype == dtype:
         return array

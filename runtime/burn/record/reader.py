@@ -1,4 +1,4 @@
-"""Records, read as lazily made NumPy views."""
+"""Records as mappings of names to lazily created NumPy views."""
 
 import os
 import stat
@@ -20,9 +20,9 @@ from burn.record.header import ALIGNMENT, Header
 class Record(Mapping[str, Array]):
     """A read-only mapping of tensor names to arrays, in the header's order.
 
-    An array is made when it is asked for, as a read-only view on the file's
-    bytes. Two kinds are copied instead: ``F4``, which is packed in the file, and
-    a tensor that another writer placed at an address unfit for its type.
+    An array is created on access, as a read-only view of the file's bytes. Two kinds
+    are copied instead: ``F4``, which is packed in the file, and tensors at an address
+    that is not aligned for their type.
     """
 
     def __init__(self, path: Path, header: Header, data: Bytes) -> None:
@@ -32,10 +32,10 @@ class Record(Mapping[str, Array]):
         self._data = data
 
     def __getitem__(self, name: str) -> Array:
-        """The tensor, read-only, in its own dtype and shape.
+        """Return a tensor as a read-only array, in its own dtype and shape.
 
-        Raises ``KeyError`` for a name that the record lacks, and ``RecordError``
-        for a ``BOOL`` tensor with bytes other than 0 and 1.
+        Raises ``KeyError`` for an unknown name, and ``RecordError`` for a ``BOOL``
+        tensor with bytes other than 0 and 1.
         """
         entry = self._entries[name]
         raw = self._data[entry.begin : entry.end]
@@ -53,7 +53,7 @@ class Record(Mapping[str, Array]):
         return array
 
     def info(self, name: str) -> tuple[DType, tuple[int, ...]]:
-        """The dtype and shape of a tensor, without touching its bytes."""
+        """Return the dtype and shape of a tensor, without reading its bytes."""
         entry = self._entries[name]
         return DTYPES[entry.tag], entry.shape
 
@@ -75,15 +75,14 @@ class Record(Mapping[str, Array]):
 
 
 def open_record(path: str | os.PathLike[str], mmap: bool = True) -> Record:
-    """The record in a safetensors file, with every claim of its header checked.
+    """Return the record in a safetensors file, with its header fully checked.
 
-    With ``mmap`` the file is mapped and read as tensors are used; a file that
-    is then cut short by someone else ends the process, so a file that may
-    change in place is better opened with ``mmap=False``, which reads it into
-    memory.
+    With ``mmap`` the file is mapped and read on access; if another process then
+    truncates the file, this process is killed, so open files that may change in place
+    with ``mmap=False``, which reads them into memory.
 
-    Raises ``RecordError`` for a file that is not a sound record, and ``OSError``
-    where it cannot be opened.
+    Raises ``RecordError`` for an invalid record, and ``OSError`` if the file cannot be
+    opened.
     """
     path = Path(path)
     data = _contents(path, mmap)
@@ -102,14 +101,14 @@ def read_record(
     *,
     most_inflated: int | None = None,
 ) -> Record:
-    """The record in a file of any of the ``FORMATS``, told by its contents.
+    """Return the record in a file of any of the ``FORMATS``, detected by its contents.
 
-    Safetensors files, packs, and what is not compressed of MessagePack and binary
-    records are mapped, as ``open_record`` does. Compressed ones and JSON are in memory.
-    A compressed one may grow to ``most_inflated`` bytes, or by default to 20 times
-    its size and at least to 64 MiB.
+    Safetensors files, packs, and uncompressed MessagePack and binary records are
+    mapped, like ``open_record`` does. Compressed files and JSON are read into memory. A
+    compressed file may decompress to ``most_inflated`` bytes, by default 20 times its
+    size and at least 64 MiB.
 
-    Raises ``RecordError`` and ``OSError`` as ``open_record`` does.
+    Raises ``RecordError`` and ``OSError`` like ``open_record``.
     """
     path = Path(path)
     parse = partial(formats.parse, name=path.name, most_inflated=most_inflated)
@@ -117,9 +116,9 @@ def read_record(
 
 
 def record_of_bytes(data: bytes, format_name: str = "") -> Record:
-    """The record in bytes of any of the ``FORMATS``; ``bin`` has to be named.
+    """Return the record in bytes of any of the ``FORMATS``; ``bin`` must be named.
 
-    Raises ``RecordError`` for bytes that are not a sound record.
+    Raises ``RecordError`` for an invalid record.
     """
     array = np.frombuffer(data, np.uint8)
     named = partial(formats.parse, name=f".{format_name}")
@@ -156,7 +155,7 @@ def _map(file: BufferedReader, size: int) -> Bytes:
 
 
 def _read(path: Path, file: BufferedReader, size: int) -> Bytes:
-    """The whole file in memory, as aligned as it would be when mapped."""
+    """Return the whole file in memory, with the alignment of a mapped file."""
     data = _aligned(size)
     file.seek(0)
     got = file.readinto(data.data)
@@ -167,7 +166,7 @@ def _read(path: Path, file: BufferedReader, size: int) -> Bytes:
 
 
 def _aligned(size: int) -> Bytes:
-    """Bytes in memory, as aligned as mapped ones."""
+    """Return a buffer with the alignment of a mapped file."""
     room = np.empty(size + ALIGNMENT, np.uint8)
     start = -room.ctypes.data % ALIGNMENT
     return room[start : start + size]

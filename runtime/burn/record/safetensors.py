@@ -1,4 +1,4 @@
-"""Safetensors files as bytes: what one holds, and how one is made."""
+"""Parsing and serialization of safetensors files."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,10 +12,10 @@ from burn.record.precision import Precision
 
 
 def parse(data: Bytes) -> tuple[Header, Bytes]:
-    """What a safetensors file holds, and the bytes that its entries are in.
+    """Return the header of a safetensors file, and the bytes that contain its entries.
 
     Raises:
-        RecordError: it is damaged.
+        RecordError: the file is damaged.
     """
     size = len(data)
     if size < 8:
@@ -40,10 +40,10 @@ def encode(
     metadata: Mapping[str, str],
     precision: Precision | None,
 ) -> Iterator[BytesLike]:
-    """The bytes of a safetensors file.
+    """Yield the bytes of a safetensors file.
 
     Raises:
-        RecordError: text that UTF-8 cannot hold, or a header above 16 MiB.
+        RecordError: text that UTF-8 cannot encode, or a header above 16 MiB.
     """
     entries = _layout(pieces)
     more = {"settings": settings(precision)} if precision else {}
@@ -52,7 +52,7 @@ def encode(
 
 
 def _layout(pieces: Mapping[str, Piece]) -> dict[str, Entry]:
-    """The entries in the order given, each at its place in the data."""
+    """Return the entries in the given order, each with its offset in the data."""
     places: dict[str, Entry] = {}
     at = 0
     for name, piece in sorted(pieces.items(), key=_falling_size):

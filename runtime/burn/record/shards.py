@@ -1,7 +1,7 @@
-"""Records in several files, and the index that says which tensor is in which.
+"""Sharded records, and the index with the file of each tensor.
 
-The index is a JSON object with a ``weight_map`` of tensor names to file names, as the
-Hugging Face hub has it. A file it names lies beside it.
+The index is a JSON object with a ``weight_map`` of tensor names to file names, in the
+format of the Hugging Face hub. The files are in the folder of the index.
 """
 
 import json
@@ -19,22 +19,22 @@ _WEIGHT_MAP = "expected the index of a sharded model, with a weight_map"
 
 @dataclass(frozen=True)
 class Index:
-    """The file of each tensor, and what the index says of the whole."""
+    """The file of each tensor, and the metadata of the index."""
 
     files: dict[str, Path]
     metadata: dict[str, str]
 
 
 def is_index(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is called like the index of a model in shards."""
+    """Return whether a file is named like the index of a sharded model."""
     return os.fspath(path).endswith(".index.json")
 
 
 def read_index(path: Path) -> Index:
-    """What the index at ``path`` says.
+    """Return the index at ``path``.
 
     Raises:
-        RecordError: it is damaged, or names a file that is not beside it.
+        RecordError: it is damaged, or names a file in another folder.
         OSError: it cannot be read.
     """
     with open(path, "rb") as file:
@@ -64,11 +64,11 @@ def read_index(path: Path) -> Index:
 def open_shards(
     path: str | os.PathLike[str], *, mmap: bool = True
 ) -> dict[str, Record]:
-    """The record of each tensor that the index at ``path`` names, in its order.
+    """Return the record of each tensor in the index at ``path``, in its order.
 
     Raises:
         RecordError: the index or one of its files is damaged, or a tensor is not in the
-            file that should have it.
+            file that the index names.
         OSError: a file cannot be opened.
     """
     path = Path(path)
@@ -89,7 +89,7 @@ def open_shards(
 
 
 def _beside(index: Path, name: Any) -> Path:
-    """The file of this name in the folder of the index."""
+    """Return the file of this name in the folder of the index."""
     if not isinstance(name, str) or name in ("", ".", "..") or {*name} & {*"/\\:\0"}:
         raise RecordError(
             f"expected the name of a file beside the index, got {shown(name)}"
@@ -104,16 +104,16 @@ def _beside(index: Path, name: Any) -> Path:
 
 
 def lies_in(path: Path, directory: Path) -> bool:
-    """Whether a file is in a directory once links are followed.
+    """Return whether a file is in a directory after resolving links.
 
-    In the Hugging Face cache every file is a link to a blob, which counts.
+    In the Hugging Face cache every file is a link to a blob, which is accepted.
     """
     real, folder = (Path(os.path.realpath(item)) for item in (path, directory))
     return real.is_relative_to(folder) or real.parent == _blobs(folder)
 
 
 def _blobs(directory: Path) -> Path | None:
-    """Where the Hugging Face cache of ``directory`` keeps the files' contents.
+    """Return the folder of blobs in the Hugging Face cache of ``directory``.
 
     Its layout is ``<repository>/snapshots/<revision>/...`` and ``<repository>/blobs``.
     """

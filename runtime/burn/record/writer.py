@@ -1,4 +1,4 @@
-"""Records, written as a stream that holds one chunk at a time."""
+"""Streaming writers of records, with one chunk in memory at a time."""
 
 import hashlib
 import os
@@ -52,10 +52,10 @@ def record_sha256(
     *,
     precision: Precision | None = None,
 ) -> str:
-    """The SHA-256 (hex) of the file that ``write_record`` writes, without writing it.
+    """Return the SHA-256 (hex) of the file that ``write_record`` would write.
 
     Raises:
-        RecordError: as ``write_record`` does; there is no such format.
+        RecordError: as ``write_record``, or the format is unknown.
     """
     digest = hashlib.sha256()
     written = pieces(tensors, precision)
@@ -71,10 +71,10 @@ def record_bytes(
     *,
     precision: Precision | None = None,
 ) -> bytes:
-    """The bytes of the record that ``write_record`` writes in a format of ``FORMATS``.
+    """Return the bytes of the record that ``write_record`` writes in a format.
 
     Raises:
-        RecordError: as ``write_record`` does; there is no such format.
+        RecordError: as ``write_record``, or the format is unknown.
     """
     written = pieces(tensors, precision)
     return b"".join(encoded(format_name, written, metadata or {}, precision))

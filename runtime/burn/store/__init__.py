@@ -1,12 +1,12 @@
-"""Stores: weights of files into modules that were written by hand, and back.
+"""Stores: load weight files into hand-written modules, and save them.
 
 ==========================  ====================================================
-``Store.from_file(path)``   a record, or one in shards, to load from or save to
+``Store.from_file(path)``   a record, sharded or not, to load from or save to
 ``Store.from_tensors(t)``   tensors by key, such as another module's
-``Report``                  what became of every key
+``Report``                  the outcome of a load for every key
 ==========================  ====================================================
 
-Files of PyTorch have a store with the same methods in ``burn_import.pytorch``.
+``burn_import.pytorch`` has a store with the same methods for PyTorch files.
 """
 
 from burn.store.fit import fit

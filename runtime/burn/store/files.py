@@ -1,4 +1,4 @@
-"""Records as places that stores read from and write to."""
+"""Records as sources and destinations of stores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from burn.store.tensors import Content, Recorded, StoredTensor
 
 @dataclass(frozen=True, eq=False)
 class FileOrigin:
-    """A record, or the index of one in shards; the file need not be there yet."""
+    """A record, or the index of a sharded one; the file need not exist yet."""
 
     path: str | os.PathLike[str]
     mmap: bool = True
@@ -70,6 +70,6 @@ class BytesOrigin:
 
 
 def content_of(record: Record) -> Content:
-    """The tensors of a record, and whether it has them at one of Burn's precisions."""
+    """Return the tensors of a record, and whether it was saved at a fixed precision."""
     tensors = {name: Recorded(record, name) for name in record}
     return Content(tensors, has_precision=has_precision(record.metadata))

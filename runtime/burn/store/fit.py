@@ -1,4 +1,4 @@
-"""Which stored tensor goes into which box; nothing is set before all is decided."""
+"""Matching of stored tensors and boxes; nothing is set before all are checked."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,25 +16,28 @@ from burn.tensor import Tensor, from_numpy
 
 
 def described(dtype: DType, shape: tuple[int, ...]) -> str:
-    """``float32[3, 4]``."""
+    """Return a description such as ``float32[3, 4]``."""
     return f"{name_of(dtype)}{list(shape)}"
 
 
 @dataclass
 class Fit:
-    """The rows of a report, and the values that are to be set."""
+    """The rows of a report, and the values to be set."""
 
     rows: list[Row] = field(default_factory=list)
     values: dict[Box, Tensor] = field(default_factory=dict)
 
     @property
     def report(self) -> Report:
-        """What was found."""
+        """Return the report of the match."""
         return Report(tuple(self.rows))
 
     def apply(self) -> None:
-        """Set the boxes. Values go to the boxes' devices first: if that fails, or any
-        of them does not fit, no box has changed."""
+        """Set the boxes.
+
+        Values are moved to the boxes' devices first: if that fails, or one of them does
+        not fit, no box has changed.
+        """
         ready = [(box, box.fitted(value)) for box, value in self.values.items()]
         for box, value in ready:
             box.set(value)
@@ -47,13 +50,13 @@ def fit(
     selected: Callable[[str], bool] = lambda key: True,
     convert: bool = False,
 ) -> Fit:
-    """What loading ``offered`` by key into ``boxes`` does, with every problem.
+    """Match tensors ``offered`` by key with ``boxes``, and report every problem.
 
-    A tied box is there under each of its keys, and any of them sets it. Keys that are
+    A tied box is listed under each of its keys, and any of them sets it. Keys that are
     not ``selected`` are skipped on both sides. ``convert`` allows other dtypes of the
     same kind. PyTorch's ``num_batches_tracked``, which no result depends on, is skipped
-    where no box has the name. A box that is not ``persistent`` keeps its value, if it
-    has one, where its key is not offered.
+    if no box has the name. A box that is not ``persistent`` keeps its value, if it has
+    one, when its key is not offered.
     """
     result = Fit()
     first: dict[Box, str] = {}
@@ -95,7 +98,7 @@ def _place(
     tensor: StoredTensor,
     convert: bool,
 ) -> None:
-    """Add a row for ``key``, and its value if it fits and is the first of its box."""
+    """Add a row for ``key``, and its value if it fits and is the first for its box."""
     got = described(tensor.dtype, tensor.shape)
     wrong = _mismatch(box, tensor, convert)
     if wrong is not None:
@@ -123,7 +126,7 @@ def _place(
 def _mismatch(box: Box, tensor: StoredTensor, convert: bool) -> Status | None:
     if tuple(tensor.shape) != box.shape:
         return "mis-shaped"
-    # A record has a byte for what is smaller.
+    # A record stores smaller types as bytes.
     if tensor.dtype in (box.dtype, recorded(box.dtype)):
         return None
     alike = convert and are_alike(tensor.dtype, box.dtype)
@@ -131,7 +134,7 @@ def _mismatch(box: Box, tensor: StoredTensor, convert: bool) -> Status | None:
 
 
 class _Unfit(ValueError):  # noqa: N818  says what the values are
-    """Values that the dtype of a box cannot hold."""
+    """Values that the dtype of a box cannot represent."""
 
 
 def _value(box: Box, tensor: StoredTensor) -> Tensor:
@@ -148,5 +151,5 @@ def _value(box: Box, tensor: StoredTensor) -> Tensor:
 
 
 def _is_same(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors have the same bits."""
+    """Return whether two tensors are bitwise equal."""
     return a.numpy().tobytes() == b.numpy().tobytes()

@@ -1,7 +1,8 @@
-"""Burn's own keys and layouts of a module's state.
+"""Burn's keys and memory layouts of a module's state.
 
-Burn calls the two vectors of a normalisation gamma and beta, and holds the matrix of a
-linear layer as [in, out]. Layers say so in ``names_in_burn`` and ``turned_in_burn``.
+Burn calls the two vectors of a normalization gamma and beta, and stores the matrix of a
+linear layer as [in, out]. Layers declare this in ``names_in_burn`` and
+``turned_in_burn``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def keys_in_burn(module: Module) -> dict[str, tuple[str, bool]]:
-    """Burn's key of every key that differs, and whether the matrix is turned."""
+    """Return Burn's key of every key that differs, and whether its matrix is
+    transposed.
+    """
     keys = {}
     for path, part in module.modules():
         start = f"{path}." if path else ""
@@ -29,7 +32,7 @@ def keys_in_burn(module: Module) -> dict[str, tuple[str, bool]]:
 def from_burn(
     tensors: Mapping[str, StoredTensor], module: Module
 ) -> dict[str, StoredTensor]:
-    """Tensors by Burn's keys as those that ``module`` has."""
+    """Return tensors by Burn's keys under the keys of ``module``."""
     ours = {theirs: (key, turn) for key, (theirs, turn) in keys_in_burn(module).items()}
     result = {}
     for name, tensor in tensors.items():
@@ -43,7 +46,7 @@ def from_burn(
 def to_burn(
     tensors: Mapping[str, StoredTensor], module: Module
 ) -> dict[str, StoredTensor]:
-    """Tensors of ``module`` by Burn's keys."""
+    """Return tensors of ``module`` under Burn's keys."""
     theirs = keys_in_burn(module)
     result = {}
     for key, tensor in tensors.items():

@@ -1,28 +1,30 @@
-"""Keys of files as keys of modules: renamed by patterns, numbered without gaps."""
+"""Mapping of file keys to module keys: renaming by patterns, and renumbering."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import TypeAlias
 
-#: A pattern that is searched for, and what each place where it is found becomes.
+#: A pattern, and the replacement of each match.
 Rule: TypeAlias = tuple[re.Pattern[str], str]
-#: Numbers that are nested deeper stay: keys may come from strangers.
+#: Numbers that are nested deeper are unchanged, because keys may be untrusted input.
 _MOST_PARTS = 100
 
 
 def renamed(key: str, rules: Iterable[Rule]) -> str:
-    """``key`` after each rule in turn, which sees what the one before made of it."""
+    """Return ``key`` after each rule in turn, applied to the result of the one
+    before.
+    """
     for pattern, replacement in rules:
         key = pattern.sub(replacement, key)
     return key
 
 
 def renumbered(keys: Collection[str], wanted: Collection[str]) -> dict[str, str]:
-    """The keys by what they become once the numbers below every prefix have no gaps.
+    """Map keys to keys in which the numbers below every prefix are consecutive.
 
-    PyTorch counts functions in an ``nn.Sequential`` too: its layers have the keys 0, 2
-    and 4, and those of a list of the layers alone 0, 1 and 2. Where all numbers below
-    a prefix are also in ``wanted``, the keys of the module, they stay as they are.
+    PyTorch also counts functions in an ``nn.Sequential``: its layers have the keys 0, 2
+    and 4, and those of a list of the layers alone 0, 1 and 2. If all numbers below a
+    prefix are also in ``wanted``, the keys of the module, they are unchanged.
     """
     theirs = _numbers(wanted)
     places: dict[tuple[str, ...], dict[str, str]] = {}
@@ -45,7 +47,7 @@ def renumbered(keys: Collection[str], wanted: Collection[str]) -> dict[str, str]
 
 
 def _numbers(keys: Iterable[str]) -> dict[tuple[str, ...], set[str]]:
-    """The numbers that follow each prefix."""
+    """Return the numbers that follow each prefix."""
     numbers: dict[tuple[str, ...], set[str]] = {}
     for key in keys:
         for prefix, part in _steps(key):
@@ -65,6 +67,6 @@ def _is_number(part: str) -> bool:
 
 
 def _ranks(numbers: Iterable[str]) -> dict[str, str]:
-    # By length first: a number of a million digits is not to be computed with.
+    # By length first, to avoid arithmetic with a number of a million digits.
     ordered = sorted(numbers, key=lambda text: (len(text), text))
     return {number: str(rank) for rank, number in enumerate(ordered)}

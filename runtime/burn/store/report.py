@@ -1,4 +1,4 @@
-"""What became of every key when stored tensors were loaded into a module."""
+"""The outcome of loading stored tensors into a module, for every key."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Literal, TypeAlias, get_args
 Status: TypeAlias = Literal[
     "applied", "skipped", "missing", "unexpected", "mis-shaped", "wrong dtype", "clash"
 ]
-#: What a strict load does not put up with.
+#: The outcomes that a strict load rejects.
 PROBLEMS: tuple[Status, ...] = get_args(Status)[2:]
 
 
 class WeightsError(ValueError):
     """Stored tensors do not fit a module; the message lists every key that differs.
 
-    ``report`` says the same as data, where the error comes from a load.
+    ``report`` has the same information as data if the error comes from a load.
     """
 
     report: "Report | None" = None
@@ -22,9 +22,9 @@ class WeightsError(ValueError):
 
 @dataclass(frozen=True)
 class Row:
-    """One key of a module, or of a file where no module has it.
+    """The outcome for one key of a module, or for a file key that no module has.
 
-    ``detail`` is the dtype and shape, or what was expected and what was there.
+    ``detail`` is the dtype and shape, or the expected and the actual one.
     """
 
     status: Status
@@ -42,19 +42,19 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of a load, key by key; ``print(report)`` shows it as a table.
+    """The outcome of a load for every key; ``print(report)`` shows it as a table.
 
-    ``applied`` were set; ``skipped`` were left out by a filter, or are nothing that a
-    module holds; ``missing`` the module has and the file lacks; ``unexpected`` the file
-    has and the module lacks; ``mis_shaped`` and ``wrong_dtype`` do not fit. A ``clash``
-    is two values for one box: of two files' keys that were renamed to the same, or of
-    the two keys of a tied one.
+    ``applied`` keys were set; ``skipped`` ones were excluded by a filter or are not
+    module state; ``missing`` ones are in the module and not in the file; ``unexpected``
+    ones in the file and not in the module; ``mis_shaped`` and ``wrong_dtype`` ones do
+    not fit. A ``clash`` is two values for one box: of two file keys with the same new
+    name, or of the two keys of a tied box.
     """
 
     rows: tuple[Row, ...]
 
     def keys(self, status: Status) -> tuple[str, ...]:
-        """The keys with one outcome."""
+        """Return the keys with one outcome."""
         return tuple(row.key for row in self.rows if row.status == status)
 
     @property
@@ -87,7 +87,7 @@ class Report:
 
     @property
     def problems(self) -> tuple[Row, ...]:
-        """The rows that a strict load refuses, by kind and in order."""
+        """The rows that a strict load rejects, by kind and in order."""
         return tuple(
             row for kind in PROBLEMS for row in self.rows if row.status == kind
         )
@@ -96,7 +96,7 @@ class Report:
         """Return if there are no problems.
 
         Raises:
-            WeightsError: with all of them.
+            WeightsError: there are problems; the message lists all.
         """
         if self.problems:
             start = f"{where}: " if where else ""
@@ -123,5 +123,7 @@ class Report:
 
 
 def plain(key: str) -> str:
-    """The key as it is, or escaped where a terminal would obey or hide a part of it."""
+    """Return the key, with characters escaped that a terminal would interpret or
+    hide.
+    """
     return key if key.isascii() and key.isprintable() else ascii(key)

@@ -1,4 +1,4 @@
-"""A file of tensors, and how its keys become those of a module."""
+"""Stores: files of tensors, with a mapping of their keys to those of a module."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from burn.box import Box
     from burn.nn.module import Module
 
-#: Whether a key is wanted.
+#: Returns whether a key is selected.
 Predicate = Callable[[str], bool]
 
 
 class Origin(Protocol):
-    """Where tensors are read from and written to."""
+    """A source and destination of tensors."""
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """The name for error messages."""
         ...
 
     def read(self) -> Content:
-        """What is there; raises what the format's reader does."""
+        """Return the content, or raise the errors of the format's reader."""
         ...
 
     def write(
@@ -43,13 +43,13 @@ class Origin(Protocol):
         metadata: Mapping[str, str],
         precision: Precision | None,
     ) -> None:
-        """Replace all that is there."""
+        """Replace the content."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Tensors of this process, for instance of another module."""
+    """Tensors in memory, for instance of another module."""
 
     held: Mapping[str, StoredTensor]
     name: str = "tensors"
@@ -68,13 +68,12 @@ class Given:
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """Where the weights of a module are, and what to do on the way.
+    """A source or destination of weights, with options for loading and saving.
 
-    A store does not change: each method returns another one. On loading, keys of the
-    file are first renamed, then numbered without gaps, then put into Burn's layout or
-    PyTorch's, and then selected. On saving, keys of the module are selected and then
-    renamed. Filters say what is wanted; of several, one is enough. ``Store()`` is for
-    ``to_bytes``.
+    A store is immutable: each method returns a new one. On loading, file keys are first
+    renamed, then renumbered, then converted between Burn's layout and PyTorch's, and
+    then filtered. On saving, module keys are filtered and then renamed. A key is
+    selected if one of the filters matches. ``Store()`` is for ``to_bytes``.
     """
 
     origin: Origin = Given({})
@@ -95,87 +94,100 @@ class Store:
         mmap: bool = True,
         most_inflated: int | None = None,
     ) -> Self:
-        """The store of a record, or of the index of one in shards.
+        """Return the store of a record, or of the index of a sharded one.
 
-        A file to save to says by its name in which format (``burn.record.FORMATS``);
-        one to load from is recognised. With ``mmap`` it is mapped, and read when its
-        weights are used. A compressed one may grow to ``most_inflated`` bytes, or by
-        default to 20 times its size and at least to 64 MiB.
+        The name of a file to save to determines its format (``burn.record.FORMATS``);
+        the format of a file to load from is detected. With ``mmap`` the file is mapped,
+        and read when its weights are used. A compressed file may decompress to
+        ``most_inflated`` bytes, by default 20 times its size and at least 64 MiB.
         """
         return cls(FileOrigin(path, mmap, most_inflated))
 
     @classmethod
     def from_bytes(cls, data: bytes, format_name: str = "bin") -> Self:
-        """The store of a record in memory. All formats but ``bin`` are recognised."""
+        """Return the store of a record in memory. All formats but ``bin`` are
+        detected.
+        """
         return cls(BytesOrigin(data, format_name))
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Any]) -> Self:
-        """The store of tensors or arrays by key, such as a ``state_dict()``."""
+        """Return the store of tensors or arrays by key, such as a ``state_dict()``."""
         return cls(Given({key: InMemory(value) for key, value in tensors.items()}))
 
     def with_key_remapping(self, pattern: str, replacement: str) -> Self:
-        """Rename: every match of the regex becomes ``replacement`` (``\\1`` a group).
+        """Return a store that replaces each match of the regex (``\1`` is a group).
 
-        Several are applied in the order given, each to what the last one made.
+        Several mappings are applied in order, each to the result of the one before.
         """
         return replace(self, rules=(*self.rules, (re.compile(pattern), replacement)))
 
     def with_regex(self, *patterns: str) -> Self:
-        """Want the keys in which one of the regexes is found."""
+        """Return a store that selects keys in which one of the regexes is found."""
         searches = [re.compile(pattern).search for pattern in patterns]
         return self._wanting(*(_finds(search) for search in searches))
 
     def with_full_path(self, *keys: str) -> Self:
-        """Want exactly these keys."""
+        """Return a store that selects exactly these keys."""
         return self._wanting(frozenset(keys).__contains__)
 
     def with_predicate(self, *wanted: Predicate) -> Self:
-        """Want the keys for which one of the functions is true."""
+        """Return a store that selects keys for which one of the functions returns
+        true.
+        """
         return self._wanting(*wanted)
 
     def _wanting(self, *filters: Predicate) -> Self:
         return replace(self, filters=(*self.filters, *filters))
 
     def allow_partial(self, allowed: bool = True) -> Self:
-        """Load what fits, and report the rest instead of raising."""
+        """Return a store that loads matching keys, and reports the rest without an
+        error.
+        """
         return replace(self, is_partial=allowed)
 
     def convert_dtypes(self, wanted: bool = True) -> Self:
-        """Load floats into floats of another dtype, and integers into integers."""
+        """Return a store that converts between float dtypes and between integer
+        dtypes.
+        """
         return replace(self, is_converting=wanted)
 
     def map_indices_contiguous(self, wanted: bool = True) -> Self:
-        """Close the gaps that functions leave in the numbers of an ``nn.Sequential``.
+        """Return a store that renumbers the layers of an ``nn.Sequential``
+        consecutively.
 
-        Numbers that the module has too stay as they are.
+        Numbers that the module also has are unchanged.
         """
         return replace(self, is_renumbering=wanted)
 
     def in_burn_layout(self, wanted: bool = True) -> Self:
-        """Read and write the keys and layouts of Burn in place of PyTorch's."""
+        """Return a store that uses the keys and layouts of Burn instead of
+        PyTorch's.
+        """
         return replace(self, is_in_burn_layout=wanted)
 
     def with_metadata(self, key: str, value: str) -> Self:
-        """Write a text about the record into it."""
+        """Return a store that writes a metadata entry into the record."""
         return replace(self, about={**self.about, key: value})
 
     def with_precision(self, precision: Precision | None) -> Self:
-        """Write all floats in one dtype and all integers in another.
+        """Return a store that writes all floats in one dtype and all integers in
+        another.
 
         ``full`` is float32 and int32, ``half`` float16 and int16, ``double`` float64
-        and int64. Such a record says so, and is converted back when it is loaded.
+        and int64. The record is marked accordingly, and converted back when it is
+        loaded.
         """
         return replace(self, precision=precision)
 
     def load(self, module: Module) -> Report:
-        """What was loaded into ``module``, key by key.
+        """Load the tensors into ``module``, and return the outcome for every key.
 
         Raises:
-            WeightsError: something is missing, unexpected, of another shape or dtype;
-                all of it is listed, and the module is as before.
+            WeightsError: tensors are missing, unexpected, or of another shape or dtype;
+                all of them are listed, and the module is unchanged.
             RecordError: the file is damaged or of another kind; likewise.
-            OSError: it cannot be opened.
+            OSError: the file cannot be opened.
         """
         boxes = dict(module.boxes())
         content = self.origin.read()
@@ -189,29 +201,31 @@ class Store:
         return fitted.report
 
     def save(self, module: Module) -> None:
-        """Write the state of ``module``, a tied tensor once, whole or not at all.
+        """Write the state of ``module`` atomically, a tied tensor once.
 
         Raises:
-            RecordError: two keys are renamed to one; the format cannot hold a name or
-                a dtype.
-            OSError: the disk or the directory does not allow it.
+            RecordError: two keys have the same new name, or the format does not support
+                a name or a dtype.
+            OSError: the file cannot be written.
         """
         self.origin.write(self.collected(module), self.about, self.precision)
 
     def to_bytes(self, module: Module, format_name: str = "bin") -> bytes:
-        """The record that ``save`` would write, in a format of ``burn.record.FORMATS``.
+        """Return the record that ``save`` would write, in a format of
+        ``burn.record.FORMATS``.
 
         Raises:
-            RecordError: as ``save`` does; there is no such format.
+            RecordError: as ``save``, or the format is unknown.
         """
         arrays = ((k, tensor.array()) for k, tensor in self.collected(module).items())
         return record_bytes(format_name, arrays, self.about, precision=self.precision)
 
     def collected(self, module: Module) -> Mapping[str, StoredTensor]:
-        """What ``save`` writes: the wanted tensors of ``module`` by their new keys.
+        """Return the selected tensors of ``module`` by their new keys, as ``save``
+        writes them.
 
         Raises:
-            RecordError: two keys are renamed to one.
+            RecordError: two keys have the same new name.
         """
         first: dict[Box, str] = {}
         for key, box in module.boxes():
@@ -230,13 +244,15 @@ class Store:
         return result
 
     def wants(self, key: str) -> bool:
-        """Whether the filters select ``key``."""
+        """Return whether the filters select ``key``."""
         return not self.filters or any(wanted(key) for wanted in self.filters)
 
     def _offered(
         self, content: Content, module: Module, boxes: Iterable[str]
     ) -> tuple[Mapping[str, StoredTensor], list[Row]]:
-        """The file's tensors by the module's keys, and rows of what is left out."""
+        """Return the file's tensors by module keys, and report rows of the excluded
+        ones.
+        """
         keys = {name: renamed(name, self.rules) for name in content.tensors}
         if self.is_renumbering:
             closed = renumbered(tuple(keys.values()), tuple(boxes))
@@ -256,7 +272,7 @@ def _finds(search: Callable[[str], re.Match[str] | None]) -> Predicate:
 def _by_new_key(
     tensors: Mapping[str, StoredTensor], keys: Mapping[str, str]
 ) -> tuple[dict[str, StoredTensor], list[tuple[str, str]]]:
-    """Tensors by new keys, and (key, problem) of those that others have already."""
+    """Return tensors by new keys, and (key, problem) for duplicates."""
     result: dict[str, StoredTensor] = {}
     names: dict[str, str] = {}
     twice = []

@@ -1,4 +1,4 @@
-"""Tensors in files, as stores see them: described at once, read when they are used."""
+"""Lazily read tensors of files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from burn.tensor import Tensor
 
 
 class StoredTensor(Protocol):
-    """A tensor with a dtype and shape, whose values are mapped or read when asked for.
+    """A tensor whose dtype and shape are known, and whose values are read on demand.
 
-    ``array()`` may have any strides, and an address unfit for its dtype.
+    ``array()`` may have any strides, and an address that is not aligned for its dtype.
     """
 
     @property
@@ -84,9 +84,9 @@ class Turned:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """The tensors of a file, and why the rest of it is left out.
+    """The tensors of a file, and the reasons why other entries are excluded.
 
-    ``has_precision`` says that dtypes are those of a precision and not the module's.
+    ``has_precision`` means that dtypes are those of a precision and not the module's.
     """
 
     tensors: Mapping[str, StoredTensor]
@@ -95,19 +95,19 @@ class Content:
 
 
 def laid_out(array: Array) -> Array:
-    """``array`` row by row and at an address fit for its dtype.
+    """Return ``array`` in C-contiguous, aligned memory.
 
-    Sums are rounded in the order of memory, so that loaded weights give the same bits
-    wherever they were stored. What is laid out already stays where it is.
+    The rounding of sums depends on the memory layout, so this makes results of loaded
+    weights bitwise independent of the file. Suitable arrays are not copied.
     """
     return np.require(array, requirements=["C_CONTIGUOUS", "ALIGNED"])
 
 
 def is_changeable(array: Array) -> bool:
-    """Whether somebody else may write to the memory of ``array``.
+    """Return whether other code can write to the memory of ``array``.
 
-    Nobody can to bytes and to files that are mapped to be read, which are used where
-    they are; other arrays are copied when a module is set from them.
+    Bytes and read-only mapped files cannot be written, so they are used without a copy;
+    other arrays are copied when a module is set from them.
     """
     owner: object = array
     while isinstance(owner, np.ndarray):

@@ -1,4 +1,4 @@
-"""Training: a step as one plan, checkpoints that resume it to the bit, a learner."""
+"""Training: compiled steps, checkpoints with bitwise resume, and a learner."""
 
 from burn.train.dashboard import Dashboard as Dashboard
 from burn.train.learner import Learner as Learner, Result as Result

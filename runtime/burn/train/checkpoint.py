@@ -11,7 +11,7 @@ from burn.nn.module import Module
 from burn.optim.state import Values, assign, fitted
 from burn.record import open_record, write_record
 
-#: Parts of a checkpoint that are not there if they are empty.
+#: Parts of a checkpoint that are omitted if they are empty.
 OPTIONAL = {"random", "accumulated"}
 
 
@@ -21,7 +21,7 @@ def save_checkpoint(
     *,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the state of a :class:`~burn.train.Step`, whole or not at all.
+    """Write the state of a :class:`~burn.train.Step` atomically.
 
     ``metadata`` is that of a learner.
     """
@@ -36,9 +36,9 @@ def save_checkpoint(
 
 
 def load_checkpoint(step: Any, path: str | Path) -> Mapping[str, str]:
-    """Set the state of a :class:`~burn.train.Step` from ``path``, all or nothing.
+    """Set the state of a :class:`~burn.train.Step` from ``path``, atomically.
 
-    Returns the metadata, for a learner.
+    Return the metadata, for a learner.
     """
     record = open_record(path, mmap=False)
     parts: dict[str, dict[str, Any]] = {}
@@ -64,7 +64,7 @@ def load_checkpoint(step: Any, path: str | Path) -> Mapping[str, str]:
 
 
 def _parts(step: Any) -> Iterator[tuple[str, Any]]:
-    """What has a ``state_dict`` in a step, by its name in a checkpoint."""
+    """Yield the components of a step with a ``state_dict``, by name in a checkpoint."""
     for name in ("optimizer", "schedule", "ema", "scaler"):
         part = getattr(step, name, None)
         if part is not None:
@@ -72,10 +72,10 @@ def _parts(step: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _fitted(step: Any, parts: Mapping[str, Mapping[str, Any]]) -> Values:
-    """The value of every box, of which none has been set.
+    """Return the new value of every box, without setting any.
 
     Raises:
-        ValueError: a key, a shape or a dtype is of another step.
+        ValueError: a key, a shape or a dtype differs from the step.
     """
     values = fitted(dict(step.model.boxes()), parts["model"], "the model")
     states, sums = random_states(step.model), step.sums
@@ -89,7 +89,7 @@ def _fitted(step: Any, parts: Mapping[str, Mapping[str, Any]]) -> Values:
 
 
 def random_states(module: Module) -> dict[str, Box]:
-    """The boxes of a module that are in no record, by path: keys of random numbers."""
+    """Return the boxes that are in no record, by path: random keys."""
     return {
         f"{path}.{name}" if path else name: box
         for path, part in module.modules()

@@ -1,4 +1,4 @@
-"""The loop of training: epochs, metrics, checkpoints and logs in a folder."""
+"""The training loop: epochs, metrics, checkpoints and logs in a folder."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ class Learner:
         return stored[max(stored)] if stored else None
 
     def stored(self) -> dict[int, Path]:
-        """The checkpoints in the folder, by epoch."""
+        """Return the checkpoints in the folder, by epoch."""
         paths = (self.folder / "checkpoint").glob("checkpoint-*.safetensors")
         matches = ((_CHECKPOINT.fullmatch(path.name), path) for path in paths)
         return {int(match[1]): path for match, path in matches if match}
@@ -253,7 +253,7 @@ class Learner:
                 metric.load_state_dict(states[metric.name])
 
     def _merge_metrics(self) -> None:
-        """Let the metrics be of the batches of all processes."""
+        """Merge the metrics of all processes."""
         if self.step.communicator is None:
             return
         states = self._processes.gather([m.state_dict() for m in self.metrics])
@@ -305,7 +305,7 @@ class Learner:
 
     @property
     def _interrupted_path(self) -> Path:
-        """The checkpoint within an epoch; newer than all others if it exists."""
+        """The path of the checkpoint within an epoch; if it exists it is the newest."""
         return self.folder / "checkpoint" / "interrupted.safetensors"
 
     def _write(self, path: Path, train: Any, partial: dict[str, Any]) -> None:
@@ -328,7 +328,7 @@ class Learner:
 
     @contextmanager
     def _logging(self, run: Run) -> Iterator[None]:
-        """Begin the loggers, and close them whatever happens."""
+        """Start the loggers, and close them at the end, also after an error."""
         with ExitStack() as stack:
             for logger in self.loggers:
                 stack.callback(logger.close)
@@ -341,7 +341,9 @@ class Learner:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Let the first Ctrl-C end the batch, so that no state is torn."""
+        """Delay the first Ctrl-C until the end of the batch, so that state is
+        consistent.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -359,7 +361,7 @@ class Learner:
 
 
 def _arguments(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of the step, with tensors for arrays."""
+    """Return the arguments of the step, with tensors instead of arrays."""
 
     def tensor(leaf: Any) -> Any:
         return from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf
@@ -371,7 +373,7 @@ def _arguments(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def _size(arguments: Any) -> int:
-    """The length of the first tensor that has axes; 1 if there is none."""
+    """Return the length of the first tensor that has axes; 1 if there is none."""
     sizes: list[int] = []
 
     def observe(leaf: Any) -> Any:

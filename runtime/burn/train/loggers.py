@@ -1,4 +1,4 @@
-"""Loggers: what gets the values of metrics while a learner trains."""
+"""Loggers, which receive the values of metrics from a learner."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ class Logger:
     shows_progress: ClassVar[bool] = False
 
     def begin(self, run: Run) -> None:
-        """Training starts."""
+        """Start logging a run."""
 
     def log_batch(
         self, split: str, epoch: int, number: int, batch: Batch, values: Values
     ) -> None:
-        """Batch ``number`` of the split is done."""
+        """Log the finished batch ``number`` of the split."""
 
     def log_split(self, split: str, epoch: int) -> None:
-        """All batches of the split are done, or training was interrupted."""
+        """Log the end of the split, or an interruption of training."""
 
     def log_epoch(self, epoch: int, values: Values) -> None:
-        """Both splits are done, and the checkpoint is written."""
+        """Log the end of an epoch; the checkpoint is written."""
 
     def log_message(self, message: str) -> None:
-        """Checkpoints were written or removed, or training ends early."""
+        """Log a message about checkpoints, or that training ends early."""
 
     def close(self) -> None:
-        """Training has ended, also by an error."""
+        """Stop logging; called at the end of training, also after an error."""
 
 
 class FileLogger(Logger):

@@ -1,4 +1,4 @@
-"""What a step returns: the loss, and what metrics need."""
+"""Outputs of a step: the loss, and inputs of metrics."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ from burn.tensor import Tensor
 
 
 class Classified(NamedTuple):
-    """A loss with the scores [N, C, ...] and classes [N, ...] that it is of."""
+    """A loss with the scores [N, C, ...] and classes [N, ...] it is computed from."""
 
     loss: Tensor
     logits: Tensor
@@ -14,7 +14,7 @@ class Classified(NamedTuple):
 
 
 class Regressed(NamedTuple):
-    """A loss with the predictions and targets, of one shape, that it is of."""
+    """A loss with the predictions and targets, of equal shape, it is computed from."""
 
     loss: Tensor
     predictions: Tensor
@@ -22,10 +22,10 @@ class Regressed(NamedTuple):
 
 
 def loss_of(output: Any) -> Tensor:
-    """``output`` itself if it is a tensor, else its ``loss``.
+    """Return ``output`` itself if it is a tensor, else its ``loss``.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: the output is neither.
     """
     loss = output if isinstance(output, Tensor) else getattr(output, "loss", None)
     if not isinstance(loss, Tensor):

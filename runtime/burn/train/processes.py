@@ -1,4 +1,4 @@
-"""What a learner exchanges with the other processes that train the same model."""
+"""Communication of a learner with the other processes of a training job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from burn.train.step import Step
 
 
 class Processes:
-    """The processes of a step, which may be this one alone.
+    """The processes of a step, possibly a single one.
 
     Every process calls the same methods in the same order.
     """
@@ -28,23 +28,23 @@ class Processes:
         return self._communicator is None or self._communicator.rank == 0
 
     def any(self, flag: bool) -> bool:
-        """Whether ``flag`` is set in any process."""
+        """Return whether ``flag`` is set in any process."""
         if self._communicator is None:
             return flag
         return bool(self._communicator.all_reduce(np.array([flag], np.int64))[0])
 
     def wait(self) -> None:
-        """Wait until all processes are here."""
+        """Wait until all processes have called this."""
         if self._communicator is not None:
             self._communicator.barrier()
 
     def collect_optimizer(self) -> None:
-        """Let the process that writes have the whole state of a divided optimiser."""
+        """Collect the state of a sharded optimizer in the process that writes."""
         if isinstance(self._step.optimizer, ZeroRedundancyOptimizer):
             self._step.optimizer.consolidate_state_dict()
 
     def gather(self, value: Any) -> list[Any]:
-        """The values of several processes by rank, of types that JSON has."""
+        """Return the JSON values of all processes, by rank."""
         assert self._communicator is not None
         text = np.frombuffer(json.dumps(value).encode(), np.uint8)
         lengths = self._communicator.all_gather(np.array([text.size], np.int64))

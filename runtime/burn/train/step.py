@@ -1,4 +1,4 @@
-"""A step of training as one plan."""
+"""Compiled training steps."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from burn.train.outputs import loss_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
-#: What a step updates weights with.
+#: The optimizers that a step supports.
 AnyOptimizer = Optimizer | Combined | ZeroRedundancyOptimizer
 
 
 class Step(Generic[P, R]):
-    """A function of a batch that trains: see :func:`step`.
+    """A function of a batch that trains a model: see :func:`step`.
 
-    Calls return what the function does, without history.
+    Calls return the output of the function, without history.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Step(Generic[P, R]):
             self.reducer = Reducer(communicator, device, bucket_mb)
         if isinstance(optimizer, ZeroRedundancyOptimizer):
             optimizer.check_communicator(communicator)
-        #: How many batches were accumulated since the last change of weights.
+        #: The number of batches accumulated since the last update of weights.
         self.position = 0
         self.sums = {
             path: Box(_zeros(box)) for path, box in model.parameters() if accumulate > 1
@@ -88,7 +88,7 @@ class Step(Generic[P, R]):
         self.reset_plans()
 
     def reset_plans(self) -> None:
-        """Forget the plans, which are recorded anew by the next calls."""
+        """Discard the plans, which the next calls record again."""
         self._train = self._planned(self._trained)
         self._accumulate = self._planned(self._summed)
         self._compute = self._planned(self._computed)
@@ -110,7 +110,7 @@ class Step(Generic[P, R]):
         return output
 
     def _run(self, args: Any, kwargs: Any) -> tuple[Any, tuple[str, ...]]:
-        """The output of a batch, and the paths whose gradients were accumulated."""
+        """Return the output of a batch, and the paths with accumulated gradients."""
         is_first = self._is_first[self.position == 0]
         if self.communicator is None:
             if self.accumulate == 1:
@@ -129,7 +129,7 @@ class Step(Generic[P, R]):
         return output, self._add_means(is_first, sums)
 
     def _share(self, is_changed: bool, shards: list[Tensor]) -> None:
-        """Exchange the weights that each process has changed, if they are divided."""
+        """Exchange the weights that each process has updated, if they are sharded."""
         if not shards or not is_changed:
             return
         assert self.communicator is not None
@@ -139,14 +139,16 @@ class Step(Generic[P, R]):
         self._set_weights([to_tensor(table, device) for table in tables])
 
     def _set_others(self, tables: list[Tensor]) -> None:
-        """Set the weights of other processes; averages follow."""
+        """Set the weights of other processes, and update averages."""
         assert isinstance(self.optimizer, ZeroRedundancyOptimizer)
         self.optimizer.set_weights(tables)
         if self.ema is not None:
             self.ema.update()
 
     def _count(self, paths: tuple[str, ...]) -> None:
-        """Note the paths of a batch; change the weights after the last of a window."""
+        """Record the paths of a batch; update the weights after the last of a
+        window.
+        """
         self.accumulated.update(paths)
         self.position += 1
         if self.position == self.accumulate:
@@ -155,13 +157,17 @@ class Step(Generic[P, R]):
             self.accumulated.clear()
 
     def evaluate(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """What the function gives in inference: no gradients, nothing changes."""
+        """Return the output of the function in inference: no gradients, no state
+        changes.
+        """
         output: R = self._valid(args, kwargs)
         return output
 
     @property
     def notes(self) -> list[str]:
-        """Why some batches have no plan (:attr:`burn.plan.compiled.Compiled.notes`)."""
+        """Messages about batches without a plan
+        (:attr:`burn.plan.compiled.Compiled.notes`).
+        """
         if not self.compiled:
             return []
         plans = [self._train, self._accumulate, self._compute]
@@ -175,7 +181,7 @@ class Step(Generic[P, R]):
         return _detached(output)
 
     def _forward(self, args: Any, kwargs: Any) -> Any:
-        """Return what the function returns, in float32 if it is of less."""
+        """Return the output of the function, converted to float32 if it is lower."""
         with autocast(self.precision):
             output = self.function(*args, **kwargs)
         return output if self.precision == "float32" else mapped(widened, output)
@@ -188,9 +194,9 @@ class Step(Generic[P, R]):
         return self.scaler.unscale(self.scaler.scale(value).backward())
 
     def _change(self, gradients: Any) -> tuple[bool, list[Tensor]]:
-        """Update weights, unless a scaler finds an overflow; then return False.
+        """Update weights, or return False if a scaler finds an overflow.
 
-        The tensors are what other processes have to know of it.
+        The tensors are shards to be exchanged with other processes.
         """
         if self.scaler is not None and not self.scaler.update(gradients):
             return False, []
@@ -204,7 +210,7 @@ class Step(Generic[P, R]):
         return True, []
 
     def _summed(self, is_first: Tensor, args: Any, kwargs: Any) -> Any:
-        """The output, and the paths whose gradients were added to the means."""
+        """Return the output, and the paths whose gradients were added to the means."""
         output = self._forward(args, kwargs)
         gradients = self._backward(output).by_name(self.model)
         return _detached(output), self._add(gradients, is_first)
@@ -217,7 +223,7 @@ class Step(Generic[P, R]):
         return tuple(gradients)
 
     def _computed(self, args: Any, kwargs: Any) -> tuple[Any, list[Tensor]]:
-        """The output, and the gradients of this process to be summed over all.
+        """Return the output, and this process's gradients to be summed over all.
 
         The update is a plan of its own, so that a plan that is recorded anew by one
         process does not repeat the communication.
@@ -230,7 +236,9 @@ class Step(Generic[P, R]):
         return _detached(output), collector.finish(gradients)
 
     def _collected(self, collector: Collector, output: Any) -> Gradients:
-        """As :meth:`_backward`, and give them to ``collector`` on the way."""
+        """Execute :meth:`_backward`, and pass gradients to ``collector`` as they
+        complete.
+        """
         if self.scaler is not None:  # they are to be divided by its scale
             return self._backward(output)
         with receiving_gradients(collector.add):
@@ -250,7 +258,7 @@ class Step(Generic[P, R]):
         return self.reducer.average(sums, self._trainable())
 
     def _trained_paths(self) -> list[str]:
-        """The paths with accumulated gradients that were not frozen since."""
+        """Return the paths with accumulated gradients that were not frozen since."""
         return [
             path
             for path, box in self.model.parameters()
@@ -265,21 +273,21 @@ class Step(Generic[P, R]):
             return _detached(self._forward(args, kwargs))
 
     def save(self, path: str | Path) -> None:
-        """Write a checkpoint: weights, optimiser, schedule, random keys, averages.
+        """Write a checkpoint: weights, optimizer, schedule, random keys, averages.
 
-        It is one safetensors file, the old one or the new one at any time. Weights have
-        the prefix ``model.``.
+        It is one safetensors file, written atomically. Weights have the prefix
+        ``model.``.
         """
         save_checkpoint(self, path)
 
     def load(self, path: str | Path) -> None:
-        """Go on from a checkpoint, to the same bits as without the interruption.
+        """Continue from a checkpoint, bitwise as without the interruption.
 
         On an error nothing is set.
 
         Raises:
             burn.record.RecordError: the file is damaged.
-            ValueError: it is of another model, optimiser or schedule.
+            ValueError: it is of another model, optimizer or schedule.
         """
         load_checkpoint(self, path)
 
@@ -297,7 +305,7 @@ def step(
     precision: Precision = "float32",
     scaler: GradScaler | None = None,
 ) -> Callable[[Callable[P, R]], Step[P, R]]:
-    """A decorator for functions of a batch that return a loss: calls train ``model``.
+    """Decorate a function of a batch that returns a loss; calls train ``model``.
 
     The function returns the loss, or a tuple with a field ``loss`` such as
     :class:`~burn.train.Classified`. Each call computes it, its gradients and the

@@ -1,4 +1,4 @@
-"""Which checkpoints are kept, and when training ends early."""
+"""Strategies to keep checkpoints, and early stopping."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ Mode = Literal["min", "max"]
 
 
 class Strategy(Protocol):
-    """Chooses checkpoints to keep; the newest one is kept in any case."""
+    """A strategy for keeping checkpoints; the newest one is always kept."""
 
     def kept(self, history: Sequence[Values], modes: Mapping[str, Mode]) -> set[int]:
-        """The epochs, from 1, whose checkpoints stay.
+        """Return the epochs, from 1, whose checkpoints are kept.
 
-        ``history`` has the values of each epoch, ``modes`` which are better.
+        ``history`` has the values of each epoch, ``modes`` whether more or less is
+        better.
         """
 
 
@@ -46,7 +47,7 @@ class KeepBest:
 
 
 class KeepAny:
-    """Keeps what any of several strategies keeps."""
+    """Keeps the union of several strategies."""
 
     def __init__(self, *strategies: Strategy) -> None:
         self.strategies = strategies
@@ -59,9 +60,10 @@ class KeepAny:
 
 
 class Patience:
-    """Ends training after ``epochs`` in a row without a better value of ``key``.
+    """Stops training after ``epochs`` consecutive epochs without improvement of
+    ``key``.
 
-    Better is by more than ``min_delta``; NaN is never better.
+    Improvements must exceed ``min_delta``; NaN is no improvement.
     """
 
     def __init__(
@@ -82,7 +84,7 @@ class Patience:
         return f"no better {self.key} for {epochs}"
 
     def is_over(self, history: Sequence[Values], modes: Mapping[str, Mode]) -> bool:
-        """Whether training ends after the epochs of ``history``."""
+        """Return whether training ends after the epochs of ``history``."""
         sign = 1.0 if (self.mode or mode_of(self.key, modes)) == "max" else -1.0
         best, waited = -math.inf, 0
         for values in history:
@@ -95,7 +97,7 @@ class Patience:
 
 
 def best_epoch(history: Sequence[Values], key: str, mode: Mode) -> int | None:
-    """The first epoch, from 1, with the best value; None if there are only NaN."""
+    """Return the first epoch, from 1, with the best value; None if all are NaN."""
     sign = 1.0 if mode == "max" else -1.0
     scores = [sign * value_of(values, key) for values in history]
     usable = [score for score in scores if not math.isnan(score)]
@@ -103,17 +105,17 @@ def best_epoch(history: Sequence[Values], key: str, mode: Mode) -> int | None:
 
 
 def value_of(values: Values, key: str) -> float:
-    """The value of ``key``; a ``ValueError`` lists the keys if it is not there."""
+    """Return the value of ``key``; a ``ValueError`` lists the keys if it is missing."""
     if key not in values:
         raise ValueError(f"expected one of {', '.join(sorted(values))}, got {key!r}")
     return values[key]
 
 
 def mode_of(key: str, modes: Mapping[str, Mode]) -> Mode:
-    """Whether more or less of ``key`` is better.
+    """Return whether more or less of ``key`` is better.
 
     Raises:
-        ValueError: no metric says so.
+        ValueError: no metric defines it.
     """
     if key not in modes:
         raise ValueError(

@@ -1,7 +1,7 @@
-"""Host memory: NumPy arrays, kernels of NumPy and oneDNN, and generated kernels.
+"""The CPU backend: NumPy arrays, kernels of NumPy and oneDNN, and generated kernels.
 
-What binds plans, the kernels of oneDNN and the compiler of generated kernels are
-imported when they are first used, so that ``import burn`` loads none of them.
+Plan binding, oneDNN kernels and the kernel compiler are imported at their first use, so
+that ``import burn`` does not load them.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""The backend of host memory: NumPy arrays and kernels."""
+"""The CPU backend."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from burn.defaults import register_defaults
 
 
 class Cpu(ArrayBackend):
-    """Tensors in host memory, computed by NumPy. There is one: ``Cpu() is Cpu()``."""
+    """Tensors in host memory, computed by NumPy. A singleton: ``Cpu() is Cpu()``."""
 
     array_type = np.ndarray
     #: Loads the compiler of generated kernels, or raises ImportError.
@@ -39,7 +39,7 @@ class Cpu(ArrayBackend):
             type(self).load_compiler()
 
     def as_data(self, result: Any) -> np.ndarray[Any, Any]:
-        """The result as an array: ufuncs turn arrays of rank 0 into scalars."""
+        """Return the result as an array: ufuncs convert arrays of rank 0 to scalars."""
         return result if type(result) is np.ndarray else np.asarray(result)
 
     def __repr__(self) -> str:
@@ -47,9 +47,9 @@ class Cpu(ArrayBackend):
 
 
 class _Host(Cpu):
-    """Host constants: what ``ops.zeros`` makes until it meets a tensor of a device.
+    """Host constants, such as ``ops.zeros``, before they meet a tensor of a device.
 
-    Level 0, so that any device takes the call and copies the constant to itself.
+    Level 0, so that any device takes the call and copies the constant.
     """
 
     level = 0

@@ -13,7 +13,7 @@ __all__ = ["Cuda"]
 
 
 def _bind(plan: Any, device: Cuda) -> Any:
-    """A CUDA graph of the plan's kernels; kernel by kernel where it has none."""
+    """Return a CUDA graph of the plan, or an executable that launches each kernel."""
     from burn.backend.cuda.graphs.graph import GraphReplay
 
     return GraphReplay(plan, device)

@@ -1,4 +1,4 @@
-"""The backend of a CUDA device."""
+"""The CUDA backend."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -67,14 +67,14 @@ class Cuda(ArrayBackend):
             return super().call(primitive, args, static)
 
     def current(self) -> AbstractContextManager[Any]:
-        """A context in which this is CuPy's current device, where memory is taken."""
+        """Return a context in which this is CuPy's current device."""
         if self._current() == self.index:
             return nullcontext()
         context: AbstractContextManager[Any] = self.cupy.cuda.Device(self.index)
         return context
 
     def unwrap(self, arg: Any) -> Any:
-        """As on the host, and constant arrays are copied to the device."""
+        """Return the raw array of ``arg``; constants are copied to the device."""
         if type(arg) is np.ndarray:
             return self.from_numpy(arg)
         return super().unwrap(arg)

@@ -1,7 +1,7 @@
-"""Launches of kernels of ours that may start before the kernel before them has ended.
+"""Kernel launches with programmatic dependent launch (compute capability 9).
 
-They read nothing but constants until ``griddepcontrol.wait``, so that they load weights
-while the kernel before them ends (programmatic dependent launch, compute capability 9).
+The kernels read only constants before ``griddepcontrol.wait``, so they load weights
+while the previous kernel ends.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ _CAPABILITY = 90
 def launch(
     kernel: Any, grid: tuple[int, ...], threads: int, args: Any, shared: int = 0
 ) -> None:
-    """Launch ``kernel`` on CuPy's current stream, early in a graph that is recorded.
+    """Launch ``kernel`` on CuPy's current stream, early in a captured graph.
 
     ``args`` are CuPy arrays, addresses as ``np.uint64`` and NumPy scalars.
     """
@@ -42,7 +42,7 @@ def launch(
 
 @cache
 def _driver() -> Any:
-    """The bindings of the driver, None where kernels cannot start early."""
+    """Return the driver bindings, None if kernels cannot start early."""
     import cupy
 
     if int(cupy.cuda.Device().compute_capability) < _CAPABILITY:
@@ -84,7 +84,7 @@ def _launch_early(
 
 
 def _value(arg: Any) -> Any:
-    """An argument in memory of the host."""
+    """Return an argument in host memory."""
     if isinstance(arg, np.generic):
         return np.asarray(arg)
     return np.asarray(np.uint64(arg.data.ptr))

@@ -23,7 +23,7 @@ _WORKSPACES = 4
 
 
 class Workspaces:
-    """Scratch memory for the calls on one stream, in turns."""
+    """Scratch memory for the calls on one stream, used in rotation."""
 
     def __init__(self) -> None:
         self._blocks: list[Any] = [None] * _WORKSPACES
@@ -33,7 +33,7 @@ class Workspaces:
         self._outgrown: list[Any] = []
 
     def take(self, size: int) -> int:
-        """The address of ``size`` bytes that the calls just before do not use."""
+        """Return the address of ``size`` bytes that the previous calls do not use."""
         import cupy
 
         self._turn = (self._turn + 1) % _WORKSPACES
@@ -44,11 +44,11 @@ class Workspaces:
         return int(block.data.ptr)
 
     def separate(self, stream: int) -> None:
-        """Let the next kernel on ``stream`` start when all before it have ended.
+        """Prevent the next kernel on ``stream`` from starting before earlier ones end.
 
-        Kernels of libraries are launched programmatically: they may start before the
-        kernels before them have ended, and have read unfinished results. They start
-        after a fill like any kernel.
+        Library kernels use programmatic launches: they may start before earlier kernels
+        have ended, and read unfinished results. After a fill they start like any
+        kernel.
         """
         import cupy
 
@@ -71,13 +71,17 @@ _LOCAL = _Local()
 
 @cache
 def cudnn() -> Any:
-    """The package ``cudnn`` (nvidia-cudnn-frontend), None with a warning without it."""
+    """Return the package ``cudnn`` (nvidia-cudnn-frontend); warn and return None
+    without it.
+    """
     return _package("cudnn", "nvidia-cudnn-frontend", "Convolutions")
 
 
 @cache
 def cublas_lt() -> Any:
-    """The bindings of cuBLASLt (nvmath-python), None with a warning without them."""
+    """Return the bindings of cuBLASLt (nvmath-python); warn and return None without
+    them.
+    """
     return _package("nvmath.bindings.cublasLt", "nvmath-python", "Matrix products")
 
 
@@ -95,7 +99,7 @@ def _package(module: str, wheel: str, what: str) -> Any:
 
 
 def cudnn_handle(device: int, stream: int) -> Any:
-    """The calling thread's cuDNN handle of ``device``, set to ``stream``."""
+    """Return the calling thread's cuDNN handle of ``device``, set to ``stream``."""
     handle = _LOCAL.handles.get(("cudnn", device))
     if handle is None:
         handle = _LOCAL.handles["cudnn", device] = cudnn().create_handle()
@@ -104,7 +108,7 @@ def cudnn_handle(device: int, stream: int) -> Any:
 
 
 def lt_handle(device: int) -> int:
-    """The calling thread's cuBLASLt handle of ``device``."""
+    """Return the calling thread's cuBLASLt handle of ``device``."""
     handle = _LOCAL.handles.get(("lt", device))
     if handle is None:
         handle = _LOCAL.handles["lt", device] = cublas_lt().create()
@@ -112,10 +116,10 @@ def lt_handle(device: int) -> int:
 
 
 class CaptureMemory:
-    """Memory that the kernels of a CUDA graph share and that the graph has to keep.
+    """Memory that the kernels of a CUDA graph share and that the graph must own.
 
-    ``constants`` are arrays that do not change as long as the graph is used. With
-    ``separates`` fills stand for full dependencies.
+    ``constants`` are arrays that do not change while the graph is used. With
+    ``separates`` fills enforce full dependencies.
     """
 
     def __init__(self, constants: Iterable[Any] = (), separates: bool = False) -> None:
@@ -125,12 +129,12 @@ class CaptureMemory:
         #: Of the graph alone: graphs may run at the same time.
         self.workspaces = Workspaces()
         self.separates = separates
-        #: Whether what is put on the stream now becomes the graph.
+        #: Whether work on the stream is being captured.
         self.is_recorded = False
 
     @contextmanager
     def recorded(self) -> Iterator[None]:
-        """What is put on the stream in this context becomes the graph."""
+        """Mark the work on the stream in this context as captured."""
         self.is_recorded = True
         try:
             yield
@@ -138,7 +142,7 @@ class CaptureMemory:
             self.is_recorded = False
 
     def packed(self, array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
-        """``pack(array)``, computed once if the array is a constant."""
+        """Return ``pack(array)``, computed once if the array is a constant."""
         if id(array) not in self._constants:
             return pack(array)
         key = (id(array), layout)
@@ -147,7 +151,7 @@ class CaptureMemory:
         return self._packed[key]
 
     def counters(self, count: int) -> Any:
-        """So many integers that are zero between kernels, which set them to it."""
+        """Return ``count`` integers that are zero between kernels, which reset them."""
         import cupy
 
         if count not in self._counters:
@@ -157,7 +161,7 @@ class CaptureMemory:
 
 @contextmanager
 def capturing(memory: CaptureMemory) -> Iterator[None]:
-    """Let kernels take memory from ``memory`` in this context and thread."""
+    """Make kernels allocate from ``memory`` in this context and thread."""
     before, _LOCAL.capture = _LOCAL.capture, memory
     try:
         yield
@@ -166,18 +170,18 @@ def capturing(memory: CaptureMemory) -> Iterator[None]:
 
 
 def is_capturing() -> bool:
-    """Whether this thread prepares a CUDA graph: what it chooses is used often."""
+    """Return whether this thread prepares a CUDA graph, so that tuning pays off."""
     return _LOCAL.capture is not None
 
 
 def is_recorded() -> bool:
-    """Whether what this thread launches becomes a CUDA graph, without fills between."""
+    """Return whether launches of this thread are captured without fills between."""
     memory = _LOCAL.capture
     return memory is not None and memory.is_recorded and not memory.separates
 
 
 def counters(count: int) -> Any:
-    """So many integers on the device that are zero; kernels set them to it again."""
+    """Return ``count`` integers on the device that are zero; kernels reset them."""
     import cupy
 
     memory = _LOCAL.capture
@@ -185,13 +189,15 @@ def counters(count: int) -> Any:
 
 
 def packed(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
-    """``pack(array)``; a CUDA graph computes it once for parameters."""
+    """Return ``pack(array)``; a CUDA graph computes it once for parameters."""
     capture = _LOCAL.capture
     return pack(array) if capture is None else capture.packed(array, layout, pack)
 
 
 def workspace(device: int, stream: int, size: int = WORKSPACE) -> int:
-    """The address of at least ``size`` bytes of scratch memory for ``stream``."""
+    """Return the address of at least ``size`` bytes of scratch memory for
+    ``stream``.
+    """
     capture = _LOCAL.capture
     if capture is None:
         spaces = _LOCAL.workspaces.setdefault((device, stream), Workspaces())

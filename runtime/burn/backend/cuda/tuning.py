@@ -1,4 +1,4 @@
-"""The quickest of several algorithms, measured on the device."""
+"""Auto-tuning: the fastest of several algorithms, measured on the device."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -25,10 +25,10 @@ def _ballast(device: int) -> Any:
 
 
 def quickest(choices: Sequence[T], run: Callable[[T], None], device: int) -> T:
-    """The one of ``choices`` with which ``run`` takes the least time.
+    """Return the one of ``choices`` for which ``run`` is fastest.
 
-    Those that raise a RuntimeError are left out, the first one excepted. ``run`` puts
-    kernels on CuPy's current stream.
+    Choices that raise a RuntimeError are skipped, except the first one. ``run``
+    launches kernels on CuPy's current stream.
     """
     times = [_time(choice, run, device) for choice in choices]
     best = min(range(len(times)), key=times.__getitem__)
@@ -36,7 +36,7 @@ def quickest(choices: Sequence[T], run: Callable[[T], None], device: int) -> T:
 
 
 def _time(choice: T, run: Callable[[T], None], device: int) -> float:
-    """The median of milliseconds, infinity where it does not run."""
+    """Return the median time in milliseconds, infinity if it fails."""
     import cupy
 
     stream = cupy.cuda.get_current_stream()

@@ -1,4 +1,4 @@
-"""Attention of several heads."""
+"""Multi-head attention."""
 
 from burn import ops
 from burn.box import Parameter
@@ -11,7 +11,7 @@ from burn.tensor import Tensor
 
 
 class MultiheadAttention(Module):
-    """Attention of ``num_heads`` heads (A. Vaswani et al., 2017).
+    """Multi-head attention with ``num_heads`` heads (A. Vaswani et al., 2017).
 
     ``in_proj_weight`` is [3 embed, embed]: the weights of queries, keys and values.
     Where keys have ``kdim`` features or values ``vdim``, and not ``embed_dim``, there

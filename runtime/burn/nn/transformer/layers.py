@@ -1,4 +1,4 @@
-"""The layers of transformers."""
+"""Transformer encoder and decoder layers."""
 
 from collections.abc import Callable
 from typing import ClassVar, Literal
@@ -16,10 +16,10 @@ Activation = Literal["relu", "gelu"] | Callable[[Tensor], Tensor]
 
 
 class _Layer(Module):
-    """The parts of layers of encoders and decoders.
+    """The common base of encoder and decoder layers.
 
-    With ``norm_first`` each part reads what is normalised, otherwise the sum of a part
-    and its input is normalised.
+    With ``norm_first`` the norm is applied before each sublayer, otherwise after the
+    residual addition.
     """
 
     #: The fields of the attention parts.
@@ -63,14 +63,14 @@ class _Layer(Module):
         dropout: Dropout,
         part: Callable[[Tensor], Tensor],
     ) -> Tensor:
-        """Return ``x`` with the result of a part added to it."""
+        """Return ``x`` plus the result of a sublayer, with norm and dropout."""
         if self.norm_first:
             return x + dropout(part(norm(x)))
         return norm(x + dropout(part(x)))
 
 
 class TransformerEncoderLayer(_Layer):
-    """Attention of a sequence to itself, and a feed-forward part.
+    """A transformer encoder layer: self-attention and a feed-forward network.
 
     The sequence is [length, batch, d_model], or [batch, length, d_model] with
     ``batch_first``. Masks are those of :class:`MultiheadAttention`. The activation is
@@ -107,7 +107,7 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Attention to itself, attention to ``memory``, and a feed-forward part.
+    """A decoder layer: self-attention, cross-attention to ``memory``, feed-forward.
 
     Arguments are those of :class:`TransformerEncoderLayer`. A decoder usually calls it
     with ``tgt_is_causal=True``.

@@ -1,4 +1,4 @@
-"""Masks of attention, as PyTorch's layers take them."""
+"""Attention masks in PyTorch's convention."""
 
 from burn import dtypes, ops
 from burn.tensor import Tensor
@@ -41,7 +41,7 @@ def attention_mask(
 
 
 def _added(mask: Tensor) -> Tensor:
-    """Return what a mask adds to scores."""
+    """Return the addend of scores for a mask."""
     if mask.dtype != dtypes.bool_:
         return mask
     return ops.where(mask, float("-inf"), 0.0)

@@ -1,4 +1,4 @@
-"""Where elements of a sequence stand, as numbers that networks can read."""
+"""Positional encodings."""
 
 import numpy as np
 
@@ -50,12 +50,11 @@ class PositionalEncoding(Module):
 
 
 class RotaryEmbedding(Module):
-    """Turns pairs of features by angles that grow with positions (J. Su et al., 2021).
+    """Rotary position embedding (J. Su et al., 2021).
 
-    ``dim`` is the size of a head, or that of the part of it that is turned. A pair is a
-    feature of the first half and its like of the second (GPT-NeoX, Llama); with
-    ``interleaved`` two neighbours (GPT-J). ``cos`` and ``sin`` are [max_len, dim / 2]
-    and no keys of the ``state_dict``.
+    ``dim`` is the size of a head, or of the part of it that is rotated. Pairs are
+    features i and i + dim / 2 (GPT-NeoX, Llama), or neighbours with ``interleaved``
+    (GPT-J). ``cos`` and ``sin`` are [max_len, dim / 2] and not in the ``state_dict``.
 
     Raises:
         ValueError: ``dim`` is odd.
@@ -75,7 +74,7 @@ class RotaryEmbedding(Module):
         self.interleaved = interleaved
 
     def __call__(self, x: Tensor, offset: int = 0) -> Tensor:
-        """Return ``x`` [batch, heads, length, size] with its first features turned.
+        """Return ``x`` [batch, heads, length, size] with its first features rotated.
 
         Positions begin at ``offset``.
 
@@ -89,7 +88,9 @@ class RotaryEmbedding(Module):
 
 
 def _angles(width: int, length: int, base: float) -> np.ndarray:
-    """Return [length, width / 2]: the angles of positions, slower for later columns."""
+    """Return [length, width / 2]: the angles of positions, with decreasing
+    frequency.
+    """
     if width % 2:
         raise ValueError(f"expected an even number of features, got {width}")
     speeds = base ** (-np.arange(0, width, 2) / width)

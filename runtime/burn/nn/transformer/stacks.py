@@ -1,4 +1,4 @@
-"""Encoders, decoders, and both together."""
+"""Transformer encoders, decoders, and their combination."""
 
 from copy import deepcopy
 from typing import Any
@@ -20,10 +20,9 @@ from burn.tensor import Tensor, from_numpy
 
 
 class TransformerEncoder(Module):
-    """``num_layers`` copies of a layer, one after the other, and perhaps a norm.
+    """``num_layers`` copies of a layer in sequence, with an optional norm.
 
-    The copies have the weights of ``encoder_layer`` and draw random numbers of their
-    own.
+    The copies have the weights of ``encoder_layer`` and their own random states.
     """
 
     def __init__(
@@ -50,10 +49,9 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """``num_layers`` copies of a layer, one after the other, and perhaps a norm.
+    """``num_layers`` copies of a layer in sequence, with an optional norm.
 
-    The copies have the weights of ``decoder_layer`` and draw random numbers of their
-    own.
+    The copies have the weights of ``decoder_layer`` and their own random states.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""Changes of a model by the paths of its modules: adapters, dropout, checkpointing."""
+"""Transformations of a model by module paths: adapters, dropout, checkpointing."""

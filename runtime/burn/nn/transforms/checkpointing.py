@@ -1,4 +1,4 @@
-"""Activation checkpointing: backward computes again what forward did not keep."""
+"""Activation checkpointing: values are recomputed in the backward pass."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def checkpointed(function: Callable[P, R]) -> Callable[P, R]:
 
 @dataclass(frozen=True)
 class _Forward:
-    """A call of a function: what it needs to be repeated.
+    """A call of a function, with everything needed to repeat it.
 
     ``start`` is older than every node that the call adds to a tape.
     """
@@ -108,7 +108,7 @@ class _Forward:
     start: Node
 
     def repeated(self) -> list[Tensor]:
-        """Return the outputs of another call, in the context of the first one."""
+        """Return the outputs of a repeated call, in the context of the first one."""
         return self.context.copy().run(self._repeat)
 
     def _repeat(self) -> list[Tensor]:
@@ -132,13 +132,13 @@ class _Forward:
         return [t for t in tensors.values() if t.backend.level == level]
 
     def is_new(self, node: Any) -> bool:
-        """Whether the call added a node to a tape. Leaves are of boxes."""
+        """Return whether the call added a node to a tape. Leaves belong to boxes."""
         is_inner = isinstance(node, Node) and not isinstance(node, Leaf)
         return is_inner and node.order > self.start.order
 
 
 class _Recomputed(Node):
-    """A call whose part of the tape is recorded when gradients arrive."""
+    """A call whose part of the tape is recorded in the backward pass."""
 
     __slots__ = ("forward", "result", "sources")
 
@@ -171,7 +171,7 @@ class _Recomputed(Node):
 
 
 def _sources(outputs: list[Tensor], forward: _Forward) -> frozenset[Node]:
-    """Return the nodes from before a call that its outputs depend on, and leaves."""
+    """Return the earlier nodes that the outputs of a call depend on, and leaves."""
     seen = {tensor.node for tensor in outputs}
     stack, sources = list(seen), set()
     while stack:
@@ -185,7 +185,7 @@ def _sources(outputs: list[Tensor], forward: _Forward) -> frozenset[Node]:
 
 
 class _Boxes(PassingReader):
-    """The values of boxes when a function read them first."""
+    """A reader that stores the values of boxes at their first read."""
 
     def __init__(self, outer: Reader | None) -> None:
         super().__init__(outer)
@@ -198,7 +198,7 @@ class _Boxes(PassingReader):
 
 
 class _RepeatedBoxes(PassingReader):
-    """Boxes as the first call of a function read them; setting one has no effect."""
+    """A reader that returns the stored values of boxes; setting one has no effect."""
 
     def __init__(self, first: _Boxes, outer: Reader | None) -> None:
         super().__init__(outer)

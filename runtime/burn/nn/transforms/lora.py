@@ -30,7 +30,7 @@ class LoRALinear(Linear):
         return ops.linear(x, self.weight, self.bias) + ops.linear(low, self.lora_B)
 
     def difference(self) -> Tensor:
-        """What the adapter adds to ``weight``."""
+        """Return the adapter's addend of ``weight``."""
         return (self.lora_B.value @ self.lora_A.value).detach() * self.scaling
 
 
@@ -49,7 +49,7 @@ class LoRAConv1D(Conv1D):
         return super().__call__(x) + ops.linear(low, self.lora_B)
 
     def difference(self) -> Tensor:
-        """What the adapter adds to ``weight``."""
+        """Return the adapter's addend of ``weight``."""
         product = self.lora_B.value @ self.lora_A.value
         return product.mT.detach() * self.scaling
 
@@ -57,13 +57,13 @@ class LoRAConv1D(Conv1D):
 def lora(
     model: M, pattern: str = "*", *, rank: int = 8, alpha: float | None = None
 ) -> M:
-    """``model`` with adapters beside the linear layers whose paths match.
+    """Add adapters to the linear layers whose paths match, and return ``model``.
 
-    All parameters are frozen but those of the adapters, ``lora_A`` and ``lora_B``,
-    which are new keys of the layer. The model computes what it did before until they
-    are trained. Their product is multiplied by ``alpha / rank``; ``alpha`` is ``rank``
-    unless it is given. Layers are changed in place, so every use of a shared layer is
-    adapted. :func:`merge_lora` puts the adapters into the weights.
+    All parameters are frozen except those of the adapters, ``lora_A`` and ``lora_B``,
+    which are new keys of the layer. Results are unchanged until they are trained. Their
+    product is multiplied by ``alpha / rank``; ``alpha`` is ``rank`` by default. Layers
+    are changed in place, so every use of a shared layer is adapted. :func:`merge_lora`
+    adds the adapters to the weights.
 
     Raises:
         ValueError: no :class:`Linear` or :class:`Conv1D` matches, or ``rank`` < 1.
@@ -85,7 +85,7 @@ def lora(
 
 
 def _adapt(layer: Module, rank: int, scaling: float) -> None:
-    """Turn a layer into one with an adapter."""
+    """Convert a layer to one with an adapter, in place."""
     if isinstance(layer, Linear):
         shape = (layer.out_features, layer.in_features)
         layer.__class__ = LoRALinear
@@ -105,12 +105,12 @@ def _adapt(layer: Module, rank: int, scaling: float) -> None:
 
 
 def merge_lora(model: M) -> M:
-    """``model`` with its adapters added to the weights and removed.
+    """Add the adapters to the weights, remove them, and return ``model``.
 
-    Its keys are those from before :func:`lora`. Its parameters stay frozen.
+    Its keys are those before :func:`lora`. Its parameters stay frozen.
 
     Raises:
-        ValueError: it has no adapters.
+        ValueError: the model has no adapters.
     """
     adapted = [m for _, m in model.modules() if isinstance(m, LoRALinear | LoRAConv1D)]
     if not adapted:

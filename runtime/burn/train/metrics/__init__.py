@@ -1,4 +1,4 @@
-"""Metrics of batches and epochs: ``update`` for each batch, ``compute`` in the end."""
+"""Metrics of batches and epochs: ``update`` for each batch, ``compute`` at the end."""
 
 from burn.train.metrics.classification import (
     Accuracy as Accuracy,

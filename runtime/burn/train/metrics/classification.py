@@ -1,4 +1,4 @@
-"""Metrics of classes, from ``logits`` [N, C, ...] and ``targets`` [N, ...]."""
+"""Classification metrics, from ``logits`` [N, C, ...] and ``targets`` [N, ...]."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Average = Literal["micro", "macro"]
 
 
 def classes_of(output: Any) -> tuple[Array, Array]:
-    """Return logits [N, C] and targets [N], further axes among the samples.
+    """Return logits [N, C] and targets [N], with further axes merged into samples.
 
     Raises:
-        TypeError: the output has not both.
+        TypeError: the output does not have both.
     """
     logits = getattr(output, "logits", None)
     targets = getattr(output, "targets", None)
@@ -29,9 +29,9 @@ def classes_of(output: Any) -> tuple[Array, Array]:
 
 
 class TopK(Mean):
-    """The share of samples whose class is among the ``k`` with the highest scores.
+    """The fraction of samples whose class is among the ``k`` highest scores.
 
-    Targets equal to ``ignore_index`` do not count. Of equal scores the lower class
+    Targets equal to ``ignore_index`` are not counted. Of equal scores the lower class
     comes first.
     """
 
@@ -59,7 +59,7 @@ class TopK(Mean):
 
 
 class Accuracy(TopK):
-    """The share of samples whose class has the highest score."""
+    """The fraction of samples whose class has the highest score."""
 
     def __init__(
         self, name: str = "accuracy", *, ignore_index: int | None = None
@@ -115,13 +115,15 @@ class FBeta(Metric):
         return float(self.scores(true, targets, predicted)[used].mean())
 
     def scores(self, true: Array, targets: Array, predicted: Array) -> Array:
-        """The score of each class, from how many samples are right, of it, said so."""
+        """Return the score of each class, from the counts of true positives and
+        totals.
+        """
         square = self.beta**2
         return _share((1.0 + square) * true, square * targets + predicted)
 
 
 class Precision(FBeta):
-    """The share of samples said to be of a class that are; 0 where there is none."""
+    """True positives divided by predicted positives; 0 if there are none."""
 
     def __init__(
         self, classes: int, average: Average = "macro", name: str = "precision"
@@ -133,7 +135,7 @@ class Precision(FBeta):
 
 
 class Recall(FBeta):
-    """The share of samples of a class that are said to be; 0 where there is none."""
+    """True positives divided by positives; 0 if there are none."""
 
     def __init__(
         self, classes: int, average: Average = "macro", name: str = "recall"

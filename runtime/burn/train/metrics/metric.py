@@ -1,4 +1,4 @@
-"""What a metric is, and those of the loss and the optimiser."""
+"""The base class of metrics, and metrics of the loss and the optimizer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Batch:
-    """What metrics are told of a batch besides the output of the step.
+    """The properties of a batch for metrics, in addition to the output of the step.
 
     ``size`` is the number of samples, ``lr`` the learning rate of the first group.
     """
@@ -29,9 +29,9 @@ class Batch:
 
 
 class Metric(ABC):
-    """A number for each epoch, of what it has seen in the batches.
+    """A number for each epoch, accumulated over batches.
 
-    A subclass gives its ``initial`` state, arrays by name, and changes ``state`` in
+    A subclass returns its ``initial`` state, arrays by name, and changes ``state`` in
     ``update`` within an epoch. ``higher_is_better`` is None if neither is.
     """
 
@@ -44,19 +44,19 @@ class Metric(ABC):
         self.reset()
 
     def reset(self) -> None:
-        """Forget all batches."""
+        """Reset the state to that before the first batch."""
         self.state: dict[str, Array] = self.initial()
 
     @abstractmethod
     def initial(self) -> dict[str, Array]:
-        """The state before the first batch."""
+        """Return the state before the first batch."""
 
     def state_dict(self) -> dict[str, Any]:
-        """The state in types that JSON has, for checkpoints within an epoch."""
+        """Return the state in JSON types, for checkpoints within an epoch."""
         return {name: array.tolist() for name, array in self.state.items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what :meth:`state_dict` gave."""
+        """Set the state from :meth:`state_dict`."""
         initial = self.initial()
         if state.keys() != initial.keys():
             raise ValueError(
@@ -66,10 +66,10 @@ class Metric(ABC):
         self.state = {k: np.array(state[k], a.dtype) for k, a in initial.items()}
 
     def merge(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Set the state to that of all ``states``, each of the batches of a process.
+        """Set the state to the combination of ``states``, those of all processes.
 
-        They are what :meth:`state_dict` gave. Arrays are summed; a metric of another
-        state overrides this.
+        They are results of :meth:`state_dict`. Arrays are summed; a metric with another
+        kind of state overrides this.
         """
         initial = self.initial()
         totals = {
@@ -80,11 +80,11 @@ class Metric(ABC):
 
     @abstractmethod
     def update(self, output: Any, batch: Batch) -> float | None:
-        """Add a batch; the value of it alone, where it has one."""
+        """Add a batch; return its own value, if it has one."""
 
     @abstractmethod
     def compute(self) -> float:
-        """The value of all batches; NaN if there was none."""
+        """Return the value of all batches; NaN if there was none."""
 
 
 class Mean(Metric):
@@ -94,7 +94,7 @@ class Mean(Metric):
         return {"sum": np.zeros(()), "count": np.zeros(())}
 
     def add(self, total: float, count: float) -> float:
-        """Add ``count`` samples with the sum ``total``; their mean."""
+        """Add ``count`` samples with the sum ``total``; return their mean."""
         self.state["sum"] = self.state["sum"] + total
         self.state["count"] = self.state["count"] + count
         return ratio(total, count)
@@ -186,5 +186,5 @@ class Throughput(Metric):
 
 
 def ratio(a: float, b: float) -> float:
-    """``a / b``, NaN if there is nothing to divide by."""
+    """Return ``a / b``, NaN if ``b`` is 0."""
     return a / b if b else math.nan

@@ -45,7 +45,7 @@ class AUROC(Metric):
         self._targets = [np.array(each, np.int64) for each in state["targets"]]
 
     def merge(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Take the scores and targets of all ``states``."""
+        """Combine the scores and targets of all ``states``."""
         names = ("scores", "targets")
         self.load_state_dict(
             {name: [row for state in states for row in state[name]] for name in names}
@@ -65,7 +65,7 @@ class AUROC(Metric):
 
 
 def _scores(logits: Array) -> Array:
-    """Scores [N, K], for each class that is compared with all others."""
+    """Return scores [N, K], for each class that is compared with all others."""
     if logits.shape[1] == 1:
         return logits.astype(np.float64)
     if logits.shape[1] == 2:
@@ -88,7 +88,9 @@ def _area(scores: Array, targets: Array) -> float:
 
 
 def area_under_curve(scores: Array, positive: Array) -> float:
-    """The share of pairs (positive, negative) in the right order, from mean ranks."""
+    """Return the fraction of correctly ordered (positive, negative) pairs, by mean
+    ranks.
+    """
     count = int(positive.sum())
     others = len(positive) - count
     if not count or not others:

@@ -1,1 +1,1 @@
-"""Plans on the CPU: memory, calls of oneDNN and NumPy on it, and their bounds."""
+"""Binding of plans on the CPU: memory, prepared oneDNN and NumPy calls, and bounds."""

@@ -1,4 +1,4 @@
-"""The memory of a plan: values whose lives do not overlap share it."""
+"""The arena of a plan: memory that values with disjoint lifetimes share."""
 
 from bisect import bisect_right, insort
 
@@ -14,7 +14,7 @@ GROWTH = 8
 
 
 class Buffer:
-    """A stretch of memory, and how many values are in it now."""
+    """A memory range, and the number of values in it."""
 
     __slots__ = ("chunk", "end", "start", "users")
 
@@ -24,10 +24,10 @@ class Buffer:
 
 
 class Arena:
-    """Chunks of memory whose addresses stay, with the free stretches of each.
+    """Memory chunks at fixed addresses, with a free list of each.
 
-    The first chunk has ``size`` bytes, an estimate of what is needed at one time;
-    others are added where free stretches are too short or the estimate too small.
+    The first chunk has ``size`` bytes, an estimate of the peak memory; others are added
+    when no free range is large enough.
     """
 
     def __init__(self, size: int) -> None:
@@ -37,7 +37,7 @@ class Arena:
         self._used: list[tuple[int, int, Buffer]] = []
 
     def branched(self) -> "Arena":
-        """The same chunks, with what is free from here on noted separately."""
+        """Return an arena with the same chunks and its own free lists, for a branch."""
         other = Arena(self._next)
         other._total = self._total
         other._chunks = list(self._chunks)
@@ -49,9 +49,9 @@ class Arena:
     def empty(
         self, shape: tuple[int, ...], dtype: np.dtype, *, apart: bool = False
     ) -> tuple[Array, Buffer]:
-        """Row-major memory, and its buffer, which :meth:`release` takes back.
+        """Return row-major memory, and its buffer for :meth:`release`.
 
-        What is ``apart`` is in no memory that other branches have as well.
+        With ``apart`` the memory is not shared with other branches.
         """
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         size = max(-(-size // _ALIGNMENT) * _ALIGNMENT, _ALIGNMENT)
@@ -68,7 +68,7 @@ class Arena:
         return array, buffer
 
     def owner(self, array: Array) -> Buffer | None:
-        """The buffer that ``array`` is in, None if it is not of the arena."""
+        """Return the buffer that contains ``array``, None if it is not in the arena."""
         low, _ = np.lib.array_utils.byte_bounds(array)
         position = bisect_right(self._used, low, key=lambda used: used[0]) - 1
         if position < 0 or low >= self._used[position][1]:
@@ -76,12 +76,12 @@ class Arena:
         return self._used[position][2]
 
     def span(self, buffer: Buffer) -> tuple[int, int]:
-        """The addresses between which ``buffer`` is."""
+        """Return the first address of ``buffer`` and the one after its end."""
         start = self._chunks[buffer.chunk].ctypes.data
         return start + buffer.start, start + buffer.end
 
     def release(self, buffer: Buffer) -> None:
-        """Let others have the memory of ``buffer``."""
+        """Return the memory of ``buffer`` to the free list."""
         free = self._free[buffer.chunk]
         position = bisect_right(free, (buffer.start, buffer.end))
         start, end = buffer.start, buffer.end
@@ -94,7 +94,7 @@ class Arena:
         self._used = [used for used in self._used if used[2] is not buffer]
 
     def _found(self, size: int) -> tuple[int, int]:
-        """The chunk and the start of a free stretch, the tightest one."""
+        """Return the chunk and offset of the smallest free range that fits."""
         fits = [
             (end - start, chunk, position)
             for chunk, free in enumerate(self._free)
@@ -122,9 +122,9 @@ class Arena:
 
 
 class Releases:
-    """Buffers that an arena gets back, at once or where they are ``held`` later.
+    """Buffers to be returned to an arena, immediately or later if they are ``held``.
 
-    A kernel that stands for several calls reads until the end of the last one.
+    A fused kernel reads its operands until its last call.
     """
 
     def __init__(self, arena: Arena, *, held: bool) -> None:
@@ -132,14 +132,14 @@ class Releases:
         self._buffers: list[Buffer] = []
 
     def take(self, buffers: list[Buffer]) -> None:
-        """Give them back unless they are held and not too large together."""
+        """Release the buffers, unless they are held and small enough in total."""
         self._buffers += buffers
         size = sum(buffer.end - buffer.start for buffer in self._buffers)
         if not self._held or size > HELD:
             self.release()
 
     def release(self) -> None:
-        """Give all back."""
+        """Release all held buffers."""
         for buffer in self._buffers:
             self._arena.release(buffer)
         self._buffers = []

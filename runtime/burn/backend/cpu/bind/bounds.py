@@ -1,4 +1,4 @@
-"""Which steps the engine is right for, by the bounds that primitives declare."""
+"""Selection of steps that oneDNN computes correctly, from declared bounds."""
 
 from dataclasses import replace
 from math import inf
@@ -44,10 +44,11 @@ _HAZARDS = _ACTIVATIONS | {max_pool, max_pool_with_places, gru, lstm, rnn, gelu_
 
 
 def operands_at_risk(step: Step, *, rounds: bool) -> tuple[int, ...]:
-    """The operands that must be finite, with the result, for the engine to be right.
+    """Return the operands that must be finite, with the result, for oneDNN to be
+    correct.
 
-    With ``rounds`` products are sums in another order than in eager calls, or other
-    sums: where one overflows the result may be an infinity or NaN.
+    With ``rounds`` sums are reordered or reformulated compared to eager calls: if one
+    overflows, the result may be an infinity or NaN.
     """
     primitive = step.primitive
     links = step.static.get("chain", ()) if primitive is chained else ()
@@ -58,18 +59,18 @@ def operands_at_risk(step: Step, *, rounds: bool) -> tuple[int, ...]:
 
 
 def _has_exact_end(step: Step) -> bool:
-    """Whether what follows in the same pass is for NaN and infinities as well."""
+    """Return whether the epilogue is correct for NaN and infinities too."""
     return {name for name, *_ in step.static.get("after", ())} <= _EXACT_ENDINGS
 
 
 def is_safe(step: Step, operands: Operands) -> bool:
-    """Whether all numbers inside of a step are finite, by the bounds of operands."""
+    """Return whether bounds prove that all intermediate values of a step are finite."""
     if step.primitive in PRODUCTS and _has_exact_end(step):
         step = replace(step, static={})  # what is added may be infinite, as a mask
     return magnitude(step, operands) <= MOST
 
 
 def magnitude(step: Step, operands: Operands) -> float:
-    """A bound for the results of a step, infinite where none is known."""
+    """Return a bound of the results of a step, infinity if unknown."""
     rule = step.primitive.bound
     return inf if rule is None else rule(step, operands)

@@ -1,7 +1,7 @@
-"""From steps to calls: each step is done once, and what it did is noted.
+"""Binding of steps to calls: each step runs once, and its calls are captured.
 
-A step becomes calls of oneDNN's primitives or of NumPy's functions on memory that
-stays, or one call of its kernel where neither is possible. Views become nothing.
+A step becomes calls of oneDNN primitives or NumPy functions on fixed memory, or one
+call of its kernel if neither is possible. Views become no calls.
 """
 
 from collections import Counter
@@ -49,9 +49,9 @@ from burn.tensor import innermost
 
 
 class Builder:
-    """Binds the steps of one segment after the other, with the values of this run.
+    """Binds the steps of segments in order, with the values of the current run.
 
-    It is what kernels and traced arrays tell of what they do.
+    Kernels and traced arrays report their calls to it.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Builder:
         self.workspaces = Workspaces(generated)
 
     def branched(self) -> "Builder":
-        """One that goes on from here, beside others that do."""
+        """Return a builder for a branch that starts here."""
         self._releases.release()
         other = Builder(self.arena.branched(), self._volatile, *self._options)
         other.values, other.boxes = dict(self.values), self.boxes
@@ -96,7 +96,7 @@ class Builder:
         return other
 
     def take(self, slot: int, array: Array) -> Input:
-        """Have memory for an input, with what it is this time."""
+        """Allocate an input, with its current value."""
         target = self.shaped_as(array)
         np.copyto(target, array)
         self._set(slot, target)
@@ -105,11 +105,11 @@ class Builder:
         return Input(self._inputs.add(self._buffers.get(slot), target), limit)
 
     def build(self, segment: Segment) -> Sequence:
-        """The calls that do the steps of a segment but the late ones, which are done.
+        """Run all steps of a segment but the late ones, and return their calls.
 
         Raises:
-            NotFiniteError: there are numbers that it is not made for.
-            UnforeseenError: a step gives another shape than it gave before.
+            NotFiniteError: a value is not finite.
+            UnforeseenError: a result has another shape than in the recording.
         """
         self._sequence, orders = Sequence(), wanted_orders(segment)
         self.workspaces.enter(segment)
@@ -125,9 +125,9 @@ class Builder:
         return self._sequence
 
     def finish(self, segment: Segment) -> tuple[Sequence, list[tuple[Box, Any]]]:
-        """The calls that make what is written, which are done, and where it is.
+        """Run the late steps; return their calls and the written values.
 
-        What a box holds is written over where nobody reads it any more.
+        The memory of a box is overwritten if no other step reads it later.
         """
         self._sequence, self._order, self._is_late = Sequence(), (), True
         kept = {
@@ -152,18 +152,18 @@ class Builder:
         writes = [(box, self.values[s.place]) for box, s in segment.writes.items()]
         return self._sequence, written_over(self, self._kept, writes)
 
-    # What kernels and traced arrays ask for.
+    # The interface for kernels and traced arrays.
 
     def empty(
         self, shape: tuple[int, ...], dtype: np.dtype[Any], *, apart: bool = False
     ) -> Array:
-        """Row-major memory of the plan, ``apart`` from that of other branches."""
+        """Return row-major memory, ``apart`` from that of other branches."""
         array, buffer = self.arena.empty(shape, dtype, apart=apart)
         self._fresh.append(buffer)
         return array
 
     def shaped_as(self, like: Array, *, apart: bool = False) -> Array:
-        """Memory for a result like ``like``, in the same order of axes."""
+        """Return memory for a result in the shape and memory order of ``like``."""
         if like.dtype.kind == "O":
             return np.empty_like(like)
         order = sorted(range(like.ndim), key=lambda a: (-abs(like.strides[a]), a))
@@ -172,14 +172,14 @@ class Builder:
         return memory.transpose(np.argsort(order).tolist()) if order else memory
 
     def like(self, x: Array, read: tuple[Array, ...] = ()) -> Array:
-        """Memory of the shape, dtype and order of ``x``.
+        """Return memory of the shape, dtype and order of ``x``.
 
-        Its own if it is free then, and nothing of ``read`` is in it.
+        It is the memory of ``x`` if that is free then and does not overlap ``read``.
         """
         return x if self.may_overwrite(x, read) else self.shaped_as(x)
 
     def may_overwrite(self, array: Array, read: tuple[Array, ...]) -> bool:
-        """Whether a result may take the place of ``array`` while ``read`` is read."""
+        """Return whether a result may overwrite ``array`` while ``read`` is read."""
         owner = self.arena.owner(array)
         if owner is None or owner not in self._free or owner in self._inputs:
             return False
@@ -189,16 +189,16 @@ class Builder:
         return True
 
     def order_of(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
-        """The axes of a result of ``shape`` in the order of memory that suits best."""
+        """Return the preferred memory order of axes of a result of ``shape``."""
         return self._order if len(self._order) == len(shape) else None
 
     def assign(self, target: Array, source: Array) -> None:
-        """Copy, now and whenever the plan runs."""
+        """Copy now and in each run."""
         np.copyto(target, source)
         self.note(partial(np.copyto, target, source))
 
     def execute(self, prepared: Prepared, addresses: tuple[int, ...]) -> None:
-        """Compute, now and whenever the plan runs."""
+        """Run a primitive now and in each run."""
         assert self._scratch is not None
         for address in addresses:
             self._sequence.owned.extend(self._known.at(address))
@@ -209,25 +209,25 @@ class Builder:
         self._sequence.engine(fixed)
 
     def expect_numbers(self, array: Array) -> None:
-        """Leave the plan in every run in which there is a NaN in ``array``."""
+        """Leave the program in runs in which ``array`` contains NaN."""
         expect_numbers(array)
         self.note(partial(expect_numbers, array))
 
     def is_constant(self, array: Array) -> bool:
-        """Whether ``array`` is the same whenever the plan runs."""
+        """Return whether ``array`` is the same in each run."""
         return array in self._known
 
     def may_round(self, array: Array) -> bool:
-        """Whether products with ``array`` may be rounded in another way."""
+        """Return whether products with ``array`` may be rounded differently."""
         return not self._gradients and array in self._known
 
     def keep(self, memory: Block | Array, *, constant: bool = False) -> None:
-        """Own memory that primitives were given, or what follows from constants."""
+        """Own memory for primitives, or a constant result."""
         self._sequence.owned.append(memory)
         self._known.add(memory if constant else None)
 
     def note(self, call: Callable[[], Any]) -> None:
-        """Make this call whenever the plan runs; it was made already."""
+        """Append a call, which has run already, to those of each run."""
         self._sequence.numpy(call)
         self._inputs.call()
 
@@ -283,9 +283,9 @@ class Builder:
             self._magnitudes.set(slot, bound, step)
 
     def _is_kept_finite(self, step: Step) -> bool:
-        """Whether the engine may compute a step; what it needs is compared with limits.
+        """Return whether oneDNN may compute a step; add limit checks if needed.
 
-        It is too late for that when boxes are being set.
+        Limits cannot be checked once boxes are being set.
         """
         if self._session is None:
             return True
@@ -301,7 +301,7 @@ class Builder:
         return limits is not None
 
     def _noted(self, step: Step, kernel: Any, args: list[Any]) -> list[Array] | None:
-        """The results of a kernel that says all that it does, or None."""
+        """Return the results of a kernel that reports all its calls, or None."""
         if self._session is None and not self._gradients:
             kernel = KERNELS.get(step.primitive, step.primitive.kernel)
         if kernel is step.primitive.kernel:
@@ -318,7 +318,7 @@ class Builder:
         return None
 
     def _traced(self, step: Step, template: list[Any]) -> list[Array] | None:
-        """The results of a kernel of nothing but NumPy's functions, or None."""
+        """Return the results of a kernel that only calls NumPy functions, or None."""
         mark = self._sequence.mark()
         try:
             context = (self.values, self._constants, proxy(self))
@@ -335,7 +335,7 @@ class Builder:
     def _called(
         self, step: Step, kernel: Any, template: list[Any], args: list[Any]
     ) -> list[Array]:
-        """The results of a kernel that is called whenever the plan runs."""
+        """Return the results of a kernel that is called in each run."""
         if self._session is None:  # or weights would be packed where they are written
             kernel = step.primitive.kernel
         outputs = output_list(step, kernel(*args, **step.static))
@@ -348,7 +348,7 @@ class Builder:
         return targets
 
     def _are_ours(self, step: Step, results: list[Array]) -> bool:
-        """Whether results lie in memory of the plan, and are such as were recorded."""
+        """Return whether results are in memory of the plan, and match the recording."""
         check(step, results)
         return all(
             isinstance(array, np.ndarray) and self.arena.owner(array) is not None
@@ -372,15 +372,15 @@ class Builder:
         self._buffers[slot] = buffer
 
     def _last(self, drops: tuple[int, ...]) -> list[Buffer]:
-        """The buffers that nobody needs after this step."""
+        """Return the buffers that are dead after this step."""
         return [b for b, count in self._counts(drops).items() if count == b.users]
 
     def _counts(self, drops: tuple[int, ...]) -> Counter[Buffer]:
-        """How many of the places are in each buffer."""
+        """Return the number of dropped places in each buffer."""
         return Counter(b for b in map(self._buffers.get, drops) if b is not None)
 
     def _end(self, drops: tuple[int, ...]) -> None:
-        """Give memory back: that of values which are needed no more, and temporary."""
+        """Release the memory of dead values and temporaries."""
         self._inputs.start(())
         touched, self._fresh = self._fresh, []
         for slot in drops:

@@ -1,4 +1,4 @@
-"""Kernels that are called whenever a plan runs."""
+"""Calls of whole kernels in each run of a plan."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ from burn.plan.replay import arguments, has_slots
 
 
 def output_list(step: Step, output: Any) -> list[Any]:
-    """The results of a step's kernel as a list."""
+    """Return the results of a step's kernel as a list."""
     return list(output) if step.primitive.outputs != 1 else [output]
 
 
 def check(step: Step, results: list[Any]) -> None:
-    """Compare results with what was recorded.
+    """Compare results with the recording.
 
     Raises:
-        UnforeseenError: they are of other shapes or dtypes.
+        UnforeseenError: shapes or dtypes differ.
     """
     for array, shape, dtype in zip(results, step.shapes, step.dtypes, strict=True):
         if np.shape(array) != shape or array.dtype != dtype:
@@ -29,7 +29,7 @@ def check(step: Step, results: list[Any]) -> None:
 def call_kernel(
     kernel: Any, template: list[Any], values: Any, step: Step, targets: list[Array]
 ) -> None:
-    """Call a kernel, and copy its results to where they are expected."""
+    """Call a kernel, and copy its results to ``targets``."""
     args = [arguments(arg, values) for arg in template]
     outputs = output_list(step, kernel(*args, **step.static))
     check(step, outputs)
@@ -40,7 +40,7 @@ def call_kernel(
 def traced_arguments(
     arg: Any, values: dict[int, Array], constants: set[int], tracer: Any
 ) -> Any:
-    """An argument of a step with arrays that ``tracer`` hears of in its slots.
+    """Return an argument of a step with traced arrays in its slots.
 
     ``tracer`` is a weak proxy: views of what is traced are in calls of a plan, and
     NumPy's arrays take no part in the search for cycles.

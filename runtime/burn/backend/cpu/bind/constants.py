@@ -1,4 +1,4 @@
-"""Arrays that are the same whenever a plan runs."""
+"""Arrays that are the same in each run of a plan."""
 
 from collections import Counter
 from typing import Any
@@ -11,14 +11,14 @@ from burn.record.mapped import forget
 
 
 class Constants:
-    """Constant arrays by identity, and by where they start, until they are dropped."""
+    """Constant arrays by identity and by start address, until they are dropped."""
 
     def __init__(self) -> None:
         self._counts: Counter[int] = Counter()
         self._starts: dict[int, list[Array]] = {}
 
     def copy(self) -> "Constants":
-        """The same, from where it goes on separately."""
+        """Return an independent copy."""
         other = Constants()
         other._counts = Counter(self._counts)
         other._starts = {start: list(arrays) for start, arrays in self._starts.items()}
@@ -28,17 +28,17 @@ class Constants:
         return id(array) in self._counts
 
     def at(self, start: int) -> list[Array]:
-        """Those that start at an address."""
+        """Return the constants that start at an address."""
         return self._starts.get(start, [])
 
     def add(self, array: Any) -> None:
-        """Remember that an array is constant, as often as it is held."""
+        """Register a constant array, with a reference count."""
         if isinstance(array, np.ndarray):
             self._counts[id(array)] += 1
             self._starts.setdefault(address(array), []).append(array)
 
     def drop(self, array: Any) -> None:
-        """Keep it no longer than those calls that read it where it is.
+        """Release an array that only prepared calls still read.
 
         Weights are read in packed form: the pages of their file are not needed.
         """

@@ -27,8 +27,8 @@ _CPU = Cpu()
 class DonatedBuffer:
     """The value of a box in memory of the plan, which is updated in place.
 
-    Nothing is copied between runs: the box refers to this memory, and gets a copy of
-    its own as soon as somebody else reads it.
+    Nothing is copied between runs: the box refers to this memory, and gets its own copy
+    when other code reads it.
     """
 
     def __init__(self, read: Read, target: Array, version: int) -> None:
@@ -37,23 +37,23 @@ class DonatedBuffer:
         self._is_finite, self._will_be_finite = True, False
 
     def has(self, array: Array) -> bool:
-        """Whether ``array`` is what is kept."""
+        """Return whether ``array`` is the donated buffer."""
         return _are_same(self.target, array)
 
     def check_finite(self, rows: Array | None) -> None:
-        """Update whether the value is finite; only ``rows`` changed unless None."""
+        """Update whether the value is finite; only ``rows`` changed, unless None."""
         written = self.target if rows is None else self.target[rows]
         self._will_be_finite = is_finite(written)
 
     def check_slice(self, update: Array) -> None:
-        """Update whether the value is finite; only ``update`` was written."""
+        """Update whether the value is finite; only the slice ``update`` was written."""
         self._will_be_finite = is_finite(update)
 
     def refresh(self) -> None:
-        """Copy what the box holds if somebody else has set it.
+        """Copy the value of the box if other code has set it.
 
         Raises:
-            NotFiniteError: there are infinities or NaN.
+            NotFiniteError: the value is not finite.
         """
         version = self._read.box.version  # first: it is set, and then counted
         if self._version == version:
@@ -68,7 +68,7 @@ class DonatedBuffer:
         self._version, self._is_finite = version, True
 
     def commit(self) -> None:
-        """Let the box hold what is in the memory now."""
+        """Set the box to the value in the donated buffer."""
         self._is_finite, self._will_be_finite = self._will_be_finite, False
         self._version = self._read.box.lend(partial(_copied, self.target))
 
@@ -76,9 +76,9 @@ class DonatedBuffer:
 def looking(
     step: Step, kept: DonatedBuffer, values: dict[int, Array]
 ) -> Callable[[], None] | None:
-    """What looks at the value that is written over, while it is in the cache, or None.
+    """Return a call that checks the updated value while it is in the cache, or None.
 
-    Of a table or a cache it looks at no more than what a step has changed.
+    For tables and caches only the part that a step changed is checked.
     """
     rows = None
     if step.primitive is update_slice and kept.has(values[step.outputs[0]]):
@@ -97,7 +97,7 @@ def looking(
 def written_over(
     memory: Notes, kept: dict[Box, DonatedBuffer], writes: list[tuple[Box, Array]]
 ) -> list[tuple[Box, Array | DonatedBuffer]]:
-    """Boxes with where their next values are, which are copied there if need be."""
+    """Return boxes with their next values, copied into donated buffers if needed."""
     moved = [
         kept[box].target
         for box, value in writes
@@ -122,7 +122,7 @@ def _are_same(a: Array, b: Array) -> bool:
 
 
 def commit(boxes: list[tuple[Box, Array | DonatedBuffer]]) -> None:
-    """Let boxes hold what was computed, in memory of theirs or in that of the plan."""
+    """Set boxes to the computed values, in their own memory or that of the plan."""
     for box, value in boxes:
         if isinstance(value, DonatedBuffer):
             value.commit()

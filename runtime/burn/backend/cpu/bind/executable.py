@@ -1,4 +1,4 @@
-"""Plans on the CPU: passes, and programs of prepared calls on memory that stays."""
+"""Executables of plans on the CPU: optimized programs of prepared calls."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,11 +19,11 @@ from burn.tensor import innermost
 
 
 def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
-    """The passes for a plan on the CPU, in their order.
+    """Return the passes for a plan on the CPU, in order.
 
-    NumPy has no recurrent layers that are quicker than their equations. Chains of
-    operations are left to generated kernels, except where a plan sets boxes: there the
-    updates of tables are found in them.
+    NumPy's recurrent layers are not faster than their equations. Chains are left to
+    generated kernels, except in plans that set boxes, where table updates are matched
+    in them.
     """
     left_out: list[Pass] = []
     if current() is None:
@@ -36,7 +36,7 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
 
 
 class CpuExecutable(Executable):
-    """A program for finite numbers, and the plan as it was recorded for all others."""
+    """A program for finite numbers, with a fallback to the recorded plan."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

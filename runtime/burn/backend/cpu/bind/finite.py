@@ -1,4 +1,4 @@
-"""Finite numbers: programs are for them alone, and look at what goes in and out."""
+"""Checks for finite numbers; programs are valid for finite inputs and results only."""
 
 from math import isfinite, isnan
 from typing import Any
@@ -11,7 +11,7 @@ from burn.ops.support import Array
 
 
 class NotFiniteError(Exception):
-    """A plan for finite numbers alone met others."""
+    """A program for finite numbers met an infinity or NaN."""
 
 
 #: Of so many numbers two extremes are found in less time than one sum.
@@ -19,9 +19,9 @@ _MANY = 20_000
 
 
 def is_finite(array: Any) -> bool:
-    """Whether there is no infinity and no NaN in ``array``.
+    """Return whether ``array`` contains no infinity and no NaN.
 
-    Its sum has none, then; a sum that overflows tells nothing.
+    A finite sum proves it; an overflowing sum proves nothing.
     """
     if array.dtype.kind == "f":
         if array.size < _MANY:
@@ -37,12 +37,12 @@ def is_finite(array: Any) -> bool:
 
 
 def has_nan(array: Any) -> bool:
-    """Whether there is a NaN in ``array``; infinities are none."""
+    """Return whether ``array`` contains NaN; infinities do not count."""
     return not is_finite(array) and bool(np.isnan(array).any())
 
 
 def refuse_nan(constant: Any) -> None:
-    """Leave it to the plan as it was recorded if there is a NaN in a constant."""
+    """Raise an error if a constant contains NaN, to use the recorded plan."""
     if isinstance(constant, list | tuple):
         for item in constant:
             refuse_nan(item)
@@ -51,7 +51,7 @@ def refuse_nan(constant: Any) -> None:
 
 
 def expect_numbers(array: Array) -> None:
-    """Leave the plan if there is a NaN in ``array``."""
+    """Leave the program if ``array`` contains NaN."""
     sum_ = total(array)
     if isnan(np.add.reduce(array, axis=None) if sum_ is None else sum_):
         raise NotFiniteError

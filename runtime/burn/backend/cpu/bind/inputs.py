@@ -1,4 +1,4 @@
-"""Inputs of a plan, which are copied or read where the caller has them."""
+"""Inputs of a plan, which are copied or read in place."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -20,16 +20,16 @@ LEAST = 16_384
 
 
 class Input(NamedTuple):
-    """What sets an input of a plan, and a limit of its magnitudes.
+    """A setter of an input of a plan, and a limit for its magnitudes.
 
-    It is infinite where nothing depends on that.
+    The limit is infinite if nothing depends on it.
     """
 
     set: Callable[[Array], None]
     limit: float
 
     def take(self, array: Array) -> None:
-        """Let ``array`` be the input of the next run.
+        """Set the input of the next run to ``array``.
 
         Raises:
             NotFiniteError: there are infinities, NaN, or magnitudes above the limit.
@@ -42,7 +42,7 @@ class Input(NamedTuple):
 
 
 class Inputs:
-    """The inputs that nothing but primitives has read so far, by their buffers."""
+    """The inputs that only primitives have read so far, by buffer."""
 
     def __init__(self, session: Session | None) -> None:
         self._session = session
@@ -50,7 +50,7 @@ class Inputs:
         self._operands: set[Buffer] = set()
 
     def add(self, buffer: Buffer | None, target: Array) -> Callable[[Array], None]:
-        """What sets an input for a run, which is in memory of the plan this time."""
+        """Return a setter of an input, which is in memory of the plan in this run."""
         session = self._session
         if session is None or buffer is None or target.nbytes < LEAST:
             return partial(np.copyto, target)
@@ -61,28 +61,29 @@ class Inputs:
         return buffer in self._known
 
     def start(self, operands: Iterable[Buffer]) -> None:
-        """Know what the next calls may read."""
+        """Set the operands that the next calls may read."""
         self._operands = self._known.keys() & operands
 
     def execute(self, fixed: Fixed, addresses: tuple[int, ...]) -> None:
-        """Note which of its operands are inputs."""
+        """Record which operands of a primitive are inputs."""
         for entry in self._known.values():
             for memory, start in zip(fixed.places, addresses, strict=True):
                 entry.read(memory, start)
 
     def call(self) -> None:
-        """Note that something reads the operands that cannot be told of another place.
+        """Mark the operands as read by code that cannot be rebound to another buffer.
 
-        They are copied in every run.
+        They are copied in each run.
         """
         for buffer in self._operands:
             del self._known[buffer]
         self._operands = set()
 
     def release(self, buffer: Buffer) -> None:
-        """Nobody reads ``buffer`` any more: if it is an input, all that do are known.
+        """Handle the end of the lifetime of ``buffer``: all readers of an input are
+        known.
 
-        From the next run on they are told where the caller has it.
+        In later runs they read the caller's memory directly.
         """
         entry = self._known.pop(buffer, None)
         if entry is not None:
@@ -90,9 +91,9 @@ class Inputs:
 
 
 class _Input:
-    """Memory of a plan for one input, and which primitives read it.
+    """Memory of a plan for one input, and the primitives that read it.
 
-    What the caller has is copied all the same if it is laid out in another way.
+    The caller's array is copied if it has another layout.
     """
 
     def __init__(self, session: Session, target: Array) -> None:
@@ -102,7 +103,7 @@ class _Input:
         self._is_lent = False
 
     def read(self, memory: int, start: int) -> None:
-        """Note a memory object that starts at ``start``, if that is in the input."""
+        """Record a memory object that starts at ``start``, if that is in the input."""
         if 0 <= start - self._start < self._target.nbytes:
             self._readers.append((memory, start - self._start))
 
@@ -110,7 +111,7 @@ class _Input:
         self._is_lent = True
 
     def set(self, array: Array) -> None:
-        """Let what reads the input read ``array``, for one run."""
+        """Rebind all readers of the input to ``array``, for one run."""
         target = self._target
         alike = array.strides == target.strides and array.flags.aligned
         if self._is_lent and alike:

@@ -1,9 +1,9 @@
-"""Upper bounds for the magnitudes of values, which keep plans free of overflow.
+"""Upper bounds of the magnitudes of values, which exclude overflow in plans.
 
-Code of the engine may give a number where NaN is due (a ReLU in the pass of a product),
-or NaN where an infinity is (Winograd's sums, GELU). It is right for finite numbers. A
-bound of each value follows from the bounds of the operands; where it does not show that
-all is finite, the plan compares an operand with a limit in every run.
+oneDNN may return a number where NaN is correct (a fused ReLU), or NaN where an infinity
+is (Winograd sums, GELU). It is correct for finite numbers. A bound of each value
+follows from the bounds of the operands; if it does not prove that all values are
+finite, the plan compares an operand with a limit in each run.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from burn.tensor import Tensor
 
 #: Their results are bounded by their first operand alone.
 _NORMS = frozenset({batch_norm, batch_norm_then})
-#: How many times the magnitude at the binding a value may have before a plan is left.
+#: The maximum ratio of a value's magnitude to that at binding time.
 _GROWTH, _LEAST = 1e6, 1e9
 #: BLAS adds the squares of so many elements on one thread, and of a few in a tenth of
 #: the time that two extremes take.
@@ -39,7 +39,9 @@ _FEW = 10_000
 
 
 class _Normed(NamedTuple):
-    """Where a norm's operand is, and by what its bound follows from that of it."""
+    """The place of a norm's operand, and the factor and offset of its result's
+    bound.
+    """
 
     source: int
     scale: float
@@ -47,7 +49,7 @@ class _Normed(NamedTuple):
 
 
 def largest(array: Any) -> float:
-    """The largest magnitude in ``array``, infinite if there is a NaN."""
+    """Return the largest magnitude in ``array``, infinity if there is a NaN."""
     if array.dtype.kind in "Oc" or not array.size:
         return inf if array.dtype.kind == "c" else 0.0
     if not dtypes.is_float(array.dtype):
@@ -57,7 +59,7 @@ def largest(array: Any) -> float:
 
 
 def is_within(array: Array, limit: float) -> bool:
-    """Whether no magnitude in ``array`` is above ``limit``, and none is NaN."""
+    """Return whether no magnitude in ``array`` is above ``limit``, and none is NaN."""
     if not array.size:
         return True
     if array.size <= _FEW and array.dtype.char in "fd" and array.flags.c_contiguous:
@@ -72,7 +74,7 @@ def is_within(array: Array, limit: float) -> bool:
 
 
 def limit_for(array: Array) -> float:
-    """The limit for other values like ``array``, infinite if that is not finite."""
+    """Return a limit for later values of ``array``, infinity if that is not finite."""
     magnitude = largest(array)
     return (
         inf if magnitude > LARGEST else min(max(magnitude * _GROWTH, _LEAST), LARGEST)
@@ -88,13 +90,13 @@ class Magnitudes:
         self._normed: dict[int, _Normed] = {}
 
     def branched(self, values: dict[int, Array], constants: set[int]) -> "Magnitudes":
-        """The bounds of a segment that goes on from here."""
+        """Return the bounds for a branch that continues from the current state."""
         other = Magnitudes(values, constants)
         other._known, other._normed = dict(self._known), dict(self._normed)
         return other
 
     def set(self, slot: int, bound: float, maker: Step | None = None) -> None:
-        """Know that no magnitude in ``slot`` is above ``bound``, and what made it."""
+        """Set the bound and the producer of ``slot``."""
         self._known[slot] = bound
         if maker is not None and maker.primitive in _NORMS and isfinite(bound):
             source = maker.args[0].place
@@ -104,18 +106,22 @@ class Magnitudes:
             self._normed[slot] = _Normed(source, more - least, least)
 
     def _with(self, source: int, bound: float, maker: Step) -> float:
-        """The bound for results of ``maker`` if that of ``source`` is ``bound``."""
+        """Return the bound of results of ``maker`` if that of ``source`` is
+        ``bound``.
+        """
         self._known[source] = bound
         return magnitude(maker, self)
 
     def limit(self, slot: int, array: Array) -> float:
-        """The limit of an input, infinite where it is not of floats."""
+        """Return the limit of an input, infinity unless it has floats."""
         limit = limit_for(array) if dtypes.is_float(array.dtype) else inf
         self.set(slot, limit)
         return limit
 
     def bound(self, arg: Any) -> float:
-        """An upper bound for the magnitudes in an argument, infinite if unknown."""
+        """Return an upper bound of the magnitudes of an argument, infinity if
+        unknown.
+        """
         kind = type(arg)
         if kind is Slot:
             magnitude = self._known.get(arg.place)
@@ -131,12 +137,12 @@ class Magnitudes:
         return 0.0
 
     def shape(self, arg: Any) -> tuple[int, ...]:
-        """The shape of an argument that is a tensor."""
+        """Return the shape of an argument that is a tensor."""
         shape: tuple[int, ...] = np.shape(self._array(arg))
         return shape
 
     def constant(self, arg: Any) -> Array | None:
-        """The array of an argument that is the same in every run."""
+        """Return the array of an argument that is the same in each run."""
         if type(arg) is Slot and arg.place not in self._constants:
             return None
         constant: Array = self._array(arg)
@@ -150,12 +156,13 @@ class Magnitudes:
     def checks(
         self, step: Step, *, rounds: bool, may_check: bool
     ) -> list[tuple[int, float]] | None:
-        """The places that have to be within limits for the engine to compute a step.
+        """Return the places with limits that must be checked for oneDNN to compute a
+        step.
 
-        None if it must not; so it is where limits are needed and it may not check.
+        None if it must not compute the step, or if checks are needed and not allowed.
 
         Raises:
-            NotFiniteError: they are not finite this time, or a product of what is
+            NotFiniteError: a value is not finite in this run, or a product of values
                 within limits may overflow.
         """
         operands = operands_at_risk(step, rounds=rounds)
@@ -189,10 +196,9 @@ class Magnitudes:
         return limits
 
     def _checked_for(self, slot: int) -> int:
-        """The place that is compared with a limit for the sake of ``slot``.
+        """Return the place whose limit is checked on behalf of ``slot``.
 
-        What was normalised is needed again where features grow: one limit is for all
-        that follows from it.
+        Results of a norm share one limit on its operand.
         """
         normed = self._normed.get(slot)
         return (
@@ -203,12 +209,12 @@ class Magnitudes:
 
 
 def check_within(array: Array, limit: float) -> Callable[[], None]:
-    """The call of :func:`expect_within`, on the elements in the order of memory."""
+    """Return a call of :func:`expect_within` on the elements in memory order."""
     axes = sorted(range(array.ndim), key=lambda a: -abs(array.strides[a]))
     return partial(expect_within, array.transpose(axes), limit)
 
 
 def expect_within(array: Array, limit: float) -> None:
-    """Leave the plan if ``array`` has magnitudes above ``limit``, or NaN."""
+    """Leave the program if ``array`` has magnitudes above ``limit``, or NaN."""
     if not is_within(array, limit):
         raise NotFiniteError

@@ -1,4 +1,4 @@
-"""Measured calls of a bound plan, and why no better engine makes them."""
+"""Timed calls of a bound plan, and the reasons why no faster engine computes them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +18,7 @@ CHECKS = (expect_numbers, expect_within)
 
 
 def measure_calls(sequence: Sequence, profiler: Profiler, *, generated: bool) -> None:
-    """Let ``profiler`` measure the calls of a sequence that was bound and joined."""
+    """Add timers of ``profiler`` to the calls of a bound and fused sequence."""
 
     def measured(entry: Entry) -> Callable[[], Any]:
         steps, kernel = entry.steps, entry.kernel
@@ -44,12 +44,12 @@ def measure_calls(sequence: Sequence, profiler: Profiler, *, generated: bool) ->
 
 
 def is_whole_kernel(call: Any) -> bool:
-    """Whether a call of a plan is that of a primitive's kernel."""
+    """Return whether a call is that of a primitive's whole kernel."""
     return type(call) is partial and call.func is call_kernel
 
 
 def _name(entry: Entry) -> str:
-    """The name of the function that an entry calls."""
+    """Return the name of the function that an entry calls."""
     function: Any = entry.call
     if is_whole_kernel(function):
         return f"{function.args[0].__name__}()"

@@ -1,4 +1,4 @@
-"""The order of axes in memory of each result, chosen by what its consumers prefer."""
+"""The memory layout of each result, chosen from the layouts its consumers prefer."""
 
 from collections import Counter
 
@@ -16,10 +16,10 @@ _CONVOLUTIONS = frozenset({conv, conv_then, conv_of_integers})
 
 
 def wanted_orders(segment: Segment) -> dict[int, tuple[int, ...]]:
-    """The axes from the slowest to the fastest, by place.
+    """Return the preferred axes from the slowest to the fastest, by place.
 
-    What is only read with its axes in another order is row-major after that, so that
-    it needs no copy. What is cast for a convolution has its channels last.
+    A result that is only read permuted is laid out so that the permutation is row-major
+    and needs no copy. Operands that are cast for a convolution are channels-last.
     """
     uses = Counter(slots_in(segment.ends))
     for step in segment.steps:
@@ -44,7 +44,7 @@ def wanted_orders(segment: Segment) -> dict[int, tuple[int, ...]]:
 
 
 def _order(step: Step) -> tuple[int, ...] | None:
-    """The order of axes of the operand that makes the result row-major."""
+    """Return the axis order of the operand for which the result is row-major."""
     rank = len(step.shapes[0])
     axes = list(range(rank))
     if step.primitive is transpose:

@@ -1,8 +1,8 @@
-"""Capture of a kernel's NumPy calls by running it once on arrays that report them.
+"""Capture of a kernel's NumPy calls by running it once on traced arrays.
 
-A kernel runs once on such arrays. Each of NumPy's functions that it calls is noted with
-its operands and with memory for its result, so that a plan does the same without the
-kernel. What a kernel decides in Python by the numbers themselves cannot be noted.
+Each NumPy function that the kernel calls is recorded with its operands and memory for
+its result, so that a plan can repeat the calls without the kernel. Kernels with
+value-dependent Python code cannot be captured.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from burn.ops.support import Array
 
 
 class UntraceableError(Exception):
-    """A kernel does what cannot be noted."""
+    """A kernel does something that cannot be captured."""
 
 
 def _refused(self: "Traced", *args: Any, **options: Any) -> Any:
@@ -24,14 +24,14 @@ def _refused(self: "Traced", *args: Any, **options: Any) -> Any:
 
 
 class Traced(np.ndarray[Any, Any]):
-    """A view of memory of a plan.
+    """A traced view of memory of a plan.
 
-    NumPy asks it about its functions (``__array_ufunc__``, ``__array_function__``), not
-    about methods of arrays. Each of those is captured or refused here.
+    NumPy dispatches its functions to it (``__array_ufunc__``, ``__array_function__``),
+    but not array methods. Each of those is captured or rejected here.
     """
 
     tracer: Notes
-    #: Whether the elements are the same whenever the plan runs.
+    #: Whether the elements are the same in each run.
     constant: bool
     #: Not empty once something was done with it, or with a view that NumPy made of it.
     used: list[bool]
@@ -100,17 +100,17 @@ class Traced(np.ndarray[Any, Any]):
         return traced(array, self.tracer, constant)
 
     def _known(self, array: Array) -> Any:
-        """A result that is the same whenever the plan runs."""
+        """Return a constant result."""
         return traced(array, self.tracer, constant=True)
 
     def _kept(self, result: Array) -> Any:
-        """The result in memory of the plan."""
+        """Return the result in memory of the plan."""
         target = self.tracer.shaped_as(result)
         np.copyto(target, result)
         return self._traced(target, constant=False)
 
     def _assigned(self, result: Array, call: Callable[[], Any]) -> Any:
-        """The result of a function that cannot write where it is told to."""
+        """Return the result of a function without an ``out`` argument, copied."""
         target = self._kept(result)
         self.tracer.note(partial(_assign, plain(target), call))
         return target
@@ -118,7 +118,7 @@ class Traced(np.ndarray[Any, Any]):
     def astype(  # type: ignore[override]
         self, dtype: Any, *args: Any, copy: bool = True, **options: Any
     ) -> Any:
-        """As NumPy's."""
+        """Return the converted array, like ``numpy.ndarray.astype``."""
         if not copy and self.dtype == dtype:
             return self
         source = plain(self)
@@ -129,13 +129,13 @@ class Traced(np.ndarray[Any, Any]):
         return target
 
     def copy(self, order: Any = "C") -> Any:
-        """As NumPy's. The copy of a constant is no constant: a kernel writes to it."""
+        """Return a copy, which is never constant: a kernel writes to it."""
         target = self._kept(plain(self))
         self.tracer.note(partial(np.copyto, plain(target), plain(self)))
         return target
 
     def reshape(self, *shape: Any, **options: Any) -> Any:
-        """As NumPy's."""
+        """Return the reshaped array, like ``numpy.ndarray.reshape``."""
         source = plain(self)
         result = source.reshape(*shape, **options)
         if _is_view(result, source):
@@ -215,7 +215,7 @@ class Traced(np.ndarray[Any, Any]):
 
 
 def _mean(x: Traced, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """NumPy's mean of floats: it is the sum, divided in place."""
+    """Return NumPy's mean of floats: the sum, divided in place."""
     if x.dtype.kind != "f":
         raise UntraceableError(f"the mean of {x.dtype}")
     total: Any = np.add.reduce(x, axis, keepdims=keepdims)  # type: ignore[call-overload]
@@ -224,7 +224,7 @@ def _mean(x: Traced, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
-    """``np.where``, which has no ``out``, as two copies."""
+    """Return ``np.where``, which has no ``out``, as two copies."""
     first, *_ = [a for a in (condition, x, y) if type(a) is Traced]
     varies = _varies((condition, x, y))
     condition, x, y = plain(condition), plain(x), plain(y)
@@ -268,17 +268,17 @@ _ASKING = {np.shape, np.ndim, np.size, np.may_share_memory, np.result_type}
 
 
 def traced(array: Array, tracer: Notes, constant: bool = False) -> Any:
-    """``array`` such that ``tracer`` hears what is done with it."""
+    """Return a view of ``array`` whose operations are reported to ``tracer``."""
     view = array.view(Traced)
     view.tracer, view.constant, view.used = tracer, constant, []
     return view
 
 
 def unheard(value: Any) -> bool:
-    """Whether there is an array among arguments that nothing was done with.
+    """Return whether an array among arguments was never used.
 
-    A kernel that needs it has read its numbers elsewhere: ``np.asarray`` gives NumPy's
-    own array, of which no tracer hears.
+    A kernel that depends on it has read it by untraced means: ``np.asarray`` returns
+    NumPy's own array, which is not traced.
     """
     kind = type(value)
     if kind is Traced:
@@ -287,7 +287,7 @@ def unheard(value: Any) -> bool:
 
 
 def _varies(value: Any) -> bool:
-    """Whether there is an array in a nested value that may be another next time."""
+    """Return whether a nested value contains an array that is not constant."""
     kind = type(value)
     if kind is Traced:
         return not value.constant
@@ -297,7 +297,7 @@ def _varies(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """``value`` with NumPy's own arrays."""
+    """Return ``value`` with plain NumPy arrays."""
     kind = type(value)
     if kind is Traced:
         value.used.append(True)

@@ -1,4 +1,4 @@
-"""A plan with memory of its own: what it does is a list of calls on fixed addresses."""
+"""Programs: lists of prepared calls on fixed addresses."""
 
 import threading
 from collections import Counter
@@ -40,7 +40,7 @@ _CPU = Cpu()
 
 
 class _Node:
-    """A segment that is bound, and those after it that were needed so far."""
+    """A bound segment, and its successors that were needed so far."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class _Node:
         self.children: dict[bytes, _Node] = {}
 
     def _prepared(self, sequence: Sequence) -> Sequence:
-        """The sequence with generated kernels and measured calls, if wanted."""
+        """Return the sequence with generated kernels and timers, if requested."""
         if self.generated:
             sequence.join()
         if self.profiler is not None:
@@ -78,13 +78,12 @@ class _Node:
 
 
 class Program:
-    """The plan of one kind of arguments on the CPU.
+    """The plan of one signature on the CPU.
 
-    Its memory is used by one thread at a time; the others wait. It is for finite
-    numbers alone, in the arguments and in boxes. With ``generated`` what is left of
-    NumPy's functions becomes kernels. With ``gradients`` forward values are those of
-    eager calls to the last bit: a mask that a gradient uses may not differ. A
-    ``profiler`` measures every call.
+    Its memory is used by one thread at a time; others wait. It is valid for finite
+    arguments and boxes only. With ``generated`` the remaining NumPy calls become
+    generated kernels. With ``gradients`` forward values are bitwise those of eager
+    calls: a mask that a gradient uses may not differ. A ``profiler`` times each call.
     """
 
     def __init__(
@@ -105,12 +104,12 @@ class Program:
         self._failures = self._waiting = 0
 
     def run(self, inputs: list[Array]) -> Any:
-        """The result of the function.
+        """Return the result of the function.
 
         Raises:
             NotFiniteError: there are infinities or NaN.
-            UnforeseenError: a value read, a shape or a box is as in no recording.
-            PlanMemoryError: its memory cannot be had; no box is set.
+            UnforeseenError: a guard value, a shape or a box matches no recording.
+            PlanMemoryError: there is not enough memory; no box is set.
         """
         with self._lock, ignoring_errors():
             try:
@@ -120,7 +119,7 @@ class Program:
                 raise PlanMemoryError(str(error)) from error
 
     def release_memory(self) -> None:
-        """Give the memory up until the next run, unless one is going on."""
+        """Release the memory until the next run, unless one is in progress."""
         if self._lock.acquire(blocking=False):
             self._node, self._inputs = None, []
             self._lock.release()
@@ -145,11 +144,11 @@ class Program:
         return result
 
     def _bound(self, inputs: list[Array]) -> _Node:
-        """The root that is bound with these inputs.
+        """Return the root segment, bound with these inputs.
 
         Raises:
-            NotFiniteError: numbers inside are not finite, or were not in earlier calls:
-                the next try is after twice as many calls as the last one.
+            NotFiniteError: an intermediate value is not finite, or was not in earlier
+                calls: attempts are repeated with exponential back-off.
         """
         if self._waiting:
             self._waiting -= 1
@@ -193,7 +192,7 @@ class Program:
         return child
 
     def _is_stale(self) -> bool:
-        """Whether a box was set that the calls rely on, or threads are gone."""
+        """Return whether a box that the calls rely on was set, or threads are gone."""
         assert self._node is not None
         if forks() != self._forks:
             current(LARGE)  # warns: the engine did not come along
@@ -214,7 +213,7 @@ def _is_trained(box: Box) -> bool:
 
 
 def _result(result: Any, builder: Builder) -> Callable[[], Any]:
-    """What makes the result of a segment, in memory of its own."""
+    """Return a function that creates the result of a segment, in its own memory."""
     kind = type(result)
     if kind is Lifted:
         inner, backend = _result(result.value, builder), result.backend

@@ -1,4 +1,4 @@
-"""Calls in a row, made with as little as possible between them."""
+"""Sequences of calls with minimal overhead between them."""
 
 from collections import deque
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from burn.plan.plan_ir import Read, Step
 
 
 class Sequence:
-    """Calls of oneDNN, which answer with a status, between others, which do not.
+    """Calls of oneDNN, which return a status, and other calls, which do not.
 
     ``owned`` lives as long as the calls do.
     """
@@ -26,15 +26,15 @@ class Sequence:
         self._groups: list[tuple[bool, tuple[Callable[[], Any], ...]]] | None = None
         self._frees: list[Free] = []
         self._steps: tuple[Step | Read, ...] = ()
-        #: Why steps were not left to oneDNN, by the step's id.
+        #: The reasons why oneDNN does not compute steps, by the step's id.
         self.reasons: dict[int, str] = {}
 
     def start(self, step: Step | Read) -> None:
-        """Note that the next calls are those of ``step``."""
+        """Set the step of the next calls."""
         self._steps = (step,)
 
     def explain(self, reason: str) -> None:
-        """Note why oneDNN does not compute the current step."""
+        """Record why oneDNN does not compute the current step."""
         self.reasons[id(self._steps[0])] = reason
 
     def engine(self, fixed: Fixed) -> None:
@@ -44,34 +44,34 @@ class Sequence:
         self.owned.append(fixed.owned)
 
     def numpy(self, function: Callable[[], Any]) -> None:
-        """Append any other call; what it returns does not matter."""
+        """Append another call, whose result is ignored."""
         self._calls.append(Entry(None, function, self._steps))
 
     def mark(self) -> int:
-        """How many calls there are."""
+        """Return the number of calls."""
         return len(self._calls)
 
     def back_to(self, mark: int, reason: str = "") -> None:
-        """Drop what was appended since there were ``mark`` calls, for a ``reason``."""
+        """Remove the calls after the first ``mark``, for a ``reason``."""
         del self._calls[mark:]
         if reason:
             self.explain(reason)
 
     def freed(self, low: int, high: int) -> None:
-        """Note that nobody needs what is between two addresses after these calls."""
+        """Record that the memory between two addresses is dead after these calls."""
         self._frees.append(Free(len(self._calls), low, high))
 
     def ends_in_engine(self) -> bool:
-        """Whether the last call is oneDNN's, or there is none."""
+        """Return whether the last call is oneDNN's, or there is none."""
         return not self._calls or self._calls[-1].alone is not None
 
     def join(self) -> None:
-        """Let kernels that are generated do what NumPy's functions would."""
+        """Replace NumPy calls by generated kernels."""
         self._calls, owned = joined(self._calls, self._frees)
         self.owned += owned
 
     def replace(self, change: Callable[[Entry], Callable[[], Any]]) -> None:
-        """Make another call in the place of each."""
+        """Replace each call by the result of ``change``."""
         self._calls = [entry._replace(call=change(entry)) for entry in self._calls]
         self._groups = None
 
@@ -94,7 +94,9 @@ class Sequence:
                 raise OneDnnError("primitive_execute", 5)
 
     def _grouped(self) -> list[tuple[bool, tuple[Callable[[], Any], ...]]]:
-        """Runs of calls of one kind, with changes of the number of threads between."""
+        """Return runs of calls of one kind, with changes of the thread count
+        between.
+        """
         groups: list[tuple[bool, list[Callable[[], Any]]]] = []
 
         def append(engine: bool, function: Callable[[], Any]) -> None:
@@ -114,7 +116,7 @@ class Sequence:
 
 
 def _threads(alone: bool) -> Callable[[], Any]:
-    """The call that gives the thread help, or takes it away."""
+    """Return a call that enables or disables multithreading."""
     session = current()
     assert session is not None
     api = session.api

@@ -1,4 +1,4 @@
-"""Memory that steps leave to the steps of their gradients."""
+"""Workspaces: memory that forward steps leave for their gradient steps."""
 
 from collections.abc import Hashable, Iterator
 from math import prod
@@ -11,10 +11,10 @@ from burn.plan.plan_ir import Segment, Slot, Step
 
 
 class Workspaces:
-    """What the steps of a segment, and of those before it, left.
+    """The workspaces of the steps of a segment and its predecessors.
 
-    A step has a gradient if a later one takes its results as ``gradient_of`` says.
-    ``is_generated`` says that NumPy's calls of elements become generated kernels.
+    A step has a gradient if a later one reads its results as ``gradient_of`` declares.
+    ``is_generated`` is true if elementwise NumPy calls become generated kernels.
     """
 
     def __init__(self, is_generated: bool) -> None:
@@ -25,40 +25,42 @@ class Workspaces:
         self._shared: dict[Hashable, Array] = {}
 
     def branched(self) -> "Workspaces":
-        """Those of a segment that goes on from here."""
+        """Return the workspaces for a branch that continues from the current state."""
         other = Workspaces(self.is_generated)
         other._left, other._shared = dict(self._left), self._shared
         return other
 
     def enter(self, segment: Segment) -> None:
-        """Find the gradients that follow in ``segment`` or later."""
+        """Find the gradients that follow in ``segment`` or its successors."""
         self._wanted = set(_gradients(segment))
 
     def start(self, step: Step) -> None:
-        """Note that ``step`` is bound now."""
+        """Set the step that is being bound."""
         self._step = step
 
     def is_wanted(self) -> bool:
-        """Whether there is a gradient of the current step in the plan."""
+        """Return whether the plan has a gradient of the current step."""
         return self._step is not None and self._step.outputs in self._wanted
 
     def leave(self, key: Hashable, memory: Any) -> None:
-        """Leave ``memory`` in the form ``key`` to the gradient of the current step."""
+        """Store ``memory`` under ``key`` for the gradient of the current step."""
         assert self._step is not None
         self._left[self._step.outputs] = (key, memory)
 
     def left(self, key: Hashable) -> Any:
-        """The memory that was left to the current step in the form ``key``, or None."""
+        """Return the memory that was stored for the current step under ``key``, or
+        None.
+        """
         entry = self._left.get(_results(self._step)) if self._step else None
         return entry[1] if entry is not None and entry[0] == key else None
 
     def shared(
         self, key: Hashable, shape: tuple[int, ...], *, zeros: bool = False
     ) -> Array:
-        """Memory of float32 of which steps with one ``key`` share what they ask for.
+        """Return float32 memory that all steps with the same ``key`` share.
 
-        With ``zeros`` it is zeros at first, and ``shape`` is the same for all of a key;
-        otherwise it has one axis, and is as long as the longest.
+        With ``zeros`` it is initially zero, and ``shape`` is the same for all of a key;
+        otherwise it is one-dimensional, and as long as the longest request.
         """
         memory = self._shared.get(key)
         if memory is None or memory.size < prod(shape):
@@ -68,7 +70,9 @@ class Workspaces:
 
 
 def _gradients(segment: Segment) -> Iterator[tuple[int, ...]]:
-    """The places of results whose gradients are computed in ``segment`` or later."""
+    """Yield the places of results whose gradients are computed in or after
+    ``segment``.
+    """
     for step in segment.steps:
         if isinstance(step, Step) and step.primitive.gradient_of is not None:
             yield _results(step)
@@ -77,7 +81,7 @@ def _gradients(segment: Segment) -> Iterator[tuple[int, ...]]:
 
 
 def _results(step: Step) -> tuple[int, ...]:
-    """The places of the results of which ``step`` computes the gradients."""
+    """Return the places of the results whose gradients ``step`` computes."""
     forward = step.primitive.gradient_of
     if forward is None:
         return ()

@@ -1,1 +1,1 @@
-"""Kernels of plans on the CPU without oneDNN: BLAS and NumPy on tiles in the cache."""
+"""Kernels for CPU plans without oneDNN: BLAS and NumPy on cache-sized tiles."""

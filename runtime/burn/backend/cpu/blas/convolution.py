@@ -1,8 +1,8 @@
-"""Convolutions of plans by BLAS: products of windows with weights, tile by tile.
+"""Convolutions with BLAS: products of im2col tiles with weights.
 
-Windows are copied for some lines of the result at a time, which stay in the cache until
-the bias and the activation are done. Weights that no run changes are laid out once,
-and so is memory: images between their padding, and one tile of windows.
+The windows of some lines of the result are copied at a time; the tile stays in the
+cache until bias and activation are applied. Constant weights are reordered once, and
+memory is reused: padded images, and one tile of windows.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,17 +35,17 @@ _BOUNDS: dict[str, tuple[np.ufunc, ...]] = {
 
 
 class _End(NamedTuple):
-    """What is done to each tile of a result: ``residual`` is channels-last."""
+    """The epilogue of each tile of a result; ``residual`` is channels-last."""
 
     bias: Array | None
     residual: Array | None
     after: After
 
     def finish(self, tile: Array, key: Any) -> None:
-        """Finish a tile that is ``key`` of the result, now and in every run.
+        """Apply the epilogue to the tile ``key`` of the result, now and in each run.
 
-        Rows of the tile are joined, and numbers repeated: NumPy is twice as quick with
-        two long rows as with short ones, or a row and a number.
+        Rows of the tile are joined and parameters repeated: NumPy is twice as fast with
+        two long rows as with short ones, or with a row and a scalar.
         """
         channels, is_generated = tile.shape[-1], _is_generated()
         joined = 1 if is_generated else _joined_rows(tile)
@@ -69,7 +69,7 @@ class _End(NamedTuple):
                 do(partial(_activate, tile, ((name, *numbers),)))
 
     def _repeated(self, times: int) -> Array:
-        """The bias so many times in a row."""
+        """Return the bias repeated ``times`` times."""
         notes, bias = noting(), self.bias
         assert notes is not None
         assert bias is not None
@@ -86,7 +86,7 @@ def _is_generated() -> bool:
 
 
 def _joined_rows(tile: Array) -> int:
-    """How many of the rows of a tile are one row."""
+    """Return how many rows of the tile are merged into one."""
     channels = tile.shape[-1]
     rows = tile.size // channels
     counts = range(1, max(WIDE // channels, 1) + 1)
@@ -98,7 +98,7 @@ def _activate(tile: Array, after: After) -> None:
 
 
 def conv(x: Array, weight: Array, bias: Array | None = None, **static: Any) -> Array:
-    """:func:`burn.ops.conv` in a plan, by BLAS where that is made for it."""
+    """Compute :func:`burn.ops.conv` in a plan with BLAS, if supported."""
     out = _planned(x, weight, _End(bias, None, ()), static)
     return conv_op.kernel(x, weight, bias, **static) if out is None else out
 
@@ -112,7 +112,7 @@ def conv_then(
     after: After,
     **static: Any,
 ) -> Array:
-    """:func:`burn.ops.fused.conv_then` in a plan, by BLAS where that is made for it."""
+    """Compute :func:`burn.ops.fused.conv_then` in a plan with BLAS, if supported."""
     last = None if residual is None else _channels_last(residual)
     out = _planned(x, weight, _End(bias, last, after), static)
     if out is None:
@@ -125,7 +125,7 @@ KERNELS: dict[Any, Callable[..., Any]] = {conv_op: conv, conv_then_op: conv_then
 
 
 def _planned(x: Array, weight: Array, end: _End, static: Any) -> Array | None:
-    """The result, channels-last in memory; None for what this is not made for."""
+    """Return the result, channels-last in memory; None if not supported."""
     notes, groups = noting(), static.get("groups", 1)
     steps = (static.get(name, 1) for name in ("stride", "padding", "dilation"))
     stride, padding, dilation = steps
@@ -157,13 +157,13 @@ def _channels_last(x: Array) -> Array:
 
 
 def _matrix(notes: Notes, weight: Array) -> Array:
-    """``weight`` [O, C, *K] as [K * C, O]."""
+    """Return ``weight`` [O, C, *K] as [K * C, O]."""
     turned = weight.transpose(*range(2, weight.ndim), 1, 0)
     return _laid_out(notes, weight, turned).reshape(-1, weight.shape[0])
 
 
 def _laid_out(notes: Notes, weight: Array, view: Array) -> Array:
-    """``view`` of weights in row-major memory; if these are constant, once."""
+    """Return ``view`` of weights in row-major memory, copied once if constant."""
     if notes.is_constant(weight):
         memory = np.ascontiguousarray(view)
         notes.keep(memory, constant=True)
@@ -174,9 +174,9 @@ def _laid_out(notes: Notes, weight: Array, view: Array) -> Array:
 
 
 def _covered(notes: Notes, x: Array, wins: Windows, *, strided: bool = False) -> Array:
-    """``x`` [N, *size, C] between its padding, in memory that steps share.
+    """Return padded ``x`` [N, *size, C], in memory that steps share.
 
-    ``strided`` windows of one place may be read from a view.
+    ``strided`` windows of one position may be read from a view.
     """
     pads = wins.exact
     if all(before <= 0 and after <= 0 for before, after in pads):
@@ -207,7 +207,7 @@ def _cover(wins: Windows, x: Array, memory: Array) -> None:
 def _dense(
     notes: Notes, covered: Array, matrix: Array, wins: Windows, end: _End
 ) -> Array:
-    """Products of windows with ``matrix`` [K * C, O]."""
+    """Return products of windows with ``matrix`` [K * C, O]."""
     width, channels = matrix.shape
     out = notes.empty((covered.shape[0], *wins.count, channels), covered.dtype)
     if wins.taps == 1 and prod(wins.stride) == 1:
@@ -239,14 +239,14 @@ def _dense(
 
 
 def _tiles(batch: int, count: int, lines: int) -> Iterator[tuple[int, slice]]:
-    """The keys of tiles of so many ``lines`` of each image."""
+    """Yield the keys of tiles of so many ``lines`` of each image."""
     for image in range(batch):
         for start in range(0, count, lines):
             yield image, slice(start, min(start + lines, count))
 
 
 def _flat(notes: Notes, end: _End, shape: tuple[int, ...]) -> _End:
-    """``end`` for a result of which only the channels are an axis."""
+    """Return ``end`` for a result in which only the channels are an axis."""
     residual = end.residual
     assert residual is not None
     if not residual.flags.c_contiguous:
@@ -268,9 +268,9 @@ def _is_folded(x: Array, wins: Windows) -> bool:
 
 
 def _folded(notes: Notes, x: Array, weight: Array, wins: Windows, end: _End) -> Array:
-    """Windows that move by two as windows that move by one over blocks of 2 x 2.
+    """Compute a stride-2 convolution as a stride-1 one over 2 x 2 blocks.
 
-    Rows of windows are longer then, of four times as many channels.
+    The rows of windows are then longer, with four times as many channels.
     """
     kernel = tuple((n + 1) // 2 for n in wins.kernel)
     size = tuple(n + k - 1 for n, k in zip(wins.count, kernel, strict=True))
@@ -306,7 +306,7 @@ def _folded(notes: Notes, x: Array, weight: Array, wins: Windows, end: _End) -> 
 def _depthwise(
     notes: Notes, x: Array, weight: Array, wins: Windows, end: _End
 ) -> Array:
-    """Products of each channel with weights of its own, [N, *count, C]."""
+    """Return the depthwise convolution, [N, *count, C]."""
     covered = _covered(notes, x, wins)
     out = notes.empty((x.shape[0], *wins.count, x.shape[-1]), x.dtype)
     if not notes.is_constant(weight):
@@ -329,7 +329,7 @@ def _depthwise(
 def _shifted(
     notes: Notes, covered: Array, weight: Array, wins: Windows, out: Array
 ) -> None:
-    """Sums of products of elements, which become one generated kernel."""
+    """Compute sums of elementwise products, which become one generated kernel."""
     term = notes.empty(out.shape, out.dtype)
     for index, (tap, keys) in enumerate(wins.places()):
         factor = np.ascontiguousarray(weight[:, 0][:, *tap])

@@ -1,6 +1,6 @@
-"""Kernels that are generated: NumPy's calls that follow each other, as one loop.
+"""Generated kernels: consecutive NumPy calls, fused into one loop.
 
-``calls`` reads what a plan notes, ``groups`` finds what can be one loop and which of
-its values nobody else needs, ``loops`` the order of its elements. ``source`` writes it
-for LLVM in the terms of ``functions``, ``machine`` makes code of it.
+``calls`` parses the calls of a plan, ``groups`` finds those that can be one loop and
+the values that are dead after it, ``loops`` orders the loops. ``source`` emits LLVM IR
+with the functions in ``functions``, ``machine`` compiles it.
 """

@@ -1,4 +1,4 @@
-"""What NumPy's calls do, element by element."""
+"""Elementwise and reduction semantics of NumPy calls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ COPY, SELECT = "copy", "select"
 
 @dataclass(frozen=True, eq=False)
 class KernelCall:
-    """A function of operands: arrays, numbers and other calls, which have no target.
+    """A function of operands: arrays, numbers and nested calls without a target.
 
-    ``axes`` are those that it reduces, None where it goes element by element.
-    ``types`` are the dtypes in which it takes its operands.
+    ``axes`` are the reduced axes, None for an elementwise call. ``types`` are the
+    dtypes to which operands are converted.
     """
 
     name: str
@@ -35,20 +35,20 @@ class KernelCall:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the elements that it goes over."""
+        """The iteration shape of the call."""
         if self.axes is None and self.target is not None:
             return shape_of(self.target)
         return np.broadcast_shapes(*map(shape_of, self.operands))
 
 
 def shape_of(operand: Any) -> tuple[int, ...]:
-    """The shape of an operand of a call."""
+    """Return the shape of an operand of a call."""
     shape: tuple[int, ...] = getattr(operand, "shape", ())
     return shape
 
 
 def read(call: Callable[[], Any]) -> list[KernelCall] | None:
-    """What a call that a plan notes does; None if no kernel can do it."""
+    """Return the operations of a captured call, or None if no kernel supports it."""
     if type(call) is not partial:
         return None
     function, args, named = call.func, call.args, dict(call.keywords)
@@ -67,7 +67,7 @@ def read(call: Callable[[], Any]) -> list[KernelCall] | None:
 
 
 def _is_whole(call: KernelCall) -> bool:
-    """Whether kernels can read what it takes, and write what it gives."""
+    """Return whether kernels can read the operands and write the result."""
     if not all(map(_is_taken, call.operands, call.types)):
         return False
     if call.target is None:
@@ -118,7 +118,7 @@ def _total(name: str, x: Any, axis: Any, target: Any) -> list[KernelCall] | None
 
 
 def _product(function: Any, args: Any, named: Any) -> list[KernelCall] | None:
-    """The sum of the products of two arrays of one shape over some axes."""
+    """Return the sum of products of two arrays of equal shape over some axes."""
     target = named.pop("out", None)
     if function is np.einsum:
         if len(args) != 5 or any(type(part) is not list for part in args[1::2]):
@@ -153,7 +153,7 @@ def _copied(args: Any, named: Any) -> list[KernelCall] | None:
 
 
 def _joined(args: Any, named: Any) -> list[KernelCall] | None:
-    """Copies to the parts of the result of a concatenation."""
+    """Return copies to the parts of the result of a concatenation."""
     target, axis = named.pop("out", None), named.pop("axis", 0)
     if named or len(args) != 1 or target is None or axis is None:
         return None

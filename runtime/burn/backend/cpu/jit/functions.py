@@ -1,7 +1,6 @@
-"""NumPy's functions of numbers in the language of LLVM.
+"""NumPy's functions in LLVM IR.
 
-Arithmetic is rounded as NumPy does it, one operation after the other: no two become
-one.
+Arithmetic is rounded like NumPy's: operations are not contracted.
 """
 
 import struct
@@ -17,15 +16,15 @@ TYPES = {_FLOAT32: "float", _FLOAT64: "double", _BOOL: "i1", _INT32: "i32"}
 TYPES[_INT64] = "i64"
 _NUMBERS = (_FLOAT32, _FLOAT64, _INT32, _INT64)
 FLOATS = (_FLOAT32, _FLOAT64)
-#: What is reduced, and in which dtypes.
+#: The supported reductions and their dtypes.
 REDUCTIONS = dict.fromkeys(("add", "maximum", "minimum"), _NUMBERS)
 
 
 class InstructionWriter(Protocol):
-    """Who takes instructions."""
+    """The interface for appending instructions."""
 
     def do(self, text: str) -> str:
-        """Append an instruction; the name of its result."""
+        """Append an instruction and return the name of its result."""
 
 
 #: Writes a function of operands of one dtype.
@@ -33,12 +32,12 @@ Rule: TypeAlias = Callable[[InstructionWriter, np.dtype[Any], tuple[str, ...]], 
 
 
 def is_known(dtype: np.dtype[Any]) -> bool:
-    """Whether kernels have values of this dtype."""
+    """Return whether kernels support this dtype."""
     return dtype in TYPES
 
 
 def types_of(function: np.ufunc, args: Any) -> tuple[np.dtype[Any], ...] | None:
-    """The dtypes in which a function takes its operands, None if no kernel has it."""
+    """Return the operand dtypes of a function, None if no kernel supports it."""
     rule = _FUNCTIONS.get(function.__name__)
     given = [getattr(arg, "dtype", type(arg)) for arg in args]
     if rule is None or not all(
@@ -52,24 +51,24 @@ def types_of(function: np.ufunc, args: Any) -> tuple[np.dtype[Any], ...] | None:
 
 
 def result_of(name: str, types: tuple[np.dtype[Any], ...]) -> np.dtype[Any]:
-    """The dtype of what a function gives."""
+    """Return the dtype of the result of a function."""
     return _BOOL if name in _ASKING else types[-1]
 
 
 def cost_of(name: str) -> int:
-    """How many additions a function takes as long as."""
+    """Return the cost of a function, in additions."""
     return _COSTS.get(name, 1)
 
 
 def write(
     name: str, to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]
 ) -> str:
-    """Write a function of operands of ``dtype``; the name of the result."""
+    """Emit a function of operands of ``dtype`` and return the name of the result."""
     return _FUNCTIONS[name][1](to, dtype, args)
 
 
 def constant(value: float, dtype: np.dtype[Any]) -> str:
-    """A number as LLVM reads it without rounding."""
+    """Return a number as an exact LLVM literal."""
     if dtype in FLOATS:
         exact = float(dtype.type(value))
         return f"0x{struct.unpack('>Q', struct.pack('>d', exact))[0]:016X}"
@@ -77,11 +76,11 @@ def constant(value: float, dtype: np.dtype[Any]) -> str:
 
 
 def converted(to: InstructionWriter, value: str, given: Any, wanted: Any) -> str:
-    """``value`` in another dtype.
+    """Return ``value`` converted to another dtype.
 
     Raises:
-        KeyError: there is no such conversion; NumPy's of floats to integers depends on
-            the processor where they do not fit.
+        KeyError: the conversion is not supported; NumPy's of floats to integers
+            depends on the processor for values out of range.
     """
     if given == wanted:
         return value
@@ -94,7 +93,7 @@ def converted(to: InstructionWriter, value: str, given: Any, wanted: Any) -> str
 
 
 def can_convert(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
-    """Whether :func:`converted` can."""
+    """Return whether :func:`converted` supports the conversion."""
     pair = (TYPES.get(given, ""), TYPES.get(wanted, ""))
     if not all(pair):
         return False

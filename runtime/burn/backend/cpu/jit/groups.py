@@ -1,4 +1,4 @@
-"""Which calls can be one loop, and which of their values nobody else needs."""
+"""Grouping of calls that can be fused into one loop, with liveness of values."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -15,14 +15,14 @@ from burn.ops.support import Array
 
 #: The most calls of a group, and the most arrays that one reads and writes.
 CALLS, ARRAYS = 64, 24
-# Whether two arrays share memory is searched for so long.
+# The effort limit of the search for shared memory.
 _SEARCH = 1_000
 
 
 class Place(NamedTuple):
-    """Where the elements of a value are: the bytes between them along each axis.
+    """The address of a value's elements, as strides in bytes along each axis.
 
-    Along axes in which they are the same the stride is 0.
+    The stride is 0 along broadcast axes.
     """
 
     address: int
@@ -32,11 +32,11 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LoopValue:
-    """What a loop computes of its operands, or reads: then it has no name, but a place.
+    """A value computed by a loop; without a name it is read from a place.
 
-    ``axes`` are those that it reduces; ``row`` values are the same along all of those
-    which the group reduces. ``stage`` is the number of passes over those axes that come
-    before there is a first of its elements.
+    ``axes`` are those that it reduces; ``row`` values are invariant along the axes that
+    the group reduces. ``stage`` is the number of passes over those axes that must be
+    complete before the value is available.
     """
 
     name: str
@@ -50,14 +50,14 @@ class LoopValue:
 
 
 class Store(NamedTuple):
-    """A value that goes to memory."""
+    """A value that is written to memory."""
 
     place: Place
     value: LoopValue
 
 
 class Free(NamedTuple):
-    """Memory from ``low`` to ``high`` that nobody needs after so many calls."""
+    """Memory from ``low`` to ``high`` that is dead after a number of calls."""
 
     calls: int
     low: int
@@ -66,10 +66,10 @@ class Free(NamedTuple):
 
 @dataclass
 class Group:
-    """Calls over the same elements, one after the other.
+    """Consecutive calls over the same elements.
 
-    ``shape`` is that of the elements, ``axes`` those that are reduced, if any are.
-    ``start`` is the number of its first call.
+    ``shape`` is the iteration shape, ``axes`` are the reduced axes. ``start`` is the
+    number of its first call.
     """
 
     start: int
@@ -81,7 +81,9 @@ class Group:
     _read: dict[Place, LoopValue] = field(default_factory=dict)
 
     def take(self, calls: Iterable[KernelCall], frees: "Frees") -> bool:
-        """Add what one of NumPy's calls does; False, and nothing, if that cannot be."""
+        """Add the operations of a NumPy call; return False, without changes, if
+        impossible.
+        """
         before = (self.shape, self.axes, dict(self.current), dict(self._read))
         arrays = dict(self.arrays)
         position = self.start + self.count
@@ -95,7 +97,7 @@ class Group:
         return False
 
     def stores(self, frees: "Frees") -> list[Store]:
-        """The values that are needed after the group."""
+        """Return the values that are live after the group."""
         end = self.start + self.count
         return [
             Store(view, value)
@@ -123,7 +125,7 @@ class Group:
     def _value(
         self, call: KernelCall, position: int, frees: "Frees"
     ) -> LoopValue | None:
-        """What a call computes, None if it is over other elements."""
+        """Return the value of a call, None if it has another iteration shape."""
         shape = call.shape
         row = call.axes is None and shape != self.shape and self._is_row(shape)
         if shape != self.shape and not row:
@@ -185,7 +187,7 @@ class Group:
     def _meet(
         self, array: Array, frees: "Frees", position: int, but: Place | None = None
     ) -> Iterator[Place]:
-        """The places of the group's own values that ``array`` has a part in."""
+        """Yield the places of the group's values that overlap with ``array``."""
         for view, (_, since) in self.current.items():
             mine = self.arrays[view]
             if view == but or not np.may_share_memory(mine, array):
@@ -207,7 +209,7 @@ class Group:
         return tuple(1 if a in axes else n for a, n in enumerate(self.shape))
 
     def _place(self, array: Array, shape: tuple[int, ...]) -> Place | None:
-        """Where the elements of ``array``, broadcast to ``shape``, are."""
+        """Return the place of ``array``, broadcast to ``shape``."""
         pairs = list(zip(np.broadcast_to(array, shape).strides, shape, strict=True))
         if shape not in (self.shape, self._ones()) and shape == self._kept():
             for axis in self.axes or ():
@@ -219,13 +221,15 @@ class Group:
 
 
 class Frees:
-    """When which memory is needed no more."""
+    """The times at which memory becomes dead."""
 
     def __init__(self, frees: list[Free]) -> None:
         self._frees = sorted(frees)
 
     def are(self, array: Array, since: int, until: int) -> bool:
-        """Whether ``array``, written by call ``since``, is free after ``until``."""
+        """Return whether ``array``, written by call ``since``, is dead after
+        ``until``.
+        """
         low, high = np.lib.array_utils.byte_bounds(array)
         first = bisect_right(self._frees, since, key=attrgetter("calls"))
         last = bisect_right(self._frees, until, key=attrgetter("calls"))
@@ -235,7 +239,7 @@ class Frees:
 
 
 def overlap(a: Array, b: Array) -> bool:
-    """Whether two arrays may have an element in common."""
+    """Return whether two arrays may overlap."""
     try:
         return np.shares_memory(a, b, max_work=_SEARCH)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:

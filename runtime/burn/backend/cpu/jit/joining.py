@@ -1,4 +1,4 @@
-"""Lists of calls with generated kernels in the place of NumPy's functions."""
+"""Replacement of NumPy calls by generated kernels."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,10 +15,10 @@ GENERATED = "generated"
 
 
 class Entry(NamedTuple):
-    """A call of a plan, and the steps of the plan that it is for.
+    """A call of a plan, and the plan steps it belongs to.
 
-    ``alone`` is None for a call that is not oneDNN's, else whether it has one thread.
-    ``kernel`` is oneDNN's name of its code, or :data:`GENERATED`.
+    ``alone`` is None for a call that is not oneDNN's, else whether it is
+    single-threaded. ``kernel`` is oneDNN's name of its code, or :data:`GENERATED`.
     """
 
     alone: bool | None
@@ -28,9 +28,9 @@ class Entry(NamedTuple):
 
 
 def joined(calls: list[Entry], frees: list[Free]) -> tuple[list[Entry], list[Any]]:
-    """The calls with kernels for those that follow each other.
+    """Return the calls, with consecutive NumPy calls replaced by generated kernels.
 
-    The other result has to live as long as they do.
+    The second result must live as long as the calls.
     """
     lifetimes = Frees(frees)
     entries: list[Entry] = []
@@ -56,7 +56,7 @@ def joined(calls: list[Entry], frees: list[Free]) -> tuple[list[Entry], list[Any
 def _grown(
     calls: list[Entry], start: int, frees: Frees
 ) -> tuple[Group, list[list[KernelCall]]]:
-    """The longest group that starts there, and what its calls do."""
+    """Return the longest group from ``start``, and the operations of its calls."""
     group, reads = Group(start), []
     for entry in calls[start:]:
         one = read(entry.call) if entry.alone is None else None
@@ -69,7 +69,7 @@ def _grown(
 def _kernel(
     group: Group, reads: list[list[KernelCall]], frees: Frees
 ) -> tuple[int, Kernel] | None:
-    """The kernel of the longest part of a group that pays one, and its length."""
+    """Return the number of calls and the kernel of the longest profitable prefix."""
     for count in range(len(reads), 0, -1):
         if count != group.count:
             group = Group(group.start)

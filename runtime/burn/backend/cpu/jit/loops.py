@@ -1,4 +1,4 @@
-"""In which order loops go through memory."""
+"""Loop order and loop merging."""
 
 from math import prod
 from typing import NamedTuple
@@ -11,11 +11,11 @@ _STRIDED = 2_048
 
 
 class UnwritableError(Exception):
-    """A group is no single loop after all."""
+    """A group cannot be a single loop."""
 
 
 class Axis(NamedTuple):
-    """A loop: so many elements, and the bytes between them in each place."""
+    """A loop: its trip count, and the stride in bytes of each place."""
 
     extent: int
     strides: dict[Place, int]
@@ -24,10 +24,10 @@ class Axis(NamedTuple):
 def axes_of(
     group: Group, places: list[Place], stores: list[Store]
 ) -> tuple[list[Axis], list[Axis]]:
-    """The loops over elements that stay, and over those that are reduced.
+    """Return the loops over kept elements, and those over reduced elements.
 
-    They go through memory in the order of what is written, and two that can be one are.
-    Of elements none of which is reduced the innermost are a pass.
+    They follow the memory order of the output, and adjacent loops are merged if
+    possible. Without reductions the innermost loops are a pass.
     """
     every = range(len(group.shape))
     reduced = group.axes or ()
@@ -63,5 +63,5 @@ def axes_of(
 
 
 def _spread(view: Place) -> tuple[int, int]:
-    """How many axes a place has elements along, and how far it goes."""
+    """Return the number of nonzero strides, and the sum of their magnitudes."""
     return sum(map(bool, view.strides)), sum(map(abs, view.strides))

@@ -1,4 +1,4 @@
-"""Machine code by LLVM, and the threads of oneDNN's OpenMP to run it."""
+"""Compilation with LLVM, and parallel execution on oneDNN's OpenMP threads."""
 
 import threading
 from collections.abc import Callable
@@ -16,7 +16,7 @@ EXTRA = "burn-runtime[jit]"
 
 
 class Code:
-    """A compiled text: the addresses of its functions as long as this lives."""
+    """A compiled module: addresses of its functions while this object lives."""
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
@@ -25,7 +25,7 @@ class Code:
 
 
 class Machine:
-    """LLVM for the processor of this machine. Equal texts are compiled once."""
+    """LLVM for the host processor. Equal sources are compiled once."""
 
     def __init__(self) -> None:
         import llvmlite.binding as llvm
@@ -39,7 +39,7 @@ class Machine:
         self._share, self._threads = _openmp(llvm)
 
     def code(self, text: str) -> Code:
-        """The machine code of a text."""
+        """Return the machine code of a source."""
         with self._lock:
             code = self._codes.get(text)
             if code is None:
@@ -47,7 +47,7 @@ class Machine:
             return code
 
     def call(self, kernel: Kernel) -> tuple[Callable[[], Any], Any]:
-        """What does a kernel whenever it is called, and what has to live as long."""
+        """Return a call that runs a kernel, and an object that must live as long."""
         code = self.code(kernel.text)
         given = [view.address for view in kernel.places] + list(kernel.numbers)
         data = (c_size_t * len(given))(*given)
@@ -80,7 +80,7 @@ class Machine:
 
 @cache
 def machine() -> Machine:
-    """The machine of this process.
+    """Return the compiler of this process.
 
     Raises:
         ImportError: llvmlite is not installed.
@@ -99,9 +99,9 @@ def _plain_function(address: int) -> Any:
 
 
 def _openmp(llvm: Any) -> tuple[Any, int]:
-    """GNU's function that runs another on several threads, and how many there are.
+    """Return GNU OpenMP's parallel-region function, and the number of threads.
 
-    None where oneDNN has other threads, or there is no oneDNN.
+    None if oneDNN uses other threads, or is not available.
     """
     session = loaded()
     library = session.api.library.calls if session is not None else None

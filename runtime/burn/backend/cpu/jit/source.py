@@ -1,8 +1,7 @@
-"""A group of calls as a function for LLVM.
+"""LLVM IR of a group of calls.
 
-For each of the elements that stay there are passes over those that are reduced. Before
-a pass everything is computed that is the same in all of it; what two passes need of an
-element is computed in both.
+For each kept element there are passes over the reduced ones. Loop-invariant values are
+computed before a pass; values that two passes need are computed in both.
 """
 
 from collections.abc import Iterator
@@ -33,23 +32,23 @@ _SHORT = 4
 
 
 class Kernel(NamedTuple):
-    """The text of a function, the memory that it is called with, and its work."""
+    """The IR of a function, the memory of its arguments, and its work."""
 
     text: str
     places: tuple[Place, ...]
-    #: What it takes after the addresses of the places.
+    #: The arguments after the addresses of the places.
     numbers: tuple[int, ...]
-    #: How many additions it takes as long as.
+    #: The cost, in additions.
     work: int
-    #: How many parts it can be done in at once.
+    #: The maximum number of parallel parts.
     parts: int
 
 
 def written(group: Group, stores: list[Store]) -> Kernel:
-    """The function that does a group.
+    """Return the function that computes a group.
 
     Raises:
-        UnwritableError: an element would be read after it was written.
+        UnwritableError: an element would be read after it was overwritten.
     """
     return _Source(group, stores).kernel()
 
@@ -71,7 +70,7 @@ class _Source(LlvmWriter):
         self.values = values
         views = [v.place for v in values if v.place] + [s.place for s in stores]
         self.kept, self.inner = axes_of(group, list(dict.fromkeys(views)), stores)
-        # How often it is gone around is no part of the text: batches differ.
+        # The trip count is a runtime value because batch sizes differ.
         whole = self.kept or (self.inner if group.axes is None else [])
         self.shared = whole[0] if whole else None
 
@@ -102,7 +101,7 @@ class _Source(LlvmWriter):
         return Kernel(text, tuple(self.places), (*self.extents, parts), work, parts)
 
     def _body(self) -> None:
-        """What is done for each of the elements that stay."""
+        """Emit the body for each kept element."""
         last = max((store.value.stage for store in self.stores), default=0)
         for stage in range(last + 1):
             roots = [v for v in self.values if v.reduces and v.stage == stage + 1]
@@ -116,7 +115,7 @@ class _Source(LlvmWriter):
                 self._write(store.place, self._row_value(store.value))
 
     def _pass(self, stage: int, roots: list[LoopValue], full: list[Store]) -> None:
-        """A pass over the elements that are reduced."""
+        """Emit a pass over the reduced elements."""
         self._needed_first([*(v.operands[0] for v in roots), *(s.value for s in full)])
         totals = [self._started(root, _wide(root)) for root in roots]
         *outer, innermost = self.inner
@@ -142,7 +141,7 @@ class _Source(LlvmWriter):
             self._row[root] = converted(self, self.get(cell, wide), wide, root.dtype)
 
     def _started(self, root: LoopValue, dtype: np.dtype[Any]) -> str:
-        """A variable with what a reduction starts with."""
+        """Return a variable with the initial value of a reduction."""
         cell = self.cell(dtype)
         self.set(cell, dtype, constant_of(root.name, dtype))
         return cell
@@ -150,7 +149,7 @@ class _Source(LlvmWriter):
     # Values.
 
     def _needed_first(self, roots: list[Any]) -> None:
-        """Compute what a pass takes of values that are the same in all of it."""
+        """Emit the loop-invariant values of a pass."""
         waiting, seen = list(roots), set()
         while waiting:
             value = waiting.pop()
@@ -190,7 +189,7 @@ class _Source(LlvmWriter):
         return write(value.name, self, value.types[0], tuple(args))
 
     def _taken(self, operand: Any, dtype: np.dtype[Any]) -> str:
-        """An operand in the dtype in which it is taken."""
+        """Return an operand converted to ``dtype``."""
         if not isinstance(operand, LoopValue):
             return constant(operand, dtype)
         inside = self._stage is not None
@@ -243,7 +242,7 @@ class _Source(LlvmWriter):
         return ("%low", "%high") if axis is self.shared else ("0", self._end(axis))
 
     def _end(self, axis: Axis) -> str:
-        """How often an axis is gone around; if that is much, not as text."""
+        """Return the trip count of an axis; large counts are runtime values."""
         if axis.extent <= BLOCK:
             return str(axis.extent)
         self.extents.append(axis.extent)
@@ -251,7 +250,7 @@ class _Source(LlvmWriter):
 
     @contextmanager
     def _blocks(self, axis: Axis | None) -> Iterator[tuple[str, str]]:
-        """The bounds of short passes over a long axis."""
+        """Yield the bounds of blocks of a long axis."""
         low, high = self._bounds(axis or self.inner[-1])
         if axis is None or axis.extent <= BLOCK:
             yield low, high
@@ -276,10 +275,10 @@ class _Source(LlvmWriter):
             self._index.pop()
 
     def _check(self) -> None:
-        """No element is read after it was written, unless that is what is meant.
+        """Check that no element is read after it was overwritten, unless intended.
 
         Raises:
-            UnwritableError: one is.
+            UnwritableError: an element is.
         """
         arrays = self.group.arrays
         for store in self.stores:
@@ -292,7 +291,7 @@ class _Source(LlvmWriter):
 
 
 def constant_of(name: str, dtype: np.dtype[Any]) -> str:
-    """What a reduction starts with."""
+    """Return the initial value of a reduction."""
     if name == "add":
         return constant(0, dtype)
     sign = 1 if name == "minimum" else -1
@@ -303,12 +302,12 @@ def constant_of(name: str, dtype: np.dtype[Any]) -> str:
 
 
 def _wide(root: LoopValue) -> np.dtype[Any]:
-    """The dtype in which the parts of a reduction are put together."""
+    """Return the dtype in which partial reductions are combined."""
     return _DOUBLE if root.name == "add" and root.dtype in FLOATS else root.dtype
 
 
 def _reached(roots: Any) -> Iterator[LoopValue]:
-    """All values that some are made of, each once, operands first."""
+    """Yield all values that roots depend on, once each, operands first."""
     seen: set[LoopValue] = set()
     waiting = [(root, False) for root in roots][::-1]
     while waiting:

@@ -1,4 +1,4 @@
-"""Instructions for LLVM, with variables and loops."""
+"""A builder of LLVM IR with variables and loops."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from burn.backend.cpu.jit.functions import FLOATS, TYPES, write
 
 
 class LlvmWriter:
-    """Takes instructions; ``head`` are those at the start of the function."""
+    """Appends instructions; ``head`` are those of the entry block."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -20,13 +20,13 @@ class LlvmWriter:
         self._block = "start"
 
     def do(self, text: str) -> str:
-        """Append an instruction; the name of its result."""
+        """Append an instruction and return the name of its result."""
         self._names += 1
         self.lines.append(f"  %v{self._names} = {text}")
         return f"%v{self._names}"
 
     def cell(self, dtype: np.dtype[Any]) -> str:
-        """A variable, which becomes a register."""
+        """Return a new variable, which becomes a register."""
         self._names += 1
         self.head.append(f"  %c{self._names} = alloca {TYPES[dtype]}")
         return f"%c{self._names}"
@@ -36,7 +36,7 @@ class LlvmWriter:
         self.lines.append(f"  store {TYPES[dtype]} {value}, ptr {cell}")
 
     def get(self, cell: str, dtype: np.dtype[Any]) -> str:
-        """What a variable holds."""
+        """Return the value of a variable."""
         return self.do(f"load {TYPES[dtype]}, ptr {cell}")
 
     def accumulate(
@@ -48,7 +48,7 @@ class LlvmWriter:
         *,
         exact: bool = False,
     ) -> None:
-        """Join a value to what a variable holds, one by one if ``exact``."""
+        """Combine a value with a variable, sequentially if ``exact``."""
         before = self.get(cell, dtype)
         if name == "add" and dtype in FLOATS and not exact:
             # In any order: several sums at once, which also round less.
@@ -61,7 +61,7 @@ class LlvmWriter:
     def counting(
         self, low: str, high: str, step: int = 1, hint: str = ""
     ) -> Iterator[str]:
-        """A loop; its index, which is below ``high`` at least once."""
+        """Emit a loop and yield its index; it runs at least once."""
         self._names += 1
         number, before = self._names, self._block
         index = f"%i{number}"

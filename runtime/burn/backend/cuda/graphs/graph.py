@@ -1,7 +1,7 @@
 """Plans as CUDA graphs: one launch for all kernels of a plan.
 
-The first run of a plan records what its kernels put on a stream; later runs copy the
-inputs to where the graph reads them, launch it, and copy the results out.
+The first run of a plan captures the kernels on a stream; later runs copy the inputs
+into the graph's memory, launch it, and copy the results out.
 """
 
 import threading
@@ -46,13 +46,13 @@ _CHECKS = 4
 
 
 class GraphError(RuntimeError):
-    """A graph that does not give what its kernels give outside of it."""
+    """The results of a graph differ from those of its kernels."""
 
 
 class GraphReplay(Executable):
-    """A plan that is launched as a CUDA graph, or kernel by kernel if it cannot be.
+    """A plan that is launched as a CUDA graph, or kernel by kernel if that fails.
 
-    Fused steps are not used if their graph differs from its kernels.
+    Fused steps are disabled if their graph differs from its kernels.
     """
 
     def __init__(self, plan: Plan, device: "Cuda") -> None:
@@ -85,7 +85,7 @@ class GraphReplay(Executable):
 
     @property
     def kernels(self) -> int | None:
-        """How many kernels the graph launches, None without a graph."""
+        """The number of kernels that the graph launches, None without a graph."""
         captured = self._captured
         return None if captured is None else captured.kernels
 
@@ -102,7 +102,9 @@ class GraphReplay(Executable):
         return self._replay.run(inputs)
 
     def compared(self, inputs: list[Any]) -> Iterator[tuple[int, Step, float]]:
-        """Each fused step with its number and how far it is from its parts."""
+        """Yield each fused step with its number and relative error against unfused
+        steps.
+        """
         with self._device.current():
             program = Program(self._plan, self._device)
             state = State(program, self._device).values()
@@ -113,7 +115,7 @@ class GraphReplay(Executable):
             self._captured = None
 
     def _current(self, inputs: list[Any]) -> "Captured | None":
-        """The graph for the parameters as they are now, None if there is none."""
+        """Return the graph for the current parameters, None if there is none."""
         captured = self._captured
         if captured is not None:
             changed = captured.changed()
@@ -136,8 +138,8 @@ class GraphReplay(Executable):
         return self._captured
 
     def _capture(self, inputs: list[Any], read: list[Any]) -> "Captured":
-        """A checked graph: with fills between kernels if the one without differs, and
-        without the fused steps if both do.
+        """Return a verified graph, with fallbacks to fills between kernels and no
+        fusion.
         """
         plan, device, varying = self._plan, self._device, self._varying
         if self._program is None:
@@ -158,10 +160,10 @@ class Captured:
     """A CUDA graph with the memory that it reads and writes.
 
     ``read`` are the boxes whose arrays it reads, with these arrays. With ``separates``
-    there are fills before the kernels of libraries.
+    there are fills before library kernels.
 
     Raises:
-        RuntimeError: a kernel does what a graph cannot repeat.
+        RuntimeError: a kernel does something that a graph cannot repeat.
     """
 
     def __init__(
@@ -199,7 +201,7 @@ class Captured:
         self._stream = 0
 
     def _warm_up(self, program: Program, constants: dict[int, Any]) -> Any:
-        """What a run gives after the state has the layout that a run gives it."""
+        """Return the result of a run after the state has its final memory layout."""
         values = {**constants, **self._state.values()}
         expected = program.run_checked(self._inputs, values)
         if not self._state:
@@ -210,7 +212,7 @@ class Captured:
     def _recorded(
         self, program: Program, stream: Any, constants: dict[int, Any]
     ) -> CudaGraph:
-        """The graph of a run, each kernel of which starts after those before it."""
+        """Return the graph of a run, with full dependencies between kernels."""
         while True:
             with capturing_graph(stream) as graphs, self._memory.recorded():
                 values = {**constants, **self._state.values()}
@@ -222,10 +224,10 @@ class Captured:
             self._memory.separates = True
 
     def _check(self, expected: Any) -> None:
-        """Check that the graph gives what its kernels gave outside of it.
+        """Check that the graph computes the same as its kernels outside of it.
 
         Raises:
-            GraphError: it does not.
+            GraphError: the results differ.
         """
         result, written = expected
         for ours, theirs in zip(_arrays(self._result), _arrays(result), strict=True):
@@ -238,7 +240,7 @@ class Captured:
             raise GraphError(f"{far} of {len(written)} boxes differ from its kernels")
 
     def changed(self) -> frozenset[Box]:
-        """The boxes that hold other arrays than those that the graph reads."""
+        """Return the boxes whose arrays differ from those that the graph reads."""
         count = changes()
         if count == self._changes:
             return frozenset()
@@ -250,7 +252,7 @@ class Captured:
         return changed
 
     def launch(self, inputs: list[Any]) -> Any:
-        """The result of the plan, in new memory, on CuPy's current stream."""
+        """Return the result of the plan, in new memory, on CuPy's current stream."""
         stream, state = self._device.cupy.cuda.get_current_stream(), self._state
         if stream.ptr != self._stream:  # the last run may not have ended
             stream.wait_event(state.done)
@@ -265,7 +267,7 @@ class Captured:
         return result
 
     def _copied(self, leaf: Any) -> Any:
-        """``leaf`` with a copy of its array if that is on the device."""
+        """Return ``leaf`` with a copy of its array if that is on the device."""
         if type(leaf) is not Tensor:
             return leaf
         if type(leaf.data) is Tensor:
@@ -276,14 +278,14 @@ class Captured:
 
 
 def _are_apart(ours: Any, theirs: Any) -> bool:
-    """Whether two new values of a box differ; of slices, whether these do."""
+    """Return whether two new values of a box differ, or their updated slices."""
     if isinstance(ours, tuple):
         ours, theirs = ours[0], theirs[0]
     return not difference(ours, theirs.data) <= _MOST
 
 
 def _arrays(result: Any) -> list[Any]:
-    """The arrays in the result of a plan."""
+    """Return the arrays in the result of a plan."""
     arrays: list[Any] = []
 
     def collect(leaf: Any) -> Any:

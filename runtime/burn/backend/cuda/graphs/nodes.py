@@ -1,7 +1,7 @@
-"""Captured CUDA graphs: their nodes, the edges between them, and launches.
+"""Captured CUDA graphs: nodes, edges and launches.
 
-``cuda.bindings`` of CUDA 12 has functions with data of edges under names that end in
-``_v2``; that of CUDA 13 has no others.
+In ``cuda.bindings`` for CUDA 12, functions with edge data have names that end in
+``_v2``; CUDA 13 has no other variants.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,12 +14,12 @@ from burn.backend.cuda.launching import EARLY
 _KERNEL, _COPY, _FILL, _EMPTY = 0, 1, 2, 5
 _FROM_DEVICE_TO_DEVICE, _BY_ADDRESS = 3, 4
 _ON_DEVICE = (2, 3)
-#: Room for edges where their number is not known.
+#: The capacity for edges if their number is unknown.
 _EDGES = 1 << 14
 
 
 class CudaGraph:
-    """A graph that can be launched; it owns the ``handle`` that a capture ends with."""
+    """A launchable graph, which owns the ``handle`` of a capture."""
 
     def __init__(self, handle: int) -> None:
         from cupy.cuda import runtime
@@ -28,7 +28,7 @@ class CudaGraph:
         self.handle = handle
 
     def launch(self, stream: Any) -> None:
-        """Put all kernels of the graph on ``stream``."""
+        """Launch the graph on ``stream``."""
         if not self._executable:
             self._executable = self._runtime.graphInstantiate(self.handle)
         self._runtime.graphLaunch(self._executable, stream.ptr)
@@ -42,7 +42,7 @@ class CudaGraph:
 
 @contextmanager
 def capturing_graph(stream: Any) -> Iterator[list[CudaGraph]]:
-    """Capture what is put on ``stream``; the graph is in the list afterwards."""
+    """Capture the work on ``stream``; the list contains the graph afterwards."""
     from cupy.cuda import runtime
 
     graphs: list[CudaGraph] = []
@@ -57,7 +57,7 @@ def capturing_graph(stream: Any) -> Iterator[list[CudaGraph]]:
 
 
 def bindings() -> Any:
-    """The module ``cuda.bindings.runtime``.
+    """Return the module ``cuda.bindings.runtime``.
 
     Raises:
         RuntimeError: it is not installed.
@@ -72,11 +72,10 @@ def bindings() -> Any:
 def check_nodes(graph: CudaGraph) -> int:
     """Return the number of kernels of a graph that only computes on the device.
 
-    A copy from host memory would read that memory in each launch, long after its owner
-    is gone.
+    A copy from host memory would read that memory in each launch, after it was freed.
 
     Raises:
-        RuntimeError: it copies from or to the host, or calls a function there.
+        RuntimeError: the graph copies from or to the host, or calls a host function.
     """
     runtime = bindings()
     handle = runtime.cudaGraph_t(graph.handle)
@@ -110,13 +109,13 @@ def wait_for_ends(
     runtime: Any = None,
     may_start: Callable[[Any], bool] | None = None,
 ) -> bool:
-    """Let each kernel of ``graph`` start when those before it have ended.
+    """Replace programmatic edges by full dependencies.
 
-    NVIDIA's libraries launch kernels with programmatic dependent launch: what is next
-    on the stream starts before they end, and if it is not a kernel of the library it
-    does not wait for their results. Such edges become plain ones, except to nodes that
-    ``may_start`` early. False, and the graph is as it was, where the bindings have no
-    data of edges.
+    NVIDIA's libraries launch kernels with programmatic dependent launch: the next
+    kernel on the stream starts before they end and, unless it is a library kernel, does
+    not wait for their results. Such edges become full dependencies, except to nodes
+    that ``may_start`` early. Return False, with the graph unchanged, if the bindings do
+    not support edge data.
     """
     runtime = runtime or bindings()
     names = ("GetEdges", "RemoveDependencies", "AddDependencies")
@@ -126,7 +125,7 @@ def wait_for_ends(
     answer = get(handle)
     if len(answer) != 5:
         return False
-    # Whether edges with data may be counted without a place for it is not documented.
+    # It is not documented whether edges can be counted without a buffer for their data.
     most = _EDGES if int(answer[0]) else answer[-1]
     _, sources, targets, kinds, count = _checked(get(handle, most))
     edges = list(zip(sources, targets, kinds, strict=True))[:count]
@@ -143,7 +142,7 @@ def wait_for_ends(
 
 
 def starts_early(node: Any) -> bool:
-    """Whether a node is a kernel of ours that waits itself for those before it."""
+    """Return whether a node is one of our kernels that waits for its predecessors."""
     from cuda.bindings import driver
 
     answer = driver.cuGraphKernelNodeGetParams(driver.CUgraphNode(int(node)))

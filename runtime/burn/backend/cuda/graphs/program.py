@@ -1,4 +1,4 @@
-"""Fused plans: constants that are computed once, and the kernels of each run."""
+"""Fused plans on CUDA: constants computed once, and the kernels of each run."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ from burn.primitive import Primitive
 _MOST = {23: 1e-3, 10: 3e-2}
 #: Fused primitives whose kernel for all devices consists of their parts.
 _WHOLE = frozenset({scaled_attention, elements, cached_attention, row_linear})
-#: What a fused primitive is without its epilogue.
+#: The primitive without epilogue of each fused primitive.
 _LAYERS: dict[Any, Primitive[..., Any]] = {
     fused.conv_then: conv,
     fused.linear_then: linear,
@@ -47,7 +47,7 @@ _LAYERS: dict[Any, Primitive[..., Any]] = {
 class Program:
     """The steps of a plan without branches, bound to kernels.
 
-    ``notes`` name the fused kernels that were found wrong and are not used. Without
+    ``notes`` name the fused kernels that were wrong and are disabled. Without
     ``is_fused`` the steps are those of the recording. The values of ``varying`` boxes
     are read in each run.
     """
@@ -97,17 +97,18 @@ class Program:
         self._calls = [bound_step(step, drops, device) for step, drops in self._steps]
 
     def constants(self) -> dict[int, Any]:
-        """What follows from the boxes as they are now, by its places."""
+        """Return the values that depend on boxes alone, by place."""
         values = [None] * self._count
         for call in self._constant_calls:
             call(values)
         return {slot: values[slot] for slot in self._constants}
 
     def run(self, inputs: list[Any], constants: dict[int, Any]) -> Any:
-        """The result of the plan, and a list of the tensors that boxes are set to.
+        """Return the result of the plan, and the list of new values of boxes.
 
-        For boxes of :attr:`slices` these are tuples of the slice and where it starts.
-        ``constants`` are what was computed once, and the values of :attr:`reads`.
+        For boxes in :attr:`slices` these are tuples of the slice and its start.
+        ``constants`` are the results of :meth:`constants`, and the values of
+        :attr:`reads`.
         """
         values = self._values(inputs, constants)
         for call in self._calls:
@@ -115,9 +116,9 @@ class Program:
         return fill_result(self._result, values, self.device)
 
     def run_checked(self, inputs: list[Any], constants: dict[int, Any]) -> Any:
-        """As :meth:`run`, with every fused kernel compared with its parts.
+        """Execute :meth:`run`, and compare each fused kernel with its unfused steps.
 
-        A kernel that differs is not used from now on.
+        A kernel that differs is disabled.
         """
         for _ in self.compared(inputs, constants):
             pass
@@ -126,7 +127,9 @@ class Program:
     def compared(
         self, inputs: list[Any], constants: dict[int, Any]
     ) -> Iterator[tuple[int, Step, float]]:
-        """The number of each fused step, the step, and how far it is from its parts."""
+        """Yield number, step, and relative error of each fused step against unfused
+        steps.
+        """
         values = self._values(inputs, constants)
         for number, (step, drops) in enumerate(self._steps):
             parts = _parts(step, self.device)
@@ -167,7 +170,9 @@ class Program:
 
 
 def _passed(plan: Plan, is_fused: bool) -> Segment:
-    """The steps of ``plan``, fused as far as its gradients and ``is_fused`` allow."""
+    """Return the steps of ``plan``, fused as far as gradients and ``is_fused``
+    allow.
+    """
     abilities = Abilities(is_printed, PRIMITIVES)
     if not is_fused:
         return run_passes(plan.root, plan.inputs, (constants_first,))
@@ -179,7 +184,7 @@ def _passed(plan: Plan, is_fused: bool) -> Segment:
 
 
 def _slice_updates(root: Segment) -> dict[Box, Step]:
-    """The steps that make new values of boxes out of the old ones and a slice."""
+    """Return the steps that update a slice of a box."""
     makers = {step.outputs[0]: step for step in root.steps if isinstance(step, Step)}
     reads = {step.box: step.place for step in root.steps if isinstance(step, Read)}
     uses = Counter(place for step in makers.values() for place in slots_in(step.args))
@@ -196,7 +201,7 @@ def _slice_updates(root: Segment) -> dict[Box, Step]:
 
 
 def _parts(step: Step, device: ArrayBackend) -> Callable[..., Any] | None:
-    """What computes a fused step by the kernels of its parts, None if it is not one."""
+    """Return a function that computes a fused step by unfused kernels, or None."""
     if step.primitive in _WHOLE:
         kernel: Callable[..., Any] = step.primitive.kernel
         return kernel
@@ -219,7 +224,7 @@ def _in_parts(
 
 
 def difference(array: Array, expected: Array) -> float:
-    """The largest difference of finite numbers relative to the largest of them."""
+    """Return the maximum error of finite numbers, relative to the largest of them."""
     if array.shape != expected.shape or not expected.size:
         return 0.0 if array.shape == expected.shape else float(np.inf)
     xp = namespace(expected)

@@ -1,9 +1,9 @@
-"""Boxes that a CUDA graph reads and sets: their values are in memory of the graph.
+"""State of CUDA graphs: boxes whose values are in memory of the graph.
 
-The graph writes new values beside the old ones. One more kernel copies them over the
-old ones when the graph has ended, so that a graph may be launched to be checked. Where
-a new value is the old one but for a slice, the graph computes the slice alone. Boxes
-refer to the memory of the graph, and get a copy as soon as somebody else reads them.
+The graph writes new values to separate memory. Another kernel copies them over the old
+values after the graph, so that a graph can be launched for verification. If a new value
+differs in a slice only, the graph computes just the slice. Boxes refer to memory of the
+graph, and get a copy when other code reads them.
 """
 
 import threading
@@ -59,12 +59,12 @@ class State:
         return bool(self._program.writes)
 
     def values(self) -> dict[int, Any]:
-        """What is read, by its places in the plan."""
+        """Return the read values by place."""
         reads = self._program.reads.items()
         return {read.place: self._targets[box] for box, read in reads}
 
     def lay_out(self, written: list[Any]) -> None:
-        """Keep values in the order of axes in which a run has ``written`` new ones."""
+        """Store values in the memory order of the ``written`` new values."""
         cupy = self._device.cupy
         for box, value in zip(self._program.writes, written, strict=True):
             if box in self._program.slices:
@@ -76,7 +76,7 @@ class State:
             self._targets[box] = target
 
     def beside(self, written: list[Any]) -> list[Any]:
-        """The new values as arrays laid out as the old ones, and apart from them."""
+        """Return the new values in the layout of the old ones, in separate memory."""
         taken = {t.data.mem.ptr for t in self._targets.values()}
         arrays = []
         for box, value in zip(self._program.writes, written, strict=True):
@@ -91,7 +91,7 @@ class State:
         return arrays
 
     def take(self, arrays: list[Any]) -> None:
-        """Let :meth:`commit` copy these arrays, which a graph writes."""
+        """Set the arrays that :meth:`commit` copies, which a graph writes."""
         table, slices = [], []
         for box, array in zip(self._program.writes, arrays, strict=True):
             if box in self._program.slices:
@@ -105,10 +105,10 @@ class State:
         self._slices = slices_table(slices) if slices else None
 
     def refresh(self) -> None:
-        """Copy what boxes hold that somebody else has set.
+        """Copy the values of boxes that other code has set.
 
         Raises:
-            UnforeseenError: a box was moved.
+            UnforeseenError: a box moved to another backend.
         """
         for box, read in self._program.reads.items():
             version = box.version  # first: it is set, and then counted
@@ -117,7 +117,7 @@ class State:
                 self._versions[box] = version
 
     def commit(self, stream: Any) -> None:
-        """Let boxes hold what the graph has computed before this on ``stream``."""
+        """Set boxes to the values that the graph computed earlier on ``stream``."""
         if self._slices is not None:  # first: where they start may be another box
             write_slices(self._slices)
         if len(self._parts):

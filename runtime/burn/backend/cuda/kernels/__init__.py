@@ -1,1 +1,1 @@
-"""Kernels of CUDA devices, by what they compute."""
+"""CUDA kernels, by operation."""

@@ -1,8 +1,7 @@
-"""Batch norm in training, and its gradient, of float32 images.
+"""Batch norm in training, and its gradient, for float32 images.
 
-Images are computed channels-last. Sums over all pixels of each channel are taken in two
-kernels: blocks write the sums of their rows, and one warp for each channel adds those
-up in float64.
+Images are channels-last. Sums over all pixels of a channel take two kernels: blocks
+reduce their rows, and one warp for each channel sums these in float64.
 """
 
 from functools import cache
@@ -101,7 +100,7 @@ def batch_norm_train(
     *,
     epsilon: float = 1e-5,
 ) -> tuple[Array, Array, Array]:
-    """:func:`burn.ops.batch_norm_train` in five kernels."""
+    """Compute :func:`burn.ops.batch_norm_train` in five kernels."""
     if not _is_ours(x, weight, bias):
         parts: tuple[Array, Array, Array]
         parts = batch_norm_train_op.kernel(x, weight, bias, epsilon=epsilon)
@@ -128,7 +127,7 @@ def batch_norm_grad(
     *,
     epsilon: float = 1e-5,
 ) -> tuple[Array, Array, Array]:
-    """:func:`burn.ops.batch_norm_grad` in three kernels."""
+    """Compute :func:`burn.ops.batch_norm_grad` in three kernels."""
     same = grad.dtype == x.dtype and _is_ours(x, mean, var)
     if not same or not _is_ours(x, weight, None):
         parts: tuple[Array, Array, Array]
@@ -149,21 +148,21 @@ def batch_norm_grad(
 
 
 def _is_ours(x: Array, *others: Array | None) -> bool:
-    """Whether ``x`` has channels, and all is float32."""
+    """Return whether ``x`` has channels, and all operands are float32."""
     if x.dtype != np.float32 or x.ndim < 2 or not 0 < x.size <= _MOST:
         return False
     return all(other is None or other.dtype == x.dtype for other in others)
 
 
 def _or_none(array: Array | None) -> Any:
-    """What a kernel gets: a dense array, or a null pointer."""
+    """Return the kernel argument: a dense array, or a null pointer."""
     import cupy
 
     return np.uintp(0) if array is None else cupy.ascontiguousarray(array)
 
 
 def _sums(x: Array, grad: Any, mean: Any, kind: int, scale: float) -> Array:
-    """Sums over the rows of a matrix [rows, channels], times ``scale``.
+    """Return sums over the rows of a matrix [rows, channels], times ``scale``.
 
     They are [1, channels] of ``x`` (0) or of its squares from ``mean`` (1), or
     [2, channels] of ``grad`` and its products with ``x - mean`` (2).

@@ -1,4 +1,4 @@
-"""Attention of one query a head to a cache of keys and values."""
+"""Attention of one query per head over a key-value cache."""
 
 from functools import cache
 from typing import Any
@@ -265,7 +265,7 @@ def cached_attention(
     scale: float,
     empty_is_zero: bool = True,
 ) -> tuple[Array, Array]:
-    """:func:`burn.ops.decoding.cached_attention`, one kernel that joins nothing."""
+    """Compute :func:`burn.ops.decoding.cached_attention` without concatenation."""
     operands = (query, key, value, past_key, past_value, mask, cos, sin)
     compute: Any = _by_kernel if _fits(*operands) else cached_attention_op.kernel
     out, new_key = compute(*operands, scale=scale, empty_is_zero=empty_is_zero)
@@ -351,7 +351,7 @@ def _by_kernel(
 
 
 def _steps(array: Array, *axes: int) -> tuple[Any, ...]:
-    """The elements between neighbours along some axes."""
+    """Return the strides in elements along some axes."""
     return tuple(np.int64(array.strides[axis] // array.itemsize) for axis in axes)
 
 
@@ -371,7 +371,7 @@ def attention_source(
     angle: Any,
     differs: bool = False,
 ) -> str:
-    """CUDA C of the attention of ``heads`` queries to each key.
+    """Return CUDA C of the attention of ``heads`` queries per key.
 
     ``splits`` blocks share the keys; the mask of each head may ``differ``.
     """

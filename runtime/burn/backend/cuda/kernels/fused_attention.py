@@ -85,7 +85,9 @@ def scaled_attention(
     causal: bool = False,
     empty_is_zero: bool = True,
 ) -> Array:
-    """:func:`burn.ops.fused_attention.scaled_attention` in one to three kernels."""
+    """Compute :func:`burn.ops.fused_attention.scaled_attention` in up to three
+    kernels.
+    """
     static: Any = {"scale": scale, "causal": causal, "empty_is_zero": empty_is_zero}
     out = None
     if query.ndim == 4 and query.size and key.size and value.size:
@@ -104,7 +106,7 @@ def scaled_attention(
 
 
 def _for_heads(x: Array, heads: int) -> Array:
-    """``x`` [batch, groups, columns, size] with each group for several heads."""
+    """Return ``x`` [batch, groups, columns, size] repeated to ``heads`` heads."""
     import cupy
 
     batch, groups, *matrix = x.shape
@@ -113,7 +115,7 @@ def _for_heads(x: Array, heads: int) -> Array:
 
 
 def _empty_like_query(query: Array, size: int) -> Array:
-    """An array [..., rows, size], with axes in memory as those of ``query``.
+    """Return an array [..., rows, size] in the memory order of ``query``.
 
     Where heads lie between rows and elements, joining them again is a view.
     """
@@ -147,7 +149,7 @@ def _products(
     causal: bool,
     empty_is_zero: bool,
 ) -> Array | None:
-    """The result by two products, None if cuBLASLt has none.
+    """Return attention by two matrix products, None if cuBLASLt has no algorithm.
 
     Scores are float32. Rows in memory are aligned, whatever their length is.
     """
@@ -168,7 +170,7 @@ def _products(
 
 
 def _aligned_rows(shape: tuple[int, ...], dtype: Any) -> Array:
-    """A new array whose rows start at multiples of 16 bytes."""
+    """Return a new array whose rows are aligned to 16 bytes."""
     import cupy
 
     each = 16 // dtype.itemsize
@@ -180,7 +182,7 @@ def _aligned_rows(shape: tuple[int, ...], dtype: Any) -> Array:
 def _softmax(
     scores: Array, weights: Array, mask: Array | None, causal: bool, empty: bool
 ) -> None:
-    """Write to ``weights`` what ``scores`` [batch, heads, rows, columns] give."""
+    """Write the softmax of ``scores`` [batch, heads, rows, columns] to ``weights``."""
     import cupy
 
     batch, heads, rows, columns = scores.shape
@@ -215,7 +217,7 @@ def _weights_kernel(kind: int, dtype: Any) -> Any:
 
 
 def weights_source(kind: int, dtype: Any) -> str:
-    """CUDA C of the softmax, with a mask of a kind, that gives ``dtype``."""
+    """Return CUDA C of the softmax, for a kind of mask and a result ``dtype``."""
     mask = "float" if kind == 2 else "unsigned char"
     result = "__half" if dtype == _HALF else "float"
     header = "#include <cuda_fp16.h>\n" if dtype == _HALF else ""
@@ -224,7 +226,7 @@ def weights_source(kind: int, dtype: Any) -> str:
 
 
 def _flash(operands: tuple[Array, ...], scale: float, causal: bool) -> Array | None:
-    """The result by cuDNN's attention, None if it has none for such operands."""
+    """Return attention by cuDNN, None if the operands are unsupported."""
 
     query, key, value = operands
     is_plain = key.dtype == value.dtype == _HALF and key.shape[1] == query.shape[1]
@@ -245,7 +247,7 @@ def _flash(operands: tuple[Array, ...], scale: float, causal: bool) -> Array | N
 
 
 def _aligned(array: Array) -> Array:
-    """``array``, or a dense copy where cuDNN cannot read it."""
+    """Return ``array``, or a dense copy if cuDNN cannot read it."""
     steps = [stride // array.itemsize for stride in array.strides]
     is_read = steps[-1] == 1 and all(step % 8 == 0 for step in steps[:-1])
     if is_read and array.data.ptr % 16 == 0:

@@ -1,6 +1,6 @@
-"""Pooling and means of images whose channels are next to each other in memory.
+"""Pooling and means of channels-last images.
 
-A thread has a pack of channels: 16 bytes where the number of channels allows it.
+A thread computes a pack of channels: 16 bytes if the number of channels allows it.
 """
 
 from functools import cache
@@ -116,7 +116,7 @@ def max_pool(
     dilation: Extents = 1,
     ceil_mode: bool = False,
 ) -> Array:
-    """:func:`burn.ops.max_pool` of images in one kernel."""
+    """Compute :func:`burn.ops.max_pool` of images in one kernel."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     steps |= {"ceil_mode": ceil_mode}
     out = _pooled(x, windows(x.shape[2:], kernel_size, **steps), None)
@@ -136,7 +136,7 @@ def avg_pool(
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> Array:
-    """:func:`burn.ops.avg_pool` of images in one kernel."""
+    """Compute :func:`burn.ops.avg_pool` of images in one kernel."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     steps |= {"ceil_mode": ceil_mode}
     out = _pooled(x, windows(x.shape[2:], kernel_size, **steps), count_include_pad)
@@ -147,7 +147,7 @@ def avg_pool(
 
 
 def _pooled(x: Array, wins: Windows, pad_counts: bool | None) -> Array | None:
-    """Means, or maxima if ``pad_counts`` is None; None if the kernel does not fit."""
+    """Return means, or maxima if ``pad_counts`` is None; None if unsupported."""
     if x.dtype not in TYPES or x.ndim != 4 or not is_channels_last(x):
         return None
     if min(min(pads) for pads in wins.pads) < 0 or not prod(wins.count):
@@ -183,7 +183,7 @@ def _pool_kernel(dtype: Any, size: int, steps: Any, is_mean: bool) -> Any:
 
 
 def is_channels_last(x: Array) -> bool:
-    """Whether images [N, C, H, W] are dense with their channels side by side."""
+    """Return whether images [N, C, H, W] are dense and channels-last."""
     batch, channels, height, width = x.shape
     steps = (height * width * channels, 1, width * channels, channels)
     return bool(x.size) and all(
@@ -193,7 +193,9 @@ def is_channels_last(x: Array) -> bool:
 
 
 def pack_size(channels: int, *arrays: Array) -> int:
-    """How many of ``channels`` are read at once, by the addresses of ``arrays``."""
+    """Return how many of ``channels`` to read at once, by the alignment of
+    ``arrays``.
+    """
     size: int = TYPES[arrays[0].dtype][1]
     while size > 1 and (
         channels % size or any(a.data.ptr % (size * a.itemsize) for a in arrays)
@@ -204,7 +206,7 @@ def pack_size(channels: int, *arrays: Array) -> int:
 
 @mean_op.on(Cuda)
 def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """:func:`burn.ops.mean` over axes that others follow in memory, in one kernel."""
+    """Compute :func:`burn.ops.mean` over axes that are not innermost, in one kernel."""
     axes = axes_of(axis, x.ndim)
     form = _middle(x, axes) if x.dtype in TYPES and x.size else None
     if form is None:
@@ -224,7 +226,9 @@ def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
 def _middle(
     x: Array, axes: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, int, int]] | None:
-    """The axes in memory, and the extents before, of and after ``axes``, or None."""
+    """Return the axes in memory order, and the extents before, of and after
+    ``axes``.
+    """
     order: Any = range(x.ndim)
     if not x.flags.c_contiguous:
         order = memory_order(x.shape, x.strides, x.itemsize)
@@ -243,7 +247,7 @@ def _middle(
 
 
 def _mean_of(x: Array, out: Array, outer: int, count: int, inner: int) -> None:
-    """Write to ``out`` [outer, inner] the means of ``x`` [outer, count, inner]."""
+    """Write the means of ``x`` [outer, count, inner] to ``out`` [outer, inner]."""
     import cupy
 
     size = pack_size(inner, x)
@@ -280,7 +284,7 @@ def _mean_kernel(dtype: Any, result: Any, size: int, lanes: int) -> Any:
 
 
 def mean_source(dtype: Any, result: Any, size: int, lanes: int) -> str:
-    """CUDA C of the kernel that adds ``dtype`` and writes ``result``."""
+    """Return CUDA C of the kernel that sums ``dtype`` and writes ``result``."""
     include = "#include <cuda_fp16.h>\n" if np.float16 in (dtype, result) else ""
     names = f"#define LANES {lanes}\ntypedef {TYPES[result][0]} O;\n"
     return include + header(dtype, size) + names + _MEAN

@@ -1,7 +1,7 @@
-"""Gradients of maxima over windows of channels-last images: one kernel each way.
+"""Gradients of max pooling of channels-last images: one kernel per direction.
 
-A thread has one element. Where windows overlap, a thread of :func:`window_scatter` adds
-what it gets in the order of the taps, as the generic kernel does.
+A thread computes one element. If windows overlap, a thread of :func:`window_scatter`
+sums its gradients in the order of the taps, like the generic kernel.
 """
 
 from functools import cache
@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(256) scatter(
 def window_argmax(
     x: Array, out: Array, *, kernel_size: Extents, **static: Any
 ) -> Array:
-    """:func:`burn.ops.window_argmax` of images in one kernel."""
+    """Compute :func:`burn.ops.window_argmax` of images in one kernel."""
     wins = windows(x.shape[2:], kernel_size, **static).trimmed
     if x.dtype != out.dtype or not _is_ours(x, wins) or not is_channels_last(x):
         choice: Array
@@ -108,7 +108,7 @@ def window_scatter(
     kernel_size: Extents,
     **static: Any,
 ) -> Array:
-    """:func:`burn.ops.window_scatter` of images in one kernel."""
+    """Compute :func:`burn.ops.window_scatter` of images in one kernel."""
     wins = windows(size, kernel_size, **static).trimmed
     bytes_ = choice.dtype == np.uint8 and choice.shape == grad.shape
     if not bytes_ or not _is_ours(grad, wins) or not prod(size):
@@ -126,7 +126,7 @@ def window_scatter(
 
 
 def _is_ours(x: Array, wins: Windows) -> bool:
-    """Whether these are images, and their windows have at most 256 taps."""
+    """Return whether these are images with windows of at most 256 taps."""
     most = max(x.size, x.shape[0] * x.shape[1] * prod(wins.size) if x.ndim == 4 else 0)
     is_image = x.ndim == 4 and x.dtype in TYPES and 0 < most <= _MOST
     pads = min((min(pair) for pair in wins.pads), default=0)
@@ -136,7 +136,7 @@ def _is_ours(x: Array, wins: Windows) -> bool:
 def _run(
     name: str, dtype: Any, wins: Windows, operands: Any, sizes: tuple[int, ...]
 ) -> None:
-    """Launch a kernel with a thread for each element, whose number is the last size."""
+    """Launch a kernel with a thread for each element; the last size is their number."""
     steps = (wins.kernel, wins.stride, wins.dilation, tuple(p for p, _ in wins.pads))
     blocks = -(-sizes[-1] // 256)
     _kernel(name, dtype, steps)((blocks,), (256,), (*operands, *map(np.int32, sizes)))

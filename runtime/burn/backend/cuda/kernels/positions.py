@@ -1,4 +1,4 @@
-"""The position of the largest element of each row, by several blocks a row."""
+"""The argmax of each row, with several blocks per row."""
 
 from functools import cache
 from math import prod
@@ -86,7 +86,7 @@ def argmax(
     keepdims: bool = False,
     select_last: bool = False,
 ) -> Array:
-    """:func:`burn.ops.argmax`; along the last axis by a kernel of our own."""
+    """Compute :func:`burn.ops.argmax`, along the last axis with a custom kernel."""
     is_last = x.ndim and axis in (-1, x.ndim - 1)
     if select_last or not is_last or not x.size or x.dtype not in TYPES:
         result: Array = argmax_op.kernel(
@@ -117,6 +117,6 @@ def _kernel(dtype: Any, size: int) -> Any:
 
 
 def source(dtype: Any, size: int) -> str:
-    """CUDA C for elements of ``dtype`` that are read ``size`` at a time."""
+    """Return CUDA C for elements of ``dtype`` that are read ``size`` at a time."""
     names = f"typedef {TYPES[dtype][0]} T;\n#define SIZE {size}\n"
     return _SOURCE.replace("struct", names + "struct", 1)

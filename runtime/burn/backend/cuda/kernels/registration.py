@@ -1,4 +1,4 @@
-"""The kernels of CUDA devices, registered on their primitives by being imported."""
+"""The CUDA kernels, registered on primitives at import."""
 
 from burn.backend.cuda.kernels import (
     batch_norms as batch_norms,

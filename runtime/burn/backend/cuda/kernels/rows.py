@@ -202,7 +202,7 @@ MOST, _MANY = 32, 1024
 
 @cache
 def _long_kernel(name: str, dtype: Any) -> Any:
-    """The compiled kernel ``name`` for rows of any length."""
+    """Return the compiled kernel ``name`` for rows of any length."""
     import cupy
 
     return cupy.RawKernel(_types(dtype) + _LONG, name)
@@ -215,7 +215,7 @@ def _types(dtype: Any) -> str:
 
 
 class Form(NamedTuple):
-    """How a kernel goes over rows of ``packs`` packs of ``size`` elements."""
+    """The iteration of a kernel over rows of ``packs`` packs of ``size`` elements."""
 
     size: int
     packs: int
@@ -223,7 +223,7 @@ class Form(NamedTuple):
     block: int
 
     def source(self, dtype: Any) -> str:
-        """CUDA C of the kernels for rows of this form."""
+        """Return CUDA C of the kernels for rows of this form."""
         numbers = {
             "SIZE": self.size,
             "COUNT": self.packs,
@@ -236,7 +236,7 @@ class Form(NamedTuple):
 
 
 def form_of(columns: int, rows: int, itemsize: int, alignment: int) -> Form | None:
-    """The form of rows, None if they are too long for registers.
+    """Return the form of rows, None if they are too long for registers.
 
     ``alignment`` is that of all addresses, in bytes.
     """
@@ -267,7 +267,7 @@ def _lanes(count: int) -> int:
 
 @cache
 def _kernel(name: str, dtype: Any, form: Form) -> Any:
-    """The compiled kernel ``name`` for rows of ``form``."""
+    """Return the compiled kernel ``name`` for rows of ``form``."""
     import cupy
 
     return cupy.RawKernel(form.source(dtype), name)
@@ -276,7 +276,7 @@ def _kernel(name: str, dtype: Any, form: Form) -> Any:
 def _launch(
     name: str, x: Array, columns: int, arrays: tuple[Any, ...], *rest: Any
 ) -> None:
-    """Launch ``name`` on the rows of ``x`` and further arrays, or absent ones."""
+    """Launch ``name`` on the rows of ``x`` and further optional arrays."""
     rows = x.size // columns
     alignment = 16
     for array in (x, *arrays):
@@ -295,7 +295,7 @@ def _launch(
 
 
 def _rows(x: Array, columns: int) -> Array | None:
-    """``x`` row-major if the kernels here compute on it, else None."""
+    """Return ``x`` row-major if these kernels support it, else None."""
     if x.dtype not in _TYPES or not x.size or x.size // columns > _MOST_ROWS:
         return None
     return dense(x)
@@ -303,7 +303,7 @@ def _rows(x: Array, columns: int) -> Array | None:
 
 @softmax_op.on(Cuda)
 def softmax(x: Array, *, axis: Axes = -1) -> Array:
-    """:func:`burn.ops.softmax` over the last axis in one kernel."""
+    """Compute :func:`burn.ops.softmax` over the last axis in one kernel."""
     if x.ndim and axes_of(axis, x.ndim) == (x.ndim - 1,):
         out = _softmax(x, empty_is_zero=False)
         if out is not None:
@@ -313,7 +313,7 @@ def softmax(x: Array, *, axis: Axes = -1) -> Array:
 
 @masked_softmax_op.on(Cuda)
 def masked_softmax(x: Array) -> Array:
-    """:func:`burn.ops.attention.masked_softmax` in one kernel."""
+    """Compute :func:`burn.ops.attention.masked_softmax` in one kernel."""
     out = _softmax(x, empty_is_zero=True) if x.ndim else None
     return masked_softmax_op.kernel(x) if out is None else out
 
@@ -339,7 +339,7 @@ def layer_norm(
     axis: Axes = -1,
     epsilon: float = 1e-5,
 ) -> Array:
-    """:func:`burn.ops.layer_norm` over the last axes in one kernel."""
+    """Compute :func:`burn.ops.layer_norm` over the last axes in one kernel."""
     out = _normalised(x, weight, bias, axis, epsilon, is_centred=True)
     if out is None:
         return layer_norm_op.kernel(x, weight, bias, axis=axis, epsilon=epsilon)
@@ -350,7 +350,7 @@ def layer_norm(
 def rms_norm(
     x: Array, weight: Array | None = None, *, axis: Axes = -1, epsilon: float = 1e-5
 ) -> Array:
-    """:func:`burn.ops.rms_norm` over the last axes in one kernel."""
+    """Compute :func:`burn.ops.rms_norm` over the last axes in one kernel."""
     out = _normalised(x, weight, None, axis, epsilon, is_centred=False)
     return (
         rms_norm_op.kernel(x, weight, axis=axis, epsilon=epsilon)
@@ -367,7 +367,7 @@ def _normalised(
     epsilon: float,
     is_centred: bool,
 ) -> Array | None:
-    """None where the generic kernel has to compute."""
+    """Return the norm, or None if the generic kernel must compute it."""
     axes = feature_axes(axis, x.ndim)
     if axes != tuple(range(x.ndim - len(axes), x.ndim)):
         return None

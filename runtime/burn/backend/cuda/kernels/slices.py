@@ -1,4 +1,4 @@
-"""Slices that are written into arrays, several in one kernel, where a tensor says."""
+"""Slice updates at positions in tensors, several in one kernel."""
 
 from functools import cache
 from math import prod
@@ -35,7 +35,9 @@ extern "C" __global__ void write_slices(const long long* table) {
 
 @update_slice_op.on(Cuda)
 def update_slice(x: Array, update: Array, start: Array, *, axis: int = -2) -> Array:
-    """:func:`burn.ops.caches.update_slice` without reading ``start`` on the host."""
+    """Compute :func:`burn.ops.caches.update_slice` without reading ``start`` on the
+    host.
+    """
     import cupy
 
     out = cupy.array(x, order="C")
@@ -45,10 +47,10 @@ def update_slice(x: Array, update: Array, start: Array, *, axis: int = -2) -> Ar
 
 
 def slices_table(slices: list[tuple[Array, Array, Array, int]]) -> tuple[Any, Any]:
-    """The table of writes of ``update`` into ``x`` from ``start`` on along ``axis``.
+    """Return the table of updates of ``x`` by ``update`` from ``start`` along ``axis``.
 
-    It is on the device, beside arrays that have to live as long. Each ``x`` is
-    row-major; updates that are not are copied.
+    It is on the device; the second result are arrays that must live as long. Each ``x``
+    is row-major; updates that are not are copied.
     """
     import cupy
 
@@ -71,7 +73,7 @@ def slices_table(slices: list[tuple[Array, Array, Array, int]]) -> tuple[Any, An
 
 
 def write_slices(table: tuple[Any, Any]) -> None:
-    """Write what a table tells, on CuPy's current stream."""
+    """Execute the updates of a table on CuPy's current stream."""
     rows, _ = table
     if len(rows):
         _write_kernel()((len(rows),), (_THREADS,), (rows,))

@@ -1,4 +1,4 @@
-"""Reshapes that are views where strides allow it, and one copy where they do not."""
+"""Reshapes as views if strides allow it, otherwise as one copy."""
 
 from math import prod
 from typing import Any
@@ -12,7 +12,7 @@ from burn.ops.support import Array, integers
 def is_view(
     shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
 ) -> bool:
-    """Whether an array of ``shape`` and ``strides`` is one of ``wanted`` uncopied."""
+    """Return whether an array can be viewed with the shape ``wanted``."""
     old = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
     new = [n for n in wanted if n != 1]
     while old and new:
@@ -32,7 +32,7 @@ def is_view(
 
 @reshape_op.on(Cuda)
 def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
-    """:func:`burn.ops.reshape`; a copy, where it takes one, by a kernel of our own."""
+    """Compute :func:`burn.ops.reshape`, with a custom copy kernel if needed."""
     if x.size and not x.flags.c_contiguous:
         target = integers(shape)
         if -1 in target and 0 not in target:
@@ -45,7 +45,7 @@ def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
 
 @flatten_op.on(Cuda)
 def flatten(x: Array, start: int = 0, end: int = -1) -> Array:
-    """:func:`burn.ops.flatten`; a copy, where it takes one, by a kernel of our own."""
+    """Compute :func:`burn.ops.flatten`, with a custom copy kernel if needed."""
     first, last = start % max(x.ndim, 1), end % max(x.ndim, 1)
     if x.size and not x.flags.c_contiguous:
         size = prod(x.shape[first : last + 1])

@@ -1,1 +1,1 @@
-"""oneDNN through ctypes: its library, memory, primitives and what is kept of them."""
+"""The ctypes binding of oneDNN: library, memory, primitives and caches."""

@@ -1,8 +1,8 @@
-"""The part of oneDNN's C interface that is used: functions, constants, errors.
+"""Declarations of the part of oneDNN's C API that is used.
 
-Everything behind a handle is opaque. Functions return a status, and their first
-argument points to where a new handle goes. Names and numbers are those of the headers
-``dnnl.h``, ``dnnl_types.h`` and ``dnnl_common_types.h`` of version 3.
+Handles are opaque. Functions return a status, and their first argument points to the
+new handle. Names and numbers are those of the headers ``dnnl.h``, ``dnnl_types.h`` and
+``dnnl_common_types.h`` of version 3.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ Dims = c_int64 * MAX_RANK
 
 
 class ExecArg(ctypes.Structure):
-    """An argument of an execution: which one, and its memory."""
+    """An execution argument: its index and its memory."""
 
     _fields_ = (("arg", c_int), ("memory", c_void_p))
 
@@ -34,7 +34,7 @@ DIFF_SRC, DIFF_DST, DIFF_WEIGHTS = 129, 145, 161
 DIFF_BIAS, DIFF_SCALE, DIFF_SHIFT = 169, 255, 256
 DIFF_SRC_1, DIFF_SRC_2, DIFF_DST_1, DIFF_DST_2 = 130, 131, 146, 147
 DIFF_WEIGHTS_1 = 162
-# What is added to an argument for its scales and its zero points.
+# Offsets of the argument indices of scales and zero points.
 SCALES, ZERO_POINTS = 4096, 8192
 
 # Kinds of propagation, and of algorithms.
@@ -53,7 +53,7 @@ GELU_TANH, SWISH, GELU_ERF, MISH, HARD_SWISH = 0x2B, 0x2C, 0x31, 0x33, 0x34
 USE_GLOBAL_STATS, USE_SCALE, USE_SHIFT, FUSE_RELU = 1, 2, 4, 8
 FROM_LEFT, FROM_RIGHT, BOTH_WAYS = 1, 2, 3
 
-# What a descriptor is asked for.
+# Query kinds of descriptors.
 IMPLEMENTATION = 8
 WEIGHTS_MD, DIFF_WEIGHTS_MD, WORKSPACE_MD, SCRATCHPAD_MD = 131, 132, 135, 136
 # Any of them, by the number of the argument.
@@ -76,7 +76,7 @@ STATUS = {
     7: "invalid graph",
 }
 LAST_IMPLEMENTATION = 4
-#: What a description that the library has no code for is answered with.
+#: The statuses for an unimplemented primitive.
 NOT_OFFERED = frozenset({2, 3})
 
 _H, _OUT = c_void_p, POINTER(c_void_p)
@@ -203,7 +203,7 @@ class OneDnnError(RuntimeError):
 class Api:
     """The declared functions of one library, with an engine and a stream for the CPU.
 
-    The stream runs a primitive in the thread that asks for it, so that it is shared.
+    The stream runs a primitive in the calling thread, so that it can be shared.
     """
 
     def __init__(self, library: Library) -> None:
@@ -224,13 +224,13 @@ class Api:
         self.query_md = calls.dnnl_primitive_desc_query_md
         # The two that every run calls, without a detour through `call`.
         self.execute = self._functions["primitive_execute"]
-        # What a plan calls again and again, with arguments that need no conversion.
+        # Functions that plans call repeatedly, with arguments that need no conversion.
         self.execute_bare = calls["dnnl_primitive_execute"]
         self.execute_bare.restype = c_int
         types = SIGNATURES["memory_set_data_handle"]
         self.point = _declared(library.quick, "memory_set_data_handle", types)
         self.set_threads, self.threads = _threads(library)
-        # What handles call when they go, which may be after this module has gone.
+        # Destructors of handles, which may run after this module was unloaded.
         self.destroy_memory_desc = self._functions["memory_desc_destroy"]
         self.destroy_memory = self._functions["memory_destroy"]
         self.destroy_primitive_attr = self._functions["primitive_attr_destroy"]
@@ -244,17 +244,17 @@ class Api:
         """Call ``function`` (without its prefix).
 
         Raises:
-            OneDnnError: it returns a failure.
+            OneDnnError: the call fails.
         """
         status = self._functions[function](*args)
         if status:
             raise OneDnnError(function, status)
 
     def create(self, function: str, *args: Any) -> int:
-        """The handle that ``function`` creates; its caller destroys it.
+        """Return the handle that ``function`` creates; the caller must destroy it.
 
         Raises:
-            OneDnnError: it returns a failure.
+            OneDnnError: the call fails.
         """
         handle = c_void_p()
         self.call(function, ctypes.byref(handle), *args)
@@ -262,13 +262,13 @@ class Api:
         return handle.value
 
     def instructions(self) -> int:
-        """The bits of the set of instructions that the library uses."""
+        """Return the bits of the effective instruction set (ISA)."""
         calls = self.library.calls
         calls.dnnl_get_effective_cpu_isa.argtypes = ()
         return int(calls.dnnl_get_effective_cpu_isa())
 
     def name_of(self, descriptor: Any) -> str:
-        """The name of the implementation that a primitive's descriptor stands for."""
+        """Return the implementation name of a primitive descriptor."""
         name = ctypes.c_char_p()
         where = ctypes.byref(name)
         self.call("primitive_desc_query", descriptor, IMPLEMENTATION, 0, where)
@@ -276,9 +276,9 @@ class Api:
 
 
 def _threads(library: Library) -> tuple[Any, int]:
-    """The function that sets how many threads this thread's calls use, and how many.
+    """Return the function that sets the thread count, and the current count.
 
-    None where the library runs on something else than OpenMP.
+    None if the library does not use OpenMP.
     """
     try:
         count = library.quick.omp_get_max_threads
@@ -290,7 +290,7 @@ def _threads(library: Library) -> tuple[Any, int]:
 
 
 def dims(values: Any) -> Any:
-    """``values`` as oneDNN takes extents, strides and the like."""
+    """Return ``values`` as a ``dnnl_dims_t`` of extents, strides and the like."""
     return Dims(*values)
 
 

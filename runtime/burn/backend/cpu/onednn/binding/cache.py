@@ -1,4 +1,4 @@
-"""What is kept between calls: primitives of each thread, and packed weights."""
+"""Caches of primitives, per thread, and of packed weights."""
 
 import threading
 import weakref
@@ -17,7 +17,7 @@ from burn.backend.cpu.onednn.binding.prepared import (
 )
 from burn.backend.cpu.onednn.binding.scratch import Block, Scratch
 
-#: How many primitives a thread keeps; the one that was not used for longest goes.
+#: The maximum number of cached primitives per thread (least recently used eviction).
 LIMIT = 1024
 #: Work below this takes one thread less time than it takes several to meet.
 ALONE = 1_000_000
@@ -28,25 +28,25 @@ Make: TypeAlias = Callable[["Primitives"], Any]
 
 
 def work_of_row(weights: int) -> int:
-    """How much work it is to multiply one row by so many weights.
+    """Return the work to multiply one row by so many weights.
 
-    Threads that read a part each are a help with that.
+    It is memory-bound, so threads help more than the multiplications suggest.
     """
     return weights * _ROW
 
 
 def frozen(value: Any) -> Any:
-    """``value`` with tuples for lists, so that it can be a part of a key."""
+    """Return ``value`` with tuples instead of lists, to be hashable."""
     if isinstance(value, list | tuple):
         return tuple(frozen(item) for item in value)
     return value
 
 
 class Primitives(threading.local):
-    """The primitives of one thread by what they compute, None where there is none.
+    """A cache of the primitives of one thread, None for unsupported ones.
 
-    Memory objects and scratch memory belong to a run, so threads share neither. The
-    library itself keeps the generated code, which all threads use.
+    Memory objects and scratchpads belong to a run, so threads share neither. The
+    library itself caches the generated code for all threads.
     """
 
     def __init__(self, api: Api) -> None:
@@ -56,10 +56,10 @@ class Primitives(threading.local):
         self._alone = False
 
     def get(self, key: Hashable, make: Make, work: int) -> Any:
-        """What ``make`` made for ``key``, at this call or an earlier one.
+        """Return the cached result of ``make`` for ``key``.
 
-        ``work`` is roughly how many multiplications it is, which are shared among
-        threads if they are many.
+        ``work`` is the approximate number of multiplications; if it is large the
+        primitive is multithreaded.
         """
         entries = self._known
         try:
@@ -88,24 +88,24 @@ class Primitives(threading.local):
             choose(self.api.threads)
 
     def prepared(self, description: Description, operands: Operands) -> Prepared:
-        """The primitive of a description, for this thread."""
+        """Return the primitive of a description, for this thread."""
         return Prepared(description, operands, self.scratch, self._alone)
 
     def __len__(self) -> int:
         return len(self._known)
 
     def clear(self) -> None:
-        """Drop every primitive of this thread."""
+        """Remove the primitives of this thread."""
         self._known.clear()
 
     def made(self) -> list[str]:
-        """The names of the implementations that this thread's primitives have."""
+        """Return the implementation names of this thread's primitives."""
         return [
             primitive.implementation for primitive in self._known.values() if primitive
         ]
 
     def reorder(self, source: Descriptor, target: Descriptor) -> Prepared | None:
-        """The primitive that copies from one memory descriptor to another."""
+        """Return the primitive that copies from one memory descriptor to another."""
         api = self.api
         description = described(api, "reorder", source, api.engine, target, api.engine)
         if description is None:
@@ -114,7 +114,7 @@ class Primitives(threading.local):
 
 
 class _Weights:
-    """An array that weights are packed from, and its packed forms by their layout."""
+    """A weight array, and its packed forms by layout."""
 
     __slots__ = ("forms", "reference")
 
@@ -124,10 +124,10 @@ class _Weights:
 
 
 class Packed:
-    """Weights in the layouts that primitives want, packed once for each array.
+    """A cache of packed weights, one for all threads.
 
-    A parameter that is set holds another array, so what was packed is never stale; it
-    goes when its array goes. All threads share it.
+    A parameter that is set has a new array, so entries are never stale; an entry is
+    removed when its array is garbage-collected.
     """
 
     def __init__(self, api: Api) -> None:
@@ -137,9 +137,9 @@ class Packed:
         self._lock = threading.RLock()
 
     def layout(self, description: Description, which: int, index: int = 0) -> int:
-        """A number for the layout of the weights that ``description`` wants.
+        """Return an id of the weight layout that ``description`` requires.
 
-        Equal layouts have one number, so primitives for several shapes share weights.
+        Equal layouts have the same id, so primitives for several shapes share weights.
         """
         wanted = description.descriptor(which, index)
         with self._lock:
@@ -150,7 +150,7 @@ class Packed:
             return len(self._layouts) - 1
 
     def seen(self, array: Array) -> bool:
-        """Whether ``array`` was asked for before: a parameter, not a result."""
+        """Return whether ``array`` was seen before: a parameter, not a temporary."""
         entry = self._known.get(id(array))
         if entry is not None and entry.reference() is array:
             return True
@@ -161,7 +161,7 @@ class Packed:
     def get(
         self, array: Array, layout: Hashable, pack: Callable[[Array], Block]
     ) -> Block:
-        """What is ``array`` in a layout; ``pack`` makes it the first time."""
+        """Return ``array`` in a layout; ``pack`` creates it the first time."""
         entry = self._known.get(id(array))
         if entry is not None and entry.reference() is array:
             form = entry.forms.get(layout)
@@ -177,7 +177,7 @@ class Packed:
         return form
 
     def drop(self, array: Array) -> None:
-        """Forget the packed forms of ``array``; whoever uses them keeps them."""
+        """Remove the packed forms of ``array``; current users keep them alive."""
         with self._lock:
             entry = self._known.get(id(array))
             if entry is not None and entry.reference() is array:

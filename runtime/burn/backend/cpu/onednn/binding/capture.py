@@ -1,8 +1,7 @@
-"""Capture of the primitives that a kernel runs, to run them again without the kernel.
+"""Capture of the primitives that a kernel runs, to replay them without the kernel.
 
-A kernel runs primitives of the library on memory that it takes for its results. While
-a plan is prepared it takes that memory from the plan, which notes each primitive with
-its addresses.
+A kernel runs primitives on memory that it allocates for its results. While a plan is
+bound it allocates from the plan, which records each primitive with its addresses.
 """
 
 from __future__ import annotations
@@ -21,84 +20,87 @@ if TYPE_CHECKING:
 
 
 class Workspaces(Protocol):
-    """Memory that a step of a plan leaves to the step of its gradient, or shares.
+    """The interface to workspaces that steps leave for their gradients, or share.
 
-    ``is_generated`` says that NumPy's calls of elements become generated kernels.
+    ``is_generated`` is true if elementwise NumPy calls become generated kernels.
     """
 
     @property
     def is_generated(self) -> bool: ...
 
     def is_wanted(self) -> bool:
-        """Whether there is a gradient of the current step in the plan."""
+        """Return whether the plan has a gradient of the current step."""
 
     def leave(self, key: Hashable, memory: Any) -> None:
-        """Leave ``memory`` in the form ``key`` to the gradient of the current step."""
+        """Store ``memory`` under ``key`` for the gradient of the current step."""
 
     def left(self, key: Hashable) -> Any:
-        """The memory that was left to the current step in the form ``key``, or None."""
+        """Return the memory that was stored for the current step under ``key``, or
+        None.
+        """
 
     def shared(
         self, key: Hashable, shape: tuple[int, ...], *, zeros: bool = False
     ) -> Array:
-        """Memory of float32 of which steps with one ``key`` share what they ask for.
+        """Return float32 memory that all steps with the same ``key`` share.
 
-        With ``zeros`` it is zeros at first, and ``shape`` is the same for all of a key;
-        otherwise it has one axis, and is as long as the longest.
+        With ``zeros`` it is initially zero, and ``shape`` is the same for all of a key;
+        otherwise it is one-dimensional, and as long as the longest request.
         """
 
 
 class Notes(Protocol):
-    """What a plan offers to kernels while it is prepared."""
+    """The interface that a plan offers to kernels while it is bound."""
 
     @property
     def workspaces(self) -> Workspaces:
-        """What the current step may leave to that of its gradient."""
+        """The workspaces of the current step."""
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
-        """Row-major memory of the plan."""
+        """Return row-major memory of the plan."""
 
     def like(self, x: Array, read: tuple[Array, ...] = ()) -> Array:
-        """Memory of the shape, dtype and order of ``x``.
+        """Return memory of the shape, dtype and order of ``x``.
 
-        Its own if it is free then, and nothing of ``read`` is in it.
+        It is the memory of ``x`` if that is free then and does not overlap ``read``.
         """
 
     def may_overwrite(self, array: Array, read: tuple[Array, ...]) -> bool:
-        """Whether a result may take the place of ``array`` while ``read`` is read."""
+        """Return whether a result may overwrite ``array`` while ``read`` is read."""
 
     def shaped_as(self, like: Array) -> Array:
-        """Memory of the shape, dtype and order of ``like``, of the plan."""
+        """Return memory of the plan of the shape, dtype and order of ``like``."""
 
     def order_of(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
-        """The axes of a result of ``shape`` in the order of memory that suits best.
+        """Return the preferred memory order of axes of a result of ``shape``.
 
         None if it does not matter.
         """
 
     def assign(self, target: Array, source: Array) -> None:
-        """Copy, now and whenever the plan runs."""
+        """Copy now and in each run."""
 
     def execute(self, prepared: Prepared, addresses: tuple[int, ...]) -> None:
-        """Compute, now and whenever the plan runs."""
+        """Run a primitive now and in each run."""
 
     def note(self, call: Callable[[], Any]) -> None:
-        """Make this call whenever the plan runs; it was made already."""
+        """Append a call, which has run already, to those of each run."""
 
     def expect_numbers(self, array: Array) -> None:
-        """Leave the plan in every run in which there is a NaN in ``array``."""
+        """Leave the program in each run in which ``array`` contains NaN."""
 
     def is_constant(self, array: Array) -> bool:
-        """Whether ``array`` is the same whenever the plan runs."""
+        """Return whether ``array`` is the same in each run."""
 
     def may_round(self, array: Array) -> bool:
-        """Whether products with ``array`` may be rounded otherwise than in eager calls.
+        """Return whether products with ``array`` may be rounded differently from eager
+        calls.
 
-        It is constant then, and nothing that follows decides where gradients go.
+        The array is constant then, and no gradient mask depends on the product.
         """
 
     def keep(self, memory: Block | Array, *, constant: bool = False) -> None:
-        """Own memory that primitives were given.
+        """Own memory for primitives; a ``constant`` array is registered as such.
 
         A ``constant`` array is known as one, which no run changes.
         """
@@ -114,13 +116,13 @@ _count = 0
 
 
 def noting() -> Notes | None:
-    """Who takes notes in this thread."""
+    """Return the plan that captures calls of this thread, or None."""
     return _CURRENT.notes if _count else None
 
 
 @contextmanager
 def noted_by(notes: Notes | None) -> Iterator[None]:
-    """Let ``notes`` know of what kernels do in this thread meanwhile."""
+    """Let ``notes`` capture the calls of kernels in this thread and context."""
     global _count
     before, _CURRENT.notes = _CURRENT.notes, notes
     _count += 1
@@ -135,7 +137,7 @@ SINGLE = np.dtype(np.float32)
 
 
 def do(call: Callable[[], Any]) -> None:
-    """Make a call, now and whenever the plan runs if there is one."""
+    """Make a call now, and in each run if a plan is being bound."""
     call()
     notes = noting()
     if notes is not None:
@@ -143,29 +145,31 @@ def do(call: Callable[[], Any]) -> None:
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype = SINGLE) -> Array:
-    """Row-major memory."""
+    """Return row-major memory."""
     notes = noting()
     return np.empty(shape, dtype) if notes is None else notes.empty(shape, dtype)
 
 
 def empty_like(x: Array, *read: Array) -> Array:
-    """Memory for elements like those of ``x``, in the same order.
+    """Return memory for elements like those of ``x``, in the same order.
 
-    It is that of ``x`` where nobody needs it any more; ``read`` is read meanwhile.
+    It is that of ``x`` if it is dead; ``read`` is read meanwhile.
     """
     notes = noting()
     return np.empty_like(x) if notes is None else notes.like(x, read)
 
 
 def empty_as(x: Array, dtype: np.dtype) -> Array:
-    """Memory for as many elements as those of ``x``, in the same order of axes."""
+    """Return memory for as many elements as those of ``x``, in the same order of
+    axes.
+    """
     notes = noting()
     like = np.empty_like(x, dtype)
     return like if notes is None else notes.shaped_as(like)
 
 
 def order_for(x: Array) -> tuple[int, ...] | None:
-    """The axes of a result as large as ``x`` in the order of memory that suits best.
+    """Return the preferred memory order of a result with the shape of ``x``.
 
     None if it does not matter, or is that of ``x``.
     """
@@ -177,7 +181,7 @@ def order_for(x: Array) -> tuple[int, ...] | None:
 
 
 def may_overwrite(array: Array | None, *read: Array | None) -> bool:
-    """Whether nobody needs ``array`` any more, which is in no memory of ``read``."""
+    """Return whether ``array`` is dead and does not overlap ``read``."""
     notes = noting() if array is not None else None
     if notes is None:
         return False
@@ -185,13 +189,13 @@ def may_overwrite(array: Array | None, *read: Array | None) -> bool:
 
 
 def may_round(array: Array) -> bool:
-    """Whether a plan's products with ``array`` may be rounded in another way."""
+    """Return whether products with ``array`` may be rounded differently in a plan."""
     notes = noting()
     return notes is not None and notes.may_round(array)
 
 
 def compact(x: Array) -> Array:
-    """``x``, or a row-major copy if it is in another order."""
+    """Return ``x``, or a row-major copy if it is in another order."""
     if x.flags.c_contiguous:
         return x
     notes = noting()
@@ -203,7 +207,7 @@ def compact(x: Array) -> Array:
 
 
 def like_memory(x: Array, other: Array) -> Array:
-    """``x``, or a copy in the memory order of ``other``, which has no gaps."""
+    """Return ``x``, or a copy in the memory order of ``other``, which is dense."""
     if x.strides == other.strides:
         return x
     notes = noting()
@@ -216,7 +220,7 @@ def like_memory(x: Array, other: Array) -> Array:
 
 
 def reshaped(x: Array, shape: tuple[int, ...]) -> Array:
-    """``x`` with other extents, a view where that is possible."""
+    """Return ``x`` reshaped, as a view if possible."""
     view = x.reshape(shape)
     if noting() is None or view.size == 0 or np.may_share_memory(view, x):
         return view
@@ -224,10 +228,10 @@ def reshaped(x: Array, shape: tuple[int, ...]) -> Array:
 
 
 def has_nan(array: Array, *, part: Array | None = None) -> bool:
-    """Whether an element is NaN.
+    """Return whether an element is NaN.
 
-    Plans are for finite numbers and do not look, except at the ``part`` in which there
-    may be one even then; they are left in every run in which there is.
+    In plans, which are for finite numbers, only ``part`` is checked, in which NaN may
+    occur nevertheless; such runs leave the program.
     """
     notes = noting()
     if notes is None:

@@ -1,7 +1,7 @@
-"""The engine of the CPU backend: oneDNN if it can be had, NumPy otherwise.
+"""The engine of the CPU backend: oneDNN if available, NumPy otherwise.
 
-Kernels ask :func:`current`; nothing is loaded before the first does so. Results do not
-depend on the engine but for rounding.
+Kernels call :func:`current`; nothing is loaded before. Results do not depend on the
+engine except for rounding.
 """
 
 import os
@@ -29,9 +29,9 @@ LARGE = 10_000_000
 
 @dataclass(frozen=True)
 class Engine:
-    """What computes on the CPU, as :func:`engine` answers.
+    """A description of the active CPU engine.
 
-    ``notes`` say why something else was not used.
+    ``notes`` are the reasons why other engines are not used.
     """
 
     name: str
@@ -43,13 +43,13 @@ class Engine:
 
 @dataclass(frozen=True)
 class Limits:
-    """The least work that pays the call of a primitive; below it NumPy computes.
+    """The minimum work for which a primitive is faster than NumPy.
 
-    ``products`` (of matrices) and ``vectors`` (those with one row) are multiplications;
-    up to there OpenBLAS computes on one thread. The others are elements of the operand:
-    of ``rows`` that are normalised, of ``costly`` activations and pooling, and of cheap
-    ones. A convolution always pays. A recurrent layer of fewer ``steps`` does not pay
-    for the packing of its weights, which modules join anew in each call.
+    ``products`` (of matrices) and ``vectors`` (with one row) are multiplications; below
+    that OpenBLAS computes on one thread. The others are elements of the operand: of
+    ``rows`` that are normalized, of ``costly`` activations and pooling, and of cheap
+    ones. Convolutions are always faster. Recurrent layers of fewer ``steps`` do not
+    amortize the packing of their weights, which modules concatenate anew in each call.
     """
 
     products: int = 262_145
@@ -60,14 +60,14 @@ class Limits:
     steps: int = 8
 
 
-#: What a processor has to have for a precision to be quick.
+#: The instruction sets that make a precision fast.
 _QUICK = {"bf16": AVX512_BF16, "int8": VNNI}
 
 _WHATEVER = Limits(**dict.fromkeys(vars(Limits()), 0))
 
 
 class Session:
-    """A loaded library, with what is kept between calls."""
+    """A loaded library, with its caches."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
@@ -76,7 +76,7 @@ class Session:
 
 
 class State:
-    """The choice that was made, once, and the limits of eager calls."""
+    """The selected engine, and the limits of eager calls."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -85,7 +85,7 @@ class State:
         self.limits = Limits()
         self.paused = 0
         self.forks = 0
-        #: What a user can do about the engine that is not there, until it was said.
+        #: Instructions for a missing engine, until the user was warned.
         self.advice: str | None = None
 
 
@@ -93,13 +93,13 @@ STATE = State()
 
 
 def current(work: int = 0) -> Session | None:
-    """The session to compute with, None where NumPy is the engine.
+    """Return the session to compute with, None if NumPy is the engine.
 
-    Warns once in a process if NumPy is to compute :data:`LARGE` ``work``
-    (multiplications) only because the engine, which could be had, is not there.
+    Warns once per process if NumPy computes :data:`LARGE` ``work`` (multiplications)
+    only because an installable engine is missing.
 
     Raises:
-        RuntimeError: ``BURN_ENGINE`` asks for what cannot be had.
+        RuntimeError: ``BURN_ENGINE`` requests an unavailable engine.
     """
     if STATE.answer is None:
         _choose()
@@ -109,30 +109,30 @@ def current(work: int = 0) -> Session | None:
 
 
 def loaded() -> Session | None:
-    """The session of this process, although it may be switched off just now."""
+    """Return the session of this process, even if it is currently disabled."""
     if STATE.answer is None:
         _choose()
     return STATE.session
 
 
 def forks() -> int:
-    """How many forks there are between this process and the one that it comes from.
+    """Return the number of forks between this process and the first one.
 
-    Calls of primitives that were prepared before a fork wait for ever.
+    Primitives that were prepared before a fork deadlock after it.
     """
     return STATE.forks
 
 
 def limits() -> Limits:
-    """The least work that oneDNN is used for: any in a plan, which calls it at once."""
+    """Return the minimum work for oneDNN, which is zero in plans."""
     return STATE.limits if noting() is None else _WHATEVER
 
 
 def engine() -> Engine:
-    """What computes on the CPU in this process: its name, version and library.
+    """Return name, version and library of the CPU engine of this process.
 
     Raises:
-        RuntimeError: ``BURN_ENGINE`` asks for what cannot be had.
+        RuntimeError: ``BURN_ENGINE`` requests an unavailable engine.
     """
     if STATE.answer is None:
         _choose()
@@ -142,7 +142,7 @@ def engine() -> Engine:
 
 
 def no_gain(precision: str) -> str | None:
-    """Why a ``precision`` is no quicker than float32 here; None if it is quicker."""
+    """Return why a ``precision`` is not faster than float32 here, None if it is."""
     bits = _QUICK.get(precision)
     if bits is None:
         return None
@@ -155,14 +155,14 @@ def no_gain(precision: str) -> str | None:
 
 
 def drop_packed(array: Array) -> None:
-    """Forget what ``array`` was packed to; who computes with it packs it again."""
+    """Remove the packed forms of ``array``; the next use packs it again."""
     if STATE.session is not None:
         STATE.session.packed.drop(array)
 
 
 @contextmanager
 def numpy_only() -> Iterator[None]:
-    """Let NumPy compute everything meanwhile, in all threads."""
+    """Use NumPy for everything in this context, in all threads."""
     STATE.paused += 1
     try:
         yield
@@ -172,7 +172,7 @@ def numpy_only() -> Iterator[None]:
 
 @contextmanager
 def whatever_size() -> Iterator[None]:
-    """Let oneDNN compute whatever it can meanwhile, however small, in all threads."""
+    """Use oneDNN for all supported operands in this context, however small."""
     before = STATE.limits
     STATE.limits = _WHATEVER
     try:
@@ -219,7 +219,7 @@ def _warn() -> None:
 
 
 def _load() -> tuple[str, ...]:
-    """Open a session if possible; what kept others from being used."""
+    """Open a session if possible, and return the reasons for rejected engines."""
     search = find_library()
     library = search.library
     if library is None:
@@ -241,7 +241,9 @@ def _numpy(*notes: str) -> Engine:
 
 
 def _forked() -> None:
-    """OpenMP's threads are not there in a forked process, and it waits for them."""
+    """Handle a fork: OpenMP's threads do not exist in the child, which would
+    deadlock.
+    """
     STATE.lock = threading.Lock()
     STATE.forks += 1
     if STATE.session is not None:

@@ -1,4 +1,4 @@
-"""The shared library of oneDNN, and whether it can be used."""
+"""Loading and validation of the oneDNN shared library."""
 
 import ctypes
 import os
@@ -23,7 +23,7 @@ _MALLOC = (
 
 
 class Version(ctypes.Structure):
-    """What the library says of itself."""
+    """The version struct of the library."""
 
     _fields_ = (
         ("major", ctypes.c_int),
@@ -37,9 +37,9 @@ class Version(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Library:
-    """A loaded oneDNN: ``calls`` releases Python's lock in every call, ``quick`` not.
+    """A loaded oneDNN: ``calls`` releases the GIL in every call, ``quick`` does not.
 
-    ``quick`` is for functions that take less time than giving the lock away.
+    ``quick`` is for functions that are faster than releasing the GIL.
     """
 
     path: str
@@ -51,17 +51,17 @@ class Library:
 
 @dataclass(frozen=True)
 class Found:
-    """The library to use, None if there is none, and why candidates were not used."""
+    """The library to use, or None, and the reasons for rejected candidates."""
 
     library: Library | None
     refused: tuple[str, ...]
 
 
 def find_library() -> Found:
-    """The first usable library, of at least version 3 and not built for SYCL.
+    """Return the first usable library, of version 3 or later and not built for SYCL.
 
-    The candidates are the file that :data:`PATH_VARIABLE` names and no other, else
-    those of :mod:`burn.backend.cpu.onednn.binding.search`.
+    The candidates are the file in :data:`PATH_VARIABLE` and no other, else those of
+    :mod:`burn.backend.cpu.onednn.binding.search`.
     """
     os.environ.setdefault(*SPIN)
     refused: list[str] = []
@@ -76,10 +76,10 @@ def find_library() -> Found:
 
 
 def keep_memory() -> None:
-    """Let malloc keep what arrays leave, for the arrays of the next call.
+    """Configure malloc to keep freed memory for the arrays of the next call.
 
-    Without this a quarter of the time of a network of many small layers goes into fresh
-    pages. Does nothing where the C library has no such settings or the user chose.
+    Otherwise page faults take a quarter of the time of networks with many small layers.
+    Does nothing if the C library has no such settings or the user has set them.
     """
     try:
         choose = ctypes.CDLL(None).mallopt
@@ -91,11 +91,11 @@ def keep_memory() -> None:
 
 
 def opened(path: str) -> Library:
-    """The library in ``path``.
+    """Return the library in ``path``.
 
     Raises:
-        OSError: it is no library, or one that cannot be used.
-        AttributeError: it is not oneDNN.
+        OSError: the file is not a usable library.
+        AttributeError: the library is not oneDNN.
     """
     calls = ctypes.CDLL(path)
     calls.dnnl_version.restype = ctypes.POINTER(Version)

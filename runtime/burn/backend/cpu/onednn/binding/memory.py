@@ -1,4 +1,4 @@
-"""Descriptors of memory: what an array is to oneDNN."""
+"""oneDNN memory descriptors of arrays."""
 
 import ctypes
 from typing import Annotated, Any, TypeAlias
@@ -25,7 +25,7 @@ Array: TypeAlias = Annotated[Any, "array"]
 # array itself takes ten times as long as everything else that is done for an operand.
 _FIRST_FIELD = object.__basicsize__
 
-#: What the library calls the dtypes that it is given.
+#: The library's data types by dtype.
 KINDS = {
     dtypes.float32: FLOAT32,
     dtypes.bfloat16: BFLOAT16,
@@ -36,10 +36,10 @@ KINDS = {
 
 
 class Handle:
-    """Owns one of oneDNN's handles: it is destroyed together with this object.
+    """An owned oneDNN handle, which is destroyed with this object.
 
-    Functions take the object itself, so that it is alive as long as they run. Pointers
-    that oneDNN lends out of a handle are good while this object is.
+    Functions take the object itself, which keeps it alive while they run. Pointers
+    borrowed from the handle are valid while this object lives.
     """
 
     __slots__ = ("_as_parameter_", "_destroy", "value")
@@ -60,23 +60,23 @@ def strided(
     strides: tuple[int, ...],
     dtype: np.dtype[Any] = SINGLE,
 ) -> Handle:
-    """The descriptor of an array of ``shape`` with ``strides`` in elements."""
+    """Return the descriptor of an array of ``shape`` with ``strides`` in elements."""
     where = (len(shape), dims(shape), KINDS[dtype], dims(strides))
     return Handle(api, "memory_desc", "memory_desc_create_with_strides", *where)
 
 
 def of_array(api: Api, array: Any) -> Handle:
-    """The descriptor of an array, by its shape, its strides and its dtype."""
+    """Return the descriptor of an array, from its shape, strides and dtype."""
     size = array.dtype.itemsize
     steps = tuple(step // size for step in array.strides)
     return strided(api, array.shape, steps, array.dtype)
 
 
 def matrix_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of matrices [..., M, N], with those of dense ones for extents of 1.
+    """Return the strides of matrices [..., M, N], with dense ones for extents of 1.
 
-    NumPy lets an axis of one element have any stride. oneDNN reads the stride between
-    rows or columns from it, and refuses to run where it is too small.
+    In NumPy an axis of extent 1 may have any stride. oneDNN derives the leading
+    dimension from it, and fails if it is too small.
     """
     *batch, rows, columns = shape
     row, column = strides[-2:]
@@ -95,23 +95,25 @@ def matrix_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[in
 def any_layout(
     api: Api, shape: tuple[int, ...], dtype: np.dtype[Any] = SINGLE
 ) -> Handle:
-    """The descriptor of an array whose layout the primitive may choose."""
+    """Return the descriptor of an array whose layout the primitive may choose."""
     where = (len(shape), dims(shape), KINDS[dtype], ANY_LAYOUT)
     return Handle(api, "memory_desc", "memory_desc_create_with_tag", *where)
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides in elements of an array of ``shape`` without gaps."""
+    """Return the strides in elements of a row-major array of ``shape``."""
     return ordered(shape, tuple(range(len(shape))))
 
 
 def channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of [N, C, *size] in elements when channels are side by side."""
+    """Return the strides in elements of a channels-last array [N, C, *size]."""
     return ordered(shape, (0, *range(2, len(shape)), 1))
 
 
 def ordered(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides in elements when the axes of ``shape`` are in memory by ``order``."""
+    """Return the strides in elements for axes of ``shape`` in memory order
+    ``order``.
+    """
     strides, step = [0] * len(shape), 1
     for axis in reversed(order):
         strides[axis] = step
@@ -120,7 +122,7 @@ def ordered(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def empty_channels_last(shape: tuple[int, ...], dtype: np.dtype[Any] = SINGLE) -> Array:
-    """New memory for [N, C, *size] whose channels are side by side."""
+    """Return new channels-last memory for [N, C, *size]."""
     rank = len(shape)
     memory = empty((shape[0], *shape[2:], shape[1]), dtype)
     return memory.transpose(0, rank - 1, *range(1, rank - 1))
@@ -129,9 +131,9 @@ def empty_channels_last(shape: tuple[int, ...], dtype: np.dtype[Any] = SINGLE) -
 def lines(
     api: Api, x: Array, dtype: np.dtype[Any], order: tuple[int, ...] | None
 ) -> tuple[Handle, Handle]:
-    """What describes ``x``, and a result of ``dtype`` for each of its elements.
+    """Return the descriptors of ``x``, and of a result of ``dtype`` with its shape.
 
-    It is in the same order of axes, whatever that is, or else in ``order``.
+    The result has the memory order of ``x``, or ``order``.
     """
     if order is None:
         source, target = (strided(api, (x.size,), (1,), d) for d in (x.dtype, dtype))
@@ -142,7 +144,7 @@ def lines(
 def empty_in_order(
     x: Array, dtype: np.dtype[Any], order: tuple[int, ...] | None
 ) -> Array:
-    """New memory for as many elements as those of ``x``, in its order or ``order``."""
+    """Return new memory with the shape of ``x``, in its memory order or ``order``."""
     if order is None:
         return empty_as(x, dtype)
     memory = empty(tuple(x.shape[axis] for axis in order), dtype)
@@ -150,7 +152,9 @@ def empty_in_order(
 
 
 def is_dense(array: Any) -> bool:
-    """Whether an array has no gaps, no repetitions, and no axis backwards."""
+    """Return whether an array has no gaps, no broadcast axes, and no negative
+    strides.
+    """
     step = array.dtype.itemsize
     places = sorted(
         (stride, extent)
@@ -165,12 +169,12 @@ def is_dense(array: Any) -> bool:
 
 
 def address(array: Array) -> int:
-    """Where the elements of ``array`` start."""
+    """Return the address of the first element of ``array``."""
     pointer = ctypes.c_void_p.from_address(id(array) + _FIRST_FIELD)
     return pointer.value or 0
 
 
 def addresses_are_read() -> bool:
-    """Whether :func:`address` is right in this Python and this NumPy."""
+    """Return whether :func:`address` works with this version of Python and NumPy."""
     array = np.empty(3, np.float32)
     return address(array) == array.ctypes.data

@@ -1,4 +1,4 @@
-"""Which operands oneDNN is given as they are."""
+"""Checks of operands that oneDNN supports without conversion."""
 
 from collections.abc import Hashable
 
@@ -20,7 +20,7 @@ FLOAT32, BFLOAT16 = dtypes.float32, dtypes.bfloat16
 
 
 def are_float32(*operands: Array | None) -> bool:
-    """Whether all operands that are there are arrays of float32, no Python numbers."""
+    """Return whether all present operands are float32 arrays, not Python numbers."""
     for operand in operands:
         if operand is None:
             continue
@@ -30,14 +30,16 @@ def are_float32(*operands: Array | None) -> bool:
 
 
 def is_computed(x: Array) -> bool:
-    """Whether the engine has activations, pooling and norms of the dtype of ``x``."""
+    """Return whether oneDNN has activations, pooling and norms for the dtype of
+    ``x``.
+    """
     return x.dtype in (FLOAT32, BFLOAT16)
 
 
 def are_multiplied(x: Array, y: Array, *others: Array | None) -> bool:
-    """Whether the engine has products of ``x`` and ``y``, float32 or bfloat16.
+    """Return whether oneDNN has products of ``x`` and ``y``, float32 or bfloat16.
 
-    The ``others`` are added to them: they are of the same dtype, or float32.
+    The addends ``others`` have the same dtype, or float32.
     """
     dtype = x.dtype
     if dtype != y.dtype or not is_computed(x):
@@ -49,16 +51,16 @@ def are_multiplied(x: Array, y: Array, *others: Array | None) -> bool:
 
 
 def form(operand: Array | None) -> Hashable:
-    """What a primitive depends on of an operand."""
+    """Return the cache key of an operand."""
     if operand is None:
         return None
     return (operand.shape, operand.strides, operand.dtype.char)
 
 
 class Arranged:
-    """An operand in the layout that a primitive was made for, copied if it has another.
+    """A conversion of an operand to the layout of a primitive, if it has another.
 
-    ``wanted`` are strides in elements, of an array without gaps.
+    ``wanted`` are strides in elements, of a dense array.
     """
 
     __slots__ = ("_back", "_order", "_reorder", "_shape")
@@ -82,7 +84,7 @@ class Arranged:
             self._reorder = primitives.reorder(source, target)
 
     def __call__(self, operand: Array) -> Array:
-        """``operand``, or a copy in the wanted layout."""
+        """Return ``operand``, or a copy in the required layout."""
         if self._order is None:
             return operand
         if self._reorder is None:
@@ -94,14 +96,16 @@ class Arranged:
 
 
 def in_channels_last(x: Array) -> Array:
-    """``x`` [N, C, *size] such that its channels are side by side."""
+    """Return ``x`` [N, C, *size] in channels-last memory."""
     axes = (0, *range(2, x.ndim), 1)
     back = (0, x.ndim - 1, *range(1, x.ndim - 1))
     return compact(x.transpose(axes)).transpose(back)
 
 
 def lies_as(array: Array, wanted: tuple[int, ...]) -> bool:
-    """Whether the strides of ``array`` are ``wanted``, but for axes of one element."""
+    """Return whether the strides of ``array`` are ``wanted``, except for extents of
+    1.
+    """
     size = array.dtype.itemsize
     return all(
         extent == 1 or step == size * other

@@ -1,4 +1,4 @@
-"""Primitives that are ready to run: code, memory objects and the list of arguments."""
+"""Primitives that are ready to run: code, memory objects and argument lists."""
 
 from collections.abc import Callable
 from ctypes import addressof, c_int, c_void_p
@@ -27,7 +27,7 @@ Operands: TypeAlias = list[tuple[int, Descriptor]]
 
 
 class PostOps:
-    """What is done to each element of a result before it is written."""
+    """Operations on each element of a result before it is written."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -40,21 +40,21 @@ class PostOps:
     def sum(
         self, scale: float = 1.0, zero_point: int = 0, kind: int = UNDEFINED
     ) -> None:
-        """Append the sum with what the memory of the result holds before.
+        """Append the sum with the previous content of the result memory.
 
-        It is of another ``kind`` than the result, maybe, and scaled.
+        It may be of another ``kind`` than the result, and scaled.
         """
         self._api.call("post_ops_append_sum", self.handle, scale, zero_point, kind)
 
     def binary(self, kind: int, operand: Descriptor) -> None:
-        """Append an operation with another operand."""
+        """Append a binary operation with another operand."""
         self._api.call("post_ops_append_binary", self.handle, kind, operand)
 
 
 class Scalings(NamedTuple):
-    """Which arguments are integers with scales, and with a zero point.
+    """The quantized arguments, with scales and optional zero points.
 
-    ``scales`` has the mask of the axes along which there is a scale for each index.
+    ``scales`` has the mask of the axes along which scales vary.
     """
 
     scales: tuple[tuple[int, int], ...] = ()
@@ -65,10 +65,10 @@ _NOT_SCALED = Scalings()
 
 
 class Description:
-    """What a primitive is to do, and how the library would do it.
+    """A primitive descriptor, before the primitive is created.
 
-    ``create`` is the function that makes it, without its suffix; ``args`` are what it
-    takes between the engine and the attributes.
+    ``create`` is the function that creates it, without its suffix; ``args`` are its
+    arguments between the engine and the attributes.
     """
 
     __slots__ = ("_attributes", "api", "handle", "implementation")
@@ -99,7 +99,7 @@ class Description:
         self.implementation = api.name_of(self.handle)
 
     def next(self) -> bool:
-        """Stand for the next implementation; False if there is none."""
+        """Advance to the next implementation; return False if there is none."""
         try:
             self.api.call("primitive_desc_next_impl", self.handle)
         except OneDnnError as error:
@@ -125,11 +125,11 @@ def described(
     scalings: Scalings = _NOT_SCALED,
     plain: bool = False,
 ) -> Description | None:
-    """A description, None if the library has no quick code for it.
+    """Return a description, None if the library has no optimized implementation.
 
-    What it calls ``ref`` is written to be read: it is slower than NumPy by far, but for
-    what is called ``plain``. Code whose name starts with ``avoid`` is taken only if
-    there is no other; code for whose name ``is_wrong`` holds is never taken.
+    Implementations named ``ref`` are unoptimized and slower than NumPy, except those in
+    ``plain``. Implementations whose name starts with ``avoid`` are used only if there
+    is no other; those for which ``is_wrong`` is true are never used.
     """
     try:
         description = Description(api, create, *args, post=post, scalings=scalings)
@@ -152,11 +152,11 @@ def described(
 
 
 class Prepared:
-    """A primitive that runs on the addresses it is given. Of one thread alone.
+    """A primitive that runs on given addresses, for use by a single thread.
 
-    The addresses are those of ``operands``, in their order. ``alone`` has it run on the
-    calling thread, as it should be when it was described: for little work waking the
-    others takes longer than the work.
+    The addresses are those of ``operands``, in order. With ``alone`` it runs on the
+    calling thread, as when it was described: for little work waking other threads takes
+    longer than the work.
     """
 
     __slots__ = (
@@ -203,7 +203,7 @@ class Prepared:
         """Compute on the operands that start at ``addresses``.
 
         Raises:
-            OneDnnError: it fails.
+            OneDnnError: the execution fails.
         """
         notes = noting()
         if notes is not None:
@@ -222,7 +222,9 @@ class Prepared:
             raise OneDnnError("primitive_execute", status)
 
     def fixed(self, addresses: tuple[int, ...], scratch: Scratch) -> "Fixed":
-        """The same computation on these addresses for good, in memory of its own."""
+        """Return the computation bound to these addresses, with its own memory
+        objects.
+        """
         api = self.description.api
         memories = [
             Handle(api, "memory", "memory_create", descriptor, api.engine, address)
@@ -244,7 +246,7 @@ class Prepared:
 
 
 class Ready:
-    """What runs a primitive on operands of some kind."""
+    """The base class of primitives for a form of operands."""
 
     __slots__ = ("_prepared",)
 
@@ -253,16 +255,16 @@ class Ready:
 
     @property
     def implementation(self) -> str:
-        """How the library calls its code."""
+        """Return the library's name of the implementation."""
         return self._prepared.description.implementation
 
 
 class Fixed(NamedTuple):
-    """A primitive with its memory: ``call`` computes, and answers with a status.
+    """A primitive bound to memory: ``call`` computes, and returns a status.
 
-    ``alone`` says that the thread should have no help meanwhile; ``places`` are the
-    memory objects of its operands; ``owned`` lives as long as the call does.
-    ``implementation`` is the library's name of its code.
+    ``alone`` means single-threaded; ``places`` are the memory objects of its operands;
+    ``owned`` lives as long as the call does. ``implementation`` is the library's name
+    of its code.
     """
 
     call: Callable[[], int]

@@ -1,4 +1,4 @@
-"""Aligned memory, and the memory that primitives compute in."""
+"""Aligned memory, and scratchpads of primitives."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _ALIGNMENT = 64
 
 
 class Block:
-    """``size`` bytes at an address that is a multiple of a cache line's length."""
+    """``size`` bytes, aligned to a cache line."""
 
     __slots__ = ("_bytes", "address", "size")
 
@@ -22,10 +22,10 @@ class Block:
 
 
 class Scratch:
-    """What the primitives of one thread compute in, one after the other.
+    """The scratchpad of the primitives of one thread.
 
-    Blocks that were outgrown stay, since memory objects point to them; as each is at
-    least twice as large as the one before, they are less than half of it all.
+    Outgrown blocks are kept, since memory objects point to them; each block is at least
+    twice as large as the one before, so they are less than half of the total.
     """
 
     def __init__(self, api: Api) -> None:
@@ -33,7 +33,7 @@ class Scratch:
         self._blocks: list[Block] = []
 
     def memory(self, descriptor: int, size: int) -> Handle:
-        """A memory object of ``size`` bytes, for a primitive of this thread."""
+        """Return a memory object of ``size`` bytes, for a primitive of this thread."""
         largest = self._blocks[-1].size if self._blocks else 0
         if size > largest:
             self._blocks.append(Block(max(size, 2 * largest)))

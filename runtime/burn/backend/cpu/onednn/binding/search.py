@@ -1,18 +1,18 @@
-"""Where the file of oneDNN may lie, and what to do where it is nowhere.
+"""Search paths of the oneDNN library, and instructions if it is missing.
 
 =============================  ===================================================
-installed by                   where it is
+installed by                   location
 =============================  ===================================================
-``pip``, ``uv``                the wheel's list of files says it
+``pip``, ``uv``                in the wheel's list of files
 ``uv pip install --target``    ``lib`` beside the package ``burn``
-wheels that were unpacked      ``onednn_cpu_gomp-*.data/data/lib`` beside ``burn``
+unpacked wheels                ``onednn_cpu_gomp-*.data/data/lib`` beside ``burn``
 PyInstaller                    the folder of the program's files
 conda                          ``lib`` of the environment
 a zip application              beside the zip file, or ``lib`` there
 the system                     on the loader's path
 =============================  ===================================================
 
-``pip install --target`` leaves the library out, since it copies no ``lib``.
+``pip install --target`` omits the library, since it does not copy ``lib``.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ SITE = Path(__file__).parents[5]
 
 
 def candidates() -> Iterator[str]:
-    """The library's files that exist, each once, then its name on the loader's path."""
+    """Yield the existing library files, then the library name for the loader."""
     yield from dict.fromkeys(map(str, library_files()))
     if sys.platform == "linux":
         yield NAME
 
 
 def library_files() -> Iterator[Path]:
-    """The files of oneDNN that exist, those of the wheel first."""
+    """Yield the oneDNN files that exist, those of the wheel first."""
     for file in _of_wheel():
         if file.is_file():
             yield file.resolve()
@@ -50,7 +50,7 @@ def library_files() -> Iterator[Path]:
 
 
 def has_wheel() -> bool:
-    """Whether there is a wheel of oneDNN for this Python and platform."""
+    """Return whether there is a wheel of oneDNN for this Python and platform."""
     return (
         sys.platform == "linux"
         and platform.machine() == "x86_64"
@@ -59,7 +59,7 @@ def has_wheel() -> bool:
 
 
 def remedy() -> str:
-    """How to get the library, for the way in which this program was installed."""
+    """Return installation instructions for the way this program was installed."""
     archive = _archive()
     if archive is not None:
         return (
@@ -82,7 +82,7 @@ def remedy() -> str:
 
 
 def _of_wheel() -> Iterator[Path]:
-    """The files of the library in the wheel's list, whether they exist or not."""
+    """Yield the library files in the wheel's RECORD, which may not exist."""
     try:
         files = metadata.files(WHEEL) or []
     except metadata.PackageNotFoundError:
@@ -103,5 +103,5 @@ def _folders() -> Iterator[Path]:
 
 
 def _archive() -> Path | None:
-    """The zip file that the package is in, None if it is in none."""
+    """Return the zip file that contains the package, None if there is none."""
     return next((path for path in (SITE, *SITE.parents) if path.is_file()), None)

@@ -1,4 +1,4 @@
-"""Operands in layouts of a primitive's own choice."""
+"""Packing of operands into layouts that a primitive chooses."""
 
 from collections.abc import Callable
 
@@ -15,10 +15,10 @@ _BYTE = np.dtype(np.uint8)
 
 
 class Weights:
-    """How the weights of a primitive get from their array into the wanted layout.
+    """The conversion of a primitive's weights into the required layout.
 
-    ``given`` describes the array, or what ``arrange`` makes of it; ``which`` and
-    ``index`` ask ``description`` for what it wants.
+    ``given`` describes the array, or the result of ``arrange``; ``which`` and ``index``
+    select the descriptor of ``description``.
     """
 
     __slots__ = ("_arrange", "_given", "_key", "_packed", "_reorder", "_size")
@@ -46,7 +46,7 @@ class Weights:
         self._key = (packed.layout(description, which, index), view)
 
     def place(self, array: Array) -> int:
-        """The address of ``array`` in the wanted layout."""
+        """Return the address of ``array`` in the required layout."""
         if self._reorder is None:
             return address(array)
         notes = noting()

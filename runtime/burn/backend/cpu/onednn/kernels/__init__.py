@@ -1,4 +1,4 @@
-"""The kernels of oneDNN, registered on their primitives by being imported."""
+"""oneDNN kernels, registered on primitives at import."""
 
 from burn.backend.cpu.onednn.kernels import (
     casting as casting,

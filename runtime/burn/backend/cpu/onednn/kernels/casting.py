@@ -1,8 +1,8 @@
-"""Casts between float32 and bfloat16 by oneDNN.
+"""Casts between float32 and bfloat16 with oneDNN.
 
-They give the same numbers as NumPy on every processor. An instruction of AVX512_BF16
-makes subnormal numbers 0, and code for AVX2 loses the sign of 0: each primitive casts a
-sample before it is used, and NumPy casts where that comes out otherwise.
+The results equal NumPy's on every processor. An AVX512_BF16 instruction flushes
+subnormal numbers to 0, and AVX2 code loses the sign of 0: each primitive is tested on a
+sample before use, and NumPy casts if the result differs.
 """
 
 from functools import partial
@@ -37,7 +37,7 @@ _SAMPLE = np.array(
 
 @cast_op.on(Cpu)
 def cast(x: Array, *, dtype: DType) -> Array:
-    """:func:`burn.ops.cast` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.cast` with oneDNN if that is faster, else with NumPy."""
     out = None
     if (x.dtype, dtype) in _PAIRS:
         out = _cast(x, dtype)
@@ -45,7 +45,9 @@ def cast(x: Array, *, dtype: DType) -> Array:
 
 
 def _cast(x: Array, dtype: DType) -> Array | None:
-    """``x`` as ``dtype`` in its order or a better one; None where NumPy should."""
+    """Return ``x`` as ``dtype`` in its or a preferred order; None if NumPy is
+    better.
+    """
     session = current() if x.size >= max(limits().costly, 1) else None
     if session is None or not is_dense(x):
         return None
@@ -69,14 +71,14 @@ def _cast(x: Array, dtype: DType) -> Array | None:
 
 
 def _copied(x: Array, dtype: DType, order: tuple[int, ...]) -> Array:
-    """``x`` as ``dtype`` with its axes in memory by ``order``, cast by NumPy."""
+    """Return ``x`` as ``dtype`` in memory order ``order``, cast by NumPy."""
     out = empty_in_order(x, dtype, order)
     do(partial(np.copyto, out, x, casting="unsafe"))
     return out
 
 
 def _is_exact(recast: "Recast", like: Array, dtype: DType) -> bool:
-    """Whether numbers in an array of the form of ``like`` are cast as by NumPy."""
+    """Return whether arrays in the form of ``like`` are cast exactly as by NumPy."""
     sample = np.empty_like(like)
     sample[...] = np.resize(_SAMPLE, like.shape).astype(like.dtype)
     with noted_by(None):
@@ -87,7 +89,7 @@ def _is_exact(recast: "Recast", like: Array, dtype: DType) -> bool:
 
 
 class Recast:
-    """A cast of so many elements, into an order of axes or the same."""
+    """A cast of a number of elements, optionally into another memory order."""
 
     __slots__ = ("_dtype", "_order", "_prepared")
 
@@ -99,7 +101,7 @@ class Recast:
         return self._prepared.description.implementation
 
     def run(self, x: Array, *parts: Array) -> Array:
-        """The result, by a scale and a zero point if those are ``parts``."""
+        """Return the result, with a scale and a zero point if those are ``parts``."""
         out = empty_in_order(x, self._dtype, self._order)
         self._prepared.run(*map(address, (x, out, *parts)))
         return out

@@ -1,4 +1,4 @@
-"""Chains of operations on elements by oneDNN, in one pass and on all threads."""
+"""Elementwise chains with oneDNN, in one pass and multithreaded."""
 
 from typing import TypeAlias
 
@@ -37,15 +37,15 @@ from burn.ops.fused import Chain, chained as chained_op
 _EACH = 16
 _BINARY = {"add": BINARY_ADD, "div": BINARY_DIV, "mul": BINARY_MUL, "sub": BINARY_SUB}
 _UNARY = {"relu": RELU, "sqrt": SQRT}
-#: Which operands are one number.
+#: For each operand, whether it is a scalar.
 Single: TypeAlias = tuple[bool, ...]
 
 
 @chained_op.on(Cpu)
 def chained(x: Array, *operands: Array, chain: Chain) -> Array:
-    """:func:`burn.ops.fused.chained` by oneDNN in plans, by NumPy elsewhere.
+    """Compute :func:`burn.ops.fused.chained` with oneDNN in plans, else with NumPy.
 
-    It makes numbers of NaN, which plans have none of.
+    It does not propagate NaN, which plans exclude.
     """
     session = current() if noting() is not None and are_float32(x, *operands) else None
     if session is not None and x.size and chain[0][1] is not None and is_dense(x):
@@ -62,7 +62,7 @@ def chained(x: Array, *operands: Array, chain: Chain) -> Array:
 
 
 class _Chain:
-    """A chain on so many elements, in whatever order they are in memory."""
+    """A chain on a number of elements, in any memory order."""
 
     __slots__ = ("_prepared", "_single")
 
@@ -74,7 +74,7 @@ class _Chain:
         return self._prepared.description.implementation
 
     def run(self, x: Array, *operands: Array) -> Array:
-        """The result, in the place of an operand that nobody needs any more."""
+        """Return the result, in the memory of an operand that is dead."""
         pairs = list(zip(operands, self._single, strict=True))
         whole = [x, *(operand for operand, single in pairs if not single)]
         out = next((y for y in whole if _is_free(y, (x, *operands))), None)
@@ -90,7 +90,7 @@ class _Chain:
 
 
 def _is_free(y: Array, read: tuple[Array, ...]) -> bool:
-    """Whether ``y`` may be written to, element by element as all is read."""
+    """Return whether ``y`` may be overwritten elementwise while ``read`` is read."""
     others = [other for other in read if not _is_same(y, other)]
     return is_dense(y) and may_overwrite(y, *others)
 

@@ -1,6 +1,6 @@
-"""Sums of columns, as the products of a row of ones and a matrix.
+"""Column sums as products of a row of ones and a matrix.
 
-They take a third of the time that NumPy does, and are no less exact.
+They take a third of NumPy's time, with the same accuracy.
 """
 
 from math import prod
@@ -34,7 +34,7 @@ _ALIASED = 512
 
 @sum_op.on(Cpu)
 def sum(x: Array, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """:func:`burn.ops.sum` by oneDNN where that pays, else by NumPy."""
+    """Compute :func:`burn.ops.sum` with oneDNN if that is faster, else with NumPy."""
     axes = axes_of(axis, x.ndim)
     sums = _columns(x, axes)
     if sums is None:
@@ -47,7 +47,9 @@ def sum(x: Array, axis: Any = None, *, keepdims: bool = False) -> Array:
 
 @sum_to_op.on(Cpu)
 def sum_to(x: Array, *, shape: tuple[int, ...]) -> Array:
-    """:func:`burn.ops.sum_to` by oneDNN where that pays, else by NumPy."""
+    """Compute :func:`burn.ops.sum_to` with oneDNN if that is faster, else with
+    NumPy.
+    """
     sums = _columns(x, broadcast_axes(shape, x.shape))
     if sums is None:
         return sum_to_op.kernel(x, shape=shape)
@@ -55,7 +57,7 @@ def sum_to(x: Array, *, shape: tuple[int, ...]) -> Array:
 
 
 def _columns(x: Array, axes: tuple[int, ...]) -> Array | None:
-    """The sum over ``axes`` without them; None where it is not one of columns."""
+    """Return the sum over ``axes``; None unless it is a column sum."""
     if x.dtype != FLOAT32 or x.size < _ELEMENTS or not axes:
         return None
     order = sorted(range(x.ndim), key=lambda a: -x.strides[a])
@@ -80,7 +82,7 @@ def _columns(x: Array, axes: tuple[int, ...]) -> Array | None:
 
 
 class _Sum(Ready):
-    """What multiplies so many rows by ones."""
+    """The product of a row of ones and a matrix."""
 
     __slots__ = ("_ones",)
 
@@ -89,7 +91,7 @@ class _Sum(Ready):
         self._ones = np.ones(rows, FLOAT32)
 
     def run(self, x: Array, shape: tuple[int, ...]) -> Array:
-        """The sums of the columns of ``x``, of ``shape``."""
+        """Return the column sums of ``x``, of ``shape``."""
         out, notes = empty(shape), noting()
         if notes is not None:
             notes.keep(self._ones)

@@ -1,7 +1,7 @@
-"""Sums in Einstein's notation as oneDNN's products of matrices.
+"""``einsum`` as oneDNN matrix products.
 
-NumPy makes products of them too, but by OpenBLAS, whose threads would be in the way of
-those of oneDNN for a while. In plans they are such products already.
+NumPy uses OpenBLAS for them, whose threads would compete with oneDNN's for a while. In
+plans ``einsum`` is lowered to matrix products already.
 """
 
 from typing import Any
@@ -18,7 +18,9 @@ from burn.primitive import Primitive
 
 @einsum_op.on(Cpu)
 def einsum(equation: str, xs: list[Array]) -> Array:
-    """:func:`burn.ops.einsum` by products of matrices, by NumPy where it is none."""
+    """Compute :func:`burn.ops.einsum` by matrix products if possible, else with
+    NumPy.
+    """
     out: Array | None = None
     if len(xs) == 2 and current() is not None and noting() is None:
         ranks = [x.ndim for x in xs]
@@ -37,7 +39,7 @@ class _EagerExecutor:
         shape: tuple[int, ...],
         **static: Any,
     ) -> Array:
-        """The result of ``primitive`` on arrays."""
+        """Return the result of ``primitive`` on arrays."""
         result: Array = primitive.kernel_for(_CPU)(*args, **static)
         return result
 

@@ -1,6 +1,6 @@
-"""Arithmetic on large arrays by oneDNN, on all threads.
+"""Elementwise arithmetic on large arrays with oneDNN, multithreaded.
 
-Eager calls alone: in plans NumPy's calls are noted, and joined with those around them.
+For eager calls only: in plans NumPy's calls are captured, and fused with others.
 """
 
 from math import isnan
@@ -38,7 +38,7 @@ _EACH = 8
 
 
 def _by_pairs(op: Primitive[..., Any], kind: int) -> None:
-    """Register the kernel of an operation on the elements of two arrays of one form."""
+    """Register the kernel of a binary operation on two arrays of equal layout."""
     plain = op.kernel
 
     def kernel(x: Any, y: Any) -> Array:
@@ -69,7 +69,7 @@ for _op, _kind in {
 
 @relu_op.on(Cpu)
 def relu(x: Array) -> Array:
-    """:func:`burn.ops.relu` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.relu` with oneDNN if that is faster, else with NumPy."""
     session = None if x.size < STATE.limits.cheap else _session(x)
     out = None if session is None else _bounded(session, x, BINARY_MAX, 0.0)
     return relu_op.kernel(x) if out is None else out
@@ -77,7 +77,7 @@ def relu(x: Array) -> Array:
 
 @clip_op.on(Cpu)
 def clip(x: Array, low: Any = None, high: Any = None) -> Array:
-    """:func:`burn.ops.clip` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.clip` with oneDNN if that is faster, else with NumPy."""
     out: Array | None = None
     large = type(x) is np.ndarray and x.size >= STATE.limits.cheap
     if large and _is_bound(low) and _is_bound(high):
@@ -90,14 +90,14 @@ def clip(x: Array, low: Any = None, high: Any = None) -> Array:
 
 
 def _is_bound(bound: Any) -> bool:
-    """Whether ``bound`` is absent or a number."""
+    """Return whether ``bound`` is None or a number."""
     return bound is None or (isinstance(bound, int | float) and not isnan(bound))
 
 
 def _bounded(session: Session, x: Array, kind: int, bound: float) -> Array | None:
-    """The larger one of each of ``x`` and ``bound``, or the smaller one by ``kind``.
+    """Return the elementwise maximum or minimum of ``x`` and ``bound``, by ``kind``.
 
-    NaN stays NaN. None if there is no code for it.
+    NaN is preserved. None if there is no code for it.
     """
 
     def make(primitives: Primitives) -> "_Bound | None":
@@ -109,26 +109,28 @@ def _bounded(session: Session, x: Array, kind: int, bound: float) -> Array | Non
 
 
 def _session(x: Array) -> Session | None:
-    """The session, if ``x`` is an array that oneDNN is given in an eager call."""
+    """Return the session, if ``x`` is an array that oneDNN supports in an eager
+    call.
+    """
     if x.dtype != FLOAT32 or noting() is not None or not x.size or not is_dense(x):
         return None
     return current()
 
 
 def _is_like(y: Any, x: Array) -> bool:
-    """Whether ``y`` has an element for each of ``x``, in the same places."""
+    """Return whether ``y`` has the shape and strides of ``x``."""
     if type(y) is not np.ndarray or y.dtype != FLOAT32:
         return False
     return bool(y.shape == x.shape and y.strides == x.strides)
 
 
 class _Pairs(Ready):
-    """An operation on so many pairs of numbers."""
+    """A binary operation on a number of elements."""
 
     __slots__ = ()
 
     def run(self, x: Array, y: Array) -> Array:
-        """The result, in the memory order of both."""
+        """Return the result, in the memory order of both."""
         out = np.empty_like(x)
         self._prepared.run(address(x), address(y), address(out))
         return out
@@ -145,26 +147,28 @@ def _pairs(primitives: Primitives, size: int, kind: int) -> _Pairs | None:
 
 
 class _Bound(_Pairs):
-    """A bound of so many numbers; NaN stays NaN."""
+    """A maximum or minimum with a constant, which preserves NaN."""
 
     __slots__ = ()
 
     def run(self, x: Array, *_: Array) -> Array:
-        """The result, in the memory order of ``x``."""
+        """Return the result, in the memory order of ``x``."""
         out, source = np.empty_like(x), address(x)
         self._prepared.run(source, source, source, address(out))
         return out
 
     def keeps_nan(self, size: int) -> bool:
-        """Whether the code takes the operand that is NaN, and not the bound."""
+        """Return whether the implementation returns a NaN operand, and not the
+        bound.
+        """
         return bool(np.isnan(self.run(np.full(size, np.nan, np.float32))).all())
 
 
 def _bound(primitives: Primitives, size: int, kind: int, bound: float) -> _Bound | None:
-    """``max((x > x) + bound, x)``, or the least: oneDNN's own make numbers of NaN.
+    """Return ``max((x > x) + bound, x)``, or the minimum, which preserve NaN.
 
-    The processor's instruction answers with its second operand then. The library does
-    not promise that x is the second, so it is tried.
+    oneDNN's own maximum drops NaN. The processor instruction returns its second operand
+    for NaN. The library does not guarantee that x is the second, so it is tested.
     """
     api = primitives.api
     line = strided(api, (size,), (1,))

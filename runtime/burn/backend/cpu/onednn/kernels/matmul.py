@@ -1,8 +1,8 @@
-"""Products of matrices by oneDNN: ``matmul`` and ``linear``.
+"""Matrix products with oneDNN: ``matmul`` and ``linear``.
 
-Operands are read where they are, transposed or not, by their strides. All products that
-OpenBLAS would share among its threads are computed here: two libraries whose threads
-wait for work on the same cores are in each other's way.
+Operands are read in place, transposed or not, by their strides. All products that
+OpenBLAS would multithread are computed here: two libraries with spinning threads on the
+same cores slow each other down.
 """
 
 from math import prod
@@ -55,13 +55,13 @@ _TINY, _MANY, _COPIED = 16_384, 4, 32_768
 
 @matmul_op.on(Cpu)
 def matmul(x: Array, y: Array) -> Array:
-    """:func:`burn.ops.matmul` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.matmul` with oneDNN if faster, else with NumPy."""
     out = product(x, y)
     return matmul_op.kernel(x, y) if out is None else out
 
 
 def product(x: Array, y: Array) -> Array | None:
-    """The product of matrices; None where NumPy should compute it."""
+    """Return the product of matrices; None if NumPy should compute it."""
     return _product_of(x, y, _Ending())
 
 
@@ -74,7 +74,7 @@ def matmul_then(
     *,
     after: After,
 ) -> Array:
-    """:func:`burn.ops.fused.matmul_then` by oneDNN in one pass, by NumPy in several."""
+    """Compute :func:`burn.ops.fused.matmul_then` with oneDNN or NumPy."""
     out = None
     if residual is None or residual.dtype in (x.dtype, FLOAT32):
         out = _product_of(x, y, _Ending(after, residual))
@@ -84,7 +84,7 @@ def matmul_then(
 
 
 def _product_of(x: Array, y: Array, ending: "_Ending") -> Array | None:
-    """The product of matrices; None where NumPy should compute it."""
+    """Return the product of matrices; None if NumPy should compute it."""
     if not (getattr(x, "ndim", 0) > 1 < getattr(y, "ndim", 0) and are_multiplied(x, y)):
         return None
     rows = x.size // x.shape[-1] if x.size else 0
@@ -97,7 +97,7 @@ def _product_of(x: Array, y: Array, ending: "_Ending") -> Array | None:
 
 @linear_op.on(Cpu)
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
-    """:func:`burn.ops.linear` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.linear` with oneDNN if faster, else with NumPy."""
     out = _linear(x, weight, bias, _Ending())
     return linear_op.kernel(x, weight, bias) if out is None else out
 
@@ -111,7 +111,7 @@ def linear_then(
     *,
     after: After,
 ) -> Array:
-    """:func:`burn.ops.fused.linear_then` by oneDNN in one pass, by NumPy in several."""
+    """Compute :func:`burn.ops.fused.linear_then` with oneDNN or NumPy."""
     out = None
     if residual is None or residual.dtype in (x.dtype, FLOAT32):
         rows = None if residual is None else _rows(residual)
@@ -122,7 +122,7 @@ def linear_then(
 
 
 class _Ending(NamedTuple):
-    """What is done to a product in the same pass."""
+    """The epilogue of a product."""
 
     after: After = ()
     residual: Array | None = None
@@ -131,7 +131,7 @@ class _Ending(NamedTuple):
 def _linear(
     x: Array, weight: Array, bias: Array | None, ending: _Ending
 ) -> Array | None:
-    """The linear layer; None where NumPy should compute it."""
+    """Return the linear layer; None if NumPy should compute it."""
     if not (x.size and x.ndim and weight.ndim == 2):
         return None
     if not are_multiplied(x, weight, bias):
@@ -155,7 +155,9 @@ def _rows(x: Array) -> Array:
 
 
 def _session(work: int, least: int) -> Session | None:
-    """The session if a product of ``work`` and ``least`` rows or columns pays."""
+    """Return the session if a product of ``work`` and ``least`` rows or columns is
+    faster.
+    """
     limit = limits()
     if work < (limit.products if least > 1 else limit.vectors):
         return None
@@ -185,10 +187,10 @@ def _product(
     work: int,
     ending: _Ending | None = None,
 ) -> Array | None:
-    """``x @ y + bias`` of those given, None where oneDNN has nothing for it.
+    """Return ``x @ y + bias`` of the ``given`` operands, None if unsupported.
 
-    ``owner`` is the array that ``y`` is a view of, if it may be a parameter: from the
-    second time on it is taken packed.
+    ``owner`` is the array that ``y`` is a view of, if it may be a parameter: from its
+    second use it is packed.
     """
     (x, y, bias), (after, residual) = given, ending or _Ending()
     if residual is not None:
@@ -212,7 +214,7 @@ def _product(
 
 
 def _may_be_packed(session: Session, x: Array, owner: Array) -> bool:
-    """Whether the packed form of ``owner`` is worth its memory."""
+    """Return whether packing ``owner`` is worth its memory."""
     notes = noting()
     if x.shape[-2] == 1:
         return False
@@ -220,7 +222,7 @@ def _may_be_packed(session: Session, x: Array, owner: Array) -> bool:
 
 
 def _repeated(residual: Array, batch: int) -> Array:
-    """``residual`` for the whole batch, unless it is one row for all: there is code."""
+    """Return ``residual`` expanded to the batch, unless it is one row for all."""
     shape = residual.shape
     if len(shape) < 3 or shape[0] == batch or set(shape[:-1]) == {1}:
         return residual
@@ -228,7 +230,7 @@ def _repeated(residual: Array, batch: int) -> Array:
 
 
 def _is_whole(residual: Array, x: Array, y: Array) -> bool:
-    """Whether ``residual`` has a number for each of a product's results."""
+    """Return whether ``residual`` has the shape of the product."""
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     return bool(
         residual.dtype == x.dtype
@@ -237,7 +239,7 @@ def _is_whole(residual: Array, x: Array, y: Array) -> bool:
 
 
 def _order(x: Array, y: Array, residual: Array | None) -> tuple[int, ...] | None:
-    """The order of axes that a plan wants a result in, None if it does not matter."""
+    """Return the memory order in which a plan prefers the result, or None."""
     notes = noting()
     if notes is None or residual is not None or min(x.ndim, y.ndim) < 3:
         return None
@@ -246,7 +248,7 @@ def _order(x: Array, y: Array, residual: Array | None) -> tuple[int, ...] | None
 
 
 class _Wanted(NamedTuple):
-    """What follows a product, and how its result should lie."""
+    """The epilogue of a product, and the layout of its result."""
 
     after: After
     residual: Array | None
@@ -255,7 +257,7 @@ class _Wanted(NamedTuple):
 
 
 class _Product:
-    """A product of matrices that is ready to run."""
+    """A prepared matrix product."""
 
     __slots__ = (*("_back", "_copies", "_in_place", "_prepared", "_shape", "_weights"),)
 
@@ -277,7 +279,7 @@ class _Product:
         return self._prepared.description.implementation
 
     def run(self, given: Given, owner: Array | None, residual: Array | None) -> Array:
-        """The result, in the order that was wanted, or row-major."""
+        """Return the result, in the preferred order or row-major."""
         x, y, bias = given
         if self._copies[0]:
             x = compact(x)
@@ -328,7 +330,7 @@ def _prepare(
 
 
 def _are_tiny(x: Array, y: Array) -> bool:
-    """Whether copies of matrices cost less than reading them by their strides."""
+    """Return whether copies of matrices are cheaper than strided reads."""
     each = x.shape[-2] * x.shape[-1] * y.shape[-1]
     many = min(prod(x.shape[:-2]), prod(y.shape[:-2])) >= _MANY
     return many and each <= _TINY and bool(max(x.size, y.size) <= _COPIED)
@@ -376,19 +378,19 @@ def _attempt(
 
 
 def _operand(api: Api, array: Array, is_copied: bool) -> Handle:
-    """The descriptor of matrices, or of a row-major copy of them."""
+    """Return the descriptor of matrices, or of a row-major copy of them."""
     steps = row_major(array.shape) if is_copied else _strides(array)
     return strided(api, array.shape, steps, array.dtype)
 
 
 def _strides(array: Array) -> tuple[int, ...]:
-    """The strides in elements as oneDNN reads matrices by them."""
+    """Return the strides in elements of matrices for oneDNN."""
     size = array.dtype.itemsize
     return matrix_strides(array.shape, tuple(step // size for step in array.strides))
 
 
 def _readable(array: Array) -> bool:
-    """Whether the strides of ``array`` are such that oneDNN reads it as matrices."""
+    """Return whether oneDNN can read ``array`` as matrices by its strides."""
     if any(
         step <= 0 and extent > 1
         for step, extent in zip(array.strides, array.shape, strict=True)

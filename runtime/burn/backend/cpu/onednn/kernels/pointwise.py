@@ -1,8 +1,7 @@
-"""Activations by oneDNN, where it gives NumPy's result at infinities and NaN as well.
+"""Activations with oneDNN that equal NumPy's at infinities and NaN.
 
-It does not for ``relu`` and ``clip``, which turn NaN into a number; those stay NumPy's.
-NumPy computes again what others answer with NaN: some of the library's code does so at
-infinities of which the activation is a number.
+oneDNN's ``relu`` and ``clip`` replace NaN by a number, so NumPy computes these. NumPy
+also recomputes results that are NaN: some implementations return NaN at infinities.
 """
 
 from collections.abc import Callable
@@ -52,21 +51,23 @@ _GELU = {"none": GELU_ERF, "tanh": GELU_TANH}
 
 @activation.tanh.on(Cpu)
 def tanh(x: Array) -> Array:
-    """:func:`burn.ops.tanh` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.tanh` with oneDNN if that is faster, else with NumPy."""
     out = _activated(x, limits().cheap, TANH)
     return activation.tanh.kernel(x) if out is None else out
 
 
 @activation.sigmoid.on(Cpu)
 def sigmoid(x: Array) -> Array:
-    """:func:`burn.ops.sigmoid` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.sigmoid` with oneDNN if that is faster, else with
+    NumPy.
+    """
     out = _activated(x, limits().cheap, LOGISTIC)
     return activation.sigmoid.kernel(x) if out is None else out
 
 
 @activation.leaky_relu.on(Cpu)
 def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:
-    """:func:`burn.ops.leaky_relu` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.leaky_relu` with oneDNN if faster, else with NumPy."""
     out = None
     if alpha != 0:  # without a slope NaN would become 0, and minus infinity NaN
         out = _activated(x, limits().costly, RELU, alpha)
@@ -75,7 +76,7 @@ def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:
 
 @activation.gelu.on(Cpu)
 def gelu(x: Array, *, approximate: Any = "none") -> Array:
-    """:func:`burn.ops.gelu` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.gelu` with oneDNN if that is faster, else with NumPy."""
     out = _activated(x, limits().costly, _GELU[approximate])
     if out is None or has_nan(out):
         return activation.gelu.kernel(x, approximate=approximate)
@@ -84,7 +85,7 @@ def gelu(x: Array, *, approximate: Any = "none") -> Array:
 
 @activation.silu.on(Cpu)
 def silu(x: Array) -> Array:
-    """:func:`burn.ops.silu` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.silu` with oneDNN if that is faster, else with NumPy."""
     out = _activated(x, limits().cheap, SWISH, 1.0)
     return activation.silu.kernel(x) if out is None or has_nan(out) else out
 
@@ -92,7 +93,9 @@ def silu(x: Array) -> Array:
 def _checked_for_nan(
     op: Primitive[..., Any], kind: int, alpha: float = 0.0, beta: float = 0.0
 ) -> Callable[[Array], Array]:
-    """The kernel of an activation, which NumPy computes where oneDNN answers NaN."""
+    """Return the kernel of an activation, which NumPy computes if oneDNN returns
+    NaN.
+    """
 
     def kernel(x: Array) -> Array:
         out = _activated(x, limits().costly, kind, alpha, beta)
@@ -105,9 +108,9 @@ def _checked_for_nan(
 def _in_plans(
     op: Primitive[..., Any], kinds: Callable[..., tuple[Kind, ...]]
 ) -> Callable[..., Array]:
-    """The kernel of an activation that oneDNN computes for finite numbers alone.
+    """Return the kernel of an activation that oneDNN computes for finite numbers only.
 
-    It is ``kinds`` of its numbers, one after the other.
+    It applies ``kinds`` in sequence.
     """
 
     def kernel(x: Array, **static: float) -> Array:
@@ -147,7 +150,9 @@ hard_swish = _checked_for_nan(activation.hard_swish, HARD_SWISH, 1 / 6, 0.5)
 def _activated(
     x: Array, least: int, kind: int, alpha: float = 0.0, beta: float = 0.0
 ) -> Array | None:
-    """The activation of ``x`` in its memory order; None where NumPy should do it."""
+    """Return the activation of ``x`` in its memory order; None if NumPy should do
+    it.
+    """
     if not is_computed(x) or x.size < least or not x.size:
         return None
     session = current()
@@ -165,12 +170,12 @@ def _activated(
 
 
 class _Flat(Ready):
-    """An activation of so many elements, in whatever order they are in memory."""
+    """An activation of a number of elements, in any memory order."""
 
     __slots__ = ()
 
     def run(self, x: Array) -> Array:
-        """The result, in the memory order of ``x``."""
+        """Return the result, in the memory order of ``x``."""
         out = empty_like(x)
         self._prepared.run(address(x), address(out))
         return out
@@ -192,7 +197,7 @@ def _prepare(
 
 @activation.prelu.on(Cpu)
 def prelu(x: Array, slope: Array) -> Array:
-    """:func:`burn.ops.prelu` by oneDNN in plans, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.prelu` with oneDNN in plans, else with NumPy."""
     out = None
     if noting() is not None and are_float32(x, slope) and slope.ndim <= x.ndim:
         out = _with_slopes(x, slope)
@@ -223,12 +228,12 @@ def _with_slopes(x: Array, slope: Array) -> Array | None:
 
 
 class _Sloped(_Flat):
-    """An activation with slopes of the array that it is given."""
+    """A PReLU with slopes in an array."""
 
     __slots__ = ()
 
     def run(self, x: Array, *slopes: Array) -> Array:
-        """The result, in the memory order of ``x``."""
+        """Return the result, in the memory order of ``x``."""
         out = empty_like(x, *slopes)
         self._prepared.run(address(x), *map(address, slopes), address(out))
         return out

@@ -1,4 +1,4 @@
-"""Gradients of activations by oneDNN, in one pass over both operands."""
+"""Gradients of activations with oneDNN, in one pass over both operands."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ _GELU = {"none": GELU_ERF, "tanh": GELU_TANH}
 
 @activation.relu_grad.on(Cpu)
 def relu_grad(grad: Array, out: Array) -> Array:
-    """:func:`burn.ops.relu_grad` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.relu_grad` with oneDNN if faster, else with NumPy."""
     result = _pulled(grad, out, limits().cheap, RELU)
     if result is None or has_nan(result, part=result):
         return activation.relu_grad.kernel(grad, out)
@@ -35,7 +35,7 @@ def relu_grad(grad: Array, out: Array) -> Array:
 
 @activation.gelu_grad.on(Cpu)
 def gelu_grad(grad: Array, x: Array, *, approximate: Any = "none") -> Array:
-    """:func:`burn.ops.gelu_grad` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.gelu_grad` with oneDNN if faster, else with NumPy."""
     result = _pulled(grad, x, limits().costly, _GELU[approximate])
     if result is None or has_nan(result):
         return activation.gelu_grad.kernel(grad, x, approximate=approximate)
@@ -43,7 +43,9 @@ def gelu_grad(grad: Array, x: Array, *, approximate: Any = "none") -> Array:
 
 
 def _pulled(grad: Array, x: Array, least: int, kind: int) -> Array | None:
-    """``grad`` times the slope at ``x``; None where NumPy should compute it."""
+    """Return ``grad`` times the derivative at ``x``; None if NumPy should compute
+    it.
+    """
     if x.dtype != FLOAT32 or grad.dtype != FLOAT32 or grad.shape != x.shape:
         return None
     session = current() if x.size >= max(least, 1) else None
@@ -60,12 +62,12 @@ def _pulled(grad: Array, x: Array, least: int, kind: int) -> Array | None:
 
 
 class _Pair(Ready):
-    """The gradient of so many elements, in whatever order they are in memory."""
+    """The gradient of a number of elements, in any memory order."""
 
     __slots__ = ()
 
     def run(self, grad: Array, x: Array) -> Array:
-        """The result, in the memory order of both."""
+        """Return the result, in the memory order of both."""
         out = empty_like(grad)
         self._prepared.run(address(grad), address(x), address(out))
         return out

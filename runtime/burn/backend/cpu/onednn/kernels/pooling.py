@@ -1,6 +1,6 @@
-"""Pooling by oneDNN, of windows without gaps, and the mean of all of an image.
+"""Pooling with oneDNN, for windows without gaps, and global means of images.
 
-It takes the largest of numbers only: where a NaN is among them NumPy computes.
+Its maximum is defined for numbers only: NumPy computes inputs with NaN.
 """
 
 from math import prod
@@ -45,7 +45,7 @@ _PLACES = 4096
 
 @max_pool_op.on(Cpu)
 def max_pool(x: Array, *, kernel_size: Any, **static: Any) -> Array:
-    """:func:`burn.ops.max_pool` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.max_pool` with oneDNN if faster, else with NumPy."""
     out = None
     if x.size and x.size >= limits().costly and not has_nan(x):
         out = _pooled(x, POOL_MAX, kernel_size, **static)
@@ -58,7 +58,7 @@ def max_pool(x: Array, *, kernel_size: Any, **static: Any) -> Array:
 def avg_pool(
     x: Array, *, kernel_size: Any, count_include_pad: bool = False, **static: Any
 ) -> Array:
-    """:func:`burn.ops.avg_pool` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.avg_pool` with oneDNN if faster, else with NumPy."""
     out = None
     # What ceil_mode reaches beyond the padding is counted by oneDNN, not by us.
     if not (count_include_pad and static.get("ceil_mode")):
@@ -72,7 +72,7 @@ def avg_pool(
 
 @mean_op.on(Cpu)
 def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """:func:`burn.ops.mean` of channels-last images by oneDNN, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.mean` of channels-last images with oneDNN, else NumPy."""
     out = None
     if x.ndim in RANKS and sorted(axes_of(axis, x.ndim)) == list(range(2, x.ndim)):
         last = lies_as(x, channels_last(x.shape))
@@ -92,7 +92,7 @@ def _pooled(
     dilation: Any = 1,
     ceil_mode: bool = False,
 ) -> Array | None:
-    """The result channels-last in memory; None where NumPy should compute it."""
+    """Return the result channels-last in memory; None if NumPy should compute it."""
     if x.ndim not in RANKS or not is_computed(x) or not x.size:
         return None
     session = current() if x.size >= limits().costly else None
@@ -109,7 +109,7 @@ def _pooled(
 
 
 class _Pool:
-    """A pooling that is ready to run."""
+    """A prepared pooling."""
 
     __slots__ = ("_arranged", "_prepared", "_shape")
 
@@ -121,7 +121,7 @@ class _Pool:
         return self._prepared.description.implementation
 
     def run(self, x: Array) -> Array:
-        """The result, channels-last in memory."""
+        """Return the result, channels-last in memory."""
         x = self._arranged(x)
         out = empty_channels_last(self._shape, x.dtype)
         self._prepared.run(address(x), address(out))
@@ -149,9 +149,9 @@ def _prepare(
 
 
 def covers_elements(wins: Windows) -> bool:
-    """Whether there are windows, and in each more than padding.
+    """Return whether there are windows, each with at least one element.
 
-    One of padding alone has no largest element, and no mean.
+    A window of padding alone has no maximum, and no mean.
     """
     reach = [d * (k - 1) for d, k in zip(wins.dilation, wins.kernel, strict=True)]
     return 0 not in wins.count and not any(

@@ -1,7 +1,7 @@
-"""Where the largest elements of windows are, and gradients that go there, by oneDNN.
+"""Indices of window maxima, and gradients of max pooling, with oneDNN.
 
-It keeps places as we do, as numbers in their windows, so that each of the two may be
-computed by NumPy.
+It has the same format of indices, positions in windows, so NumPy may compute either
+direction.
 """
 
 from typing import Any
@@ -55,7 +55,7 @@ _BYTE = np.dtype(np.uint8)
 
 @window_argmax_op.on(Cpu)
 def window_argmax(x: Array, out: Array, *, kernel_size: Any, **static: Any) -> Array:
-    """:func:`burn.ops.window_argmax` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.window_argmax` with oneDNN if faster, else with NumPy."""
     if are_float32(x) and x.size >= max(limits().costly, 1) and not has_nan(x):
         kernel = _prepared(x.shape, x, kernel_size, static)
         if kernel is not None:
@@ -65,7 +65,9 @@ def window_argmax(x: Array, out: Array, *, kernel_size: Any, **static: Any) -> A
 
 @max_pool_with_places_op.on(Cpu)
 def max_pool_with_places(x: Array, *, kernel_size: Any, **static: Any) -> Any:
-    """:func:`burn.ops.fused.max_pool_with_places` by oneDNN in plans, or by NumPy."""
+    """Compute :func:`burn.ops.fused.max_pool_with_places` with oneDNN in plans, or
+    NumPy.
+    """
     if noting() is not None and are_float32(x) and x.size:
         kernel = _prepared(x.shape, x, kernel_size, static)
         if kernel is not None:
@@ -77,7 +79,9 @@ def max_pool_with_places(x: Array, *, kernel_size: Any, **static: Any) -> Any:
 def window_scatter(
     grad: Array, choice: Array, *, size: Any, kernel_size: Any, **static: Any
 ) -> Array:
-    """:func:`burn.ops.window_scatter` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.window_scatter` with oneDNN if faster, else with
+    NumPy.
+    """
     shape = (*grad.shape[:2], *size)
     if are_float32(grad) and choice.dtype == _BYTE and grad.size >= limits().costly:
         kernel = _prepared(shape, grad, kernel_size, static) if grad.size else None
@@ -91,7 +95,9 @@ def window_scatter(
 def _prepared(
     shape: tuple[int, ...], like: Array, kernel_size: Any, static: dict[str, Any]
 ) -> "_Largest | None":
-    """The primitives for an input of ``shape``; ``like`` is in an operand's layout."""
+    """Return the primitives for an input of ``shape``; ``like`` has an operand's
+    layout.
+    """
     session = current() if like.ndim in RANKS else None
     if session is None:
         return None
@@ -106,7 +112,7 @@ def _prepared(
 
 
 class _Largest:
-    """Both directions of pooling for one shape, ready to run."""
+    """Forward and backward max pooling for one shape."""
 
     __slots__ = ("_arranged", "_backward", "_forward", "_shapes")
 
@@ -121,11 +127,11 @@ class _Largest:
         return self._backward.description.implementation
 
     def places(self, x: Array) -> Array:
-        """The number of the largest element in each window of ``x``."""
+        """Return the index of the largest element in each window of ``x``."""
         return self.largest(x)[1]
 
     def largest(self, x: Array) -> tuple[Array, Array]:
-        """The largest element in each window of ``x``, and its number there."""
+        """Return the largest element in each window of ``x``, and its index."""
         x = self._arranged(x)
         out = empty_channels_last(self._shapes[1])
         choice = empty_channels_last(self._shapes[1], _BYTE)
@@ -133,7 +139,7 @@ class _Largest:
         return out, choice
 
     def spread(self, grad: Array, choice: Array) -> Array:
-        """``grad`` at the chosen places, zero elsewhere."""
+        """Return ``grad`` at the chosen positions, zero elsewhere."""
         grad, choice = self._arranged(grad), in_channels_last(choice)
         out = empty_channels_last(self._shapes[0])
         self._backward.run(address(grad), address(choice), address(out))
@@ -175,7 +181,7 @@ def _largest(
 
 
 def _are_bytes(forward: Description, result: tuple[int, ...]) -> bool:
-    """Whether places are bytes, in the order of the result."""
+    """Return whether indices are bytes, in the memory order of the result."""
     api = forward.api
     wanted = strided(api, result, channels_last(result), _BYTE)
     return bool(api.same(forward.descriptor(WORKSPACE_MD), wanted))

@@ -52,10 +52,10 @@ def post_ops(
     residual: Handle | None,
     integers: tuple[float, int, int] | None = None,
 ) -> PostOps | None:
-    """The operations, None if there are none.
+    """Return the post-ops for ``after``, None if unsupported.
 
-    What is added lies as ``residual``, or without it where the result is written; then
-    it may be ``integers`` of a scale, a zero point and a kind.
+    The addend has the layout ``residual``, or without it is the previous content of the
+    result memory; then it may be ``integers`` of a scale, a zero point and a kind.
     """
     if not after:
         return None
@@ -72,13 +72,13 @@ def post_ops(
 
 
 def activations(operations: PostOps, after: After) -> None:
-    """Append operations that have no other operand."""
+    """Append post-ops without another operand."""
     for name, *numbers in after:
         operations.activation(*_KINDS[name], *numbers)
 
 
 def activated(api: Api, after: After, line: Handle) -> Description | None:
-    """The primitive of activations of what lies as ``line``; None if there is none."""
+    """Return a primitive for activations in the layout ``line``, or None."""
     (name, *numbers), *rest = after
     post = PostOps(api)
     activations(post, tuple(rest))
@@ -92,5 +92,5 @@ def activated(api: Api, after: After, line: Handle) -> Description | None:
 
 
 def added(after: After) -> int:
-    """The argument of the execution that is added."""
+    """Return the index of the execution argument for the addend."""
     return POST_OPERATION * (after.index(("add",)) + 1) | SRC_1

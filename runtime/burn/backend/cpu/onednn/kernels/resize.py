@@ -1,7 +1,7 @@
-"""Resampling in plans as products with matrices of weights, one axis after the other.
+"""Resampling in plans as products with weight matrices, axis by axis.
 
-A matrix is mostly zeros, but oneDNN multiplies faster than NumPy gathers. An infinite
-number would make NaN of what is far from it, which is why eager calls gather.
+A matrix is mostly zeros, but oneDNN multiplies faster than NumPy gathers. Infinities
+would make distant elements NaN, which is why eager calls gather.
 """
 
 from math import prod
@@ -25,7 +25,9 @@ _LONGEST = 128
 def resize(
     x: Array, scales: Any = None, sizes: Any = None, roi: Any = None, **options: Any
 ) -> Array:
-    """:func:`burn.ops.resize` by oneDNN in plans where it pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.resize` with oneDNN in plans if faster, else with
+    NumPy.
+    """
     notes, chosen = noting(), Options(**options)
     if notes is not None and _is_weighted(x, scales, sizes, chosen):
         steps = resamplings(x.shape, scales, sizes, None, chosen)
@@ -36,7 +38,7 @@ def resize(
 
 
 def _is_weighted(x: Array, scales: Any, sizes: Any, chosen: Options) -> bool:
-    """Whether results are sums that are the same in every run, and of ``x`` alone."""
+    """Return whether results are constant weighted sums of elements of ``x`` alone."""
     if current() is None or not are_float32(x) or not x.size:
         return False
     if chosen.mode == "nearest":
@@ -55,7 +57,7 @@ def _pays(x: Array, steps: list[Resampling]) -> bool:
 
 
 def _projected(notes: Notes, x: Array, steps: list[Resampling]) -> Array | None:
-    """The axes one after the other, in the memory order of ``x``."""
+    """Return ``x`` resampled axis by axis, in the memory order of ``x``."""
     if not is_dense(x):
         x = compact(x)
     order = sorted(range(x.ndim), key=lambda axis: (-x.strides[axis], axis))
@@ -71,7 +73,9 @@ def _projected(notes: Notes, x: Array, steps: list[Resampling]) -> Array | None:
 
 
 def _applied(matrix: Array, x: Array, axis: int) -> Array | None:
-    """``matrix`` [results, extent] applied along an axis of a row-major ``x``."""
+    """Return ``matrix`` [results, extent] applied along an axis of a row-major
+    ``x``.
+    """
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     if prod(after) == 1:
         out = product(x.reshape(prod(before), x.shape[axis]), matrix.T)

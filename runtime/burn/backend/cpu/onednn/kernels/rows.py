@@ -1,6 +1,6 @@
-"""Rows of tables, which plans add to where they are.
+"""In-place updates of table rows in plans.
 
-oneDNN has nothing for it: NumPy does it, without a copy of the table.
+oneDNN has no primitive for it: NumPy does it, without a copy of the table.
 """
 
 from functools import partial
@@ -20,7 +20,9 @@ _HALVES = 2
 
 @rows_added_op.on(Cpu)
 def rows_added(x: Array, rows: Array, indices: Array) -> Array:
-    """:func:`burn.ops.fused.rows_added`; in a plan in the place of ``x`` if free."""
+    """Compute :func:`burn.ops.fused.rows_added`; in a plan in place if ``x`` is
+    dead.
+    """
     notes = noting()
     if notes is None:
         return rows_added_op.kernel(x, rows, indices)
@@ -35,7 +37,9 @@ def rows_added(x: Array, rows: Array, indices: Array) -> Array:
 
 @update_slice_op.on(Cpu)
 def update_slice(x: Array, update: Array, start: Array, *, axis: int = -2) -> Array:
-    """:func:`burn.ops.caches.update_slice`; in a plan in the place of ``x`` if free."""
+    """Compute :func:`burn.ops.caches.update_slice`; in a plan in place if ``x`` is
+    dead.
+    """
     notes = noting()
     if notes is None:
         return update_slice_op.kernel(x, update, start, axis=axis)
@@ -52,7 +56,7 @@ def update_slice(x: Array, update: Array, start: Array, *, axis: int = -2) -> Ar
 def take_grad(
     grad: Array, indices: Array, axis: int = 0, *, shape: tuple[int, ...]
 ) -> Array:
-    """:func:`burn.ops.take_grad`, in memory of the plan if there is one."""
+    """Compute :func:`burn.ops.take_grad`, in memory of the plan if there is one."""
     notes = noting()
     if notes is None or axis % len(shape) or grad.itemsize <= _HALVES:
         return take_grad_op.kernel(grad, indices, axis, shape=shape)
@@ -68,7 +72,7 @@ def _spread(out: Array, rows: Array, indices: Array) -> None:
 
 @getitem_grad_op.on(Cpu)
 def getitem_grad(grad: Array, key: Any, *, shape: tuple[int, ...]) -> Array:
-    """:func:`burn.ops.getitem_grad`, in memory of the plan if the key is a view's."""
+    """Compute :func:`burn.ops.getitem_grad`, in memory of the plan for view keys."""
     notes = noting()
     key = key if isinstance(key, tuple) else (key,)
     if notes is None or grad.itemsize <= _HALVES or not _is_plain(key):
@@ -81,5 +85,5 @@ def getitem_grad(grad: Array, key: Any, *, shape: tuple[int, ...]) -> Array:
 
 
 def _is_plain(key: tuple[Any, ...]) -> bool:
-    """Whether a key names each element once at most, without reading an array."""
+    """Return whether a key selects elements at most once, without reading an array."""
     return all(part is None or type(part) in (int, slice, type(...)) for part in key)

@@ -1,4 +1,4 @@
-"""One sum of large arrays, in a single look by all threads."""
+"""The sum of large arrays, multithreaded."""
 
 from math import gcd
 
@@ -24,9 +24,9 @@ _MOST, _FEWEST = 64, 8
 
 
 def total(x: Array) -> float | None:
-    """The sum of all elements, roughly; None where NumPy should look at them.
+    """Return the approximate sum of all elements; None if NumPy should check them.
 
-    It is no number if an element is none, or if it overflows.
+    The result is NaN if an element is, or if the sum overflows.
     """
     parts = gcd(x.size, _MOST)
     if x.size < LEAST or parts < _FEWEST or x.dtype != FLOAT32:
@@ -52,7 +52,7 @@ def total(x: Array) -> float | None:
 
 
 class _Total(Ready):
-    """What sums so many parts of an array."""
+    """A sum of parts of an array."""
 
     __slots__ = ("_sums",)
 
@@ -61,6 +61,6 @@ class _Total(Ready):
         self._sums = np.empty(parts, FLOAT32)
 
     def run(self, x: Array) -> float:
-        """The sum of the elements of ``x``."""
+        """Return the sum of the elements of ``x``."""
         self._prepared.run(address(x), address(self._sums))
         return float(np.add.reduce(self._sums))

@@ -1,8 +1,8 @@
-"""Convolutions, their transposes and the gradients of their weights by cuDNN.
+"""Convolutions, transposed convolutions and weight gradients with cuDNN.
 
 Tensor cores read images and weights channels-last, other kernels row-major. Operands in
-another layout are copied; results keep the layout, so that chains of convolutions copy
-nothing but weights.
+another layout are copied; results keep the layout, so that sequences of convolutions
+copy only weights.
 """
 
 import threading
@@ -32,21 +32,21 @@ _TYPES = {
     np.dtype(np.float16): "HALF",
     dtypes.bfloat16: "BFLOAT16",
 }
-#: Graphs that a thread keeps; the oldest go first.
+#: The maximum number of cached graphs per thread; the oldest are evicted first.
 _LIMIT = 512
-#: Of fewer elements kernels of our own make copies.
+#: Below this number of elements, custom kernels make copies.
 _MOST = 2**31
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The order of the axes of images and weights in memory."""
+    """The memory order of images and weights."""
 
     channels_last: bool
 
     def strides(self, shape: Shape) -> Shape:
-        """The strides, in elements, of a dense array [N, C, *size]."""
+        """Return the strides, in elements, of a dense array [N, C, *size]."""
         strides, step = [0] * len(shape), 1
         for axis in reversed(self.order(len(shape))):
             strides[axis] = step
@@ -54,7 +54,7 @@ class Layout:
         return tuple(strides)
 
     def of(self, array: Array) -> Array:
-        """``array``, or a copy in this layout at an aligned address."""
+        """Return ``array``, or a copy in this layout at an aligned address."""
         size = array.itemsize
         wanted = zip(
             *(array.shape, array.strides, self.strides(array.shape)), strict=True
@@ -69,11 +69,11 @@ class Layout:
         return out
 
     def order(self, rank: int) -> tuple[int, ...]:
-        """The axes from the slowest to the fastest in memory."""
+        """Return the axes from the slowest to the fastest in memory."""
         return (0, *range(2, rank), 1) if self.channels_last else tuple(range(rank))
 
     def empty(self, shape: Shape, dtype: Any) -> Array:
-        """A new array of ``shape`` in this layout."""
+        """Return a new array of ``shape`` in this layout."""
         import cupy
 
         if not self.channels_last:
@@ -85,7 +85,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Geometry:
-    """A convolution with symmetric padding, which is the only one that cuDNN has."""
+    """A convolution with symmetric padding, as cuDNN requires."""
 
     image: Shape
     weight: Shape
@@ -98,7 +98,7 @@ class Geometry:
     def of(
         cls, batch: int, channels: int, outputs: int, groups: int, wins: Windows
     ) -> "Geometry | None":
-        """The geometry of windows ``wins``, None if their padding is not symmetric."""
+        """Return the geometry of ``wins``, None if their padding is not symmetric."""
         before = tuple(pad for pad, _ in wins.pads)
         for size, pad, needed, count, step, tap, gap in zip(
             *(wins.size, before, wins.needed, wins.count, wins.stride),
@@ -118,7 +118,7 @@ class Geometry:
         ).with_two_axes()
 
     def with_two_axes(self) -> "Geometry":
-        """The same convolution over images if it is over sequences."""
+        """Return the same convolution with two spatial axes if it has one."""
         if len(self.image) != 3:
             return self
         image, weight, result = (
@@ -132,7 +132,7 @@ class Geometry:
 
 
 class Convolution:
-    """A cuDNN graph of one operation with the plan that its heuristics put first.
+    """A cuDNN graph of one operation, with the first plan of its heuristics.
 
     Raises:
         RuntimeError: cuDNN has no plan for it.
@@ -170,12 +170,12 @@ class Convolution:
         self._device = device
 
     def tensor(self, name: str, shape: Shape) -> Any:
-        """A dense operand of the graph."""
+        """Return a dense operand of the graph."""
         strides = self.layout.strides(shape)
         return self.graph.tensor(name=name, dim=list(shape), stride=list(strides))
 
     def run(self, *arrays: Array) -> None:
-        """Compute on CuPy's current stream; the last array takes the result."""
+        """Compute on CuPy's current stream; the last array is the output."""
         import cupy
 
         stream = cupy.cuda.get_current_stream().ptr
@@ -188,13 +188,13 @@ class Convolution:
 
 
 class Graphs(threading.local):
-    """The graphs that a thread has built, by what they compute."""
+    """A cache of the graphs of a thread."""
 
     def __init__(self) -> None:
         self._built: dict[Any, Any] = {}
 
     def get(self, key: Any, build: Callable[[], Any]) -> Any:
-        """The graph of ``key``; the first time it is built."""
+        """Return the graph of ``key``, built at its first use."""
         if key not in self._built:
             self._built[key] = build()
             if len(self._built) > _LIMIT:
@@ -215,7 +215,7 @@ def conv(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Array:
-    """:func:`burn.ops.conv` by cuDNN."""
+    """Compute :func:`burn.ops.conv` with cuDNN."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     if are_convolved(x, weight, bias) and x.shape[1] == weight.shape[1] * groups:
         wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
@@ -240,7 +240,7 @@ def conv_transpose(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Array:
-    """:func:`burn.ops.conv_transpose` as the gradient of a convolution, by cuDNN."""
+    """Compute :func:`burn.ops.conv_transpose` as a convolution gradient with cuDNN."""
     if are_convolved(x, weight, bias) and x.shape[1] == weight.shape[0]:
         wins = transposed(
             *(x.shape[2:], weight.shape[2:], stride, padding, output_padding, dilation)
@@ -274,7 +274,7 @@ def conv_weight_grad(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Array:
-    """:func:`burn.ops.conv_weight_grad` by cuDNN."""
+    """Compute :func:`burn.ops.conv_weight_grad` with cuDNN."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     if are_convolved(x, grad, None) and x.shape[1] % groups == 0:
         wins = windows(x.shape[2:], kernel_size, stride, padding, dilation)
@@ -290,7 +290,7 @@ def conv_weight_grad(
 
 
 def are_convolved(x: Array, other: Array, bias: Array | None) -> bool:
-    """Whether cuDNN computes on such operands."""
+    """Return whether cuDNN supports the operands."""
     if x.dtype not in _TYPES or other.dtype != x.dtype or not 3 <= x.ndim <= 5:
         return False
     if other.ndim != x.ndim or (bias is not None and bias.dtype != x.dtype):
@@ -301,7 +301,7 @@ def are_convolved(x: Array, other: Array, bias: Array | None) -> bool:
 def _run(
     kind: str, geometry: Geometry | None, operands: tuple[Array, ...], shape: Shape
 ) -> Array | None:
-    """The result of ``shape``, None where cuDNN cannot compute it."""
+    """Return the result of ``shape``, None if cuDNN cannot compute it."""
     import cupy
 
     if geometry is None or not prod(shape):
@@ -347,7 +347,7 @@ def _build(
 def _operands(
     builder: Convolution, kind: str, geometry: Geometry, biased: bool
 ) -> tuple[Any, ...]:
-    """The tensors of a graph of one operation, the result last."""
+    """Return the tensors of a graph of one operation, the result last."""
     graph = builder.graph
     steps = {
         "padding": list(geometry.padding),

@@ -1,7 +1,7 @@
-"""Depthwise convolutions of images whose channels are next to each other in memory.
+"""Depthwise convolutions of channels-last images.
 
-cuDNN fuses nothing with them, and is slow for kernels that are larger than 3 x 3. A
-thread has a pack of channels of several columns, which share what they read.
+cuDNN has no fusion for them, and is slow for kernels larger than 3 x 3. A thread
+computes a pack of channels of several columns, which share loads.
 """
 
 from functools import cache
@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(128) depthwise(
     }
 }
 """
-#: So many threads fill a device; with fewer of them each has fewer columns.
+#: The number of threads that fill a device; below it threads have fewer columns.
 _FULL = 1 << 16
 #: The most registers of weights of a thread that loads them all at once.
 _UNROLLED = 64
@@ -111,7 +111,7 @@ def conv_or_depthwise(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Array:
-    """:func:`burn.ops.conv`: depthwise and patches by other kernels than cuDNN's."""
+    """Compute :func:`burn.ops.conv`, with special kernels for depthwise and patches."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     if x.ndim == 4 and are_convolved(x, weight, bias):
         channels, outputs = x.shape[1], weight.shape[0]
@@ -133,7 +133,7 @@ def conv_or_depthwise(
 def depthwise(
     operands: tuple[Any, ...], geometry: Geometry, shape: tuple[int, ...], after: After
 ) -> Array | None:
-    """The image, weight, bias and residual convolved; None if the kernel has no form.
+    """Return the convolution of image, weight, bias and residual; None if unsupported.
 
     The image and the weight have as many channels as there are groups.
     """
@@ -182,7 +182,7 @@ def pack_size(widest: int, count: int) -> int:
 
 
 def columns_of(threads: int, geometry: Geometry) -> int:
-    """How many columns a thread has, of so many threads with one each."""
+    """Return the number of columns per thread."""
     each = 4
     while each > 1 and (threads < each * _FULL or geometry.stride[1] * each > 4):
         each //= 2
@@ -196,7 +196,7 @@ def _contiguous(array: Array) -> Array:
 
 
 def _taps_first(weight: Array) -> Array:
-    """``weight`` [channels, 1, *taps] as [*taps, channels]."""
+    """Return ``weight`` [channels, 1, *taps] as [*taps, channels]."""
     return _contiguous(weight.reshape(weight.shape[0], -1).T)
 
 
@@ -212,7 +212,7 @@ def _compiled(
 def source(
     dtype: Any, size: int, each: int, taps: tuple[int, ...], steps: Any, after: After
 ) -> str:
-    """CUDA C of the kernel; ``steps`` are strides, gaps between taps and padding."""
+    """Return CUDA C of the kernel; ``steps`` are strides, dilations and padding."""
     (step_h, step_w), (gap_h, gap_w), (pad_h, pad_w) = steps
     numbers = {
         "TALL": taps[0],

@@ -1,6 +1,6 @@
-"""Convolutions with a bias, a residual and an activation as one cuDNN graph.
+"""Convolutions with bias, residual and activation as one cuDNN graph.
 
-Depthwise ones, for which cuDNN fuses nothing, are in :mod:`.depthwise`.
+Depthwise convolutions, which cuDNN does not fuse, are in :mod:`.depthwise`.
 """
 
 from math import prod
@@ -40,7 +40,7 @@ def conv_then(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Array:
-    """:func:`burn.ops.fused.conv_then` by one kernel where there is one."""
+    """Compute :func:`burn.ops.fused.conv_then` with one kernel if possible."""
     steps = {"stride": stride, "padding": padding, "dilation": dilation}
     if _is_fused(x, weight, bias) and x.shape[1] == weight.shape[1] * groups:
         wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
@@ -65,7 +65,7 @@ def conv_then(
 
 
 def _is_fused(x: Array, weight: Array, bias: Array | None) -> bool:
-    """Whether cuDNN's fused kernels, which are those of tensor cores, compute this."""
+    """Return whether cuDNN's fused tensor core kernels support the operands."""
     if not are_convolved(x, weight, bias):
         return False
     return bool(x.dtype != np.float32 or Cuda(x.device.id).tf32)
@@ -74,7 +74,7 @@ def _is_fused(x: Array, weight: Array, bias: Array | None) -> bool:
 def _one_graph(
     operands: tuple[Any, ...], geometry: Geometry, shape: tuple[int, ...], after: After
 ) -> Array | None:
-    """The result of one graph and a kernel for the rest, None without a graph."""
+    """Return the result of one graph and an epilogue kernel, None without a graph."""
     x, weight, bias, residual = operands
     device, dtype = x.device.id, x.dtype
     inside = _prefix(after, residual, x)
@@ -102,7 +102,7 @@ def _contiguous(array: Array) -> Array:
 
 
 def _prefix(after: After, residual: Any, x: Array) -> After:
-    """As much of ``after`` as one graph computes quickly: a sum, then a ReLU.
+    """Return the prefix of ``after`` that one graph computes fast: a sum, then a ReLU.
 
     With a clip, the heuristics of cuDNN choose a direct kernel for kernels of one tap,
     which takes longer than one of tensor cores and another one for the clip.
@@ -118,7 +118,7 @@ def _prefix(after: After, residual: Any, x: Array) -> After:
 def _built(
     device: int, dtype: Any, geometry: Geometry, biased: bool, after: After
 ) -> Convolution | None:
-    """The graph, None if cuDNN has no plan for it."""
+    """Return the graph, None if cuDNN has no plan for it."""
     try:
         return Convolution(
             *(device, dtype, _CHANNELS_LAST),
@@ -131,7 +131,7 @@ def _built(
 def _operands(
     builder: Convolution, geometry: Geometry, biased: bool, after: After
 ) -> tuple[Any, ...]:
-    """The tensors of a graph, the result last."""
+    """Return the tensors of a graph, the result last."""
     graph = builder.graph
     image = builder.tensor("image", geometry.image)
     weight = builder.tensor("weight", geometry.weight)

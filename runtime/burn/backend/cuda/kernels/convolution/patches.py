@@ -1,7 +1,7 @@
-"""Convolutions whose windows do not overlap, as products of matrices.
+"""Convolutions with non-overlapping windows, as matrix products.
 
-Each pixel of an image of few channels is in one window of networks that begin with
-patches. cuDNN pads the channels of such images first, and has slow kernels for them.
+Networks that begin with patches read each pixel of an image with few channels once.
+cuDNN first pads the channels of such images, and has slow kernels for them.
 """
 
 from math import prod
@@ -15,12 +15,12 @@ from burn.backend.cuda.kernels.products.products import (
 )
 from burn.ops.support import Array
 
-#: Convolutions of more channels are left to cuDNN.
+#: The maximum number of channels; cuDNN computes convolutions of more.
 _CHANNELS = 8
 
 
 def are_patches(geometry: Geometry) -> bool:
-    """Whether windows lie side by side on images of few channels."""
+    """Return whether windows are adjacent, on images of few channels."""
     return (
         len(geometry.stride) == 2
         and geometry.stride == geometry.weight[2:]
@@ -33,7 +33,7 @@ def are_patches(geometry: Geometry) -> bool:
 def convolved(
     x: Array, weight: Array, bias: Array | None, geometry: Geometry
 ) -> Array | None:
-    """The convolution, channels-last in memory; None where there is no product."""
+    """Return the convolution, channels-last in memory; None if it is no product."""
     import cupy
 
     if x.ndim != 4 or not are_multiplied(x, weight):

@@ -1,1 +1,1 @@
-"""Elementwise kernels on CUDA devices, and the CUDA C that is generated for them."""
+"""Elementwise CUDA kernels, and their code generation."""

@@ -1,4 +1,4 @@
-"""Activations as one elementwise kernel each, in the memory order of the operand."""
+"""Activations as single elementwise kernels, in the operand's memory order."""
 
 from collections.abc import Callable
 from functools import cache
@@ -79,7 +79,7 @@ for _op, (_formula, _defaults) in FORMULAS.items():
 
 @activation.gelu.on(Cuda)
 def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
-    """:func:`burn.ops.gelu` in one kernel."""
+    """Compute :func:`burn.ops.gelu` in one kernel."""
     if x.dtype not in _TYPES:
         result: Array = activation.gelu.kernel(x, approximate=approximate)
         return result

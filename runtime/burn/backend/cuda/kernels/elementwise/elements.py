@@ -1,7 +1,7 @@
-"""Chains of elementwise operations, and copies, as one generated kernel each.
+"""Elementwise chains and copies as single generated kernels.
 
-A thread computes as many elements as 16 bytes hold if they are next to each other in
-all operands. Extents and strides are a part of the source, so that indices are cheap.
+A thread computes 16 bytes of elements if they are contiguous in all operands. Extents
+and strides are compile-time constants, so that index arithmetic is cheap.
 """
 
 from functools import cache
@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__({threads}) elements({parameters}) {
 
 
 class Loop(NamedTuple):
-    """The extents of a loop over elements, and the strides of each operand in it.
+    """The extents of a loop nest, and the strides of each operand.
 
     The result is dense. ``size`` elements of the last axis are computed at once.
     """
@@ -55,7 +55,7 @@ class Loop(NamedTuple):
 
 @elements_op.on(Cuda)
 def elements(x: Array, *others: Array, element: Element) -> Array:
-    """:func:`burn.ops.elements.elements` in one kernel."""
+    """Compute :func:`burn.ops.elements.elements` in one kernel."""
     arrays = (x, *others)
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     if not 0 < prod(shape) <= _MOST or not is_printed(element):
@@ -65,7 +65,7 @@ def elements(x: Array, *others: Array, element: Element) -> Array:
 
 
 def dense(array: Array) -> Array:
-    """``array`` row-major, itself if it is that."""
+    """Return ``array`` in row-major memory, copied if needed."""
     import cupy
 
     if array.flags.c_contiguous:
@@ -76,7 +76,7 @@ def dense(array: Array) -> Array:
 
 
 def copied(array: Array, order: tuple[int, ...]) -> Array:
-    """A copy of ``array`` whose axes are in memory in this order."""
+    """Return a copy of ``array`` in this memory order."""
     dtype = array.dtype
     element = Element(COPY, (dtype,), dtype, (Operand(0, dtype),))
     return _computed(element, (array,), array.shape, order)
@@ -85,7 +85,7 @@ def copied(array: Array, order: tuple[int, ...]) -> Array:
 def _computed(
     element: Element, arrays: Any, shape: tuple[int, ...], order: tuple[int, ...]
 ) -> Array:
-    """The result, whose axes are in memory in ``order``."""
+    """Return the result in memory order ``order``."""
     import cupy
 
     moved = [_spread(cupy, array, shape).transpose(order) for array in arrays]
@@ -103,7 +103,7 @@ def _spread(cupy: Any, array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _order(arrays: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes in the memory order of the first operand that is dense and whole."""
+    """Return the memory order of the first dense operand of full shape."""
     for array in arrays:
         if array.shape == shape and not array.flags.c_contiguous:
             order = memory_order(shape, array.strides, array.itemsize)
@@ -113,7 +113,7 @@ def _order(arrays: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def loop_of(shape: tuple[int, ...], arrays: Any, dtype: Any) -> Loop:
-    """The loop over a dense result and operands of its shape: as few axes as can be."""
+    """Return the loop nest for a dense result, with as few axes as possible."""
     steps = [[s // a.itemsize for s in a.strides] for a in arrays]
     extents: list[int] = []
     strides: list[list[int]] = [[] for _ in steps]
@@ -140,7 +140,7 @@ def loop_of(shape: tuple[int, ...], arrays: Any, dtype: Any) -> Loop:
 
 
 def _is_packed(size: int, extents: list[int], strides: Any, arrays: Any) -> bool:
-    """Whether ``size`` elements are next to each other and aligned in all operands."""
+    """Return whether ``size`` elements are contiguous and aligned in all operands."""
     if extents[-1] % size:
         return False
     for array, steps in zip(arrays, strides, strict=True):
@@ -161,7 +161,7 @@ def _kernel(element: Element, dtypes: tuple[Any, ...], loop: Loop) -> Any:
 
 
 def source(element: Element, dtypes: tuple[Any, ...], loop: Loop) -> str:
-    """CUDA C of the kernel that computes ``element`` of operands of ``dtypes``."""
+    """Return CUDA C of the kernel that computes ``element``."""
     size, printer = loop.size, Printer()
     result = printer.value(element, element.dtype)
     kinds = [STORED[dtype] for dtype in dtypes]
@@ -194,7 +194,7 @@ def _includes(dtypes: tuple[Any, ...]) -> str:
 
 
 def _indices(loop: Loop) -> str:
-    """The index of each axis, that of the last one in packs."""
+    """Return the index of each axis; that of the last one counts packs."""
     lines, rest = [], "i"
     last = len(loop.extents) - 1
     for axis in range(last, -1, -1):
@@ -208,7 +208,7 @@ def _indices(loop: Loop) -> str:
 
 
 def _place(strides: tuple[int, ...], size: int) -> str:
-    """The index of an operand's elements."""
+    """Return the offset of an operand's elements."""
     last = len(strides) - 1
     parts = [
         f"d{axis} * {step * (size if axis == last else 1)}LL"

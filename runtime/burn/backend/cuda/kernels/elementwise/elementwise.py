@@ -1,7 +1,7 @@
-"""Elementwise kernels that keep the order of axes in memory.
+"""Elementwise kernels that preserve the memory order.
 
-CuPy's results are row-major whatever the operands are. Where those are dense in another
-order (channels-last images), the kernels compute on transposed views.
+CuPy's results are row-major for any operands. If those are dense in another order
+(channels-last images), the kernels compute on transposed views.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ _PRESERVING: tuple[Primitive[..., Any], ...] = (
 def memory_order(
     shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
 ) -> tuple[int, ...] | None:
-    """The axes of a dense array from the slowest to the fastest, None if it has gaps.
+    """Return the axes of a dense array from slowest to fastest, None if it has gaps.
 
     None as well if the array is row-major.
     """
@@ -42,7 +42,7 @@ def memory_order(
 
 
 def preserving(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """``kernel`` of an elementwise operation, whose result keeps the memory order."""
+    """Return an elementwise ``kernel`` whose result keeps the memory order."""
 
     @wraps(kernel)
     def run(*args: Any, **static: Any) -> Any:
@@ -58,7 +58,9 @@ def preserving(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _order(args: tuple[Any, ...]) -> tuple[int, ...] | None:
-    """The memory order of the first operand of the highest rank, None if row-major."""
+    """Return the memory order of the first operand of maximum rank, None if
+    row-major.
+    """
     arrays = [arg for arg in args if hasattr(arg, "data") and hasattr(arg, "ndim")]
     rank = max((array.ndim for array in arrays), default=0)
     if rank < 3:
@@ -92,7 +94,9 @@ def batch_norm(
     *,
     epsilon: float = 1e-5,
 ) -> Array:
-    """:func:`burn.ops.batch_norm` in one kernel, in the memory order of ``x``."""
+    """Compute :func:`burn.ops.batch_norm` in one kernel, in the memory order of
+    ``x``.
+    """
     if x.dtype.kind != "f" or x.ndim < 2:
         return batch_norm_op.kernel(x, mean, var, weight, bias, epsilon=epsilon)
     wide = np.float64 if x.dtype == np.float64 else np.float32
@@ -109,7 +113,7 @@ def batch_norm(
 
 @lru_cache(maxsize=4)
 def _normalising(scaled: bool, shifted: bool) -> Any:
-    """The kernel that scales and shifts by statistics, with or without parameters."""
+    """Return the kernel for scale and shift by statistics, with optional parameters."""
     import cupy
 
     operands = ["T x", "A mean", "A var"]

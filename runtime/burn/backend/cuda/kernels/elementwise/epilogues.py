@@ -1,6 +1,6 @@
-"""What follows a layer, as one kernel in place: activations, scales and a residual.
+"""Epilogues of layers as one in-place kernel: activations, scales and a residual.
 
-The CUDA C of an epilogue is shared with kernels that compute the layer itself.
+Kernels that compute the layer itself share the CUDA C of an epilogue.
 """
 
 from functools import cache
@@ -60,14 +60,16 @@ extern "C" __global__ void epilogue(Pack* x, const Pack* residual, long long cou
 
 
 def header(dtype: Any, size: int) -> str:
-    """The types of a kernel that reads ``size`` elements of ``dtype`` at once."""
+    """Return the types for a kernel that reads ``size`` elements of ``dtype`` at
+    once.
+    """
     element, _ = TYPES[dtype]
     include = "#include <cuda_fp16.h>\n" if dtype == np.float16 else ""
     return f"{include}typedef {element} T;\n#define SIZE {size}\n{_HEADER}"
 
 
 def statements(after: After) -> str:
-    """CUDA C that applies ``after`` to the number ``v``; ``r`` is the residual's."""
+    """Return CUDA C that applies ``after`` to ``v``; ``r`` is the residual."""
     lines = []
     for name, *values in after:
         formula, names = _FORMULAS[name]
@@ -80,13 +82,13 @@ def statements(after: After) -> str:
 
 
 def _literal(value: float) -> str:
-    """CUDA C of a float32; decimal text has no infinity."""
+    """Return a CUDA C literal of a float32, including infinities."""
     bits = int(np.float32(value).view(np.uint32))
     return f"__uint_as_float({bits:#x}u)"
 
 
 def has_residual(after: After) -> bool:
-    """Whether something is added in ``after``."""
+    """Return whether ``after`` adds a residual."""
     return ("add",) in after
 
 
@@ -100,7 +102,7 @@ def _kernel(dtype: Any, size: int, after: After) -> Any:
 
 
 def apply_after(out: Array, residual: Array | None, after: After) -> Array:
-    """``out``, which is changed, after activations, scales and the residual."""
+    """Return ``out``, modified in place by activations, scales and the residual."""
     if not after or not out.size:
         return out
     if out.dtype not in TYPES or not _is_dense(out):
@@ -118,7 +120,7 @@ def apply_after(out: Array, residual: Array | None, after: After) -> Array:
 
 
 def _is_dense(array: Array) -> bool:
-    """Whether the elements of ``array`` fill its memory, in any order of axes."""
+    """Return whether ``array`` is dense, in any memory order."""
     step = array.itemsize
     for stride, extent in sorted(zip(array.strides, array.shape, strict=True)):
         if extent == 1:
@@ -130,7 +132,7 @@ def _is_dense(array: Array) -> bool:
 
 
 def _like(array: Any, out: Array) -> Array:
-    """``array`` with the shape, dtype and strides of the dense ``out``."""
+    """Return ``array`` with the shape, dtype and strides of the dense ``out``."""
     import cupy
 
     if array.shape == out.shape and array.dtype == out.dtype:
@@ -156,6 +158,6 @@ def group_norm_then(
     after: After,
     **static: Any,
 ) -> Array:
-    """:func:`burn.ops.fused.group_norm_then`, the activations as one kernel."""
+    """Compute :func:`burn.ops.fused.group_norm_then`, activations in one kernel."""
     out = group_norm_op.kernel_for(Cuda(x.device.id))(x, weight, bias, **static)
     return apply_after(out, residual, after)

@@ -1,4 +1,4 @@
-"""CUDA C of functions of elements. Half types are computed in float32."""
+"""Code generation of CUDA C for elementwise expressions; half types use float32."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from burn.primitive import Primitive
 
 _HALF, _SINGLE, _DOUBLE = map(np.dtype, (np.float16, np.float32, np.float64))
 _INT, _LONG, _BOOL = map(np.dtype, (np.int32, np.int64, np.bool_))
-#: How elements are called in memory, and among values.
+#: The CUDA C types of elements in memory, and of values.
 STORED = {
     _HALF: "__half",
     _SINGLE: "float",
@@ -54,14 +54,14 @@ _OF_FLOATS = {
     **{name: f"{name}({{0}})" for name in ("sin", "cos", "tan")},
     "power": "pow({0}, {1})",
 }
-#: What formulas use.
+#: Helper functions of formulas.
 HEADER = """
 template <class N> __device__ N unit(N v) { return v > 1 ? N(1) : v < 0 ? N(0) : v; }
 """
 
 
 def is_printed(element: Element) -> bool:
-    """Whether there is CUDA C for all of ``element``."""
+    """Return whether CUDA C exists for all of ``element``."""
     if element.dtype not in STORED or not all(t in STORED for t in element.types):
         return False
     name = element.name
@@ -93,14 +93,14 @@ def _is_operand(operand: Expression) -> bool:
 
 
 class Printer:
-    """Statements that compute an element; equal parts are computed once."""
+    """Emits statements of an expression; common subexpressions are computed once."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._names: dict[Any, str] = {}
 
     def value(self, expression: Expression, dtype: Any) -> str:
-        """The name or the number of ``expression``, taken in ``dtype``."""
+        """Return the variable or literal of ``expression``, converted to ``dtype``."""
         if isinstance(expression, Operand):
             name, given = f"x{expression.number}", expression.dtype
         elif isinstance(expression, Element):
@@ -157,7 +157,7 @@ def _converted(name: str, given: Any, wanted: Any) -> str:
 
 
 def _number(value: Any, dtype: Any) -> str:
-    """CUDA C of a number; decimal text has no infinity."""
+    """Return a CUDA C literal of a number, including infinities."""
     if dtype == _BOOL:
         return "true" if value else "false"
     if dtype == _DOUBLE:

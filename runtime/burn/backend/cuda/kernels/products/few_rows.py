@@ -1,6 +1,6 @@
-"""Products of a few rows: weights are read once, as fast as memory gives them.
+"""Products of a few rows, limited by the memory bandwidth of the weights.
 
-A norm of the rows before the product, a gate, and what follows are part of the kernel.
+The norm before the product, a gate, and the epilogue are part of the kernel.
 """
 
 from functools import cache, partial
@@ -207,9 +207,9 @@ def row_linear(
     epsilon: float = 1e-5,
     after: After = (),
 ) -> Array:
-    """:func:`burn.ops.decoding.row_linear`: one kernel, or cuBLASLt if it is quicker.
+    """Compute :func:`burn.ops.decoding.row_linear` by one kernel, or by cuBLASLt.
 
-    What is quicker is measured for plans alone.
+    In plans the faster one is measured.
     """
     operands = (x, weight, bias, residual, norm_weight, norm_bias, gate)
     options: Any = {"norm": norm, "epsilon": epsilon, "after": after}
@@ -232,7 +232,7 @@ def row_linear(
 
 
 def _variants(weight: Array, gated: bool) -> list[Any]:
-    """The kernel with several numbers of blocks and of warps a row, and cuBLASLt."""
+    """Return the kernel with several launch configurations, and cuBLASLt."""
     columns, inner = weight.shape
     least = _split(inner // pack_size(inner, weight.dtype))
     variants: list[Any] = []
@@ -250,7 +250,7 @@ _CHOSEN: dict[Any, Any] = {}
 
 
 def _fits(operands: tuple[Array | None, ...], norm: str, after: After) -> bool:
-    """Whether the kernel takes such operands."""
+    """Return whether the kernel supports the operands."""
     x, weight, bias, residual, norm_weight, norm_bias, gate = operands
     assert x is not None and weight is not None
     rows, (columns, inner) = prod(x.shape[:-1]), weight.shape
@@ -274,7 +274,7 @@ def pack_size(inner: int, dtype: Any) -> int:
 
 
 def _split(packs: int) -> int:
-    """How many warps share a row of so many vectors; 0 if they are too many."""
+    """Return how many warps share a row of so many vectors; 0 if too many."""
     for split in (1, 2, 4, 8):
         if packs <= split * 32 * _LOADS:
             return split
@@ -331,7 +331,7 @@ def _kernel(
     after: After,
     split: int,
 ) -> tuple[Any, int, int]:
-    """The kernel, how many results a block computes at a time, and shared bytes."""
+    """Return the kernel, the results per block, and the shared memory in bytes."""
     import cupy
 
     code = source(dtype, rows, columns, inner, norm, gated, after, split)
@@ -352,7 +352,7 @@ def source(
     after: After,
     split: int,
 ) -> str:
-    """CUDA C of the kernel, in which ``split`` warps share a row of weights."""
+    """Return CUDA C of the kernel, in which ``split`` warps share a row of weights."""
     size = pack_size(inner, dtype)
     packs = inner // size
     numbers: dict[str, int | str] = {
@@ -385,7 +385,7 @@ def _by_parts(
     epsilon: float = 1e-5,
     after: After = (),
 ) -> Array:
-    """The norm, the product by cuBLASLt and its epilogue."""
+    """Return the result by separate norm, cuBLASLt product and epilogue."""
     on = Cuda(x.device.id)
     if norm == "layer":
         x = layer_norm.kernel_for(on)(x, norm_weight, norm_bias, epsilon=epsilon)

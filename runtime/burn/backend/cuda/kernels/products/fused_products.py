@@ -1,4 +1,4 @@
-"""Matrix products with a bias, a residual and activations in cuBLASLt's epilogue."""
+"""Matrix products with bias, residual and activation in cuBLASLt's epilogue."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def linear_then(
     *,
     after: After,
 ) -> Array:
-    """:func:`burn.ops.fused.linear_then` with as much in the epilogue as it takes."""
+    """Compute :func:`burn.ops.fused.linear_then` with the largest possible epilogue."""
     shape = (*x.shape[:-1], weight.shape[0])
     rest = after
     out = None
@@ -55,7 +55,7 @@ def _takes(bias: Array | None, weight: Array) -> bool:
 
 
 def _addend(residual: Any, shape: tuple[int, ...], x: Array) -> Array | None:
-    """``residual`` as rows that cuBLASLt adds, None if it cannot."""
+    """Return ``residual`` as rows for cuBLASLt, None if it cannot add them."""
     if residual is None or residual.shape != shape or residual.dtype != x.dtype:
         return None
     if not residual.flags.c_contiguous or residual.data.ptr % 16:
@@ -72,5 +72,7 @@ def matmul_then(
     *,
     after: After,
 ) -> Array:
-    """:func:`burn.ops.fused.matmul_then`: the product, and a kernel for the rest."""
+    """Compute :func:`burn.ops.fused.matmul_then`: the product, and an epilogue
+    kernel.
+    """
     return apply_after(matmul(x, y), residual, after)

@@ -1,4 +1,4 @@
-"""Matrix products by cuBLASLt."""
+"""Matrix products with cuBLASLt."""
 
 import threading
 from dataclasses import dataclass
@@ -33,13 +33,13 @@ _FLOAT32, _TF32, _FLOAT64 = 68, 77, 70
 _LIMIT = 1024
 #: Alignments of addresses, in bytes, that algorithms are chosen by.
 _ALIGNMENT = 256
-#: How many algorithms are measured for a product of a CUDA graph.
+#: The number of algorithms measured for a product of a CUDA graph.
 ALGORITHMS = 12
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Matrices in memory as cuBLAS describes them, whose order is column-major.
+    """Matrices in memory in cuBLAS's column-major terms.
 
     ``rows`` x ``columns`` with ``leading`` elements from column to column, ``count``
     times with ``step`` elements between them. ``transposed`` tells that the product
@@ -57,11 +57,12 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Extra:
-    """What a product computes beside the product: ``scale`` times it, plus an addend
-    of its shape, plus a bias, under an activation that cuBLASLt has a name for.
+    """The epilogue of a product: ``scale`` times it, plus addend and bias, and
+    activation.
 
-    ``result`` describes the memory of the result if that is not dense; it is float32
-    if it is ``wide``, whatever the operands are.
+    The addend has the shape of the product; the activation must exist in cuBLASLt.
+    ``result`` describes the memory of the result if that is not dense; it is float32 if
+    it is ``wide``, for any operand dtype.
     """
 
     biased: bool = False
@@ -73,7 +74,7 @@ class Extra:
 
 
 class _Products(threading.local):
-    """The products that a thread has prepared; descriptors are not thread-safe."""
+    """A cache of a thread's prepared products; descriptors are not thread-safe."""
 
     def __init__(self) -> None:
         self.prepared: dict[Any, Product | None] = {}
@@ -159,7 +160,7 @@ class Product:
         return layout
 
     def tune(self, *operands: Any) -> None:
-        """Choose the quickest of the proposed algorithms on these operands."""
+        """Select the fastest of the proposed algorithms on these operands."""
 
         def run(algorithm: Any) -> None:
             self._algorithm = algorithm
@@ -170,7 +171,7 @@ class Product:
         self._algorithms = [self._algorithm]
 
     def _proposed(self, left: int, right: int, most: int) -> list[Any]:
-        """The algorithms that cuBLASLt's heuristics put first."""
+        """Return the first algorithms of cuBLASLt's heuristics."""
         lt = self._lt
         preference = lt.matmul_preference_create()
         attribute = lt.MatmulPreferenceAttribute
@@ -222,7 +223,7 @@ class Product:
 
 @linear_op.on(Cuda)
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
-    """:func:`burn.ops.linear` with the bias added in the product's epilogue."""
+    """Compute :func:`burn.ops.linear` with the bias in the product's epilogue."""
     if (
         are_multiplied(x, weight)
         and weight.ndim == 2
@@ -238,7 +239,7 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
 
 
 def is_epilogue(bias: Any, weight: Array) -> bool:
-    """Whether cuBLASLt can add ``bias`` to the product."""
+    """Return whether cuBLASLt can add ``bias`` to the product."""
     if bias is None or bias.dtype != weight.dtype or weight.dtype == np.float64:
         return False
     return bool(bias.shape == weight.shape[:1] and bias.flags.c_contiguous)
@@ -246,7 +247,7 @@ def is_epilogue(bias: Any, weight: Array) -> bool:
 
 @matmul_op.on(Cuda)
 def matmul(x: Array, y: Array) -> Array:
-    """:func:`burn.ops.matmul` of floating matrices."""
+    """Compute :func:`burn.ops.matmul` of floating-point matrices."""
     if are_multiplied(x, y) and min(x.ndim, y.ndim) > 1 and x.shape[-1] == y.shape[-2]:
         if x.ndim > 2 and y.ndim == 2:
             out = multiply(x.reshape(-1, x.shape[-1]), y)
@@ -264,14 +265,14 @@ def _or_generic(out: Array | None, x: Array, y: Array, shape: tuple[int, ...]) -
 
 
 def are_multiplied(x: Array, y: Array) -> bool:
-    """Whether cuBLASLt computes products of such operands."""
+    """Return whether cuBLASLt supports such operands."""
     if x.dtype != y.dtype or x.dtype not in _TYPES or not x.size or not y.size:
         return False
     return cublas_lt() is not None
 
 
 def _spread(cupy: Any, array: Array, outer: tuple[int, ...]) -> Array:
-    """``array`` with the leading axes ``outer``, or as one matrix for all of them."""
+    """Return ``array`` broadcast to the leading axes ``outer``, or as one matrix."""
     if all(extent == 1 for extent in array.shape[:-2]):
         return array.reshape(array.shape[-2:])
     if array.shape[:-2] != outer:
@@ -322,7 +323,7 @@ def multiply(
 def _prepared(
     device: int, dtype: Any, left: Matrix, right: Matrix, extra: Extra
 ) -> Product | None:
-    """The product as this thread has prepared it, None if there is no algorithm."""
+    """Return this thread's prepared product, None if there is no algorithm."""
     tuned = is_capturing()
     key = (device, Cuda(device).tf32, dtype, left, right, extra, tuned)
     prepared = _PRODUCTS.prepared
@@ -337,7 +338,9 @@ def _prepared(
 
 
 def _described(array: Array) -> tuple[Array, Matrix]:
-    """``array`` [..., n, k] as matrices; copied if its strides are others."""
+    """Return ``array`` [..., n, k] as matrices, copied if its strides are
+    unsupported.
+    """
     matrix = _matrix(array)
     if matrix is None:
         array = dense(array)
@@ -347,7 +350,7 @@ def _described(array: Array) -> tuple[Array, Matrix]:
 
 
 def _matrix(array: Array) -> Matrix | None:
-    """The memory of ``array``, None where cuBLAS cannot describe it."""
+    """Return the matrix description of ``array``, None if cuBLAS has none."""
     size = array.itemsize
     *outer, height, width = array.shape
     *steps, down, across = (stride // size for stride in array.strides)

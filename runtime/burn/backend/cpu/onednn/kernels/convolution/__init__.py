@@ -1,1 +1,1 @@
-"""Convolutions by oneDNN, and the ways in which they are done."""
+"""Convolutions with oneDNN, and their algorithms."""

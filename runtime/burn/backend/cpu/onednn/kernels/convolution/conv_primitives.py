@@ -1,8 +1,8 @@
-"""Convolutions that are ready to run.
+"""Prepared convolutions.
 
-Activations are channels-last in memory behind their channels-first shape, which is the
-layout that the library's best code wants; weights are packed. What is not channels-last
-is copied first: where layouts are mixed the library has slow code only.
+Activations are channels-last in memory behind their channels-first shape, the layout of
+the library's fastest code; weights are packed. Operands in other layouts are copied
+first, because mixed layouts are slow.
 """
 
 from collections.abc import Callable
@@ -51,27 +51,27 @@ from burn.backend.cpu.onednn.kernels.convolution.wrong_code import wrong_code
 from burn.backend.cpu.onednn.kernels.post_ops import After, added, post_ops
 from burn.ops.window import Windows
 
-#: What brings an operand into the layout that is wanted.
+#: A conversion of an operand to the required layout.
 Arrange: TypeAlias = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
 class Grouped:
-    """Weights as oneDNN sees them: [O, I, *K], or [G, O/G, I/G, *K] in groups."""
+    """Weights in oneDNN's shape: [O, I, *K], or [G, O/G, I/G, *K] in groups."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: np.dtype[Any]
 
     def along(self, wins: Windows) -> "Grouped":
-        """The same without those axes of space that are one element."""
+        """Return the weights without spatial axes of extent 1."""
         rank, kept = len(wins.size), long_axes(wins)
         extents, steps = (only(s, rank, kept) for s in (self.shape, self.strides))
         return Grouped(extents, steps, self.dtype)
 
     @classmethod
     def of_conv(cls, weight: Array, groups: int) -> "Grouped":
-        """Weights [O, I/G, *K]."""
+        """Return weights [O, I/G, *K] in groups."""
         shape, strides, dtype = weight.shape, weight.strides, weight.dtype
         if groups == 1:
             return cls(shape, strides, dtype)
@@ -81,7 +81,7 @@ class Grouped:
 
     @classmethod
     def of_transpose(cls, weight: Array, groups: int) -> "Grouped":
-        """Weights [I, O/G, *K]."""
+        """Return weights [I, O/G, *K] in groups."""
         (inputs, outputs, *kernel), (first, second, *rest) = (
             weight.shape,
             weight.strides,
@@ -97,9 +97,9 @@ class Grouped:
 class Slots:
     """The operands of a convolution, and the shape of its result.
 
-    It is ``planned`` if a plan does it, and its weights are ``constant`` if they are
-    the same whenever the plan runs, which has no gradients. They are ``mirrored`` in
-    space for the transpose of a convolution.
+    It is ``planned`` if it is part of a plan; its weights are ``constant`` if they are
+    the same in each run and need no gradients. They are ``mirrored`` in space for a
+    transposed convolution.
     """
 
     x: Array
@@ -115,13 +115,13 @@ class Slots:
 
     @property
     def has_plain_bias(self) -> bool:
-        """Whether the bias has a number for each channel, side by side, if any."""
+        """Return whether the bias is absent, or dense with one number per channel."""
         bias = self.bias
         return bias is None or (bias.shape == self.shape[1:2] and is_dense(bias))
 
 
 class Windowed:
-    """A convolution, or its transpose, that is ready to run in some way."""
+    """A prepared convolution or transposed convolution."""
 
     __slots__ = ("_arranged", "_in_place", "_prepared", "_residual", "_shape")
 
@@ -150,7 +150,7 @@ class Windowed:
         bias: Array | None,
         residual: Array | None = None,
     ) -> Array:
-        """The result, channels-last in memory."""
+        """Return the result, channels-last in memory."""
         x = self._arranged(x)
         if residual is not None and self._residual is not None:
             residual = self._residual(residual)
@@ -170,12 +170,12 @@ class Windowed:
         residual: Array | None,
         out: Array,
     ) -> None:
-        """Write the result to ``out``, where what is added is unless it is given."""
+        """Write the result to ``out``, which has the addend if ``residual`` is None."""
         raise NotImplementedError
 
 
 class _Direct(Windowed):
-    """One that is one primitive."""
+    """A convolution by a single primitive."""
 
     __slots__ = ("_weights",)
 
@@ -204,7 +204,7 @@ class _Direct(Windowed):
 
 
 class _Sideways(_Direct):
-    """One of images that lie side by side, as does what comes out at first."""
+    """A convolution of images that are packed side by side, as is its result."""
 
     __slots__ = ("_back", "_wide")
 
@@ -226,9 +226,9 @@ class _Sideways(_Direct):
 
 
 def long_axes(wins: Windows) -> tuple[int, ...]:
-    """The spatial axes that are more than one element, one at least.
+    """Return the spatial axes with more than one element, at least one axis.
 
-    Without the others it is the same convolution, for which there is quicker code.
+    Without the other axes the convolution is the same and has faster code.
     """
     kept = [
         axis
@@ -239,7 +239,7 @@ def long_axes(wins: Windows) -> tuple[int, ...]:
 
 
 def only(extents: tuple[int, ...], rank: int, kept: tuple[int, ...]) -> tuple[int, ...]:
-    """``extents`` (or strides) whose last ``rank`` axes are in space, with the kept."""
+    """Return ``extents`` (or strides) without the spatial axes that are not kept."""
     first = len(extents) - rank
     return (*extents[:first], *(extents[first + axis] for axis in kept))
 
@@ -249,7 +249,7 @@ def image(api: Api, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Handle:
 
 
 def geometry(wins: Windows, kept: tuple[int, ...]) -> tuple[Any, ...] | None:
-    """Strides, dilations and padding as oneDNN wants them; it cannot crop."""
+    """Return strides, dilations and padding for oneDNN; None for negative padding."""
     if any(before < 0 for before, _ in wins.pads) or 0 in (*wins.count, *wins.size):
         return None
     return (
@@ -263,7 +263,7 @@ def geometry(wins: Windows, kept: tuple[int, ...]) -> tuple[Any, ...] | None:
 def forward(
     session: Session, primitives: Primitives, slots: Slots, wins: Windows, kind: int
 ) -> Windowed | None:
-    """A convolution or, by its ``kind``, a transposed one; None if there is none."""
+    """Return a convolution or, by ``kind``, a transposed one; None if unsupported."""
     fold = kernel = None
     flat = len(slots.weight.shape) == slots.x.ndim
     if slots.constant and flat and not slots.mirrored:
@@ -304,7 +304,7 @@ def _forward(
 
 
 class Made(NamedTuple):
-    """A convolution that is described, by weights of the rank that it has."""
+    """A description of a convolution, with the grouped weights."""
 
     description: Description
     operands: Operands
@@ -314,7 +314,7 @@ class Made(NamedTuple):
 def _made(
     api: Api, slots: Slots, form: Form, weight: Grouped, kind: int
 ) -> Made | None:
-    """What describes a convolution in some form."""
+    """Return the description of a convolution in some form."""
     kept, rank = long_axes(form.wins), len(form.wins.size)
     where = geometry(form.wins, kept)
     if where is None:
@@ -352,7 +352,7 @@ def _ready(
     fold: Folded | None,
     side: Beside | None = None,
 ) -> Windowed | None:
-    """The convolution of a choice, with what brings its operands into their layouts."""
+    """Return the convolution of a choice, with the reorders of its operands."""
     view = choice.weight
     form = (view.shape, view.strides)
     weights = Weights(
@@ -379,6 +379,6 @@ def _ready(
 
 
 def _row_major(shape: tuple[int, ...]) -> Grouped:
-    """Weights of float32 that are in this order."""
+    """Return the shape of float32 weights in row-major order."""
     steps = tuple(FLOAT32.itemsize * step for step in row_major(shape))
     return Grouped(shape, steps, FLOAT32)

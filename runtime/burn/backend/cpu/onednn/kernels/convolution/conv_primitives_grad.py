@@ -1,4 +1,4 @@
-"""The gradients of a convolution's weights, ready to run."""
+"""Prepared gradients of convolution weights."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ _BYTE = np.dtype(np.uint8)
 
 
 class WeightGrad:
-    """The gradient of a convolution's weights, ready to run."""
+    """The prepared gradient of a convolution's weights."""
 
     __slots__ = ("_grad", "_like", "_prepared", "_reorder", "_size", "_x")
 
@@ -51,11 +51,13 @@ class WeightGrad:
         return self._prepared.description.implementation
 
     def unpack(self, reorder: Prepared | None, size: int) -> None:
-        """Compute in a layout of ``size`` bytes first, and copy it with ``reorder``."""
+        """Compute into a buffer of ``size`` bytes first, and copy it with
+        ``reorder``.
+        """
         self._reorder, self._size = reorder, size
 
     def run(self, x: Array, grad: Array, bias: Array | None = None) -> Array:
-        """The gradient, row-major; that of the bias goes to ``bias``."""
+        """Return the gradient, row-major; that of the bias is written to ``bias``."""
         x, grad = self._x(x), self._grad(grad)
         out = empty(*self._like)
         memory = out if self._reorder is None else empty((self._size,), _BYTE)
@@ -74,7 +76,9 @@ def weight_grad(
     groups: int,
     biased: bool,
 ) -> WeightGrad | None:
-    """The gradient of weights of a convolution, and of its bias if it is ``biased``."""
+    """Return the gradient of weights, and of the bias if ``biased``; None if
+    unsupported.
+    """
     api, kept = primitives.api, tuple(range(len(wins.size)))
     where = geometry(wins, kept)
     if where is None:

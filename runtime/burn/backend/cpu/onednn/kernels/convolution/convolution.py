@@ -1,4 +1,4 @@
-"""Convolutions, their transposes and the gradients of their weights by oneDNN."""
+"""Convolutions, transposed convolutions and weight gradients with oneDNN."""
 
 from math import prod
 from typing import Any
@@ -40,7 +40,7 @@ _RANKS = (3, 4, 5)
 
 @conv_op.on(Cpu)
 def conv(x: Array, weight: Array, bias: Array | None = None, **static: Any) -> Array:
-    """:func:`burn.ops.conv` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.conv` with oneDNN if that is faster, else with NumPy."""
     kernel = _convolution(x, weight, bias, **static)
     if kernel is None:
         return conv_op.kernel(x, weight, bias, **static)
@@ -57,7 +57,7 @@ def conv_then(
     after: After,
     **static: Any,
 ) -> Array:
-    """:func:`burn.ops.fused.conv_then` by oneDNN in one pass, by NumPy in several."""
+    """Compute :func:`burn.ops.fused.conv_then` with oneDNN if supported, else NumPy."""
     kernel = _convolution(x, weight, bias, residual, after, **static)
     if kernel is None:
         return conv_then_op.kernel(x, weight, bias, residual, after=after, **static)
@@ -68,7 +68,7 @@ def conv_then(
 def conv_transpose(
     x: Array, weight: Array, bias: Array | None = None, **static: Any
 ) -> Array:
-    """:func:`burn.ops.conv_transpose` by oneDNN where that pays, else by NumPy."""
+    """Compute :func:`burn.ops.conv_transpose` with oneDNN if that is faster."""
     kernel = _transposed_convolution(x, weight, bias, **static)
     if kernel is None:
         return conv_transpose_op.kernel(x, weight, bias, **static)
@@ -155,7 +155,7 @@ def _transposed_convolution(
 
 @conv_weight_grad_op.on(Cpu)
 def conv_weight_grad(x: Array, grad: Array, **static: Any) -> Array:
-    """:func:`burn.ops.conv_weight_grad` by oneDNN where that pays, else by NumPy."""
+    """Compute :func:`burn.ops.conv_weight_grad` with oneDNN if that is faster."""
     kernel = _weight_grad(x, grad, False, **static)
     if kernel is None:
         return conv_weight_grad_op.kernel(x, grad, **static)
@@ -164,7 +164,7 @@ def conv_weight_grad(x: Array, grad: Array, **static: Any) -> Array:
 
 @conv_grads_op.on(Cpu)
 def conv_grads(x: Array, grad: Array, **static: Any) -> Any:
-    """:func:`burn.ops.fused.conv_grads` by oneDNN where that pays, else by NumPy."""
+    """Compute :func:`burn.ops.fused.conv_grads` with oneDNN if that is faster."""
     kernel = _weight_grad(x, grad, True, **static)
     if kernel is None:
         return conv_grads_op.kernel(x, grad, **static)

@@ -1,9 +1,8 @@
-"""Convolutions of narrow images that lie side by side.
+"""Convolutions of narrow images, packed side by side.
 
-Code for AMX multiplies sixteen pixels of a row at a time, whatever there are. Images of
-eight columns, two of them in a row with zeros between, take 0.6 to 0.96 of the time,
-the copies there and back included. What is multiplied by the zeros must be finite, as
-it is in plans.
+AMX code multiplies sixteen pixels of a row at a time, even if there are fewer. Two
+images of eight columns per row, with zeros between, take 0.6 to 0.96 of the time,
+including the copies. Operands multiplied by zeros must be finite, as in plans.
 """
 
 from typing import TypeAlias
@@ -32,10 +31,10 @@ _Places: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 class Beside:
-    """Images [N, C, H, W] as [N / k, C, H, k * P], and so what comes out.
+    """Images [N, C, H, W] packed as [N / k, C, H, k * P], and the results.
 
-    Zeros follow each, so that no window reaches two of them. There are ``count``
-    windows in P columns; the last ones may be of no use.
+    Zeros follow each image, so that no window covers two. There are ``count`` windows
+    in P columns; the last ones may be unused.
     """
 
     def __init__(self, form: Form, images: int, count: int) -> None:
@@ -56,7 +55,7 @@ class Beside:
         )
 
     def image(self, primitives: Primitives, x: Array) -> "_Image | None":
-        """What copies images like ``x`` to where they lie side by side."""
+        """Return the copies of images like ``x`` into packed form."""
         extents, images = self._given.x, self._images
         places = _apart(extents, images), _together(extents, images, self._width)
         move = primitives.reorder(
@@ -66,7 +65,7 @@ class Beside:
         return None if move is None else _Image(last, move, self.form.x)
 
     def back(self, primitives: Primitives, dtype: DType) -> Prepared | None:
-        """What copies results to where they are wanted."""
+        """Return the copy of results out of packed form, None if not needed."""
         shape, images = self._given.shape, self._images
         places = _together(shape, images, self._count), _apart(shape, images)
         return primitives.reorder(
@@ -75,7 +74,7 @@ class Beside:
 
 
 class _Image:
-    """How images get there."""
+    """The copies of images into packed form."""
 
     def __init__(self, last: Arranged, move: Prepared, shape: tuple[int, ...]) -> None:
         self._last, self._move, self._shape = last, move, shape
@@ -92,7 +91,7 @@ class _Image:
 
 
 def beside(form: Form, implementation: str) -> Beside | None:
-    """How a convolution is done so; None where it is not, or does not pay."""
+    """Return the packed form of a convolution; None if unsupported or not faster."""
     wins, (batch, channels, *size) = form.wins, form.x
     if not implementation.endswith("amx") or len(size) != 2 or wins.taps == 1:
         return None
@@ -110,19 +109,19 @@ def beside(form: Form, implementation: str) -> Beside | None:
 
 
 def _reach(wins: Windows) -> int:
-    """How many columns there are from the first of a window to its last."""
+    """Return the number of columns that a window covers."""
     return wins.dilation[1] * (wins.kernel[1] - 1) + 1
 
 
 def _apart(extents: tuple[int, ...], images: int) -> _Places:
-    """[N, C, H, W] that is channels-last in memory."""
+    """Return the channels-last layout of [N, C, H, W]."""
     batch, channels, *size = extents
     shape = (batch // images, images, *size, channels)
     return shape, row_major(shape)
 
 
 def _together(extents: tuple[int, ...], images: int, width: int) -> _Places:
-    """[N, C, H, W] that is [N / k, H, k, width, C] in memory."""
+    """Return the layout [N / k, H, k, width, C] of [N, C, H, W]."""
     batch, channels, *size = extents
     row = images * width * channels
     strides = (size[0] * row, width * channels, row, channels, 1)

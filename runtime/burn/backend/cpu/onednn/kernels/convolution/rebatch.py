@@ -1,8 +1,8 @@
-"""Convolutions of single pixels over other images than those that are there.
+"""Pointwise convolutions, regrouped into another number of images.
 
-It does not matter which pixels are one image to a window of one. Code for AMX lets each
-thread have some of the images; where there are fewer than threads, or small ones, it
-takes up to 1.4 times as long as if each thread has one with as many pixels as others.
+Pixels are independent in 1 x 1 convolutions. AMX code distributes images over threads;
+with fewer images than threads, or small ones, it takes up to 1.4 times as long as with
+one image of equal size per thread.
 """
 
 from math import gcd, prod
@@ -15,7 +15,7 @@ _PIXELS = 1000
 
 
 class Form(NamedTuple):
-    """Extents [N, C, *size] of what goes in and comes out, and the windows."""
+    """The extents [N, C, *size] of the input and the result, and the windows."""
 
     x: tuple[int, ...]
     shape: tuple[int, ...]
@@ -23,9 +23,9 @@ class Form(NamedTuple):
 
 
 def shared(form: Form, implementation: str, threads: int) -> Form | None:
-    """The same with one image for each thread, or several.
+    """Return the convolution with one image or several per thread.
 
-    None where it is not possible, or not known to pay with this ``implementation``.
+    None if impossible, or not known to be faster with this ``implementation``.
     """
     wins, batch = form.wins, form.x[0]
     if not implementation.endswith("amx") or threads < 2:
@@ -40,7 +40,7 @@ def shared(form: Form, implementation: str, threads: int) -> Form | None:
 
 
 def _flat(form: Form, parts: int) -> Form | None:
-    """All pixels in so many images of one row."""
+    """Return all pixels as ``parts`` images of one row, or None."""
     pixels, rest = divmod(form.x[0] * prod(form.wins.size), parts)
     if rest:
         return None
@@ -50,7 +50,7 @@ def _flat(form: Form, parts: int) -> Form | None:
 
 
 def _cut(form: Form, parts: int) -> Form | None:
-    """Images each of which is cut into so many, between rows."""
+    """Return images that are each split into ``parts`` between rows, or None."""
     (batch, inputs, height, *rest), wins = form.x, form.wins
     rows, stride = wins.count[0], wins.stride[0]
     if parts == 1 or rows % parts or rows * stride != height:

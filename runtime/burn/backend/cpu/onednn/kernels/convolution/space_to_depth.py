@@ -1,10 +1,10 @@
-"""First convolutions of images, with two rows for the channels of one.
+"""First-layer convolutions with pairs of rows moved into channels.
 
-Code for convolutions is slow on three channels. A window of 7 x 7 whose rows move by
-two is one of 4 x 7, over an image of half the rows and twice the channels, whose rows
-move by one: a little more is multiplied, in less time. What is multiplied by zeros must
-be finite, as it is in plans, and what is trained should be rounded as in eager calls:
-the weights are constants.
+Convolution code is slow for three channels. A 7 x 7 window with a row stride of two is
+a 4 x 7 window with a row stride of one, over an image of half the rows and twice the
+channels: more multiplications, in less time. Operands multiplied by zeros must be
+finite, as in plans, and trained layers should round like eager calls: so the weights
+must be constants.
 """
 
 import numpy as np
@@ -29,11 +29,11 @@ _LEAST, _MOST, _OUTPUTS, _ROWS = 2, 4, 32, 3
 
 
 class Folded:
-    """A convolution over two rows each: its extents, and its operands.
+    """A convolution over pairs of rows: its extents and operands.
 
-    ``x`` is [N, C, 2H, W] and becomes [N, 2C, H, W], ``weight`` [O, C, rows, columns]
-    becomes [O, 2C, rows', columns] with zeros where a window does not start with the
-    first of two rows.
+    ``x`` [N, C, 2H, W] becomes [N, 2C, H, W], ``weight`` [O, C, rows, columns] becomes
+    [O, 2C, rows', columns], padded with zeros if a window does not start with the first
+    row of a pair.
     """
 
     def __init__(self, x: tuple[int, ...], outputs: int, wins: Windows) -> None:
@@ -50,7 +50,7 @@ class Folded:
         self.weight = (outputs, 2 * channels, *self.wins.kernel)
 
     def image(self, primitives: Primitives, x: Array) -> "_Image | None":
-        """What brings images like ``x`` into the form."""
+        """Return the copy of images like ``x`` into this form."""
         batch, channels, height, width = x.shape
         (first, second, down, right), size = x.strides, x.itemsize
         if not is_dense(x):
@@ -63,7 +63,7 @@ class Folded:
         return None if reorder is None else _Image(reorder, self.x)
 
     def weights(self, weight: Array) -> Array:
-        """A copy of ``weight`` in the form."""
+        """Return a copy of ``weight`` in this form."""
         outputs, channels, taps, columns = weight.shape
         rows = self.wins.kernel[0]
         packed = np.zeros((outputs, rows, 2, channels, columns), weight.dtype)
@@ -76,7 +76,7 @@ class Folded:
 
 
 class _Image:
-    """How an image gets into the form, with its channels side by side."""
+    """The copy of an image into this form, channels-last."""
 
     def __init__(self, reorder: Prepared, shape: tuple[int, ...]) -> None:
         self._reorder, self._shape = reorder, shape
@@ -92,18 +92,18 @@ class _Image:
 
 
 def _memory(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The extents of [N, 2C, H, W] in the order of memory."""
+    """Return the extents of [N, 2C, H, W] in memory order."""
     batch, channels, height, width = shape
     return batch, height, width, 2, channels // 2
 
 
 def _seen(memory: Array) -> Array:
-    """That memory as [N, C, H, 2, W]."""
+    """Return that memory viewed as [N, C, H, 2, W]."""
     return memory.transpose(0, 4, 1, 3, 2)
 
 
 def folded(x: Array, outputs: int, wins: Windows) -> Folded | None:
-    """How a convolution of ``x`` is done so; None where it is none or does not pay."""
+    """Return this form of a convolution; None if unsupported or not faster."""
     if x.ndim != 4 or not _LEAST <= x.shape[1] <= _MOST or x.dtype != FLOAT32:
         return None
     if (*wins.stride, *wins.dilation) != (2, 2, 1, 1) or outputs < _OUTPUTS:

@@ -56,7 +56,7 @@ _SET = 1000
 
 
 class _Steps(NamedTuple):
-    """Everything that such a convolution is, in this order."""
+    """The stages of a Winograd convolution, in order."""
 
     into: list[Sums | Outer]
     weights: Combined
@@ -65,7 +65,7 @@ class _Steps(NamedTuple):
 
 
 class Winograd(Windowed):
-    """A convolution that is ready to run in that way."""
+    """A prepared Winograd convolution."""
 
     __slots__ = ("_source", "_steps", "_target")
 
@@ -105,7 +105,7 @@ class Winograd(Windowed):
 def winograd(
     session: Session, primitives: Primitives, slots: Slots, wins: Windows
 ) -> Winograd | None:
-    """A convolution in that way; None where there is none or it does not pay."""
+    """Return a Winograd convolution; None if unsupported or not faster."""
     form = _form(slots, wins)
     if form is None or not slots.has_plain_bias:
         return None
@@ -122,11 +122,10 @@ def winograd(
 
 
 def _ways(slots: Slots) -> tuple[tuple[Form, int], ...]:
-    """The forms to choose from, and the sums that should meet each weight.
+    """Return the candidate forms, with the minimum number of uses of each weight.
 
-    Where there are gradients results decide which elements pass a ReLU, as eager calls
-    do only if they are the same to the last digit: there gradients alone are in one of
-    these forms.
+    With gradients, results decide which elements pass a ReLU, and must be bitwise those
+    of eager calls: then only gradients use these forms.
     """
     if slots.constant:
         return (FOUR, _FEW), (TWO, _MEETINGS)
@@ -134,7 +133,7 @@ def _ways(slots: Slots) -> tuple[tuple[Form, int], ...]:
 
 
 def _form(slots: Slots, wins: Windows) -> Form | None:
-    """The form that suits a convolution; None where there is none or it is no gain."""
+    """Return the best form for a convolution; None if unsupported or not faster."""
     if not slots.planned or len(slots.shape) != 4 or len(slots.weight.shape) != 4:
         return None
     given = (slots.x, slots.weight, slots.bias, slots.residual)
@@ -158,7 +157,7 @@ def _form(slots: Slots, wins: Windows) -> Form | None:
 
 
 def _rows(form: Form, shape: tuple[int, ...]) -> Rows:
-    """Those of [N, C, H, W]."""
+    """Return the rows of images [N, C, H, W]."""
     images, channels, height, width = shape
     return Rows(form, images, channels, height, width)
 
@@ -166,7 +165,7 @@ def _rows(form: Form, shape: tuple[int, ...]) -> Rows:
 def _products(
     primitives: Primitives, slots: Slots, wins: Windows, source: Rows
 ) -> list[Prepared]:
-    """The products, which are convolutions of windows of one row.
+    """Return the products, convolutions with windows of one row; empty if unsupported.
 
     Nothing if the library has no code for them.
     """

@@ -1,9 +1,8 @@
-"""What goes into the products of Winograd's convolutions, and what becomes of them.
+"""Input and output transforms of Winograd convolutions.
 
-Of the rows of images, in tiles of some rows each: sums that are multiplied with sums of
-the weights, and sums of those products. They are products with small matrices, which
-the library does in one pass over memory, but for the first and the last that go in:
-their rows are of two tiles, and every other one of them.
+They map tiles of image rows to the inputs of the products, and the products to result
+rows. They are products with small matrices in one pass over memory, except the first
+and last input, whose rows belong to two tiles.
 """
 
 from collections.abc import Iterator
@@ -45,7 +44,7 @@ _BYTES = FLOAT32.itemsize
 
 
 class Form:
-    """How many rows are one tile, and the sums.
+    """The rows of a tile, and the transform matrices.
 
     ``image`` is [products, rows + 2], what each product takes of the rows of the image;
     ``weights`` [products, 3], what it takes of those of the weights; ``result``
@@ -95,7 +94,7 @@ FOUR = Form(
 
 @dataclass(frozen=True)
 class Rows:
-    """Images [N, C, H, W], channels-last: rows of elements, in tiles of a form."""
+    """Channels-last images [N, C, H, W] as rows of elements, in tiles of a form."""
 
     form: Form
     images: int
@@ -105,26 +104,26 @@ class Rows:
 
     @property
     def line(self) -> int:
-        """The elements of one row."""
+        """The number of elements of a row."""
         return self.channels * self.width
 
     @property
     def tiles(self) -> int:
-        """How many tiles an image has, the last one of fewer rows maybe."""
+        """The number of tiles of an image; the last one may have fewer rows."""
         return -(-self.height // self.form.rows)
 
     @property
     def sums(self) -> tuple[int, int, int, int]:
-        """The extents of the sums, in the order of memory."""
+        """The extents of the transformed image, in memory order."""
         return self.form.products, self.images, self.tiles, self.line
 
     @property
     def step(self) -> int:
-        """How many elements there are from one sum to the next."""
+        """The number of elements between consecutive transforms."""
         return self.images * self.tiles * self.line
 
     def parts(self) -> Iterator[tuple[int, int, int]]:
-        """The first tile, how many there are like it, and how many rows they have."""
+        """Yield the first tile, the number of equal tiles, and their number of rows."""
         whole, rest = divmod(self.height, self.form.rows)
         if whole:
             yield 0, whole, self.form.rows
@@ -132,16 +131,16 @@ class Rows:
             yield whole, 1, rest
 
     def of_image(self) -> tuple[int, ...]:
-        """The strides of an image as [N, tiles, rows, line]."""
+        """Return the strides of an image as [N, tiles, rows, line]."""
         return self.height * self.line, self.form.rows * self.line, self.line, 1
 
     def of_sums(self) -> tuple[int, ...]:
-        """The strides of the sums as [N, tiles, products, line]."""
+        """Return the strides of the transformed image as [N, tiles, products, line]."""
         return self.tiles * self.line, self.line, self.step, 1
 
 
 class Sums(NamedTuple):
-    """A product of a small matrix with rows; where those start, in bytes."""
+    """A product of a small matrix with rows, and their start offsets in bytes."""
 
     prepared: Prepared
     matrix: Array
@@ -149,21 +148,21 @@ class Sums(NamedTuple):
     target: int
 
     def run(self, source: int, target: int, residual: int | None = None) -> None:
-        """Compute, on arrays that start at these addresses."""
+        """Compute on arrays that start at these addresses."""
         more = () if residual is None else (residual + self.target,)
         places = (address(self.matrix), source + self.source, target + self.target)
         self.prepared.run(*places, *more)
 
 
 class Outer(NamedTuple):
-    """The first sum of all or the last; ``numbers`` are those of its rows, packed."""
+    """The first or last input transform; ``numbers`` are its packed coefficients."""
 
     prepared: Prepared
     numbers: Block
     target: int
 
     def run(self, source: int, target: int) -> None:
-        """Compute, on arrays that start at these addresses."""
+        """Compute on arrays that start at these addresses."""
         notes = noting()
         if notes is not None:
             notes.keep(self.numbers)
@@ -171,7 +170,7 @@ class Outer(NamedTuple):
 
 
 def into(primitives: Primitives, rows: Rows) -> list[Sums | Outer]:
-    """What makes the sums of an image; nothing if the library has no code for it."""
+    """Return the input transforms; empty if the library has no code for them."""
     sums: list[Sums | Outer] = []
     for first, tiles, height in rows.parts():
         matrix = rows.form.image[1:-1, 1 : 1 + height]
@@ -191,7 +190,7 @@ def into(primitives: Primitives, rows: Rows) -> list[Sums | Outer]:
 
 
 def back(primitives: Primitives, rows: Rows, slots: Slots) -> list[Sums]:
-    """What makes a result of the products; nothing if there is no code for it."""
+    """Return the output transforms; empty if the library has no code for them."""
     sums = []
     for first, tiles, height in rows.parts():
         matrix = rows.form.result[:height]
@@ -213,7 +212,9 @@ def _matmul(
     strides: tuple[tuple[int, ...], tuple[int, ...]],
     slots: Slots | None = None,
 ) -> Prepared | None:
-    """``matrix`` times rows, for each of [N, tiles]; and what ``slots`` adds to it."""
+    """Return ``matrix`` times rows for each of [N, tiles], plus the addends in
+    ``slots``.
+    """
     api, (height, width), (*tiles, line) = primitives.api, matrix.shape, extents
     step = matrix.strides[0] // _BYTES
     small = strided(api, (1, 1, height, width), (height * step, height * step, step, 1))
@@ -232,7 +233,7 @@ def _matmul(
 
 
 def _outer(primitives: Primitives, rows: Rows, index: int, above: int) -> Outer | None:
-    """The sum of this index, which starts with the row ``above`` a tile or in it."""
+    """Return the transform ``index``, which may start with the row ``above`` a tile."""
     numbers = rows.form.image[index, 1 - above :: 2]
     taps = int(np.flatnonzero(numbers)[-1]) + 1
     below = rows.form.rows * rows.tiles + 1 - above - rows.height
@@ -251,7 +252,7 @@ def _outer(primitives: Primitives, rows: Rows, index: int, above: int) -> Outer 
 
 
 def _packed(primitives: Primitives, prepared: Prepared, weights: Array) -> Block | None:
-    """``weights`` in the layout that a convolution wants."""
+    """Return ``weights`` in the layout of a convolution."""
     wanted = prepared.description.descriptor(WEIGHTS_MD)
     reorder = primitives.reorder(of_array(primitives.api, weights), wanted)
     if reorder is None:
@@ -270,7 +271,7 @@ def convolution(
     groups: int | None = None,
     bias: Array | None = None,
 ) -> Prepared | None:
-    """A convolution between images that are channels-last, [N, C, H, W]."""
+    """Return a convolution between channels-last images [N, C, H, W]."""
     api, (inputs, outputs), where = primitives.api, channels, geometry(wins, (0, 1))
     if where is None:
         return None

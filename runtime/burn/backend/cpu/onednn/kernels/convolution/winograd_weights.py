@@ -1,8 +1,8 @@
-"""Sums of the rows of weights, for the products of Winograd's convolutions.
+"""Weight transforms of Winograd convolutions.
 
-They are made and packed once where weights are constants. In plans that set the weights
-they are made in each run: three rows in a row are a matrix, and the sums of all weights
-are one product with it.
+Constant weights are transformed and packed once. In plans that update the weights they
+are transformed in each run: three rows form a matrix, and the transform of all weights
+is one product with it.
 """
 
 from functools import partial
@@ -30,14 +30,14 @@ _BYTES = FLOAT32.itemsize
 
 
 class Combined(Protocol):
-    """The weights of products."""
+    """The transformed weights."""
 
     def places(self, weight: Array) -> list[int]:
-        """Where those of each product are, packed."""
+        """Return the addresses of the packed weights of each product."""
 
 
 class _Constant:
-    """Weights that are combined once."""
+    """Weights that are transformed once."""
 
     def __init__(self, packed: list[Weights]) -> None:
         self._packed = packed
@@ -47,9 +47,9 @@ class _Constant:
 
 
 class _Moving:
-    """Weights that are combined in each run.
+    """Weights that are transformed in each run.
 
-    ``rows`` copy the columns of windows, each as [3, I, O], from and to so many bytes.
+    ``rows`` copy the columns of windows, each as [3, I, O], between byte offsets.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ def combined(
     numbers: Array,
     products: list[Prepared],
 ) -> Combined | None:
-    """The weights of ``products``, by their ``numbers`` [products, 3] of each row.
+    """Return the weights of ``products``, transformed by ``numbers`` [products, 3].
 
     None if the library has no code for it.
     """
@@ -107,7 +107,7 @@ def combined(
 
 
 def _sum(weight: Array, numbers: Array, mirrored: bool) -> Array:
-    """[O, I, 3, columns] as those of one product, [O, I, 1, columns]."""
+    """Return [O, I, 3, columns] transformed for one product, [O, I, 1, columns]."""
     if mirrored:
         weight = weight.swapaxes(0, 1)[:, :, ::-1, ::-1]
     sums_ = np.zeros_like(weight[:, :, :1], np.float64)

@@ -1,8 +1,8 @@
-"""Code of oneDNN whose results are wrong, which convolutions pass over.
+"""oneDNN implementations with wrong results, which convolutions avoid.
 
-It was found by comparing random convolutions of bfloat16 and of integers of 8 bits with
-float32, as ``tests/runtime/cpu/onednn/test_narrow_convolutions.py`` does. Code for
-other instruction sets than AMX is right, and so is all of float32.
+They were found by comparing random bfloat16 and int8 convolutions with float32, as
+``tests/runtime/cpu/onednn/test_narrow_convolutions.py`` does. Implementations for
+instruction sets other than AMX, and for float32, are correct.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _AMX = "brgconv:avx512_core_amx"
 
 
 def wrong_code(wins: Windows) -> Callable[[str], bool] | None:
-    """Whether the code of a name is wrong for convolutions with these windows.
+    """Return a predicate for wrong implementations with these windows, or None.
 
     None if all is right. Two cases of code for AMX are wrong:
 

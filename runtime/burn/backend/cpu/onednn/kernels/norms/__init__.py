@@ -1,1 +1,1 @@
-"""Normalisation by oneDNN, and its gradients."""
+"""Normalization with oneDNN, and its gradients."""

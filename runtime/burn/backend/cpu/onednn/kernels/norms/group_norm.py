@@ -1,8 +1,8 @@
-"""Norms of groups of channels by oneDNN, which has no primitive for them.
+"""Group normalization with oneDNN, which has no primitive for it.
 
-A group that is in one piece in memory is a row of its norm of rows. Where channels are
-last it is not: little is copied to rows and back, and of much the statistics of each
-channel are taken, which are those of groups together.
+If a group is contiguous in memory it is a row of a layer norm. For channels-last images
+small inputs are copied to rows and back, and for large ones the statistics of channels
+are computed and combined into those of groups.
 """
 
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def group_norm(
     groups: int,
     epsilon: float = 1e-5,
 ) -> Array:
-    """:func:`burn.ops.group_norm` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.group_norm` with oneDNN if faster, else with NumPy."""
     out = _normed(x, weight, bias, groups, epsilon, ())
     if out is not None:
         return out
@@ -93,7 +93,9 @@ def group_norm_then(
     groups: int,
     epsilon: float = 1e-5,
 ) -> Array:
-    """:func:`burn.ops.fused.group_norm_then`, with what follows in the last pass."""
+    """Compute :func:`burn.ops.fused.group_norm_then`, with the epilogue in the last
+    pass.
+    """
     out = _normed(x, weight, bias, groups, epsilon, after)
     if out is not None:
         return out
@@ -110,7 +112,9 @@ def _normed(
     epsilon: float,
     after: After,
 ) -> Array | None:
-    """The norm, in the memory order of ``x``; None where NumPy should compute it."""
+    """Return the norm, in the memory order of ``x``; None if NumPy should compute
+    it.
+    """
     session = session_for(x, weight, bias) if x.ndim > 2 else None
     if session is None or x.shape[1] % groups:
         return None
@@ -139,7 +143,7 @@ def _normed(
 
 
 class _Maker:
-    """Makes what computes a norm of ``groups`` of channels."""
+    """Builder of norms over ``groups`` of channels."""
 
     def __init__(
         self,
@@ -155,7 +159,9 @@ class _Maker:
         self._flags, self._after = flags, after
 
     def made(self, plain: bool) -> Norm | None:
-        """The quickest there is for images whose memory is row-major, or not."""
+        """Return the fastest norm for images in row-major memory, or in another
+        order.
+        """
         samples, channels, _, size = self._extents
         much = size * channels >= _MUCH
         if plain:
@@ -169,9 +175,9 @@ class _Maker:
         return self._rows(plain, copied=True)
 
     def _then(self, norm: Rows | Samples | Channels | None) -> Norm | None:
-        """``norm`` and what is after it, in a pass of its own.
+        """Return ``norm`` with a separate pass for its epilogue.
 
-        Where channels are last the pass over them is too short to have it.
+        For channels-last images the pass is too short to include it.
         """
         if norm is None or not self._after:
             return norm
@@ -205,7 +211,7 @@ class _Maker:
         return Rows(norm, copies, affine)
 
     def _copies(self) -> tuple[Prepared, Prepared] | None:
-        """What copies images to rows, and what copies them back."""
+        """Return the copies of images to rows and back, None if unsupported."""
         image, line = self._image(channels_last), self._image(row_major)
         there = self._primitives.reorder(image, line)
         back = self._primitives.reorder(line, image)
@@ -235,14 +241,16 @@ class _Maker:
         return strided(self._primitives.api, self._extents, strides(self._extents))
 
     def _affine_kinds(self) -> list[int]:
-        """The operations with a number for each channel."""
+        """Return the operations with one parameter per channel."""
         pairs = ((USE_SCALE, BINARY_MUL), (USE_SHIFT, BINARY_ADD))
         return [kind for flag, kind in pairs if self._flags & flag]
 
     def _affine(
         self, image: Handle, kinds: list[int], after: After = ()
     ) -> Prepared | None:
-        """Operations with a number for each channel, and what is ``after`` them."""
+        """Return operations with a parameter per channel, and the epilogue
+        ``after``.
+        """
         if not kinds:
             return None
         api, channels = self._primitives.api, self._extents[1]

@@ -1,4 +1,4 @@
-"""Norms of groups of channels that are ready to run."""
+"""Prepared group norms."""
 
 from functools import partial
 from typing import TypeAlias
@@ -11,9 +11,9 @@ from burn.backend.cpu.onednn.binding.prepared import Prepared
 
 
 class Rows:
-    """A norm of groups as one of rows, and what follows it in place.
+    """A group norm as a norm of rows, with its epilogue in place.
 
-    ``copies`` brings them into rows, and back, unless they are rows as they are.
+    ``copies`` convert images to rows and back, unless they are rows already.
     """
 
     __slots__ = ("_affine", "_copies", "_norm")
@@ -31,7 +31,7 @@ class Rows:
         return self._norm.description.implementation
 
     def run(self, x: Array, weight: Array | None, bias: Array | None) -> Array:
-        """``x`` normalised, in its memory order."""
+        """Return ``x`` normalized, in its memory order."""
         parts = [part for part in (weight, bias) if part is not None]
         if self._copies is None:
             out = empty_like(x, *parts)
@@ -52,7 +52,7 @@ class Rows:
 
 
 class Samples:
-    """A norm of groups by the statistics of channels, one sample after the other."""
+    """A group norm by channel statistics, sample by sample."""
 
     __slots__ = ("_affine", "_epsilon", "_groups", "_statistics")
 
@@ -67,7 +67,7 @@ class Samples:
         return self._statistics.description.implementation
 
     def run(self, x: Array, weight: Array | None, bias: Array | None) -> Array:
-        """``x`` normalised, in its memory order."""
+        """Return ``x`` normalized, in its memory order."""
         mean, var = empty(x.shape[:2]), empty(x.shape[:2])
         unused = empty(x.shape[1:])
         for sample, *line in zip(x, mean, var, strict=True):
@@ -81,7 +81,7 @@ class Samples:
 
 
 class Channels:
-    """A norm of each channel, one sample after the other."""
+    """An instance norm, sample by sample."""
 
     __slots__ = ("_norm",)
 
@@ -93,7 +93,7 @@ class Channels:
         return self._norm.description.implementation
 
     def run(self, x: Array, weight: Array | None, bias: Array | None) -> Array:
-        """``x`` normalised, in its memory order."""
+        """Return ``x`` normalized, in its memory order."""
         parts = [part for part in (weight, bias) if part is not None]
         mean, var = empty(x.shape[1:2]), empty(x.shape[1:2])
         out = empty_like(x, *parts)
@@ -105,7 +105,7 @@ class Channels:
 def _of_groups(
     mean: Array, var: Array, weight: Array | None, groups: int, epsilon: float
 ) -> None:
-    """From statistics [N, C] of channels the means of groups, and what scales them.
+    """Replace channel statistics [N, C] in place by group means and scale factors.
 
     They take the place of the former.
     """
@@ -142,7 +142,7 @@ class Then:
         return self._norm.implementation
 
     def run(self, x: Array, weight: Array | None, bias: Array | None) -> Array:
-        """``x`` normalised and activated, in its memory order."""
+        """Return ``x`` normalized and activated, in its memory order."""
         out = self._norm.run(x, weight, bias)
         self._activation.run(address(out), address(out))
         return out

@@ -1,4 +1,4 @@
-"""Softmax and the normalisation of features and channels by oneDNN."""
+"""Softmax, layer norm and batch norm with oneDNN."""
 
 from typing import Any
 
@@ -56,21 +56,23 @@ _EACH = 16
 
 @softmax_op.on(Cpu)
 def softmax(x: Array, *, axis: Any = -1) -> Array:
-    """:func:`burn.ops.softmax` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.softmax` with oneDNN if that is faster, else with
+    NumPy.
+    """
     out = _over_last(x, axis, SOFTMAX)
     return softmax_op.kernel(x, axis=axis) if out is None else out
 
 
 @log_softmax_op.on(Cpu)
 def log_softmax(x: Array, *, axis: Any = -1) -> Array:
-    """:func:`burn.ops.log_softmax` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.log_softmax` with oneDNN if faster, else with NumPy."""
     out = _over_last(x, axis, LOG_SOFTMAX)
     return log_softmax_op.kernel(x, axis=axis) if out is None else out
 
 
 @masked_softmax_op.on(Cpu)
 def masked_softmax(x: Array) -> Array:
-    """The softmax of attention by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute the softmax of attention with oneDNN if faster, else with NumPy."""
     out = _over_last(x, -1, SOFTMAX)
     return masked_softmax_op.kernel(x) if out is None else out
 
@@ -84,7 +86,7 @@ def layer_norm(
     axis: Any = -1,
     epsilon: float = 1e-5,
 ) -> Array:
-    """:func:`burn.ops.layer_norm` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.layer_norm` with oneDNN if faster, else with NumPy."""
     session = None
     if is_computed(x) and are_float32(weight, bias) and x.size >= limits().rows:
         session = current() if x.size else None
@@ -117,7 +119,7 @@ def batch_norm(
     *,
     epsilon: float = 1e-5,
 ) -> Array:
-    """:func:`burn.ops.batch_norm` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.batch_norm` with oneDNN if faster, else with NumPy."""
     parts = (mean, var, weight, bias)
     out = _normalised(x, parts, epsilon, 0)
     return batch_norm_op.kernel(x, *parts, epsilon=epsilon) if out is None else out
@@ -134,7 +136,7 @@ def batch_norm_then(
     after: Any,
     epsilon: float = 1e-5,
 ) -> Array:
-    """:func:`burn.ops.fused.batch_norm_then` by oneDNN where it can, else by NumPy."""
+    """Compute :func:`burn.ops.fused.batch_norm_then` with oneDNN, or with NumPy."""
     given, out, notes = (mean, var, weight, bias), None, noting()
     names = [name for name, *_ in after]
     factor = after[0][1] if names[0] == "scale" else 1.0
@@ -157,7 +159,7 @@ def batch_norm_then(
 
 
 def _scaled(part: Array, factor: float, notes: Notes) -> Array:
-    """A constant of a plan times ``factor``."""
+    """Return a constant of a plan times ``factor``."""
     scaled = part * np.float32(factor)
     notes.keep(scaled, constant=True)
     return scaled
@@ -166,7 +168,7 @@ def _scaled(part: Array, factor: float, notes: Notes) -> Array:
 def _normalised(
     x: Array, parts: tuple[Array | None, ...], epsilon: float, also: int
 ) -> Array | None:
-    """The norm of channels that are last, with ``also`` as a flag."""
+    """Return the batch norm of channels-last ``x``, with ``also`` as an extra flag."""
     session = session_for(x, *parts)
     if session is None or not are_channels(x, *parts):
         return None
@@ -191,12 +193,12 @@ def session_for(x: Array, *parts: Array | None) -> Session | None:
 
 
 def fills(part: Array | None, extent: int) -> bool:
-    """Whether ``part`` is absent or has a number for each of ``extent``."""
+    """Return whether ``part`` is absent or has one number for each of ``extent``."""
     return part is None or (part.shape == (extent,) and part.flags.c_contiguous)
 
 
 def are_channels(x: Array, *parts: Array | None) -> bool:
-    """Whether ``x`` has its channels side by side, and each part a number for each.
+    """Return whether ``x`` is channels-last, and each part has a number per channel.
 
     In any other order NumPy is quicker.
     """
@@ -206,14 +208,14 @@ def are_channels(x: Array, *parts: Array | None) -> bool:
 
 
 def is_last(axis: Any, rank: int) -> bool:
-    """Whether ``axis`` is the last one alone."""
+    """Return whether ``axis`` is the last axis only."""
     if isinstance(axis, tuple | list) and len(axis) == 1:
         axis = axis[0]
     return isinstance(axis, int) and axis in (-1, rank - 1)
 
 
 def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
-    """The softmax over the last axis; None where NumPy should compute it."""
+    """Return the softmax over the last axis; None if NumPy should compute it."""
     if x.ndim == 0 or x.size < limits().rows or not is_computed(x) or not x.size:
         return None
     session = current()
@@ -238,12 +240,12 @@ def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
 
 
 class _Line(Ready):
-    """A primitive from one array to one like it, with small operands between."""
+    """A primitive with input and output of equal layout, and small other operands."""
 
     __slots__ = ()
 
     def run(self, x: Array, *parts: Array) -> Array:
-        """The result, in the memory order of ``x``."""
+        """Return the result, in the memory order of ``x``."""
         out = empty_like(x, *parts)
         self._prepared.run(address(x), address(out), *map(address, parts))
         return out
@@ -301,7 +303,7 @@ def prepared_batch_norm(
     flags: int,
     kind: int,
 ) -> Prepared | None:
-    """The norm of channels that are last, for inference or training by its ``kind``."""
+    """Return the batch norm of channels-last images, for inference or training."""
     api = primitives.api
     image = strided(api, shape, channels_last(shape))
     description = described(

@@ -1,4 +1,4 @@
-"""Norms in training, and the gradients of norms and of softmax, by oneDNN."""
+"""Batch norm in training, and the gradients of norms and softmax, with oneDNN."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ def batch_norm_train(
     *,
     epsilon: float = 1e-5,
 ) -> Any:
-    """:func:`burn.ops.batch_norm_train` by oneDNN where that pays, else by NumPy."""
+    """Compute :func:`burn.ops.batch_norm_train` with oneDNN if that is faster."""
     session = session_for(x, weight, bias)
     image = _with_space(x)
     if session is not None and are_channels(image, weight, bias):
@@ -93,7 +93,7 @@ def batch_norm_grad(
     *,
     epsilon: float = 1e-5,
 ) -> Any:
-    """:func:`burn.ops.batch_norm_grad` by oneDNN where that pays, else by NumPy."""
+    """Compute :func:`burn.ops.batch_norm_grad` with oneDNN if that is faster."""
     session = session_for(x, grad, mean, var, weight) if weight is not None else None
     image = _with_space(x)
     if session is not None and are_channels(image, mean, var, weight):
@@ -117,7 +117,7 @@ def layer_norm_grad(
     axis: Any = -1,
     epsilon: float = 1e-5,
 ) -> Any:
-    """:func:`burn.ops.layer_norm_grad` by oneDNN where that pays, else by NumPy."""
+    """Compute :func:`burn.ops.layer_norm_grad` with oneDNN if that is faster."""
     session = session_for(x, grad, weight)
     if session is not None and noting() is not None:
         grad, x = compact(grad), compact(x)
@@ -139,7 +139,7 @@ def layer_norm_grad(
 
 @softmax_grad_op.on(Cpu)
 def softmax_grad(grad: Array, out: Array, *, axis: Any = -1) -> Array:
-    """:func:`burn.ops.softmax_grad` by oneDNN where that pays, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.softmax_grad` with oneDNN if that is faster."""
     session = session_for(out, grad) if grad.shape == out.shape else None
     if session is not None and is_last(axis, out.ndim):
         grad, out = compact(grad), compact(out)
@@ -156,17 +156,17 @@ def softmax_grad(grad: Array, out: Array, *, axis: Any = -1) -> Array:
 
 
 def _with_space(x: Array) -> Array:
-    """``x``, with an axis of space after the channels if it has none."""
+    """Return ``x``, with a spatial axis added if it has none."""
     return x[..., None] if x.ndim == 2 else x
 
 
 class _Norm(Ready):
-    """A norm that gives its statistics as well."""
+    """A norm that also returns its statistics."""
 
     __slots__ = ()
 
     def run(self, x: Array, *parts: Array) -> tuple[Array, Array, Array]:
-        """``x`` normalised, in its memory order, the means and the variances."""
+        """Return ``x`` normalized, in its memory order, the means and the variances."""
         out = empty_like(x, *parts)
         mean, var = empty(x.shape[1:2]), empty(x.shape[1:2])
         places = (*map(address, (x, out, mean, var)), *map(address, parts))
@@ -180,7 +180,7 @@ class _NormGrad(Ready):
     __slots__ = ()
 
     def run(self, grad: Array, x: Array, *parts: Array) -> tuple[Array, Array, Array]:
-        """The gradients of ``x``, in its memory order, of weight and of bias."""
+        """Return the gradients of ``x``, in its memory order, of weight and of bias."""
         out = empty_like(grad, x, *parts)
         slope, shift = empty(x.shape[1:2]), empty(x.shape[1:2])
         self._prepared.run(*map(address, (grad, x, *parts, out, slope, shift)))
@@ -193,14 +193,14 @@ class _SoftmaxGrad(Ready):
     __slots__ = ()
 
     def run(self, grad: Array, out: Array) -> Array:
-        """The gradient of what ``out`` is the softmax of."""
+        """Return the gradient of the softmax input, from its result ``out``."""
         result = empty_like(grad, out)
         self._prepared.run(*map(address, (grad, out, result)))
         return result
 
 
 class _RowsGrad:
-    """The gradient of a norm of rows, whose statistics are computed again."""
+    """The gradient of a norm of rows, with recomputed statistics."""
 
     __slots__ = ("_backward", "_forward", "_rows")
 
@@ -214,7 +214,7 @@ class _RowsGrad:
         return self._backward.description.implementation
 
     def run(self, grad: Array, x: Array, weight: Array | None) -> tuple[Array, ...]:
-        """The gradient of ``x``, and that of ``weight`` if there is one."""
+        """Return the gradient of ``x``, and that of ``weight`` if present."""
         count, width = self._rows
         out, mean, var = empty(x.shape), empty((count,)), empty((count,))
         self._forward.run(*map(address, (x, out, mean, var)))

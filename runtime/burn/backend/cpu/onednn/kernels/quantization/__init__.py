@@ -1,1 +1,1 @@
-"""Layers of integers of 8 bits by oneDNN."""
+"""Int8 layers with oneDNN."""

@@ -1,8 +1,8 @@
-"""Layers of integers of 8 bits by oneDNN.
+"""Int8 layers with oneDNN.
 
-Products are added as integers of 32 bits; scales, what follows and the rounding to the
-result are one pass behind them. Weights are signed and have no zero point. Without VNNI
-sums of two products could overflow: NumPy computes there.
+Products are accumulated in int32; scales, epilogue and requantization are one pass.
+Weights are signed and have no zero point. Without VNNI sums of two products could
+saturate: NumPy computes on such processors.
 """
 
 from typing import Any, NamedTuple
@@ -50,7 +50,7 @@ from burn.ops.qdq_layers import (
 
 
 class Given(NamedTuple):
-    """The operands of a layer, and what its result should be."""
+    """The operands of a layer, and the format of its result."""
 
     x: Integers
     weight: Integers
@@ -61,7 +61,7 @@ class Given(NamedTuple):
     after: After
 
     def key(self) -> tuple[Any, ...]:
-        """What a primitive depends on of them."""
+        """Return the cache key of the operands."""
         numbers = [form(part[0]) for part in (self.x, self.weight)]
         scaled = [_count(part) for part in (self.x[1], self.weight[1])]
         shifted = [is_shifted(self.x[2])]
@@ -77,7 +77,7 @@ class Given(NamedTuple):
 
 
 def session_for(given: Given) -> Session | None:
-    """The session if operands are such that it can compute."""
+    """Return the session if oneDNN supports the operands."""
     (x, _, _), (weight, _, shift) = given.x, given.weight
     if x.dtype not in (int8, uint8) or weight.dtype != int8 or is_shifted(shift):
         return None
@@ -98,14 +98,14 @@ def _count(scale: Array) -> int:
 
 
 def _sum(residual: Integers) -> tuple[float, int, int]:
-    """How integers are added: their scale, their zero point, and what they are."""
+    """Return scale, zero point and kind of an integer addend."""
     numbers, scale, shift = residual
     zero = 0 if shift is None else int(np.reshape(shift, ()))
     return float(np.reshape(scale, ())), zero, KINDS[numbers.dtype]
 
 
 def may_be_in_place(given: Given) -> bool:
-    """Whether the result may take the place of integers that are added to it."""
+    """Return whether the result may overwrite the integer addend."""
     added = given.residual
     if not isinstance(added, tuple):
         return False
@@ -113,7 +113,7 @@ def may_be_in_place(given: Given) -> bool:
 
 
 class Layer:
-    """A layer of integers that is ready to run."""
+    """A prepared int8 layer."""
 
     __slots__ = (
         *("_arranged", "_form", "_in_place", "_prepared", "_residual", "_weights"),
@@ -135,7 +135,7 @@ class Layer:
         return self._prepared.description.implementation
 
     def run(self, given: Given) -> Array:
-        """The result."""
+        """Return the result."""
         x, residual = given.x[0], given.residual
         if self._arranged is not None:
             x = self._arranged(x)
@@ -149,7 +149,7 @@ class Layer:
         return out
 
     def _result(self, given: Given, residual: Any) -> tuple[Array, list[Array]]:
-        """Memory for the result, and what else is added to it."""
+        """Return memory for the result, and the remaining addends."""
         if isinstance(residual, tuple):
             source = residual[0]
             if self._residual is not None:
@@ -179,7 +179,7 @@ def _assign(target: Array, source: Array) -> None:
 
 
 def _scaling_arrays(given: Given) -> list[Array]:
-    """Scales and zero points, in the order of :func:`scalings_of`."""
+    """Return scales and zero points, in the order of :func:`scalings_of`."""
     scales, shifts = [given.x[1], given.weight[1]], [given.x[2]]
     if given.result is not None:
         scales.append(given.result[0])
@@ -188,7 +188,9 @@ def _scaling_arrays(given: Given) -> list[Array]:
 
 
 def scalings_of(given: Given, mask: int) -> Scalings:
-    """Which operands are scaled and shifted; ``mask`` is that of weights by outputs."""
+    """Return the scaled and shifted operands; ``mask`` is that of weights by
+    outputs.
+    """
     by_output = mask if _count(given.weight[1]) > 1 else 0
     scales = [(SRC, 0), (WEIGHTS, by_output)]
     shifts = [SRC] if is_shifted(given.x[2]) else []

@@ -1,4 +1,4 @@
-"""Convolutions and linear layers of integers of 8 bits by oneDNN."""
+"""Int8 convolutions and linear layers with oneDNN."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ def conv_of_integers(
     dtype: DType = FLOAT32,
     **static: Any,
 ) -> Array:
-    """:func:`burn.ops.qdq_layers.conv_of_integers` by oneDNN where it can."""
+    """Compute :func:`burn.ops.qdq_layers.conv_of_integers` with oneDNN if supported."""
     done = limited(after, limits)
     given = Given(x, weight, bias, residual, result, dtype, done)
     session = session_for(given)
@@ -98,7 +98,9 @@ def linear_of_integers(
     after: After = (),
     dtype: DType = FLOAT32,
 ) -> Array:
-    """:func:`burn.ops.qdq_layers.linear_of_integers` by oneDNN where it can."""
+    """Compute :func:`burn.ops.qdq_layers.linear_of_integers` with oneDNN if
+    supported.
+    """
     done = limited(after, limits)
     given = Given(x, weight, bias, residual, result, dtype, done)
     session = session_for(given)
@@ -122,7 +124,7 @@ def linear_of_integers(
 def _conv(
     session: Session, primitives: Primitives, given: Given, static: Any, in_place: bool
 ) -> Layer | None:
-    """A convolution that is ready to run, None if there is none."""
+    """Return a prepared convolution, None if unsupported."""
     x, weight = given.x[0], given.weight[0]
     groups = static.get("groups", 1)
     if x.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
@@ -151,7 +153,7 @@ def _conv(
 
 
 def _made(api: Api, given: Given, form: Form, whole: Grouped) -> Made | None:
-    """What describes a convolution in some form."""
+    """Return the description of a convolution in some form."""
     kept, rank = long_axes(form.wins), len(form.wins.size)
     where = geometry(form.wins, kept)
     if where is None:
@@ -178,7 +180,7 @@ def _made(api: Api, given: Given, form: Form, whole: Grouped) -> Made | None:
 def _linear(
     session: Session, primitives: Primitives, given: Given, in_place: bool
 ) -> Layer | None:
-    """A linear layer that is ready to run, None if there is none."""
+    """Return a prepared linear layer, None if unsupported."""
     x, weight = given.x[0], given.weight[0]
     if weight.ndim != 2 or x.shape[-1] != weight.shape[1] or not is_dense(weight):
         return None

@@ -1,4 +1,4 @@
-"""From floats to integers of 8 bits and back, by one scale, by oneDNN."""
+"""Quantization to 8 bits and dequantization by one scale with oneDNN."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ from burn.ops.qdq_layers import (
 def to_integers(
     x: Array, scale: Array, zero_point: Array | None = None, *, dtype: DType
 ) -> Array:
-    """:func:`burn.ops.qdq_layers.to_integers` by oneDNN where it can."""
+    """Compute :func:`burn.ops.qdq_layers.to_integers` with oneDNN if supported."""
     out = _scaled(x, scale, zero_point, dtype, DST)
     if out is None:
         return to_integers_op.kernel(x, scale, zero_point, dtype=dtype)
@@ -44,18 +44,18 @@ def to_integers(
 
 @from_integers_op.on(Cpu)
 def from_integers(x: Array, scale: Array, zero_point: Array | None = None) -> Array:
-    """:func:`burn.ops.qdq_layers.from_integers` by oneDNN where it can."""
+    """Compute :func:`burn.ops.qdq_layers.from_integers` with oneDNN if supported."""
     out = _scaled(x, scale, zero_point, FLOAT32, SRC)
     return from_integers_op.kernel(x, scale, zero_point) if out is None else out
 
 
 def is_shifted(zero_point: Array | None) -> bool:
-    """Whether there is a zero point that is not 0."""
+    """Return whether there is a nonzero zero point."""
     return zero_point is not None and bool(np.any(zero_point))
 
 
 def wide(zero_point: Any) -> Array:
-    """A zero point as the library wants it, which a plan keeps."""
+    """Return a zero point in the library's dtype, which a plan keeps."""
     offset = np.asarray(zero_point, np.int32)
     notes = noting()
     if notes is not None:
@@ -66,7 +66,7 @@ def wide(zero_point: Any) -> Array:
 def _scaled(
     x: Array, scale: Array, zero_point: Array | None, dtype: DType, which: int
 ) -> Array | None:
-    """``x`` as ``dtype`` by a scale of the side of integers; None if NumPy should."""
+    """Return ``x`` as ``dtype`` by a scale of the integer side; None for NumPy."""
     dtypes = {x.dtype, dtype}
     if FLOAT32 not in dtypes or not dtypes & {int8, uint8} or np.size(scale) != 1:
         return None

@@ -1,1 +1,1 @@
-"""Recurrent layers by oneDNN."""
+"""Recurrent layers with oneDNN."""

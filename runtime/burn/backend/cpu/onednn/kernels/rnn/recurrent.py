@@ -1,7 +1,7 @@
-"""Recurrent layers by oneDNN: all steps and both directions in one primitive.
+"""Recurrent layers with oneDNN: all steps and both directions in one primitive.
 
-Its formulas are ONNX's with the usual activations. NumPy computes what is otherwise,
-and sequences of several lengths.
+Its formulas are ONNX's with the default activations. NumPy computes other variants, and
+sequences of different lengths in eager calls.
 """
 
 from typing import Any
@@ -64,7 +64,7 @@ def lstm(
     peephole: Array | None = None,
     **options: Any,
 ) -> tuple[Array, ...]:
-    """:func:`burn.ops.lstm` by oneDNN where it has it, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.lstm` with oneDNN if supported, else with NumPy."""
     cell = None if options.get("input_forget") else LSTM
     given = Given(x, w, r, b, (h0, c0), peephole)
     outputs = _layer(cell, given, seq_lens, options)
@@ -84,7 +84,7 @@ def gru(
     seq_lens: Array | None = None,
     **options: Any,
 ) -> tuple[Array, ...]:
-    """:func:`burn.ops.gru` by oneDNN where it has it, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.gru` with oneDNN if supported, else with NumPy."""
     cell = RESET_AFTER if options.get("linear_before_reset") else GRU
     outputs = _layer(cell, Given(x, w, r, b, (h0,)), seq_lens, options)
     if outputs is None:
@@ -102,7 +102,7 @@ def rnn(
     seq_lens: Array | None = None,
     **options: Any,
 ) -> tuple[Array, ...]:
-    """:func:`burn.ops.rnn` by oneDNN where it has it, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.rnn` with oneDNN if supported, else with NumPy."""
     name = (options.get("activations") or ("tanh",))[0].lower()
     # It makes a number of NaN, which plans have none of.
     cell = None if name == "relu" and noting() is None else PLAIN.get(name)
@@ -130,7 +130,7 @@ def lstm_grad(
     peephole: Array | None = None,
     **options: Any,
 ) -> tuple[Array, ...]:
-    """:func:`burn.ops.lstm_grad` by oneDNN where it has it, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.lstm_grad` with oneDNN if supported, else with NumPy."""
     cell = None if options.get("input_forget") else LSTM
     given = Given(x, w, r, b, (h0, c0), peephole)
     gradients = _layer_grad(cell, (dy, dh, dc), (y, h, c), given, seq_lens, options)
@@ -154,7 +154,7 @@ def gru_grad(
     seq_lens: Array | None = None,
     **options: Any,
 ) -> tuple[Array, ...]:
-    """:func:`burn.ops.gru_grad` by oneDNN where it has it, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.gru_grad` with oneDNN if supported, else with NumPy."""
     cell = RESET_AFTER if options.get("linear_before_reset") else GRU
     given = Given(x, w, r, b, (h0,))
     gradients = _layer_grad(cell, (dy, dh), (y, h), given, seq_lens, options)
@@ -178,7 +178,7 @@ def rnn_grad(
     seq_lens: Array | None = None,
     **options: Any,
 ) -> tuple[Array, ...]:
-    """:func:`burn.ops.rnn_grad` by oneDNN where it has it, by NumPy elsewhere."""
+    """Compute :func:`burn.ops.rnn_grad` with oneDNN if supported, else with NumPy."""
     name = (options.get("activations") or ("tanh",))[0].lower()
     given = Given(x, w, r, b, (h0,))
     gradients = _layer_grad(PLAIN.get(name), (dy, dh), (y, h), given, seq_lens, options)
@@ -191,7 +191,7 @@ def rnn_grad(
 def _layer(
     cell: Cell | None, given: Given, lengths: Array | None, options: Any
 ) -> tuple[Array, ...] | None:
-    """All outputs and the last states; None where NumPy should compute them."""
+    """Return all outputs and the last states; None if NumPy should compute them."""
     chosen, notes = Options(**options), noting()
     prepared = _prepared_form(cell, given, lengths, chosen)
     if prepared is None:
@@ -219,7 +219,9 @@ def _inferred(session: Session, form: Form, given: Given) -> tuple[Array, ...] |
 def _with_ends(
     cell: Cell | None, given: Given, lengths: Array | None, options: Options
 ) -> tuple[Array, ...] | None:
-    """The results for sequences of several lengths in a plan, None without one."""
+    """Return results for sequences of different lengths in a plan, None without a
+    plan.
+    """
     notes = noting()
     if notes is None or lengths is None or cell is None or given.x.ndim != 3:
         return None
@@ -249,9 +251,9 @@ def _layer_grad(
     lengths: Array | None,
     options: Any,
 ) -> tuple[Array, ...] | None:
-    """The gradients of the operands but lengths; None where NumPy should compute them.
+    """Return the gradients of the operands but lengths; None if NumPy should.
 
-    Where a plan did not keep what the layer left, the layer is computed again.
+    If the plan has no workspace of the forward layer, the layer is recomputed.
     """
     chosen, notes = Options(**options), noting()
     prepared = _prepared_form(cell, given, lengths, chosen)
@@ -286,7 +288,7 @@ def _layer_grad(
 def _prepared_form(
     cell: Cell | None, given: Given, lengths: Array | None, options: Options
 ) -> tuple[Session, Form, Given] | None:
-    """The session for a layer, its form, and its operands with time first."""
+    """Return the session for a layer, its form, and its operands with time first."""
     if cell is None or given.x.ndim != 3 or not are_float32(given.x):
         return None
     if options.layout:
@@ -312,7 +314,7 @@ def _training(session: Session, form: Form) -> Training | None:
 
 
 def _is_smooth(form: Form) -> bool:
-    """Whether the library's gradient is ours: where ReLU is 0 it has another slope."""
+    """Return whether the library's gradient agrees: for ReLU its slope at 0 differs."""
     return form.cell.kind != RELU and not form.peephole
 
 
@@ -324,17 +326,17 @@ def _laid_out(results: tuple[Array, ...], options: Options) -> tuple[Array, ...]
 
 
 def _time_first(results: Any) -> Any:
-    """Results, or their gradients, with the batch behind time and directions."""
+    """Return results, or their gradients, with the batch after time and directions."""
     every, *last = results
     every = None if every is None else every.transpose(1, 2, 0, 3)
     return every, *map(_turned, last)
 
 
 def _are_whole(lengths: Array, x: Array) -> bool:
-    """Whether no sequence ends before ``x`` does, in any run of a plan.
+    """Return whether no sequence ends before ``x`` does, in any run of a plan.
 
-    Where a plan has to ask, it calls NumPy's kernel: others keep what they pack of
-    weights, whose memory there has other numbers in every run.
+    If a plan cannot know, it calls NumPy's kernel: other kernels cache packed weights,
+    whose memory in the plan changes in every run.
     """
     notes, (time, batch, _) = noting(), x.shape
     if notes is None or lengths.shape != (batch,) or not notes.is_constant(lengths):
@@ -343,12 +345,12 @@ def _are_whole(lengths: Array, x: Array) -> bool:
 
 
 def _turned(x: Array | None) -> Any:
-    """``x`` with the batch before what comes first, or after it."""
+    """Return ``x`` with the batch axis and the first axis swapped."""
     return x if x is None or x.ndim != 3 else x.transpose(1, 0, 2)
 
 
 def _form(cell: Cell, given: Given, options: Options) -> Form | None:
-    """What is to be computed; None if oneDNN has nothing for it."""
+    """Return the form of the layer; None if oneDNN does not support it."""
     x, w, r, b, states, peephole = given
     others = (w, r, b, *states, peephole)
     if not are_float32(*others) or r.ndim != 3 or not x.size:
@@ -372,7 +374,7 @@ def _form(cell: Cell, given: Given, options: Options) -> Form | None:
 
 
 def _is_usual(cell: Cell, options: Options, directions: int, hidden: int) -> bool:
-    """Whether nothing is asked for but what ``cell`` is."""
+    """Return whether options are the defaults of ``cell``."""
     usual = directions * list(cell.activations)
     names = [name.lower() for name in options.activations] or usual
     return (

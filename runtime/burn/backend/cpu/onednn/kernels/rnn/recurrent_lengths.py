@@ -1,8 +1,8 @@
-"""Sequences of several lengths for recurrent layers of one: the gates keep the states.
+"""Sequences of different lengths in recurrent layers, by gates that keep the state.
 
-The library's layers have no lengths. A further input is 1 where a sequence is over, and
-its weights are so large that the gates are exactly 0 and 1 there: the cell of an LSTM
-and the state of a GRU stay as they are. Outputs behind the ends are set to 0.
+The library's layers have no lengths. An additional input is 1 after the end of a
+sequence, with weights so large that the gates saturate to exactly 0 and 1: the cell of
+an LSTM and the state of a GRU are unchanged. Outputs after the ends are set to 0.
 """
 
 from functools import partial
@@ -32,7 +32,7 @@ _BEHIND: dict[Cell, tuple[float, ...]] = {
 
 
 class Ends:
-    """Which steps of ``lengths`` are behind the ends, in every run of a plan.
+    """The steps after the ends of sequences of ``lengths``, in every run of a plan.
 
     As elsewhere, a layer that goes from the end as well raises IndexError where a
     length is more than ``time``.
@@ -58,18 +58,18 @@ class Ends:
             raise IndexError(f"expected lengths up to {most}, got {self._lengths}")
 
     def mark(self, x: Array, marked: Array) -> None:
-        """Copy ``x`` with zeros behind the ends, and ones in a further input."""
+        """Copy ``x`` with zeros after the ends, and ones in an additional input."""
         same, further = marked[..., :-1], marked[..., -1]
         do(partial(same.fill, 0.0))
         do(partial(np.copyto, same, x, where=self.within[..., None]))
         do(partial(np.copyto, further, self.behind))
 
     def clear(self, every: Array) -> None:
-        """Set outputs [time, directions, batch, hidden] behind the ends to 0."""
+        """Set outputs [time, directions, batch, hidden] after the ends to 0."""
         do(partial(np.copyto, every, 0.0, where=self.behind[:, None, :, None]))
 
     def last(self, every: Array, first: Array | None, last: Array) -> None:
-        """Copy the last outputs [time, batch, hidden] of sequences that have any.
+        """Copy the last outputs [time, batch, hidden] of nonempty sequences.
 
         The others keep their ``first`` state.
         """
@@ -81,9 +81,9 @@ class Ends:
 def marked(
     cell: Cell, given: Given, lengths: Array, reverse: tuple[bool, ...], notes: Notes
 ) -> tuple[Given, Ends] | None:
-    """The operands with the further input; None where the states would not stay.
+    """Return the operands with the additional input; None if unsupported.
 
-    Plans keep the weights, which have to be the same in every run.
+    Plans cache the weights, which must be constant.
     """
     time, batch, inputs = given.x.shape
     weights = [a for a in (given.w, given.r, given.b) if a is not None]
@@ -122,7 +122,7 @@ def finished(
     reverse: tuple[bool, ...],
     ends: Ends,
 ) -> tuple[Array, ...]:
-    """The results of the layer for sequences of their lengths."""
+    """Return the results of the layer for sequences of their lengths."""
     every, last = results[:2]
     if cell is LSTM:  # whose output gate does not keep it
         for index, backwards in enumerate(reverse):

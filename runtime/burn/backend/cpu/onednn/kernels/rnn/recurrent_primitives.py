@@ -1,4 +1,4 @@
-"""Recurrent layers that are ready to run, with their weights as oneDNN wants them."""
+"""Prepared recurrent layers, with weights in oneDNN's layout."""
 
 from collections.abc import Callable
 from functools import partial
@@ -48,7 +48,7 @@ Sums = tuple[tuple[int, ...], ...]
 
 
 class Cell(NamedTuple):
-    """What is done in a step: oneDNN's name of it, and its gates made of ONNX's.
+    """The cell of a layer: oneDNN's name of it, and its gates in terms of ONNX's.
 
     ``kind`` is the activation where there is a choice.
     """
@@ -87,7 +87,7 @@ PLAIN = {
 
 
 class Given(NamedTuple):
-    """The operands of a layer, time before the batch."""
+    """The operands of a layer, time before batch."""
 
     x: Array
     w: Array
@@ -98,7 +98,7 @@ class Given(NamedTuple):
 
 
 class Form(NamedTuple):
-    """What a primitive depends on; ``states`` and ``peephole``: whether there are."""
+    """The cache key of a primitive; ``states`` and ``peephole`` mean presence."""
 
     cell: Cell
     direction: int
@@ -112,10 +112,11 @@ class Form(NamedTuple):
 
     @property
     def work(self) -> int:
-        """How many multiplications as one pays threads as a step does.
+        """Return the work of a step in multiplications, to choose the number of
+        threads.
 
-        They meet twice in it. One row alone waits for the weights, not for them, and
-        a step alone for those in memory.
+        Threads synchronize twice per step, which halves it. A single row is limited by
+        reading the weights: from the cache, or from memory if there is only one step.
         """
         weights = len(self.cell.gates) * self.hidden * (self.inputs + self.hidden)
         weights *= self.directions
@@ -125,17 +126,17 @@ class Form(NamedTuple):
 
     @property
     def state(self) -> tuple[int, ...]:
-        """The extents of the first and last states."""
+        """Return the extents of the first and last states."""
         return (self.directions, self.batch, self.hidden)
 
     @property
     def bias(self) -> tuple[int, ...]:
-        """The extents of the bias."""
+        """Return the extents of the bias."""
         return (self.directions, len(self.cell.biases), self.hidden)
 
 
 class Layer:
-    """A layer that is ready to run."""
+    """A prepared layer."""
 
     __slots__ = ("_bias", "_form", "_prepared", "_weights")
 
@@ -151,7 +152,9 @@ class Layer:
         return f"recurrent {self._prepared.description.implementation}"
 
     def run(self, given: Given) -> tuple[Array, ...]:
-        """All outputs, ``[time, directions, batch, hidden]``, and the last states."""
+        """Return all outputs, ``[time, directions, batch, hidden]``, and the last
+        states.
+        """
         form, x = self._form, compact(given.x)
         states = given.states if form.states else ()
         firsts = [or_zeros(state, form.state) for state in states]
@@ -177,7 +180,7 @@ def or_zeros(array: Array | None, shape: tuple[int, ...]) -> Array:
 
 
 def prepare(session: Session, primitives: Primitives, form: Form) -> Layer | None:
-    """A layer of this form; None if the library has none."""
+    """Return a layer of this form; None if the library has none."""
     api, cell = primitives.api, form.cell
     description = forward_description(api, form, any_layout)
     if description is not None and description.implementation.startswith("ref"):
@@ -204,7 +207,7 @@ def weights_of(
     description: Description,
     kind: int,
 ) -> Weights:
-    """How operands of one ``kind`` get from ONNX's layout into the wanted one."""
+    """Return the conversion of operands of one ``kind`` from ONNX's layout."""
     cell, count, width = form.cell, form.directions, form.hidden
     parts, sums = {
         WEIGHTS: (len(cell.gates), cell.gates),
@@ -229,7 +232,7 @@ def forward_description(
     layout: Callable[[Api, tuple[int, ...]], Handle],
     propagation: int = INFERENCE,
 ) -> Description | None:
-    """What the library makes of a form, with weights in a ``layout``."""
+    """Return the description of a form, with weights in a ``layout``."""
     cell = form.cell
     return described(
         *(api, f"{cell.name}_forward", api.engine, propagation),
@@ -243,7 +246,9 @@ def forward_description(
 def operands_of(
     api: Api, form: Form, layout: Callable[[Api, tuple[int, ...]], Handle]
 ) -> list[Handle | None]:
-    """What describes the operands and results of a form, or their gradients."""
+    """Return the descriptors of the operands and results of a form, or their
+    gradients.
+    """
     cell, width, count = form.cell, form.hidden, form.directions
     source = rows_of(api, (form.time, form.batch, form.inputs))
     target = rows_of(api, (form.time, form.batch, count * width))
@@ -259,13 +264,15 @@ def operands_of(
 
 
 def rows_of(api: Api, shape: tuple[int, ...], last: int = -1) -> Handle:
-    """What describes an array without gaps whose ``last`` axis is the innermost."""
+    """Return the descriptor of a dense array whose ``last`` axis is the innermost."""
     order = [axis for axis in range(len(shape)) if axis != last % len(shape)]
     return strided(api, shape, ordered(shape, (*order, last % len(shape))))
 
 
 def _arranged(parts: int, sums: Sums, array: Array) -> Array:
-    """``array``, which has ``parts`` along its second axis, with their sums there."""
+    """Return ``array`` of ``parts`` along axis 1, with ``sums`` of parts in their
+    place.
+    """
     given = compact(array).reshape(len(array), parts, -1)
     if sums == tuple((part,) for part in range(parts)):
         return given

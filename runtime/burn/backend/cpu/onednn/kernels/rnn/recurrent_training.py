@@ -1,4 +1,4 @@
-"""Recurrent layers whose gradients follow, and their gradients, by oneDNN."""
+"""Recurrent layers in training, and their gradients, with oneDNN."""
 
 from functools import partial
 from typing import Any
@@ -57,9 +57,9 @@ _BYTE = np.dtype(np.uint8)
 
 
 class Training:
-    """A layer and its gradient that are ready to run.
+    """A prepared layer and its gradient.
 
-    What the layer leaves for its gradient is in a workspace of the library's.
+    The layer leaves intermediate results for its gradient in a oneDNN workspace.
     """
 
     __slots__ = (
@@ -105,7 +105,9 @@ class Training:
         return f"recurrent {self._front.description.implementation}, with gradients"
 
     def run(self, given: Given, space: Block) -> tuple[Array, ...]:
-        """All outputs, ``[time, directions, batch, hidden]``, and the last states."""
+        """Return all outputs, ``[time, directions, batch, hidden]``, and the last
+        states.
+        """
         form, (places, _kept) = self._form, self._places(given, self._weights)
         every = empty((form.time, form.batch, form.directions, form.hidden))
         lasts = [empty(form.state) for _ in given.states]
@@ -113,7 +115,7 @@ class Training:
         return every.transpose(0, 2, 1, 3), *lasts
 
     def workspace(self) -> Block:
-        """Memory for what the layer leaves."""
+        """Return memory for the workspace."""
         return Block(self._space)
 
     def back(
@@ -123,9 +125,9 @@ class Training:
         given: Given,
         space: Block,
     ) -> list[Array]:
-        """The gradients of x, w, r, biases and the states that there are.
+        """Return the gradients of x, w, r, biases and the present states.
 
-        ``grads`` are those of ``outs``; those of biases are there in any case.
+        ``grads`` are those of ``outs``; those of biases are always computed.
         """
         form, (places, _kept) = self._form, self._places(given, self._back_weights)
         shape = (form.time, form.directions, form.batch, form.hidden)
@@ -150,7 +152,7 @@ class Training:
     def _places(
         self, given: Given, weights: list[Weights]
     ) -> tuple[list[int], list[Array]]:
-        """The addresses of the operands, and arrays that some of them are in."""
+        """Return the addresses of the operands, and arrays that own some of them."""
         form, (*products, shift) = self._form, weights
         firsts = [or_zeros(state, form.state) for state in given.states]
         zeros = or_zeros(None, form.bias) if given.b is None else None
@@ -161,7 +163,9 @@ class Training:
         return [*places, *map(address, firsts)], [x, zeros, *firsts]
 
     def _of_weights(self, slopes: list[Array]) -> list[Array]:
-        """The gradients of weights and biases in ONNX's layout and order of gates."""
+        """Return the gradients of weights and biases in ONNX's layout and order of
+        gates.
+        """
         form, gradients = self._form, []
         count, width, cell = form.directions, form.hidden, form.cell
         widths, sums = (form.inputs, width, 1), (cell.gates, cell.gates, cell.biases)
@@ -184,14 +188,14 @@ class Training:
 
 
 def _kinds(form: Form) -> tuple[list[int], list[int]]:
-    """The operands and the results of a layer."""
+    """Return the operands and the results of a layer."""
     states = form.cell.states
     firsts, lasts = (SRC_1, SRC_2)[:states], (DST_1, DST_2)[:states]
     return [SRC, WEIGHTS, WEIGHTS_1, BIAS, *firsts], [DST, *lasts]
 
 
 def _plain(api: Api, form: Form) -> list[Any]:
-    """What describes the gradients of weights and biases in ONNX's layout."""
+    """Return the descriptors of gradients of weights and biases in ONNX's layout."""
     count, width, gates = form.directions, form.hidden, len(form.cell.gates)
     shapes = ((1, count, n, gates, width) for n in (form.inputs, width))
     return [*(rows_of(api, s, last=2) for s in shapes), rows_of(api, (1, *form.bias))]
@@ -209,7 +213,7 @@ def _prepared(
 def prepare_training(
     session: Session, primitives: Primitives, form: Form
 ) -> Training | None:
-    """A layer of this form with its gradient; None if the library has none."""
+    """Return a layer of this form with its gradient; None if the library has none."""
     # Without first states the library adds what it finds to the gradient of r.
     form, api, cell = form._replace(states=True), primitives.api, form.cell
     front = forward_description(api, form, any_layout, TRAINING)
