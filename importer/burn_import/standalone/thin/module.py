@@ -56,7 +56,7 @@ class Module:
         try:
             return self.load_state_dict(read_record(data))
         except RecordError as error:
-            shown = "the bytes" if weights is data else weights
+            shown = weights if isinstance(weights, str | Path) else "the bytes"
             raise RecordError(f"{shown}: {error}") from None
 
     def load_state_dict(self, state: Mapping[str, Any]) -> Self:
