@@ -155,8 +155,8 @@ def run(
     """Return what a command prints; its errors are part of a failure.
 
     ``wheels`` is a folder that pip searches beside the index, ``path`` is PYTHONPATH.
-    Programs are looked for in ``scripts`` first, as in an activated environment: uv_build
-    is one.
+    Programs are looked for in ``scripts`` first, as in an activated environment, where
+    uv_build finds its own.
     """
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     if scripts is not None:
