@@ -44,6 +44,7 @@ from burn.dtypes import (
 )
 from burn.lazy import LazyModule, lazy_names
 from burn.tensor import Tensor, from_numpy, tensor
+from burn.version import require_version
 
 if TYPE_CHECKING:
     from burn import nn, ops, record, store
@@ -93,6 +94,7 @@ __all__ = [
     "nn",
     "ops",
     "record",
+    "require_version",
     "store",
     "string",
     "tensor",

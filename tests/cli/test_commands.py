@@ -1,6 +1,8 @@
 """The commands of the command line except ``import``."""
 
 import json
+import os
+import re
 import subprocess
 import sys
 import time
@@ -201,3 +203,53 @@ def test_weights_and_doctor(module: Path) -> None:
     facts = data("doctor")
     assert facts["numpy"] == np.__version__ and facts["CPU engine"]
     assert "CPU engine" in run("doctor").output
+
+
+def test_the_published_hook_runs_the_command(
+    module: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (line,) = re.findall("entry: (.*)", (ROOT / ".pre-commit-hooks.yaml").read_text())
+    program, *args = line.split()
+    assert program == "burn-import"
+    monkeypatch.chdir(module.parent.parent)
+    (module.parent / "other.py").write_text("x = 1")
+    assert run(*args).exit_code == 0
+    module.write_text(module.read_text() + "# mine\n")
+    assert run(*args).exit_code == 1
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands(shell: str) -> None:
+    page = (ROOT / "docs" / "options.md").read_text()
+    assert f"_BURN_IMPORT_COMPLETE={shell}_source burn-import" in page
+    code = "from burn_import.cli import main; main()"
+    env = {**os.environ, "_BURN_IMPORT_COMPLETE": f"{shell}_complete"}
+    words = {
+        "COMP_WORDS": "burn-import qu",
+        "COMP_CWORD": "qu" if shell == "fish" else "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env | words, capture_output=True, text=True
+    )
+    assert "quantize" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("name", ["bench", "doctor", "inspect", "ops", "weights"])
+def test_tables_are_printed_on_github_too(name: str) -> None:
+    model = [] if name == "doctor" else [DIGITS]
+    options = ["--runs", "1"] if name == "bench" else []
+    answer = run(name, *model, *options, "--format", "github")
+    assert answer.exit_code == 0 and "::" not in answer.stdout and answer.stdout
+    broken = run(name, "missing.onnx", "--format", "github").stderr
+    assert name == "doctor" or broken.startswith("::error title=missing.onnx::")
+
+
+def test_failed_checks_are_annotations(module: Path) -> None:
+    module.write_text(module.read_text() + "# mine\n")
+    checked = run("check", module, "--format", "github")
+    message = f"::error title={module}::edited since it was written"
+    assert checked.exit_code == 1 and message in checked.stdout
+    options = ("--tolerance", "0", "--format", "github")
+    verified = run("verify", DIGITS, *options)
+    assert verified.exit_code == 1
+    assert f"::error title={DIGITS}::output logits: differs by" in verified.stdout

@@ -16,6 +16,8 @@ import pytest
 from click.testing import CliRunner, Result
 from onnx import TensorProto, helper
 
+from burn.record.errors import RecordError
+from burn.record.safetensors import parse
 from burn_import.build.table import options_in
 from burn_import.cli.command import burn_import as command
 from burn_import.codegen.gate.allowed import public
@@ -111,7 +113,7 @@ def test_the_header_says_what_it_is(module: Path) -> None:
     assert "Licence: MIT OR Apache-2.0" in text
     digests = read_header(module)
     assert digests is not None and digests.body == digests.actual
-    assert len(text.splitlines()) < 900
+    assert len(text.splitlines()) < 1100
 
 
 def test_the_classes_are_those_of_an_ordinary_module(net: Path, module: Path) -> None:
@@ -173,8 +175,19 @@ def test_wrong_records_are_refused(
         file.Net.load(verify=True)
     for damaged in (data[:-4], data[:20], b"", b"\x10" + b"\0" * 8):
         record.write_bytes(damaged)
-        with pytest.raises(file.RecordError):
+        with pytest.raises(file.RecordError) as from_file:
             file.Net.load()
+        with pytest.raises(file.RecordError) as from_bytes:
+            file.Net.load(damaged)
+        assert str(from_file.value).startswith(str(record))
+        assert str(from_bytes.value).startswith("the bytes: ")
+        with pytest.raises(RecordError) as of_the_runtime:  # in the same words
+            parse(np.frombuffer(damaged, np.uint8))
+        assert str(from_bytes.value) == f"the bytes: {of_the_runtime.value}"
+    with pytest.raises(TypeError, match="expected a path or the bytes of a record"):
+        file.Net.load(None)
+    with pytest.raises(file.RecordError, match="got a folder"):
+        file.Net.load(tmp_path)
     with pytest.raises(file.WeightsError) as error:
         file.Net().load_state_dict({"other": WEIGHT})
     assert sorted(str(error.value).splitlines())[-1] == "unexpected other"

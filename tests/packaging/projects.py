@@ -136,7 +136,8 @@ class Environment:
         # A build without isolation imports the build system from here.
         path = os.pathsep.join(filter(None, sys.path)) if builds else ""
         pip = [sys.executable, "-m", "pip", "--python", str(self.python), "install"]
-        run([*pip, "-q", *options, *map(str, arguments)], self.wheels, path=path)
+        command = [*pip, "-q", *options, *map(str, arguments)]
+        run(command, self.wheels, path=path, scripts=self.python.parent)
 
     def output(self, *arguments: str | Path, cwd: Path | None = None) -> str:
         """Return what its interpreter prints."""
@@ -149,12 +150,17 @@ def run(
     *,
     cwd: Path | None = None,
     path: str = "",
+    scripts: Path | None = None,
 ) -> str:
     """Return what a command prints; its errors are part of a failure.
 
     ``wheels`` is a folder that pip searches beside the index, ``path`` is PYTHONPATH.
+    Programs are looked for in ``scripts`` first, as in an activated environment, where
+    uv_build finds its own.
     """
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    if scripts is not None:
+        env["PATH"] = f"{scripts}{os.pathsep}{env.get('PATH', '')}"
     if wheels is not None:
         env["PIP_FIND_LINKS"] = str(wheels)
     elif path:

@@ -12,7 +12,7 @@ import click
 
 from burn_import.cli.answer import Answer
 from burn_import.cli.report import Report, annotation, clean
-from burn_import.cli.tables import show_json, show_table
+from burn_import.cli.tables import format_option, show_json, show_table
 
 if TYPE_CHECKING:
     from burn_import.comparison.contents import Contents
@@ -29,12 +29,7 @@ _MOST_ROWS, _MOST_CHARACTERS = 100, 60
 @click.command("diff")
 @click.argument("first", metavar="A", type=click.Path(path_type=Path))
 @click.argument("second", metavar="B", type=click.Path(path_type=Path))
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["text", "json", "github"]),
-    default="text",
-)
+@format_option
 @click.pass_context
 def diff_command(ctx: click.Context, /, first: Path, second: Path, style: str) -> None:
     """Compare the models A and B: structure, inputs and outputs, weights.

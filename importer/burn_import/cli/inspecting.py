@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from burn_import.cli.answer import Answer
-from burn_import.cli.report import Report, clean
+from burn_import.cli.report import Report, annotation, clean
 from burn_import.cli.tables import (
     force_option,
     format_option,
@@ -51,9 +51,10 @@ def check_command(
             )
         else:
             for status in statuses:
-                click.echo(
-                    f"{clean(str(status.module))}: {'; '.join(status.problems) or 'ok'}"
-                )
+                name, text = str(status.module), "; ".join(status.problems)
+                if text and style == "github":
+                    click.echo(annotation("error", name, text))
+                click.echo(f"{clean(name)}: {text or 'ok'}")
         answer.code = 1 if any(status.problems for status in statuses) else 0
     ctx.exit(answer.code)
 

@@ -14,7 +14,12 @@ import click
 
 from burn_import.cli.answer import Answer
 from burn_import.cli.report import Report, annotation, clean
-from burn_import.cli.tables import force_option, show_json, show_table
+from burn_import.cli.tables import (
+    force_option,
+    format_option,
+    show_json,
+    show_table,
+)
 from burn_import.cli.verifying import seed_option, size_option
 
 if TYPE_CHECKING:
@@ -77,9 +82,7 @@ _MOST_LAYERS = 10
 @size_option
 @seed_option
 @force_option
-@click.option(
-    "--format", "style", type=click.Choice(["text", "json", "github"]), default="text"
-)
+@format_option
 @click.pass_context
 def quantize_command(
     ctx: click.Context,

@@ -10,9 +10,13 @@ import click
 
 from burn_import.cli.report import SCHEMA, clean
 
-#: The output-format option of commands that print a table.
+#: The output-format option of commands that print a table. ``github`` prints the same
+#: table; errors, and rows that fail a check, are annotations.
 format_option = click.option(
-    "--format", "style", type=click.Choice(["text", "json"]), default="text"
+    "--format",
+    "style",
+    type=click.Choice(["text", "json", "github"]),
+    default="text",
 )
 force_option = click.option("--force", is_flag=True, help="Replace an existing file.")
 output_option = click.option("-o", "--output", type=click.Path(), required=True)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from burn_import.cli.answer import Answer
-from burn_import.cli.report import Report, clean
+from burn_import.cli.report import Report, annotation, clean
 from burn_import.cli.tables import format_option, show_json, show_table, sizes_of
 
 inputs_option = click.option(
@@ -95,6 +95,11 @@ def _show(result: Any, style: str, model: Path) -> None:
         more = {"outputs": rows, "divergence": divergence, "gradient": result.gradient}
         show_json({**data, "inputs": result.inputs, **more})
         return
+    if style == "github":
+        for row in result.rows:
+            if not row.ok:
+                text = f"output {row.name}: differs by {row.difference:.1e}"
+                click.echo(annotation("error", str(model), text))
     cells = [
         (
             r.name,

@@ -118,7 +118,7 @@ def _parsed(text: str) -> _Model:
     for node in rest:
         if isinstance(node, ast.Import | ast.ImportFrom):
             imports |= dict(_imported(node))
-    nodes = [n for n in rest if not isinstance(n, ast.Import | ast.ImportFrom)]
+    nodes = [n for n in rest if not _is_about_the_runtime(n)]
     first = max(n.end_lineno or 0 for n in rest if n not in nodes)
     return _Model(
         "\n".join(lines[: docstring.end_lineno]),
@@ -126,6 +126,12 @@ def _parsed(text: str) -> _Model:
         nodes,
         imports,
     )
+
+
+def _is_about_the_runtime(node: ast.stmt) -> bool:
+    """Return whether a statement imports, or checks the version of the runtime."""
+    is_check = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    return is_check or isinstance(node, ast.Import | ast.ImportFrom)
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Meaning]]:

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 adaa701d962dd934df2ce2adc464dc8fd6b7e1e3aaca2362a8ba24d0bdb77b31
 # record sha256 1a4df5ccace752c149a3360bd4ba1af1bb9cff0000826f1947a87102649eef0f
-# body   sha256 58b6e6ca09bdcfa75d2d78f3280a18793291de816ca238929ab4377e79d85c5b
+# body   sha256 e51009e99556bc54ef4606cd932c2dc91ce441513735a3a1c1a0c8b4b185478c
 """Net: self_x -> return_.
 
 Outputs:
@@ -19,6 +19,8 @@ from typing import Self
 
 import burn
 from burn import Tensor, nn
+
+burn.require_version("0.1.0")
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 

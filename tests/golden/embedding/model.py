@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
 # record sha256 0ee4f7c26fdf1ef4a2515dad3f463332da5aaf7a782e61d1a35ff3cd46cb09c6
-# body   sha256 3e58900a53c1ecb877290458d05659bed0245e879b938ffcec1f917399aa717e
+# body   sha256 0984a1c2fdea9dcd356de351693f17f06142eed46fa90bb9fd5aa1f1a25531a2
 """Net: ids -> scores.
 
 Outputs:
@@ -19,6 +19,8 @@ from typing import Self
 
 import burn
 from burn import Tensor, nn
+
+burn.require_version("0.1.0")
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 

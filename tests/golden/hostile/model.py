@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 07389fcb3775eacd75307846e12d6e993a39e84431a5af8701551282612060aa
 # record sha256 0b80f7bb2efc285bb50c2a9a95015d298bd235398fafae23a099279b8a12f1f5
-# body   sha256 45620fa05e0e358f070e3b482e7386c02639efabdaf71cc87d03eb4e74145a1c
+# body   sha256 5ba9028c23fac36574403f6cd411777990ecfae8ec5baa231a2dd95fb9d49da7
 """Net: in_put -> out_put.
 
 Outputs:
@@ -19,6 +19,8 @@ from typing import Self
 
 import burn
 from burn import Tensor, nn, ops
+
+burn.require_version("0.1.0")
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 

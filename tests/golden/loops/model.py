@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 155b86a533210b3f43654f3cec25623ec85dcc194b1eb57e2e70ba61c319775b
 # record sha256 fec7a932ecd9d4d9670fdd2b6d1623c1001e8e51e07f5fb0baceea6c89a83b6e
-# body   sha256 8ac99a2ab829334570cbd8e2eaf2ac92a2baf1b444461265cb9e2bb5c42c8d2f
+# body   sha256 8b308dec7076e29ca114a08653fab745c01a09ce60d46f848e0d937b906bf26d
 """Net: x, state, rounds, limit -> last, walk, scanned, listed.
 
 Outputs:
@@ -22,6 +22,8 @@ from typing import NamedTuple, Self
 
 import burn
 from burn import Tensor, nn, ops
+
+burn.require_version("0.1.0")
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 7dedd1980823696f035290b0d4180d4e71191ddde6d5bd790df4667676f783d3
 # record sha256 f97a07ac90e925892699665fcf0303c60dbb3d383c2ab08dd78b334daa933144
-# body   sha256 6383c895d2d2df7a856ee91eb43d7e156de4b0f80c43ff15502c2ebb68af241a
+# body   sha256 cbba1e982a0255a23ad6d4386a129e8ee1ba59cef75b53e37a9f3f8678d85aea
 """Net: x, h0, c0 -> sequence, hn, cn.
 
 Outputs:
@@ -21,6 +21,8 @@ from typing import NamedTuple, Self
 
 import burn
 from burn import Tensor, nn
+
+burn.require_version("0.1.0")
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 

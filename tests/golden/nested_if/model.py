@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 2ba01b5f6dfe48f1245964340a100872ba8976a01f80880373b2da9ad73b2eac
 # record sha256 235610d597049a10693b9a2a6d367c3fedd1c109fce0cf1c578be8727780dcca
-# body   sha256 e13b4c950aabecc189693bd6ca308192b940b11710d8493dae52005a2e1973a6
+# body   sha256 a000e7f14c6d96e9c70d659c353f19b712e286de832be753b9ceffd18470a59b
 """Net: x, threshold -> y.
 
 Outputs:
@@ -19,6 +19,8 @@ from typing import Self
 
 import burn
 from burn import Tensor, nn, ops
+
+burn.require_version("0.1.0")
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 9, golden).
 # source sha256 66033e02eb7219eef2da58474042192298d302457ef607b44dd46cb71f81fca1
 # record sha256 808de10e60df95aaf05a6f96cd1d20e9c273e7c8406efd116cff11cfa2096be2
-# body   sha256 490e0955d16237b595835d9c15836728598c8cdaa811394bda9d4e64ab604a26
+# body   sha256 c4b2358451aef28227d7a9b5cd8a4cea63272b55e90931d28ed88c47428e32e2
 """Net: x -> y.
 
 Outputs:
@@ -19,6 +19,8 @@ from typing import Self
 
 import burn
 from burn import Tensor, nn, ops
+
+burn.require_version("0.1.0")
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 

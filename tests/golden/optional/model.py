@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 81c95e1fcc6754d6d300ac7f5472aaa193f0366ee66f99be2bc45904f46edfdf
 # record sha256 620e5fb907d88b5168c8336ca8d35f3c4d0da55f618d76350b1bfcf5ed547003
-# body   sha256 9e1d39e8f9809d10f42139ffcf799c6b156b6dc2a959bc2299fd7a388525e473
+# body   sha256 fe41dfd26e2446d04d856648ffaf83cdf8db0fff977a24aac7aca2e16ec35dc5
 """Net: x, unused, mask, gain -> top, places, hidden, scaled.
 
 Outputs:
@@ -22,6 +22,8 @@ from typing import NamedTuple, Self
 
 import burn
 from burn import Tensor, nn, ops
+
+burn.require_version("0.1.0")
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 

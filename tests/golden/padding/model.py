@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 ffcc5f60ebf67be421b02337ffad1d33765f49887ab35bee80dbc45d85f752c0
 # record sha256 7e51f0ef6e6d4eaf75df4454d6a3168cad54f161b97b2ac91c9ee419de4bcf76
-# body   sha256 c045d05033944fb8a9b23e82e84b98f9dc4fbbbbd6d77accaad9307e3c7bbf5d
+# body   sha256 4812dc2ef4500c8946d223f01ac12da512d82847f563e49f547c38a983876702
 """Net: image -> pooled.
 
 Outputs:
@@ -19,6 +19,8 @@ from typing import Self
 
 import burn
 from burn import Tensor, nn, ops
+
+burn.require_version("0.1.0")
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 

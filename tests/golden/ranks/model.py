@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 b75b82c092bb3b0e0b1303b713f8a065dc7a10c8bc7ee074d0671e5e6aa24337
 # record sha256 2377ba71725b3fbf210fe04a4ed333e7c69c35c68459e05f64b1e6fae52268c6
-# body   sha256 b527525b45f14ad34e3eab24a9213493445bd32084c287cb2eb6861b7e0251a1
+# body   sha256 f64ad59eb91f1b0d29d4d66676ebf3f39ad485d4417bb4ea99826a8faeac7b3d
 """Net: x -> y.
 
 Outputs:
@@ -19,6 +19,8 @@ from typing import Self
 
 import burn
 from burn import Tensor, nn
+
+burn.require_version("0.1.0")
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 

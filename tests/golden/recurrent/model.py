@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 c1d5192e0a7656f523d4bbbed3b48116154d9632c7f851ee70868a2fecd5b0da
 # record sha256 c2dd01db1f50c819295ff2dc3583406dbade4d20a95a5504a8bb1b67e75973b2
-# body   sha256 ee2272dcfa059eefa861d85f37931fec4b8f9d457226898b6c496fb215d16af8
+# body   sha256 d36ba82ffca3351774c5c30cc91943e2993334d3ac3fb954aba150648972a6fe
 """Net: series, start -> forecast.
 
 Outputs:
@@ -19,6 +19,8 @@ from typing import Self
 
 import burn
 from burn import Tensor, nn, ops
+
+burn.require_version("0.1.0")
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 cdfeb9580d68e81f0b1c9bab4240d27804e6d93c634eb121ecd935c4d82e2579
 # record sha256 0c9baa19aa2f65cbf8bcce06f64ecca33923f932ed6dc6bf86f29b4c67170970
-# body   sha256 3ef3dbd8801c364cd3633aac03424bdf7b8cae2b944e3b02d55320d91cbdd5cc
+# body   sha256 e926b8d257c9018ee9d09291c28515abe4331cd5271dfcc6fd549a6b54decc7e
 """Net: image -> logits.
 
 Outputs:
@@ -19,6 +19,8 @@ from typing import Self
 
 import burn
 from burn import Tensor, nn, ops
+
+burn.require_version("0.1.0")
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 708ac3ec3d91de0047ef0639ecfe4cf79869974be866d079863d92f7900e99fa
 # record sha256 44173224ba4f8336d363958c8f132bdcd2a2fbb741ab704cc6c0cbd42367b6cb
-# body   sha256 ac9db312a5174f857a6a53795bae51e2b759f284f7369fca6859c276dc2b81c6
+# body   sha256 d5b4e7ac2e353f77f62a654e50a09f229d54a56ffc08fbc0c439379f48e4ce82
 """Net: x -> scaled, target, half, exceeds.
 
 Outputs:
@@ -22,6 +22,8 @@ from typing import NamedTuple, Self
 
 import burn
 from burn import Tensor, nn, ops
+
+burn.require_version("0.1.0")
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 

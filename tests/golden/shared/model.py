@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 e4759e20807dfd3ab28e20ea170e75e7dc565b73b36730ce0c3f095c5780bee7
 # record sha256 22de8b0180ab4c38e518efbca8d1a1b41723e2eed1f9a48853837e2f99117545
-# body   sha256 181dc527a0962700d2b3bbb086f597230d84990dd3432226b4d113e71a17294f
+# body   sha256 45a7208c0cbebddbb38e6d9367ee054135de63a2c7430a940050144e37d6d870
 """Net: x -> y.
 
 Outputs:
@@ -19,6 +19,8 @@ from typing import Self
 
 import burn
 from burn import Tensor, nn, ops
+
+burn.require_version("0.1.0")
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 

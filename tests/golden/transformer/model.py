@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
 # record sha256 86abb5c1d55020ba8e635403041b5e8933a67ad4250574fc7fd0cd825997dd11
-# body   sha256 c7c38ac17b6cbcdb2bcb0f133b38bd15777acb143514d430f847ac48075f3c73
+# body   sha256 7fecfe899ae44ffddce20244f6002390642beb6f136ff08a73f4f27add6d1a7f
 """Net: x -> encoded.
 
 Outputs:
@@ -19,6 +19,8 @@ from typing import Self
 
 import burn
 from burn import Tensor, nn, ops
+
+burn.require_version("0.1.0")
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 

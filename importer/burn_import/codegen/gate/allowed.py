@@ -90,12 +90,15 @@ TEXTS = frozenset(
 )
 #: Any string, for functions to which it is data.
 ANY_TEXT = re.compile(r"(?s).*")
+#: The call that refuses to run on an older runtime.
+REQUIRE = "burn.require_version"
 #: Allowed strings in the first argument of a call.
 STRINGS = {
     "float": re.compile("nan"),
     "ops.array": ANY_TEXT,  # a tensor of strings
     "ops.einsum": re.compile(r"[A-Za-z.,> -]*"),
     "Path(__file__).with_name": WORD,
+    REQUIRE: WORD,
 }
 
 
@@ -130,7 +133,9 @@ def public() -> dict[str, frozenset[str]]:
     from burn import dtypes, nn, ops
 
     allowed = {
-        "burn": {n for n in vars(burn) if hasattr(dtypes, n)} | {"Backend", "Tensor"},
+        "burn": {n for n in vars(burn) if hasattr(dtypes, n)}
+        | {"Backend", "Tensor"}
+        | {REQUIRE.removeprefix("burn.")},
         "math": {"inf", "nan", "pi", "prod", "ceil"},
     }
     for name, module in (("ops", ops), ("nn", nn)):
@@ -139,4 +144,6 @@ def public() -> dict[str, frozenset[str]]:
     return {name: frozenset(names) for name, names in allowed.items()}
 
 
-BURN_RULES = Rules(IMPORTS, public, METHODS, PHRASES, STRINGS, TEXTS)
+BURN_RULES = Rules(
+    *(IMPORTS, public, METHODS, PHRASES, STRINGS, TEXTS), called=frozenset({REQUIRE})
+)

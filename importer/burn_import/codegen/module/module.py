@@ -35,6 +35,7 @@ from burn_import.structure import Tree
 from burn_import.structure.module_tree import Entry
 from burn_import.structure.shared_classes import tuple_name
 from burn_import.tracing.identifiers import comment, literal
+from burn_import.version import OLDEST_RUNTIME
 from burn_ir.containers import python_type
 from burn_ir.errors import UnsupportedModel
 from burn_ir.graph import Graph
@@ -189,14 +190,18 @@ def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
 
 
 def imports(texts: Sequence[ClassText], several: bool) -> list[str]:
-    """Return the import statements; ``several`` if a NamedTuple is defined."""
+    """Return the import statements, and the check of the runtime's version.
+
+    ``several`` is true if a NamedTuple is defined.
+    """
     used = set().union(*(text.modules for text in texts)) | {"burn", "nn"}
     typing = ["NamedTuple", "Self"] if several else ["Self"]
     lines = ["import math"] if "math" in used else []
     lines += ["from pathlib import Path", f"from typing import {', '.join(typing)}", ""]
     names = ["Tensor"] if any(text.body for text in texts) else []
     names += sorted(used & {"nn", "ops"})
-    return [*lines, "import burn", f"from burn import {', '.join(names)}"]
+    lines += ["import burn", f"from burn import {', '.join(names)}", ""]
+    return [*lines, f'burn.require_version("{OLDEST_RUNTIME}")']
 
 
 def formatted(text: str) -> str:

@@ -32,31 +32,32 @@ class Module:
 
     def load_weights(
         self,
-        weights: str | Path,
+        weights: str | Path | bytes,
         backend: Backend | None = None,
         *,
         verify: bool = False,
     ) -> Self:
-        """This module with the weights of a safetensors record, which is read whole.
+        """This module with the weights of a safetensors record: a file, or its bytes.
 
         With ``verify`` it has to be the record that the module was written with: the
         header of its source has the SHA-256.
 
         Raises:
-            RecordError: the file is damaged or, with ``verify``, of another digest.
+            RecordError: the record is damaged or, with ``verify``, of another digest.
             WeightsError: the record does not fit this module.
             FileNotFoundError: there is none.
-            TypeError: ``backend`` is given, of which there is none here.
+            TypeError: ``weights`` is neither, or ``backend`` is given: there is none.
         """
         if backend is not None:
             raise TypeError(f"expected no backend, got {backend}: there is NumPy alone")
-        try:
-            data = Path(weights).read_bytes()
-        except FileNotFoundError as error:
-            raise missing_record(type(self), error) from None
+        data = _contents(type(self), weights)
         if verify:
             _check_digest(data)
-        return self.load_state_dict(read_record(data))
+        try:
+            return self.load_state_dict(read_record(data))
+        except RecordError as error:
+            shown = weights if isinstance(weights, str | Path) else "the bytes"
+            raise RecordError(f"{shown}: {error}") from None
 
     def load_state_dict(self, state: Mapping[str, Any]) -> Self:
         """This module with its boxes set from arrays by path, which are not copied.
@@ -87,6 +88,28 @@ class Module:
         for key, array in arrays.items():
             boxes[key].set(Tensor(array.astype(boxes[key].dtype, copy=False)))
         return self
+
+
+def _contents(cls: type, weights: object) -> bytes:
+    """The bytes of a record, or of the file at a path.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        RecordError: it is a folder.
+        TypeError: it is neither bytes nor a path.
+    """
+    if isinstance(weights, bytes | bytearray | memoryview):
+        return weights if isinstance(weights, bytes) else bytes(weights)
+    name = cls.__name__
+    if not isinstance(weights, str | Path):
+        kind = type(weights).__name__
+        raise TypeError(f"{name}: expected a path or the bytes of a record, got {kind}")
+    if Path(weights).is_dir():
+        raise RecordError(f"{weights}: expected the record of {name}, got a folder")
+    try:
+        return Path(weights).read_bytes()
+    except FileNotFoundError as error:
+        raise missing_record(cls, error) from None
 
 
 def _check_digest(data: bytes) -> None:
