@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from burn.backend.balanced import BalancedCallNode
 from burn.backend.base import Backend, map_structure
 from burn.backend.tape import CallNode, Leaf, Node, Output, Receiver, nodes_in, swept
 from burn.box import Box
@@ -14,6 +15,10 @@ from burn.tensor import Tensor
 
 if TYPE_CHECKING:
     from burn.primitive import Primitive
+
+#: What a tape keeps for the backward pass: all results, or without those of
+#: memory-bound primitives.
+Checkpointing = Literal["none", "balanced"]
 
 _IN_BACKWARD: ContextVar[bool] = ContextVar("burn.in_backward", default=False)
 _RECEIVER: ContextVar[Receiver | None] = ContextVar("burn.receiver", default=None)
@@ -43,21 +48,41 @@ class Autodiff(Backend):
 
     A model whose parameters live here is in training; ``model.valid()`` gives the same
     model on ``inner``. ``Autodiff(Autodiff(B))`` gives second derivatives.
+
+    With ``checkpointing="balanced"`` the backward pass computes the results of
+    memory-bound primitives (elementwise functions, casts, views, normalisations) again
+    instead of keeping them: the same bits, for less memory and more time.
+
+    Raises:
+        ValueError: ``checkpointing`` is neither ``"none"`` nor ``"balanced"``.
     """
 
-    _made: "dict[int, Autodiff]" = {}
+    _made: "dict[tuple[int, str], Autodiff]" = {}
 
-    def __new__(cls, inner: Backend, fresh: bool = False) -> "Autodiff":
-        backend = None if fresh else cls._made.get(id(inner))
+    def __new__(
+        cls,
+        inner: Backend,
+        fresh: bool = False,
+        *,
+        checkpointing: Checkpointing = "none",
+    ) -> "Autodiff":
+        if checkpointing not in ("none", "balanced"):
+            raise ValueError(
+                "expected checkpointing='none' or checkpointing='balanced', "
+                f"got {checkpointing!r}"
+            )
+        key = (id(inner), checkpointing)
+        backend = None if fresh else cls._made.get(key)
         if backend is None:
             backend = super().__new__(cls)
-            backend._inner = inner
+            backend._inner, backend.checkpointing = inner, checkpointing
             backend.level = inner.level + 1
             if not fresh:
-                cls._made[id(inner)] = backend
+                cls._made[key] = backend
         return backend
 
     _inner: Backend
+    checkpointing: Checkpointing
 
     @property
     def inner(self) -> Backend:
@@ -88,7 +113,8 @@ class Autodiff(Backend):
             return result
         node = None
         if tracked and primitive.rule is not None:
-            node = CallNode(primitive, tuple(sources), tuple(inner), static, result)
+            kind = CallNode if self.checkpointing == "none" else BalancedCallNode
+            node = kind(primitive, tuple(sources), tuple(inner), static, result)
         if type(result) is Tensor:
             return Tensor(result, self, node)
         return tuple(
@@ -110,9 +136,8 @@ class Autodiff(Backend):
         return arg, None
 
     def __reduce__(self) -> Any:
-        if self._made.get(id(self._inner)) is self:
-            return Autodiff, (self._inner,)
-        return Autodiff, (self._inner, True)
+        is_fresh = self._made.get((id(self._inner), self.checkpointing)) is not self
+        return _autodiff, (self._inner, is_fresh, self.checkpointing)
 
     def from_numpy(self, array: np.ndarray[Any, Any]) -> Tensor:
         return Tensor(self._inner.from_numpy(array), self._inner)
@@ -127,7 +152,13 @@ class Autodiff(Backend):
         return backward(tensor, gradient)
 
     def __repr__(self) -> str:
-        return f"Autodiff({self._inner})"
+        if self.checkpointing == "none":
+            return f"Autodiff({self._inner})"
+        return f"Autodiff({self._inner}, checkpointing={self.checkpointing!r})"
+
+
+def _autodiff(inner: Backend, fresh: bool, checkpointing: Checkpointing) -> Autodiff:
+    return Autodiff(inner, fresh, checkpointing=checkpointing)
 
 
 def _tracked(source: Any) -> bool:

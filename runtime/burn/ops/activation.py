@@ -44,7 +44,7 @@ def _wide(kernel: Callable[P, Any]) -> Callable[P, Any]:
     return run
 
 
-@primitive(traceable=True, bound=bounds.of_first)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.of_first)
 def relu(x: Array) -> Array:
     """``max(x, 0)``."""
     return np.maximum(x, x.dtype.type(0))
@@ -55,7 +55,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return relu_grad(grad, out)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def relu_grad(grad: Array, out: Array) -> Array:
     """The gradient of :func:`relu`: ``grad`` where its result ``out`` is positive."""
     return np.where(out > 0, grad, grad.dtype.type(0))
@@ -66,7 +66,7 @@ def _(grad: Any, result: Any, outer: Any, out: Any) -> Any:
     return lambda: relu_grad(grad, out), None
 
 
-@primitive(traceable=True, bound=bounds.sloped)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.sloped)
 @_wide
 def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:
     """``x`` where positive, ``alpha * x`` elsewhere."""
@@ -78,7 +78,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.01) -> Any:
     return where(x > 0, grad, grad * alpha)
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, memory_bound=True, bound=bounds.activated, autocast="lower")
 def prelu(x: Array, slope: Array) -> Array:
     """``slope * x`` where negative, ``x`` elsewhere; ``slope`` is broadcast to ``x``.
 
@@ -103,7 +103,7 @@ def _(grad: Any, out: Any, x: Any, slope: Any) -> Any:
     )
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, memory_bound=True)
 def thresholded_relu(x: Array, *, alpha: float = 1.0) -> Array:
     """``x`` where it exceeds ``alpha``, 0 elsewhere."""
     return np.where(x > alpha, x, x.dtype.type(0))
@@ -114,7 +114,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > alpha, grad, 0.0)
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def elu(x: Array, *, alpha: float = 1.0) -> Array:
     """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
@@ -126,7 +126,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > 0, grad, grad * (out + alpha))
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def selu(x: Array, *, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> Array:
     """``gamma`` times: ``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
@@ -145,7 +145,7 @@ def _(
     return where(x > 0, grad * gamma, grad * (out + alpha * gamma))
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def celu(x: Array, *, alpha: float = 1.0) -> Array:
     """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere."""
@@ -157,7 +157,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > 0, grad, grad * (out / alpha + 1.0))
 
 
-@primitive(traceable=True, bound=bounds.up_to_one)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.up_to_one)
 @_wide
 def sigmoid(x: Array) -> Array:
     """``1 / (1 + exp(-x))``."""
@@ -172,7 +172,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * out * (1.0 - out)
 
 
-@primitive(traceable=True, bound=bounds.up_to_one)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.up_to_one)
 @_wide
 def tanh(x: Array) -> Array:
     """The hyperbolic tangent."""
@@ -184,7 +184,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (1.0 - out * out)
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def softplus(x: Array) -> Array:
     """``log(1 + exp(x))``."""
@@ -196,7 +196,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * sigmoid(x)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 @_wide
 def softsign(x: Array) -> Array:
     """``x / (1 + abs(x))``."""
@@ -209,7 +209,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / (size * size)
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def hard_sigmoid(x: Array, *, alpha: float = 0.2, beta: float = 0.5) -> Array:
     """``alpha * x + beta``, at least 0 and at most 1."""
@@ -221,7 +221,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.2, beta: float = 0.5) -> 
     return where((out > 0) & (out < 1), grad * alpha, 0.0)
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def hard_swish(x: Array) -> Array:
     """``x * (x + 3) / 6`` between -3 and 3, 0 below and ``x`` above."""
@@ -234,7 +234,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return where(x > 3, grad, middle)
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def silu(x: Array) -> Array:
     """``x * sigmoid(x)``."""
@@ -249,7 +249,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (gate + out * (1.0 - gate))
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def mish(x: Array) -> Array:
     """``x * tanh(softplus(x))``."""
@@ -262,7 +262,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (gate + x * sigmoid(x) * (1.0 - gate * gate))
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
     """``x`` times the normal distribution function of ``x``.
@@ -296,7 +296,7 @@ def _(
     return gelu_grad(grad, x, approximate=approximate)
 
 
-@primitive(traceable=True, bound=bounds.gelu_derivative)
+@primitive(traceable=True, memory_bound=True, bound=bounds.gelu_derivative)
 @_wide
 def gelu_grad(
     grad: Array, x: Array, *, approximate: Literal["none", "tanh"] = "none"
@@ -339,7 +339,7 @@ def _by_erf(grad: Any, x: Any) -> Any:
     return grad * ((erf(x * sqrt(0.5)) + 1.0) * 0.5 + x * density)
 
 
-@primitive(traceable=True, bound=bounds.largest_of_all)
+@primitive(traceable=True, memory_bound=True, bound=bounds.largest_of_all)
 def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array:
     """``x``, at least ``low`` and then at most ``high``; None is no bound.
 
@@ -387,7 +387,7 @@ def _(grad: Any, out: Any, x: Any, low: Any = None, high: Any = None) -> Any:
     return of_x, of_low, of_high
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, memory_bound=True)
 @_wide
 def shrink(x: Array, *, bias: float = 0.0, lambd: float = 0.5) -> Array:
     """``x`` moved towards 0 by ``bias`` beyond ``lambd`` on either side, 0 between."""

@@ -17,6 +17,7 @@ from burn.primitive import primitive
     infallible=True,
     bound=bounds.of_first,
     autocast="keep",
+    memory_bound=True,
 )
 def cast(x: Array, *, dtype: DType) -> Array:
     """``x`` as ``dtype``; floats are truncated to integers, anything but 0 is true.

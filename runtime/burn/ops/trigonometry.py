@@ -11,7 +11,7 @@ from burn.ops.support import Array, pair
 from burn.primitive import primitive
 
 
-@primitive
+@primitive(removable=True, memory_bound=True)
 def sin(x: Array) -> Array:
     """The sine; radians."""
     return np.sin(x)
@@ -22,7 +22,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * cos(x)
 
 
-@primitive
+@primitive(removable=True, memory_bound=True)
 def cos(x: Array) -> Array:
     """The cosine; radians."""
     return np.cos(x)
@@ -33,7 +33,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return -grad * sin(x)
 
 
-@primitive
+@primitive(removable=True, memory_bound=True)
 def tan(x: Array) -> Array:
     """The tangent; radians."""
     return np.tan(x)
@@ -44,7 +44,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (1.0 + out * out)
 
 
-@primitive
+@primitive(removable=True, memory_bound=True)
 def asin(x: Array) -> Array:
     """The angle in [-pi/2, pi/2] whose sine is ``x``."""
     return np.arcsin(x)
@@ -55,7 +55,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / sqrt((1.0 - x) * (1.0 + x))
 
 
-@primitive
+@primitive(removable=True, memory_bound=True)
 def acos(x: Array) -> Array:
     """The angle in [0, pi] whose cosine is ``x``."""
     return np.arccos(x)
@@ -66,7 +66,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return -grad / sqrt((1.0 - x) * (1.0 + x))
 
 
-@primitive
+@primitive(removable=True, memory_bound=True)
 def atan(x: Array) -> Array:
     """The angle in (-pi/2, pi/2) whose tangent is ``x``."""
     return np.arctan(x)
@@ -77,7 +77,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / (1.0 + x * x)
 
 
-@primitive
+@primitive(removable=True, memory_bound=True)
 def sinh(x: Array) -> Array:
     """The hyperbolic sine."""
     return np.sinh(x)
@@ -88,7 +88,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * cosh(x)
 
 
-@primitive
+@primitive(removable=True, memory_bound=True)
 def cosh(x: Array) -> Array:
     """The hyperbolic cosine."""
     return np.cosh(x)
@@ -99,7 +99,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * sinh(x)
 
 
-@primitive
+@primitive(removable=True, memory_bound=True)
 def asinh(x: Array) -> Array:
     """The number whose hyperbolic sine is ``x``."""
     return np.arcsinh(x)
@@ -110,7 +110,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / sqrt(x * x + 1.0)
 
 
-@primitive
+@primitive(removable=True, memory_bound=True)
 def acosh(x: Array) -> Array:
     """The number of at least 0 whose hyperbolic cosine is ``x``."""
     return np.arccosh(x)
@@ -121,7 +121,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / sqrt((x - 1.0) * (x + 1.0))
 
 
-@primitive
+@primitive(removable=True, memory_bound=True)
 def atanh(x: Array) -> Array:
     """The number whose hyperbolic tangent is ``x``."""
     return np.arctanh(x)
@@ -132,7 +132,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / ((1.0 - x) * (1.0 + x))
 
 
-@primitive(infallible=True)
+@primitive(infallible=True, memory_bound=True)
 def atan2(y: Array, x: Array) -> Array:
     """The angle of the point (``x``, ``y``), from -pi to pi; zeros have signs."""
     return np.arctan2(*pair(y, x))
