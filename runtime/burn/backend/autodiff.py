@@ -9,7 +9,16 @@ import numpy as np
 
 from burn.backend.balanced import BalancedCallNode
 from burn.backend.base import Backend, map_structure
-from burn.backend.tape import CallNode, Leaf, Node, Output, Receiver, nodes_in, swept
+from burn.backend.tape import (
+    CallNode,
+    Leaf,
+    Node,
+    Output,
+    Receiver,
+    leaves_below,
+    nodes_in,
+    swept,
+)
 from burn.box import Box
 from burn.tensor import Tensor
 
@@ -47,7 +56,9 @@ class Autodiff(Backend):
     """Tensors of ``inner`` whose history is recorded. ``Autodiff(B) is Autodiff(B)``.
 
     A model whose parameters live here is in training; ``model.valid()`` gives the same
-    model on ``inner``. ``Autodiff(Autodiff(B))`` gives second derivatives.
+    model on ``inner``. ``Autodiff(Autodiff(B))`` gives second derivatives: gradients
+    are tensors on ``Autodiff(B)``, with a history there. ``loss.inner()`` is the loss
+    on that backend, to be added to functions of gradients.
 
     With ``checkpointing="balanced"`` the backward pass computes the results of
     memory-bound primitives (elementwise functions, casts, views, normalisations) again
@@ -76,6 +87,7 @@ class Autodiff(Backend):
         if backend is None:
             backend = super().__new__(cls)
             backend._inner, backend.checkpointing = inner, checkpointing
+            backend.is_fresh = fresh
             backend.level = inner.level + 1
             if not fresh:
                 cls._made[key] = backend
@@ -83,6 +95,9 @@ class Autodiff(Backend):
 
     _inner: Backend
     checkpointing: Checkpointing
+    #: Whether it is a tape of its own, of which there are others with the same
+    #: ``inner``: rules differentiate functions of constants of other tapes with it.
+    is_fresh: bool
 
     @property
     def inner(self) -> Backend:
@@ -127,7 +142,11 @@ class Autodiff(Backend):
         if isinstance(arg, Box):
             arg = arg.value
         if type(arg) is Tensor:
-            return (arg.data, arg.node) if arg.backend is self else (arg, None)
+            if arg.backend is self:
+                return arg.data, arg.node
+            if arg.node is not None and not self.is_fresh:
+                self._check_constant(arg)
+            return arg, None
         if isinstance(arg, list | tuple):
             pairs = [self._peel(item) for item in arg]
             return type(arg)(value for value, _ in pairs), [node for _, node in pairs]
@@ -135,9 +154,26 @@ class Autodiff(Backend):
             return map_structure(lambda part: self._peel(part)[0], arg), None
         return arg, None
 
+    def _check_constant(self, tensor: Tensor) -> None:
+        """Check that an operand of an inner tape is constant for this one.
+
+        Raises:
+            ValueError: it depends on a leaf of this tape too, as gradients of nested
+                backends do: that part of the gradient would be lost here.
+        """
+        for leaf in leaves_below(tensor.node):
+            key = leaf.key
+            held = key.held().backend if isinstance(key, Box) else None
+            if held is self or isinstance(key, Leaf) and key is not leaf:
+                raise ValueError(
+                    f"expected operands on one backend, got one on {self} and one on "
+                    f"{tensor.backend} that depends on a parameter or leaf of both: "
+                    "its part of the gradient would be lost; call .inner() of the "
+                    "first, or .detach() of the second"
+                )
+
     def __reduce__(self) -> Any:
-        is_fresh = self._made.get((id(self._inner), self.checkpointing)) is not self
-        return _autodiff, (self._inner, is_fresh, self.checkpointing)
+        return _autodiff, (self._inner, self.is_fresh, self.checkpointing)
 
     def from_numpy(self, array: np.ndarray[Any, Any]) -> Tensor:
         return Tensor(self._inner.from_numpy(array), self._inner)

@@ -206,6 +206,11 @@ def _completed_by(nodes: list[Node]) -> dict[Node, list[Leaf]]:
     return complete
 
 
+def leaves_below(root: Node) -> Iterator[Leaf]:
+    """Yield the leaves that ``root`` depends on."""
+    yield from (node for node in _reachable([root], ()) if isinstance(node, Leaf))
+
+
 def _reachable(roots: Iterable[Node], ends: Collection[Node]) -> list[Node]:
     """Every node from ``roots`` to ``ends`` and leaves, the newest first."""
     seen = set(roots)
