@@ -31,7 +31,7 @@ ORDER = {
         "box",
         "tensor",
         "backend/base backend/tape",
-        "backend/arrays",
+        "backend/arrays backend/balanced",
         "backend/autodiff backend/cpu/device",
         "primitive",
         "ops",

@@ -37,8 +37,10 @@ class Primitive(Generic[P, R]):
     """A named operation on arrays with its kernels and its gradient.
 
     ``outputs`` is the number of results; ``host`` marks results that depend on metadata
-    only (a shape) and therefore stay on the host. The other properties are for plans,
-    which may rely on them and not on names. Declared with :func:`primitive`.
+    only (a shape) and therefore stay on the host. ``memory_bound`` marks operations
+    whose time is that of reading operands and writing results, which balanced
+    checkpointing recomputes. The other properties are for plans, which may rely on them
+    and not on names. Declared with :func:`primitive`.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Primitive(Generic[P, R]):
         infallible: bool = False,
         bound: Callable[[Any, Any], float] | None = None,
         autocast: CastPolicy = "float32",
+        memory_bound: bool = False,
         gradient_of: "Primitive[..., Any] | None" = None,
     ) -> None:
         self.name = kernel.__name__
@@ -74,7 +77,7 @@ class Primitive(Generic[P, R]):
         self.infallible = infallible
         #: The rule of :mod:`burn.ops.bounds` for the magnitudes of results, if any.
         self.bound = bound
-        self.autocast = autocast
+        self.autocast, self.memory_bound = autocast, memory_bound
         #: The primitive whose gradients it computes: its first operands are those of
         #: the results, and the results.
         self.gradient_of = gradient_of
@@ -82,8 +85,7 @@ class Primitive(Generic[P, R]):
         self.rule: Rule | None = None
         self.partial = False
         self.gradient_reason: str | None = None
-        self.__doc__ = kernel.__doc__
-        self.__module__ = kernel.__module__
+        self.__doc__, self.__module__ = kernel.__doc__, kernel.__module__
         self.__name__ = self.name
         self.__wrapped__ = kernel
 
@@ -152,13 +154,14 @@ class Primitive(Generic[P, R]):
 class Composite(Primitive[P, R]):
     """A function of primitives that is printed as one operation.
 
-    It is executed and differentiated through its body.
+    It is executed and differentiated through its body. With ``autocast="lower"`` its
+    operands are cast first, otherwise only those of the primitives inside.
     """
 
     def __call__(self, /, *args: P.args, **static: P.kwargs) -> R:
         if _recorders:
             recorder = RECORDER.get()
-            if recorder is not None and getattr(recorder, "keeps_composites", False):
+            if recorder is not None and recorder.keeps_composites:
                 return cast(R, recorder.call(self, args, static))
         return cast(R, self.kernel(*args, **static))
 
@@ -205,7 +208,8 @@ def primitive(
     Positional arguments are tensors, or values that may come from tensors; keyword-only
     arguments are static. ``outputs=0`` declares a variable number of results (a tuple).
     ``facts`` are those of :class:`Primitive`: ``traceable``, ``removable``,
-    ``shaped_by``, ``infallible``, ``bound``, ``autocast`` and ``gradient_of``.
+    ``shaped_by``, ``infallible``, ``bound``, ``autocast``, ``memory_bound`` and
+    ``gradient_of``.
     """
 
     def declare(function: Callable[..., Any]) -> Primitive[..., Any]:
@@ -218,13 +222,19 @@ def primitive(
 def composite(body: Callable[P, R], /) -> Composite[P, R]: ...
 @overload
 def composite(
-    *, outputs: Literal[1]
+    *, outputs: Literal[1], autocast: CastPolicy = "float32"
 ) -> Callable[[Callable[P, Any]], Composite[P, Tensor]]: ...
 @overload
 def composite(
-    *, outputs: Literal[0, 2, 3, 4]
+    *, outputs: Literal[0, 2, 3, 4], autocast: CastPolicy = "float32"
 ) -> Callable[[Callable[P, R]], Composite[P, R]]: ...
-def composite(body: Callable[..., Any] | None = None, /, *, outputs: int = 1) -> Any:
+def composite(
+    body: Callable[..., Any] | None = None,
+    /,
+    *,
+    outputs: int = 1,
+    autocast: CastPolicy = "float32",
+) -> Any:
     """Declare the decorated function of primitives as one printable operation.
 
     With ``outputs`` other than 1 it returns a tuple. Where it is 1 the result is known
@@ -232,7 +242,7 @@ def composite(body: Callable[..., Any] | None = None, /, *, outputs: int = 1) ->
     """
 
     def declare(function: Callable[..., Any]) -> Composite[..., Any]:
-        composite = Composite[..., Any](function, outputs, False)
+        composite = Composite[..., Any](function, outputs, False, autocast=autocast)
         composite.gradient_reason = "differentiated through its body"
         _register(composite)
         return composite

@@ -96,6 +96,23 @@ class Tensor(Methods):
         """Return this tensor without its history."""
         return self if self.node is None else Tensor(self.data, self.backend)
 
+    def inner(self) -> Tensor:
+        """This tensor on the backend below its own, with its history there.
+
+        ::
+
+            loss = model(x).mean()  # on Autodiff(Autodiff(Cpu()))
+            gradient = loss.backward()[model.weight]  # on Autodiff(Cpu()), as inner()
+            total = loss.inner() + (gradient * gradient).sum()
+            gradients = total.backward()
+
+        Raises:
+            TypeError: its backend stands on no other.
+        """
+        if type(self.data) is not Tensor:
+            raise TypeError(f"expected a tensor on Autodiff(...), got {self.backend}")
+        return self.data
+
     def require_grad(self) -> Tensor:
         """Return this tensor as a leaf, for which ``backward`` computes a gradient.
 

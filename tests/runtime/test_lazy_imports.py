@@ -24,7 +24,8 @@ CORE = {
     *(f"burn.{name}" for name in ("attribute_hints", "box", "defaults", "dtypes")),
     *("burn.lazy", "burn.methods", "burn.tensor", "burn.backend"),
     *("burn.backend.cpu", "burn.backend.cuda"),
-    *(f"burn.backend.{name}" for name in ("arrays", "autodiff", "base", "tape")),
+    *(f"burn.backend.{name}" for name in ("arrays", "autodiff", "balanced")),
+    *("burn.backend.base", "burn.backend.tape"),
     *("burn.backend.cpu.device", "burn.backend.cuda.device"),
 }
 #: Parts of the standard library and of NumPy that take longer than all of ``CORE``.

@@ -3,17 +3,31 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from burn.backend.balanced import BalancedCallNode
 from burn.backend.base import Backend, map_structure
-from burn.backend.tape import CallNode, Leaf, Node, Output, Receiver, nodes_in, swept
+from burn.backend.tape import (
+    CallNode,
+    Leaf,
+    Node,
+    Output,
+    Receiver,
+    leaves_below,
+    nodes_in,
+    swept,
+)
 from burn.box import Box
 from burn.tensor import Tensor
 
 if TYPE_CHECKING:
     from burn.primitive import Primitive
+
+#: What a tape keeps for the backward pass: all results, or without those of
+#: memory-bound primitives.
+Checkpointing = Literal["none", "balanced"]
 
 _IN_BACKWARD: ContextVar[bool] = ContextVar("burn.in_backward", default=False)
 _RECEIVER: ContextVar[Receiver | None] = ContextVar("burn.receiver", default=None)
@@ -42,22 +56,48 @@ class Autodiff(Backend):
     """Tensors of ``inner`` whose history is recorded. ``Autodiff(B) is Autodiff(B)``.
 
     A model whose parameters live here is in training; ``model.valid()`` gives the same
-    model on ``inner``. ``Autodiff(Autodiff(B))`` gives second derivatives.
+    model on ``inner``. ``Autodiff(Autodiff(B))`` gives second derivatives: gradients
+    are tensors on ``Autodiff(B)``, with a history there. ``loss.inner()`` is the loss
+    on that backend, to be added to functions of gradients.
+
+    With ``checkpointing="balanced"`` the backward pass computes the results of
+    memory-bound primitives (elementwise functions, casts, views, normalisations) again
+    instead of keeping them: the same bits, for less memory and more time.
+
+    Raises:
+        ValueError: ``checkpointing`` is neither ``"none"`` nor ``"balanced"``.
     """
 
-    _made: "dict[int, Autodiff]" = {}
+    _made: "dict[tuple[int, str], Autodiff]" = {}
 
-    def __new__(cls, inner: Backend, fresh: bool = False) -> "Autodiff":
-        backend = None if fresh else cls._made.get(id(inner))
+    def __new__(
+        cls,
+        inner: Backend,
+        fresh: bool = False,
+        *,
+        checkpointing: Checkpointing = "none",
+    ) -> "Autodiff":
+        if checkpointing not in ("none", "balanced"):
+            raise ValueError(
+                "expected checkpointing='none' or checkpointing='balanced', "
+                f"got {checkpointing!r}"
+            )
+        key = (id(inner), checkpointing)
+        backend = None if fresh else cls._made.get(key)
         if backend is None:
             backend = super().__new__(cls)
-            backend._inner = inner
+            backend._inner, backend.checkpointing = inner, checkpointing
+            backend.is_fresh = fresh
             backend.level = inner.level + 1
             if not fresh:
-                cls._made[id(inner)] = backend
+                cls._made[key] = backend
         return backend
 
     _inner: Backend
+    checkpointing: Checkpointing
+    #: Whether it is a tape of its own, of which there are others with the same
+    #: ``inner``: rules differentiate functions of constants of other tapes with it.
+    is_fresh: bool
 
     @property
     def inner(self) -> Backend:
@@ -88,7 +128,8 @@ class Autodiff(Backend):
             return result
         node = None
         if tracked and primitive.rule is not None:
-            node = CallNode(primitive, tuple(sources), tuple(inner), static, result)
+            kind = CallNode if self.checkpointing == "none" else BalancedCallNode
+            node = kind(primitive, tuple(sources), tuple(inner), static, result)
         if type(result) is Tensor:
             return Tensor(result, self, node)
         return tuple(
@@ -101,7 +142,11 @@ class Autodiff(Backend):
         if isinstance(arg, Box):
             arg = arg.value
         if type(arg) is Tensor:
-            return (arg.data, arg.node) if arg.backend is self else (arg, None)
+            if arg.backend is self:
+                return arg.data, arg.node
+            if arg.node is not None and not self.is_fresh:
+                self._check_constant(arg)
+            return arg, None
         if isinstance(arg, list | tuple):
             pairs = [self._peel(item) for item in arg]
             return type(arg)(value for value, _ in pairs), [node for _, node in pairs]
@@ -109,10 +154,26 @@ class Autodiff(Backend):
             return map_structure(lambda part: self._peel(part)[0], arg), None
         return arg, None
 
+    def _check_constant(self, tensor: Tensor) -> None:
+        """Check that an operand of an inner tape is constant for this one.
+
+        Raises:
+            ValueError: it depends on a leaf of this tape too, as gradients of nested
+                backends do: that part of the gradient would be lost here.
+        """
+        for leaf in leaves_below(tensor.node):
+            key = leaf.key
+            held = key.held().backend if isinstance(key, Box) else None
+            if held is self or isinstance(key, Leaf) and key is not leaf:
+                raise ValueError(
+                    f"expected operands on one backend, got one on {self} and one on "
+                    f"{tensor.backend} that depends on a parameter or leaf of both: "
+                    "its part of the gradient would be lost; call .inner() of the "
+                    "first, or .detach() of the second"
+                )
+
     def __reduce__(self) -> Any:
-        if self._made.get(id(self._inner)) is self:
-            return Autodiff, (self._inner,)
-        return Autodiff, (self._inner, True)
+        return _autodiff, (self._inner, self.is_fresh, self.checkpointing)
 
     def from_numpy(self, array: np.ndarray[Any, Any]) -> Tensor:
         return Tensor(self._inner.from_numpy(array), self._inner)
@@ -127,7 +188,13 @@ class Autodiff(Backend):
         return backward(tensor, gradient)
 
     def __repr__(self) -> str:
-        return f"Autodiff({self._inner})"
+        if self.checkpointing == "none":
+            return f"Autodiff({self._inner})"
+        return f"Autodiff({self._inner}, checkpointing={self.checkpointing!r})"
+
+
+def _autodiff(inner: Backend, fresh: bool, checkpointing: Checkpointing) -> Autodiff:
+    return Autodiff(inner, fresh, checkpointing=checkpointing)
 
 
 def _tracked(source: Any) -> bool:

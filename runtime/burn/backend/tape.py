@@ -44,6 +44,9 @@ class Node:
         """Yield the parent nodes, each with its contribution to the gradient."""
         yield from ()
 
+    def release(self) -> None:
+        """Drop what was computed again for a backward pass that is over here."""
+
 
 class Leaf(Node):
     """A leaf, whose gradient is returned: ``key`` is the box, or the node itself."""
@@ -82,18 +85,28 @@ class CallNode(Node):
         self.static = static
         self.result = result
 
+    @property
+    def result_count(self) -> int:
+        """The number of results, each of which has an :class:`Output`."""
+        return len(self.result)
+
     def parents(self) -> Iterator[Node]:
         yield from nodes_in(self.sources)
 
+    def values(self) -> tuple[Any, tuple[Any, ...]]:
+        """Return the result and the operands, on the backend below the tape."""
+        return self.result, self.inner
+
     def backward(self, grad: Any) -> Iterator[tuple[Node, Any]]:
-        if type(self.result) is not Tensor and not self.primitive.partial:
+        result, operands = self.values()
+        if type(result) is not Tensor and not self.primitive.partial:
             grad = tuple(
                 _zeros_like(item) if part is None else part
-                for part, item in zip(grad, self.result, strict=True)
+                for part, item in zip(grad, result, strict=True)
             )
         rule = self.primitive.rule
         assert rule is not None
-        shares = rule(grad, self.result, *self.inner, **self.static)
+        shares = rule(grad, result, *operands, **self.static)
         if not isinstance(shares, tuple):
             shares = (shares,)
         for source, share in zip(self.sources, shares, strict=False):
@@ -141,23 +154,39 @@ def swept(
 
     ``seeds`` are the gradients of the nodes from which the tape is read backwards.
     """
+    nodes = _reachable(seeds, ends)
+    try:
+        return _swept_nodes(nodes, seeds, ends, receiver)
+    finally:
+        for node in nodes:
+            node.release()
+
+
+def _swept_nodes(
+    nodes: list[Node],
+    seeds: dict[Node, Any],
+    ends: Collection[Node],
+    receiver: Receiver | None,
+) -> dict[Node, Any]:
+    """As :func:`swept`, of ``nodes``, the newest first."""
     gradients: dict[Node, Any] = {}
     pending = dict(seeds)
-    nodes = _reachable(seeds, ends)
     complete = {} if receiver is None else _completed_by(nodes)
     for node in nodes:
         grad = pending.pop(node, None)
         if grad is None:
+            node.release()
             continue
         if isinstance(node, Leaf) or node in ends:
             gradients[node] = grad
         elif isinstance(node, Output):
-            parts = pending.setdefault(node.call, [None] * len(node.call.result))
+            parts = pending.setdefault(node.call, [None] * node.call.result_count)
             parts[node.position] = grad
         else:
             for source, share in node.backward(grad):
                 earlier = pending.get(source)
                 pending[source] = share if earlier is None else earlier + share
+        node.release()
         for leaf in complete.get(node, ()):
             if receiver is not None and leaf in pending:
                 receiver(leaf.key, pending[leaf])
@@ -177,6 +206,11 @@ def _completed_by(nodes: list[Node]) -> dict[Node, list[Leaf]]:
         if len(places[leaf.key]) == 1:
             complete.setdefault(node, []).append(leaf)
     return complete
+
+
+def leaves_below(root: Node) -> Iterator[Leaf]:
+    """Yield the leaves that ``root`` depends on."""
+    yield from (node for node in _reachable([root], ()) if isinstance(node, Leaf))
 
 
 def _reachable(roots: Iterable[Node], ends: Collection[Node]) -> list[Node]:

@@ -12,7 +12,7 @@ from burn.backend.autodiff import is_in_backward
 from burn.backend.base import Backend, map_structure
 from burn.box import Box
 from burn.dtypes import DType
-from burn.primitive import RECORDER, Primitive, recording
+from burn.primitive import RECORDER, Composite, Primitive, recording
 from burn.tensor import Tensor
 
 #: The precisions of :func:`autocast` and :func:`burn.train.step`.
@@ -24,10 +24,12 @@ LOWER: dict[str, DType] = {"bf16": dtypes.bfloat16, "fp16": dtypes.float16}
 def autocast(precision: Precision) -> Iterator[None]:
     """Compute matrix products and convolutions in a lower precision in this context.
 
-    Operands of ``linear``, ``matmul``, ``einsum`` and convolutions are cast from
-    float32 to ``precision``. Primitives that move elements, such as ``reshape``, keep
-    the dtype; all others cast operands of the lower precision to float32. Weights stay
-    float32, and gradients by weights are float32: casts are part of the tape. Call
+    Operands of ``linear``, ``matmul``, ``einsum``, convolutions, ``attention``,
+    recurrent layers and ``prelu`` are cast from float32 to ``precision``, as by
+    ``torch.autocast``. Inside of attention and recurrent layers softmax and the state
+    from step to step are float32. Primitives that move elements, such as ``reshape``,
+    keep the dtype; all others cast operands of the lower precision to float32. Weights
+    stay float32, and gradients by weights are float32: casts are part of the tape. Call
     ``backward`` outside of the context or within; gradients have the dtypes of the
     forward pass. With ``"fp16"`` scale the loss by :class:`burn.optim.GradScaler`.
 
@@ -53,6 +55,7 @@ class _Autocast(Backend):
     """A backend that casts the operands of every call in its context."""
 
     level = math.inf
+    keeps_composites = True
 
     def __init__(self, dtype: DType) -> None:
         self._dtype, self._outer = dtype, RECORDER.get()
@@ -63,6 +66,10 @@ class _Autocast(Backend):
         args: tuple[Any, ...],
         static: dict[str, Any],
     ) -> Any:
+        if isinstance(primitive, Composite):  # its body runs in the context as well
+            if primitive.autocast == "lower" and not is_in_backward():
+                args = self._cast(primitive, args)
+            return primitive.kernel(*args, **static)
         token = RECORDER.set(self._outer)
         try:
             if not primitive.host and not is_in_backward():

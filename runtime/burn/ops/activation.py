@@ -44,7 +44,7 @@ def _wide(kernel: Callable[P, Any]) -> Callable[P, Any]:
     return run
 
 
-@primitive(traceable=True, bound=bounds.of_first)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.of_first)
 def relu(x: Array) -> Array:
     """Return ``max(x, 0)``."""
     return np.maximum(x, x.dtype.type(0))
@@ -55,7 +55,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return relu_grad(grad, out)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def relu_grad(grad: Array, out: Array) -> Array:
     """Return ``grad`` where the result ``out`` of :func:`relu` is positive."""
     return np.where(out > 0, grad, grad.dtype.type(0))
@@ -66,7 +66,7 @@ def _(grad: Any, result: Any, outer: Any, out: Any) -> Any:
     return lambda: relu_grad(grad, out), None
 
 
-@primitive(traceable=True, bound=bounds.sloped)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.sloped)
 @_wide
 def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:
     """Return ``x`` where positive, ``alpha * x`` elsewhere."""
@@ -78,7 +78,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.01) -> Any:
     return where(x > 0, grad, grad * alpha)
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, memory_bound=True, bound=bounds.activated, autocast="lower")
 def prelu(x: Array, slope: Array) -> Array:
     """Return ``x`` where positive, ``slope * x`` elsewhere; ``slope`` broadcasts to
     ``x``.
@@ -104,7 +104,7 @@ def _(grad: Any, out: Any, x: Any, slope: Any) -> Any:
     )
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, memory_bound=True)
 def thresholded_relu(x: Array, *, alpha: float = 1.0) -> Array:
     """Return ``x`` where it exceeds ``alpha``, 0 elsewhere."""
     return np.where(x > alpha, x, x.dtype.type(0))
@@ -115,7 +115,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > alpha, grad, 0.0)
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def elu(x: Array, *, alpha: float = 1.0) -> Array:
     """Return ``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
@@ -127,7 +127,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > 0, grad, grad * (out + alpha))
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def selu(x: Array, *, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> Array:
     """Return ``gamma * x`` if positive, else ``gamma * alpha * (exp(x) - 1)``."""
@@ -146,7 +146,7 @@ def _(
     return where(x > 0, grad * gamma, grad * (out + alpha * gamma))
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def celu(x: Array, *, alpha: float = 1.0) -> Array:
     """Return ``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere."""
@@ -158,7 +158,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > 0, grad, grad * (out / alpha + 1.0))
 
 
-@primitive(traceable=True, bound=bounds.up_to_one)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.up_to_one)
 @_wide
 def sigmoid(x: Array) -> Array:
     """Return ``1 / (1 + exp(-x))``."""
@@ -173,7 +173,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * out * (1.0 - out)
 
 
-@primitive(traceable=True, bound=bounds.up_to_one)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.up_to_one)
 @_wide
 def tanh(x: Array) -> Array:
     """Return the hyperbolic tangent."""
@@ -185,7 +185,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (1.0 - out * out)
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def softplus(x: Array) -> Array:
     """Return ``log(1 + exp(x))``."""
@@ -197,7 +197,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * sigmoid(x)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 @_wide
 def softsign(x: Array) -> Array:
     """Return ``x / (1 + abs(x))``."""
@@ -210,7 +210,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / (size * size)
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def hard_sigmoid(x: Array, *, alpha: float = 0.2, beta: float = 0.5) -> Array:
     """Return ``alpha * x + beta``, clipped to [0, 1]."""
@@ -222,7 +222,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.2, beta: float = 0.5) -> 
     return where((out > 0) & (out < 1), grad * alpha, 0.0)
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def hard_swish(x: Array) -> Array:
     """Return ``x * (x + 3) / 6`` between -3 and 3, 0 below and ``x`` above."""
@@ -235,7 +235,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return where(x > 3, grad, middle)
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def silu(x: Array) -> Array:
     """Return ``x * sigmoid(x)``."""
@@ -250,7 +250,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (gate + out * (1.0 - gate))
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def mish(x: Array) -> Array:
     """Return ``x * tanh(softplus(x))``."""
@@ -263,7 +263,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (gate + x * sigmoid(x) * (1.0 - gate * gate))
 
 
-@primitive(traceable=True, bound=bounds.activated)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
 @_wide
 def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
     """Return ``x`` times the standard normal distribution function of ``x``.
@@ -297,7 +297,7 @@ def _(
     return gelu_grad(grad, x, approximate=approximate)
 
 
-@primitive(traceable=True, bound=bounds.gelu_derivative)
+@primitive(traceable=True, memory_bound=True, bound=bounds.gelu_derivative)
 @_wide
 def gelu_grad(
     grad: Array, x: Array, *, approximate: Literal["none", "tanh"] = "none"
@@ -340,7 +340,7 @@ def _by_erf(grad: Any, x: Any) -> Any:
     return grad * ((erf(x * sqrt(0.5)) + 1.0) * 0.5 + x * density)
 
 
-@primitive(traceable=True, bound=bounds.largest_of_all)
+@primitive(traceable=True, memory_bound=True, bound=bounds.largest_of_all)
 def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array:
     """Return ``min(max(x, low), high)``; None is no bound, and ``x`` may be a
     number.
@@ -387,7 +387,7 @@ def _(grad: Any, out: Any, x: Any, low: Any = None, high: Any = None) -> Any:
     return of_x, of_low, of_high
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, memory_bound=True)
 @_wide
 def shrink(x: Array, *, bias: float = 0.0, lambd: float = 0.5) -> Array:
     """Return ``x`` moved towards 0 by ``bias``; 0 if ``abs(x) <= lambd``."""

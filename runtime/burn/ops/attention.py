@@ -28,7 +28,7 @@ Window = tuple[int, int]
 EVERYWHERE: Window = (-1, -1)
 
 
-@composite(outputs=1)
+@composite(outputs=1, autocast="lower")
 def attention(
     query: Any,
     key: Any,
@@ -246,7 +246,7 @@ def _covering(mask: Any, columns: int) -> Any:
     return pad(mask, (0, missing), hidden, (-1,))
 
 
-@primitive(traceable=True, bound=bounds.up_to_one)
+@primitive(traceable=True, removable=True, bound=bounds.up_to_one, memory_bound=True)
 def masked_softmax(x: Array) -> Array:
     """Return the softmax over the last axis, with 0 in rows of minus infinity."""
     if not x.size:

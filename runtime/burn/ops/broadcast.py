@@ -10,7 +10,13 @@ from burn.ops.support import Array, accumulate, integers
 from burn.primitive import primitive
 
 
-@primitive(traceable=True, removable=True, shaped_by=1, bound=bounds.of_first)
+@primitive(
+    traceable=True,
+    removable=True,
+    shaped_by=1,
+    bound=bounds.of_first,
+    memory_bound=True,
+)
 def expand(x: Array, shape: Any) -> Array:
     """Return ``x`` broadcast to ``shape``; an extent of -1 or 1 keeps that of ``x``."""
     target = tuple(1 if n == -1 else n for n in integers(shape))

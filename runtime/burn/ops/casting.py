@@ -17,6 +17,7 @@ from burn.primitive import primitive
     infallible=True,
     bound=bounds.of_first,
     autocast="keep",
+    memory_bound=True,
 )
 def cast(x: Array, *, dtype: DType) -> Array:
     """Return ``x`` converted to ``dtype``.

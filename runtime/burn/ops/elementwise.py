@@ -14,7 +14,7 @@ from burn.ops.support import Array, namespace, numeric, pair
 from burn.primitive import primitive
 
 
-@primitive(traceable=True, infallible=True, bound=bounds.sum_of_all)
+@primitive(traceable=True, infallible=True, bound=bounds.sum_of_all, memory_bound=True)
 def add(x: Array, y: Array) -> Array:
     """Return ``x + y``."""
     return np.add(*pair(x, y))
@@ -25,7 +25,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad, x), lambda: like(grad, y)
 
 
-@primitive(traceable=True, infallible=True, bound=bounds.sum_of_all)
+@primitive(traceable=True, infallible=True, bound=bounds.sum_of_all, memory_bound=True)
 def sub(x: Array, y: Array) -> Array:
     """Return ``x - y``."""
     return np.subtract(*numeric(x, y))
@@ -36,7 +36,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad, x), lambda: like(-grad, y)
 
 
-@primitive(traceable=True, infallible=True, bound=bounds.product)
+@primitive(traceable=True, infallible=True, bound=bounds.product, memory_bound=True)
 def mul(x: Array, y: Array) -> Array:
     """Return ``x * y``."""
     return np.multiply(*pair(x, y))
@@ -47,7 +47,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad * y, x), lambda: like(grad * x, y)
 
 
-@primitive(traceable=True, infallible=True, bound=bounds.quotient)
+@primitive(traceable=True, infallible=True, bound=bounds.quotient, memory_bound=True)
 def div(x: Array, y: Array) -> Array:
     """Return ``x / y``; integers are divided in float32."""
     x, y = numeric(x, y)
@@ -85,7 +85,7 @@ def trunc_div(x: Array, y: Array) -> Array:
 trunc_div.no_gradient("integers have no gradient")
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, memory_bound=True)
 def remainder(x: Array, y: Array) -> Array:
     """Return ``x`` modulo ``y`` with the sign of ``y``, as Python's ``%``."""
     return np.remainder(*numeric(x, y))
@@ -96,7 +96,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad, x), lambda: like(-grad * floor(x / y), y)
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, memory_bound=True)
 def fmod(x: Array, y: Array) -> Array:
     """Return ``x`` modulo ``y`` with the sign of ``x``, as C's ``fmod``."""
     return np.fmod(*numeric(x, y))
@@ -107,7 +107,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad, x), lambda: like(-grad * trunc(x / y), y)
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, memory_bound=True)
 def pow(x: Array, y: Array) -> Array:
     """Return ``x`` to the power ``y``; integers remain integers, rounded towards
     zero.
@@ -143,7 +143,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return of_x, of_y
 
 
-@primitive(traceable=True, infallible=True, bound=bounds.of_first)
+@primitive(traceable=True, infallible=True, bound=bounds.of_first, memory_bound=True)
 def neg(x: Array) -> Array:
     """Return ``-x``."""
     return np.negative(x)
@@ -154,7 +154,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return -grad
 
 
-@primitive(traceable=True, infallible=True, bound=bounds.of_first)
+@primitive(traceable=True, infallible=True, bound=bounds.of_first, memory_bound=True)
 def abs(x: Array) -> Array:
     """Return the absolute value."""
     return np.abs(x)
@@ -174,7 +174,7 @@ def sign(x: Array) -> Array:
 sign.no_gradient("piecewise constant")
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, memory_bound=True)
 def exp(x: Array) -> Array:
     """Return the exponential."""
     return np.exp(x)
@@ -185,7 +185,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * out
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, memory_bound=True)
 def log(x: Array) -> Array:
     """Return the natural logarithm."""
     return np.log(x)
@@ -196,7 +196,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / x
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, memory_bound=True)
 def sqrt(x: Array) -> Array:
     """Return the square root."""
     return np.sqrt(x)
@@ -207,7 +207,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * 0.5 / out
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, memory_bound=True)
 def reciprocal(x: Array) -> Array:
     """Return ``1 / x``."""
     return np.reciprocal(x)
@@ -254,7 +254,9 @@ def round(x: Array) -> Array:
 round.no_gradient("piecewise constant")
 
 
-@primitive(traceable=True, infallible=True, bound=bounds.largest_of_all)
+@primitive(
+    traceable=True, infallible=True, bound=bounds.largest_of_all, memory_bound=True
+)
 def maximum(x: Array, y: Array) -> Array:
     """Return the larger of two elements; NaN if either is NaN."""
     return np.maximum(*pair(x, y))
@@ -266,7 +268,9 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad * share, x), lambda: like(grad * (1.0 - share), y)
 
 
-@primitive(traceable=True, infallible=True, bound=bounds.largest_of_all)
+@primitive(
+    traceable=True, infallible=True, bound=bounds.largest_of_all, memory_bound=True
+)
 def minimum(x: Array, y: Array) -> Array:
     """Return the smaller of two elements; NaN if either is NaN."""
     return np.minimum(*pair(x, y))
@@ -305,7 +309,7 @@ _ERFC = (
 )
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, memory_bound=True)
 def erf(x: Array) -> Array:
     """Return the error function."""
     work = x.astype(np.float64)

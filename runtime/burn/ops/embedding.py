@@ -12,7 +12,7 @@ from burn.ops.support import Array
 from burn.primitive import primitive
 
 
-@primitive(traceable=True, bound=bounds.of_first)
+@primitive(traceable=True, bound=bounds.of_first, memory_bound=True)
 def embedding(
     weight: Array,
     indices: Array,

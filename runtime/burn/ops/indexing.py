@@ -15,7 +15,7 @@ from burn.primitive import composite, primitive
 Key = Any  # whatever may stand in x[...]
 
 
-@primitive(traceable=True, bound=bounds.of_first, autocast="keep")
+@primitive(traceable=True, bound=bounds.of_first, autocast="keep", memory_bound=True)
 def getitem(x: Array, key: Key) -> Array:
     """Return ``x[key]`` by NumPy's rules.
 
@@ -56,7 +56,7 @@ def _may_repeat(key: Key) -> bool:
     return getattr(key, "ndim", 0) > 0 and key.dtype != dtypes.bool_
 
 
-@primitive(autocast="keep")
+@primitive(autocast="keep", memory_bound=True)
 def slice(
     x: Array, starts: Any, ends: Any, axes: Axes = None, steps: Any = None
 ) -> Array:
@@ -130,7 +130,7 @@ def _slices(
     return tuple(key)
 
 
-@primitive(traceable=True, bound=bounds.of_first)
+@primitive(traceable=True, bound=bounds.of_first, memory_bound=True)
 def take(x: Array, indices: Array, axis: int = 0) -> Array:
     """Return the entries ``indices`` of ``x`` along ``axis``, which they replace.
 
@@ -199,7 +199,7 @@ def add_rows(out: Array, index: Array, rows: Array) -> None:
         out[ordered[long][first]] += sums
 
 
-@primitive(traceable=True, bound=bounds.of_first)
+@primitive(traceable=True, bound=bounds.of_first, memory_bound=True)
 def gather_nd(x: Array, indices: Array, batch_dims: int = 0) -> Array:
     """Return the slices of ``x`` at the index tuples along the last axis of
     ``indices``.

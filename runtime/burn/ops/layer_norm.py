@@ -18,7 +18,7 @@ from burn.ops.support import Array, Axes, accumulate, axes_of, namespace
 from burn.primitive import primitive
 
 
-@primitive(traceable=True, removable=True, bound=bounds.normalised)
+@primitive(traceable=True, removable=True, bound=bounds.normalised, memory_bound=True)
 def layer_norm(
     x: Array,
     weight: Array | None = None,
@@ -83,7 +83,7 @@ def _(
     return _second_gradients(grads, outer, x, weight, axis, epsilon, centred=True)
 
 
-@primitive(traceable=True, removable=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def rms_norm(
     x: Array, weight: Array | None = None, *, axis: Axes = -1, epsilon: float = 1e-5
 ) -> Array:

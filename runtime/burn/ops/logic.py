@@ -91,7 +91,9 @@ isnan.no_gradient("the result is a bool")
 isinf.no_gradient("the result is a bool")
 
 
-@primitive(traceable=True, bound=bounds.largest_of_all)
+@primitive(
+    traceable=True, removable=True, bound=bounds.largest_of_all, memory_bound=True
+)
 def where(condition: Array, x: Array, y: Array) -> Array:
     """Return ``x`` where ``condition`` is true, ``y`` elsewhere."""
     chosen, other = pair(x, y)

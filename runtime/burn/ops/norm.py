@@ -23,7 +23,7 @@ from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
 
-@primitive(traceable=True, removable=True, bound=bounds.shifted)
+@primitive(traceable=True, removable=True, bound=bounds.shifted, memory_bound=True)
 def batch_norm(
     x: Array,
     mean: Array,
@@ -79,7 +79,7 @@ def _(
     )
 
 
-@primitive(outputs=3, traceable=True, removable=True)
+@primitive(outputs=3, traceable=True, removable=True, memory_bound=True)
 def batch_norm_train(
     x: Array,
     weight: Array | None = None,
@@ -197,7 +197,7 @@ def _(
     return joint[0], joint[1], None, None, joint[2]
 
 
-@primitive(traceable=True, removable=True, bound=bounds.normalised)
+@primitive(traceable=True, removable=True, bound=bounds.normalised, memory_bound=True)
 def group_norm(
     x: Array,
     weight: Array | None = None,

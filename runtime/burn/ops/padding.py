@@ -15,7 +15,7 @@ from burn.primitive import composite, primitive
 Pads = list[tuple[int, int]]
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, memory_bound=True)
 def pad(
     x: Array, pads: Any, value: Array = 0, axes: Axes = None, *, mode: str = "constant"
 ) -> Array:
@@ -171,7 +171,7 @@ def _source(extent: int, width: tuple[int, int], mode: str) -> Any:
     return np.minimum(index, period - index) if extent > 1 else index
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, memory_bound=True)
 def tile(x: Array, repeats: Any) -> Array:
     """Return ``x`` repeated ``repeats[axis]`` times along every axis."""
     return namespace(x).tile(x, integers(repeats))
@@ -192,7 +192,7 @@ def _(grad: Any, out: Any, x: Any, repeats: Any) -> Any:
     return share
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def stack(xs: list[Array], axis: int = 0) -> Array:
     """Return the arrays, of equal shape, stacked along a new axis."""
     (position,) = axes_of(axis, xs[0].ndim + 1)
@@ -207,7 +207,7 @@ def _(grad: Any, out: Any, xs: Any, axis: int = 0) -> Any:
     return lambda: [take(grad, index, axis) for index in range(len(xs))]
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def flip(x: Array, axis: Axes = None) -> Array:
     """Return ``x`` reversed along ``axis``, or along all axes."""
     return np.flip(x, axes_of(axis, x.ndim))
@@ -218,7 +218,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
     return lambda: flip(grad, axis)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, memory_bound=True)
 def roll(x: Array, shifts: Any, axes: Axes) -> Array:
     """Return ``x`` shifted cyclically by ``shifts`` along ``axes``."""
     steps, along = integers(shifts), axes_of(axes, x.ndim)
@@ -236,7 +236,7 @@ def _(grad: Any, out: Any, x: Any, shifts: Any, axes: Axes) -> Any:
     return lambda: roll(grad, tuple(-s for s in integers(shifts)), axes)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, memory_bound=True)
 def trilu(x: Array, k: Any = 0, *, upper: bool = True) -> Array:
     """Return the triangle of the last two axes on and above (or below) diagonal
     ``k``.

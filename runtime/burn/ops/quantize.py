@@ -121,7 +121,7 @@ def _fits(
     return True
 
 
-@primitive(removable=True)
+@primitive(removable=True, memory_bound=True)
 def dequantize(
     x: Array,
     scale: Array,
@@ -257,7 +257,7 @@ def _(grad: Any, out: Any, x: Any, **_: Any) -> Any:
     return (lambda: cast(grad, dtype=x.dtype)) if dtypes.is_float(x.dtype) else None
 
 
-@primitive(removable=True)
+@primitive(removable=True, memory_bound=True)
 def fake_quantize(
     x: Array, scale: Array, zero_point: Array, *, low: int, high: int
 ) -> Array:

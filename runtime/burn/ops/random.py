@@ -123,7 +123,7 @@ def bernoulli(state: Any, p: Array, *, dtype: DType | None = None) -> Any:
     return cast(u < p, dtype=dtype or p.dtype), after
 
 
-@primitive(outputs=2, removable=True)
+@primitive(outputs=2, removable=True, memory_bound=True)
 def dropout(x: Array, state: Array, *, p: float = 0.5) -> tuple[Array, Array]:
     """Return ``x`` with each element zeroed with probability ``p``, and the next state.
 
@@ -188,7 +188,7 @@ def dropout_with_mask(
     return where(kept, x * cast(scale, dtype=x.dtype), 0.0), kept, after
 
 
-@primitive(outputs=2)
+@primitive(outputs=2, memory_bound=True)
 def dropout_by_seed(
     x: Array, ratio: Any = 0.5, training: Any = True, *, seed: int
 ) -> tuple[Array, Array]:

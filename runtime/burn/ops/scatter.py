@@ -31,7 +31,7 @@ def along(indices: Array, axis: int) -> tuple[Array, ...]:
     return tuple(key)
 
 
-@primitive(traceable=True, bound=bounds.of_first)
+@primitive(traceable=True, bound=bounds.of_first, memory_bound=True)
 def gather_elements(x: Array, indices: Array, axis: int = 0) -> Array:
     """Return ``out[i, j, k] = x[indices[i, j, k], j, k]`` for axis 0, and so on.
 

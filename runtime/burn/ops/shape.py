@@ -17,6 +17,7 @@ from burn.primitive import composite, primitive
     shaped_by=1,
     bound=bounds.of_first,
     autocast="keep",
+    memory_bound=True,
 )
 def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
     """Return the elements of ``x``, in row-major order, in ``shape``; one extent may be
@@ -55,7 +56,13 @@ def _(grad: Any, out: Any, x: Any, shape: Any, *, keep_zeros: bool = False) -> A
     return reshape(grad, x.shape), None
 
 
-@primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
+@primitive(
+    traceable=True,
+    removable=True,
+    bound=bounds.of_first,
+    autocast="keep",
+    memory_bound=True,
+)
 def permute(x: Array, axes: tuple[int, ...] | None = None) -> Array:
     """Return ``x`` with its axes in the order of ``axes``, or reversed."""
     return np.transpose(x, None if axes is None else axes_of(axes, x.ndim))
@@ -70,7 +77,13 @@ def _(grad: Any, out: Any, x: Any, axes: tuple[int, ...] | None = None) -> Any:
     return permute(grad, inverse)
 
 
-@primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
+@primitive(
+    traceable=True,
+    removable=True,
+    bound=bounds.of_first,
+    autocast="keep",
+    memory_bound=True,
+)
 def transpose(x: Array, first: int, second: int) -> Array:
     """Return ``x`` with two axes swapped."""
     return np.swapaxes(x, first, second)
@@ -81,7 +94,13 @@ def _(grad: Any, out: Any, x: Any, first: int, second: int) -> Any:
     return transpose(grad, first, second)
 
 
-@primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
+@primitive(
+    traceable=True,
+    removable=True,
+    bound=bounds.of_first,
+    autocast="keep",
+    memory_bound=True,
+)
 def flatten(x: Array, start: int = 0, end: int = -1) -> Array:
     """Return ``x`` with axes ``start`` to ``end`` (included) merged; a scalar gets
     one.
@@ -103,6 +122,7 @@ def _(grad: Any, out: Any, x: Any, start: int = 0, end: int = -1) -> Any:
     shaped_by=1,
     bound=bounds.of_first,
     autocast="keep",
+    memory_bound=True,
 )
 def squeeze(x: Array, axis: Axes = None) -> Array:
     """Return ``x`` without the axes of extent 1 in ``axis`` (all of them if None).
@@ -131,6 +151,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
     shaped_by=1,
     bound=bounds.of_first,
     autocast="keep",
+    memory_bound=True,
 )
 def unsqueeze(x: Array, axis: Axes) -> Array:
     """Return ``x`` with axes of extent 1 inserted at the positions ``axis``."""
@@ -142,7 +163,13 @@ def _(grad: Any, out: Any, x: Any, axis: Axes) -> Any:
     return reshape(grad, x.shape), None
 
 
-@primitive(traceable=True, removable=True, bound=bounds.of_first, autocast="keep")
+@primitive(
+    traceable=True,
+    removable=True,
+    bound=bounds.of_first,
+    autocast="keep",
+    memory_bound=True,
+)
 def concat(xs: list[Array], axis: int = 0) -> Array:
     """Return the arrays concatenated along an existing axis."""
     return np.concatenate(xs, axis=axis)
@@ -161,6 +188,7 @@ def _(grad: Any, out: Any, xs: Any, axis: int = 0) -> Any:
     shaped_by=1,
     bound=bounds.of_first,
     autocast="keep",
+    memory_bound=True,
 )
 def split(x: Array, sizes: Any, axis: int = 0) -> tuple[Array, ...]:
     """Return ``x`` split along ``axis`` into pieces of the given sizes."""
@@ -188,7 +216,14 @@ def _(grad: Any, out: Any, x: Any, sizes: Any, axis: int = 0) -> Any:
     return concat(list(grad), axis), None
 
 
-@primitive(outputs=0, traceable=True, removable=True, shaped_by=1, autocast="keep")
+@primitive(
+    outputs=0,
+    traceable=True,
+    removable=True,
+    shaped_by=1,
+    autocast="keep",
+    memory_bound=True,
+)
 def chunk(x: Array, count: int, axis: int = 0) -> tuple[Array, ...]:
     """Return ``x`` split along ``axis`` into ``count`` equal pieces; the last may be
     smaller.

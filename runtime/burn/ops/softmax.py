@@ -13,7 +13,7 @@ from burn.ops.support import Array, Axes, accumulate, axes_of
 from burn.primitive import primitive
 
 
-@primitive(traceable=True, bound=bounds.up_to_one)
+@primitive(traceable=True, removable=True, bound=bounds.up_to_one, memory_bound=True)
 def softmax(x: Array, *, axis: Axes = -1) -> Array:
     """Return ``exp(x)`` divided by its sum over ``axis``: an integer or a tuple.
 
@@ -50,7 +50,7 @@ def _(grad: Any, result: Any, outer: Any, out: Any, *, axis: Axes = -1) -> Any:
     )
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def log_softmax(x: Array, *, axis: Axes = -1) -> Array:
     """Return the logarithm of :func:`softmax`."""
     work = accumulate(x)

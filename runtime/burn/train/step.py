@@ -239,9 +239,14 @@ class Step(Generic[P, R]):
         """Execute :meth:`_backward`, and pass gradients to ``collector`` as they
         complete.
         """
-        if self.scaler is not None:  # they are to be divided by its scale
-            return self._backward(output)
-        with receiving_gradients(collector.add):
+        scaler = self.scaler
+
+        def receive(key: Any, gradient: Tensor) -> None:
+            if scaler is not None:
+                gradient = scaler.unscale({key: gradient})[key]
+            collector.add(key, gradient)
+
+        with receiving_gradients(receive):
             return self._backward(output)
 
     def _trainable(self) -> dict[str, Box]:

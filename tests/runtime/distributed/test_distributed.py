@@ -232,7 +232,8 @@ def test_state_is_divided_evenly() -> None:
     assert sorted(loads) == [9, 9]
 
 
-def test_sums_begin_before_the_backward_pass_ends() -> None:
+@pytest.mark.parametrize("precision", ["float32", "bf16", "fp16"])
+def test_sums_begin_before_the_backward_pass_ends(precision: nn.Precision) -> None:
     during: list[bool] = []
 
     class Watched(Alone):
@@ -247,11 +248,31 @@ def test_sums_begin_before_the_backward_pass_ends() -> None:
         compiled=False,
         communicator=Watched(),
         bucket_mb=1e-5,
+        precision=precision,
     )(lambda x: ops.mean(model(x)))
     step(x)
     assert during == [True] * 4
     with pytest.raises(ValueError, match="bucket_mb > 0"):
         Reducer(Alone(), Cpu(), 0.0)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_scaled_gradients_are_divided_before_they_are_summed(compiled: bool) -> None:
+    x, weights = burn.tensor(np.ones((3, 6), np.float32)), []
+    for communicator in (None, Alone()):
+        nn.init.seed(3)
+        model = job.Net().to(Autodiff(Cpu()))
+        step = train.step(
+            *(model, optim.SGD(model, lr=0.1)),
+            compiled=compiled,
+            communicator=communicator,
+            precision="fp16",
+        )(lambda x, m=model: ops.mean(m(x)))
+        for _ in range(3):
+            step(x)
+        weights.append({k: v.numpy() for k, v in model.state_dict().items()})
+    for path, expected in weights[0].items():
+        np.testing.assert_allclose(weights[1][path], expected, rtol=1e-6, atol=1e-7)
 
 
 def test_gradients_are_received_when_nothing_is_added_any_more() -> None:

@@ -140,14 +140,19 @@ class _Forward:
 class _Recomputed(Node):
     """A call whose part of the tape is recorded in the backward pass."""
 
-    __slots__ = ("forward", "result", "sources")
+    __slots__ = ("forward", "shapes", "sources")
 
     def __init__(self, forward: _Forward, outputs: list[Tensor]) -> None:
         super().__init__()
         self.forward = forward
         #: The shapes of the results.
-        self.result = [tensor.shape for tensor in outputs]
+        self.shapes = [tensor.shape for tensor in outputs]
         self.sources = _sources(outputs, forward)
+
+    @property
+    def result_count(self) -> int:
+        """The number of results, each of which has an ``Output``."""
+        return len(self.shapes)
 
     def parents(self) -> Iterator[Node]:
         yield from self.sources
@@ -155,10 +160,10 @@ class _Recomputed(Node):
     def backward(self, grad: Any) -> Iterator[tuple[Node, Any]]:
         outputs = self.forward.repeated()
         shapes = [tensor.shape for tensor in outputs]
-        if shapes != self.result:
+        if shapes != self.shapes:
             raise RuntimeError(
                 "a checkpointed function did not repeat its forward pass: expected "
-                f"outputs of shapes {self.result}, got {shapes}"
+                f"outputs of shapes {self.shapes}, got {shapes}"
             )
         seeds: dict[Node, Any] = {}
         for output, part in zip(outputs, grad, strict=True):
