@@ -180,7 +180,9 @@ class Box(Methods):
 
     @property
     def is_set(self) -> bool:
-        """Return whether a value was set or computed, rather than deferred."""
+        """Return whether the value is set, computed or lent, not a deferred initial
+        value.
+        """
         held = self._value
         return not isinstance(held, Deferred) or held.backend is not None
 
