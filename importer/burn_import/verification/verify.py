@@ -87,12 +87,11 @@ def verify(
 ) -> Verified:
     """Compare the module of the model at ``path`` with another engine, by output.
 
-    The model is imported anew unless ``module`` is set: a module from a written,
-    possibly edited file. ``inputs`` are arrays by name or a ``.npz`` file, else
-    random. ``reference`` is another ONNX file to compare with, with the same inputs
-    and outputs. ``bisecting`` searches for the first node that differs,
-    ``gradients`` compares a derivative of the file's import in float64 with a
-    difference quotient.
+    The model is imported anew unless ``module`` is given, of a possibly edited file.
+    ``inputs`` are arrays by name or a ``.npz`` file, else random. ``reference`` is an
+    ONNX file of the same inputs and outputs to compare with. ``bisecting`` searches for
+    the first node that differs, ``gradients`` compares a derivative of the import in
+    float64 with a difference quotient.
 
     Raises:
         InputsError: the inputs do not fit.
