@@ -139,6 +139,14 @@ def write_two_models(names: Names) -> Names:
     return {"net": generated_class().load()}
 
 
+@page("docs/quantize.md")
+def write_calibration(names: Names) -> Names:
+    """Write arrays for calibration and evaluation."""
+    np.savez("batches.npz", image=names["images"])
+    np.savez("test.npz", image=names["images"])
+    return {}
+
+
 @page("docs/custom-operators.md")
 def write_custom_model(names: Names) -> Names:
     """Write a model with the operator of the page."""
