@@ -6,7 +6,6 @@ and their lines of code are the measure. ``python -m tests.written.test_written 
 prints the table.
 """
 
-import ast
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -20,6 +19,7 @@ import pytest
 import burn
 from burn.nn import Module
 from tests.modules import generate, import_file
+from tests.written.measures import code_lines
 from tests.zoo.recorded import Case, zoo_cases
 
 #: The hand-written file of each model of the zoo.
@@ -63,22 +63,6 @@ COMPUTED = {"arch/bert.dynamo-op20": {"m.embeddings.position_ids"}}
 BEHIND: dict[str, str] = {}
 
 
-def code_lines(path: Path) -> int:
-    """Return how many lines hold code: no blank ones, comments and docstrings."""
-    text = path.read_text("utf-8")
-    quiet: set[int] = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            first = node.body[0]
-            if ast.get_docstring(node, clean=False) is not None:
-                quiet.update(range(first.lineno, (first.end_lineno or 0) + 1))
-    lines = enumerate(text.splitlines(), 1)
-    return sum(
-        bool(line.strip()) and not line.strip().startswith("#") and at not in quiet
-        for at, line in lines
-    )
-
-
 def compare(case: Case, folder: Path) -> tuple[int, int]:
     """Return the lines of the generated module and of the written one.
 
@@ -98,7 +82,16 @@ def compare(case: Case, folder: Path) -> tuple[int, int]:
             actual = results[position].numpy()
             rtol, atol = case.tolerance["rtol"], case.tolerance["atol"]
             np.testing.assert_allclose(actual, value, rtol=rtol, atol=atol)
-    return code_lines(path), code_lines(source)
+    return network_lines(path), network_lines(source)
+
+
+def network_lines(path: Path) -> int:
+    """Return how many lines of code describe a network.
+
+    The check of the runtime's version is left out, which nobody writes by hand.
+    """
+    lines = code_lines(path.read_text("utf-8"))
+    return sum(not line.startswith("burn.require_version(") for line in lines)
 
 
 def fill(

@@ -45,11 +45,16 @@ class Constructor:
     conditions: dict[str, str] = field(default_factory=dict)
 
     def call(self, name: str, member: int) -> str:
-        """Return a member's constructor call: ``Block(8, stride=2)``."""
+        """Return a member's constructor call: ``Block(8, 16, stride=2)``.
+
+        Two arguments need no names. Of several only widths, which come first, have none.
+        """
+        plain = [p for p in self.parameters if p.kind != "bool"]
         args = []
-        for parameter in self.parameters:
+        for index, parameter in enumerate(self.parameters):
             text = literal(parameter.values[member])
-            named = parameter.kind == "bool"
+            is_width = index < 2 and _is_width(parameter.name)
+            named = parameter not in plain or (len(plain) > 2 and not is_width)
             args.append(f"{parameter.name}={text}" if named else text)
         return f"{name}({', '.join(args)})"
 
