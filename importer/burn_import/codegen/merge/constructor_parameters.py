@@ -47,7 +47,7 @@ class Constructor:
     def call(self, name: str, member: int) -> str:
         """Return a member's constructor call: ``Block(8, 16, stride=2)``.
 
-        Two arguments need no names. Of several only widths, which come first, have none.
+        Up to two arguments have no names; of more only widths, which come first.
         """
         plain = [p for p in self.parameters if p.kind != "bool"]
         args = []
