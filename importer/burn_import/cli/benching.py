@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from burn_import.cli.answer import Answer
+from burn_import.cli.progress import progress
 from burn_import.cli.report import Report, clean
 from burn_import.cli.tables import format_option, show_json, show_table
 from burn_import.cli.verifying import inputs_option, seed_option, size_option
@@ -42,7 +43,8 @@ def bench_command(
         inputs = given_inputs(
             model, options["inputs"], options["sizes"], options["seed"]
         )
-        module: Any = load(model)
+        with progress(f"importing {model.name}"):
+            module: Any = load(model)
         compiled: Any = burn.compile(module, generated=options["generated"])
         tensors = [burn.tensor(array) for array in inputs.values()]
         check_runs(model, inputs, lambda: compiled(*tensors), options["inputs"] is None)

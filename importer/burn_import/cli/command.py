@@ -27,6 +27,7 @@ import click
 
 from burn_import.cli.answer import Answer
 from burn_import.cli.choices import choices, options_of
+from burn_import.cli.progress import progress
 from burn_import.cli.report import Report
 from burn_import.collector import uncollected
 from burn_import.options import Options
@@ -252,8 +253,9 @@ def _import(
         raise OutputRefused("expected another file as output than the model", "Pass -o")
     if not force:  # fail before the import runs; the writer checks again
         check_ours(output)
-    compiled = import_model(model, replace(options, stem=output.stem))
-    written = write_model(compiled, output, force=force, dry_run=dry_run)
+    with progress(f"importing {model.name}"):
+        compiled = import_model(model, replace(options, stem=output.stem))
+        written = write_model(compiled, output, force=force, dry_run=dry_run)
     report.result(written, dry_run, (*_rename_note(name, compiled), *compiled.notes))
 
 

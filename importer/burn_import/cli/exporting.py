@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from burn_import.cli.answer import Answer
+from burn_import.cli.progress import progress
 from burn_import.cli.report import Report, clean
 from burn_import.cli.tables import force_option, format_option, output_option, show_json
 
@@ -58,7 +59,8 @@ def export_command(
         check_name(output)
         model = load_module(module, given["weights"], given["class_name"])
         make_parent(Path(output))
-        written = _export(model, output, given)
+        with progress(f"exporting {module.name}"):
+            written = _export(model, output, given)
         if style == "json":
             data = written.data and str(written.data)
             compared = {"engine": written.engine, "difference": written.difference}

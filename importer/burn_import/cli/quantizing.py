@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from burn_import.cli.answer import Answer
+from burn_import.cli.progress import progress
 from burn_import.cli.report import Report, annotation, clean
 from burn_import.cli.tables import (
     force_option,
@@ -106,7 +107,8 @@ def quantize_command(
 
         output = output or Path(f"{model.stem}_{to}.onnx")
         make_parent(output)
-        result = _quantized(model, output, to, given)
+        with progress(f"quantizing {model.name}"):
+            result = _quantized(model, output, to, given)
         _show(result, style, model)
         if given["count"] and style == "text":
             click.echo("note: random samples; --calibration takes real ones", err=True)

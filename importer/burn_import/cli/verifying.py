@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from burn_import.cli.answer import Answer
+from burn_import.cli.progress import progress
 from burn_import.cli.report import Report, annotation, clean
 from burn_import.cli.tables import format_option, show_json, show_table, sizes_of
 
@@ -80,7 +81,8 @@ def verify_command(
 
         options["engine"] = options["engine"] or ""
         loaded = None if module is None else load_module(module)
-        result = verify(model, module=loaded, **options)
+        with progress(f"verifying {model.name}"):
+            result = verify(model, module=loaded, **options)
         _show(result, style, model)
         is_wrong = result.gradient is not None and result.gradient > 1e-3
         answer.code = 0 if result.ok and not is_wrong else 1
