@@ -7,6 +7,7 @@ import keyword
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
@@ -42,6 +43,9 @@ FORBIDDEN = frozenset(MEMBERS | _OF_TUPLES) | (
     | set(dir(builtins))
 )
 _MAX_LENGTH = 40
+#: The most strings that are written as a list, the width of the lines of a text that is
+#: split instead, and where it may be split if words contain spaces or are empty.
+LISTED_WORDS, WORDS_WIDTH, SEPARATORS = 8, 60, ",|;/"
 
 
 def identifier(text: str, default: str = "value") -> str:
@@ -149,6 +153,31 @@ def literal(value: Any) -> str:
     if isinstance(value, np.generic):
         value = value.item()
     return ascii(value)
+
+
+def words_literal(words: Sequence[str]) -> str:
+    """Return the source of a list of strings: of many, one text that is split.
+
+    ``"to be or not".split()`` takes a line where a list takes one for each word.
+    """
+    separator = _separator(words) if len(words) > LISTED_WORDS else None
+    if separator is None:
+        return literal(list(words))
+    lines = [""]
+    for word in words:
+        if len(ascii(lines[-1])) > WORDS_WIDTH:
+            lines.append("")
+        lines[-1] += word + (separator or " ")
+    lines[-1] = lines[-1][:-1]
+    text = " ".join(map(ascii, lines))
+    return f"({text}).split({ascii(separator) if separator else ''})"
+
+
+def _separator(words: Sequence[str]) -> str | None:
+    """Return what ``str.split`` takes apart the joined words at; "" for whitespace."""
+    if all(word and not any(map(str.isspace, word)) for word in words):
+        return ""
+    return next((s for s in SEPARATORS if not any(s in word for word in words)), None)
 
 
 def _is_small_float(value: Any) -> bool:

@@ -49,6 +49,7 @@ class Net(nn.Module):
         if x.sum() > math.inf:
             x = ops.pad(self.named(x), ((0, 0), (1, 1)), mode="edge")[:batch, 1:-1]
         labels = ops.array(["any \\" text\\n"], dtype=burn.string)
+        labels = ops.array(("a,b," "c").split(","), dtype=burn.string)
         return ops.where(x != x, float("nan"), x * self.scale.value).reshape(-1, size)
 '''
 AT = "        batch, size = x.shape\n"
@@ -73,6 +74,9 @@ def test_a_member_of_a_list_is_nothing_else_in_its_function() -> None:
     "statement",
     [
         "for block in self.blocks:\n            x = block.boxes()",
+        "x = x.split(',')",
+        "x = 'a b'.split('a b')",
+        "x = 'a b'.join(x)",
         "for block in self.blocks:\n            x = block.load_weights(x)",
         "for block in self.blocks:\n            x = block._items(x)",
         "for block in (x, x):\n            x = block.backend",

@@ -88,6 +88,8 @@ TEXTS = frozenset(
     {"ops.dict_vectorize", "ops.lookup", "ops.regex_full_match", "ops.string_normalize"}
     | {"ops.string_split", "ops.tokenize", "ops.zip_map"}
 )
+#: Where a text of many strings may be split.
+SEPARATOR = re.compile(r"[,|;/]")
 #: Any string, for functions to which it is data.
 ANY_TEXT = re.compile(r"(?s).*")
 #: The call that refuses to run on an older runtime.

@@ -28,6 +28,7 @@ from burn_import.codegen.gate.allowed import (
     PROSE,
     RECORD_NAMES,
     SEGMENT,
+    SEPARATOR,
     TAKEN,
     TOP,
     WORD,
@@ -167,6 +168,8 @@ class _Gate:
 
     def note_call(self, node: ast.Call) -> None:
         text = _text_of(node.func)
+        if isinstance(node.func, ast.Attribute) and _is_split_text(node.func):
+            self.strings(node.args, SEPARATOR)
         if text in self.rules.strings:
             self.strings(node.args[:1], self.rules.strings[text])
         if text in self.rules.texts:
@@ -254,7 +257,7 @@ class _Gate:
             hidden = node.attr in MEMBERS - METHODS
             allowed = not hidden and bool(self.rules.attribute.fullmatch(node.attr))
         else:
-            allowed = node.attr in self.rules.methods
+            allowed = node.attr in self.rules.methods or _is_split_text(node)
         return "" if allowed else f"{node.attr!r}"
 
     def on_call(self, node: ast.Call) -> str:
@@ -288,6 +291,13 @@ def _is_check(function: ast.FunctionDef) -> bool:
         return False
     values = [keyword.value for keyword in call.keywords]
     return all(isinstance(v, ast.Constant) and isinstance(v.value, str) for v in values)
+
+
+def _is_split_text(node: ast.Attribute) -> bool:
+    """Return whether ``node`` is ``split`` of a string, which gives strings of data."""
+    value = node.value
+    is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+    return node.attr == "split" and is_text
 
 
 def _sets_state(function: ast.Attribute) -> bool:

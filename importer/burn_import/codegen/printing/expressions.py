@@ -27,7 +27,7 @@ from burn_import.tracing.expression import (
     negated,
 )
 from burn_import.tracing.extents import Extents
-from burn_import.tracing.identifiers import dtype_source, literal
+from burn_import.tracing.identifiers import dtype_source, literal, words_literal
 from burn_import.tracing.scalar_operands import (
     fill_number,
     is_list,
@@ -338,7 +338,9 @@ class Renderer(BurnSource):
                 f"expected at most {STRING_LIMIT} strings in a tensor, got {array.size}"
             )
         self.modules |= {"ops", "burn"}
-        return self.filled(array, atom(literal(array.tolist())), array.dtype)
+        words = array.tolist()
+        text = words_literal(words) if array.ndim == 1 else literal(words)
+        return self.filled(array, atom(text), array.dtype)
 
     def filled(
         self, array: np.ndarray[Any, Any], values: Expression, dtype: DType
