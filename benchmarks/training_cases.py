@@ -23,7 +23,17 @@ class Sequences(NamedTuple):
     length: int = 32
 
 
-BERT = Bert()
+class Vit(NamedTuple):
+    """ViT-tiny, for images of 224 x 224 pixels."""
+
+    size: int = 192
+    heads: int = 3
+    layers: int = 12
+    patch: int = 16
+    length: int = 197
+
+
+BERT, VIT = Bert(), Vit()
 LSTM = Sequences()
 #: Channels in, channels out and the stride of each block.
 RESNET = (
@@ -54,6 +64,7 @@ class Case:
 CASES = {
     "resnet18": Case((8, 3, 224, 224), 1000),
     "bert_tiny": Case((8, BERT.length), 2),
+    "vit_tiny": Case((4, 3, 224, 224), 1000),
     "digits_cnn": Case((64, 1, 28, 28), 10),
     "lstm": Case((16, LSTM.length, LSTM.features), 10),
     "gru": Case((16, LSTM.length, LSTM.features), 10),

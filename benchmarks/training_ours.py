@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import burn
-from benchmarks.training_cases import BERT, CASES, LSTM, RESNET
+from benchmarks.training_cases import BERT, CASES, LSTM, RESNET, VIT
 from burn import Autodiff, Buffer, Cpu, nn, ops, optim, train
 
 
@@ -72,7 +72,8 @@ class Layer(nn.Module):
         self.wide, self.narrow = nn.Linear(size, 4 * size), nn.Linear(4 * size, size)
         self.norm1, self.norm2 = nn.LayerNorm(size), nn.LayerNorm(size)
 
-    def __call__(self, x: Any) -> Any:
+    def attend(self, x: Any) -> Any:
+        """Return the attention of all positions to each other."""
         heads = self.shape.heads
         each = (*x.shape[:2], heads, self.shape.size // heads)
         query, key, value = (
@@ -81,8 +82,39 @@ class Layer(nn.Module):
         )
         weights = ops.softmax(query @ key.mT * each[-1] ** -0.5)
         mixed = ops.reshape(ops.permute(weights @ value, (0, 2, 1, 3)), x.shape)
-        x = self.norm1(x + self.out(mixed))
+        return self.out(mixed)
+
+    def __call__(self, x: Any) -> Any:
+        x = self.norm1(x + self.attend(x))
         return self.norm2(x + self.narrow(ops.gelu(self.wide(x))))
+
+
+class PreNormLayer(Layer):
+    """A layer whose norms stand before attention and linear layers."""
+
+    def __call__(self, x: Any) -> Any:
+        x = x + self.attend(self.norm1(x))
+        return x + self.narrow(ops.gelu(self.wide(self.norm2(x))))
+
+
+class VitTiny(nn.Module):
+    """[N, 3, 224, 224] to 1000 classes."""
+
+    def __init__(self) -> None:
+        self.patches = nn.Conv2d(3, VIT.size, VIT.patch, stride=VIT.patch)
+        self.token = nn.parameter(1, 1, VIT.size)
+        self.positions = nn.parameter(1, VIT.length, VIT.size)
+        self.layers = nn.ModuleList([PreNormLayer(VIT) for _ in range(VIT.layers)])
+        self.norm = nn.LayerNorm(VIT.size)
+        self.classifier = nn.Linear(VIT.size, 1000)
+
+    def __call__(self, x: Any) -> Any:
+        x = ops.transpose(ops.flatten(self.patches(x), 2), 1, 2)
+        token = ops.expand(self.token.value, (x.shape[0], 1, VIT.size))
+        x = ops.concat([token, x], axis=1) + self.positions
+        for layer in self.layers:
+            x = layer(x)
+        return self.classifier(self.norm(x)[:, 0])
 
 
 class BertTiny(nn.Module):
@@ -133,6 +165,7 @@ class Recurrent(nn.Module):
 NETWORKS: dict[str, Any] = {
     "resnet18": ResNet18,
     "bert_tiny": BertTiny,
+    "vit_tiny": VitTiny,
     "digits_cnn": DigitsCnn,
     "lstm": partial(Recurrent, nn.LSTM),
     "gru": partial(Recurrent, nn.GRU),

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from benchmarks.training_cases import BERT, CASES, LSTM, RESNET
+from benchmarks.training_cases import BERT, CASES, LSTM, RESNET, VIT
 
 
 class Block(nn.Module):  # type: ignore[misc]
@@ -59,14 +59,45 @@ class Layer(nn.Module):  # type: ignore[misc]
         self.wide, self.narrow = nn.Linear(size, 4 * size), nn.Linear(4 * size, size)
         self.norm1, self.norm2 = nn.LayerNorm(size), nn.LayerNorm(size)
 
-    def forward(self, x: Any) -> Any:
+    def attend(self, x: Any) -> Any:
+        """Return the attention of all positions to each other."""
         heads = self.shape.heads
         each = (*x.shape[:2], heads, self.shape.size // heads)
         parts = (part(x) for part in (self.query, self.key, self.value))
         heads = [part.reshape(each).transpose(1, 2) for part in parts]
         mixed = functional.scaled_dot_product_attention(*heads)
-        x = self.norm1(x + self.out(mixed.transpose(1, 2).reshape(x.shape)))
+        return self.out(mixed.transpose(1, 2).reshape(x.shape))
+
+    def forward(self, x: Any) -> Any:
+        x = self.norm1(x + self.attend(x))
         return self.norm2(x + self.narrow(functional.gelu(self.wide(x))))
+
+
+class PreNormLayer(Layer):
+    """A layer whose norms stand before attention and linear layers."""
+
+    def forward(self, x: Any) -> Any:
+        x = x + self.attend(self.norm1(x))
+        return x + self.narrow(functional.gelu(self.wide(self.norm2(x))))
+
+
+class VitTiny(nn.Module):  # type: ignore[misc]
+    """[N, 3, 224, 224] to 1000 classes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = nn.Conv2d(3, VIT.size, VIT.patch, VIT.patch)
+        self.token = nn.Parameter(torch.zeros(1, 1, VIT.size))
+        self.positions = nn.Parameter(torch.zeros(1, VIT.length, VIT.size))
+        self.layers = nn.Sequential(*(PreNormLayer(VIT) for _ in range(VIT.layers)))
+        self.norm = nn.LayerNorm(VIT.size)
+        self.classifier = nn.Linear(VIT.size, 1000)
+
+    def forward(self, x: Any) -> Any:
+        x = self.patches(x).flatten(2).transpose(1, 2)
+        token = self.token.expand(x.shape[0], 1, VIT.size)
+        x = torch.cat([token, x], 1) + self.positions
+        return self.classifier(self.norm(self.layers(x))[:, 0])
 
 
 class BertTiny(nn.Module):  # type: ignore[misc]
@@ -117,6 +148,7 @@ class Recurrent(nn.Module):  # type: ignore[misc]
 NETWORKS: dict[str, Any] = {
     "resnet18": ResNet18,
     "bert_tiny": BertTiny,
+    "vit_tiny": VitTiny,
     "digits_cnn": DigitsCnn,
     "lstm": partial(Recurrent, nn.LSTM),
     "gru": partial(Recurrent, nn.GRU),

@@ -14,8 +14,9 @@ SHAPES = {
     "resnet18": (3, 3, 64, 96),
     "bert_tiny": (3, 17),
     "digits_cnn": (5, 1, 28, 28),
+    "vit_tiny": (2, 3, 224, 224),
 }
-CLASSES = {"resnet18": 1000, "bert_tiny": 2, "digits_cnn": 10}
+CLASSES = {"resnet18": 1000, "bert_tiny": 2, "digits_cnn": 10, "vit_tiny": 1000}
 STEPS = 4
 
 
