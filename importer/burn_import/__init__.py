@@ -1,12 +1,12 @@
 """The compiler from model files to Python modules.
 
-==============  ==========================================================
-``load(path)``  the model in a file as a module, without writing files
-``export_onnx`` a module as an ONNX file
-``ModelGen``    generation of module files from a script
-``Options``     import options: dtype, input shapes, part of the graph, ...
-``Hints``       facts that a file of weights alone lacks, for ``Options``
-==============  ==========================================================
+===============  ==========================================================
+``load(path)``   the model in a file as a module, without writing files
+``export_onnx``  a module as an ONNX file
+``ModelGen``     generation of module files from a script
+``Options``      import options: dtype, input shapes, part of the graph, ...
+``Hints``        facts that a file of weights alone lacks, for ``Options``
+===============  ==========================================================
 
 The command ``burn-import`` is in :mod:`burn_import.cli`, the build hook of hatch in
 :mod:`burn_import.build.hatch`.
