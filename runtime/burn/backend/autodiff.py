@@ -123,6 +123,8 @@ class Autodiff(Backend):
                 tracked = tracked or (source is not None and _tracked(source))
             inner.append(value)
             sources.append(source)
+        if tracked and self._inner.tracks_gradients and not self.is_fresh:
+            self._check_constants(args)
         result = primitive(*inner, **static)
         if primitive.host:
             return result
@@ -144,8 +146,6 @@ class Autodiff(Backend):
         if type(arg) is Tensor:
             if arg.backend is self:
                 return arg.data, arg.node
-            if arg.node is not None and not self.is_fresh:
-                self._check_constant(arg)
             return arg, None
         if isinstance(arg, list | tuple):
             pairs = [self._peel(item) for item in arg]
@@ -153,6 +153,20 @@ class Autodiff(Backend):
         if isinstance(arg, slice):
             return map_structure(lambda part: self._peel(part)[0], arg), None
         return arg, None
+
+    def _check_constants(self, operands: Any) -> None:
+        """Check that operands on inner tapes are constants for this one.
+
+        Raises:
+            ValueError: as :meth:`_check_constant`.
+        """
+        for operand in operands:
+            if isinstance(operand, list | tuple):
+                self._check_constants(operand)
+            value = operand.value if isinstance(operand, Box) else operand
+            is_inner = type(value) is Tensor and value.backend is not self
+            if is_inner and value.node is not None:
+                self._check_constant(value)
 
     def _check_constant(self, tensor: Tensor) -> None:
         """Check that an operand of an inner tape is constant for this one.

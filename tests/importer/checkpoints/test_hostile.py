@@ -188,7 +188,7 @@ BOMBS: dict[str, tuple[Any, str]] = {
             b"ccollections\nOrderedDict\nq\1](" + b"K\1K\2\x86" * 5000 + b"e\x85q\2"
             b"00" + b"h\1h\2R0" * 5000 + b"N"
         ),
-        "does more than",
+        "exceeds the limit on operations",
     ),
     "a storage loaded often": (nested(), "limit on instructions"),
     "a module used often": (shared_module(), "entries when written out"),
