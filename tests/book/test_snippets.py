@@ -23,6 +23,7 @@ EXECUTED = {
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if EXECUTED[page]])
+@pytest.mark.sampled(3)
 def test_code_of_the_page_runs(page: str, tmp_path: Path) -> None:
     paths = os.pathsep.join([*sys.path, str(ROOT)])
     answer = subprocess.run(
