@@ -8,7 +8,7 @@ __version__ = VERSION
 
 
 def require_version(oldest: str) -> None:
-    """Return if this version is ``oldest`` or newer; generated modules call it.
+    """Check that this version is ``oldest`` or newer; generated modules call it.
 
     Raises:
         ImportError: it is older; names the module, both versions and the remedy.

@@ -116,7 +116,7 @@ def quantize_command(
 
 
 def _check_options(to: str, given: dict[str, Any]) -> None:
-    """Return if the options fit each other.
+    """Check that the options fit each other.
 
     Raises:
         click.UsageError: there are no samples or two kinds, or some have no effect.

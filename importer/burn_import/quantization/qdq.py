@@ -298,7 +298,7 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Within, onnxruntime logs nothing: its errors are raised as well."""
+    """Context in which onnxruntime logs nothing; it raises its errors as well."""
     import onnxruntime
 
     previous = logging.root.manager.disable

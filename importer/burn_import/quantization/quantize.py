@@ -111,7 +111,7 @@ def reference_results(model: onnx.ModelProto, samples: Sequence[Sample]) -> Refe
 
 
 def check_output(output: Path, *, force: bool) -> None:
-    """Return if ``output`` may be written: a module or an ONNX file.
+    """Check that ``output`` may be written: a module or an ONNX file.
 
     Raises:
         OutputRefused: it may not, or is of neither kind.

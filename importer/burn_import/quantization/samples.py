@@ -68,7 +68,7 @@ def _divided(arrays: Sample, types: Types) -> Iterator[Sample]:
 
 
 def check_samples(samples: Sequence[Sample]) -> None:
-    """Return if there is a sample, and every float in it is finite.
+    """Check that there is a sample, and every float in it is finite.
 
     Raises:
         InputsError: a range cannot be taken from them.

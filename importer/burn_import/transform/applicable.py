@@ -53,7 +53,7 @@ def given_options(options: Options) -> list[str]:
 def refuse_options(
     options: Options, flags: Collection[str], expected: str, got: str
 ) -> None:
-    """Return if none of the options with these flags is given.
+    """Check that no option with one of these flags is given.
 
     Raises:
         WrongOptions: lists each given flag with ``expected``, ``got`` and its purpose.
@@ -68,7 +68,7 @@ def refuse_options(
 
 
 def check_applicable(kind: FileKind, options: Options) -> None:
-    """Return if every given option can have an effect on files of ``kind``.
+    """Check that every given option can have an effect on files of ``kind``.
 
     Raises:
         WrongOptions: lists every option without effect.

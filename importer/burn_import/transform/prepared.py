@@ -78,7 +78,7 @@ def _apply_shapes(
 
 
 def _check_inputs(model: RawModel, options: Options) -> None:
-    """Return if shapes are given for existing inputs only."""
+    """Check that shapes are given for existing inputs only."""
     user_inputs = (
         name for name in model.graph.inputs if name not in model.graph.states
     )
@@ -93,7 +93,7 @@ def _check_inputs(model: RawModel, options: Options) -> None:
 
 
 def check_options(options: Options) -> None:
-    """Return if the options are valid and consistent, independent of the model.
+    """Check that the options are valid and consistent, independent of the model.
 
     Raises:
         WrongOptions: a value is unknown or two contradict; everything is listed.

@@ -109,7 +109,7 @@ def _session(runtime: Any, model: onnx.ModelProto | str) -> Any:
 
 @contextmanager
 def refused_by_onnxruntime() -> Iterator[None]:
-    """Within, errors of onnxruntime, which is installed, become an InputsError."""
+    """Context in which errors of onnxruntime become an InputsError."""
     try:
         yield
     except runtime_errors() as error:

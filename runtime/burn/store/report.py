@@ -93,7 +93,7 @@ class Report:
         )
 
     def check(self, where: str = "") -> None:
-        """Return if there are no problems.
+        """Check that there are no problems.
 
         Raises:
             WeightsError: there are problems; the message lists all.

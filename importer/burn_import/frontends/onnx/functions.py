@@ -234,7 +234,7 @@ class Functions:
     def check_version(
         self, node: NodeProto, wanted: Mapping[str, int], opsets: Mapping[str, int]
     ) -> None:
-        """Return if the function's opset has the same version of the operator.
+        """Check that the function's opset has the same version of the operator.
 
         Raises:
             UnsupportedModel: the function's opset defines another version of the

@@ -51,7 +51,7 @@ def read(path: str | Path) -> RawModel:
 
 
 def refuse_foreign(head: bytes, path: Path) -> None:
-    """Return if a file that begins with ``head`` may be an ONNX model.
+    """Check that a file that begins with ``head`` may be an ONNX model.
 
     Raises:
         UnreadableFile: the file has another known format; the message gives the remedy.

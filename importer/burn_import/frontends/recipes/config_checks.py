@@ -56,7 +56,7 @@ def timm(*architectures: str) -> dict[str, tuple[object, ...]]:
 def check_config(
     config: Config, name: str, supports: Supports, model_name: str
 ) -> None:
-    """Return if the recipe ``name`` supports every entry of the configuration.
+    """Check that the recipe ``name`` supports every entry of the configuration.
 
     ``model_name`` is the class that the recipe wrote. ``supports`` maps entries that
     the recipe does not read to the values it supports; ``ANY`` marks entries that
@@ -86,7 +86,7 @@ def check_config(
 
 
 def _check_head(config: Config, model_name: str) -> None:
-    """Return if the written class has the head that the configuration names.
+    """Check that the written class has the head that the configuration names.
 
     Raises:
         NotClaimed: the configuration names classes with other heads.

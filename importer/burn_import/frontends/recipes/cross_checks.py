@@ -40,7 +40,7 @@ def length(w: RecipeWriter, name: str) -> Fact:
 
 
 def agree(config: Config, **facts: Fact) -> None:
-    """Return if the configuration's numbers equal those of the weights.
+    """Check that the configuration's numbers equal those of the weights.
 
     Raises:
         InvalidModel: some differ; each is listed with the weight that it contradicts.

@@ -79,7 +79,7 @@ class Weights:
         self.used.update(keys)
 
     def check_used(self) -> None:
-        """Return if every weight was used.
+        """Check that every weight was used.
 
         Raises:
             NotClaimed: lists the unused weights.

@@ -58,7 +58,7 @@ WEIGHTS = {
 
 
 def check(value: Any, spec: Any, where: str = "program") -> None:
-    """Return if ``value`` conforms to ``spec``.
+    """Check that ``value`` conforms to ``spec``.
 
     Raises:
         InvalidModel: it does not; the message has the location.

@@ -113,7 +113,7 @@ def _contents(cls: type, weights: object) -> bytes:
 
 
 def _check_digest(data: bytes) -> None:
-    """Return if ``data`` is the record that the header of this file names.
+    """Check that ``data`` is the record that the header of this file names.
 
     Raises:
         RecordError: it is another.

@@ -10,8 +10,8 @@ T = TypeVar("T")
 #: How often each algorithm is measured.
 _REPEATS = 5
 #: Bytes that are written before each measurement, and how often. Operands come from
-#: memory then, as they do in a plan, and the device is busy for about 100 microseconds,
-#: in which a slow host puts the algorithm on the stream: its own time is not measured.
+#: memory then, as they do in a plan, and the device is busy while a slow host puts the
+#: algorithm on the stream, so that the time of the host is not measured.
 _BYTES, _WRITES = 64 << 20, 4
 #: An algorithm has to be quicker than the first by this factor to be taken.
 _GAIN = 0.97

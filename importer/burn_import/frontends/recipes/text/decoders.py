@@ -49,7 +49,7 @@ class Attending:
 
 
 def check(w: RecipeWriter, config: Config, size: int) -> None:
-    """Return if the configuration's numbers equal those of the weights.
+    """Check that the configuration's numbers equal those of the weights.
 
     Raises:
         InvalidModel: some differ; they are listed.

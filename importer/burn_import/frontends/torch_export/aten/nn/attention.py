@@ -50,7 +50,7 @@ def attention(
 
 
 def check_ranks(query: Value, key: Value, value: Value, mask: Value | None) -> None:
-    """Return if keys and values have the batch axes of queries, and a mask no more.
+    """Check that keys and values have the batch axes of queries, and a mask no more.
 
     Raises:
         UnsupportedModel: the batch axes differ.
