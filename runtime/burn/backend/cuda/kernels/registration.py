@@ -2,8 +2,6 @@
 
 from burn.backend.cuda.kernels import (
     batch_norms as batch_norms,
-    cached_attention as cached_attention,
-    fused_attention as fused_attention,
     pooling as pooling,
     pooling_grad as pooling_grad,
     positions as positions,
@@ -11,6 +9,10 @@ from burn.backend.cuda.kernels import (
     rows as rows,
     slices as slices,
     views as views,
+)
+from burn.backend.cuda.kernels.attention import (
+    cached_attention as cached_attention,
+    fused_attention as fused_attention,
 )
 from burn.backend.cuda.kernels.convolution import (
     convolution as convolution,

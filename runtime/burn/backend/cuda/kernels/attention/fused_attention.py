@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from burn.backend.cuda.device import Cuda
+from burn.backend.cuda.kernels.attention.tiled_attention import (
+    is_tiled,
+    tiled_attention,
+)
 from burn.backend.cuda.kernels.convolution.convolution import GRAPHS
 from burn.backend.cuda.kernels.elementwise.elements import dense
 from burn.backend.cuda.kernels.products.products import are_multiplied, multiply
-from burn.backend.cuda.kernels.tiled_attention import is_tiled, tiled_attention
 from burn.backend.cuda.libraries import cudnn, cudnn_handle, workspace
 from burn.ops.fused_attention import scaled_attention as scaled_attention_op
 from burn.ops.support import Array

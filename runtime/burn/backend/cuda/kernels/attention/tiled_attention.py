@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from burn.backend.cuda.kernels.warp_products import FLOAT_PRODUCTS, HALF_PRODUCTS
+from burn.backend.cuda.kernels.attention.warp_products import (
+    FLOAT_PRODUCTS,
+    HALF_PRODUCTS,
+)
 from burn.backend.cuda.launching import INSTRUCTIONS, launch
 from burn.ops.support import Array
 
