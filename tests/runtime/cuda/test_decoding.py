@@ -1,5 +1,6 @@
 """Kernels of decode steps, and decoders in CUDA graphs."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,44 @@ def test_products_of_few_rows(
     )
     after = () if gated else (("gelu_tanh",), ("add",))
     compare(device, row_linear, arrays, norm=norm, epsilon=1e-5, after=after)
+
+
+@pytest.mark.parametrize("rows", (1, 3, 8))
+@pytest.mark.parametrize("columns", (5, 37, 5000))
+@pytest.mark.parametrize("inner", (256, 288, 768, 8192))
+@pytest.mark.parametrize("norm", ("", "layer", "rms"))
+@pytest.mark.parametrize("gated", (False, True))
+def test_products_of_few_rows_on_tensor_cores(
+    device: Any, rows: int, columns: int, inner: int, norm: Any, gated: bool
+) -> None:
+    from burn.backend.cuda.kernels.products import row_kernels, tensor_core_rows
+
+    def of(*shape: int, seed: int) -> Any:
+        return normal(*shape, seed=seed).astype("float16")
+
+    residual = None if gated else of(rows, columns, seed=3)
+    arrays = (
+        *(of(rows, inner, seed=0), of(columns, inner, seed=1) / 8),
+        *(None if gated else of(columns, seed=2), residual),
+        of(inner, seed=4) if norm else None,
+        of(inner, seed=5) if norm == "layer" else None,
+        of(columns, inner, seed=6) / 8 if gated else None,
+    )
+    after = () if gated else (("gelu_tanh",), ("add",))
+    expected = row_linear.kernel(*arrays, norm=norm, epsilon=1e-5, after=after)
+    there = tuple(
+        None if a is None else burn.from_numpy(a, device).data for a in arrays
+    )
+    form = row_kernels.Form(
+        *(arrays[0].dtype, rows, columns, inner, norm, gated, after)
+    )
+    scale = TOLERANCE["float16"] * np.abs(expected.astype(np.float64)).max()
+    splits = tensor_core_rows.splits_of(form)
+    assert splits
+    for split, blocks in product(splits, (1, 2)):
+        kernel = tensor_core_rows.kernel(form, split)
+        actual = row_kernels.run(kernel, there, form, 1e-5, blocks).get()
+        np.testing.assert_allclose(actual, expected, atol=scale, rtol=0)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
