@@ -63,7 +63,7 @@ def test_products_of_few_rows(
 
 @pytest.mark.parametrize("rows", (1, 3, 8))
 @pytest.mark.parametrize("columns", (5, 37, 5000))
-@pytest.mark.parametrize("inner", (256, 288, 768, 8192))
+@pytest.mark.parametrize("inner", (256, 288, 768, 2048, 8192))
 @pytest.mark.parametrize("norm", ("", "layer", "rms"))
 @pytest.mark.parametrize("gated", (False, True))
 def test_products_of_few_rows_on_tensor_cores(

@@ -118,12 +118,13 @@ def lt_handle(device: int) -> int:
 class CaptureMemory:
     """Memory that the kernels of a CUDA graph share and that the graph must own.
 
-    ``constants`` are arrays that do not change while the graph is used. With
+    What lasts as long as the graph is in ``pool``, a memory pool of CuPy. With
     ``separates`` fills enforce full dependencies.
     """
 
-    def __init__(self, constants: Iterable[Any] = (), separates: bool = False) -> None:
-        self._constants = {id(array): array for array in constants}
+    def __init__(self, pool: Any, separates: bool = False) -> None:
+        self._pool = pool
+        self._constants: dict[int, Any] = {}
         self._packed: dict[tuple[int, Any], Any] = {}
         self._counters: dict[int, Any] = {}
         #: Of the graph alone: graphs may run at the same time.
@@ -132,10 +133,29 @@ class CaptureMemory:
         #: Whether work on the stream is being captured.
         self.is_recorded = False
 
+    def add_constants(self, arrays: Iterable[Any]) -> None:
+        """Add arrays that do not change while the graph is used."""
+        self._constants |= {id(array): array for array in arrays}
+
+    @contextmanager
+    def lasting(self) -> Iterator[None]:
+        """Allocate memory in this context that lasts as long as the graph."""
+        import cupy
+
+        with cupy.cuda.using_allocator(self._pool.malloc):
+            yield
+
+    def free_unused(self) -> None:
+        """Give back what is free in the pool. No kernel may be running."""
+        self._pool.free_all_blocks()
+
     @contextmanager
     def recorded(self) -> Iterator[None]:
-        """Mark the work on the stream in this context as captured."""
-        self.is_recorded = True
+        """Mark the work on the stream in this context as captured.
+
+        It has scratch memory of its own, as large as the chosen algorithms need.
+        """
+        self.is_recorded, self.workspaces = True, Workspaces()
         try:
             yield
         finally:
@@ -147,7 +167,8 @@ class CaptureMemory:
             return pack(array)
         key = (id(array), layout)
         if key not in self._packed:
-            self._packed[key] = pack(array)
+            with self.lasting():
+                self._packed[key] = pack(array)
         return self._packed[key]
 
     def counters(self, count: int) -> Any:
@@ -155,7 +176,8 @@ class CaptureMemory:
         import cupy
 
         if count not in self._counters:
-            self._counters[count] = cupy.zeros(count, np.uint32)
+            with self.lasting():
+                self._counters[count] = cupy.zeros(count, np.uint32)
         return self._counters[count]
 
 
@@ -194,7 +216,7 @@ def packed(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
     return pack(array) if capture is None else capture.packed(array, layout, pack)
 
 
-def workspace(device: int, stream: int, size: int = WORKSPACE) -> int:
+def workspace(device: int, stream: int, size: int) -> int:
     """Return the address of at least ``size`` bytes of scratch memory for
     ``stream``.
     """

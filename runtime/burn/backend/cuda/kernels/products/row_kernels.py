@@ -134,7 +134,7 @@ def compiled(code: str, columns: int, shared: int) -> RowKernel:
     import cupy
 
     function = cupy.RawKernel(code, "row_linear")
-    if shared > 48 << 10:
+    if function.shared_size_bytes + shared > 48 << 10:
         function.max_dynamic_shared_size_bytes = shared
     return RowKernel(function, columns, shared)
 
