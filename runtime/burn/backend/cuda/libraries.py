@@ -132,6 +132,8 @@ class CaptureMemory:
         self.separates = separates
         #: Whether work on the stream is being captured.
         self.is_recorded = False
+        #: By address, what no kernel writes that later ones can start before.
+        self._settled: dict[int, Any] = {}
 
     def add_constants(self, arrays: Iterable[Any]) -> None:
         """Add arrays that do not change while the graph is used."""
@@ -150,16 +152,31 @@ class CaptureMemory:
         self._pool.free_all_blocks()
 
     @contextmanager
-    def recorded(self) -> Iterator[None]:
+    def recorded(self, given: Iterable[Any] = ()) -> Iterator[None]:
         """Mark the work on the stream in this context as captured.
 
-        It has scratch memory of its own, as large as the chosen algorithms need.
+        ``given`` are arrays that are complete before the graph is launched. The work
+        has scratch memory of its own, as large as the chosen algorithms need.
         """
         self.is_recorded, self.workspaces = True, Workspaces()
+        self._settled = {}
+        self.settle((*self._constants.values(), *given))
         try:
             yield
         finally:
             self.is_recorded = False
+
+    def settle(self, arrays: Iterable[Any]) -> None:
+        """Mark arrays as complete before any later kernel of the graph starts."""
+        for array in arrays:
+            address = _address(array)
+            if address is not None:  # kept: no other array gets its memory
+                self._settled[address] = array
+
+    def are_settled(self, arrays: Iterable[Any]) -> bool:
+        """Return whether all arrays were marked, or are None."""
+        given = (array for array in arrays if array is not None)
+        return all(_address(array) in self._settled for array in given)
 
     def packed(self, array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
         """Return ``pack(array)``, computed once if the array is a constant."""
@@ -181,6 +198,12 @@ class CaptureMemory:
         return self._counters[count]
 
 
+def _address(array: Any) -> int | None:
+    """Return the address of an array of CuPy, None for anything else."""
+    pointer = getattr(getattr(array, "data", None), "ptr", None)
+    return None if pointer is None else int(pointer)
+
+
 @contextmanager
 def capturing(memory: CaptureMemory) -> Iterator[None]:
     """Make kernels allocate from ``memory`` in this context and thread."""
@@ -200,6 +223,27 @@ def is_recorded() -> bool:
     """Return whether launches of this thread are captured without fills between."""
     memory = _LOCAL.capture
     return memory is not None and memory.is_recorded and not memory.separates
+
+
+def settle(arrays: Iterable[Any]) -> None:
+    """Mark the operands of a kernel that later ones start after, in a capture.
+
+    Those are complete for all later kernels.
+    """
+    if is_recorded():
+        assert _LOCAL.capture is not None
+        _LOCAL.capture.settle(arrays)
+
+
+def are_settled(arrays: Iterable[Any]) -> bool:
+    """Return whether arrays are complete before any later kernel starts.
+
+    Outside of captures kernels do not start early.
+    """
+    if not is_recorded():
+        return True
+    assert _LOCAL.capture is not None
+    return _LOCAL.capture.are_settled(arrays)
 
 
 def counters(count: int) -> Any:

@@ -212,7 +212,10 @@ class Captured:
         with self._memory.lasting():
             constants = program.constants()
         self._memory.add_constants(constants.values())
-        with capturing(self._memory), self._device.cupy.cuda.using_allocator(pool.malloc):
+        with (
+            capturing(self._memory),
+            self._device.cupy.cuda.using_allocator(pool.malloc),
+        ):
             expected = self._warm_up(program, constants)
             stream.synchronize()
         return constants, expected
@@ -231,15 +234,15 @@ class Captured:
         self, program: Program, stream: Any, constants: dict[int, Any]
     ) -> CudaGraph:
         """Return the graph of a run, with full dependencies between kernels."""
-        cupy = self._device.cupy
+        cupy, state = self._device.cupy, self._state.values()
         while True:
             self._pool = cupy.cuda.MemoryPool()
             with (
                 cupy.cuda.using_allocator(self._pool.malloc),
                 capturing_graph(stream) as graphs,
-                self._memory.recorded(),
+                self._memory.recorded((*self._inputs, *state.values())),
             ):
-                values = {**constants, **self._state.values()}
+                values = {**constants, **state}
                 self._result, written = program.run(self._inputs, values)
                 self._beside = self._state.beside(written)
             (graph,) = graphs

@@ -26,10 +26,10 @@ from burn.ops.fused import After
 from burn.ops.layer_norm import layer_norm, rms_norm
 from burn.ops.support import Array
 
-#: Blocks of each processor, of which the quicker number is taken: with less than are
-#: possible there is room for those of the next kernel. The most bytes of a block.
-_BLOCKS, _SHARED = (2, 4), 96 << 10
-#: The same of kernels on tensor cores, which need more registers.
+#: Blocks of each multiprocessor of the kernels on CUDA cores, for one row and for more.
+#: The most bytes of the rows of a block.
+_BLOCKS, _SHARED = (4, 2), 96 << 10
+#: Those of kernels on tensor cores, of which the quicker number is taken.
 _TENSOR_CORE_BLOCKS = (1, 2)
 #: The most rows of the kernel.
 ROWS = 8
@@ -75,6 +75,7 @@ def row_linear(
             _variants(_form(operands, norm, after), processors),
             lambda way: way(*operands, **options),
             x.device.id,
+            overlaps=True,
         )
     return chosen(*operands, **options)
 
@@ -85,7 +86,7 @@ def _variants(form: Form, processors: int) -> list[Any]:
     simt = [warps for warps in (least, 2 * least, 4 * least) if warps <= WARPS]
     variants: list[Any] = []
     for kernels, splits, most in (
-        (simt_rows, simt, _BLOCKS),
+        (simt_rows, simt, (_BLOCKS[form.rows > 1],)),
         (tensor_core_rows, tensor_core_rows.splits_of(form), _TENSOR_CORE_BLOCKS),
     ):
         for split in splits:
@@ -138,7 +139,7 @@ def _by_kernel(
     after: After = (),
     kernels: Any = simt_rows,
     split: int = 0,
-    blocks: int = _BLOCKS[0],
+    blocks: int = _BLOCKS[1],
 ) -> Array:
     form = _form(operands, norm, after)
     kernel = kernels.kernel(form, split or simt_rows.warps_of(form))

@@ -41,7 +41,7 @@ __device__ void multiply(
             : "r"(a[k]), "r"(b[k]), "r"(a[k + 1]), "r"(b[k + 1]), "r"(r[k]),
               "r"(r[k + 1]));
 }
-extern "C" __global__ void __launch_bounds__(256, 2) row_linear(
+extern "C" __global__ void __launch_bounds__(256) row_linear(
     const Pack* x, const Pack* weight, const Pack* gate, const T* bias,
     const T* residual, const Pack* norm_weight, const Pack* norm_bias, T* out,
     float epsilon
@@ -81,17 +81,26 @@ extern "C" __global__ void __launch_bounds__(256, 2) row_linear(
         rows = own;
     }
     rows += lane / 4 * STRIDE;
+    // Rows in global memory are read as early as the weights.
+    Pack next[NORM ? 1 : DEPTH];
+    #define ROWS_AT(step) (lane / 4 < M && first + (step) * 4 < PACKS \
+        ? rows[first + (step) * 4] : zero)
+    if (!NORM) {
+        #pragma unroll
+        for (int d = 0; d < DEPTH; d++) next[d] = ROWS_AT(d);
+    }
     for (int turn = 0; base < N; base += stride, turn ^= 1) {
         float sums[1 + GATE][4] = {};
         for (int step = 0; step < STEPS; step += DEPTH) {
             #pragma unroll
             for (int d = 0; d < DEPTH; d++) {
-                const int at = first + (step + d) * 4;
-                const Pack v = lane / 4 < M && at < PACKS ? rows[at] : zero;
+                const Pack v = NORM ? ROWS_AT(step + d) : next[NORM ? 0 : d];
                 #pragma unroll
                 for (int s = 0; s < 1 + GATE; s++) multiply(sums[s], now[s][d], v);
-                if (step + DEPTH < STEPS) FETCH(d, base, step + DEPTH + d)
-                else FETCH(d, base + stride, d)
+                const bool is_end = step + DEPTH >= STEPS;
+                const int after = is_end ? d : step + DEPTH + d;
+                FETCH(d, is_end ? base + stride : base, after)
+                if (!NORM) next[NORM ? 0 : d] = ROWS_AT(after);
             }
         }
         #pragma unroll
@@ -148,10 +157,9 @@ def columns_of(form: Form, split: int) -> int:
 def code(form: Form, split: int) -> str:
     """Return CUDA C of the kernel in which ``split`` warps share 16 rows of weights."""
     steps = -(-form.inner // (_CHUNK * split))
-    most = _DEPTH // 2 if form.gated else _DEPTH
-    depth = max(number for number in range(1, most + 1) if steps % number == 0)
-    if depth <= most // 2 < steps:
-        depth, steps = most, -(-steps // most) * most
+    depth = max(number for number in range(1, _DEPTH + 1) if steps % number == 0)
+    if depth <= _DEPTH // 2 < steps:
+        depth, steps = _DEPTH, -(-steps // _DEPTH) * _DEPTH
     numbers = {
         "STRIDE": form.packs + (_PADDING if form.norm else 0),
         "SPLIT": split,
