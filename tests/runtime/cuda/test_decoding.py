@@ -146,7 +146,8 @@ def test_attention_of_hidden_keys(device: Any, is_seen: bool, past: int) -> None
     mask[1, ..., past] = is_seen
     for empty_is_zero in (False, True):
         static = {"scale": 0.2, "empty_is_zero": empty_is_zero}
-        compare(device, cached_attention, (*arrays, mask), **static)
+        with np.errstate(invalid="ignore"):  # 0 / 0 where all keys are hidden
+            compare(device, cached_attention, (*arrays, mask), **static)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)

@@ -151,6 +151,12 @@ class CaptureMemory:
         """Give back what is free in the pool. No kernel may be running."""
         self._pool.free_all_blocks()
 
+    def close(self) -> None:
+        """Give back all memory that nothing else refers to."""
+        self._constants, self._packed, self._counters, self._settled = {}, {}, {}, {}
+        self.workspaces = Workspaces()
+        self.free_unused()
+
     @contextmanager
     def recorded(self, given: Iterable[Any] = ()) -> Iterator[None]:
         """Mark the work on the stream in this context as captured.

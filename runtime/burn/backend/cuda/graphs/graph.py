@@ -135,6 +135,8 @@ class GraphReplay(Executable):
             self._captured = self._capture(inputs, read)
         except (RuntimeError, NotImplementedError) as error:
             self._reason = str(error).splitlines()[0]
+        # The recording call, kernel by kernel, has left its memory there.
+        self._device.cupy.get_default_memory_pool().free_all_blocks()
         return self._captured
 
     def _capture(self, inputs: list[Any], read: list[Any]) -> "Captured":
@@ -265,6 +267,15 @@ class Captured:
         far = sum(_are_apart(*pair) for pair in pairs)
         if far > len(written) * _FEW:
             raise GraphError(f"{far} of {len(written)} boxes differ from its kernels")
+
+    def __del__(self) -> None:
+        """Give the memory back: pools of CuPy that are deleted keep what is free."""
+        with suppress(RuntimeError, AttributeError, TypeError):  # at the end of Python
+            for name in ("_graph", "_result", "_beside", "_state", "_inputs"):
+                vars(self).pop(name, None)
+            with self._device.current():
+                self._memory.close()
+                self._pool.free_all_blocks()
 
     def changed(self) -> frozenset[Box]:
         """Return the boxes whose arrays differ from those that the graph reads."""

@@ -20,8 +20,10 @@ from burn.backend.cuda.launching import INSTRUCTIONS
 NUMBERS, _THREADS = 1024, 256
 #: The most numbers and queries of blocks that have more threads than that.
 _FEW_NUMBERS, _FEW_HEADS, _MANY_THREADS = 512, 4, 512
-#: Keys of a block, and keys at once for each group of threads.
-KEYS, _TURNS = 2048, 4
+#: Keys of a block.
+KEYS = 2048
+#: Keys at once for each group of threads, by the threads of a block.
+_TURNS = {_THREADS: 4, _MANY_THREADS: 6}
 MASKS = {
     np.dtype(np.bool_): "unsigned char",
     np.dtype(np.float16): "__half",
@@ -91,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
     past_key += entries, past_value += entries;
     cosines += batch * angle_batch, sines += batch * angle_batch;
     // What is hidden is not read, unless the new key is hidden as well.
-    const int begin = split * KEYS, end = min(begin + KEYS, past + 1);
+    const int begin = split * KEYS, end = min(begin + KEYS, past);
     bool skips = true;
     #pragma unroll
     for (int h = 0; h < MASKS; h++)
@@ -114,6 +116,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
         __syncthreads();
         low = bounds[0], high = bounds[1];
     }
+    if (low >= high) low = high = begin;
+    const int count = high - low + has_new;  // the new key comes after the others
     if (threadIdx.x < HEADS) largest[threadIdx.x] = NONE, totals[threadIdx.x] = 0;
     bool is_seen[TURNS];
     float added[TURNS][MASKS];
@@ -121,15 +125,16 @@ extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
     #define FETCH(start) { \
         _Pragma("unroll") \
         for (int t = 0; t < TURNS; t++) { \
-            const int column = (start) + t * AT_ONCE + own; \
+            const int number = (start) + t * AT_ONCE + own; \
+            const int column = low + number < high ? low + number : past; \
             bool is_any = !skips; \
             _Pragma("unroll") \
             for (int h = 0; h < MASKS; h++) { \
-                added[t][h] = column < high \
+                added[t][h] = number < count \
                     ? masked(mask, h * mask_head + column * mask_column) : NONE; \
                 is_any |= added[t][h] > LOW; \
             } \
-            is_seen[t] = column < high && column < past && is_any; \
+            is_seen[t] = column < past && is_any; \
             if (is_seen[t]) { \
                 const long long at = (long long)column * SIZE_OF_HEAD + sub * SIZE; \
                 keys[t] = *(const Pack*)(past_key + at); \
@@ -137,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
             } \
         } \
     }
-    FETCH(low)
+    FETCH(0)
     if (!IS_MASK_NEW) { WAIT }
     START_NEXT  // after the wait: what is read here is complete for later kernels
     for (int i = threadIdx.x; i < HEADS * SIZE_OF_HEAD; i += THREADS) {
@@ -156,12 +161,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
     }
     float sum[HEADS][SIZE] = {};
     __syncthreads();
-    for (int start = low; start < high; start += CHUNK) {
-        if (start > low) FETCH(start)
+    for (int start = 0; start < count; start += CHUNK) {
+        if (start) FETCH(start)
         #pragma unroll
         for (int t = 0; t < TURNS; t++) {
             const int at = t * AT_ONCE + own;
-            if (has_new && start + at == past) {
+            if (has_new && start + at == count - 1) {
                 is_seen[t] = true;
                 keys[t] = *(const Pack*)(own_key + sub * SIZE);
                 values[t] = *(const Pack*)(own_value + sub * SIZE);
@@ -205,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
         __syncthreads();
         #pragma unroll
         for (int h = 0; h < HEADS; h++) {
-            if (start > low) {
+            if (start) {
                 #pragma unroll
                 for (int k = 0; k < SIZE; k++) sum[h][k] *= factors[h];
             }
@@ -218,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
                     sum[h][k] = fmaf(weight, (float)values[t].at[k], sum[h][k]);
             }
         }
-        if (start + CHUNK < high) __syncthreads();  // scores are overwritten
+        if (start + CHUNK < count) __syncthreads();  // scores are overwritten
     }
     #pragma unroll
     for (int h = 0; h < HEADS; h++) {
@@ -336,7 +341,7 @@ def source(form: Form) -> str:
         "SIZE_OF_HEAD": form.size,
         "HEADS": form.heads,
         "THREADS": form.threads,
-        "TURNS": _TURNS,
+        "TURNS": _TURNS[form.threads],
         "KEYS": KEYS,
         "MASK": kind,
         "SPLITS": form.splits,
