@@ -180,9 +180,9 @@ class CaptureMemory:
                 self._settled[address] = array
 
     def are_settled(self, arrays: Iterable[Any]) -> bool:
-        """Return whether all arrays were marked, or are None."""
-        given = (array for array in arrays if array is not None)
-        return all(_address(array) in self._settled for array in given)
+        """Return whether all arrays of CuPy among these were marked."""
+        addresses = map(_address, arrays)
+        return all(a is None or a in self._settled for a in addresses)
 
     def packed(self, array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
         """Return ``pack(array)``, computed once if the array is a constant."""

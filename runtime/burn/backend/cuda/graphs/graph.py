@@ -135,8 +135,6 @@ class GraphReplay(Executable):
             self._captured = self._capture(inputs, read)
         except (RuntimeError, NotImplementedError) as error:
             self._reason = str(error).splitlines()[0]
-        # The recording call, kernel by kernel, has left its memory there.
-        self._device.cupy.get_default_memory_pool().free_all_blocks()
         return self._captured
 
     def _capture(self, inputs: list[Any], read: list[Any]) -> "Captured":
@@ -202,6 +200,8 @@ class Captured:
         del expected
         trial.free_all_blocks()
         self._memory.free_unused()
+        # The recording call, kernel by kernel, has left its memory there.
+        cupy.get_default_memory_pool().free_all_blocks()
         self._stream = 0
 
     def _first_run(

@@ -97,16 +97,8 @@ def _by_kernel(
     out = cupy.empty((batch, heads, 1, size), query.dtype)
     new_key = cupy.empty((batch, groups, 1, size), query.dtype)
     partial = cupy.empty((batch * groups * splits, per_group, size + 2), np.float32)
-    mask_args: tuple[Any, ...] = (np.uint64(0), *(np.int64(0),) * 3)
-    if mask is not None:
-        mask = cupy.broadcast_to(mask, (batch, heads, 1, past + 1))
-        mask_args = (mask, *_steps(mask, 0, 1, 3))
-    angles: tuple[Any, ...] = (np.uint64(0), np.uint64(0), np.int64(0))
-    if cos is not None and sin is not None:
-        cos, sin = cupy.ascontiguousarray(cos), cupy.ascontiguousarray(sin)
-        step = size // 2 if cos.shape[0] > 1 else 0
-        angles = (cos, sin, np.int64(step))
-    early = (past_key, past_value, mask, cos, sin)
+    mask_args, angles = _mask(mask, batch, heads, past), _angles(cos, sin)
+    early = (past_key, past_value, mask, *angles[:2])
     form = Form(
         *(query.dtype, size, per_group, splits),
         None if mask is None else mask.dtype,
@@ -123,6 +115,26 @@ def _by_kernel(
     launch(_kernel(form), (splits, groups, batch), form.threads, args)
     settle(early)
     return out, new_key
+
+
+def _mask(mask: Array | None, batch: int, heads: int, past: int) -> tuple[Any, ...]:
+    """Return the kernel's arguments for the mask: its address and strides."""
+    import cupy
+
+    if mask is None:
+        return (np.uint64(0), *(np.int64(0),) * 3)
+    mask = cupy.broadcast_to(mask, (batch, heads, 1, past + 1))
+    return (mask, *_steps(mask, 0, 1, 3))
+
+
+def _angles(cos: Array | None, sin: Array | None) -> tuple[Any, ...]:
+    """Return the kernel's arguments for rotary embeddings, and the step of a batch."""
+    import cupy
+
+    if cos is None or sin is None:
+        return (np.uint64(0), np.uint64(0), np.int64(0))
+    step = cos.shape[-1] if cos.shape[0] > 1 else 0
+    return (cupy.ascontiguousarray(cos), cupy.ascontiguousarray(sin), np.int64(step))
 
 
 def _steps(array: Array, *axes: int) -> tuple[Any, ...]:
