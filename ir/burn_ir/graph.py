@@ -96,6 +96,8 @@ class Constants(Mapping[str, Array]):
         self.fills: set[str] = set()
         #: Scales and zero points of quantization, which are stored in the record.
         self.measured: set[str] = set()
+        #: Arrays that their readers define as parameters, whatever their names.
+        self.learned: set[str] = set()
         #: Values computed by nodes that replace stored arrays.
         self.made: set[str] = set()
         #: The author's non-persistent buffers, which no ``state_dict`` contains.

@@ -24,9 +24,12 @@ def is_folded(graph: Graph, constant: str) -> bool:
     """Return whether PyTorch's exporter computed a constant by folding.
 
     The other arrays in its files have the author's keys, or are numbers in the code. In
-    files without keys nothing counts as folded.
+    files without keys nothing counts as folded, nor does what an operator defines as a
+    parameter.
     """
     constants, name = graph.constants, original(graph, constant)
+    if constant in constants.learned:
+        return False
     if constants.trained or name in constants.literals:
         return False
     if not is_float(constants[name].dtype) or is_authored(graph, constant):

@@ -28,14 +28,12 @@ def is_trained(graph: Graph, constant: str) -> bool:
     """Return whether a stored array is a trainable parameter, not a buffer.
 
     Few files record the difference. An array that an exporter computed is no parameter:
-    training it would not train its sources. Arrays that are not floating, or that a
-        call
-    replaces, cannot be trained. A small ``Constant`` node was written by hand;
-        PyTorch's
-    exporters store no weight so, others do. Other buffers are recognised by common
-        names
-    or, without a name, by content: rotary frequencies, ALiBi slopes, and masks.
-    Sinusoidal position tables are recognised by content whatever their name.
+    training it would not train its sources, except in another shape as the operand of
+    an operator that defines it as a parameter. Arrays that are not floating, or that a
+    call replaces, cannot be trained. A small ``Constant`` node was written by hand;
+    PyTorch's exporters store no weight so, others do. Other buffers are recognised by
+    common names or, without a name, by content: rotary frequencies, ALiBi slopes, and
+    masks. Sinusoidal position tables are recognised by content whatever their name.
     """
     array, constants = graph.constants[constant], graph.constants
     if not is_float(array.dtype) or constant in graph.states:
@@ -43,7 +41,7 @@ def is_trained(graph: Graph, constant: str) -> bool:
     name = original(graph, constant)
     if name in constants.trained:
         return constants.trained[name]
-    if constant in constants.layer_weights:
+    if constant in constants.layer_weights or constant in constants.learned:
         return True
     if constant in constants.fills or constant in constants.measured:
         return False

@@ -1,7 +1,8 @@
-"""Classification of stored arrays that are no parameters, from the operands they fill.
+"""Classification of stored arrays from the operands they fill.
 
 Producers other than PyTorch name neither parameters nor buffers. Fill values, bounds
-and scales are recognised by the operators that read them.
+and scales are recognised by the operators that read them, and parameters that an
+exporter stored in another shape under a name of its own.
 """
 
 from __future__ import annotations
@@ -58,10 +59,12 @@ ZERO_POINTS: Mapping[str, Collection[int]] = {
     "QLinearConv": (2, 5, 7),
     "QLinearMatMul": (2, 5, 7),
 }
+#: Operands that are parameters by the definition of the operator.
+LEARNED: Mapping[str, Collection[int]] = {"PRelu": (1,)}
 
 
 def note_fills(graph: Graph) -> None:
-    """Add keyless scalar-like arrays to ``graph.constants.fills``."""
+    """Add keyless arrays to ``fills``, ``measured`` or ``learned`` of the constants."""
     readers: dict[str, list[bool]] = defaultdict(list)
     for name, is_number in _uses(graph):
         readers[name].append(is_number)
@@ -72,6 +75,7 @@ def note_fills(graph: Graph) -> None:
         if all(uses) and not named:
             constants.fills.add(name)
     constants.measured.update(_calibrated_constants(graph))
+    constants.learned.update(_learned_constants(graph))
 
 
 def _uses(graph: Graph) -> Iterator[tuple[str, bool]]:
@@ -111,6 +115,14 @@ def _calibrated_constants(graph: Graph) -> Iterator[str]:
     for names in points.values():
         if any(constants[name].any() for name in names):
             yield from names
+
+
+def _learned_constants(graph: Graph) -> Iterator[str]:
+    """Yield the arrays that operators define as parameters, if no author wrote them."""
+    for node in chain.from_iterable(map(nested_nodes, graph.nodes)):
+        for name in _operands(node, LEARNED, graph):
+            if original(graph, name) not in graph.constants.literals:
+                yield name
 
 
 def _operands(

@@ -33,6 +33,8 @@ from burn_ir.types import Array
 
 #: Several floats with more digits than this are stored.
 MOST_DIGITS = 4
+#: Equal numbers that are emitted as a list.
+_MOST_EQUAL = 4
 #: An operator, and its operands after the result of the previous step.
 _Step = tuple[Op, tuple[str, ...]]
 
@@ -124,13 +126,20 @@ def is_written_out(array: Array) -> bool:
     """Return whether an array is emitted as a literal.
 
     Several floats with many digits are not an author's literals, but folded weights
-    or calibrated scales.
+    or calibrated scales. Equal numbers read better as one number and a shape.
     """
-    if array.size > INLINE_LIMIT:
+    if array.size > INLINE_LIMIT or _is_long_fill(array):
         return False
     if array.size == 1 or not is_float(array.dtype):
         return True
     return all(_is_short(number) for number in array.reshape(-1))
+
+
+def _is_long_fill(array: Array) -> bool:
+    """Return whether an array of equal numbers is long, or has several axes."""
+    if array.size < 3 or not (array == array.reshape(-1)[0]).all():
+        return False
+    return array.size > _MOST_EQUAL or array.ndim > 1
 
 
 def _is_short(number: Any) -> bool:

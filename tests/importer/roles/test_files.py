@@ -231,6 +231,24 @@ def test_what_is_commonly_a_buffer_is_one(
     holds(state, {name: array}, trained=False)
 
 
+@pytest.mark.parametrize("slope", (np.full(4, 0.25), np.linspace(0.1, 0.7, 4)))
+def test_slopes_that_the_exporter_reshaped_are_parameters(
+    tmp_path: Path, slope: Array
+) -> None:
+    """The exporter stores ``[4]`` as ``[1, 4, 1]`` under another name."""
+    nodes = [
+        node("Mul", "x net.0.scale", "a", "net.0"),
+        node("Reshape", "a val_1", "b", ""),
+        node("PRelu", "b val_2", "y", "net.1"),
+    ]
+    weights = {"net.0.scale": drawn(6)}
+    slopes = slope.astype(np.float32).reshape(1, 4, 1)
+    stored = {"val_1": np.array([-1, 4, 3]), "val_2": slopes}
+    state = imported(tmp_path, exported(nodes, weights | stored, [2, 6]), X)
+    holds(state, weights)
+    assert state.parameters == {"net.0.scale", "slope"}
+
+
 def test_layouts_of_a_parameter_are_made_in_the_source(tmp_path: Path) -> None:
     nodes = [
         node("Reshape", "a.e val_1", "m", "a"),

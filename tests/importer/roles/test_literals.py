@@ -46,8 +46,9 @@ def imported(
         (MASK[None], "ops.trilu("),
         (np.triu(TRIANGLE * 0 + 7, -2)[None], "ops.trilu("),
         (np.array([[[1.5], [0.1], [-2]]], np.float32), "[[[1.5], [0.1], [-2.0]]]"),
+        (np.full((1, 3, 1), 1.5, np.float32), "ops.full((2, 3, 12), 1.5)"),
     ],
-    ids=["full", "arange", "tril", "mask", "triu", "small"],
+    ids=["full", "arange", "tril", "mask", "triu", "small", "short full"],
 )
 def test_arrays_of_a_pattern_are_computed(
     tmp_path: Path, array: Array, source: str
