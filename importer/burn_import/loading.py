@@ -56,6 +56,7 @@ def load(
         raise WrongOptions(
             f"expected the target burn to load a model here, got {options.target!r}"
         )
+    options = replace(options, embed=False)  # the weights are those of the file
     return _execute_model(import_model(path, options))
 
 

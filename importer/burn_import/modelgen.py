@@ -88,7 +88,7 @@ class ModelGen:
         for compiled, output in jobs:
             output.parent.mkdir(parents=True, exist_ok=True)
             written = write_model(compiled, output, force=self._force)
-            paths += [written.module, written.weights]
+            paths += written.files
         return paths
 
     def _jobs(self) -> list[tuple[Path, Path]]:

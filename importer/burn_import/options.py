@@ -60,7 +60,8 @@ class Options:
     imported part of the model; empty keeps those of the model. ``hints`` are for
     files that hold weights alone. ``target`` (of ``TARGETS``) is the library that
     the module is written for. ``standalone`` copies the used parts of the runtime
-    into the module, which then needs only NumPy.
+    into the module, which then needs only NumPy. ``embed`` writes the weights into
+    the module instead of a file beside it.
     """
 
     class_name: str | None = None
@@ -75,11 +76,12 @@ class Options:
     hints: Hints = Hints()
     standalone: bool = False
     target: str = "burn"
+    embed: bool = False
 
     @property
     def weights(self) -> str:
-        """File name of the record beside the module."""
-        return f"{self.stem or 'model'}.safetensors"
+        """File name of the record beside the module; "" if it is embedded."""
+        return "" if self.embed else f"{self.stem or 'model'}.safetensors"
 
     @property
     def mark(self) -> str:
@@ -99,6 +101,8 @@ class Options:
             wanted += ("standalone",)
         if self.target != "burn":
             wanted += (self.target,)
+        if self.embed:
+            wanted += ("embed",)
         if wanted == (None, False, None, [], (), ()):
             return ""
         return hashlib.sha256(ascii(wanted).encode("ascii")).hexdigest()[:8]

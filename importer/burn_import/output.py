@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burn_import.diff import Changes, changes
+from burn_import.embedding import MAX_EMBEDDED, record_source
 from burn_import.fingerprint import KEY, SOURCE, fingerprint, is_unchanged, same_array
 from burn_import.version import VERSION
 
@@ -63,15 +64,21 @@ class OutputRefused(ValueError):  # noqa: N818  says what the file is, like the 
 
 @dataclass(frozen=True)
 class Written:
-    """The two written files, and whether each changed.
+    """The written files, and whether they changed.
 
-    After a dry run, ``changes`` holds the differences that writing would make.
+    ``weights`` is None if the record is embedded in the module. After a dry run,
+    ``changes`` holds the differences that writing would make.
     """
 
     module: Path
-    weights: Path
+    weights: Path | None
     changed: bool
     changes: Changes | None = None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Return the paths of the module and of its record."""
+        return (self.module,) if self.weights is None else (self.module, self.weights)
 
 
 def write_module(
@@ -82,6 +89,7 @@ def write_module(
     rules: Rules,
     *,
     body: str | None = None,
+    embed: bool = False,
     force: bool = False,
     dry_run: bool = False,
 ) -> Written:
@@ -90,30 +98,61 @@ def write_module(
     ``origin`` is the model's name with its versions, and the SHA-256 of its file;
     ``rules`` list what the module may contain. ``body``, which may also contain
     parts of the runtime, is written in place of ``text``, which is the text that is
-    checked.
+    checked. ``embed`` writes the weights at the end of the module.
     """
     from burn.record import atomic_write, record_sha256, write_record
     from burn_import.codegen.gate.gate import check
 
     check_module_path(module)
-    record = module.with_suffix(".safetensors")
+    record = None if embed else module.with_suffix(".safetensors")
+    if embed:
+        _check_embeddable(module, weights)
     about = record_metadata(weights, origin[1])
+    end = record_source(weights, about) if embed else ""
+    text, body = text + end, (text if body is None else body) + end
     digest = record_sha256("safetensors", weights, about)
     check((header(*origin, digest, text) + text).encode("ascii"), rules)
-    body = text if body is None else body
     data = (header(*origin, digest, body) + body).encode("ascii")
     if not force:
-        check_ours(module)
-        if record.exists() and not same_record(record, weights):
-            _check_record(record, module)
-    changed = not (_same(module, data) and has_digest(record, digest))
+        _check_replaceable(module, record, weights)
+    is_current = record is None or has_digest(record, digest)
+    changed = not (_same(module, data) and is_current)
     if dry_run:
-        differences = changes(module, data.decode("ascii"), record, weights)
+        differences = changes(module, data.decode("ascii"), weights)
         return Written(module, record, changed, differences)
-    if changed:
+    if changed and record is not None:
         write_record(record, weights, about)
+    if changed:
         atomic_write(module, data)
     return Written(module, record, changed)
+
+
+def _check_embeddable(module: Path, weights: Sequence[tuple[str, Array]]) -> None:
+    """Check that the weights are small enough to stand in the source of ``module``.
+
+    Raises:
+        OutputRefused: they are not.
+    """
+    size = sum(array.nbytes for _, array in weights)
+    if size > MAX_EMBEDDED:
+        raise OutputRefused(
+            f"--embed: expected weights of at most {MAX_EMBEDDED:,} bytes, got "
+            f"{size:,} bytes in {len(weights)} tensors",
+            f"Leave out --embed: they are written to {module.stem}.safetensors then.",
+        )
+
+
+def _check_replaceable(
+    module: Path, record: Path | None, weights: Sequence[tuple[str, Array]]
+) -> None:
+    """Check that the files of a module may be replaced; ``record`` by ``weights``.
+
+    Raises:
+        OutputRefused: one was changed, or is not from burn-import.
+    """
+    check_ours(module)
+    if record is not None and record.exists() and not same_record(record, weights):
+        _check_record(record, module)
 
 
 def record_metadata(

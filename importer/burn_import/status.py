@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,9 +56,17 @@ def status_of(module: Path, model: Path | None = None) -> Status:
 
 def _record_problems(module: Path, digests: Digests) -> list[str]:
     from burn.record import RecordError, open_record
+    from burn_import.embedding import embedded_record
     from burn_import.fingerprint import SOURCE, is_unchanged
     from burn_import.output import has_digest
 
+    try:
+        embedded = embedded_record(module)
+    except ValueError as error:
+        return [f"its embedded record is damaged: {error}"]
+    if embedded is not None:
+        is_intact = hashlib.sha256(embedded).hexdigest() == digests.record
+        return [] if is_intact else ["its embedded record was changed since"]
     record = module.with_suffix(".safetensors")
     if not record.is_file():
         return [f"its record {record.name} does not exist"]

@@ -19,6 +19,7 @@ GIVEN = {
     "--class-name": ("Model",),
     "--flat": (),
     "--standalone": (),
+    "--embed": (),
     "--simplify": ("all",),
     "--no-simplify": (),
     "--dtype": ("float64",),

@@ -49,7 +49,7 @@ def _build_py(base: Any, models: list[Any], root: Path) -> type[Any]:
     class BuildPy(base):  # type: ignore[misc]
         def finalize_options(self) -> None:
             super().finalize_options()
-            names = [model.weights.name for model in models]
+            names = [model.record.name for model in models if model.record]
             given: dict[str, list[str]] = getattr(self, "package_data", None) or {}
             self.package_data = {**given, "": [*given.get("", ()), *names]}
 

@@ -11,6 +11,7 @@
     outputs = ["logits"]
     operators = ["app.operators"]
     standalone = true
+    embed = true
     target = "torch"
 
 and for weights alone::
@@ -115,6 +116,7 @@ _HINTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     **_HINTS,
     "class-name": ("class_name", _text),
+    "embed": ("embed", _flag),
     "dtype": ("dtype", _one_of(DTYPES)),
     "flat": ("flat", _flag),
     "inputs": ("inputs", _names),

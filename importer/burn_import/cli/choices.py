@@ -55,6 +55,12 @@ _CHOICES = (
         " only NumPy and supports only inference.",
     ),
     click.option(
+        "--embed",
+        is_flag=True,
+        help="Write the weights (at most 4 MiB) into the module instead of a record"
+        " beside it.",
+    ),
+    click.option(
         "--no-simplify", is_flag=True, help="Run no simplification passes on the graph."
     ),
     click.option(

@@ -149,9 +149,10 @@ class Report:
         self, written: Written, dry_run: bool, notes: Sequence[str] = ()
     ) -> None:
         """Print the files that were or would be written, and the notes."""
-        paths = [str(written.module), str(written.weights)]
+        paths = [str(path) for path in written.files]
         if self.style == "json":
-            data = {"schema": SCHEMA, "module": paths[0], "weights": paths[1]}
+            weights = None if written.weights is None else str(written.weights)
+            data = {"schema": SCHEMA, "module": paths[0], "weights": weights}
             about = {"changed": written.changed, **_as_data(written.changes)}
             said = {"notes": list(notes)} if notes else {}
             click.echo(json.dumps({**data, **about, **said}))

@@ -179,8 +179,7 @@ def _written(
 
 
 def _write_module(compiled: Compiled, output: Path, *, force: bool) -> tuple[Path, ...]:
-    written = write_model(compiled, output, force=force)
-    return written.module, written.weights
+    return write_model(compiled, output, force=force).files
 
 
 def _sensitivities(

@@ -118,6 +118,13 @@ def check_options(options: Options) -> None:
         if value is not None and value not in words:
             message = f"expected {kind} among {', '.join(words)}, got {value!r}"
             problems.append(Problem(message))
+    if options.embed and options.target != "burn":
+        problems.append(
+            Problem(
+                "--embed: expected the target burn, got "
+                f"{options.target!r}, whose modules load safetensors files"
+            )
+        )
     if options.standalone and options.target != "burn":
         message = (
             f"expected the target burn of a standalone module, got {options.target!r}"
