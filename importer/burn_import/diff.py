@@ -63,14 +63,15 @@ def _changed(module: Path, weights: Sequence[tuple[str, Array]]) -> list[Weight]
 
 def _weights_of(module: Path) -> dict[str, Array]:
     """Return the weights of a written module; none if its record is damaged."""
-    from burn.record import RecordError, open_record, record_of_bytes
+    from burn.record import RecordError, open_stored, record_of_bytes
+    from burn.record.shards import stored_at
 
     record = module.with_suffix(".safetensors")
     try:
         embedded = embedded_record(module)
         if embedded is not None:
             return dict(record_of_bytes(embedded))
-        return dict(open_record(record)) if record.is_file() else {}
+        return dict(open_stored(record)) if stored_at(record).is_file() else {}
     except (RecordError, ValueError):
         return {}
 

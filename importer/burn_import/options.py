@@ -20,6 +20,8 @@ PADDINGS = ("same", "valid")
 POOLS = ("max", "average", "none")
 #: Libraries that a module can be written for.
 TARGETS = ("burn", "torch")
+#: The size in bytes above which a record is written in several files.
+SHARD_SIZE = 5 * 10**9
 #: Dtypes that a module can compute in.
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 
@@ -61,7 +63,9 @@ class Options:
     files that hold weights alone. ``target`` (of ``TARGETS``) is the library that
     the module is written for. ``standalone`` copies the used parts of the runtime
     into the module, which then needs only NumPy. ``embed`` writes the weights into
-    the module instead of a file beside it.
+    the module instead of a file beside it. Records larger than ``shard_size`` bytes
+    (5 GB) are written in files of at most this size; those of standalone modules and of
+    PyTorch are one file.
     """
 
     class_name: str | None = None
@@ -77,6 +81,14 @@ class Options:
     standalone: bool = False
     target: str = "burn"
     embed: bool = False
+    shard_size: int | None = None
+
+    @property
+    def largest_file(self) -> int | None:
+        """Return the size in bytes above which the record is sharded; None for any."""
+        if self.embed or self.standalone or self.target != "burn":
+            return None
+        return SHARD_SIZE if self.shard_size is None else self.shard_size
 
     @property
     def weights(self) -> str:
@@ -103,6 +115,8 @@ class Options:
             wanted += (self.target,)
         if self.embed:
             wanted += ("embed",)
+        if self.shard_size is not None:
+            wanted += (self.shard_size,)
         if wanted == (None, False, None, [], (), ()):
             return ""
         return hashlib.sha256(ascii(wanted).encode("ascii")).hexdigest()[:8]

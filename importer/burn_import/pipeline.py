@@ -30,7 +30,8 @@ class Compiled:
     ``notes`` are docstring sentences about facts missing in the file, ``stem`` is
     the name of the module's file, ``target`` the library that it is written for.
     ``standalone`` is whether the used parts of the runtime are copied into its
-    file, ``embed`` whether the weights are.
+    file, ``embed`` whether the weights are. Larger records than ``shard_size`` bytes
+    are written in several files.
     """
 
     text: str
@@ -43,6 +44,7 @@ class Compiled:
     target: str = "burn"
     standalone: bool = False
     embed: bool = False
+    shard_size: int | None = None
 
 
 def import_model(source: str | Path, options: Options | None = None) -> Compiled:
@@ -73,6 +75,7 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         options.target,
         standalone=options.standalone,
         embed=options.embed,
+        shard_size=options.largest_file,
     )
 
 
@@ -214,6 +217,7 @@ def write_model(
         rules_of(compiled.target),
         body=_standalone(text) if compiled.standalone else text,
         embed=compiled.embed,
+        shard_size=compiled.shard_size,
         force=force,
         dry_run=dry_run,
     )

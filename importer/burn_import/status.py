@@ -55,10 +55,10 @@ def status_of(module: Path, model: Path | None = None) -> Status:
 
 
 def _record_problems(module: Path, digests: Digests) -> list[str]:
-    from burn.record import RecordError, open_record
+    from burn.record import RecordError, file_sha256, open_stored
+    from burn.record.shards import stored_at
     from burn_import.embedding import embedded_record
     from burn_import.fingerprint import SOURCE, is_unchanged
-    from burn_import.output import has_digest
 
     try:
         embedded = embedded_record(module)
@@ -68,10 +68,12 @@ def _record_problems(module: Path, digests: Digests) -> list[str]:
         is_intact = hashlib.sha256(embedded).hexdigest() == digests.record
         return [] if is_intact else ["its embedded record was changed since"]
     record = module.with_suffix(".safetensors")
+    record = stored_at(record)
     if not record.is_file():
         return [f"its record {record.name} does not exist"]
     try:
-        origin = open_record(record).metadata.get(SOURCE, digests.source)
+        origin = open_stored(record).metadata.get(SOURCE, digests.source)
+        actual = file_sha256(record)
     except RecordError as error:
         return [f"{record.name} is damaged: {error}"]
     if origin != digests.source:
@@ -79,5 +81,5 @@ def _record_problems(module: Path, digests: Digests) -> list[str]:
     if digests.record is None:
         is_intact = is_unchanged(record)
     else:
-        is_intact = has_digest(record, digests.record)
+        is_intact = actual == digests.record
     return [] if is_intact else [f"{record.name} was changed since"]

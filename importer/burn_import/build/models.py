@@ -38,8 +38,14 @@ class Model:
 
     @property
     def files(self) -> list[Path]:
-        """Paths of the module and its record."""
-        return [self.output] if self.record is None else [self.output, self.record]
+        """Paths of the module and its record, which may be in shards.
+
+        Raises:
+            RecordError: the index of the shards is damaged, or one is missing.
+        """
+        from burn.record import record_files
+
+        return [self.output, *(record_files(self.record) if self.record else ())]
 
 
 def configured(table: Mapping[str, Any], root: Path) -> list[Model]:
@@ -89,7 +95,7 @@ def bring_up_to_date(model: Model) -> list[str]:
 
     name = model.output.name
     digests = read_header(model.output) if model.output.is_file() else None
-    complete = digests is not None and all(path.is_file() for path in model.files)
+    complete = digests is not None and _is_complete(model)
     if digests is not None and complete:
         if digests.body != digests.actual:
             return [f"{name} was edited since it was written, and is left unchanged"]
@@ -102,6 +108,16 @@ def bring_up_to_date(model: Model) -> list[str]:
     model.output.parent.mkdir(parents=True, exist_ok=True)
     write_model(compiled, model.output)
     return []
+
+
+def _is_complete(model: Model) -> bool:
+    """Return whether the module and all files of its record exist."""
+    from burn.record import RecordError
+
+    try:
+        return all(path.is_file() for path in model.files)
+    except RecordError:
+        return False
 
 
 def _has_intact_record(model: Model, digests: Digests) -> bool:

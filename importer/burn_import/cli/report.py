@@ -169,7 +169,8 @@ class Report:
     def record(self, done: Converted, dry_run: bool) -> None:
         """Print the tensors of a record that was written, or would be."""
         if self.style == "json":
-            data = {"schema": SCHEMA, "record": str(done.record)}
+            data: dict[str, object] = {"schema": SCHEMA, "record": str(done.record)}
+            data |= {"shards": [str(p) for p in done.shards]} if done.shards else {}
             tensors = [asdict(row) for row in done.rows]
             about = {"source": done.source, "changed": done.changed}
             skipped = dict(done.skipped)
@@ -179,7 +180,8 @@ class Report:
             return
         for line in _table_lines(done):
             click.echo(line)
-        click.echo(f"{_word(done.changed, dry_run)} {clean(str(done.record))}")
+        for path in (done.record, *done.shards):
+            click.echo(f"{_word(done.changed, dry_run)} {clean(str(path))}")
 
     def problems(self, error: BaseException, code: int) -> None:
         """Print all that is wrong with the model or the output."""

@@ -41,6 +41,7 @@ def given_options(options: Options) -> list[str]:
         "--outputs": options.outputs,
         "--standalone": options.standalone,
         "--embed": options.embed,
+        "--shard-size": options.shard_size,
         "--target": options.target != "burn",
         "--config": hints.config,
         "--top-level-key": hints.top_level_key,

@@ -125,6 +125,9 @@ def check_options(options: Options) -> None:
                 f"{options.target!r}, whose modules load safetensors files"
             )
         )
+    if options.shard_size is not None and options.largest_file is None:
+        message = "--shard-size: expected the target burn, and neither --embed nor "
+        problems.append(Problem(message + "--standalone: others load one file"))
     if options.standalone and options.target != "burn":
         message = (
             f"expected the target burn of a standalone module, got {options.target!r}"

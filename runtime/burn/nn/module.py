@@ -175,11 +175,22 @@ class Module:
             print(report)
         return self if backend is None else self.to(backend)
 
-    def save_weights(self, path: str | Path) -> None:
-        """Write the state as a safetensors record, atomically."""
+    def save_weights(
+        self, path: str | Path, *, shard_size: int | str | None = "5GB"
+    ) -> None:
+        """Write the state as a safetensors record, atomically.
+
+        What is larger than ``shard_size`` is written in several files of at most this
+        size with an index, as Hugging Face's libraries do; ``load_weights(path)`` finds
+        them. None writes one file.
+
+        Raises:
+            ValueError: ``shard_size`` is no size.
+            OSError: a file cannot be written.
+        """
         from burn.store import Store
 
-        Store.from_file(path).save(self)
+        Store.from_file(path, shard_size=shard_size).save(self)
 
     def to(self, backend: Backend) -> Self:
         """Move the state to ``backend`` in place, and return this module.

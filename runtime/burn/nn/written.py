@@ -12,8 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from burn.backend.base import Backend
-from burn.record import RecordError
-from burn.record.archived import open_binary
+from burn.record import RecordError, file_sha256
 
 #: The line of the header, and how many lines the header has.
 _LINE = re.compile(r"# record sha256 (?P<sha256>[0-9a-f]{64})\s*")
@@ -47,8 +46,7 @@ def _sha256(weights: str | Path | bytes) -> str:
     """Return the SHA-256 (hex) of a record in a file or in memory."""
     if isinstance(weights, bytes):
         return hashlib.sha256(weights).hexdigest()
-    with open_binary(weights) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_sha256(weights)
 
 
 def check_source(cls: type, weights: Any) -> None:
