@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from burn_import.output import Digests
 
 
+#: What stands in the header of modules that the command ``quantize`` wrote.
+QUANTIZED_TO = "quantize --to "
+
+
 @dataclass(frozen=True)
 class Status:
     """A generated module and its problems (none if empty)."""
@@ -50,8 +54,19 @@ def status_of(module: Path, model: Path | None = None) -> Status:
         if not model.is_file():
             problems.append(f"there is no model {model}")
         elif file_sha256(model) != digests.source:
-            problems.append(f"stale: {model.name} changed since")
+            problems.append(f"stale: {model.name} changed since{_remedy(module)}")
     return Status(module, (*problems, *_record_problems(module, digests)))
+
+
+def _remedy(module: Path) -> str:
+    """Return how a stale module is made anew where an import is not enough."""
+    with module.open("rb") as file:
+        is_quantized = f"({QUANTIZED_TO}".encode() in file.readline()
+    return (
+        "; quantize it again, by the command in its docstring and the same samples"
+        if is_quantized
+        else ""
+    )
 
 
 def _record_problems(module: Path, digests: Digests) -> list[str]:
