@@ -84,7 +84,7 @@ class ModelGen:
                 operators=(*self._options.operators, *self._operators),
             )
             jobs.append((import_model(source, options), output))
-        paths = []
+        paths: list[Path] = []
         for compiled, output in jobs:
             output.parent.mkdir(parents=True, exist_ok=True)
             written = write_model(compiled, output, force=self._force)

@@ -141,10 +141,12 @@ def opened(source: Path, top_level_key: str | None = None) -> Source:
     """
     from burn.record import RecordError, read_record
     from burn.record.formats import recognised
+    from burn.record.shards import stored_at
     from burn_import.frontends.checkpoints import read
     from burn_import.frontends.checkpoints.store import parts
     from burn_ir import InvalidModel, UnreadableFile
 
+    source = stored_at(source)
     kind = recognised(source) if source.is_file() else None
     if kind is None:
         checkpoint = read(source, top_level_key)

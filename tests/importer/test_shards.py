@@ -133,6 +133,20 @@ def test_the_build_hook_writes_shards(tmp_path: Path) -> None:
         bring_up_to_date(model)
 
 
+def test_commands_take_shards(module: Path, tmp_path: Path) -> None:
+    record = module.with_suffix(".safetensors")
+    listed = run("weights", record)
+    assert listed.exit_code == 0, listed.output
+    assert "head.linear.bias" in listed.stdout
+    for path in (record, module.with_name("net.safetensors.index.json")):
+        new = tmp_path / "new.onnx"
+        done = run("update", DIGITS, "--weights", path, "-o", new, "--force")
+        assert done.exit_code == 0, done.output
+        done = run("export", module, "--weights", path, "-o", new, "--force")
+        assert done.exit_code == 0, done.output
+    assert run("diff", module, DIGITS).exit_code == 0
+
+
 def test_weights_are_converted_to_shards(module: Path, tmp_path: Path) -> None:
     load(module).save_weights(tmp_path / "one.safetensors")
     output = tmp_path / "many.safetensors"
