@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import linecache
 import sys
@@ -62,6 +61,8 @@ def load(
 
 def _execute_model(compiled: Compiled) -> Module:
     """Return the model of a compiled module, registered in ``sys.modules``."""
+    import hashlib
+
     from burn_import.instantiate import execute
 
     # Other processes use the same number for other models: their pickles must not

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, replace
@@ -119,6 +118,8 @@ class Options:
             wanted += (self.shard_size,)
         if wanted == (None, False, None, [], (), ()):
             return ""
+        import hashlib  # loads OpenSSL, which `--version` does without
+
         return hashlib.sha256(ascii(wanted).encode("ascii")).hexdigest()[:8]
 
 
