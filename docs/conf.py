@@ -28,6 +28,8 @@ autodoc_preserve_defaults = True
 html_theme = "furo"
 html_title = f"burn-import {release}"
 templates_path = ["theme"]
+html_static_path = ["theme/site.css"]
+html_css_files = ["site.css"]
 html_additional_pages = {"index": "redirect.html"}
 html_copy_source = False
 

@@ -78,7 +78,8 @@ ORDER = {
         "__init__",
     ),
     "burn_import": (
-        "collector file_kinds fingerprint foreign internal operators options version",
+        "collector embedding file_kinds fingerprint foreign internal operators options "
+        "version",
         "tracing",
         "provenance",
         "rewriting",

@@ -34,10 +34,10 @@ def fingerprint(weights: Iterable[tuple[str, Array]]) -> str:
 
 def is_unchanged(path: Path) -> bool:
     """Return whether the record at ``path`` is as the importer wrote it."""
-    from burn.record import RecordError, open_record
+    from burn.record import RecordError, open_stored
 
     try:
-        record = open_record(path)
+        record = open_stored(path)
         marked = record.metadata.get(KEY)
         return marked is not None and marked == fingerprint(record.items())
     except (OSError, RecordError):

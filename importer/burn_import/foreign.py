@@ -29,6 +29,8 @@ def folder_remedy(folder: Path) -> str:
 
 def missing_remedy(path: Path) -> str:
     """Return a hint with files whose names resemble the missing one."""
+    if path.parts[:1] in (("https:",), ("http:",)):
+        return "Models are read from files: download it first."
     if not path.parent.is_dir():
         return f"There is no folder {str(path.parent)!r}."
     names = [file.name for file in path.parent.iterdir() if file.is_file()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import linecache
 import sys
@@ -56,11 +55,14 @@ def load(
         raise WrongOptions(
             f"expected the target burn to load a model here, got {options.target!r}"
         )
+    options = replace(options, embed=False)  # the weights are those of the file
     return _execute_model(import_model(path, options))
 
 
 def _execute_model(compiled: Compiled) -> Module:
     """Return the model of a compiled module, registered in ``sys.modules``."""
+    import hashlib
+
     from burn_import.instantiate import execute
 
     # Other processes use the same number for other models: their pickles must not

@@ -84,11 +84,11 @@ class ModelGen:
                 operators=(*self._options.operators, *self._operators),
             )
             jobs.append((import_model(source, options), output))
-        paths = []
+        paths: list[Path] = []
         for compiled, output in jobs:
             output.parent.mkdir(parents=True, exist_ok=True)
             written = write_model(compiled, output, force=self._force)
-            paths += [written.module, written.weights]
+            paths += written.files
         return paths
 
     def _jobs(self) -> list[tuple[Path, Path]]:

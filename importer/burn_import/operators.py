@@ -61,4 +61,9 @@ def _import(module: str, what: str) -> None:
         import_module(module)
     except (ImportError, SyntaxError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
-        raise OperatorsNotLoaded(f"cannot load the {what}: {reason}") from error
+        hint = (
+            "Expected a module that Python finds, here or installed."
+            if isinstance(error, ModuleNotFoundError)
+            else ""
+        )
+        raise OperatorsNotLoaded(f"cannot load the {what}: {reason}", hint) from error

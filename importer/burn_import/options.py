@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, replace
@@ -20,6 +19,8 @@ PADDINGS = ("same", "valid")
 POOLS = ("max", "average", "none")
 #: Libraries that a module can be written for.
 TARGETS = ("burn", "torch")
+#: The size in bytes above which a record is written in several files.
+SHARD_SIZE = 5 * 10**9
 #: Dtypes that a module can compute in.
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 
@@ -60,7 +61,10 @@ class Options:
     imported part of the model; empty keeps those of the model. ``hints`` are for
     files that hold weights alone. ``target`` (of ``TARGETS``) is the library that
     the module is written for. ``standalone`` copies the used parts of the runtime
-    into the module, which then needs only NumPy.
+    into the module, which then needs only NumPy. ``embed`` writes the weights into
+    the module instead of a file beside it. Records larger than ``shard_size`` bytes
+    (5 GB) are written in files of at most this size; those of standalone modules and of
+    PyTorch are one file.
     """
 
     class_name: str | None = None
@@ -75,11 +79,20 @@ class Options:
     hints: Hints = Hints()
     standalone: bool = False
     target: str = "burn"
+    embed: bool = False
+    shard_size: int | None = None
+
+    @property
+    def largest_file(self) -> int | None:
+        """Return the size in bytes above which the record is sharded; None for any."""
+        if self.embed or self.standalone or self.target != "burn":
+            return None
+        return SHARD_SIZE if self.shard_size is None else self.shard_size
 
     @property
     def weights(self) -> str:
-        """File name of the record beside the module."""
-        return f"{self.stem or 'model'}.safetensors"
+        """File name of the record beside the module; "" if it is embedded."""
+        return "" if self.embed else f"{self.stem or 'model'}.safetensors"
 
     @property
     def mark(self) -> str:
@@ -99,8 +112,14 @@ class Options:
             wanted += ("standalone",)
         if self.target != "burn":
             wanted += (self.target,)
+        if self.embed:
+            wanted += ("embed",)
+        if self.shard_size is not None:
+            wanted += (self.shard_size,)
         if wanted == (None, False, None, [], (), ()):
             return ""
+        import hashlib  # loads OpenSSL, which `--version` does without
+
         return hashlib.sha256(ascii(wanted).encode("ascii")).hexdigest()[:8]
 
 

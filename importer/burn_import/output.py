@@ -18,12 +18,13 @@ import hashlib
 import keyword
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burn_import.diff import Changes, changes
+from burn_import.embedding import MAX_EMBEDDED, record_source
 from burn_import.fingerprint import KEY, SOURCE, fingerprint, is_unchanged, same_array
 from burn_import.version import VERSION
 
@@ -63,15 +64,24 @@ class OutputRefused(ValueError):  # noqa: N818  says what the file is, like the 
 
 @dataclass(frozen=True)
 class Written:
-    """The two written files, and whether each changed.
+    """The written files, and whether they changed.
 
-    After a dry run, ``changes`` holds the differences that writing would make.
+    ``weights`` is the record, or the index of its ``shards`` if there are several; None
+    if it is embedded in the module. After a dry run,
+    ``changes`` holds the differences that writing would make.
     """
 
     module: Path
-    weights: Path
+    weights: Path | None
     changed: bool
     changes: Changes | None = None
+    shards: tuple[Path, ...] = ()
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Return the paths of the module and of its record."""
+        record = () if self.weights is None else (self.weights, *self.shards)
+        return self.module, *record
 
 
 def write_module(
@@ -82,6 +92,8 @@ def write_module(
     rules: Rules,
     *,
     body: str | None = None,
+    embed: bool = False,
+    shard_size: int | None = None,
     force: bool = False,
     dry_run: bool = False,
 ) -> Written:
@@ -90,30 +102,84 @@ def write_module(
     ``origin`` is the model's name with its versions, and the SHA-256 of its file;
     ``rules`` list what the module may contain. ``body``, which may also contain
     parts of the runtime, is written in place of ``text``, which is the text that is
-    checked.
+    checked. ``embed`` writes the weights at the end of the module. Records larger than
+    ``shard_size`` bytes are written in several files.
     """
     from burn.record import atomic_write, record_sha256, write_record
     from burn_import.codegen.gate.gate import check
 
     check_module_path(module)
-    record = module.with_suffix(".safetensors")
     about = record_metadata(weights, origin[1])
-    digest = record_sha256("safetensors", weights, about)
+    end = _embedded(module, weights, about) if embed else ""
+    text, body = text + end, (text if body is None else body) + end
+    name = module.with_suffix(".safetensors")
+    record = None if embed else name
+    digest = record_sha256(name, weights, about, shard_size=shard_size)
     check((header(*origin, digest, text) + text).encode("ascii"), rules)
-    body = text if body is None else body
     data = (header(*origin, digest, body) + body).encode("ascii")
     if not force:
-        check_ours(module)
-        if record.exists() and not same_record(record, weights):
-            _check_record(record, module)
-    changed = not (_same(module, data) and has_digest(record, digest))
+        _check_replaceable(module, record, weights)
+    is_current = record is None or has_digest(record, digest)
+    changed = not (_same(module, data) and is_current)
+    written = replace(_written(module, record, weights, shard_size), changed=changed)
     if dry_run:
-        differences = changes(module, data.decode("ascii"), record, weights)
-        return Written(module, record, changed, differences)
+        return replace(written, changes=changes(module, data.decode(), weights))
+    if changed and record is not None:
+        write_record(record, weights, about, shard_size=shard_size)
     if changed:
-        write_record(record, weights, about)
         atomic_write(module, data)
-    return Written(module, record, changed)
+    return written
+
+
+def _written(
+    module: Path,
+    record: Path | None,
+    weights: Sequence[tuple[str, Array]],
+    shard_size: int | None,
+) -> Written:
+    """Return the files of a module and its record, as unchanged."""
+    from burn.record import shard_names
+    from burn.record.shards import written_files
+
+    if record is None:
+        return Written(module, None, changed=False)
+    names = shard_names(record, weights, shard_size=shard_size)
+    first, *shards = written_files(record, names)
+    return Written(module, first, changed=False, shards=tuple(shards))
+
+
+def _embedded(
+    module: Path, weights: Sequence[tuple[str, Array]], about: Mapping[str, str]
+) -> str:
+    """Return the source of the weights, which ends ``module``.
+
+    Raises:
+        OutputRefused: they are too large.
+    """
+    size = sum(array.nbytes for _, array in weights)
+    if size > MAX_EMBEDDED:
+        raise OutputRefused(
+            f"--embed: expected weights of at most {MAX_EMBEDDED:,} bytes, got "
+            f"{size:,} bytes in {len(weights)} tensors",
+            f"Leave out --embed: they are written to {module.stem}.safetensors then.",
+        )
+    return record_source(weights, about)
+
+
+def _check_replaceable(
+    module: Path, record: Path | None, weights: Sequence[tuple[str, Array]]
+) -> None:
+    """Check that the files of a module may be replaced; ``record`` by ``weights``.
+
+    Raises:
+        OutputRefused: one was changed, or is not from burn-import.
+    """
+    from burn.record.shards import stored_at
+
+    check_ours(module)
+    is_there = record is not None and stored_at(record).exists()
+    if record is not None and is_there and not same_record(record, weights):
+        _check_record(record, module)
 
 
 def record_metadata(
@@ -225,11 +291,23 @@ def _check_record(record: Path, module: Path) -> None:
     """
     if not module.exists():
         raise OutputRefused(f"{record.name} exists, but its module does not")
-    if not is_unchanged(record):
+    if not (is_unchanged(record) or _has_own_shards(record, module)):
         raise OutputRefused(
             f"{record.name} holds weights that burn-import did not write, "
             "perhaps trained ones; move the file to keep them"
         )
+
+
+def _has_own_shards(record: Path, module: Path) -> bool:
+    """Return whether the existing shards of ``record`` are those of the header."""
+    from burn.record import RecordError, file_sha256
+
+    digests = read_header(module)
+    try:
+        actual = file_sha256(record, require=False)
+    except (OSError, RecordError):
+        return False
+    return digests is not None and digests.record == actual
 
 
 @dataclass(frozen=True)
@@ -259,11 +337,14 @@ def read_header(module: Path) -> Digests | None:
 
 
 def has_digest(record: Path, sha256: str) -> bool:
-    """Return whether the file ``record`` exists and has this SHA-256 (hex)."""
-    if not record.is_file():
+    """Return whether the record, in one file or in shards, has this SHA-256 (hex)."""
+    from burn.record import RecordError, file_sha256
+    from burn.record.shards import stored_at
+
+    try:
+        return stored_at(record).is_file() and file_sha256(record) == sha256
+    except RecordError:  # a shard is missing or damaged
         return False
-    with record.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == sha256
 
 
 def _same(path: Path, data: bytes) -> bool:
@@ -272,12 +353,13 @@ def _same(path: Path, data: bytes) -> bool:
 
 def same_record(path: Path, weights: Sequence[tuple[str, Array]]) -> bool:
     """Return whether the record at ``path`` holds exactly these weights."""
-    from burn.record import RecordError, open_record
+    from burn.record import RecordError, open_stored
+    from burn.record.shards import stored_at
 
-    if not path.is_file():
+    if not stored_at(path).is_file():
         return False
     try:
-        record = open_record(path)
+        record = open_stored(path)
         if list(record) != [key for key, _ in weights]:
             return False
         return all(same_array(record[key], array) for key, array in weights)

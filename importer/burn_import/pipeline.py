@@ -30,7 +30,8 @@ class Compiled:
     ``notes`` are docstring sentences about facts missing in the file, ``stem`` is
     the name of the module's file, ``target`` the library that it is written for.
     ``standalone`` is whether the used parts of the runtime are copied into its
-    file.
+    file, ``embed`` whether the weights are. Larger records than ``shard_size`` bytes
+    are written in several files.
     """
 
     text: str
@@ -42,6 +43,8 @@ class Compiled:
     stem: str = ""
     target: str = "burn"
     standalone: bool = False
+    embed: bool = False
+    shard_size: int | None = None
 
 
 def import_model(source: str | Path, options: Options | None = None) -> Compiled:
@@ -71,6 +74,8 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         options.stem or "",
         options.target,
         standalone=options.standalone,
+        embed=options.embed,
+        shard_size=options.largest_file,
     )
 
 
@@ -190,7 +195,7 @@ def write_model(
     force: bool = False,
     dry_run: bool = False,
 ) -> Written:
-    """Write the module at ``output`` and its weights beside it.
+    """Write the module at ``output`` and its weights beside it, or in it.
 
     The weights are written first, so that a module never refers to missing weights.
     Unchanged files are not touched. ``dry_run`` checks and writes nothing.
@@ -198,7 +203,8 @@ def write_model(
     Raises:
         UnsupportedModel: a standalone module would need more than NumPy.
         OutputRefused: ``output`` is no valid module name, or a file exists that was not
-            written by burn-import or was changed since (unless ``force``).
+            written by burn-import or was changed since (unless ``force``), or the
+            weights are too large to be embedded.
         OSError: a file or directory cannot be written.
     """
     output = Path(output)
@@ -210,6 +216,8 @@ def write_model(
         (compiled.origin, compiled.source_sha256),
         rules_of(compiled.target),
         body=_standalone(text) if compiled.standalone else text,
+        embed=compiled.embed,
+        shard_size=compiled.shard_size,
         force=force,
         dry_run=dry_run,
     )

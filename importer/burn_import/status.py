@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from burn_import.output import Digests
+
+
+#: What stands in the header of modules that the command ``quantize`` wrote.
+QUANTIZED_TO = "quantize --to "
 
 
 @dataclass(frozen=True)
@@ -49,20 +54,41 @@ def status_of(module: Path, model: Path | None = None) -> Status:
         if not model.is_file():
             problems.append(f"there is no model {model}")
         elif file_sha256(model) != digests.source:
-            problems.append(f"stale: {model.name} changed since")
+            problems.append(f"stale: {model.name} changed since{_remedy(module)}")
     return Status(module, (*problems, *_record_problems(module, digests)))
 
 
-def _record_problems(module: Path, digests: Digests) -> list[str]:
-    from burn.record import RecordError, open_record
-    from burn_import.fingerprint import SOURCE, is_unchanged
-    from burn_import.output import has_digest
+def _remedy(module: Path) -> str:
+    """Return how a stale module is made anew where an import is not enough."""
+    with module.open("rb") as file:
+        is_quantized = f"({QUANTIZED_TO}".encode() in file.readline()
+    return (
+        "; quantize it again, by the command in its docstring and the same samples"
+        if is_quantized
+        else ""
+    )
 
+
+def _record_problems(module: Path, digests: Digests) -> list[str]:
+    from burn.record import RecordError, file_sha256, open_stored
+    from burn.record.shards import stored_at
+    from burn_import.embedding import embedded_record
+    from burn_import.fingerprint import SOURCE, is_unchanged
+
+    try:
+        embedded = embedded_record(module)
+    except ValueError as error:
+        return [f"its embedded record is damaged: {error}"]
+    if embedded is not None:
+        is_intact = hashlib.sha256(embedded).hexdigest() == digests.record
+        return [] if is_intact else ["its embedded record was changed since"]
     record = module.with_suffix(".safetensors")
+    record = stored_at(record)
     if not record.is_file():
         return [f"its record {record.name} does not exist"]
     try:
-        origin = open_record(record).metadata.get(SOURCE, digests.source)
+        origin = open_stored(record).metadata.get(SOURCE, digests.source)
+        actual = file_sha256(record)
     except RecordError as error:
         return [f"{record.name} is damaged: {error}"]
     if origin != digests.source:
@@ -70,5 +96,5 @@ def _record_problems(module: Path, digests: Digests) -> list[str]:
     if digests.record is None:
         is_intact = is_unchanged(record)
     else:
-        is_intact = has_digest(record, digests.record)
+        is_intact = actual == digests.record
     return [] if is_intact else [f"{record.name} was changed since"]

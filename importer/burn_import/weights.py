@@ -6,15 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from burn_import.fingerprint import same_array
+from burn_import.options import SHARD_SIZE
 from burn_import.output import OutputRefused
 from burn_import.version import VERSION
 
 if TYPE_CHECKING:
     from burn.dtypes import DType
-    from burn.record import Precision
+    from burn.record import Precision, Record, ShardedRecord
     from burn_import.frontends.checkpoints import Checkpoint
     from burn_ir.types import Array
 
@@ -37,7 +38,8 @@ class Row:
 class Converted:
     """A written record: its tensors, and whether its content changed.
 
-    ``size`` is in bytes. ``skipped`` names entries of the file that are not
+    ``record`` is its file, or the index of its ``shards``. ``size`` is in bytes.
+    ``skipped`` names entries of the file that are not
     tensors, with the reason.
     """
 
@@ -47,6 +49,7 @@ class Converted:
     rows: tuple[Row, ...]
     size: int
     skipped: Mapping[str, str]
+    shards: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,14 @@ def convert(
     top_level_key: str | None = None,
     *,
     precision: Precision | None = None,
+    shard_size: int | None = SHARD_SIZE,
     force: bool = False,
     dry_run: bool = False,
 ) -> Converted:
     """Write all tensors in ``source`` to the record ``output``.
 
-    The suffix selects the format. The tensors keep names, shapes and dtypes unless
+    The suffix selects the format. Safetensors larger than ``shard_size`` bytes are
+    written in several files. The tensors keep names, shapes and dtypes unless
     ``precision`` changes these. A quantised tensor is written as its integers, with
     ``.scale`` and ``.zero_point`` beside it. The record is streamed to a temporary
     file, which replaces the old one when it is complete.
@@ -89,23 +94,29 @@ def convert(
         OutputRefused: there is a file that is not from burn-import (unless ``force``).
         OSError: a file or directory cannot be written.
     """
-    from burn.record import write_record
+    from burn.record import shard_names, write_record
+    from burn.record.shards import written_files
 
     output = Path(output)
     checkpoint = opened(Path(source), top_level_key)
     dtypes = [_written(array.dtype, precision) for _, array in checkpoint.weights]
-    changed = not _is_same(output, checkpoint.weights, dtypes)
+    how: dict[str, Any] = {"precision": precision, "shard_size": shard_size}
+    files = written_files(output, shard_names(output, checkpoint.weights, **how))
+    changed = not _is_same(files, output, checkpoint.weights, dtypes)
     if changed and not force:
         _check_ours(output)
     if changed and not dry_run:
         about = {"format": "pt", _WRITER: f"burn-import {VERSION}"}
-        write_record(output, checkpoint.weights, about, precision=precision)
-    rows = tuple(
-        _row(name, array.shape, dtype)
-        for (name, array), dtype in zip(checkpoint.weights, dtypes, strict=True)
-    )
+        write_record(output, checkpoint.weights, about, **how)
+    rows = _rows(checkpoint.weights, dtypes)
     size = sum(row.size for row in rows)
-    return Converted(output, changed, checkpoint.kind, rows, size, checkpoint.skipped)
+    about_source = (checkpoint.kind, rows, size, checkpoint.skipped)
+    return Converted(files[0], changed, *about_source, tuple(files[1:]))
+
+
+def _rows(weights: Weights, dtypes: Sequence[DType]) -> tuple[Row, ...]:
+    pairs = zip(weights, dtypes, strict=True)
+    return tuple(_row(name, array.shape, dtype) for (name, array), dtype in pairs)
 
 
 def _row(name: str, shape: tuple[int, ...], dtype: DType) -> Row:
@@ -130,10 +141,12 @@ def opened(source: Path, top_level_key: str | None = None) -> Source:
     """
     from burn.record import RecordError, read_record
     from burn.record.formats import recognised
+    from burn.record.shards import stored_at
     from burn_import.frontends.checkpoints import read
     from burn_import.frontends.checkpoints.store import parts
     from burn_ir import InvalidModel, UnreadableFile
 
+    source = stored_at(source)
     kind = recognised(source) if source.is_file() else None
     if kind is None:
         checkpoint = read(source, top_level_key)
@@ -156,17 +169,39 @@ def _written(dtype: DType, precision: Precision | None) -> DType:
     return dtype if precision is None else at_precision(dtype, precision)
 
 
-def _is_same(path: Path, weights: Weights, dtypes: Sequence[DType]) -> bool:
-    """Return whether the record at ``path`` has exactly these weights, in any order."""
-    from burn.record import RecordError, format_named, read_record
+def _record_at(path: Path) -> Record | ShardedRecord:
+    """Return the record at ``path``, of any format, or its shards.
+
+    Raises:
+        RecordError: it is damaged.
+    """
+    from burn.record import read_record
+    from burn.record.shards import is_index, open_shards, stored_at
+
+    path = stored_at(path)
+    return open_shards(path) if is_index(path) else read_record(path)
+
+
+def _is_same(
+    files: Sequence[Path], path: Path, weights: Weights, dtypes: Sequence[DType]
+) -> bool:
+    """Return whether the record at ``path`` has exactly these weights, in any order.
+
+    It has to consist of ``files``.
+    """
+    from burn.record import RecordError, format_named, record_files
     from burn.record.formats import recognised
     from burn.record.precision import converted
 
-    if not path.is_file():
+    if not all(file.is_file() for file in files):
         return False
     try:
-        record = read_record(path)
-        if (recognised(path) or "safetensors") != format_named(path):
+        record = _record_at(path)
+        if record_files(path) != list(files):
+            return False
+        if len(files) == 1 and (recognised(path) or "safetensors") != format_named(
+            path
+        ):
             return False
         return set(record) == {name for name, _ in weights} and all(
             same_array(record[name], converted(array, dtype))
@@ -177,12 +212,13 @@ def _is_same(path: Path, weights: Weights, dtypes: Sequence[DType]) -> bool:
 
 
 def _check_ours(output: Path) -> None:
-    from burn.record import RecordError, read_record
+    from burn.record import RecordError
+    from burn.record.shards import stored_at
 
-    if not output.exists():
+    if not stored_at(output).exists():
         return
     try:
-        metadata: Mapping[str, str] = read_record(output).metadata
+        metadata: Mapping[str, str] = _record_at(output).metadata
     except RecordError:
         metadata = {}
     if not metadata.get(_WRITER, "").startswith("burn-import "):

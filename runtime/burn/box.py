@@ -4,8 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from burn.attribute_hints import BOXES, add_hints
 from burn.methods import Methods
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from burn.tensor import Tensor
 
 
-@dataclass(frozen=True)
-class Deferred:
+class Deferred(NamedTuple):
     """A lazy initial value, computed at the first read unless the box is set before.
 
     A module that loads its weights right after construction never draws random ones.

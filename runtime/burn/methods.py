@@ -8,8 +8,7 @@ cannot diverge.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class Spelling:
+class Spelling(NamedTuple):
     """The spelling of a primitive: ``infix``, ``prefix``, ``method`` or
     ``property``.
     """

@@ -17,6 +17,7 @@ class Reason(NamedTuple):
 REASONS = (
     Reason("", r"pip |python3 -m venv", "needs the package index"),
     Reason("", r"\. \.venv/bin/activate", "changes the shell alone"),
+    Reason("importing|own-the-source", r"cp models", "the working folder has it"),
     Reason("options", r"eval |_BURN_IMPORT", "changes the shell alone"),
     Reason("deployment", r"python -m zipfile", "unpacks what pip downloads"),
     Reason("deployment", r"pyinstaller ", "needs PyInstaller"),

@@ -19,6 +19,8 @@ GIVEN = {
     "--class-name": ("Model",),
     "--flat": (),
     "--standalone": (),
+    "--embed": (),
+    "--shard-size": ("1MB",),
     "--simplify": ("all",),
     "--no-simplify": (),
     "--dtype": ("float64",),
@@ -133,7 +135,9 @@ def test_sequential_models_refuse_what_has_no_effect() -> None:
     assert both.exit_code == 4 and not Path("out.py").exists()
 
 
-@pytest.mark.parametrize("flag", sorted(GIVEN.keys() - {"--top-level-key"}))
+@pytest.mark.parametrize(
+    "flag", sorted(GIVEN.keys() - {"--top-level-key", "--shard-size"})
+)
 def test_records_refuse_options_of_modules(flag: str) -> None:
     answer = refused(flag, state_dict(), "new/out.safetensors")
     name = flag.replace("--no-", "--")

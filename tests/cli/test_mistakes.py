@@ -1,5 +1,7 @@
 """Mistakes in calls of the command: each has a message, none is a defect."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -76,6 +78,21 @@ MISTAKES: tuple[tuple[Sequence[str], int, Sequence[str]], ...] = (
         2,
         ("expected the record", "'net.safetensors'"),
     ),
+    (("export", DIGITS, "-o", "b.onnx"), 2, ("a Python file that", "burn-import dig")),
+    (("bench", DIGITS, "--runs", "0"), 2, ("'--runs'", "x>=1")),
+    (("https://example.com/net.onnx",), 3, ("cannot read", "download it first")),
+    ((DIGITS, "--outputs", "foo"), 2, ("got 'foo'", "--graph net.svg")),
+    ((DIGITS, "--operators", "no_such_module"), 4, ("No module named", "here or inst")),
+    ((DIGITS, "--shape", "picture=1,1,8,8"), 2, ("got 'picture'", "'image'")),
+    ((DIGITS, "--shape", "image=1,1,9,8"), 2, ("axis 2: expected 8", "got 9")),
+    ((DIGITS, "--embd"), 2, ("'--embd'", "'--embed'")),
+    ((DIGITS, "square.onnx"), 2, ("unexpected extra argument (square.onnx)",)),
+    ((DIGITS, "-o", "weights.safetensors"), 3, ("ONNX model", "-o NAME.py")),
+    ((DIGITS, "-o", "script.py"), 2, ("script.py was not written by burn-import",)),
+    ((DIGITS, "-o", "script.py/net.py"), 2, ("'script.py'", "ot a directory")),
+    ((DIGITS, "-o", "new/numpy.py"), 2, ("a module name of your own", "'numpy'")),
+    (("quantize", DIGITS), 2, ("expected samples", "numpy.savez")),
+    (("check", "app/net.py", "--model", "no.onnx"), 1, ("no model no.onnx",)),
 )
 
 
@@ -111,6 +128,18 @@ def test_an_output_that_cannot_be_made_is_named_itself(tmp_path: Path) -> None:
     with pytest.raises(OSError) as caught:
         atomic_write(tmp_path / name, b"")
     assert caught.value.filename == str(tmp_path / name)
+
+
+def test_a_reader_that_stops_is_no_error() -> None:
+    command = [sys.executable, "-m", "burn_import", "weights", DIGITS]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    process.wait()
 
 
 def test_h_is_help() -> None:

@@ -13,6 +13,12 @@ import burn
 from burn_import import load
 from burn_import.cli.command import burn_import
 from burn_import.cli.modules import load_module
+from burn_import.quantization.qdq import (
+    Quantizer,
+    calibrate,
+    check_float_model,
+    prepare,
+)
 from tests.modules import onnxruntime_outputs
 
 FOLDER = Path(__file__).parent.parent.parent / "models" / "digits"
@@ -235,3 +241,60 @@ def test_quantized_models_and_those_without_layers_are_refused(
     path = square_layer(tmp_path / "sum.onnx", "Add (x, w)")
     answer = run("quantize", path, "--samples", 1, "-o", tmp_path / "x.onnx")
     assert answer.exit_code == 4 and "expected a layer to quantize" in answer.output
+
+
+def test_a_module_names_the_model_and_the_command(
+    samples: tuple[Path, Path], tmp_path: Path
+) -> None:
+    source, module = tmp_path / "net.onnx", tmp_path / "small.py"
+    source.write_bytes(DIGITS.read_bytes())
+    quantize(
+        *(source, "-o", module, "--to", "int8", "--calibration", samples[0]),
+        *("--per-tensor", "--exclude", "Gemm*", "--no-sensitivity"),
+    )
+    text = module.read_text("ascii")
+    first = text.partition("\n")[0]
+    assert " from net.onnx (quantize --to int8, opset 20" in first
+    command = "burn-import quantize net.onnx --to int8 --per-tensor --exclude 'Gemm*'"
+    assert f"Quantized by `{command}`, with" in text.replace("\n", " ")
+    assert run("check", module, "--model", source).exit_code == 0
+    source.write_bytes((FOLDER.parent / "waves" / "waves.onnx").read_bytes())
+    answer = run("check", module, "--model", source)
+    assert answer.exit_code == 1
+    assert "stale: net.onnx changed since; quantize it again, by the" in answer.output
+
+
+def test_a_quantized_module_of_a_module_names_it(
+    samples: tuple[Path, Path], tmp_path: Path
+) -> None:
+    source, module = tmp_path / "net.py", tmp_path / "narrow.py"
+    assert run(DIGITS, "-o", source).exit_code == 0
+    quantize(source, "-o", module, "--to", "bf16", "--calibration", samples[0])
+    assert " from net.py (quantize --to bf16" in module.read_text().partition("\n")[0]
+    assert run("check", module, "--model", source).exit_code == 0
+
+
+def test_layers_are_quantized_in_place(
+    samples: tuple[Path, Path], tmp_path: Path
+) -> None:
+    model, _ = prepare(check_float_model(DIGITS), tmp_path)
+    with np.load(samples[0]) as data:
+        ranges = calibrate(model, [{"image": data["image"][:8]}], tmp_path)
+    quantizer = Quantizer(model, ranges, per_channel=True)
+    before = sorted_bytes(model)
+    for name in quantizer.nodes:
+        copied = sorted_bytes(quantizer.quantize([name]))
+        with quantizer.quantized([name]) as same:
+            assert same is model
+            assert sorted_bytes(model) == copied != before
+        assert sorted_bytes(model) == before
+
+
+def sorted_bytes(model: onnx.ModelProto) -> bytes:
+    """Return the bytes of a model with its weights by name."""
+    other = onnx.ModelProto()
+    other.CopyFrom(model)
+    weights = sorted(other.graph.initializer, key=lambda tensor: tensor.name)
+    del other.graph.initializer[:]
+    other.graph.initializer.extend(weights)
+    return bytes(other.SerializeToString(deterministic=True))

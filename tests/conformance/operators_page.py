@@ -37,7 +37,7 @@ Key = tuple[str, str]
 OF_OPERANDS = (
     "it is made of constants",
     "the result is a bool",
-    "the result are integers",
+    "the results are integers",
 )
 #: Types that are named together where an operator takes all of them.
 FAMILIES: Mapping[str, frozenset[str]] = {

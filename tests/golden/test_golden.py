@@ -37,7 +37,7 @@ def compiled(name: str) -> Compiled:
 def source(module: Compiled) -> str:
     """Return the whole file, header included, for version 0."""
     about = record_metadata(module.weights, module.source_sha256)
-    record = record_sha256("safetensors", module.weights, about)
+    record = record_sha256("net.safetensors", module.weights, about)
     head = header(module.origin, module.source_sha256, record, module.text)
     text = head + module.text
     return VERSION.sub("0", text)

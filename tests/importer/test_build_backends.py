@@ -1,6 +1,7 @@
 """The hooks of other build systems than hatch, on a sample package, offline."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -11,6 +12,7 @@ import pytest
 
 from burn_import.build.project import BuildFailed, project_models
 from tests.importer.test_build_hook import OUTPUTS, names, write_model
+from tests.test_house import ROOT
 
 MODELS = """
 [[tool.burn-import.models]]
@@ -57,6 +59,18 @@ BACKENDS = {
     "setuptools.build_meta": SETUPTOOLS,
     "burn_import.build.backend": WRAPPED,
 }
+#: Where records stand that are not one file, by the option.
+OPTIONS = {
+    "embed = true": {"sample/net.py"},
+    'shard-size = "20KB"': {
+        "sample/net.py",
+        "sample/net.safetensors.index.json",
+        "sample/net-00001-of-00003.safetensors",
+        "sample/net-00002-of-00003.safetensors",
+        "sample/net-00003-of-00003.safetensors",
+    },
+}
+DIGITS = ROOT / "models" / "digits" / "digits.onnx"
 PATHS = [path for path in sys.path if path]
 
 
@@ -128,6 +142,19 @@ def test_wheel(backend: str, project: Path, installed: Path) -> None:
     assert names(wheel) >= OUTPUTS
     with zipfile.ZipFile(wheel) as archive:
         assert b"class Net(" in archive.read("sample/net.py")
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("option", OPTIONS)
+def test_wheel_of_other_records(
+    backend: str, project: Path, installed: Path, option: str
+) -> None:
+    shutil.copy(DIGITS, project / "models" / "net.onnx")
+    with (project / "pyproject.toml").open("a") as file:
+        file.write(option)  # in the table of the model, which is the last
+    wheel = build(backend, "wheel", project, installed)
+    packed = {name for name in names(wheel) if name.startswith("sample/net")}
+    assert packed == OPTIONS[option]
 
 
 @pytest.mark.thorough

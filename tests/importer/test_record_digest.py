@@ -132,7 +132,8 @@ def test_the_hook_sees_damage(module: Path, tmp_path: Path) -> None:
     table = {"models": [{"input": "model.onnx", "output": "net.py"}]}
     (entry,) = configured(table, tmp_path)
     assert bring_up_to_date(entry) == []
-    flip(entry.weights)
+    assert entry.record is not None
+    flip(entry.record)
     with pytest.raises(OutputRefused, match="did not write"):
         bring_up_to_date(entry)
     entry.input.unlink()

@@ -107,7 +107,7 @@ def _check_outputs(wheel: Path, models: list[Model], root: Path) -> None:
     """
     with ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    for path in (p for model in models for p in (model.output, model.weights)):
+    for path in (p for model in models for p in model.files):
         parts = path.relative_to(root).parts
         if not names & {"/".join(parts[i:]) for i in range(len(parts))}:
             raise BuildFailed(

@@ -48,7 +48,7 @@ class BurnImportBuildHook(BuildHookInterface[Any]):
         except BuildFailed as error:
             self.app.abort(str(error))
         for model in models:
-            for path in (model.output, model.weights):
+            for path in model.files:
                 relative = path.relative_to(self.root).as_posix()
                 build_data["artifacts"].append(f"/{relative}")
 

@@ -10,7 +10,13 @@ from typing import Any
 
 from burn_import.build.table import options_in
 from burn_import.options import Options
-from burn_import.output import OutputRefused, check_module_path, has_digest, read_header
+from burn_import.output import (
+    Digests,
+    OutputRefused,
+    check_module_path,
+    has_digest,
+    read_header,
+)
 
 _PATHS = ("input", "output")
 #: Digest of the options in a module's first line; see ``Options.mark``.
@@ -26,9 +32,20 @@ class Model:
     options: Options
 
     @property
-    def weights(self) -> Path:
-        """Path of the record beside the module."""
-        return self.output.with_suffix(".safetensors")
+    def record(self) -> Path | None:
+        """Path of the record beside the module; None if it is embedded."""
+        return None if self.options.embed else self.output.with_suffix(".safetensors")
+
+    @property
+    def files(self) -> list[Path]:
+        """Paths of the module and its record, which may be in shards.
+
+        Raises:
+            RecordError: the index of the shards is damaged, or one is missing.
+        """
+        from burn.record import record_files
+
+        return [self.output, *(record_files(self.record) if self.record else ())]
 
 
 def configured(table: Mapping[str, Any], root: Path) -> list[Model]:
@@ -78,11 +95,11 @@ def bring_up_to_date(model: Model) -> list[str]:
 
     name = model.output.name
     digests = read_header(model.output) if model.output.is_file() else None
-    complete = digests is not None and model.weights.is_file()
+    complete = digests is not None and _is_complete(model)
     if digests is not None and complete:
         if digests.body != digests.actual:
             return [f"{name} was edited since it was written, and is left unchanged"]
-        is_intact = digests.record is None or has_digest(model.weights, digests.record)
+        is_intact = _has_intact_record(model, digests)
         if not model.input.exists():
             return _prebuilt(model, is_intact)
         if is_intact and _is_current(model, digests.source):
@@ -93,12 +110,29 @@ def bring_up_to_date(model: Model) -> list[str]:
     return []
 
 
+def _is_complete(model: Model) -> bool:
+    """Return whether the module and all files of its record exist."""
+    from burn.record import RecordError
+
+    try:
+        return all(path.is_file() for path in model.files)
+    except RecordError:
+        return False
+
+
+def _has_intact_record(model: Model, digests: Digests) -> bool:
+    """Return whether the record has its digest; an embedded one is part of the body."""
+    if model.record is None or digests.record is None:
+        return True
+    return has_digest(model.record, digests.record)
+
+
 def _prebuilt(model: Model, is_intact: bool) -> list[str]:
     """Accept prebuilt outputs whose model file does not exist; return no warnings."""
     if is_intact:
         return []
     raise OutputRefused(
-        f"{model.weights.name} does not have the SHA-256 in the header of "
+        f"{model.output.stem}.safetensors does not have the SHA-256 in the header of "
         f"{model.output.name}: it is damaged or of another model. "
         f"Expected it intact, or the model {model.input.name} to write it again"
     )

@@ -22,6 +22,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from setuptools import Distribution
 
+#: What the names of the files of a record end in after that of the module.
+RECORD_ENDS = (".safetensors", ".safetensors.index.json", "-*-of-*.safetensors")
+
 
 def finalize(distribution: Distribution) -> None:
     """Install the import step in a project with the table ``tool.burn-import``.
@@ -49,7 +52,12 @@ def _build_py(base: Any, models: list[Any], root: Path) -> type[Any]:
     class BuildPy(base):  # type: ignore[misc]
         def finalize_options(self) -> None:
             super().finalize_options()
-            names = [model.weights.name for model in models]
+            names = [
+                f"{model.output.stem}{end}"  # sharded or not is known after the import
+                for model in models
+                if model.record
+                for end in RECORD_ENDS
+            ]
             given: dict[str, list[str]] = getattr(self, "package_data", None) or {}
             self.package_data = {**given, "": [*given.get("", ()), *names]}
 

@@ -11,6 +11,8 @@
     outputs = ["logits"]
     operators = ["app.operators"]
     standalone = true
+    embed = true
+    shard-size = "5GB"
     target = "torch"
 
 and for weights alone::
@@ -105,6 +107,14 @@ def _shapes(value: Any) -> dict[str, Extents]:
     return shapes
 
 
+def _size(value: Any) -> int:
+    from burn.record import parse_size
+
+    if not isinstance(value, str | int):
+        raise ValueError(f"expected a size as text or a number, got {value!r}")
+    return parse_size(value)
+
+
 _HINTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "activation": ("activation", _one_of(ACTIVATIONS)),
     "config": ("config", _text),
@@ -115,11 +125,13 @@ _HINTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     **_HINTS,
     "class-name": ("class_name", _text),
+    "embed": ("embed", _flag),
     "dtype": ("dtype", _one_of(DTYPES)),
     "flat": ("flat", _flag),
     "inputs": ("inputs", _names),
     "operators": ("operators", _names),
     "outputs": ("outputs", _names),
+    "shard-size": ("shard_size", _size),
     "shapes": ("shapes", _shapes),
     "simplify": ("passes", _passes),
     "standalone": ("standalone", _flag),

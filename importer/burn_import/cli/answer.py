@@ -33,6 +33,8 @@ class Answer:
             return True
         if isinstance(error, click.exceptions.Exit | click.ClickException | SystemExit):
             return False
+        if isinstance(error, BrokenPipeError):  # `| head` has read enough; click exits
+            return False
         self.code = _code(error)
         if self.code == 130:
             self.report.failure("interrupted", self.code)

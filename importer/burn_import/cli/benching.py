@@ -22,7 +22,13 @@ from burn_import.cli.verifying import inputs_option, seed_option, size_option
 @inputs_option
 @size_option
 @seed_option
-@click.option("--runs", default=20, show_default=True, help="Of each engine, in turns.")
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Of each engine, in turns.",
+)
 @click.option(
     "--generated", is_flag=True, help="With kernels that LLVM compiles (extra jit)."
 )

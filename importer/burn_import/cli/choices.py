@@ -39,6 +39,17 @@ def _shapes(
     return shapes
 
 
+def _size(ctx: click.Context, param: click.Parameter, given: str | None) -> int | None:
+    if given is None:
+        return None
+    from burn.record import parse_size
+
+    try:
+        return parse_size(given)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
 _CHOICES = (
     click.option(
         "--class-name", help="The name of the top class. [default: the module's]"
@@ -53,6 +64,19 @@ _CHOICES = (
         is_flag=True,
         help="Include the used parts of the runtime in the module, which then needs"
         " only NumPy and supports only inference.",
+    ),
+    click.option(
+        "--embed",
+        is_flag=True,
+        help="Write the weights (at most 4 MiB) into the module instead of a record"
+        " beside it.",
+    ),
+    click.option(
+        "--shard-size",
+        metavar="SIZE",
+        callback=_size,
+        help="Write larger records in files of at most this size, with an index."
+        " [default: 5GB]",
     ),
     click.option(
         "--no-simplify", is_flag=True, help="Run no simplification passes on the graph."

@@ -187,6 +187,7 @@ def import_command(
 
             key = options.hints.top_level_key
             how: dict[str, Any] = {"force": force, "dry_run": dry_run}
+            how["shard_size"] = options.largest_file
             done = convert(model, record, key, precision=precision, **how)
             report.record(done, dry_run)
         else:
@@ -202,7 +203,7 @@ def _check_for_record(options: Options) -> None:
     """
     from burn_import.transform.applicable import given_options, refuse_options
 
-    flags = set(given_options(options)) - {"--top-level-key"}
+    flags = set(given_options(options)) - {"--top-level-key", "--shard-size"}
     refuse_options(options, flags, "a module as output", "a record")
 
 

@@ -131,16 +131,17 @@ def update_command(
     Nodes and names of ORIGINAL stay. Weights without a counterpart are listed.
     """
     with Answer(Report(style, str(original)), False) as answer:
-        from burn.record import open_record
+        from burn.record import open_stored
+        from burn.record.shards import stored_at
         from burn_import.export.update import update_onnx
         from burn_import.foreign import missing_remedy
         from burn_import.output import OutputRefused, make_parent
 
         check_name(output)
-        if not weights.is_file():
+        if not stored_at(weights).is_file():
             problem = f"expected the record of the weights, got {str(weights)!r}"
             raise OutputRefused(problem, missing_remedy(weights))
-        record = open_record(weights)
+        record = open_stored(weights)
         arrays = {key: record[key] for key in record}
         make_parent(Path(output))
         done = update_onnx(original, arrays, output, partial=partial, force=force)

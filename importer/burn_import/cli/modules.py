@@ -37,6 +37,11 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
     """
     if not path.is_file():
         raise OutputRefused(f"expected a Python file, got {str(path)!r}")
+    if path.suffix != ".py":
+        raise OutputRefused(
+            f"expected a Python file that burn-import wrote, got {path.name!r}",
+            f"Import the model first: burn-import {path.name} -o net.py.",
+        )
     loader = _CurrentSource(path.stem, str(path))
     spec = importlib.util.spec_from_file_location(path.stem, path, loader=loader)
     if spec is None or spec.loader is None:

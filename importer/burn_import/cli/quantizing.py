@@ -143,13 +143,15 @@ def _quantized(model: Path, output: Path, to: str, given: dict[str, Any]) -> Qua
         if to == "bf16":
             proto = read_proto(path)
             source = path if model.suffix == ".py" else model
-            return quantize_bfloat16(source, output, proto, evaluation, force=force)
+            how = {"force": force, "origin": model}
+            return quantize_bfloat16(source, output, proto, evaluation, **how)
         return quantize_int8(
             *(path, output, samples, evaluation),
             per_channel=given["per_channel"],
             exclude=given["exclude"],
             has_sensitivities=not given["no_sensitivity"],
             force=force,
+            origin=model,
         )
 
 

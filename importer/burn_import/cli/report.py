@@ -7,7 +7,6 @@ build server. All output passes through ``clean``.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -56,6 +55,12 @@ def annotation(level: str, title: str, message: str) -> str:
     title = clean(title).replace("%", "%25")
     title = title.replace(":", "%3A").replace(",", "%2C")
     return f"::{level} title={title}::{text}"
+
+
+def _json_line(data: dict[str, object]) -> str:
+    import json
+
+    return json.dumps(data)
 
 
 def _word(changed: bool, dry_run: bool) -> str:
@@ -149,12 +154,13 @@ class Report:
         self, written: Written, dry_run: bool, notes: Sequence[str] = ()
     ) -> None:
         """Print the files that were or would be written, and the notes."""
-        paths = [str(written.module), str(written.weights)]
+        paths = [str(path) for path in written.files]
         if self.style == "json":
-            data = {"schema": SCHEMA, "module": paths[0], "weights": paths[1]}
+            weights = None if written.weights is None else str(written.weights)
+            data = {"schema": SCHEMA, "module": paths[0], "weights": weights}
             about = {"changed": written.changed, **_as_data(written.changes)}
             said = {"notes": list(notes)} if notes else {}
-            click.echo(json.dumps({**data, **about, **said}))
+            click.echo(_json_line({**data, **about, **said}))
             return
         word = _word(written.changed, dry_run)
         for path in paths:
@@ -168,17 +174,19 @@ class Report:
     def record(self, done: Converted, dry_run: bool) -> None:
         """Print the tensors of a record that was written, or would be."""
         if self.style == "json":
-            data = {"schema": SCHEMA, "record": str(done.record)}
+            data: dict[str, object] = {"schema": SCHEMA, "record": str(done.record)}
+            data |= {"shards": [str(p) for p in done.shards]} if done.shards else {}
             tensors = [asdict(row) for row in done.rows]
             about = {"source": done.source, "changed": done.changed}
             skipped = dict(done.skipped)
             click.echo(
-                json.dumps({**data, **about, "tensors": tensors, "skipped": skipped})
+                _json_line({**data, **about, "tensors": tensors, "skipped": skipped})
             )
             return
         for line in _table_lines(done):
             click.echo(line)
-        click.echo(f"{_word(done.changed, dry_run)} {clean(str(done.record))}")
+        for path in (done.record, *done.shards):
+            click.echo(f"{_word(done.changed, dry_run)} {clean(str(path))}")
 
     def problems(self, error: BaseException, code: int) -> None:
         """Print all that is wrong with the model or the output."""
@@ -221,7 +229,7 @@ class Report:
     def _json(self, code: int, kind: str, problems: list[Problem]) -> None:
         rows = [asdict(problem) for problem in problems]
         data = {"schema": SCHEMA, "model": self.model, "code": code, "kind": kind}
-        click.echo(json.dumps({**data, "problems": rows}), err=True)
+        click.echo(_json_line({**data, "problems": rows}), err=True)
 
     def _text(self, problems: Sequence[Problem], kind: str) -> Iterator[str]:
         """Yield each problem; a run with one location and remedy shows them once."""

@@ -81,10 +81,15 @@ def module_contents(module: Any) -> Contents:
 
     A standalone class has no state by key, so the record that it loads is read.
     """
+    from burn.record import record_of_bytes
+
     inputs = getattr(type(module).__call__, "input_types", None)
     if not hasattr(module, "state_dict"):
-        record = file_contents(sys.modules[type(module).__module__].WEIGHTS)
-        return replace(record, inputs=inputs)
+        stored = sys.modules[type(module).__module__].WEIGHTS
+        if isinstance(stored, bytes):
+            weights = dict(record_of_bytes(stored))
+            return Contents(weights, dict.fromkeys(_owners(weights), ""), inputs)
+        return replace(file_contents(stored), inputs=inputs)
     weights = {key: value.numpy() for key, value in module.state_dict().items()}
     return Contents(weights, _layer_classes(weights, module), inputs)
 

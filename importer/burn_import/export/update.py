@@ -18,6 +18,7 @@ from onnx import numpy_helper
 
 from burn_import.export.errors import ExportError
 from burn_import.export.files import check_new, data_path, write_proto
+from burn_import.frontends.onnx.walk import graphs_of
 
 Array = np.ndarray[Any, Any]
 
@@ -118,20 +119,14 @@ def _check_shapes(keys: Mapping[str, Array], arrays: Mapping[str, Array]) -> Non
 
 def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """Yield every tensor of the model: initializers and constants, with subgraphs."""
-    graphs = [model.graph]
     nodes = [node for function in model.functions for node in function.node]
-    while graphs or nodes:
-        if graphs:
-            graph = graphs.pop()
-            yield from graph.initializer
-            nodes += graph.node
-            continue
-        for attribute in nodes.pop().attribute:
+    for graph in graphs_of(model):
+        yield from graph.initializer
+        nodes += graph.node
+    for node in nodes:
+        for attribute in node.attribute:
             if attribute.HasField("t"):
                 yield attribute.t
-            if attribute.HasField("g"):
-                graphs.append(attribute.g)
-            graphs.extend(attribute.graphs)
 
 
 def _matches(

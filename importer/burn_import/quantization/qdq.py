@@ -12,12 +12,14 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import onnx
 
+from burn_import.frontends.onnx.walk import all_nodes
 from burn_import.quantization.samples import Sample
 from burn_import.verification.errors import InputsError
 from burn_import.verification.session import read_proto, refused_by_onnxruntime
@@ -87,17 +89,35 @@ class Quantizer:
         return names
 
     def quantize(self, names: Sequence[str]) -> onnx.ModelProto:
-        """Return the model with the nodes of these names quantized.
+        """Return a copy of the model with the nodes of these names quantized.
 
         Raises:
             UnsupportedModel: onnxruntime's quantizer fails.
         """
+        return self._quantize(copy.deepcopy(self._model), names)
+
+    @contextmanager
+    def quantized(self, names: Sequence[str]) -> Iterator[onnx.ModelProto]:
+        """Context in which the model itself has these nodes quantized, without a copy.
+
+        Raises:
+            UnsupportedModel: onnxruntime's quantizer fails.
+        """
+        state = _State.of(self._model, names)
+        try:
+            yield self._quantize(self._model, names)
+        finally:
+            state.restore(self._model)
+
+    def _quantize(
+        self, model: onnx.ModelProto, names: Sequence[str]
+    ) -> onnx.ModelProto:
         from onnxruntime.quantization import QuantType
         from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
 
         with _quiet():
             quantizer = QDQQuantizer(
-                copy.deepcopy(self._model),
+                model,
                 per_channel=self._per_channel,
                 reduce_range=False,
                 weight_qType=QuantType.QInt8,
@@ -116,9 +136,51 @@ class Quantizer:
                     "Try --per-tensor, or --exclude for parts of the model.",
                 ) from error
             quantizer.model.topological_sort()
-        model: onnx.ModelProto = quantizer.model.model
-        _drop_unused_domains(model)
-        return model
+        result: onnx.ModelProto = quantizer.model.model
+        _drop_unused_domains(result)
+        return result
+
+
+@dataclass(frozen=True)
+class _State:
+    """What the quantizer changes in a model: all but the weights of other nodes."""
+
+    rest: onnx.ModelProto
+    names: frozenset[str]
+    weights: tuple[onnx.TensorProto, ...]
+
+    @classmethod
+    def of(cls, model: onnx.ModelProto, names: Sequence[str]) -> _State:
+        """Return the state of ``model`` before these nodes are quantized."""
+        rest = onnx.ModelProto(
+            ir_version=model.ir_version,
+            producer_name=model.producer_name,
+            producer_version=model.producer_version,
+            opset_import=model.opset_import,
+            graph=onnx.GraphProto(
+                node=model.graph.node, value_info=model.graph.value_info
+            ),
+        )
+        operands = {
+            name
+            for node in model.graph.node
+            if node.name in names
+            for name in node.input
+        }
+        stored = model.graph.initializer
+        touched = [copy.deepcopy(t) for t in stored if t.name in operands]
+        return cls(rest, frozenset(t.name for t in stored), tuple(touched))
+
+    def restore(self, model: onnx.ModelProto) -> None:
+        """Undo the changes of the quantizer; weights may be in another order."""
+        stored = model.graph.initializer
+        for number in reversed(range(len(stored))):
+            if stored[number].name not in self.names:
+                del stored[number]
+        there = {tensor.name for tensor in stored}
+        stored.extend(t for t in self.weights if t.name not in there)
+        del model.graph.node[:], model.graph.value_info[:], model.opset_import[:]
+        model.MergeFrom(self.rest)
 
 
 def quantizable_operators() -> frozenset[str]:
@@ -168,6 +230,7 @@ def prepare(model: onnx.ModelProto, folder: Path) -> tuple[onnx.ModelProto, list
         InputsError: onnxruntime does not run the model.
         UnsupportedModel: it cannot be turned into an opset that quantizes.
     """
+    from onnxruntime.quantization.quant_utils import load_model_with_shape_infer
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     model, notes = _in_new_opset(model)
@@ -176,7 +239,8 @@ def prepare(model: onnx.ModelProto, folder: Path) -> tuple[onnx.ModelProto, list
     onnx.save(model, source)
     with _quiet(), refused_by_onnxruntime():
         quant_pre_process(str(source), str(target), skip_symbolic_shape=True)
-    prepared = onnx.load(target)
+    # Without inferred shapes the quantizer would make a copy of each model it is given.
+    prepared = load_model_with_shape_infer(target)
     _name_nodes(prepared)
     _restore_names(prepared)
     _flatten_biases(prepared)
@@ -258,13 +322,13 @@ def _restore_names(model: onnx.ModelProto) -> None:
         taken.update(names.values())
     for tensor in model.graph.initializer:
         tensor.name = names.get(tensor.name, tensor.name)
-    for inner in _nodes(model.graph):
+    for inner in all_nodes(model.graph):
         inner.input[:] = [names.get(name, name) for name in inner.input]
 
 
 def _flatten_biases(model: onnx.ModelProto) -> None:
     """Turn biases of ``Gemm`` of one row into vectors, which the quantizer expects."""
-    readers = Counter(name for node in _nodes(model.graph) for name in node.input)
+    readers = Counter(name for node in all_nodes(model.graph) for name in node.input)
     stored = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in model.graph.node:
         name = node.input[2] if len(node.input) > 2 else ""
@@ -277,23 +341,11 @@ def _flatten_biases(model: onnx.ModelProto) -> None:
 
 def _drop_unused_domains(model: onnx.ModelProto) -> None:
     """Remove the opsets of domains that no node is of; onnxruntime adds all it has."""
-    used = {"", *(node.domain for node in _nodes(model.graph))}
+    used = {"", *(node.domain for node in all_nodes(model.graph))}
     used |= {node.domain for function in model.functions for node in function.node}
     kept = [entry for entry in model.opset_import if entry.domain in used]
     del model.opset_import[:]
     model.opset_import.extend(kept)
-
-
-def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """Yield the nodes of a graph and of the bodies in it."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            for body in (
-                *attribute.graphs,
-                *([attribute.g] if attribute.g.node else []),
-            ):
-                yield from _nodes(body)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,12 +15,13 @@ import onnx
 from burn import dtypes
 from burn.plan.calibration import Accuracy, ErrorSums
 from burn.record import atomic_write
+from burn_import.codegen.module.module import wrapped
 from burn_import.export.declared import export_declared
 from burn_import.export.files import check, check_new
 from burn_import.loading import load
 from burn_import.options import Options
 from burn_import.output import check_module_path, check_ours
-from burn_import.pipeline import Compiled, import_model, write_model
+from burn_import.pipeline import Compiled, file_sha256, import_model, write_model
 from burn_import.quantization.qdq import (
     LAYERS,
     Quantizer,
@@ -28,6 +30,7 @@ from burn_import.quantization.qdq import (
     prepare,
 )
 from burn_import.quantization.samples import Sample, check_samples
+from burn_import.status import QUANTIZED_TO
 from burn_import.verification.session import run_model, session_runner
 from burn_import.verification.verify import results_of
 
@@ -134,11 +137,13 @@ def quantize_int8(
     exclude: Sequence[str] = (),
     has_sensitivities: bool = True,
     force: bool = False,
+    origin: Path | None = None,
 ) -> Quantized:
     """Write an ONNX model with layers of 8-bit integers, as ONNX or as a module.
 
     ``samples`` give the ranges of values, ``evaluation`` the accuracy. Nodes whose name
-    or operator matches a pattern of ``exclude`` stay as they are.
+    or operator matches a pattern of ``exclude`` stay as they are. The header of a
+    module names ``origin``, by default ``path``.
 
     Raises:
         InputsError: the samples or patterns do not fit, or onnxruntime is missing.
@@ -162,25 +167,55 @@ def quantize_int8(
         )
         temporary = folder / f"{output.stem}.onnx"
         onnx.save(quantized, temporary)
-        paths, run = _written(temporary, quantized, output, force=force)
+        flags = _flags(per_channel=per_channel, exclude=exclude)
+        about = (origin or path, "int8", flags)
+        paths, run = _written(temporary, quantized, output, about, force=force)
     outputs = reference.accuracy(run)
     return Quantized(paths, outputs, layers, tuple(nodes), tuple(notes))
 
 
+def _flags(*, per_channel: bool, exclude: Sequence[str]) -> str:
+    """Return the options of the command that are not the defaults."""
+    excluded = [f"--exclude {shlex.quote(pattern)}" for pattern in exclude]
+    return " ".join(["--per-tensor"] * (not per_channel) + excluded)
+
+
 def _written(
-    source: Path, model: onnx.ModelProto, output: Path, *, force: bool
+    source: Path,
+    model: onnx.ModelProto,
+    output: Path,
+    about: tuple[Path, str, str],
+    *,
+    force: bool,
 ) -> tuple[tuple[Path, ...], Run]:
-    """Write a quantized model; return the files, and what runs them."""
+    """Write a quantized model; return the files, and what runs them.
+
+    ``about`` is as for ``_of_origin``.
+    """
     if output.suffix == ".onnx":
         atomic_write(output, model.SerializeToString(deterministic=True))
         return (output,), session_runner(model)
-    compiled = import_model(source, Options(stem=output.stem))
+    compiled = _of_origin(import_model(source, Options(stem=output.stem)), *about)
     return _write_module(compiled, output, force=force), _runner(load(source))
 
 
+def _of_origin(compiled: Compiled, origin: Path, kind: str, flags: str) -> Compiled:
+    """Return a module that names the model it was quantized from, and how."""
+    command = f"burn-import quantize {origin.name} --to {kind} {flags}".rstrip()
+    note = f"Quantized by `{command}`, with samples that this file does not name."
+    head, line, rest = compiled.text.partition("\nWeights (")
+    lines = "\n".join(wrapped([note]))
+    _, _, details = compiled.origin.partition(" (")
+    return replace(
+        compiled,
+        text=f"{head}\n{lines}\n{line}{rest}",
+        origin=f"{origin.name} ({QUANTIZED_TO}{kind}, {details}",
+        source_sha256=file_sha256(origin),
+    )
+
+
 def _write_module(compiled: Compiled, output: Path, *, force: bool) -> tuple[Path, ...]:
-    written = write_model(compiled, output, force=force)
-    return written.module, written.weights
+    return write_model(compiled, output, force=force).files
 
 
 def _sensitivities(
@@ -194,7 +229,8 @@ def _sensitivities(
     for name in names:
         if quantizer.nodes[name] not in LAYERS:
             continue
-        outputs = few.accuracy(session_runner(quantizer.quantize([name])))
+        with quantizer.quantized([name]) as model:
+            outputs = few.accuracy(session_runner(model))
         if outputs:
             worst = min(outputs, key=lambda row: row.accuracy.decibels)
             row = LayerSensitivity(name, quantizer.nodes[name], worst.accuracy)
@@ -213,10 +249,12 @@ def quantize_bfloat16(
     evaluation: Sequence[Sample],
     *,
     force: bool = False,
+    origin: Path | None = None,
 ) -> Quantized:
     """Write an ONNX model that computes in bfloat16, as ONNX or as a module.
 
-    Its inputs, weights and outputs are bfloat16 too.
+    Its inputs, weights and outputs are bfloat16 too. The header of a module names
+    ``origin``, by default ``path``.
 
     Raises:
         UnsupportedModel: it has no floats.
@@ -229,7 +267,10 @@ def quantize_bfloat16(
     module = load(path, options)
     narrow = [{k: _rounded(a) for k, a in sample.items()} for sample in evaluation]
     if output.suffix == ".py":
-        paths = _write_module(import_model(path, options), output, force=force)
+        compiled = import_model(path, options)
+        if origin not in (None, path):
+            compiled = _of_origin(compiled, origin, "bf16", "")
+        paths = _write_module(compiled, output, force=force)
     else:
         done = export_declared(
             *(module, output),

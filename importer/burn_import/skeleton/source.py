@@ -276,7 +276,7 @@ def _module(
             weights=counted(count),
             record=comment(record),
             record_literal=literal(record),
-            imports=imports(texts, several=False),
+            imports=imports(texts, several=False, embeds=not record),
             output_tuple="",
             output_fields=[],
             classes=texts,

@@ -21,7 +21,7 @@ from burn_ir.names import UniqueNames
 #: Names that generated source uses itself.
 RESERVED = frozenset(
     {"burn", "nn", "ops", "self", "cls", "Tensor", "Path", "Self", "NamedTuple"}
-    | {"WEIGHTS", "Backend", "math"}
+    | {"WEIGHTS", "Backend", "b64decode", "math"}
     # Names of modules for PyTorch.
     | {"torch", "F", "load_model", "Any", "Callable"}
 )

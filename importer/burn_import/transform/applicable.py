@@ -40,6 +40,8 @@ def given_options(options: Options) -> list[str]:
         "--inputs": options.inputs,
         "--outputs": options.outputs,
         "--standalone": options.standalone,
+        "--embed": options.embed,
+        "--shard-size": options.shard_size,
         "--target": options.target != "burn",
         "--config": hints.config,
         "--top-level-key": hints.top_level_key,

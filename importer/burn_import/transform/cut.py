@@ -16,6 +16,9 @@ from burn_ir.names import free_name
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Type
 
+#: How to find the names of values.
+_NAMES = "`burn-import inspect MODEL --graph net.svg` draws the names"
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -79,9 +82,10 @@ def _name_problems(
         if name in names[:number]:
             yield Problem(f"expected different names, got {kind} {name!r} twice")
         elif name not in valid:
-            yield unknown(
+            problem = unknown(
                 f"{kind} among the values of the model", name, sorted(candidates)
             )
+            yield replace(problem, hint=problem.hint or _NAMES)
 
 
 def _needed_nodes(graph: RawGraph, names: set[str]) -> tuple[RawNode, ...]:

@@ -118,6 +118,16 @@ def check_options(options: Options) -> None:
         if value is not None and value not in words:
             message = f"expected {kind} among {', '.join(words)}, got {value!r}"
             problems.append(Problem(message))
+    if options.embed and options.target != "burn":
+        problems.append(
+            Problem(
+                "--embed: expected the target burn, got "
+                f"{options.target!r}, whose modules load safetensors files"
+            )
+        )
+    if options.shard_size is not None and options.largest_file is None:
+        message = "--shard-size: expected the target burn, and neither --embed nor "
+        problems.append(Problem(message + "--standalone: others load one file"))
     if options.standalone and options.target != "burn":
         message = (
             f"expected the target burn of a standalone module, got {options.target!r}"

@@ -133,7 +133,7 @@ class Module:
 
     def load_weights(
         self,
-        weights: str | Path,
+        weights: str | Path | bytes,
         backend: Backend | None = None,
         *,
         mmap: bool = True,
@@ -142,40 +142,55 @@ class Module:
     ) -> Self:
         """This module with the weights of a safetensors record, moved to ``backend``.
 
-        The file is mapped, not read: weights come into memory when they are used. With
-        ``verify`` all of it is read once, and has to be the record that a generated
-        module was written with: the header of its source has the SHA-256. Unless
-        ``strict``, what fits is loaded, and what became of every key is printed.
+        ``weights`` is its path, or its bytes. A file is mapped, not read: weights come
+        into memory when they are used. With ``verify`` all of it is read once, and has
+        to be the record that a generated module was written with: the header of its
+        source has the SHA-256. Unless ``strict``, what fits is loaded, and what became
+        of every key is printed.
 
         Raises:
             burn.record.RecordError: the file is damaged or of another kind; with
                 ``verify`` also if it has another digest, or the source has none.
             WeightsError: the record does not fit this module, if ``strict``.
             FileNotFoundError: there is none.
-            TypeError: ``weights`` is no path, or ``backend`` no backend.
+            TypeError: ``weights`` is neither, or ``backend`` no backend.
         """
-        from burn.nn.written import check_path, check_record, missing_record
+        from burn.nn.written import check_record, check_source, missing_record
         from burn.store import Store
 
-        check_path(type(self), weights)
+        check_source(type(self), weights)
         if backend is not None:
             _check_backend(type(self), backend)
         try:
             if verify:
                 check_record(type(self), weights)
-            store = Store.from_file(weights, mmap=mmap).allow_partial(not strict)
-            report = store.load(self)
+            if isinstance(weights, bytes):
+                store = Store.from_bytes(weights)
+            else:
+                store = Store.from_file(weights, mmap=mmap)
+            report = store.allow_partial(not strict).load(self)
         except FileNotFoundError as error:
             raise missing_record(type(self), error) from None
         if not strict:
             print(report)
         return self if backend is None else self.to(backend)
 
-    def save_weights(self, path: str | Path) -> None:
-        """Write the state as a safetensors record, atomically."""
+    def save_weights(
+        self, path: str | Path, *, shard_size: int | str | None = "5GB"
+    ) -> None:
+        """Write the state as a safetensors record, atomically.
+
+        What is larger than ``shard_size`` is written in several files of at most this
+        size with an index, as Hugging Face's libraries do; ``load_weights(path)`` finds
+        them. None writes one file.
+
+        Raises:
+            ValueError: ``shard_size`` is no size.
+            OSError: a file cannot be written.
+        """
         from burn.store import Store
 
-        Store.from_file(path).save(self)
+        Store.from_file(path, shard_size=shard_size).save(self)
 
     def to(self, backend: Backend) -> Self:
         """Move the state to ``backend`` in place, and return this module.

@@ -12,29 +12,28 @@ from types import FunctionType
 from typing import Any
 
 from burn.backend.base import Backend
-from burn.record import RecordError
-from burn.record.archived import open_binary
+from burn.record import RecordError, file_sha256
 
 #: The line of the header, and how many lines the header has.
 _LINE = re.compile(r"# record sha256 (?P<sha256>[0-9a-f]{64})\s*")
 _LINES = 4
 
 
-def check_record(cls: type, path: str | Path) -> None:
-    """Check that the file at ``path`` is the record that ``cls`` was generated with.
+def check_record(cls: type, weights: str | Path | bytes) -> None:
+    """Check that ``weights`` is the record that ``cls`` was generated with.
 
     Raises:
         RecordError: its SHA-256 differs, or the source of ``cls`` has none.
         OSError: the file cannot be read.
     """
+    path = "bytes" if isinstance(weights, bytes) else weights
     expected = _recorded_sha256(cls)
     if expected is None:
         raise RecordError(
             f"{path}: nothing to verify it with: expected a line '# record sha256' in "
             f"the header of the source of {cls.__name__}; import the model again"
         )
-    with open_binary(path) as file:
-        actual = hashlib.file_digest(file, "sha256").hexdigest()
+    actual = _sha256(weights)
     if actual != expected:
         raise RecordError(
             f"{path}: expected the record that {cls.__name__} was written with "
@@ -43,22 +42,32 @@ def check_record(cls: type, path: str | Path) -> None:
         )
 
 
-def check_path(cls: type, weights: Any) -> None:
-    """Check that ``weights`` may be the path of a record of ``cls``.
+def _sha256(weights: str | Path | bytes) -> str:
+    """Return the SHA-256 (hex) of a record in a file or in memory."""
+    if isinstance(weights, bytes):
+        return hashlib.sha256(weights).hexdigest()
+    return file_sha256(weights)
+
+
+def check_source(cls: type, weights: Any) -> None:
+    """Check that ``weights`` may be a record of ``cls``: a path, or its bytes.
 
     Raises:
-        TypeError: it is not a path.
+        TypeError: it is neither.
         RecordError: it is a folder.
     """
-    if isinstance(weights, bytes | bytearray | memoryview):
+    if isinstance(weights, bytes):
+        return
+    if isinstance(weights, bytearray | memoryview):
+        kind = type(weights).__name__
         raise TypeError(
-            f"{cls.__name__}: expected the path of a record, got bytes; load them with "
-            f"burn.store.Store.from_bytes(data).load({cls.__name__}())"
+            f"{cls.__name__}: expected the path or the bytes of a record, got "
+            f"a {kind}; pass bytes(data), which do not change"
         )
     is_backend = isinstance(weights, Backend)
     if not isinstance(weights, str | os.PathLike):
         raise TypeError(
-            f"{cls.__name__}: expected the path of a record (str or Path), got "
+            f"{cls.__name__}: expected a record (str, Path or bytes), got "
             + (
                 f"{weights}; pass it as backend"
                 if is_backend

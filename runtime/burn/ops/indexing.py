@@ -270,7 +270,7 @@ def nonzero(x: Array) -> Array:
     return xp.stack(xp.nonzero(xp.atleast_1d(x))).astype(np.int64, copy=False)
 
 
-nonzero.no_gradient("the result are integers")
+nonzero.no_gradient("the results are integers")
 
 
 @composite(outputs=1)

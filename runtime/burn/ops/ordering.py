@@ -67,7 +67,7 @@ def argsort(x: Array, axis: int = -1, *, descending: bool = False) -> Array:
     return _order(x, axis, descending)
 
 
-argsort.no_gradient("the result are integers")
+argsort.no_gradient("the results are integers")
 
 
 @composite
@@ -108,8 +108,8 @@ def argmin(
     return _position("argmin", x, axis, keepdims, select_last)
 
 
-argmax.no_gradient("the result are integers")
-argmin.no_gradient("the result are integers")
+argmax.no_gradient("the results are integers")
+argmin.no_gradient("the results are integers")
 
 
 @composite(outputs=1)

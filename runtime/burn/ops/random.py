@@ -168,7 +168,7 @@ def multinomial(
     return xp.clip(drawn, 0, classes - 1).astype(dtype), after
 
 
-multinomial.no_gradient("the result are integers")
+multinomial.no_gradient("the results are integers")
 
 
 @composite(outputs=3)

@@ -171,7 +171,7 @@ def tap_argmax(x: Array, index: Array, weight: Array | None = None) -> Array:
     return choice.reshape(batch, index.shape[2], channels).swapaxes(1, 2)
 
 
-tap_argmax.no_gradient("the result are integers")
+tap_argmax.no_gradient("the results are integers")
 
 
 def gather_max(x: Any, index: Any, weight: Any = None) -> Any:

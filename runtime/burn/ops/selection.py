@@ -53,7 +53,7 @@ def non_max_suppression(
     return namespace(boxes).asarray(np.concatenate(selected))
 
 
-non_max_suppression.no_gradient("the result are integers")
+non_max_suppression.no_gradient("the results are integers")
 
 
 def _on_host(array: Any) -> Any:

@@ -245,7 +245,7 @@ def shape(x: Array) -> Array:
     return np.asarray(x.shape, np.int64)
 
 
-shape.no_gradient("the result are integers")
+shape.no_gradient("the results are integers")
 
 
 @primitive(host=True, traceable=True, removable=True)
@@ -254,7 +254,7 @@ def size(x: Array) -> Array:
     return np.asarray(x.size, np.int64)
 
 
-size.no_gradient("the result are integers")
+size.no_gradient("the results are integers")
 
 
 @composite(outputs=1)

@@ -80,7 +80,7 @@ def pairwise_votes(decisions: Array, *, classes: int) -> Array:
     return out
 
 
-pairwise_votes.no_gradient("the result are integers")
+pairwise_votes.no_gradient("the results are integers")
 
 
 @primitive

@@ -1,37 +1,141 @@
-"""Sharded records, and the index with the file of each tensor.
+"""Reading of sharded records, by the index with the file of each tensor.
 
 The index is a JSON object with a ``weight_map`` of tensor names to file names, in the
 format of the Hugging Face hub. The files are in the folder of the index.
 """
 
+import hashlib
 import json
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from burn.record.archived import open_binary
+from burn.record.dtypes import Array, DType
 from burn.record.errors import MOST_SHOWN, RecordError, check_values, joined, shown
 from burn.record.files import MAX_HEADER
 from burn.record.reader import Record, open_record
 
+#: What the name of an index ends in, after that of the record.
+_INDEX = ".index.json"
 _WEIGHT_MAP = "expected the index of a sharded model, with a weight_map"
 
 
 @dataclass(frozen=True)
 class Index:
-    """The file of each tensor, and the metadata of the index."""
+    """The file of each tensor, the metadata of the index, and digests of files.
+
+    ``sha256`` has those (hex) by file name; other writers give none.
+    """
 
     files: dict[str, Path]
     metadata: dict[str, str]
+    sha256: dict[str, str]
+
+
+class ShardedRecord(Mapping[str, Array]):
+    """A record in several files, as a read-only mapping like ``Record``."""
+
+    def __init__(self, path: Path, index: Index, records: dict[str, Record]) -> None:
+        self.path = path
+        self.metadata = index.metadata
+        self._records = records
+
+    def __getitem__(self, name: str) -> Array:
+        """Return a tensor as a read-only array; see ``Record``."""
+        return self._records[name][name]
+
+    def info(self, name: str) -> tuple[DType, tuple[int, ...]]:
+        """Return the dtype and shape of a tensor, without reading its bytes."""
+        return self._records[name].info(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._records
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
 
 def is_index(path: str | os.PathLike[str]) -> bool:
     """Return whether a file is named like the index of a sharded model."""
-    return os.fspath(path).endswith(".index.json")
+    return os.fspath(path).endswith(_INDEX)
 
 
-def read_index(path: Path) -> Index:
-    """Return the index at ``path``.
+def index_of(path: Path) -> Path:
+    """Return the path of the index that the record at ``path`` has if it is sharded."""
+    return path.with_name(f"{path.name}{_INDEX}")
+
+
+def stored_at(path: str | os.PathLike[str]) -> Path:
+    """Return ``path``, or the index beside it if the record was written in shards."""
+    path = Path(path)
+    if is_index(path) or path.exists():
+        return path
+    index = index_of(path)
+    return index if index.is_file() else path
+
+
+def written_files(path: str | os.PathLike[str], shards: Sequence[str]) -> list[Path]:
+    """Return the files of the record at ``path`` if these are the names of its shards.
+
+    The first is the file of a record without shards, or the index.
+    """
+    path = Path(path)
+    if not shards:
+        return [path]
+    return [index_of(path), *(path.with_name(name) for name in shards)]
+
+
+def record_files(path: str | os.PathLike[str]) -> list[Path]:
+    """Return the files of the record at ``path``: it alone, or the index and shards.
+
+    Raises:
+        RecordError: the index is damaged, or a shard is missing.
+    """
+    path = stored_at(path)
+    if not is_index(path):
+        return [path]
+    return [path, *dict.fromkeys(_index_at(path).files.values())]
+
+
+def file_sha256(path: str | os.PathLike[str], *, require: bool = True) -> str:
+    """Return the SHA-256 (hex) of a record's file.
+
+    Of a sharded record it is that of the index, which has the digests of the shards;
+    ``require`` that all of them exist.
+
+    Raises:
+        RecordError: the index is damaged, or a shard is missing or has another digest.
+        OSError: a file cannot be read.
+    """
+    path = stored_at(path)
+    if is_index(path):
+        index = _index_at(path, require=require)
+        for file in filter(Path.is_file, dict.fromkeys(index.files.values())):
+            expected, actual = index.sha256.get(file.name), _digest(file)
+            if expected not in (None, actual):
+                raise RecordError(
+                    f"{file}: expected the SHA-256 {expected} of {path.name}, got "
+                    f"{actual}: it is damaged, or of another model"
+                )
+    return _digest(path)
+
+
+def _digest(path: Path) -> str:
+    with open_binary(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_index(path: Path, *, require: bool = True) -> Index:
+    """Return the index at ``path``; ``require`` that its files exist.
 
     Raises:
         RecordError: it is damaged, or names a file in another folder.
@@ -47,7 +151,7 @@ def read_index(path: Path) -> Index:
         if not isinstance(file_name, str) or file_name not in names:
             names[file_name] = _beside(path, file_name)
     missing = [shown(name) for name, file in names.items() if not file.is_file()]
-    if missing:
+    if missing and require:
         raise RecordError(
             f"{', '.join(missing[:MOST_SHOWN])}: there is no such file beside the "
             "index; download all files that it names to "
@@ -55,16 +159,28 @@ def read_index(path: Path) -> Index:
         )
     about = index.get("metadata")
     about = about if isinstance(about, dict) else {}
+    digests = about.get("sha256")
+    digests = digests if isinstance(digests, dict) else {}
     return Index(
         {name: names[file_name] for name, file_name in weight_map.items()},
         {key: str(v) for key, v in about.items() if isinstance(v, str | int)},
+        {key: value for key, value in digests.items() if isinstance(value, str)},
     )
 
 
-def open_shards(
-    path: str | os.PathLike[str], *, mmap: bool = True
-) -> dict[str, Record]:
-    """Return the record of each tensor in the index at ``path``, in its order.
+def open_stored(
+    path: str | os.PathLike[str], mmap: bool = True
+) -> Record | ShardedRecord:
+    """Return the safetensors record at ``path``, in one file or in shards.
+
+    Raises ``RecordError`` and ``OSError`` like ``open_record`` and ``open_shards``.
+    """
+    path = stored_at(path)
+    return open_shards(path, mmap=mmap) if is_index(path) else open_record(path, mmap)
+
+
+def open_shards(path: str | os.PathLike[str], *, mmap: bool = True) -> ShardedRecord:
+    """Return the tensors in the index at ``path``, in its order.
 
     Raises:
         RecordError: the index or one of its files is damaged, or a tensor is not in the
@@ -72,10 +188,7 @@ def open_shards(
         OSError: a file cannot be opened.
     """
     path = Path(path)
-    try:
-        index = read_index(path)
-    except RecordError as problem:
-        raise RecordError(f"{path}: {problem}") from None
+    index = _index_at(path)
     shards = {file: open_record(file, mmap) for file in set(index.files.values())}
     records = {name: shards[file] for name, file in index.files.items()}
     problems = [
@@ -85,7 +198,14 @@ def open_shards(
     ]
     if problems:
         raise RecordError(f"{path}: {joined(problems)}")
-    return records
+    return ShardedRecord(path, index, records)
+
+
+def _index_at(path: Path, *, require: bool = True) -> Index:
+    try:
+        return read_index(path, require=require)
+    except RecordError as problem:
+        raise RecordError(f"{path}: {problem}") from None
 
 
 def _beside(index: Path, name: Any) -> Path:

@@ -15,7 +15,7 @@ from burn.record import (
     write_record,
 )
 from burn.record.burns import has_precision
-from burn.record.shards import is_index, open_shards
+from burn.record.shards import ShardedRecord, is_index, open_shards, stored_at
 from burn.store.tensors import Content, Recorded, StoredTensor
 
 
@@ -26,17 +26,18 @@ class FileOrigin:
     path: str | os.PathLike[str]
     mmap: bool = True
     most_inflated: int | None = None
+    shard_size: int | str | None = None
 
     @property
     def name(self) -> str:
         return os.fspath(self.path)
 
     def read(self) -> Content:
-        if is_index(self.path):
-            shards = open_shards(self.path, mmap=self.mmap)
-            return Content({name: Recorded(shards[name], name) for name in shards})
+        path = stored_at(self.path)
+        if is_index(path):
+            return content_of(open_shards(path, mmap=self.mmap))
         return content_of(
-            read_record(self.path, self.mmap, most_inflated=self.most_inflated)
+            read_record(path, self.mmap, most_inflated=self.most_inflated)
         )
 
     def write(
@@ -46,7 +47,13 @@ class FileOrigin:
         precision: Precision | None,
     ) -> None:
         arrays = ((name, tensor.array()) for name, tensor in tensors.items())
-        write_record(self.path, arrays, metadata, precision=precision)
+        write_record(
+            self.path,
+            arrays,
+            metadata,
+            precision=precision,
+            shard_size=self.shard_size,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +76,7 @@ class BytesOrigin:
         raise RecordError("expected a file to write to, got bytes; see Store.to_bytes")
 
 
-def content_of(record: Record) -> Content:
+def content_of(record: Record | ShardedRecord) -> Content:
     """Return the tensors of a record, and whether it was saved at a fixed precision."""
     tensors = {name: Recorded(record, name) for name in record}
     return Content(tensors, has_precision=has_precision(record.metadata))

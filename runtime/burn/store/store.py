@@ -93,6 +93,7 @@ class Store:
         *,
         mmap: bool = True,
         most_inflated: int | None = None,
+        shard_size: int | str | None = None,
     ) -> Self:
         """Return the store of a record, or of the index of a sharded one.
 
@@ -100,8 +101,10 @@ class Store:
         the format of a file to load from is detected. With ``mmap`` the file is mapped,
         and read when its weights are used. A compressed file may decompress to
         ``most_inflated`` bytes, by default 20 times its size and at least 64 MiB.
+        Safetensors larger than ``shard_size`` are saved in files of at most this size
+        (``burn.record.write_record``).
         """
-        return cls(FileOrigin(path, mmap, most_inflated))
+        return cls(FileOrigin(path, mmap, most_inflated, shard_size))
 
     @classmethod
     def from_bytes(cls, data: bytes, format_name: str = "bin") -> Self:

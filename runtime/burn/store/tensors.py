@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from burn.record import Record
+from burn.record import Record, ShardedRecord
 from burn.record.dtypes import Array, DType
 from burn.tensor import Tensor
 
@@ -49,7 +49,7 @@ class InMemory:
 class Recorded:
     """A tensor of a record."""
 
-    record: Record
+    record: Record | ShardedRecord
     name: str
 
     @property

@@ -67,7 +67,8 @@ def test_values_that_are_not_there(net: Path) -> None:
     assert wrong(net, inputs=("/enc/O/y", "nowhere"), outputs=("y", "y")) == [
         "expected the name of an input among the values of the model, got '/enc/O/y'; "
         "did you mean '/enc/1/y', '/enc/0/y'?",
-        "expected the name of an input among the values of the model, got 'nowhere'",
+        "expected the name of an input among the values of the model, got 'nowhere'; "
+        "`burn-import inspect MODEL --graph net.svg` draws the names",
         "expected different names, got an output 'y' twice",
     ]
     assert "lin.bias'?" in wrong(net, inputs=("lin.bias",))[0]

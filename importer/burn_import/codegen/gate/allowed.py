@@ -54,14 +54,21 @@ RECORD_NAMES = "record_names"
 SEGMENT = re.compile(r"[\w-]*(\{\d+\})?", re.ASCII)
 IMPORTS = frozenset(
     {("", "math"), ("", "burn"), ("pathlib", "Path"), ("typing", "NamedTuple")}
-    | {("typing", "Self"), ("burn", "Tensor"), ("burn", "nn"), ("burn", "ops")}
+    | {
+        ("base64", "b64decode"),
+        ("typing", "Self"),
+        ("burn", "Tensor"),
+        ("burn", "nn"),
+        ("burn", "ops"),
+    }
 )
 CONSTANTS = (str, int, float, bool, type(None), type(...))
 #: Names that may be read without being defined in the module.
 GIVEN = frozenset(
     {"Tensor", "Path", "Self", "NamedTuple", "classmethod", "super", "range", "float"}
     | {"str", "tuple", "int", "bool", "list", "len", "dict", "zip"}
-    | {"NotImplementedError"}
+    | {"NotImplementedError", "b64decode", "bytes"}
+    | {"WEIGHTS"}  # an embedded record is bound below the method that reads it
 )
 #: Names that no definition in a module may shadow.
 TAKEN = RESERVED | frozenset(dir(builtins))
@@ -96,6 +103,7 @@ ANY_TEXT = re.compile(r"(?s).*")
 REQUIRE = "burn.require_version"
 #: Allowed strings in the first argument of a call.
 STRINGS = {
+    "b64decode": re.compile(r"[A-Za-z0-9+/=\n]*"),
     "float": re.compile("nan"),
     "ops.array": ANY_TEXT,  # a tensor of strings
     "ops.einsum": re.compile(r"[A-Za-z.,> -]*"),

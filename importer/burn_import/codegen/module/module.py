@@ -89,9 +89,9 @@ def emit(
 ) -> Source:
     """Return the source of ``tree``; ``record`` is the file name of the weights.
 
-    ``notes`` are sentences that stand in the docstring of the module. ``inside`` is
-    the attribute of a list that becomes the model itself, so that keys begin with
-    numbers.
+    It is "" if the weights stand in the module. ``notes`` are sentences that stand in
+    the docstring of the module. ``inside`` is the attribute of a list that becomes the
+    model itself, so that keys begin with numbers.
     """
     parts = assemble(tree, graph, inside)
     text = module_text(parts, record, notes)
@@ -158,7 +158,7 @@ def module_text(
         "weights": counted(count),
         "record": comment(record),
         "record_literal": literal(record),
-        "imports": imports(texts, several),
+        "imports": imports(texts, several, embeds=not record),
         "output_tuple": tuple_name(tree.root.class_name) if several else "",
         "output_fields": [
             (name, python_type(graph.type(value)))
@@ -189,14 +189,18 @@ def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
     return f"{class_name}: {len(inputs)} inputs -> {len(outputs)} outputs."
 
 
-def imports(texts: Sequence[ClassText], several: bool) -> list[str]:
+def imports(
+    texts: Sequence[ClassText], several: bool, *, embeds: bool = False
+) -> list[str]:
     """Return the import statements, and the check of the runtime's version.
 
-    ``several`` is true if a NamedTuple is defined.
+    ``several`` is true if a NamedTuple is defined, ``embeds`` if the record stands in
+    the module.
     """
     used = set().union(*(text.modules for text in texts)) | {"burn", "nn"}
     typing = ["NamedTuple", "Self"] if several else ["Self"]
     lines = ["import math"] if "math" in used else []
+    lines += ["from base64 import b64decode"] if embeds else []
     lines += ["from pathlib import Path", f"from typing import {', '.join(typing)}", ""]
     names = ["Tensor"] if any(text.body for text in texts) else []
     names += sorted(used & {"nn", "ops"})
