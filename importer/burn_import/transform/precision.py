@@ -166,6 +166,8 @@ class _Conversion:
                 new[attribute.name] = ELEMENT_NUMBERS[self.target]
             elif isinstance(value, np.ndarray) and value.dtype in KINDS:
                 new[attribute.name] = rounded(value, self.target)
+        if op.onnx == "SequenceEmpty" and "dtype" not in new and op.dtype is None:
+            new["dtype"] = ELEMENT_NUMBERS[self.target]  # float32 by default
         return op.with_attrs(**new) if new else op
 
 
