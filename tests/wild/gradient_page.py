@@ -77,8 +77,8 @@ def _changed_section(rows: Sequence[Row]) -> list[str]:
     """Return the parameters that exporters folded into others, and explanations."""
     by_keys: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
     for row in rows:
-        if keys := _folded_keys(row):
-            by_keys[f"{row.library}/{row.name}", tuple(keys)].append(row.format)
+        if folded := tuple(_folded_keys(row)):
+            by_keys[f"{row.library}/{row.name}", folded].append(row.format)
     lines = ["## Parameters that the exporter folded", ""]
     lines += [
         "Files marked (f) do not store these, or only multiplied with others.",
