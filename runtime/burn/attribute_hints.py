@@ -147,6 +147,45 @@ MODULES: Hints = {
 }
 
 
+_LAZY = (
+    *(f"{kind}{rank}d" for kind in ("Conv", "ConvTranspose") for rank in (1, 2, 3)),
+    *(f"{kind}Norm{rank}d" for kind in ("Batch", "Instance") for rank in (1, 2, 3)),
+    "Linear",
+)
+_LOSSES = {
+    "BCELoss": "binary_cross_entropy_with_logits",
+    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
+    "CosineEmbeddingLoss": "cosine_embedding_loss",
+    "CrossEntropyLoss": "cross_entropy",
+    "CTCLoss": "ctc_loss",
+    "GaussianNLLLoss": "gaussian_nll_loss",
+    "HingeEmbeddingLoss": "hinge_embedding_loss",
+    "HuberLoss": "huber_loss",
+    "KLDivLoss": "kl_div",
+    "L1Loss": "l1_loss",
+    "MarginRankingLoss": "margin_ranking_loss",
+    "MSELoss": "mse_loss",
+    "NLLLoss": "nll_loss",
+    "PoissonNLLLoss": "poisson_nll_loss",
+    "SmoothL1Loss": "smooth_l1_loss",
+    "TripletMarginLoss": "triplet_margin_loss",
+}
+#: Names of ``torch.nn`` that ``burn.nn`` does not have.
+LAYERS: Hints = {
+    **{f"Lazy{name}": f"nn.{name}, with its input sizes" for name in _LAZY},
+    **{name: f"burn.loss.{function}" for name, function in _LOSSES.items()},
+    **{f"MaxUnpool{rank}d": "ops.max_unpool" for rank in (1, 2, 3)},
+    "CrossMapLRN2d": "nn.LocalResponseNorm",
+    "DataParallel": "burn.distributed",
+    "FeatureAlphaDropout": "nn.AlphaDropout",
+    "RNNBase": "nn.RNN, nn.LSTM or nn.GRU",
+    "RNNCellBase": "nn.RNNCell, nn.LSTMCell or nn.GRUCell",
+    "RReLU": "nn.LeakyReLU",
+    "SyncBatchNorm": "nn.BatchNorm2d, whose statistics are those of each process",
+    "functional": "burn.ops",
+}
+
+
 class Hint:
     """A descriptor for a missing attribute, which raises an error with the replacement.
 

@@ -17,19 +17,24 @@ from typing import Any
 
 
 def lazy_names(
-    package: str, names: Mapping[str, tuple[str, ...]]
+    package: str,
+    names: Mapping[str, tuple[str, ...]],
+    hints: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a package.
 
     ``names`` are the attributes by the module that defines them; where that module is
-    the package itself they are its submodules.
+    the package itself they are its submodules. ``hints`` are replacements of names
+    that other libraries have, for the error message.
     """
     origins = {name: module for module, group in names.items() for name in group}
 
     def get_attribute(name: str) -> Any:
         origin = origins.get(name)
         if origin is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            remedy = f"; use {hints[name]}" if hints and name in hints else ""
+            message = f"module {package!r} has no attribute {name!r}{remedy}"
+            raise AttributeError(message)
         if origin == package:
             return import_module(f"{package}.{name}")
         value = getattr(import_module(origin), name)

@@ -28,6 +28,7 @@ REASONS = (
     ),
     Reason("/pytorch", r"program = torch|torch.jit.save", "needs PyTorch"),
     Reason("torch-target", r"from app.net", "needs PyTorch"),
+    Reason("/data", r"import albumentations", "needs albumentations"),
     Reason("/pytorch", r"count = self.count", "an excerpt of a method"),
     Reason("torch-target", r"@form", "that primitive has a form already"),
     Reason("models/README", r"python models/fetch.py", "needs the network"),

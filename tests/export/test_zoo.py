@@ -1,4 +1,4 @@
-"""Whole models: import, export, onnxruntime and a second import agree.
+"""Whole models: import, training, export, onnxruntime and a second import agree.
 
 The models are not in the repository; ``--zoo FOLDER`` sets their folder.
 """
@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import burn
+from burn import Autodiff, Cpu, Tensor, dtypes, optim, train
 from burn_import import export_onnx, load
 from burn_import.export.errors import ExportError
 from burn_import.verification.session import difference
 from tests.layout import as_printed
-from tests.modules import call, value_names
+from tests.modules import Array, call, value_names
 from tests.written_modules import Modules
 
 #: Models that need control flow, with the reason.
@@ -26,6 +27,10 @@ REFUSED = {
         *("arch/sequence_ops.hand-op13", "arch/torch_cond.dynamo-op20"),
     },
     "sets its state (RandomState)": {"arch/vits_full.ts-op15"},
+}
+#: Models with floating parameters that cannot be trained with one example.
+UNTRAINABLE = {
+    "expected more than one element a channel": {"real/mnist/mnist"},
 }
 
 
@@ -38,11 +43,43 @@ def models(zoo: Path, kind: str) -> Iterator[tuple[str, Path, Path]]:
             yield path.relative_to(zoo).as_posix()[: -len(".onnx")], path, recorded
 
 
-def problem_of(model: Any, path: Path, recorded: Path, target: Path) -> str:
-    """Return why a model does not survive the round trip; "" if it does."""
+def example(path: Path, recorded: Path) -> list[Array]:
+    """Return the recorded inputs of the model at ``path``."""
     with np.load(recorded) as data:
         names, _ = value_names(path)
-        inputs = [data[f"in:{name}"] for name in names if f"in:{name}" in data]
+        return [data[f"in:{name}"] for name in names if f"in:{name}" in data]
+
+
+def float_results(result: Any) -> list[Tensor]:
+    """Return the floating tensors of a result, which can be nested."""
+    if isinstance(result, Tensor):
+        return [result] if dtypes.is_float(result.dtype) else []
+    values = result.values() if isinstance(result, dict) else result
+    nested = values if isinstance(result, dict | list | tuple) else ()
+    return [tensor for value in nested for tensor in float_results(value)]
+
+
+def fine_tune(model: Any, inputs: list[Array]) -> list[str]:
+    """Return the keys of the parameters that two compiled steps change."""
+    before = {key: box.numpy().copy() for key, box in model.parameters()}
+    if not before:
+        return []
+    model.to(Autodiff(Cpu()))
+
+    @train.step(model, optim.SGD(model, lr=0.01, clip_norm=1.0))
+    def step(*tensors: Tensor) -> Tensor:
+        terms = [((y - 1.0) ** 2.0).mean() for y in float_results(model(*tensors))]
+        return sum(terms[1:], terms[0])
+
+    for _ in range(2):
+        step(*map(burn.tensor, inputs))
+    after = {key: box.numpy() for key, box in model.parameters()}
+    assert all(np.isfinite(array).all() for array in after.values())
+    return [key for key in after if not np.array_equal(before[key], after[key])]
+
+
+def problem_of(model: Any, path: Path, inputs: list[Array], target: Path) -> str:
+    """Return why a model does not survive the round trip; "" if it does."""
     try:
         written = export_onnx(
             model, tuple(burn.tensor(x) for x in inputs), target, force=True
@@ -73,12 +110,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.mark.models
 @pytest.mark.sampled(8)
-def test_models_survive_the_round_trip(
+def test_trained_models_survive_the_round_trip(
     entry: tuple[str, Path, Path], modules: Modules, tmp_path: Path
 ) -> None:
     name, path, recorded = entry
-    model = modules.load(path)
-    problem = problem_of(model, path, recorded, tmp_path / "out.onnx")
+    model, inputs = modules.load(path), example(path, recorded)
+    reasons = [reason for reason, names in UNTRAINABLE.items() if name in names]
+    if reasons:
+        with pytest.raises(ValueError, match=reasons[0]):
+            fine_tune(model, inputs)
+        model = modules.load(path)
+    elif dict(model.parameters()):
+        assert fine_tune(model, inputs)
+        model = model.valid()
+    problem = problem_of(model, path, inputs, tmp_path / "out.onnx")
     reasons = [reason for reason, names in REFUSED.items() if name in names]
     assert all(reason in problem for reason in reasons)
     assert reasons or not problem

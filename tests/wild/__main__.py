@@ -1,4 +1,4 @@
-"""The command line: ``python -m tests.wild run``, ``table`` and ``list``."""
+"""The commands ``run``, ``table``, ``gradients`` and ``list`` of the suite."""
 
 from __future__ import annotations
 
@@ -51,6 +51,10 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--only", action="append", help="pattern of LIBRARY/NAME")
         command.add_argument("--libraries", default=",".join(LIBRARIES))
         command.add_argument("--formats", default=",".join(FORMATS))
+    gradients = commands.add_parser("gradients", help="compare with float64")
+    gradients.add_argument("--out", type=Path, required=True, help="as of run")
+    gradients.add_argument("--only", action="append", help="pattern of LIBRARY/NAME")
+    gradients.add_argument("--page", type=Path, help="docs/gradients.md, to write it")
     table = commands.add_parser("table", help="print the table and write the page")
     table.add_argument(
         "results", type=Path, nargs="*", help="of runs; replace what is recorded"
@@ -116,6 +120,35 @@ def _run(options: argparse.Namespace) -> None:
     print(", ".join(f"{name}: {n}" for name, n in counts.items() if n))
 
 
+def _compare_gradients(options: argparse.Namespace) -> None:
+    """Examine the gradients of files without a row, and write the page of all."""
+    os.environ.update(ENVIRONMENT)
+    from tests.wild.gradient_page import gradient_page
+    from tests.wild.gradients import EXAMINATION, gradient_tasks
+    from tests.wild.pool import Limits, run_tasks, warm_up
+    from tests.wild.versions import installed_versions
+
+    trim_partial_line(options.out)
+    done = {row.key for row in read_rows([options.out])}
+    tasks = gradient_tasks(options.only or ["*"])
+    warm_up()
+    versions = installed_versions()
+    with options.out.open("a", encoding="utf-8") as file:
+
+        def report(row: Row) -> None:
+            row.versions = versions
+            file.write(row.to_json() + "\n")
+            file.flush()
+            print(_line(row, len(done) + 1, len(tasks)), flush=True)
+            done.add(row.key)
+
+        waiting = [task for task in tasks if task.key not in done]
+        run_tasks(waiting, 1, Limits(), report, examination=EXAMINATION)
+    if options.page:
+        options.page.write_text(gradient_page(read_rows([options.out])), "utf-8")
+        print(f"wrote {options.page}")
+
+
 def _line(row: Row, number: int, total: int) -> str:
     seconds = sum(row.seconds.values())
     cause = row.cause.splitlines()[0][:150] if row.cause else ""
@@ -141,6 +174,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     if options.command == "table":
         _table(options)
+    elif options.command == "gradients":
+        _compare_gradients(options)
     elif options.command == "list":
         for task in chosen_tasks(options):
             print(task.key)

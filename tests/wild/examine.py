@@ -106,9 +106,9 @@ class Examination:
         names = (entry.library, entry.family, entry.name, task.format)
         self.row = Row(task.key, *names)
 
-    def run(self) -> Row:
-        """Return the row after all stages, or after the first that fails fatally."""
-        stages: dict[str, Callable[[], None]] = {
+    def stages(self) -> dict[str, Callable[[], None]]:
+        """Return the stages by name, in their order."""
+        return {
             "build": self.build,
             "torch": self.run_torch,
             "export": self.export,
@@ -120,7 +120,10 @@ class Examination:
             "second size": self.call_second,
             "gradients": self.compare_gradients,
         }
-        for name, action in stages.items():
+
+    def run(self) -> Row:
+        """Return the row after all stages, or after the first that fails fatally."""
+        for name, action in self.stages().items():
             with Stage(self.row, name, self.announce) as stage:
                 action()
             if stage.error is not None and self._is_final(name, stage.error):

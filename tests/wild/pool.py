@@ -18,9 +18,13 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.wild.entry import Task
 from tests.wild.results import Row, row_from_json
+
+if TYPE_CHECKING:
+    from tests.wild.examine import Examination
 
 #: Modules that nearly every task needs, imported before the first fork.
 WARM_MODULES = (
@@ -89,8 +93,11 @@ def run_tasks(
     limits: Limits,
     report: Callable[[Row], None],
     budget: float | None = None,
+    examination: str = "tests.wild.examine:Examination",
 ) -> None:
     """Run ``tasks`` in ``jobs`` processes at a time and report a row for each.
+
+    ``examination`` is the module and the class whose ``run`` gives the row.
 
     After ``budget`` seconds nothing is started any more, and what still runs is
     stopped without a row.
@@ -104,7 +111,8 @@ def run_tasks(
                 while waiting and len(running) < jobs:
                     task = waiting.pop()
                     running_task = Running(task, Path(tempfile.mkdtemp(dir=root)))
-                    running[_start(running_task, limits)] = running_task
+                    pid = _start(running_task, limits, examination)
+                    running[pid] = running_task
                 for row in _finished(running, limits):
                     report(row)
                 time.sleep(0.02)
@@ -163,7 +171,7 @@ def failed_row(task: Task, stage: str, cause: str, is_timeout: bool) -> Row:
     return row
 
 
-def _start(state: Running, limits: Limits) -> int:
+def _start(state: Running, limits: Limits, examination: str) -> int:
     """Fork a process for a task and return its id."""
     pid = os.fork()
     if pid:
@@ -173,7 +181,7 @@ def _start(state: Running, limits: Limits) -> int:
     try:
         os.setpgid(0, 0)
         _isolate(state.folder, limits)
-        _work(state)
+        _work(state, examination)
         code = 0
     finally:
         os._exit(code)
@@ -192,15 +200,15 @@ def _isolate(folder: Path, limits: Limits) -> None:
     os.dup2(log, 2)
 
 
-def _work(state: Running) -> None:
+def _work(state: Running, examination: str) -> None:
     import sys
     import traceback
     import warnings
 
     warnings.simplefilter("ignore")
     try:
-        from tests.wild.examine import Examination
-
+        module, _, name = examination.partition(":")
+        kind: type[Examination] = getattr(import_module(module), name)
         files = state.folder / "files"
         files.mkdir()
         stage = state.folder / "stage"
@@ -208,7 +216,7 @@ def _work(state: Running) -> None:
         def announce(name: str) -> None:
             stage.write_text(name, "utf-8")
 
-        row = Examination(state.task, files, announce).run()
+        row = kind(state.task, files, announce).run()
         (state.folder / "row.part").write_text(row.to_json(), "utf-8")
         (state.folder / "row.part").rename(state.folder / "row.json")
     finally:

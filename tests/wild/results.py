@@ -32,6 +32,8 @@ class Row:
     ``stage`` is the last stage that began. Errors are relative to the largest element
     of the reference; None was not measured. ``reference`` says which runtime the
     result was compared with, and ``reference_error`` how far that is from PyTorch.
+    ``gradient_rounding`` is the error of PyTorch's gradients in float32, and
+    ``gradient64_error`` that of the module in float64.
     """
 
     key: str
@@ -53,6 +55,8 @@ class Row:
     gradient: str = ""
     gradient_error: float | None = None
     gradient_count: int = 0
+    gradient_rounding: float | None = None
+    gradient64_error: float | None = None
     missing_keys: list[str] = field(default_factory=list)
     extra_keys: list[str] = field(default_factory=list)
     changed_keys: list[str] = field(default_factory=list)

@@ -118,14 +118,14 @@ def clean_cause(cause: str) -> str:
 
 def coverage_page(rows: Sequence[Row]) -> str:
     """Return the text of ``docs/coverage.md``."""
-    parts = [INTRODUCTION, _versions(rows), _summary(rows)]
+    parts = [INTRODUCTION, versions_line(rows), _summary(rows)]
     for library in sorted({row.library for row in rows}):
         parts.append(_library(library, [row for row in rows if row.library == library]))
     parts.append(_misses(rows))
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _versions(rows: Sequence[Row]) -> str:
+def versions_line(rows: Sequence[Row]) -> str:
     used: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         for name, number in row.versions.items():
@@ -136,13 +136,13 @@ def _versions(rows: Sequence[Row]) -> str:
 
 def _summary(rows: Sequence[Row]) -> str:
     lines = ["## Summary", "", "Files that are right, of those that were exported:", ""]
-    lines += _header(["library", "architectures", *FORMATS, "gradients"])
+    lines += table_header(["library", "architectures", *FORMATS, "gradients"])
     counts = count_outcomes(rows)
     for library in sorted({row.library for row in rows}):
         own = [row for row in rows if row.library == library]
         shares = [right_share(counts.get((library, name), {})) for name in FORMATS]
         number = str(len({row.name for row in own}))
-        lines.append(_cells([library, number, *shares, gradient_share(own)]))
+        lines.append(table_row([library, number, *shares, gradient_share(own)]))
     return "\n".join(lines) + "\n"
 
 
@@ -155,9 +155,9 @@ def _library(library: str, rows: Sequence[Row]) -> str:
     for (family, name), formats in sorted(by_name.items()):
         cells = tuple(_cell(formats.get(f)) for f in FORMATS)
         joined[family, cells].append(name)
-    lines = [f"## {library}", "", *_header(["family", "architectures", *FORMATS])]
+    lines = [f"## {library}", "", *table_header(["family", "architectures", *FORMATS])]
     for (family, cells), names in joined.items():
-        lines.append(_cells([family, ", ".join(names), *cells]))
+        lines.append(table_row([family, ", ".join(names), *cells]))
     return "\n".join(lines) + "\n"
 
 
@@ -172,26 +172,31 @@ def _cell(row: Row | None) -> str:
 
 def _misses(rows: Sequence[Row]) -> str:
     """Return every file that was exported and is not right, with the cause."""
-    lines = ["## Misses", "", *_header(["file", "outcome", "cause"])]
+    lines = ["## Misses", "", *table_header(["file", "outcome", "cause"])]
     for row in sorted(rows, key=lambda row: row.key):
         if row.outcome in IMPORTED and row.outcome != "right":
-            lines.append(_cells([row.key, row.outcome, clean_cause(row.cause)]))
+            lines.append(table_row([row.key, row.outcome, clean_cause(row.cause)]))
     lines += ["", "Files that onnxruntime refuses as well:", ""]
-    lines += _header(["file", "cause"])
+    lines += table_header(["file", "cause"])
     for row in sorted(rows, key=lambda row: row.key):
         if row.outcome == "invalid file":
-            lines.append(_cells([row.key, clean_cause(row.cause)]))
-    lines += ["", "Gradients that differ:", "", *_header(["file", "error", "cause"])]
+            lines.append(table_row([row.key, clean_cause(row.cause)]))
+    lines += [
+        "",
+        "Gradients that differ:",
+        "",
+        *table_header(["file", "error", "cause"]),
+    ]
     for row in sorted(rows, key=lambda row: row.key):
         if row.outcome == "right" and row.gradient not in ("", "none", "right"):
             error = "" if row.gradient_error is None else f"{row.gradient_error:.2g}"
-            lines.append(_cells([row.key, error, clean_cause(row.gradient)]))
+            lines.append(table_row([row.key, error, clean_cause(row.gradient)]))
     return "\n".join(lines) + "\n"
 
 
-def _header(names: Sequence[str]) -> list[str]:
-    return [_cells(names), "|" + "---|" * len(names)]
+def table_header(names: Sequence[str]) -> list[str]:
+    return [table_row(names), "|" + "---|" * len(names)]
 
 
-def _cells(values: Sequence[str]) -> str:
+def table_row(values: Sequence[str]) -> str:
     return "| " + " | ".join(value.replace("|", "\\|") for value in values) + " |"

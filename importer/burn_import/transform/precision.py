@@ -19,6 +19,7 @@ from burn_ir.graph import Constants, Graph, Node
 from burn_ir.infer import bind_bodies, infer, infer_op
 from burn_ir.op import Op
 from burn_ir.ops.cast import Cast
+from burn_ir.ops.sequence import SequenceEmpty
 from burn_ir.ops.support import ELEMENT_NUMBERS, ELEMENT_TYPES
 from burn_ir.types import Type
 
@@ -166,6 +167,8 @@ class _Conversion:
                 new[attribute.name] = ELEMENT_NUMBERS[self.target]
             elif isinstance(value, np.ndarray) and value.dtype in KINDS:
                 new[attribute.name] = rounded(value, self.target)
+        if isinstance(op, SequenceEmpty) and op.dtype is None:
+            new["dtype"] = ELEMENT_NUMBERS[self.target]  # float32 by default
         return op.with_attrs(**new) if new else op
 
 

@@ -5,6 +5,7 @@
 ``Loader``                                    tensor batches, with workers and resume
 """
 
+from burn.data.augmentation import Augmented as Augmented
 from burn.data.collate import as_tensors as as_tensors, stack as stack
 from burn.data.dataset import Dataset as Dataset, Source as Source
 from burn.data.epoch import current_epoch as current_epoch, random as random

@@ -2,20 +2,39 @@
 
 from typing import TYPE_CHECKING
 
+from burn.attribute_hints import LAYERS
 from burn.box import Buffer as Buffer, Parameter as Parameter
 from burn.lazy import lazy_names
 from burn.nn import init as init
-from burn.nn.activation import (
+from burn.nn.activations import (
+    CELU as CELU,
     ELU as ELU,
     GELU as GELU,
+    GLU as GLU,
+    SELU as SELU,
+    Hardshrink as Hardshrink,
+    Hardsigmoid as Hardsigmoid,
+    Hardswish as Hardswish,
+    Hardtanh as Hardtanh,
     Identity as Identity,
     LeakyReLU as LeakyReLU,
+    LogSigmoid as LogSigmoid,
+    LogSoftmax as LogSoftmax,
+    Mish as Mish,
     PReLU as PReLU,
     ReLU as ReLU,
+    ReLU6 as ReLU6,
     Sigmoid as Sigmoid,
     SiLU as SiLU,
     Softmax as Softmax,
+    Softmax2d as Softmax2d,
+    Softmin as Softmin,
+    Softplus as Softplus,
+    Softshrink as Softshrink,
+    Softsign as Softsign,
     Tanh as Tanh,
+    Tanhshrink as Tanhshrink,
+    Threshold as Threshold,
 )
 from burn.nn.autocast import Precision as Precision, autocast as autocast
 from burn.nn.cells import GRUCell as GRUCell, LSTMCell as LSTMCell, RNNCell as RNNCell
@@ -27,11 +46,23 @@ from burn.nn.conv import (
     ConvTranspose2d as ConvTranspose2d,
     ConvTranspose3d as ConvTranspose3d,
 )
-from burn.nn.dropout import Dropout as Dropout, DynamicDropout as DynamicDropout
-from burn.nn.embedding import Embedding as Embedding
+from burn.nn.dicts import ModuleDict as ModuleDict, ParameterDict as ParameterDict
+from burn.nn.distances import (
+    CosineSimilarity as CosineSimilarity,
+    PairwiseDistance as PairwiseDistance,
+)
+from burn.nn.dropout import (
+    AlphaDropout as AlphaDropout,
+    Dropout as Dropout,
+    Dropout1d as Dropout1d,
+    Dropout2d as Dropout2d,
+    Dropout3d as Dropout3d,
+    DynamicDropout as DynamicDropout,
+)
+from burn.nn.embedding import Embedding as Embedding, EmbeddingBag as EmbeddingBag
 from burn.nn.init import buffer as buffer, parameter as parameter
 from burn.nn.inputs import InputError as InputError, check_inputs as check_inputs
-from burn.nn.linear import Conv1D as Conv1D, Linear as Linear
+from burn.nn.linear import Bilinear as Bilinear, Conv1D as Conv1D, Linear as Linear
 from burn.nn.modes import inference as inference
 from burn.nn.module import (
     Module as Module,
@@ -74,6 +105,45 @@ from burn.nn.random import (
     RandomUniformLike as RandomUniformLike,
 )
 from burn.nn.rnn import GRU as GRU, LSTM as LSTM, RNN as RNN, Recurrent as Recurrent
+from burn.nn.space.arrangement import (
+    ChannelShuffle as ChannelShuffle,
+    Flatten as Flatten,
+    Fold as Fold,
+    PixelShuffle as PixelShuffle,
+    PixelUnshuffle as PixelUnshuffle,
+    Unflatten as Unflatten,
+    Unfold as Unfold,
+)
+from burn.nn.space.padding import (
+    CircularPad1d as CircularPad1d,
+    CircularPad2d as CircularPad2d,
+    CircularPad3d as CircularPad3d,
+    ConstantPad1d as ConstantPad1d,
+    ConstantPad2d as ConstantPad2d,
+    ConstantPad3d as ConstantPad3d,
+    ReflectionPad1d as ReflectionPad1d,
+    ReflectionPad2d as ReflectionPad2d,
+    ReflectionPad3d as ReflectionPad3d,
+    ReplicationPad1d as ReplicationPad1d,
+    ReplicationPad2d as ReplicationPad2d,
+    ReplicationPad3d as ReplicationPad3d,
+    ZeroPad1d as ZeroPad1d,
+    ZeroPad2d as ZeroPad2d,
+    ZeroPad3d as ZeroPad3d,
+)
+from burn.nn.space.pooling import (
+    AdaptiveMaxPool1d as AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d as AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d as AdaptiveMaxPool3d,
+    LPPool1d as LPPool1d,
+    LPPool2d as LPPool2d,
+    LPPool3d as LPPool3d,
+)
+from burn.nn.space.upsampling import (
+    Upsample as Upsample,
+    UpsamplingBilinear2d as UpsamplingBilinear2d,
+    UpsamplingNearest2d as UpsamplingNearest2d,
+)
 from burn.nn.summary import Summary as Summary, summary as summary
 from burn.nn.transformer import (
     MultiheadAttention as MultiheadAttention,
@@ -96,4 +166,6 @@ from burn.nn.trees import TreeEnsemble as TreeEnsemble
 if TYPE_CHECKING:
     from burn.store import WeightsError as WeightsError
 else:
-    __getattr__, __dir__ = lazy_names(__name__, {"burn.store": ("WeightsError",)})
+    __getattr__, __dir__ = lazy_names(
+        __name__, {"burn.store": ("WeightsError",)}, LAYERS
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Generic, Literal, TypeVar, cast, overload
 
 from burn import ops
@@ -11,6 +12,8 @@ from burn.tensor import Tensor
 
 #: The output of a layer: its result, or the pair of it and the mask.
 R = TypeVar("R")
+#: What SELU approaches at minus infinity, negated.
+SELU_LIMIT = 1.7580993408473766
 
 
 class Dropout(Module):
@@ -40,6 +43,51 @@ class Dropout(Module):
 
     def describe(self) -> str:
         return f"p={self.p}"
+
+
+class _ChannelDropout(Dropout):
+    rank = 0
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if x.ndim != self.rank + 2:
+            raise ValueError(f"expected rank {self.rank + 2}, got {list(x.shape)}")
+        if self.p == 0.0 or not self.random_state.backend.tracks_gradients:
+            return x
+        shape = (*x.shape[:2], *(1,) * self.rank)
+        kept = super().__call__(ops.ones(shape, dtype=x.dtype))
+        return x * kept
+
+
+class Dropout1d(_ChannelDropout):
+    """Dropout of whole channels of [N, C, length]."""
+
+    rank = 1
+
+
+class Dropout2d(_ChannelDropout):
+    """Dropout of whole channels of [N, C, H, W]."""
+
+    rank = 2
+
+
+class Dropout3d(_ChannelDropout):
+    """Dropout of whole channels of [N, C, D, H, W]."""
+
+    rank = 3
+
+
+class AlphaDropout(Dropout):
+    """Dropout that keeps mean 0 and variance 1, for :class:`SELU`.
+
+    Dropped elements become the negative limit of SELU.
+    """
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if self.p in (0.0, 1.0) or not self.random_state.backend.tracks_gradients:
+            return x if self.p < 1.0 else super().__call__(x)
+        kept = super().__call__(ops.ones(x.shape, dtype=x.dtype)) > 0
+        scale = 1.0 / math.sqrt((1.0 - self.p) * (1.0 + self.p * SELU_LIMIT**2))
+        return (ops.where(kept, x, -SELU_LIMIT) + self.p * SELU_LIMIT) * scale
 
 
 class DynamicDropout(Module, Generic[R]):

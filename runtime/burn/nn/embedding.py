@@ -1,5 +1,7 @@
 """Embedding layers."""
 
+from typing import Literal
+
 from burn import ops
 from burn.box import Parameter
 from burn.nn import init
@@ -53,3 +55,51 @@ class Embedding(Module):
         if self.padding_idx is not None:
             text += f", padding_idx={self.padding_idx}"
         return f"{text}, scale_grad_by_freq=True" if self.scale_grad_by_freq else text
+
+
+class EmbeddingBag(Embedding):
+    """An :class:`Embedding` of bags [N, L]: the mean, sum or maximum of L vectors.
+
+    Vectors of ``padding_idx`` do not count. With mode ``"sum"`` each vector can have a
+    weight, in an array [N, L]. All bags have one length: PyTorch's ``offsets`` are not
+    taken, pad the bags instead.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        mode: Literal["sum", "mean", "max"] = "mean",
+        padding_idx: int | None = None,
+    ) -> None:
+        super().__init__(num_embeddings, embedding_dim, padding_idx)
+        if mode not in ("sum", "mean", "max"):
+            raise ValueError(f"expected mode sum, mean or max, got {mode!r}")
+        self.mode = mode
+
+    def __call__(
+        self, indices: Tensor, per_sample_weights: Tensor | None = None
+    ) -> Tensor:
+        if indices.ndim != 2:
+            raise ValueError(f"expected bags [N, L], got {list(indices.shape)}")
+        if per_sample_weights is not None and self.mode != "sum":
+            raise ValueError(f"expected mode 'sum' with weights, got {self.mode!r}")
+        vectors = super().__call__(indices)
+        if per_sample_weights is not None:
+            vectors = vectors * ops.unsqueeze(per_sample_weights, -1)
+        if self.padding_idx is None:
+            reduce = {"sum": ops.sum, "mean": ops.mean, "max": ops.max}[self.mode]
+            return reduce(vectors, 1)
+        return self._reduce(vectors, ops.unsqueeze(indices != self.padding_idx, -1))
+
+    def _reduce(self, vectors: Tensor, is_counted: Tensor) -> Tensor:
+        """Return the reduction of [N, L, C] over the vectors that count, 0 of none."""
+        counts = ops.sum(is_counted.cast(vectors.dtype), 1)
+        if self.mode == "max":
+            largest = ops.max(ops.where(is_counted, vectors, float("-inf")), 1)
+            return ops.where(counts > 0, largest, 0.0)
+        total = ops.sum(ops.where(is_counted, vectors, 0.0), 1)
+        return total / ops.clip(counts, 1.0) if self.mode == "mean" else total
+
+    def describe(self) -> str:
+        return f"{super().describe()}, mode={self.mode!r}"

@@ -53,3 +53,36 @@ class Conv1D(Module):
 
     def describe(self) -> str:
         return f"{self.nf}, {self.nx}, bias={self.bias is not None}"
+
+
+class Bilinear(Module):
+    """``x @ weight[k] @ y + bias[k]`` for each output k: [..., in1] and [..., in2].
+
+    ``weight`` is [out, in1, in2], ``bias`` [out]; the result is [..., out].
+    """
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.in1_features, self.in2_features = in1_features, in2_features
+        self.out_features = out_features
+        shape = out_features, in1_features, in2_features
+        self.weight = Parameter(init.kaiming_uniform(shape, in1_features))
+        self.bias = (
+            Parameter(init.kaiming_uniform((out_features,), in1_features))
+            if bias
+            else None
+        )
+
+    def __call__(self, x: Tensor, y: Tensor) -> Tensor:
+        result = ops.einsum("...i,oij,...j->...o", [x, self.weight, y])
+        return result if self.bias is None else result + self.bias
+
+    def describe(self) -> str:
+        sizes = f"{self.in1_features}, {self.in2_features}, {self.out_features}"
+        return f"{sizes}, bias={self.bias is not None}"

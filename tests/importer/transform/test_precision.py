@@ -116,6 +116,17 @@ def test_bodies_and_casts_follow(tmp_path: Path) -> None:
     np.testing.assert_array_equal(y.numpy(), np.maximum(x, 0) * np.float16(2.5))
 
 
+def test_empty_sequences_follow(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("SequenceEmpty", [], ["empty"]),
+        helper.make_node("SequenceInsert", ["empty", "x"], ["items"]),
+        helper.make_node("ConcatFromSequence", ["items"], ["y"], axis=0),
+    ]
+    net, _ = halves(tmp_path, nodes)
+    x = RNG.normal(size=(2, 3)).astype(np.float16)
+    np.testing.assert_array_equal(net(burn.tensor(x)).numpy(), x)
+
+
 def test_a_node_that_cannot_is_named(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("BitCast", ["i"], ["f"], name="bits", to=TensorProto.FLOAT),

@@ -1,0 +1,1 @@
+"""Layers without parameters that change shapes: padding, resizing, pooling."""

@@ -1,0 +1,106 @@
+"""Pooling by maximum over even windows, and by norms."""
+
+import numpy as np
+
+from burn import ops
+from burn.nn.described import DescribedModule
+from burn.ops.window import Extents, per_axis
+from burn.tensor import Tensor
+
+
+class _Pool(DescribedModule):
+    rank = 0
+
+    def _check(self, x: Tensor) -> None:
+        if x.ndim != self.rank + 2:
+            raise ValueError(f"expected rank {self.rank + 2}, got {list(x.shape)}")
+
+
+class _AdaptiveMaxPool(_Pool):
+    def __init__(self, output_size: Extents) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def __call__(self, x: Tensor) -> Tensor:
+        self._check(x)
+        counts = per_axis(self.output_size, self.rank, "output_size")
+        for axis, count in enumerate(counts, 2):
+            x = _maxima(x, axis, count)
+        return x
+
+
+def _maxima(x: Tensor, axis: int, count: int) -> Tensor:
+    """Return the maxima of ``count`` windows that cover an axis evenly.
+
+    Window ``i`` is ``[floor(i * n / count), ceil((i + 1) * n / count))``. Shorter ones
+    repeat their last element.
+    """
+    extent = x.shape[axis]
+    numbers = np.arange(count)
+    starts = numbers * extent // count
+    ends = -(-(numbers + 1) * extent // count)
+    width = int((ends - starts).max(initial=1))
+    indices = np.minimum(starts[:, None] + np.arange(width), ends[:, None] - 1)
+    windows = ops.take(x, ops.array(indices.reshape(-1)), axis)
+    shape = (*x.shape[:axis], count, width, *x.shape[axis + 1 :])
+    return ops.max(ops.reshape(windows, shape), axis + 1)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """The maxima of ``output_size`` even windows of [N, C, length]."""
+
+    rank = 1
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """The maxima of ``output_size`` even windows of [N, C, H, W]."""
+
+    rank = 2
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """The maxima of ``output_size`` even windows of [N, C, D, H, W]."""
+
+    rank = 3
+
+
+class _LPPool(_Pool):
+    def __init__(
+        self,
+        norm_type: float,
+        kernel_size: Extents,
+        stride: Extents | None = None,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.norm_type, self.kernel_size = norm_type, kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.ceil_mode = ceil_mode
+
+    def __call__(self, x: Tensor) -> Tensor:
+        self._check(x)
+        return ops.lp_pool(
+            x,
+            kernel_size=self.kernel_size,
+            p=self.norm_type,
+            stride=self.stride,
+            ceil_mode=self.ceil_mode,
+        )
+
+
+class LPPool1d(_LPPool):
+    """The ``norm_type``-norm of the magnitudes in each window of [N, C, length]."""
+
+    rank = 1
+
+
+class LPPool2d(_LPPool):
+    """The ``norm_type``-norm of the magnitudes in each window of [N, C, H, W]."""
+
+    rank = 2
+
+
+class LPPool3d(_LPPool):
+    """The ``norm_type``-norm of the magnitudes in each window of [N, C, D, H, W]."""
+
+    rank = 3
