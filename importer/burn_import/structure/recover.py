@@ -21,6 +21,7 @@ from burn_import.structure.module_tree import (
     Tree,
     layers_in,
 )
+from burn_import.structure.quantizer_scopes import move_quantizers
 from burn_import.structure.repeated_blocks import with_blocks
 from burn_import.structure.sequential import find_sequences
 from burn_import.structure.shared_classes import share_classes
@@ -53,6 +54,7 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:
     node_paths = hoist_shared_nodes(
         graph, node_paths if path else with_blocks(graph, node_paths)
     )
+    node_paths = move_quantizers(graph, node_paths)
     run = _Recovery(graph, node_paths, forks, path)
     return ModuleNode(
         path,

@@ -111,7 +111,25 @@ class Draft:
         alike = (
             len(self.text.fields) >= TELLING and self.text.fields == other.text.fields
         )
-        return alike or self.stem == other.stem or self.outline == other.outline
+        if alike or self.stem == other.stem or self.outline == other.outline:
+            return True
+        return self.last_word == other.last_word and self.has_fields_of(other)
+
+    @property
+    def last_word(self) -> str:
+        """The last word of the class name: ``Output`` of ``LayerOutput``."""
+        words = re.findall(r"[A-Z][a-z]+", self.stem)
+        return str(words[-1]) if words else self.stem
+
+    def has_fields_of(self, other: Draft) -> bool:
+        """Return whether one class has all the attributes of the other, and more."""
+        names = [
+            {line.partition(" = ")[0] for line in draft.text.fields}
+            for draft in (self, other)
+        ]
+        return bool(names[0] and names[1]) and (
+            names[0] < names[1] or names[0] > names[1]
+        )
 
     @property
     def outline(self) -> tuple[object, ...]:
