@@ -28,14 +28,16 @@ def quantized(folder: Path, points: tuple[int, ...], dtype: type) -> str:
 
 def test_scales_and_zero_points_are_in_the_record(tmp_path: Path) -> None:
     source = quantized(tmp_path, (120, 131, 127), np.uint8)
-    assert source.count("(nn.Module)") == 2
+    assert source.count("(nn.Module)") == 3
     assert "nn.ModuleList(Layer() for _ in range(layers))" in source
-    assert "nn.buffer()" in source and "nn.buffer(dtype=burn.uint8)" in source
+    assert "self.scale = nn.buffer()" in source
+    assert "self.zero_point = nn.buffer(dtype=burn.uint8)" in source
+    assert "self.quantizer(" in source
 
 
 def test_zero_points_of_symmetric_quantization_are_not(tmp_path: Path) -> None:
     source = quantized(tmp_path, (0, 0), np.int8)
-    assert source.count("(nn.Module)") == 2
+    assert source.count("(nn.Module)") == 3
     assert "nn.buffer()" in source and "nn.buffer(dtype" not in source
 
 

@@ -339,7 +339,7 @@ def part_doc(part: ModuleNode, paths: list[Path], shown: bool = True) -> str:
     ]
     result = "same" if shapes[0] == shapes[1] else f"[{shapes[1]}"
     doc = f"``{first}``{more}: [{shapes[0]} -> {result}."
-    short = shown and len(doc) <= 78
+    short = shown and not part.is_quantizer and len(doc) <= 78
     return comment(doc if short else f"``{first}``{more}.", 78)
 
 
