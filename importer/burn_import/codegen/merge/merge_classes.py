@@ -111,7 +111,8 @@ class Draft:
         alike = (
             len(self.text.fields) >= TELLING and self.text.fields == other.text.fields
         )
-        if alike or self.stem == other.stem or self.outline == other.outline:
+        same_name = without_numbers(self.stem) == without_numbers(other.stem)
+        if alike or same_name or self.outline == other.outline:
             return True
         return self.last_word == other.last_word and self.has_fields_of(other)
 
@@ -316,6 +317,14 @@ def word_of(family: Family, stem: str) -> str:
 def stem(name: str) -> str:
     """Return the class name without its disambiguating suffix."""
     return re.sub(r"V?\d+$", "", name)
+
+
+def without_numbers(name: str) -> str:
+    """Return a class name without any numbers at the end: ``Conv3x`` of ``Conv3x3V2``.
+
+    A number may be the author's, so this only suggests what to compare.
+    """
+    return re.sub(r"(?:V?\d+)+$", "", name)
 
 
 def bare(lines: Sequence[str]) -> list[str]:
