@@ -170,8 +170,6 @@ class _Plan:
     def new(self, column: Column, labels: Sequence[str]) -> str:
         """Add a parameter for the column, named after its uses."""
         label = identifier(_label(labels))
-        if label == "size" and MISSING in column.values and column.field:
-            label = _parameter_name(f"{column.field}_size")
         if label in self.names:
             label = _parameter_name(f"{column.field}_{label}")
         name = self.names.unique(label)

@@ -229,6 +229,8 @@ class _Fields:
 
     def extents(self, count: int) -> Sequence[str]:
         """Return labels for the dimensions of a stored array, such as a kernel's."""
+        if self.field == "mask":
+            return ["mask_size"]
         is_kernel = count > 2 and "weight" in self.field
         return ("out_channels", "in_channels", "kernel_size") if is_kernel else ["size"]
 
