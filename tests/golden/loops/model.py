@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 155b86a533210b3f43654f3cec25623ec85dcc194b1eb57e2e70ba61c319775b
 # record sha256 fec7a932ecd9d4d9670fdd2b6d1623c1001e8e51e07f5fb0baceea6c89a83b6e
-# body   sha256 fd9c6a48f2c4a9f36151849f08e12d442f47f99a43362348110bd6e202534b06
+# body   sha256 8b308dec7076e29ca114a08653fab745c01a09ce60d46f848e0d937b906bf26d
 """Net: x, state, rounds, limit -> last, walk, scanned, listed.
 
 Outputs:
@@ -80,6 +80,6 @@ class Net(nn.Module):
         mapped: list[Tensor] = []
         for frame in ops.split_to_sequence(walk2):
             mapped.append(ops.sigmoid(frame.reshape(batch, 4)))
-        scanned2 = ops.stack_rows(scanned, (0, 4))  # [time, batch, 4]
-        listed = ops.concat(mapped + [state])
-        return NetOutput(last, walk2, scanned2, listed)
+        return NetOutput(
+            last, walk2, ops.stack_rows(scanned, (0, 4)), ops.concat(mapped + [state])
+        )

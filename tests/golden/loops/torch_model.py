@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, options 898dae2e, golden).
 # source sha256 155b86a533210b3f43654f3cec25623ec85dcc194b1eb57e2e70ba61c319775b
 # record sha256 fec7a932ecd9d4d9670fdd2b6d1623c1001e8e51e07f5fb0baceea6c89a83b6e
-# body   sha256 d4b8e0185c37f8b6d991c13916316086cfdbf2dbf80ea9e33268fed4f4a0db7e
+# body   sha256 d33489f95c40fb9571fe1d25b16c7d1721002fd2be0e3011e88697577ebf3ed0
 """Net: x, state, rounds, limit -> last, walk, scanned, listed.
 
 Inputs:
@@ -76,9 +76,12 @@ class Net(nn.Module):
         mapped: list[Tensor] = []
         for frame in _split_to_sequence(walk2, 1):
             mapped.append(torch.sigmoid(frame.reshape(batch, 4)))
-        scanned2 = _stack_rows(scanned, (0, 4), dtype=torch.float32)  # [time, batch, 4]
-        listed = torch.cat(mapped + [state])
-        return NetOutput(last, walk2, scanned2, listed)
+        return NetOutput(
+            last,
+            walk2,
+            _stack_rows(scanned, (0, 4), dtype=torch.float32),
+            torch.cat(mapped + [state]),
+        )
 
 
 def _stack_rows(

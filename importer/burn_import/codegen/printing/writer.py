@@ -157,7 +157,8 @@ class FunctionWriter:
             return
         results = [self.result(value) for value in self.trace.returned]
         text = ", ".join(result.text for result in results)
-        if len(results) > 1 and 4 * indent + len(f"return {text}") > WIDTH:
+        is_long = 4 * indent + len(f"return {text}") > WIDTH
+        if len(results) > 1 and is_long and not self.wrap:
             text = self.named_results(indent)
         if self.wrap:
             text = f"{self.wrap}({text})"
