@@ -22,6 +22,7 @@ from burn_import.passes.activations.softmax import softmax
 from burn_import.passes.activations.softplus import softplus
 from burn_import.passes.activations.softsign import softsign
 from burn_import.passes.attention.attention import attention
+from burn_import.passes.attention.needed_conditions import needed_conditions
 from burn_import.passes.attention.repeat_kv import repeat_kv
 from burn_import.passes.attention.rope import rope
 from burn_import.passes.attention.rotations import rotations
@@ -111,6 +112,7 @@ PASSES: tuple[Pass, ...] = (
     stacks,
     windows,
     attention,
+    needed_conditions,
     repeat_kv,
     rotations,
     rope,

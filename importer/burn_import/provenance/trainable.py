@@ -22,6 +22,8 @@ _BUFFERS = re.compile(
     r"((pixel|image|imagenet)_?)?(mean|std|var)|anchors?|anchor_(grid|points)|prior(s|_box(es)?)|"
     r"mel_(filters?|basis|scale)|filter_?bank|dft_(real|imag|matrix)|freqs_cis)"
 )
+#: The largest number that masks attention scores.
+_MASKED = -100
 
 
 def is_trained(graph: Graph, constant: str) -> bool:
@@ -135,11 +137,14 @@ def is_sinusoid(array: Array) -> bool:
 
 
 def _is_mask(array: Array) -> bool:
-    """Return whether both zero and one huge negative number occur, and nothing else."""
+    """Return whether both zero and large negative numbers occur, and nothing else.
+
+    Models add -100 or less to attention scores; float32's minimum is common.
+    """
     if array.dtype != float32 or array.size <= INLINE_LIMIT:
         return False
     row = array[(0,) * (array.ndim - 1)]
-    if (row[row >= -1e4] != 0).any():
+    if (row[row > _MASKED] != 0).any():
         return False  # fast exit without reading all elements
-    low = array < -1e4
+    low = array <= _MASKED
     return bool(low.any() and not low.all() and not array[~low].any())

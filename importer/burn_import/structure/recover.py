@@ -21,6 +21,8 @@ from burn_import.structure.module_tree import (
     Tree,
     layers_in,
 )
+from burn_import.structure.quantizer_modules import QUANTIZER, with_quantizers
+from burn_import.structure.quantizer_scopes import move_quantizers
 from burn_import.structure.repeated_blocks import with_blocks
 from burn_import.structure.sequential import find_sequences
 from burn_import.structure.shared_classes import share_classes
@@ -53,7 +55,9 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:
     node_paths = hoist_shared_nodes(
         graph, node_paths if path else with_blocks(graph, node_paths)
     )
-    run = _Recovery(graph, node_paths, forks, path)
+    node_paths = move_quantizers(graph, node_paths)
+    node_paths, quantizers = with_quantizers(graph, node_paths)
+    run = _Recovery(graph, node_paths, forks, path, quantizers)
     return ModuleNode(
         path,
         camel(class_name),
@@ -80,9 +84,15 @@ def _has_long_branches(node: Node) -> bool:
 
 class _Recovery:
     def __init__(
-        self, graph: Graph, node_paths: Places, forks: Collection[int], around: Path
+        self,
+        graph: Graph,
+        node_paths: Places,
+        forks: Collection[int],
+        around: Path,
+        quantizers: Collection[Path] = (),
     ) -> None:
         self.graph = graph
+        self.quantizers = set(quantizers)
         self.layers = node_paths.layers
         self.scopes = dict(node_paths.scopes)
         self.forks = forks
@@ -161,7 +171,7 @@ class _Recovery:
             }
             - self._containers(own)
             - self._with_many_results(set(own) - set(weights))
-        )
+        ) | self.quantizers
 
     def _with_many_results(self, scopes: Collection[Path]) -> set[Path]:
         """Return those of ``scopes`` with too many results for a function.
@@ -291,12 +301,13 @@ class _Recovery:
         assert group.key is not None
         inputs, outputs = boundary(self.graph, group.nodes, self.users)
         sequence = group.key in self.sequences
-        exporter_name = self.exporter_class(group)
+        is_quantizer = group.key in self.quantizers
+        exporter_name = "" if is_quantizer else self.exporter_class(group)
         function = exporter_name.startswith(FUNCTION)
         exporter_name = exporter_name.removeprefix(FUNCTION)
         part = ModuleNode(
             (*self.around, *group.key),
-            camel(exporter_name, "Part") if exporter_name else class_name(group.key),
+            self.class_name(group.key, exporter_name),
             (
                 list(self.sequences[group.key])
                 if sequence
@@ -310,8 +321,15 @@ class _Recovery:
             bool(exporter_name),
             kept=self.kept(group, modules),
             function=function,
+            is_quantizer=is_quantizer,
         )
         return SubmoduleCall(group.key[len(scope) :], part, inputs, outputs)
+
+    def class_name(self, path: Path, exporter_name: str) -> str:
+        """Return the class name of a module: the exporter's, or from its path."""
+        if path in self.quantizers:
+            return QUANTIZER
+        return camel(exporter_name, "Part") if exporter_name else class_name(path)
 
     def kept(self, group: Group, modules: set[Path]) -> dict[Path, Layer]:
         """Return the layers of this module that run outside of it."""

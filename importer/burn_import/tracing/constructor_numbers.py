@@ -25,4 +25,10 @@ class GivenFloat(float):
         return number
 
 
+class GivenExtent(str):
+    """The name of a dimension that is emitted as it is, and read from no value."""
+
+    __slots__ = ()
+
+
 Given = GivenInt | GivenFloat

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from burn_import.tracing.constructor_numbers import GivenExtent
 from burn_import.tracing.expression import Expression, atom
 from burn_import.tracing.identifiers import Namespace, identifier
 from burn_import.tracing.statements import dims_in, mentions, operands
@@ -42,6 +43,8 @@ def _atom_pieces(factor: Atom, extents: Collection[Dim]) -> Iterator[Dim]:
     if isinstance(factor, FloorDiv):
         yield from _pieces(factor.numerator, extents)
         yield from _pieces(factor.divisor, extents)
+        return
+    if isinstance(factor, GivenExtent):
         return
     plain = symbol(factor)
     multiple = None if plain in extents else _multiple(plain, extents)
@@ -183,6 +186,8 @@ class Extents:
         if isinstance(factor, FloorDiv):
             divisor = self.write(factor.divisor)
             return self.write(factor.numerator).infix("//", divisor, 13)
+        if isinstance(factor, GivenExtent):
+            return atom(factor)
         plain = symbol(factor)
         if plain in self.locals:
             return atom(self.locals[plain])

@@ -28,12 +28,34 @@ def quantized(folder: Path, points: tuple[int, ...], dtype: type) -> str:
 
 def test_scales_and_zero_points_are_in_the_record(tmp_path: Path) -> None:
     source = quantized(tmp_path, (120, 131, 127), np.uint8)
-    assert source.count("(nn.Module)") == 2
+    assert source.count("(nn.Module)") == 3
     assert "nn.ModuleList(Layer() for _ in range(layers))" in source
-    assert "nn.buffer()" in source and "nn.buffer(dtype=burn.uint8)" in source
+    assert "self.scale = nn.buffer()" in source
+    assert "self.zero_point = nn.buffer(dtype=burn.uint8)" in source
+    assert "self.quantizer(" in source
 
 
 def test_zero_points_of_symmetric_quantization_are_not(tmp_path: Path) -> None:
     source = quantized(tmp_path, (0, 0), np.int8)
-    assert source.count("(nn.Module)") == 2
+    assert source.count("(nn.Module)") == 3
     assert "nn.buffer()" in source and "nn.buffer(dtype" not in source
+
+
+def test_layers_quantize_their_own_input(tmp_path: Path) -> None:
+    weights: dict[str, Array] = {"z": np.array(0, np.uint8)}
+    lines = '["/embed/Tanh"] v0 = Tanh (x)\n'
+    before = "/embed"
+    for i in range(3):
+        weights |= {f"layers.{i}.fc.weight": (normal(4, 4, seed=i) ** 2 * 20 + 1)}
+        weights[f"layers.{i}.fc.weight"] = weights[f"layers.{i}.fc.weight"].astype("u1")
+        path, weight = f"/layers.{i}", f"layers__{i}__fc__weight"
+        lines += f'["{before}/DQL"] q{i}, s{i}, z{i} = DynamicQuantizeLinear (v{i})\n'
+        lines += f'["{path}/M"] m{i} = MatMulInteger (q{i}, {weight}, z{i}, z)\n'
+        lines += f'["{path}/C"] c{i} = Cast <to = 1> (m{i})\n'
+        lines += f'["{path}/S"] p{i} = Mul (c{i}, s{i})\n'
+        lines += f'["{path}/A"] a{i} = Tanh (p{i})\nv{i + 1} = Add (a{i}, v{i})\n'
+        before = path
+    text = f"agraph (float[n, 4] x) => (float[n, 4] y) {{\n{lines}y = Neg (v3)\n}}"
+    source = check(tmp_path, text, {"x": normal(3, 4)}, weights=weights)
+    assert "nn.ModuleList(Layer() for _ in range(layers))" in source
+    assert "= layer(x)" in source

@@ -7,15 +7,17 @@ value twice or not at all; and in optional modules and final operators.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from burn import Tensor
+from burn_import.codegen.merge.block_comparison import (
+    place_block_operands,
+    without_block,
+)
 from burn_import.codegen.merge.expression_slots import (
     DifferError,
     Place,
-    can_infer,
     equal,
     is_inside,
     items_of,
@@ -23,13 +25,13 @@ from burn_import.codegen.merge.expression_slots import (
     may_be_given,
     padded,
 )
+from burn_import.codegen.merge.extent_rows import check_extents
 from burn_import.codegen.merge.list_calls import ONLY, alike
 from burn_import.codegen.merge.optional_operators import (
-    OptionalOperator,
     optional_operator,
     residuals,
 )
-from burn_import.codegen.trace.function import FunctionTrace
+from burn_import.codegen.merge.unified_body import Body, Union
 from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_import.tracing.trace import (
@@ -41,45 +43,13 @@ from burn_import.tracing.trace import (
 from burn_ir.dim import Poly
 
 
-@dataclass(frozen=True)
-class Body:
-    """A body for comparison, with its attributes for arrays and modules."""
-
-    trace: FunctionTrace
-    attribute: Callable[[str], str]
-    fields: frozenset[str]
-    #: Attributes of arrays that the body reads itself.
-    stored: frozenset[str] = frozenset()
-
-
-@dataclass
-class Union:
-    """Differences of several bodies, as parameters of one body."""
-
-    #: The index of each unified parameter in each body.
-    parameters: list[tuple[int | None, ...]] = field(default_factory=list)
-    #: Operands of the first body that read a unified parameter.
-    operands: dict[Place, tuple[int | None, ...]] = field(default_factory=dict)
-    #: Numbers of the first body that differ, with their values in each body.
-    numbers: dict[Place, tuple[Any, ...]] = field(default_factory=dict)
-    #: Dimensions that ``reshape`` infers.
-    inferred: set[Place] = field(default_factory=set)
-    #: Modules that some bodies lack.
-    optional: set[str] = field(default_factory=set)
-    #: Statements of the first body that some bodies lack, and which bodies have them.
-    operators: dict[int, OptionalOperator] = field(default_factory=dict)
-    #: Statements of the first body that call the only member of a list with another
-    #: length in other bodies.
-    lists: set[int] = field(default_factory=set)
-
-
 def unite(bodies: Sequence[Body]) -> Union:
     """Unify the bodies; the first one has all modules of the others.
 
     Raises:
         DifferError: they cannot be unified.
     """
-    run = _Union(bodies)
+    run = Comparison(bodies)
     results = list(zip(*(body.trace.body.results for body in bodies), strict=False))
     if len({len(body.trace.body.results) for body in bodies}) > 1:
         raise DifferError
@@ -87,7 +57,8 @@ def unite(bodies: Sequence[Body]) -> Union:
         raise DifferError  # states differ between instances
     for number, values in enumerate(results):
         run.operand(values, ("result", number))
-    run.check_extents()
+    place_block_operands(run)
+    check_extents(run.union, bodies, run.dims)
     run.check_inside()
     run.union.operands.update(residuals(run.union.operators, run.union.parameters))
     run.union.parameters.sort(key=lambda places: (None in places, _rank(places)))
@@ -99,9 +70,13 @@ def _rank(places: tuple[int | None, ...]) -> tuple[int, ...]:
     return tuple(10**6 if index is None else index for index in places)
 
 
-class _Union:
-    def __init__(self, bodies: Sequence[Body]) -> None:
+class Comparison:
+    """A run of the unification, with what it knows about each body."""
+
+    def __init__(self, bodies: Sequence[Body], is_block: bool = False) -> None:
+        """``is_block`` is set for the blocks that only some bodies have."""
         self.bodies = bodies
+        self.is_block = is_block
         self.union = Union()
         self.makers = [makers(body.trace.body) for body in bodies]
         self.given = [
@@ -114,10 +89,19 @@ class _Union:
         #: Loop-carried values, by loop and position.
         self.carried: dict[Symbol, tuple[int | str, ...]] = {}
         self.dims: dict[Place, tuple[Any, ...]] = {}
+        #: The parameters that optional blocks read.
+        self.in_blocks: dict[Place, tuple[Any, ...]] = {}
+
+    def part(self, chosen: Sequence[int]) -> Comparison:
+        """Return a run for the blocks of some of the bodies."""
+        part = Comparison([self.bodies[index] for index in chosen], is_block=True)
+        part.optional = set()
+        return part
 
     def operand(self, values: Sequence[Any], operand_path: Place) -> None:
         """Compare the operands at one position of all bodies."""
         values, operand_path = self.skipped(values, operand_path)
+        values = without_block(self, values, operand_path)
         tensors = [value for value in values if isinstance(value, Tensor)]
         if not tensors:
             self.plain(values, operand_path)
@@ -177,9 +161,7 @@ class _Union:
             return None
         single = len(maker.args) == len(maker.targets) == 1
         is_field = maker.path[1:] in ((), (ONLY,))
-        if not single or not is_field or maker.results is not None:
-            raise DifferError
-        return maker
+        return maker if single and is_field and maker.results is None else None
 
     def absent(self, values: Sequence[Any], operand_path: Place) -> None:
         """Unify a tensor that some bodies lack: a parameter that may be None."""
@@ -354,46 +336,9 @@ class _Union:
             return True
         return kinds == {int} and may_be_given(self.bodies[0].trace, operand_path)
 
-    def check_extents(self) -> None:
-        """Check that dimensions match or can be inferred by ``reshape``."""
-        for operand_path, values in self.dims.items():
-            if self.same_extent(values):
-                continue
-            around = {
-                other
-                for other in self.union.inferred
-                if other[:-1] == operand_path[:-1]
-            }
-            if around or not can_infer(self.bodies[0].trace, operand_path):
-                raise DifferError
-            self.union.inferred.add(operand_path)
-
     def check_inside(self) -> None:
         """Check that operands in loops are the first body's parameters."""
         for operand_path, places in self.union.operands.items():
             own = (p for p in self.union.parameters if p[0] == places[0])
             if is_inside(operand_path) and (places[0] is None or next(own) != places):
                 raise DifferError
-
-    def same_extent(self, values: Sequence[Any]) -> bool:
-        """Return whether the values are one dimension of one parameter."""
-        origins = []
-        for number, value in enumerate(values):
-            if not isinstance(value, Poly):
-                return False
-            origins.append(list(self.sources(number, value)))
-        return all(one == origins[0] for one in origins) and bool(origins[0])
-
-    def sources(self, number: int, value: Poly) -> Iterator[tuple[int, int]]:
-        """Yield each parameter and its first axis with the dimension."""
-        for index, places in enumerate(self.union.parameters):
-            own = places[number]
-            if own is None:
-                continue
-            value_type = self.bodies[number].trace.parameters[own].type
-            for axis, dim in enumerate(
-                (value_type.shape if value_type else None) or ()
-            ):
-                if isinstance(dim, Poly) and dim == value:
-                    yield index, axis
-                    return

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from burn_import.codegen.merge.anti_unify import Union
 from burn_import.codegen.merge.constructor_parameters import Row
-from burn_import.codegen.merge.expression_slots import Place, can_infer
+from burn_import.codegen.merge.expression_slots import MISSING, Place, can_infer
 from burn_import.codegen.merge.init_fields import Column
+from burn_import.codegen.merge.optional_blocks import OptionalBlock
+from burn_import.codegen.merge.unified_body import Union
 from burn_import.codegen.trace.function import FunctionTrace
-from burn_import.tracing.constructor_numbers import GivenFloat, GivenInt
+from burn_import.tracing.constructor_numbers import (
+    GivenExtent,
+    GivenFloat,
+    GivenInt,
+)
 from burn_import.tracing.identifiers import Namespace
 from burn_import.tracing.statements import symbols_in
 from burn_import.tracing.trace import Apply
+from burn_ir.dim import Dim, floor_div, symbol
 
 #: Labels of the last two of four dimensions, before a transposition.
 HEADS = {2: "heads", 3: "head_size"}
@@ -30,17 +36,23 @@ class Numerals:
         for operand_path, row in union.numbers.items():
             self.rows.setdefault(row, []).append(operand_path)
         self.infer({column.values for column in fields})
+        for operand_path, quotient in union.quotients.items():
+            self.rows.setdefault(quotient.divisors, []).append(operand_path)
         self.columns = [
-            Column(row, self.label(places[0]), "") for row, places in self.rows.items()
+            Column(row, self.label(places[0]), "", derived=MISSING in row)
+            for row, places in self.rows.items()
         ]
+        self.flags: dict[int, str] = {}
         #: The numbers of optional operators of the same bodies, by name.
         self.operators: dict[tuple[str, Row], list[int]] = {}
         for number, operator in union.operators.items():
+            if isinstance(operator, OptionalBlock) and operator.condition:
+                self.flags[number] = operator.condition
+                continue
             key = (operator.name, operator.having)
             self.operators.setdefault(key, []).append(number)
         self.columns += [Column(row, name, "") for name, row in self.operators]
-        self.flags: dict[int, str] = {}
-        self.values: dict[Place, int | GivenFloat] = dict.fromkeys(union.inferred, -1)
+        self.values: dict[Place, Dim | GivenFloat] = dict.fromkeys(union.inferred, -1)
         self.attributes: dict[str, str] = {}
 
     def infer(self, given: set[Row]) -> None:
@@ -83,21 +95,26 @@ class Numerals:
         """Assign attributes to the numbers, with the sources ``texts``."""
         names = Namespace(taken)
         count = len(self.rows)
+        for text in filter(str.isidentifier, texts):
+            if text not in self.attributes:
+                self.attributes[text] = names.unique(text)
         for (row, places), column, text in zip(
             self.rows.items(), self.columns, texts[:count], strict=False
         ):
             if text not in self.attributes:
-                word = text if text.isidentifier() else column.label
-                self.attributes[text] = names.unique(word)
+                self.attributes[text] = names.unique(column.label)
             shown = f"self.{self.attributes[text]}"
             for operand_path in places:
                 first = row[0]
+                if operand_path in self.union.quotients:
+                    dividend = self.union.quotients[operand_path].dividend
+                    divisor = symbol(GivenExtent(shown))
+                    self.values[operand_path] = floor_div(dividend, divisor)
+                    continue
                 kind = GivenInt if isinstance(first, int) else GivenFloat
                 self.values[operand_path] = kind(first, shown)
 
         for numbers, text in zip(self.operators.values(), texts[count:], strict=True):
-            if text not in self.attributes:
-                self.attributes[text] = names.unique(text)
             flag = f"self.{self.attributes[text]}"
             self.flags.update(dict.fromkeys(numbers, flag))
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from burn_import.codegen.merge.expression_slots import DifferError
-from burn_import.codegen.merge.init_fields import MISSING, Column, Field
+from burn_import.codegen.merge.expression_slots import MISSING, DifferError
+from burn_import.codegen.merge.init_fields import Column, Field
 from burn_import.tracing.identifiers import Namespace, identifier, literal, snake
 
 #: Maximum number of parameters; with more, separate classes are clearer.
@@ -71,8 +71,13 @@ def constructor(columns: Sequence[Column], fields: Sequence[Field]) -> Construct
         DifferError: there are too many, or one has several types.
     """
     run = _Plan()
-    for column in columns:
-        run.add(column, columns)
+    run.constructor.texts = [""] * len(columns)
+    # What only some classes have may equal what all have.
+    order = sorted(range(len(columns)), key=lambda at: _rank(columns[at]))
+    for at in order:
+        text = run.text(columns[at], columns)
+        run.constructor.texts[at] = text
+        run.order[text] = min(at, run.order.get(text, at))
     for one in fields:
         if not all(one.having):
             run.condition(one)
@@ -80,7 +85,13 @@ def constructor(columns: Sequence[Column], fields: Sequence[Field]) -> Construct
     if len(result.parameters) > MOST_PARAMETERS:
         raise DifferError
     # Widths first, as usual; keyword arguments last.
-    result.parameters.sort(key=lambda p: (p.kind == "bool", not _is_width(p.name)))
+    result.parameters.sort(
+        key=lambda p: (
+            p.kind == "bool",
+            not _is_width(p.name),
+            run.order.get(p.name, len(columns)),
+        )
+    )
     return result
 
 
@@ -90,19 +101,33 @@ class _Plan:
         self.names = Namespace(["self"])
         #: Parameters that only classes with a certain field get.
         self.only: dict[str, list[str]] = {}
+        #: The first column with each source.
+        self.order: dict[str, int] = {}
+        #: Parameters that are 0 for classes without the field, since code reads them.
+        self.zeros: set[str] = set()
 
-    def add(self, column: Column, columns: Sequence[Column]) -> None:
+    def text(self, column: Column, columns: Sequence[Column]) -> str:
+        """Return the source of a column, with a new parameter if it needs one."""
         values = _known(column.values)
         is_derived_width = column.derived and _is_width(column.label)
         if not is_derived_width and len({(type(v), v) for v in values}) == 1:
-            self.constructor.texts.append(literal(values[0]))
-            return
+            return literal(values[0])
         twins = [other for other in columns if _alike(other.values, column.values)]
         labels = [twin.label for twin in twins]
         text = self.equal(column) or self.related(column, labels)
         if column.derived and not text:
             raise DifferError
-        self.constructor.texts.append(text or self.new(column, labels))
+        if _is_last(column):
+            self.make_zero(text)
+        return text or self.new(column, labels)
+
+    def make_zero(self, name: str) -> None:
+        """Let a parameter that some classes lack be 0 there instead of None."""
+        for index, parameter in enumerate(self.constructor.parameters):
+            if parameter.name == name and parameter.kind == "int | None":
+                values = tuple(value or 0 for value in parameter.values)
+                self.constructor.parameters[index] = Parameter(name, "int", values)
+                self.zeros.add(name)
 
     def equal(self, column: Column) -> str:
         """Return a parameter that equals the column's present numbers, else ""."""
@@ -132,7 +157,8 @@ class _Plan:
         for p in whole:
             if label == "padding" and "kernel" in p.name:
                 yield f"{p.name} // 2", [v // 2 for v in p.values]
-            if not (_is_width(label) and _is_width(p.name)):
+            is_size = label == p.name == "size"
+            if not (is_size or (_is_width(label) and _is_width(p.name))):
                 continue
             for k in FACTORS:
                 yield f"{k} * {p.name}", [k * v for v in p.values]
@@ -160,10 +186,33 @@ class _Plan:
         """Set the condition under which a class has the field."""
         names = self.only.get(one.name)
         if names:
-            text = " and ".join(f"{name} is not None" for name in names)
+            text = self.differs(names) or " and ".join(
+                f"{name} > 0" if name in self.zeros else f"{name} is not None"
+                for name in names
+            )
         else:
             text = self.unequal(one.having) or self.flag(one)
         self.constructor.conditions[one.name] = text
+
+    def differs(self, names: Sequence[str]) -> str:
+        """Return ``a != b`` for a width that only some classes have, else "".
+
+        The others get the width that it differs from, as in a layer that needs no
+        change of width.
+        """
+        rows = {p.name: p for p in self.constructor.parameters}
+        own = rows[names[0]]
+        if len(names) > 1 or not _is_width(own.name) or own.kind != "int | None":
+            return ""
+        for other in rows.values():
+            pairs = list(zip(own.values, other.values, strict=True))
+            is_other = other.kind == "int" and _is_width(other.name)
+            if is_other and all(a != b for a, b in pairs):
+                values = tuple(b if a is None else a for a, b in pairs)
+                at = self.constructor.parameters.index(own)
+                self.constructor.parameters[at] = Parameter(own.name, "int", values)
+                return f"{own.name} != {other.name}"
+        return ""
 
     def unequal(self, having: Row) -> str:
         """Return ``a != b`` of two parameters if it equals ``having``, else ""."""
@@ -182,6 +231,18 @@ class _Plan:
         name = self.names.unique(_parameter_name(one.name))
         self.constructor.parameters.append(Parameter(name, "bool", one.having))
         return name
+
+
+def _rank(column: Column) -> int:
+    """Return when a column gets its source: the later, the more it must follow."""
+    if _is_last(column):
+        return 2
+    return int(MISSING in column.values and not column.derived)
+
+
+def _is_last(column: Column) -> bool:
+    """Return whether a column is a number in code that only some classes run."""
+    return column.derived and not column.field
 
 
 def _parameter_name(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from inspect import Parameter
 from typing import Any
 
@@ -12,6 +13,7 @@ from burn.primitive import Primitive
 from burn_import.codegen.trace.function import FunctionTrace
 from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.tracing.trace import Apply, Block, Statement, Symbol
+from burn_ir.dim import Dim
 
 #: The path of an operand in the first body: a statement, then indices or names.
 Place = tuple[int | str, ...]
@@ -25,8 +27,20 @@ WINDOWS = frozenset(
 )
 
 
+#: The value at an operand path that a body does not have.
+MISSING: Any = object()
+
+
 class DifferError(Exception):
     """Two bodies cannot be unified."""
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """A dimension of the first body, divided by a number of each body."""
+
+    dividend: Dim
+    divisors: tuple[Any, ...]
 
 
 def can_infer(trace: FunctionTrace, operand_path: Place) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from burn import nn
-from burn_import.codegen.merge.expression_slots import DifferError
+from burn_import.codegen.merge.expression_slots import MISSING, DifferError
 from burn_import.tracing.unparse import unparsed
 
 #: Modules that only hold others, whose arguments are no numbers of their own.
@@ -18,8 +19,6 @@ HOLDERS = frozenset(
 )
 #: Lists of modules that may be called one after another.
 LISTS = frozenset({"nn.ModuleList", "nn.Sequential"})
-#: Column value for a class without the field.
-MISSING: Any = object()
 #: Parameter names of generated constructors, by class name.
 Labels = Mapping[str, Sequence[str]]
 
@@ -47,6 +46,12 @@ class Field:
 def slot(number: int) -> str:
     """Return the placeholder for a column in the source of a field."""
     return f"slot_{number}_"
+
+
+def slot_number(name: str) -> int | None:
+    """Return the column of a placeholder; None for other names."""
+    match = re.fullmatch(r"slot_(\d+)_", name)
+    return int(match[1]) if match else None
 
 
 def unite_fields(
@@ -224,6 +229,8 @@ class _Fields:
 
     def extents(self, count: int) -> Sequence[str]:
         """Return labels for the dimensions of a stored array, such as a kernel's."""
+        if self.field == "mask":
+            return ["mask_size"]
         is_kernel = count > 2 and "weight" in self.field
         return ("out_channels", "in_channels", "kernel_size") if is_kernel else ["size"]
 

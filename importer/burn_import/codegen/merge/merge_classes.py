@@ -15,11 +15,19 @@ from functools import cached_property
 
 from burn import ops
 from burn_import.codegen.class_text import ClassText
-from burn_import.codegen.merge.anti_unify import Body, Union, unite
+from burn_import.codegen.merge.anti_unify import unite
 from burn_import.codegen.merge.constructor_numbers import Numerals
 from burn_import.codegen.merge.constructor_parameters import Constructor, constructor
 from burn_import.codegen.merge.expression_slots import DifferError
-from burn_import.codegen.merge.init_fields import Column, Field, slot, unite_fields
+from burn_import.codegen.merge.field_lines import field_lines
+from burn_import.codegen.merge.flattened_axes import (
+    Axes,
+    differing_axes,
+    with_reshapes,
+)
+from burn_import.codegen.merge.init_fields import Column, Field, unite_fields
+from burn_import.codegen.merge.optional_blocks import OptionalBlock
+from burn_import.codegen.merge.unified_body import Body, Union
 from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.module_tree import calls_of
 from burn_import.tracing.identifiers import singular
@@ -31,6 +39,8 @@ MOST_COMPARED = 8
 SHORT = 3
 #: Minimum number of equal fields that suggest equal classes.
 TELLING = 3
+#: Maximum number of parameters of a class that runs some statements conditionally.
+MOST_WITH_BLOCKS = 6
 _COMMENT = re.compile(r"\s*# [^'\"]*$")
 _NUMBER = re.compile(r"(?<![\w.])\d[\w.]*")
 
@@ -101,7 +111,26 @@ class Draft:
         alike = (
             len(self.text.fields) >= TELLING and self.text.fields == other.text.fields
         )
-        return alike or self.stem == other.stem or self.outline == other.outline
+        same_name = without_numbers(self.stem) == without_numbers(other.stem)
+        if alike or same_name or self.outline == other.outline:
+            return True
+        return self.last_word == other.last_word and self.has_fields_of(other)
+
+    @property
+    def last_word(self) -> str:
+        """The last word of the class name: ``Output`` of ``LayerOutput``."""
+        words = re.findall(r"[A-Z][a-z]+", self.stem)
+        return str(words[-1]) if words else self.stem
+
+    def has_fields_of(self, other: Draft) -> bool:
+        """Return whether one class has all the attributes of the other, and more."""
+        names = [
+            {line.partition(" = ")[0] for line in draft.text.fields}
+            for draft in (self, other)
+        ]
+        return bool(names[0] and names[1]) and (
+            names[0] < names[1] or names[0] > names[1]
+        )
 
     @property
     def outline(self) -> tuple[object, ...]:
@@ -122,11 +151,14 @@ class Family:
     numerals: Numerals
     #: Whether the bodies with loops were unified.
     rolled: bool = False
+    #: Axes that reshapes flatten in the unified bodies.
+    flattened: frozenset[Axes] = frozenset()
 
     @property
     def bodies(self) -> list[Body]:
         """The bodies that were unified."""
-        return [d.rolled if self.rolled else d.body for d in self.members]
+        bodies = [d.rolled if self.rolled else d.body for d in self.members]
+        return [with_reshapes(body, self.flattened) for body in bodies]
 
     @property
     def open_shapes(self) -> bool:
@@ -136,28 +168,15 @@ class Family:
 
     def lines(self) -> list[str]:
         """Return the assignments of ``__init__``."""
-        texts = self.constructor.texts
-        lines = self.numerals.fields()
-        for one in self.fields:
-            source = one.text
-            for number in reversed(range(len(texts))):
-                source = source.replace(slot(number), texts[number])
-            if all(one.having):
-                lines.append(f"self.{one.name} = {source}")
-                continue
-            kind = source.partition("(")[0]
-            condition = self.constructor.conditions[one.name]
-            if kind == "nn.ModuleList":
-                items = source.removeprefix("nn.ModuleList(").removesuffix(")")
-                lines.append(
-                    f"self.{one.name} = nn.ModuleList({items} if {condition} else [])"
-                )
-                continue
-            lines.append(
-                f"self.{one.name}: {kind} | nn.Identity = "
-                f"({source} if {condition} else nn.Identity())"
-            )
-        return lines
+        blocks = self.union.operators.values()
+        absent = {
+            name
+            for block in blocks
+            if isinstance(block, OptionalBlock)
+            for name in block.fields
+        }
+        lines = field_lines(self.fields, self.constructor, absent)
+        return [*self.numerals.fields(), *lines]
 
     def register(self, name: str, families: Families) -> None:
         """Record in ``families`` the calls and argument order of each member."""
@@ -215,13 +234,23 @@ def family(drafts: Sequence[Draft], families: Families) -> Family | None:
         return None
     if any(d.text.record_names != drafts[0].text.record_names for d in drafts):
         return None
-    merged = _united(members, families, rolled=False)
-    return merged or _united(members, families, rolled=True)
+    for rolled in (False, True):
+        merged = _united(members, families, rolled)
+        if merged is not None:
+            return merged
+    axes = differing_axes([draft.body for draft in members])
+    return _united(members, families, flattened=axes) if axes else None
 
 
-def _united(members: list[Draft], families: Families, rolled: bool) -> Family | None:
+def _united(
+    members: list[Draft],
+    families: Families,
+    rolled: bool = False,
+    flattened: frozenset[Axes] = frozenset(),
+) -> Family | None:
     """Return the drafts merged by their bodies, with or without loops, or None."""
     bodies = [draft.rolled if rolled else draft.body for draft in members]
+    bodies = [with_reshapes(body, flattened) for body in bodies]
     try:
         union = unite(bodies)
         columns: list[Column] = []
@@ -233,10 +262,13 @@ def _united(members: list[Draft], families: Families, rolled: bool) -> Family | 
         numerals.settle(init.texts[len(columns) :], names)
     except DifferError:
         return None
+    blocks = [o for o in union.operators.values() if isinstance(o, OptionalBlock)]
+    if blocks and len(init.parameters) > MOST_WITH_BLOCKS:
+        return None
     optional = {one.name for one in fields if not all(one.having)}
     if optional - union.optional - unread(members[0].body, optional):
         return None
-    return Family(members, union, fields, init, numerals, rolled)
+    return Family(members, union, fields, init, numerals, rolled, flattened)
 
 
 def unread(body: Body, fields: set[str]) -> set[str]:
@@ -285,6 +317,14 @@ def word_of(family: Family, stem: str) -> str:
 def stem(name: str) -> str:
     """Return the class name without its disambiguating suffix."""
     return re.sub(r"V?\d+$", "", name)
+
+
+def without_numbers(name: str) -> str:
+    """Return a class name without any numbers at the end: ``Conv3x`` of ``Conv3x3V2``.
+
+    A number may be the author's, so this only suggests what to compare.
+    """
+    return re.sub(r"(?:V?\d+)+$", "", name)
 
 
 def bare(lines: Sequence[str]) -> list[str]:

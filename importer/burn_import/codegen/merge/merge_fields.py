@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from burn_import.codegen.class_text import ClassText
@@ -108,8 +108,15 @@ class _Lists(ast.NodeTransformer):
         return node
 
 
-def share(texts: Sequence[ClassText], holders_only: bool = False) -> Shared:
-    """Return the merged classes of ``texts``, merging from the inside out."""
+def share(
+    texts: Sequence[ClassText],
+    holders_only: bool = False,
+    labels: Mapping[str, Sequence[str]] | None = None,
+) -> Shared:
+    """Return the merged classes of ``texts``, merging from the inside out.
+
+    ``labels`` are the constructor parameters that classes already have.
+    """
     held = {
         text.name: {
             n for line in (*text.fields, text.steps) for n in _CLASS.findall(line)
@@ -118,7 +125,8 @@ def share(texts: Sequence[ClassText], holders_only: bool = False) -> Shared:
     }
     inner_classes = {name: inner & set(held) for name, inner in held.items()}
     rank = heights(inner_classes)
-    shared = Shared(holders_only)
+    own = {name: list(parameters) for name, parameters in (labels or {}).items()}
+    shared = Shared(holders_only, families=Families(labels=own))
     for level in sorted(set(rank.values())):
         shared.settle([text for text in texts if rank[text.name] == level])
     return shared

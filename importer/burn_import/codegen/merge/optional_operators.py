@@ -12,6 +12,7 @@ from typing import Any
 
 from burn import Tensor
 from burn_import.codegen.merge.expression_slots import DifferError, Place, equal
+from burn_import.codegen.merge.optional_blocks import OptionalBlock
 from burn_import.tracing.constructor_numbers import GivenInt
 from burn_import.tracing.trace import Apply, Block, Choice, Statement, Symbol
 
@@ -130,7 +131,7 @@ def _residual(
 
 
 def residuals(
-    operators: Mapping[int, OptionalOperator],
+    operators: Mapping[int, OptionalOperator | OptionalBlock],
     parameters: Sequence[tuple[int | None, ...]],
 ) -> Iterator[tuple[Place, tuple[int | None, ...]]]:
     """Yield the operand paths of optional sums with their unified parameters.
@@ -139,7 +140,7 @@ def residuals(
         DifferError: the bodies without the sum lack the added parameter.
     """
     for number, operator in operators.items():
-        if not operator.residual:
+        if not isinstance(operator, OptionalOperator) or not operator.residual:
             continue
         rows = [
             row
@@ -160,13 +161,13 @@ def make_optional(
     flags: Mapping[int, str],
 ) -> None:
     """Run each of the ``operators`` only if its condition in ``flags`` holds."""
-    for number, flag in flags.items():
+    for number, operator in operators.items():
         call = statements[number]
         assert isinstance(call, Apply)
         (target,) = call.targets
-        main = call.args[operators[number].main]
+        main = call.args[operator.main]
         made = Symbol(target.type, target.name)
         run = Apply(call.primitive, call.args, call.static, [made])
         then = Block([run], [Tensor(made, main.backend)])
-        condition = GivenInt(1, flag)
+        condition = GivenInt(1, flags[number])
         statements[number] = Choice(condition, then, Block([], [main]), [target])

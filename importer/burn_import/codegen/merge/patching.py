@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 
 from burn import Tensor
-from burn_import.codegen.merge.anti_unify import Body, Union
 from burn_import.codegen.merge.expression_slots import Place
 from burn_import.codegen.merge.list_calls import make_loops
-from burn_import.codegen.merge.optional_operators import make_optional
+from burn_import.codegen.merge.optional_blocks import OptionalBlock, make_blocks
+from burn_import.codegen.merge.optional_operators import (
+    OptionalOperator,
+    make_optional,
+)
+from burn_import.codegen.merge.unified_body import Body, Union
 from burn_import.codegen.trace.function import FunctionTrace
 from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.tracing.trace import Apply, Block, ModuleCall, Symbol, blocks_of
@@ -25,7 +29,7 @@ def patch(
     trace: FunctionTrace,
     union: Union,
     bodies: Sequence[Body],
-    numbers: Mapping[Place, float],
+    numbers: Mapping[Place, Any],
     flags: Mapping[int, str],
 ) -> None:
     """Replace parameters and numbers of ``trace`` by those of ``union``.
@@ -48,7 +52,11 @@ def patch(
                 trace.body.statements[int(operand_path[0])], operand_path[1:], value
             )
     make_loops(trace.body.statements, union.lists)
-    make_optional(trace.body.statements, union.operators, flags)
+    operators = union.operators.items()
+    final = {n: one for n, one in operators if isinstance(one, OptionalOperator)}
+    make_optional(trace.body.statements, final, flags)
+    blocks = {n: one for n, one in operators if isinstance(one, OptionalBlock)}
+    make_blocks(trace.body, blocks, flags)
 
 
 def _symbols(

@@ -20,6 +20,7 @@ from burn_import.codegen.merge.merge_classes import (
 from burn_import.codegen.merge.merge_fields import share
 from burn_import.codegen.module.classes import ClassWriter, part_doc
 from burn_import.codegen.module.local_functions import as_functions
+from burn_import.codegen.module.telling_names import telling_names, with_names
 from burn_import.codegen.naming.function_names import Nouns, named, parameter_names
 from burn_import.codegen.printing.target import BURN, Target
 from burn_import.internal import located
@@ -39,10 +40,13 @@ def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassTe
     for level in levels(tree):
         run.settle(level)
     texts = list(run.ordered())
-    shared = share(texts, holders_only=True)
+    shared = share(texts, holders_only=True, labels=run.families.labels)
     merged = [shared.texts[text.name] for text in texts if text.name in shared.texts]
     functions = {part.class_name for part in tree.classes if part.function}
-    return as_functions(merged, functions)
+    names = telling_names([one for one in merged if one.name not in functions])
+    for part in tree.parts:
+        part.class_name = names.get(part.class_name, part.class_name)
+    return as_functions(with_names(merged, names), functions)
 
 
 class _Assembly:

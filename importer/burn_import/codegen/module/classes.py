@@ -20,9 +20,10 @@ from burn_import.codegen.containers.numbered_siblings import (
 )
 from burn_import.codegen.containers.stored_arrays import StoredArrays
 from burn_import.codegen.loops.reroll import roll_up
-from burn_import.codegen.merge.anti_unify import Body
+from burn_import.codegen.merge.flattened_axes import as_reshapes
 from burn_import.codegen.merge.merge_classes import Families, Family
 from burn_import.codegen.merge.patching import Arrangement, patch, reorder_arguments
+from burn_import.codegen.merge.unified_body import Body
 from burn_import.codegen.module.methods import Method, cut
 from burn_import.codegen.naming.function_names import constant_roles, named
 from burn_import.codegen.printing.stored_numbers import read_alike
@@ -112,6 +113,7 @@ class ClassWriter:
     def patch(self, trace: FunctionTrace, family: Family) -> None:
         """Parametrize ``trace`` by the differences within ``family``."""
         numerals = family.numerals
+        trace.body.statements = as_reshapes(trace.body.statements, family.flattened)
         patch(trace, family.union, family.bodies, numerals.values, numerals.flags)
 
     def arrangements(self) -> dict[Path, Arrangement]:
@@ -337,7 +339,7 @@ def part_doc(part: ModuleNode, paths: list[Path], shown: bool = True) -> str:
     ]
     result = "same" if shapes[0] == shapes[1] else f"[{shapes[1]}"
     doc = f"``{first}``{more}: [{shapes[0]} -> {result}."
-    short = shown and len(doc) <= 78
+    short = shown and not part.is_quantizer and len(doc) <= 78
     return comment(doc if short else f"``{first}``{more}.", 78)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from burn import Tensor
 from burn_import.codegen.printing.name_candidates import noun_of
 from burn_import.tracing.expression import CONDITIONAL, Expression, merge
+from burn_import.tracing.statements import block_reads
 from burn_import.tracing.trace import (
     Apply,
     Block,
@@ -15,6 +17,7 @@ from burn_import.tracing.trace import (
     Statement,
     Symbol,
 )
+from burn_ir.containers import python_type
 
 if TYPE_CHECKING:
     from burn_import.codegen.printing.line_writer import LineWriter
@@ -33,6 +36,9 @@ def write_choice(writer: LineWriter, choice: Choice, indent: int) -> None:
         return
     condition = writer.render.data(choice.condition)
     writer.spend(condition)
+    if _reassigns(writer, choice):
+        _write_reassignment(writer, choice, condition, indent)
+        return
     begin, names = len(writer.lines), []
     for target in choice.targets:
         name = writer.free(noun_of(writer, target, choice) or "y", target)
@@ -62,6 +68,46 @@ def write_choice(writer: LineWriter, choice: Choice, indent: int) -> None:
     _collapse(writer, begin, indent)
     for target in choice.targets:
         writer.read_extents(target, indent)
+
+
+def _reassigns(writer: LineWriter, choice: Choice) -> bool:
+    """Return whether ``else`` keeps a value that nothing else reads afterwards."""
+    if choice.orelse.statements or not choice.then.statements:
+        return False
+    if len(choice.targets) != 1 or isinstance(choice.condition, Tensor):
+        return False
+    symbol = choice.orelse.results[0].data
+    (target,) = choice.targets
+    reads = 1 + sum(read is symbol for read in block_reads(choice.then))
+    name = writer.render.names.get(symbol, "")
+    is_local = writer.live.get(name) is symbol
+    same = python_type(symbol.type) == python_type(target.type)
+    return is_local and same and writer.remaining.get(symbol) == reads
+
+
+def _write_reassignment(
+    writer: LineWriter, choice: Choice, condition: Expression, indent: int
+) -> None:
+    """Write an ``if`` without ``else``, which assigns a new value to a name."""
+    before = writer.result(choice.orelse.results[0])
+    name = before.text
+    writer.line(f"if {condition.text}:", indent)
+    live, start = dict(writer.live), len(writer.lines)
+    writer.forced.update(_made_here(writer, choice.then, [name]))
+    writer.block(choice.then, indent + 1)
+    value = writer.result(choice.then.results[0])
+    writer.spend(value)
+    if value.text != name or len(writer.lines) == start:
+        writer.line(f"{name} = {value.text}", indent + 1)
+    writer.spend(before)
+    writer.live = {
+        each: symbol
+        for each, symbol in live.items()
+        if symbol is None or writer.remaining.get(symbol, 0) > 0
+    }
+    (target,) = choice.targets
+    writer.claim(target, name)
+    writer.read_extents(target, indent)
 
 
 def _collapse(writer: LineWriter, begin: int, indent: int) -> None:

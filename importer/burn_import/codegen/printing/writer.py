@@ -157,12 +157,22 @@ class FunctionWriter:
             return
         results = [self.result(value) for value in self.trace.returned]
         text = ", ".join(result.text for result in results)
+        is_long = 4 * indent + len(f"return {text}") > WIDTH
+        if len(results) > 1 and is_long and not self.wrap:
+            text = self.named_results(indent)
         if self.wrap:
             text = f"{self.wrap}({text})"
         assignment = f"{'    ' * indent}{text} = "
         if self.lines and text.isidentifier() and self.lines[-1].startswith(assignment):
             text = self.lines.pop().removeprefix(assignment)
         self.line(f"return {text}", indent)
+
+    def named_results(self, indent: int) -> str:
+        """Return several results, after those that are expressions got names."""
+        for value in self.trace.returned:
+            if value.data in self.render.pending and value.data in self.held:
+                self.give_name(*self.held[value.data], indent)
+        return ", ".join(self.result(value).text for value in self.trace.returned)
 
     def result(self, value: Tensor) -> Expression:
         """Return a value that leaves the function or a branch: never a parameter."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from burn import Tensor, ops
+from burn_import.codegen.torch.given import holds_given
 from burn_import.codegen.torch.registry import form, refusal, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import ATOM, Expression
@@ -35,6 +36,8 @@ def expand(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     x, shape = r.tensor(given["x"]), given["shape"]
     extents, target = r.shape(given["x"]), r.known(shape)
+    if holds_given(target):
+        return r.call("_expand", [x, r.integers(shape)])
     if target is not None and extents is not None and len(target) >= len(extents):
         kept: list[Any] = [-1] * len(target)
         for axis, extent in enumerate(extents, len(target) - len(extents)):

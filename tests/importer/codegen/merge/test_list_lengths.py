@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.importer.codegen.test_families import Layers, gemm, imported
+from tests.importer.codegen.merge.test_families import Layers, gemm, imported
 from tests.importer.looped import check, normal
 from tests.modules import Array
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from burn_import.codegen.merge.constructor_parameters import constructor
-from burn_import.codegen.merge.expression_slots import DifferError
-from burn_import.codegen.merge.init_fields import MISSING, Column, Field
+from burn_import.codegen.merge.expression_slots import MISSING, DifferError
+from burn_import.codegen.merge.init_fields import Column, Field
 from tests.importer.looped import check, normal
 from tests.modules import Array
 

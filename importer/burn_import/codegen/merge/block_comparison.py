@@ -1,0 +1,215 @@
+"""Search and comparison of optional blocks while bodies are unified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from burn import Tensor
+from burn_import.codegen.merge.expression_slots import MISSING, DifferError, Place
+from burn_import.codegen.merge.list_calls import list_call
+from burn_import.codegen.merge.optional_blocks import (
+    MOST_FIELDS,
+    Chain,
+    OptionalBlock,
+    block_name,
+    block_statements,
+    check_types,
+    fields_of,
+    find_chain,
+    follow,
+    is_single,
+)
+from burn_import.codegen.merge.unified_body import Unification
+from burn_import.tracing.trace import Apply, ModuleCall, Statement, Symbol
+
+#: Maximum number of blocks in one class; with more, separate classes are clearer.
+MOST_BLOCKS = 2
+
+
+def without_block(
+    run: Unification, values: Sequence[Any], operand_path: Place
+) -> Sequence[Any]:
+    """Return operands with an optional block skipped, which is compared on its own."""
+    if not all(isinstance(value, Tensor) for value in values) or run.is_block:
+        return values
+    symbols = [value.data for value in values]
+    origins = [_origin(run, index, symbol) for index, symbol in enumerate(symbols)]
+    number = run.makers[0].get(symbols[0], (None,))[0]
+    if len(set(origins)) != 2 or not isinstance(number, int):
+        return values
+    having = tuple(origin == origins[0] for origin in origins)
+    goal = next(origin for origin in origins if origin != origins[0])
+    mains = _mains(run, symbols, having, goal)
+    if mains is None:
+        return values
+    chain, operands = mains
+    blocks = run.union.operators
+    if number not in blocks:
+        if len(blocks) == MOST_BLOCKS:
+            raise DifferError
+        block = _block(run, symbols, operands, having, chain, operand_path)
+        blocks[number] = block
+        run.union.optional |= set(block.fields)
+    elif blocks[number].having != having:
+        raise DifferError
+    return [
+        value if main is None else Tensor(main, value.backend)
+        for value, main in zip(values, operands, strict=True)
+    ]
+
+
+def _origin(run: Unification, index: int, symbol: Symbol) -> Hashable:
+    """Return what computes a value, without its operands."""
+    kind = run.kind(index, symbol)
+    if kind == "carried":
+        return kind, run.carried[symbol]
+    if kind == "known" and symbol.constant:
+        return kind, run.bodies[index].attribute(symbol.constant)
+    if kind != "made":
+        return kind
+    _, statement = run.makers[index][symbol]
+    call = list_call(statement)
+    if call is not None:
+        return "call", call.path
+    if isinstance(statement, ModuleCall):
+        return "call", statement.path
+    name = statement.primitive.name if isinstance(statement, Apply) else ""
+    return type(statement), name
+
+
+def _makers(run: Unification, index: int) -> Callable[[Symbol], Statement | None]:
+    return lambda symbol: run.makers[index].get(symbol, (0, None))[1]
+
+
+def _mains(
+    run: Unification,
+    symbols: Sequence[Symbol],
+    having: Sequence[bool],
+    goal: Hashable,
+) -> tuple[Chain, list[Symbol | None]] | None:
+    """Return the way to a block's main operand, and the operand where there is one."""
+
+    def is_goal(symbol: Symbol) -> bool:
+        return _origin(run, 0, symbol) == goal
+
+    chain = find_chain(symbols[0], _makers(run, 0), is_goal)
+    if chain is None:
+        return None
+    mains: list[Symbol | None] = []
+    for index, (symbol, has) in enumerate(zip(symbols, having, strict=True)):
+        main = follow(symbol, chain, _makers(run, index)) if has else None
+        if has and (main is None or _origin(run, index, main) != goal):
+            return None
+        mains.append(main)
+    return chain, mains
+
+
+def _is_reshape(run: Unification, operand_path: Place) -> bool:
+    """Return whether an operand is what a reshape to given dimensions reads."""
+    number, *rest = operand_path
+    if not isinstance(number, int) or rest != [0]:
+        return False
+    statement = run.bodies[0].trace.body.statements[number]
+    return isinstance(statement, Apply) and statement.primitive.name == "reshape"
+
+
+def _block(
+    run: Unification,
+    symbols: Sequence[Symbol],
+    mains: Sequence[Symbol | None],
+    having: tuple[bool, ...],
+    chain: Chain,
+    operand_path: Place,
+) -> OptionalBlock:
+    """Compare the block in the bodies that have it; return it.
+
+    Raises:
+        DifferError: the bodies have different blocks, or such that need a class.
+    """
+    _compare(run, symbols, mains, having)
+    first, main = run.bodies[0], mains[0]
+    assert main is not None
+    number = int(run.makers[0][symbols[0]][0])
+    last = follow(symbols[0], chain[:-1], _makers(run, 0))
+    assert last is not None
+    block = first.trace.body
+    numbers = block_statements(block, number, main)
+    inside = [block.statements[at] for at in numbers]
+    rest = [s for at, s in enumerate(block.statements) if at not in numbers]
+    fields = _fields(run, inside, rest, having)
+    if not fields and (operand_path[0] == "result" or not is_single(inside)):
+        raise DifferError
+    changes_rank = check_types(symbols[0], main, _is_reshape(run, operand_path))
+    place = (int(run.makers[0][last][0]), chain[-1])
+    return OptionalBlock(block_name(inside), place, having, fields, changes_rank)
+
+
+def _fields(
+    run: Unification,
+    inside: Sequence[Statement],
+    rest: Sequence[Statement],
+    having: tuple[bool, ...],
+) -> tuple[str, ...]:
+    """Return the attributes that only the bodies with a block have, for the block.
+
+    Raises:
+        DifferError: the block also calls other modules, as a longer list does.
+    """
+    attribute = run.bodies[0].attribute
+    own = fields_of(inside, attribute)
+    fields = sorted(own & run.optional)
+    called = {one.path[0] for one in inside if isinstance(one, ModuleCall)}
+    outside = fields_of(rest, attribute)
+    rows = {tuple(name in body.fields for body in run.bodies) for name in fields}
+    if called - set(fields) or outside & set(fields) or rows - {having}:
+        raise DifferError
+    if len(fields) > MOST_FIELDS:
+        raise DifferError
+    return tuple(fields)
+
+
+def _compare(
+    run: Unification,
+    symbols: Sequence[Symbol],
+    mains: Sequence[Symbol | None],
+    having: Sequence[bool],
+) -> None:
+    """Compare the blocks; add their differences to those of the whole bodies."""
+    chosen = [index for index, has in enumerate(having) if has]
+    part = run.part(chosen)
+    for index in chosen:
+        main = mains[index]
+        assert main is not None
+        part.carried[main] = ("block", 0)
+    part.symbols(tuple(symbols[index] for index in chosen), ("block", 0))
+    if part.union.operators or part.union.lists:
+        raise DifferError
+
+    def spread(row: Sequence[Any]) -> tuple[Any, ...]:
+        values = iter(row)
+        return tuple(next(values) if has else MISSING for has in having)
+
+    for operand_path, row in part.union.numbers.items():
+        run.union.numbers[operand_path] = spread(row)
+    for operand_path, row in part.dims.items():
+        run.dims[operand_path] = spread(row)
+    for operand_path, places in part.union.operands.items():
+        run.in_blocks[operand_path] = spread(places)
+
+
+def place_block_operands(run: Unification) -> None:
+    """Assign the parameters that blocks read to those of the whole bodies.
+
+    Raises:
+        DifferError: a body without the block lacks the parameter.
+    """
+    for operand_path, row in run.in_blocks.items():
+        fits = [
+            places
+            for places in run.union.parameters
+            if all(own in (MISSING, at) for own, at in zip(row, places, strict=True))
+        ]
+        if not fits or None in fits[0]:
+            raise DifferError
+        run.union.operands[operand_path] = fits[0]

@@ -1,0 +1,81 @@
+"""The assignments of a merged ``__init__``, with parameters at their places."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+
+from burn_import.codegen.merge.constructor_parameters import Constructor
+from burn_import.codegen.merge.init_fields import Field, slot_number
+from burn_import.tracing.unparse import unparsed
+
+#: Functions that make an attribute, with its type.
+_BOXES = {"nn.buffer": "nn.Buffer", "nn.parameter": "nn.Parameter"}
+#: Lists of modules of one type, and of several.
+_LISTS = frozenset({"nn.ModuleList", "nn.ModuleTuple"})
+
+
+def field_lines(
+    fields: Sequence[Field], constructor: Constructor, absent: Collection[str]
+) -> Iterator[str]:
+    """Yield the assignment of each field.
+
+    An optional module is ``nn.Identity()`` where a class lacks it, an optional list is
+    empty. Attributes in ``absent`` are None there, since the class checks for them.
+    """
+    for one in fields:
+        source = _Slots(constructor.texts).visit(ast.parse(one.text, mode="eval").body)
+        if all(one.having):
+            yield f"self.{one.name} = {unparsed(source)}"
+            continue
+        condition = ast.parse(constructor.conditions[one.name], mode="eval").body
+        if one.name in absent:
+            kind, default = _type(source), "None"
+        elif _is_call(source, "nn.ModuleList"):
+            items = ast.IfExp(condition, source.args[0], ast.List([], ast.Load()))
+            source.args = [items]
+            yield f"self.{one.name} = {unparsed(source)}"
+            continue
+        else:
+            kind, default = _type(source), "nn.Identity"
+        other = ast.parse(default + "()" * (default != "None"), mode="eval").body
+        value = unparsed(ast.IfExp(condition, source, other))
+        yield f"self.{one.name}: {kind} | {default} = ({value})"
+
+
+class _Slots(ast.NodeTransformer):
+    """Replaces the placeholders of columns by expressions of parameters."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = texts
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802
+        """Return the expression for a placeholder; other names stay."""
+        number = slot_number(node.id)
+        if number is None:
+            return node
+        return ast.parse(self.texts[number], mode="eval").body
+
+
+def _is_call(source: ast.expr, name: str) -> bool:
+    return isinstance(source, ast.Call) and ast.unparse(source.func) == name
+
+
+def _type(source: ast.expr) -> str:
+    """Return the annotation of an attribute: ``nn.ModuleTuple[nn.Linear, Block]``."""
+    assert isinstance(source, ast.Call)
+    name = ast.unparse(source.func)
+    if name not in _LISTS:
+        return _BOXES.get(name, name)
+    members = dict.fromkeys(map(_type, _members(source)))
+    if name == "nn.ModuleTuple":
+        return f"{name}[{', '.join(map(_type, source.args))}]"
+    return f"{name}[{' | '.join(members)}]"
+
+
+def _members(source: ast.Call) -> Iterator[ast.expr]:
+    """Yield the constructor calls in a list of modules."""
+    for arg in source.args:
+        for item in arg.elts if isinstance(arg, ast.List) else [arg]:
+            each = item.value if isinstance(item, ast.Starred) else item
+            yield each.elt if isinstance(each, ast.GeneratorExp) else each

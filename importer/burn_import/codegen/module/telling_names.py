@@ -1,0 +1,88 @@
+"""Class names that say what a class holds, where only a number tells it from others.
+
+Exporters often name modules after their place in a list: the three layers of a block of
+T5 are all a ``Layer``. Named after a module that only some of them hold, they are
+``SelfAttentionLayer`` and ``DenseReluDenseLayer`` instead of ``Layer`` and ``Layer3``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from burn_import.codegen.class_text import ClassText
+from burn_import.tracing.identifiers import Namespace, camel, singular
+
+_FIELD = re.compile(
+    r"self\.([A-Za-z_]+)\b(?::[^=]*)? = \(?(?!nn\.(?:buffer|parameter))"
+)
+_NUMBERED = re.compile(r"(.*?[A-Za-z])V?\d+")
+#: Up to so many classes, the first keeps its name.
+FEW = 2
+#: Maximum length of a name.
+LONGEST = 40
+
+
+def telling_names(texts: Sequence[ClassText]) -> dict[str, str]:
+    """Return the new names of classes that numbers tell from others."""
+    groups: dict[str, list[ClassText]] = {}
+    for text in texts:
+        groups.setdefault(_stem(text.name), []).append(text)
+    names = Namespace(text.name for text in texts)
+    renamed: dict[str, str] = {}
+    for stem, group in groups.items():
+        is_numbered = any(text.name != stem for text in group)
+        if len(group) > 1 and is_numbered and not any(text.root for text in group):
+            renamed.update(_renamed(stem, group, names))
+    return renamed
+
+
+def with_names(texts: Sequence[ClassText], names: dict[str, str]) -> list[ClassText]:
+    """Return the classes with new names, in their own and other classes."""
+    if not names:
+        return list(texts)
+    pattern = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, names))})\b")
+
+    def changed(line: str) -> str:
+        return pattern.sub(lambda match: names[match[1]], line)
+
+    return [
+        replace(
+            text,
+            name=names.get(text.name, text.name),
+            fields=list(map(changed, text.fields)),
+            steps=changed(text.steps),
+        )
+        for text in texts
+    ]
+
+
+def _renamed(stem: str, group: Sequence[ClassText], names: Namespace) -> dict[str, str]:
+    """Return the new names of the classes of one stem."""
+    held = {text.name: _attributes(text) for text in group}
+    renamed = {}
+    for text in group:
+        if text.name == stem and len(group) <= FEW:
+            continue
+        counts = {
+            attribute: sum(attribute in others for others in held.values())
+            for attribute in held[text.name]
+        }
+        telling = [name for name, count in counts.items() if count < len(group)]
+        if telling:
+            word = camel(singular(min(telling, key=counts.__getitem__)))
+            if not stem.startswith(word) and len(word + stem) <= LONGEST:
+                renamed[text.name] = names.unique(word + stem)
+    return renamed
+
+
+def _attributes(text: ClassText) -> list[str]:
+    """Return the attributes for modules, without those with numbers."""
+    matches = (_FIELD.match(line) for line in text.fields)
+    return [match[1] for match in matches if match]
+
+
+def _stem(name: str) -> str:
+    match = _NUMBERED.fullmatch(name)
+    return match[1] if match else name

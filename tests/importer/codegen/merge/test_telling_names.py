@@ -1,0 +1,56 @@
+"""Classes that a number would tell from others are named after what they hold."""
+
+import pytest
+
+from burn_import.codegen.class_text import ClassText
+from burn_import.codegen.module.telling_names import telling_names, with_names
+
+
+def texts(**fields: list[str]) -> list[ClassText]:
+    """Return a class for each name, with its attributes."""
+    return [
+        ClassText(name, "", [f"self.{one} = {one.title()}()" for one in own])
+        for name, own in fields.items()
+    ]
+
+
+def test_a_module_that_only_some_hold_is_in_the_name() -> None:
+    classes = texts(
+        Layer=["norm", "attention"],
+        Layer2=["norm", "cross"],
+        Layer3=["norm", "linears"],
+        Layer4=["attention", "norm"],
+    )
+    assert telling_names(classes) == {
+        "Layer": "AttentionLayer",
+        "Layer2": "CrossLayer",
+        "Layer3": "LinearLayer",
+        "Layer4": "AttentionLayer2",
+    }
+
+
+def test_the_first_of_two_keeps_its_name() -> None:
+    classes = texts(Block=["conv", "down"], Block2=["conv", "attentions"])
+    assert telling_names(classes) == {"Block2": "AttentionBlock"}
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        texts(Block=["conv", "down"], Block2=["conv"]),
+        texts(Block=["conv"], Block2=["conv1"]),
+        texts(Conv=["a"], Conv1x1=["a", "b"], Stage=["c"]),
+    ],
+)
+def test_others_keep_their_numbers(classes: list[ClassText]) -> None:
+    assert "Block2" not in telling_names(classes)
+
+
+def test_constructor_calls_have_the_new_names() -> None:
+    classes = texts(Net=["block"], Block=["conv"], Block2=["attention"])
+    classes[0].fields = ["self.blocks = nn.ModuleTuple(Block(), Block2(8))"]
+    changed = with_names(classes, telling_names(classes))
+    assert changed[0].fields == [
+        "self.blocks = nn.ModuleTuple(Block(), AttentionBlock(8))"
+    ]
+    assert [one.name for one in changed] == ["Net", "Block", "AttentionBlock"]
