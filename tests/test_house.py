@@ -66,6 +66,13 @@ def tracked(*patterns: str) -> tuple[Path, ...]:
     return tuple(path for name in names if name and (path := ROOT / name).is_file())
 
 
+#: Fields of statements with expressions that no test reads.
+UNREAD = (
+    *("value", "targets", "target", "annotation", "iter", "items", "subject"),
+    *("args", "returns", "decorator_list", "bases", "keywords", "exc", "cause"),
+)
+
+
 def python_files() -> tuple[Path, ...]:
     """Return every Python file of the repository."""
     files = tracked("*.py")
@@ -73,9 +80,17 @@ def python_files() -> tuple[Path, ...]:
     return files
 
 
+@cache
 def parse(path: Path) -> ast.Module:
-    """Return the syntax tree of one file."""
-    return ast.parse(path.read_text("utf-8"), str(path))
+    """Return the statements of one file, without the expressions that no test reads.
+
+    Every test shares them, so that each file is parsed once.
+    """
+    tree = ast.parse(path.read_text("utf-8"), str(path))
+    for node in statements(tree):
+        for field in UNREAD:
+            node.__dict__.pop(field, None)
+    return tree
 
 
 def place(path: Path, line: int) -> str:

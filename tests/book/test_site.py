@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -31,6 +32,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@cache
+def identifiers(page: Path) -> frozenset[str]:
+    """Return the identifiers in an HTML page, which many links lead to."""
+    return frozenset(IDENTIFIER.findall(page.read_text("utf-8")))
+
+
 def broken_links(page: Path) -> list[str]:
     """Return the local links of an HTML page that lead to no file or anchor."""
     broken = []
@@ -40,31 +47,22 @@ def broken_links(page: Path) -> list[str]:
             continue
         target = page.parent / unquote(parts.path) if parts.path else page
         anchor = unquote(parts.fragment)
-        if not target.is_file() or (
-            anchor and anchor not in IDENTIFIER.findall(target.read_text("utf-8"))
-        ):
+        if not target.is_file() or (anchor and anchor not in identifiers(target)):
             broken.append(link)
     return broken
 
 
 @pytest.mark.thorough
-def test_every_page_is_in_the_book(site: Path) -> None:
+def test_the_book_is_whole(site: Path) -> None:
+    """One test, so that only one process of pytest-xdist builds the book."""
     pages = [path.relative_to(ROOT).with_suffix(".html") for path in tracked("*.md")]
     assert [page for page in pages if not (site / page).is_file()] == []
     assert 'url=docs/README.html"' in (site / "index.html").read_text("utf-8")
-
-
-@pytest.mark.thorough
-def test_links_lead_somewhere(site: Path) -> None:
     broken = {page.name: broken_links(page) for page in site.rglob("*.html")}
     assert {name: links for name, links in broken.items() if links} == {}
-
-
-@pytest.mark.thorough
-def test_the_reference_has_docstrings(site: Path) -> None:
-    page = (site / "docs" / "api" / "nn.html").read_text("utf-8")
-    assert 'id="burn.nn.Conv2d"' in page
-    assert len(re.findall(r'<dt class="sig', page)) > 100
+    reference = (site / "docs" / "api" / "nn.html").read_text("utf-8")
+    assert 'id="burn.nn.Conv2d"' in reference
+    assert len(re.findall(r'<dt class="sig', reference)) > 100
 
 
 def test_a_broken_link_is_found(tmp_path: Path) -> None:

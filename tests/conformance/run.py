@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -13,31 +13,21 @@ import onnx
 
 from burn import Tensor, tensor
 from burn_import.codegen.gate.gate import check_body
-from burn_import.compiler import Source, compile_graph
+from burn_import.compiler import Source
 from burn_import.frontends.onnx import read
-from burn_import.options import Options
-from burn_import.passes import PASSES, simplify
 from burn_ir import Graph, build
 
 
 @dataclass(frozen=True)
 class Generated:
-    """A generated module: its source, and the model that it makes."""
+    """The model of a generated module, which takes and returns NumPy's arrays."""
 
-    source: Source
     model: Any
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """Results for ``inputs``; both are arrays, lists of arrays, or None."""
         result = self.model(*map(given, inputs))
         return [told(x) for x in (result if isinstance(result, tuple) else (result,))]
-
-
-def generate(
-    proto: onnx.ModelProto, folder: Path, passes: tuple[str, ...] | None = None
-) -> Generated:
-    """The module for a model, which is written to ``folder`` so that it can be read."""
-    return emitted(built(proto, folder), folder, passes)
 
 
 def built(proto: onnx.ModelProto, folder: Path) -> Graph:
@@ -47,24 +37,15 @@ def built(proto: onnx.ModelProto, folder: Path) -> Graph:
     return build(read(path))
 
 
-def alone(graph: Graph, folder: Path) -> Iterator[Generated]:
-    """The module after each pass alone, if that changes anything in ``graph``."""
-    for apply in PASSES:
-        if simplify(graph, [apply.__name__]) is not graph:
-            yield emitted(graph, folder, (apply.__name__,))
-
-
-def emitted(graph: Graph, folder: Path, passes: tuple[str, ...] | None) -> Generated:
-    """The module for a graph, executed."""
-    options = Options(class_name="Net", passes=passes)
-    source = compile_graph(graph, options, options.weights)
-    check_body(source.text.encode())
+def executed(text: str, source: Source, folder: Path) -> Generated:
+    """The module with the text, which is that of the source or laid out anew."""
+    check_body(text.encode())
     module = ModuleType("generated")
     module.__file__ = str(folder / "model.py")
-    exec(compile(source.text, module.__file__, "exec"), module.__dict__)
+    exec(compile(text, module.__file__, "exec"), module.__dict__)
     model = getattr(module, source.class_name)()
     model.load_state_dict(dict(source.weights))
-    return Generated(source, model)
+    return Generated(model)
 
 
 def given(value: Any) -> Any:

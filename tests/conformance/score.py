@@ -37,8 +37,10 @@ class Outcomes:
         if report.failed:
             self.surprises.append(report.nodeid.partition("::")[2])
         pair = dict(report.user_properties).get("case")
-        if report.when == "call" and report.passed and isinstance(pair, list):
-            self.passed[pair[0]].add(pair[1])
+        if report.when == "call" and isinstance(pair, list):
+            case, variants = pair
+            for variant in variants:
+                self.passed[variant].add(case)
 
 
 def score(passed: Mapping[str, set[str]]) -> dict[str, Any]:

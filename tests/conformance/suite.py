@@ -36,11 +36,12 @@ class Case:
     @property
     def direct(self) -> bool:
         """Whether the case was written for the operator of its one node."""
-        return (
-            self.kind == "node"
-            and "_expanded" not in self.name
-            and len(self.operators) == 1
-        )
+        return self.kind == "node" and not self.is_expanded and len(self.operators) == 1
+
+    @property
+    def is_expanded(self) -> bool:
+        """Whether the operator of another case is replaced by its function."""
+        return "_expanded" in self.name
 
     def model(self) -> onnx.ModelProto:
         """A copy of the model."""

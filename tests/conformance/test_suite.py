@@ -4,16 +4,15 @@ Without ``--all-cases`` this is a sample: one case of every operator, in a few v
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.conformance.checks import CaseChecker, Outcomes
 from tests.conformance.expected_failures import FAILURES, VARIANT_FAILURES
 from tests.conformance.suite import Case, cases
 from tests.conformance.variants import VARIANTS, Variant
-from tests.layout import as_printed
 
 #: What the sample shows of a case.
 SAMPLED = ("plain", "stored", "symbolic_no_passes")
@@ -40,35 +39,29 @@ def sampled_names() -> frozenset[str]:
     return frozenset(case.name for case in sample())
 
 
-def chosen(every: bool) -> Iterator[tuple[Variant, Case]]:
-    """What to run: a variant is of the cases that pass as they are."""
-    for variant in VARIANTS.values():
-        if not every and variant.name not in SAMPLED:
-            continue
-        for case in cases().values() if every else sample():
-            fails = case.name in FAILURES
-            if variant.name == "plain" or (variant.applies(case) and not fails):
-                yield variant, case
+def variants_of(case: Case, every: bool) -> Iterator[Variant]:
+    """The variants to run; a case that fails as it is has no other."""
+    yield VARIANTS["plain"]
+    for name, variant in VARIANTS.items():
+        is_chosen = name != "plain" and (every or name in SAMPLED)
+        if is_chosen and case.name not in FAILURES and variant.applies(case):
+            yield variant
 
 
-def parameter(variant: Variant, case: Case) -> object:
-    """One test, which is expected to fail if the tables say so."""
+def parameter(case: Case) -> object:
+    """One test, which is expected to fail if the table says so."""
     marks = []
     if case.name in FAILURES:
         marks.append(pytest.mark.xfail(reason=FAILURES[case.name]))
-    elif case.name in VARIANT_FAILURES.get(variant.name, ()):
-        reason = VARIANT_FAILURES[variant.name][case.name]
-        marks.append(pytest.mark.xfail(reason=reason))
-    return pytest.param(variant, case, id=f"{variant.name}-{case.name}", marks=marks)
+    return pytest.param(case, id=case.name, marks=marks)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Return nothing; gives the cases to the tests that ask for one."""
     if "case" in metafunc.fixturenames:
         every = metafunc.config.getoption("--all-cases")
-        metafunc.parametrize(
-            ("variant", "case"), [parameter(*pair) for pair in chosen(every)]
-        )
+        chosen = cases().values() if every else sample()
+        metafunc.parametrize("case", [parameter(case) for case in chosen])
 
 
 @pytest.fixture(scope="module")
@@ -78,14 +71,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_case(
-    variant: Variant,
     case: Case,
     folder: Path,
+    request: pytest.FixtureRequest,
     record_property: Callable[[str, object], None],
 ) -> None:
-    record_property("case", [variant.name, case.name])
-    with nullcontext() if is_laid_out(variant.name, case.name) else as_printed():
-        variant.check(case, folder)
+    every = request.config.getoption("--all-cases")
+    checker, outcomes = CaseChecker(case, folder), Outcomes()
+    for variant in variants_of(case, every):
+        fails = case.name in VARIANT_FAILURES.get(variant.name, ())
+        with outcomes.of(variant.name, fails):
+            checker.check(variant, is_laid_out(variant.name, case.name))
+    record_property("case", [case.name, outcomes.passed])
+    if outcomes.errors:
+        raise ExceptionGroup(case.name, outcomes.errors)
 
 
 def test_the_tables_name_cases_that_are_run() -> None:
@@ -93,7 +92,7 @@ def test_the_tables_name_cases_that_are_run() -> None:
     assert FAILURES.keys() <= names.keys()
     assert VARIANT_FAILURES.keys() <= VARIANTS.keys() - {"plain"}
     for name, table in VARIANT_FAILURES.items():
-        run = {c.name for v, c in chosen(every=True) if v.name == name}
+        run = {c.name for c in names.values() if VARIANTS[name] in variants_of(c, True)}
         assert table.keys() <= run, name
 
 

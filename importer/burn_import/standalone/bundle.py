@@ -18,6 +18,7 @@ from burn_import.standalone.library import (
     Library,
     Meaning,
     ModuleName,
+    library_of_runtime,
 )
 from burn_import.standalone.order import in_order
 from burn_import.standalone.pieces import summary
@@ -68,10 +69,10 @@ def standalone(text: str) -> str:
     """
     model = _parsed(text)
     narrow = NARROW.search(text) is not None
-    reach, names = _needed_runtime(model, Library(ml_dtypes=narrow))
+    reach, names = _needed_runtime(model, library_of_runtime(narrow))
     if not narrow and _ML_DTYPES in reach.externals:
         narrow = True
-        reach, names = _needed_runtime(model, Library(ml_dtypes=True))
+        reach, names = _needed_runtime(model, library_of_runtime(True))
     _check(reach)
     runtime = in_order(reach)
     flat = _new_names(reach, runtime, model)

@@ -215,6 +215,12 @@ class Library:
 
 
 @cache
+def library_of_runtime(ml_dtypes: bool) -> Library:
+    """Return the library with or without ml_dtypes, one object in a process."""
+    return Library(ml_dtypes)
+
+
+@cache
 def source_file(module: str) -> SourceFile:
     """Return the source of a module, parsed once."""
     spec = find_spec(module)

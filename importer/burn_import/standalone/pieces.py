@@ -7,7 +7,7 @@ import copy
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 
 from burn_import.standalone.library import (
@@ -107,6 +107,12 @@ class Piece:
             joined = lines[first][:start] + edit.text + lines[last][end:]
             lines[first : last + 1] = [joined]
         return "\n".join(_PRAGMA.sub("", line) for line in lines)
+
+
+@cache
+def piece_of(node: ast.stmt, file: SourceFile, library: Library) -> Piece:
+    """Return the piece of a statement, which is the same for every model."""
+    return Piece(node, file, library)
 
 
 class _Pruner(ast.NodeTransformer):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from burn_import.standalone.library import Definition, External, Library, Member
-from burn_import.standalone.pieces import Piece
+from burn_import.standalone.pieces import Piece, piece_of
 from burn_import.standalone.references import Names
 
 #: Attributes that users of a module read, even if the module does not.
@@ -50,7 +50,6 @@ class Reach:
         self.tensor_attributes = set(PUBLIC)
         # Without these, comparisons would fall back to those of ``object``.
         self.operators = {"__eq__", "__ne__"}
-        self._pieces: dict[ast.stmt, Piece] = {}
 
     def follow(self, names: Names) -> None:
         """Add the closure of tensor code that reads these names."""
@@ -83,9 +82,7 @@ class Reach:
 
     def piece(self, node: ast.stmt, origin: Definition | Member) -> Piece:
         """Return the text and names of a statement."""
-        if node not in self._pieces:
-            self._pieces[node] = Piece(node, origin.file, self.library)
-        return self._pieces[node]
+        return piece_of(node, origin.file, self.library)
 
     def members(self, definition: Definition) -> list[Member]:
         """Return the used members of a class."""
