@@ -8,6 +8,7 @@ from typing import Any
 
 from burn.backend.cpu.jit.groups import Free
 from burn.backend.cpu.jit.joining import Entry, joined
+from burn.backend.cpu.jit.selection import KernelPolicy
 from burn.backend.cpu.onednn.binding.api import OneDnnError
 from burn.backend.cpu.onednn.binding.engine import current
 from burn.backend.cpu.onednn.binding.prepared import Fixed
@@ -65,9 +66,9 @@ class Sequence:
         """Return whether the last call is oneDNN's, or there is none."""
         return not self._calls or self._calls[-1].alone is not None
 
-    def join(self) -> None:
+    def join(self, policy: KernelPolicy) -> None:
         """Replace NumPy calls by generated kernels."""
-        self._calls, owned = joined(self._calls, self._frees)
+        self._calls, owned = joined(self._calls, self._frees, policy)
         self.owned += owned
 
     def replace(self, change: Callable[[Entry], Callable[[], Any]]) -> None:
