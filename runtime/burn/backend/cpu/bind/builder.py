@@ -28,7 +28,7 @@ from burn.backend.cpu.bind.finite import (
     is_finite,
     refuse_nan,
 )
-from burn.backend.cpu.bind.inputs import Input, Inputs
+from burn.backend.cpu.bind.inputs import Inputs, Setter
 from burn.backend.cpu.bind.magnitudes import Magnitudes, check_within
 from burn.backend.cpu.bind.memory_orders import wanted_orders
 from burn.backend.cpu.bind.numpy_capture import UntraceableError, plain, unheard
@@ -95,14 +95,14 @@ class Builder:
                 other._buffers[slot] = buffer
         return other
 
-    def take(self, slot: int, array: Array) -> Input:
+    def take(self, slot: int, array: Array) -> Setter:
         """Allocate an input, with its current value."""
         target = self.shaped_as(array)
         np.copyto(target, array)
         self._set(slot, target)
         self._end(())
         limit = self._magnitudes.limit(slot, array)
-        return Input(self._inputs.add(self._buffers.get(slot), target), limit)
+        return self._inputs.add(self._buffers.get(slot), target, limit)
 
     def build(self, segment: Segment) -> Sequence:
         """Run all steps of a segment but the late ones, and return their calls.

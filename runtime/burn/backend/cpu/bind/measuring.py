@@ -6,7 +6,7 @@ from typing import Any
 
 from burn.backend.cpu.bind.calls import call_kernel
 from burn.backend.cpu.bind.finite import expect_numbers
-from burn.backend.cpu.bind.magnitudes import expect_within
+from burn.backend.cpu.bind.magnitudes import expect_few_within, expect_within
 from burn.backend.cpu.bind.sequence import Sequence
 from burn.backend.cpu.jit.calls import read
 from burn.backend.cpu.jit.joining import GENERATED, Entry
@@ -15,7 +15,7 @@ from burn.backend.cpu.onednn.binding.engine import current
 from burn.plan.profile import Profiler
 
 #: The functions that leave a plan for numbers that it is not for.
-CHECKS = (expect_numbers, expect_within)
+CHECKS = (expect_numbers, expect_few_within, expect_within)
 #: Why a call that could be in a generated kernel is in none.
 ADVICE = {
     KernelPolicy.NONE: "generated=True compiles it",

@@ -11,7 +11,7 @@ from burn.backend.cpu.bind.arena import Arena
 from burn.backend.cpu.bind.builder import Builder
 from burn.backend.cpu.bind.donated_buffers import WRITING, commit
 from burn.backend.cpu.bind.finite import NotFiniteError, is_finite
-from burn.backend.cpu.bind.inputs import Input
+from burn.backend.cpu.bind.inputs import Setter
 from burn.backend.cpu.bind.measuring import measure_calls
 from burn.backend.cpu.bind.sequence import Sequence
 from burn.backend.cpu.device import Cpu
@@ -99,7 +99,7 @@ class Program:
         self._lock = threading.Lock()
         self._node: _Node | None = None
         self._forks = forks()
-        self._inputs: list[Input] = []
+        self._inputs: list[Setter] = []
         self._changed: Counter[Box] = Counter()
         self._seen = -1
         self._failures = self._waiting = 0
@@ -135,8 +135,8 @@ class Program:
             node = self._bound(inputs)
         else:
             node = self._node
-            for given, array in zip(self._inputs, inputs, strict=True):
-                given.take(array)
+            for set_input, array in zip(self._inputs, inputs, strict=True):
+                set_input(array)
             node.sequence.run()
         while node.segment.guard is not None:
             node = self._next(node, node.segment.guard)
