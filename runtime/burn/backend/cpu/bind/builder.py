@@ -305,8 +305,7 @@ class Builder:
         if self._session is None and not self._gradients:
             kernel = KERNELS.get(step.primitive, step.primitive.kernel)
         if kernel is step.primitive.kernel:
-            self._sequence.explain("no kernel for oneDNN")
-            return None
+            return self._sequence.explain("no kernel for oneDNN")
         mark, free = self._sequence.mark(), list(self._free)
         self.workspaces.start(step)
         with noted_by(self):
@@ -323,7 +322,8 @@ class Builder:
         try:
             context = (self.values, self._constants, proxy(self))
             operands = [traced_arguments(arg, *context) for arg in template]
-            outputs = step.primitive.kernel(*operands, **step.static)
+            with self._sequence.limited():
+                outputs = step.primitive.kernel(*operands, **step.static)
             results = [plain(array) for array in output_list(step, outputs)]
         except UntraceableError:
             results = []

@@ -162,7 +162,11 @@ class Traced(np.ndarray[Any, Any]):
             raise UntraceableError("a constant is written to")
         key, value, target = plain(key), plain(value), plain(self)
         target[key] = value
-        self.tracer.note(partial(target.__setitem__, key, value))
+        part = target[key]
+        if _is_view(part, target) and np.ndim(value) <= part.ndim:
+            self.tracer.note(partial(np.copyto, part, value, casting="unsafe"))
+        else:
+            self.tracer.note(partial(target.__setitem__, key, value))
 
     def sum(self, axis: Any = None, **options: Any) -> Any:  # type: ignore[override]
         return np.add.reduce(self, axis=axis, **options)
@@ -245,6 +249,21 @@ def _copyto(target: Any, source: Any, **options: Any) -> None:
     target.tracer.note(call)
 
 
+def _stack(arrays: Any, axis: int = 0) -> Any:
+    """Return ``np.stack`` as a concatenation, which is a single call in each run."""
+    axis %= np.ndim(arrays[0]) + 1
+    return np.concatenate([np.expand_dims(array, axis) for array in arrays], axis)
+
+
+def _full_like(x: Any, value: Any, *, shape: Any = None) -> Any:
+    """Return ``np.full_like`` of a number, which later steps may write to."""
+    if isinstance(value, np.ndarray):
+        raise UntraceableError("an array is repeated by full_like")
+    target = x._kept(np.full_like(plain(x), value, shape=shape))
+    x.tracer.note(partial(plain(target).fill, value))
+    return target
+
+
 def _reshape(x: Traced, *shape: Any, **options: Any) -> Any:
     return x.reshape(*shape, **options)
 
@@ -257,12 +276,14 @@ _REDUCE = {
     np.any: np.logical_or.reduce,
     np.all: np.logical_and.reduce,
 }
-_WITH_OUT = {*_REDUCE.values(), np.concatenate, np.einsum, np.stack, np.take}
+_WITH_OUT = {*_REDUCE.values(), np.concatenate, np.einsum, np.take}
 _SPECIAL: dict[Any, Callable[..., Any]] = {
     np.where: _where,
     np.copyto: _copyto,
     np.mean: _mean,
     np.reshape: _reshape,
+    np.stack: _stack,
+    np.full_like: _full_like,
 }
 _ASKING = {np.shape, np.ndim, np.size, np.may_share_memory, np.result_type}
 
