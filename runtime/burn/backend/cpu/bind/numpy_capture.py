@@ -15,6 +15,10 @@ from burn.backend.cpu.onednn.binding.capture import Notes
 from burn.ops.support import Array
 
 
+#: The bytes of a result whose copy takes longer than a check of indices.
+LARGE = 1 << 15
+
+
 class UntraceableError(Exception):
     """A kernel does something that cannot be captured."""
 
@@ -93,7 +97,7 @@ class Traced(np.ndarray[Any, Any]):
         if function not in _WITH_OUT:
             return self._assigned(np.asarray(result), call)
         target = self._kept(np.asarray(result))
-        self.tracer.note(partial(call, out=plain(target)))
+        self.tracer.note(_into(call, plain(target)))
         return target
 
     def _traced(self, array: Array, constant: bool) -> Any:
@@ -338,6 +342,29 @@ def _is_view(result: Any, source: Any) -> bool:
     if isinstance(source, list | tuple):
         return any(_is_view(result, item) for item in source)
     return False
+
+
+def _into(call: "partial[Any]", target: Array) -> Callable[[], Any]:
+    """Return a call of a NumPy function with the result in ``target``."""
+    indices = call.args[1] if len(call.args) > 1 else None
+    is_plain = call.func is np.take and call.keywords.keys() <= {"axis"}
+    if not is_plain or not isinstance(indices, np.ndarray):
+        return partial(call, out=target)
+    source, axis = call.args[0], call.keywords.get("axis", *call.args[2:3])
+    if target.nbytes < LARGE or not indices.size or axis is None:
+        return partial(source.take, indices, axis, target)
+    return partial(_take_rows, source, indices, axis, target)
+
+
+def _take_rows(source: Array, indices: Array, axis: int, target: Array) -> None:
+    """Copy entries of ``source`` to ``target``.
+
+    NumPy's own check of indices is made with a copy of the whole result.
+    """
+    extent = source.shape[axis]
+    if not -extent <= indices.min() <= indices.max() < extent:
+        source.take(indices, axis)  # raises
+    source.take(indices, axis, target, "wrap")
 
 
 def _assign(target: Array, call: Callable[[], Any]) -> None:
