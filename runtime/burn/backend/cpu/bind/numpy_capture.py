@@ -14,7 +14,6 @@ import numpy as np
 from burn.backend.cpu.onednn.binding.capture import Notes
 from burn.ops.support import Array
 
-
 #: The bytes of a result whose copy takes longer than a check of indices.
 LARGE = 1 << 15
 
