@@ -1,5 +1,6 @@
 """Plans generate the kernels that pay for their compilation, unless told otherwise."""
 
+from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def test_without_a_compiler_there_are_none(
 ) -> None:
     def version(name: str) -> str:
         if installed is None:
-            raise selection.PackageNotFoundError(name)
+            raise PackageNotFoundError(name)
         return installed
 
     monkeypatch.setattr(selection, "version", version)
@@ -95,7 +96,7 @@ def test_without_a_compiler_there_are_none(
 def test_savings_of_equal_kernels_add_up() -> None:
     def candidates(count: int, text: str, saved: float) -> list[Candidate]:
         return [
-            Candidate(n, 2, Kernel(text, (), (), 1, 1), saved) for n in range(count)
+            Candidate(n, n + 1, Kernel(text, (), (), 1, 1), saved) for n in range(count)
         ]
 
     few = selection.LEAST_SAVED / 3

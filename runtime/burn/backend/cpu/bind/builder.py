@@ -6,6 +6,7 @@ call of its kernel if neither is possible. Views become no calls.
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from weakref import proxy
@@ -305,7 +306,8 @@ class Builder:
         if self._session is None and not self._gradients:
             kernel = KERNELS.get(step.primitive, step.primitive.kernel)
         if kernel is step.primitive.kernel:
-            return self._sequence.explain("no kernel for oneDNN")
+            self._sequence.explain("no kernel for oneDNN")
+            return None
         mark, free = self._sequence.mark(), list(self._free)
         self.workspaces.start(step)
         with noted_by(self):
@@ -318,15 +320,12 @@ class Builder:
 
     def _traced(self, step: Step, template: list[Any]) -> list[Array] | None:
         """Return the results of a kernel that only calls NumPy functions, or None."""
-        mark = self._sequence.mark()
-        try:
+        mark, results = self._sequence.mark(), list[Array]()
+        with suppress(UntraceableError), self._sequence.limited():
             context = (self.values, self._constants, proxy(self))
             operands = [traced_arguments(arg, *context) for arg in template]
-            with self._sequence.limited():
-                outputs = step.primitive.kernel(*operands, **step.static)
+            outputs = step.primitive.kernel(*operands, **step.static)
             results = [plain(array) for array in output_list(step, outputs)]
-        except UntraceableError:
-            results = []
         if results and not unheard(operands) and self._are_ours(step, results):
             return results
         self._sequence.back_to(mark)

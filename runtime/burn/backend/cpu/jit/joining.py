@@ -46,14 +46,14 @@ def joined(
     entries: list[Entry] = []
     owned: list[Any] = []
     position = 0
-    for start, count, kernel, _ in chosen:
+    for start, end, kernel, _ in chosen:
         call, mine = machine().call(kernel)
-        joint = calls[start : start + count]
+        joint = calls[start:end]
         steps = {id(step): step for entry in joint for step in entry.steps}
         entries += calls[position:start]
         entries.append(Entry(None, call, tuple(steps.values()), GENERATED))
         owned += [mine, joint]
-        position = start + count
+        position = end
     return entries + calls[position:], owned
 
 
@@ -69,8 +69,9 @@ def _candidates(calls: list[Entry], frees: Frees) -> list[Candidate]:
             continue
         count, generated = kernel
         saved = saved_time(reads[:count], generated)
-        candidates.append(Candidate(position, count, generated, saved))
-        position += count
+        end = position + count
+        candidates.append(Candidate(position, end, generated, saved))
+        position = end
     return candidates
 
 

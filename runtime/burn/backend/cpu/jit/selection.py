@@ -40,10 +40,10 @@ class KernelPolicy(Enum):
 
 
 class Candidate(NamedTuple):
-    """A kernel for ``count`` calls from ``start``, with the nanoseconds it saves."""
+    """A kernel for calls from ``start`` to ``end``, with the nanoseconds it saves."""
 
     start: int
-    count: int
+    end: int
     kernel: Kernel
     saved: float
 
