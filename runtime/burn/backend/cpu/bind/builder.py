@@ -59,12 +59,12 @@ class Builder:
         self,
         arena: Arena,
         volatile: set[Box],
-        generated: bool = False,
+        held: int = 0,
         gradients: bool = False,
     ) -> None:
         self.arena, self._gradients = arena, gradients
-        self._options = (generated, gradients)
-        self._releases = Releases(arena, held=generated)
+        self._options = (held, gradients)
+        self._releases = Releases(arena, held=held)
         self.values: dict[int, Array] = {}
         self.boxes: list[tuple[Box, int]] = []
         self._kept: dict[Box, DonatedBuffer] = {}
@@ -80,7 +80,7 @@ class Builder:
         self._inputs = Inputs(self._session)
         self._is_late = False
         self._magnitudes = Magnitudes(self.values, self._constants)
-        self.workspaces = Workspaces(generated)
+        self.workspaces = Workspaces(held > 0)
 
     def branched(self) -> "Builder":
         """Return a builder for a branch that starts here."""

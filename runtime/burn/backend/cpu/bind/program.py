@@ -15,7 +15,7 @@ from burn.backend.cpu.bind.inputs import Setter
 from burn.backend.cpu.bind.measuring import measure_calls
 from burn.backend.cpu.bind.sequence import Sequence
 from burn.backend.cpu.device import Cpu
-from burn.backend.cpu.jit.selection import KernelPolicy
+from burn.backend.cpu.jit.selection import KernelPolicy, held_bytes
 from burn.backend.cpu.onednn.binding.engine import LARGE, current, forks
 from burn.box import Box, Parameter, changes
 from burn.ops.support import Array
@@ -168,10 +168,9 @@ class Program:
         volatile.update(written(self._root))
         if self._gradients:  # they are trained, so that they change between runs
             volatile.update(filter(_is_trained, boxes_read(self._root)))
-        options = (self._policy.is_generating, self._gradients)
-        builder = Builder(
-            Arena(peak_bytes(self._root, inputs, volatile)), volatile, *options
-        )
+        peak = peak_bytes(self._root, inputs, volatile)
+        options = (held_bytes(self._policy, peak), self._gradients)
+        builder = Builder(Arena(peak), volatile, *options)
         self._inputs = [builder.take(i, array) for i, array in enumerate(inputs)]
         node = _Node(self._root, builder, self._policy, self._profiler)
         self._forks = forks()

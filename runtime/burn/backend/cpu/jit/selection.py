@@ -17,6 +17,9 @@ from burn.backend.cpu.jit.source import Kernel
 LEAST_SAVED = 1_250
 #: The maximum number of kernels of a sequence of calls: their compilation takes 1.6 s.
 MOST_KERNELS = 64
+#: The bytes of dead values that are held back for kernels at most, and those that
+#: kernels of small plans may hold if they are not asked for.
+MOST_HELD, LEAST_HELD = 64 << 20, 1 << 20
 #: Nanoseconds of a call of NumPy, and of a generated kernel, without elements.
 _NUMPY_CALL, _KERNEL_CALL = 550, 450
 #: Nanoseconds of an addition of two elements by NumPy, and of a unit of a kernel's
@@ -58,6 +61,13 @@ def has_compiler() -> bool:
     except PackageNotFoundError:
         return False
     return tuple(map(int, installed.split(".")[:2])) >= _OLDEST
+
+
+def held_bytes(policy: KernelPolicy, peak: int) -> int:
+    """Return how much memory a plan of ``peak`` bytes holds back for fused kernels."""
+    if policy is KernelPolicy.PROFITABLE:
+        return min(max(peak, LEAST_HELD), MOST_HELD)
+    return MOST_HELD if policy is KernelPolicy.ALL else 0
 
 
 def saved_time(calls: Iterable[list[KernelCall]], kernel: Kernel) -> float:
