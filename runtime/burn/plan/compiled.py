@@ -3,6 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from burn.backend.arrays import ArrayBackend
@@ -344,22 +345,23 @@ def _slots(result: Any, recorder: Recorder) -> Any:
     Raises:
         UnplannableError: a leaf is of a type that may hide a tensor.
     """
+    return mapped(partial(_slot, recorder=recorder), result)
 
-    def slot(leaf: Any) -> Any:
-        if type(leaf) is Tensor:
-            if type(leaf.data) is RecordedValue:
-                return Slot(leaf.data.place)
-            if leaf.backend is recorder.device or leaf.backend.level == 0:
-                return leaf
-            if leaf.node is not None:
-                raise UnplannableError("the result has a history: detach() it")
-            if type(leaf.data) is Tensor:
-                return Lifted(slot(leaf.data), leaf.backend)
-        elif type(leaf) in _PLAIN:
+
+def _slot(leaf: Any, recorder: Recorder) -> Any:
+    # Not a closure that calls itself: its cycle would keep the recorder for a while.
+    if type(leaf) is Tensor:
+        if type(leaf.data) is RecordedValue:
+            return Slot(leaf.data.place)
+        if leaf.backend is recorder.device or leaf.backend.level == 0:
             return leaf
-        raise UnplannableError(f"the result has {leaf!r} in it")
-
-    return mapped(slot, result)
+        if leaf.node is not None:
+            raise UnplannableError("the result has a history: detach() it")
+        if type(leaf.data) is Tensor:
+            return Lifted(_slot(leaf.data, recorder), leaf.backend)
+    elif type(leaf) in _PLAIN:
+        return leaf
+    raise UnplannableError(f"the result has {leaf!r} in it")
 
 
 def _plain(leaf: Any) -> Any:

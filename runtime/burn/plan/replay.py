@@ -1,6 +1,7 @@
 """Replay of unoptimized plans: kernels without dispatch."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 from burn.backend.arrays import ArrayBackend, ignoring_errors
@@ -169,10 +170,11 @@ def arguments(arg: Any, values: Values | dict[int, Any]) -> Any:
 
 def fill_result(result: Any, values: Values, device: ArrayBackend) -> Any:
     """Return the result of the function, with tensors in place of slots."""
+    return mapped(partial(_filled, values=values, device=device), result)
 
-    def tensor(leaf: Any) -> Any:
-        if type(leaf) is Lifted:
-            return Tensor(tensor(leaf.value), leaf.backend)
-        return Tensor(values[leaf.place], device) if type(leaf) is Slot else leaf
 
-    return mapped(tensor, result)
+def _filled(leaf: Any, values: Values, device: ArrayBackend) -> Any:
+    # Not a closure that calls itself: its cycle would keep ``values`` for a while.
+    if type(leaf) is Lifted:
+        return Tensor(_filled(leaf.value, values, device), leaf.backend)
+    return Tensor(values[leaf.place], device) if type(leaf) is Slot else leaf

@@ -1,5 +1,6 @@
 """Kernels of decode steps, and decoders in CUDA graphs."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def compare(device: Any, primitive: Any, arrays: Any, **static: Any) -> None:
     if primitive.outputs == 1:
         actual, expected = (actual,), (expected,)
     for ours, theirs in zip(actual, expected, strict=True):
-        scale = TOLERANCE[dtype] * np.abs(theirs.astype(np.float64)).max()
+        scale = TOLERANCE[dtype] * np.abs(np.nan_to_num(theirs.astype(float))).max()
         np.testing.assert_allclose(ours.numpy(), theirs, atol=scale, rtol=0)
 
 
@@ -60,23 +61,70 @@ def test_products_of_few_rows(
     compare(device, row_linear, arrays, norm=norm, epsilon=1e-5, after=after)
 
 
+@pytest.mark.parametrize("rows", (1, 8))
+@pytest.mark.parametrize("columns", (37, 5000))
+@pytest.mark.parametrize("inner", (288, 2048, 8192))
+@pytest.mark.parametrize("norm", ("", "layer", "rms"))
+@pytest.mark.parametrize("gated", (False, True))
+def test_products_of_few_rows_on_tensor_cores(
+    device: Any, rows: int, columns: int, inner: int, norm: Any, gated: bool
+) -> None:
+    from burn.backend.cuda.kernels.products import row_kernels, tensor_core_rows
+
+    def of(*shape: int, seed: int) -> Any:
+        return normal(*shape, seed=seed).astype("float16")
+
+    residual = None if gated else of(rows, columns, seed=3)
+    arrays = (
+        *(of(rows, inner, seed=0), of(columns, inner, seed=1) / 8),
+        *(None if gated else of(columns, seed=2), residual),
+        of(inner, seed=4) if norm else None,
+        of(inner, seed=5) if norm == "layer" else None,
+        of(columns, inner, seed=6) / 8 if gated else None,
+    )
+    after = () if gated else (("gelu_tanh",), ("add",))
+    expected = row_linear.kernel(*arrays, norm=norm, epsilon=1e-5, after=after)
+    there = tuple(
+        None if a is None else burn.from_numpy(a, device).data for a in arrays
+    )
+    form = row_kernels.Form(
+        *(arrays[0].dtype, rows, columns, inner, norm, gated, after)
+    )
+    scale = TOLERANCE["float16"] * np.abs(expected.astype(np.float64)).max()
+    splits = tensor_core_rows.splits_of(form)
+    assert splits
+    for split, blocks in product(splits, (1, 2)):
+        kernel = tensor_core_rows.kernel(form, split)
+        actual = row_kernels.run(kernel, there, form, 1e-5, blocks).get()
+        np.testing.assert_allclose(actual, expected, atol=scale, rtol=0)
+
+
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("batch", (1, 3))
 @pytest.mark.parametrize("form", ((1, 1, 64), (4, 2, 64), (2, 8, 128), (1, 2, 16)))
 @pytest.mark.parametrize("kind", ("none", "bool", "float", "heads"))
 @pytest.mark.parametrize("turned", (False, True))
+@pytest.mark.parametrize("entries", ((150, 70), (2500, 2300), (2500, 3)))
 def test_attention_to_caches(
-    device: Any, dtype: str, batch: int, form: Any, kind: str, turned: bool
+    device: Any,
+    dtype: str,
+    batch: int,
+    form: Any,
+    kind: str,
+    turned: bool,
+    entries: Any,
 ) -> None:
-    (groups, each, size), past, length = form, 150, 70
+    (groups, each, size), (past, length) = form, entries
     heads = groups * each
     shapes = ((heads, 1), (groups, 1), (groups, 1), (groups, past), (groups, past))
     arrays = [
         normal(batch, count, rows, size, seed=seed).astype(dtype)
         for seed, (count, rows) in enumerate(shapes)
     ]
-    at = np.arange(past + 1)
-    seen = np.broadcast_to((at < length) | (at == past), (batch, 1, 1, past + 1))
+    at = np.arange(past + 1)  # some are hidden before the first one that is seen
+    seen = np.broadcast_to(
+        (at > 1) & (at < length) | (at == past), (batch, 1, 1, past + 1)
+    )
     mask: Any = None if kind == "none" else seen
     if kind in ("float", "heads"):
         mask = np.where(seen, 0, -65500.0)
@@ -87,6 +135,19 @@ def test_attention_to_caches(
     cos, sin = (f(angles).astype(dtype) for f in (np.cos, np.sin))
     arrays += [mask, *((cos, sin) if turned else (None, None))]
     compare(device, cached_attention, arrays, scale=size**-0.5)
+
+
+@pytest.mark.parametrize("is_seen", (False, True))
+@pytest.mark.parametrize("past", (0, 1, 300))
+def test_attention_of_hidden_keys(device: Any, is_seen: bool, past: int) -> None:
+    shapes = ((4, 1), (2, 1), (2, 1), (2, past), (2, past))
+    arrays = [normal(2, *s, 32, seed=n) for n, s in enumerate(shapes)]
+    mask = np.zeros((2, 1, 1, past + 1), bool)
+    mask[1, ..., past] = is_seen
+    for empty_is_zero in (False, True):
+        static = {"scale": 0.2, "empty_is_zero": empty_is_zero}
+        with np.errstate(invalid="ignore"):  # 0 / 0 where all keys are hidden
+            compare(device, cached_attention, (*arrays, mask), **static)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)

@@ -163,3 +163,20 @@ def test_graphs_go_with_their_functions(device: Any) -> None:
         del compiled
         gc.collect()
         assert not [one for one in gc.get_objects() if isinstance(one, Captured)]
+
+
+def test_memory_of_graphs_is_released(device: Any) -> None:
+    compiled = burn.compile(Network().to(device))
+    x = on(device, 2, 3, 9, 7)
+    for _ in range(3):
+        result = compiled(x)
+    executable: Any = compiled.executables[0]
+    captured = executable._captured
+    pools = (captured._pool, captured._memory._pool)
+    assert captured._pool.total_bytes()
+    executable.release_memory()
+    del captured
+    gc.collect()
+    assert [pool.total_bytes() for pool in pools] == [0, 0]
+    assert np.isfinite(result.numpy()).all()
+    np.testing.assert_allclose(compiled(x).numpy(), result.numpy(), atol=1e-5)

@@ -127,11 +127,11 @@ def test_library_kernels_wait_outside_of_graphs(
         Workspaces, "separate", lambda self, stream: fills.append(stream)
     )
     monkeypatch.setattr(Workspaces, "take", lambda self, size: 0)
-    memory = CaptureMemory(separates=separates)
-    workspace(0, 1)
+    memory = CaptureMemory(None, separates)
+    workspace(0, 1, 8)
     with capturing(memory):
-        workspace(0, 2)  # the run before the capture
+        workspace(0, 2, 8)  # the run before the capture
         with memory.recorded():
-            workspace(0, 3)
-        workspace(0, 4)
+            workspace(0, 3, 8)
+        workspace(0, 4, 8)
     assert fills == ([1, 2, 3, 4] if separates else [1, 2, 4])

@@ -16,6 +16,8 @@ from burn import ops
 from burn.backend.cpu.onednn.binding import engine
 from burn.backend.cpu.onednn.binding.memory import Handle
 from burn.plan.compiled import PLANS
+from burn.plan.plan_ir import Slot
+from burn.plan.replay import fill_result
 from tests.runtime.onednn import needs_onednn, normal
 from tests.runtime.programs import programs_of
 
@@ -122,3 +124,18 @@ def test_handles_of_the_library_are_given_back() -> None:
     session.primitives.clear()
     assert held
     assert handles() < counts[1] - 8 * PLANS
+
+
+class _Array(np.ndarray[Any, Any]):
+    """An array that can be referred to weakly."""
+
+
+def test_values_of_a_replayed_plan_are_gone_at_once() -> None:
+    values: list[Any] = [np.zeros(3).view(_Array) for _ in range(2)]
+    seen = [weakref.ref(value) for value in values]
+    with without_collector():
+        result = fill_result([Slot(1)], values, burn.Cpu())
+        del values
+        assert [value() is not None for value in seen] == [False, True]
+        del result
+        assert [value() is not None for value in seen] == [False, False]

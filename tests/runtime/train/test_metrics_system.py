@@ -76,13 +76,11 @@ def test_a_missing_library_is_named(
 def test_metrics_of_a_gpu() -> None:
     cupy = pytest.importorskip("cupy")
     metric: Metric = GpuMemoryUse()
-    before = metric.update(None, BATCH)
     block = cupy.ones(256 * 2**20, cupy.uint8)
     during = metric.update(None, BATCH)
-    assert before is not None
     assert during is not None
-    assert during - before >= 256
-    assert metric.compute() >= block.nbytes / 2**20
+    assert during >= block.nbytes / 2**20  # other processes may use more or less
+    assert metric.compute() == during
     pytest.importorskip("pynvml")
     use = GpuUse()
     value = use.update(None, BATCH)

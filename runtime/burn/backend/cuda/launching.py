@@ -1,10 +1,19 @@
 """Kernel launches with programmatic dependent launch (compute capability 9).
 
 The kernels read only constants before ``griddepcontrol.wait``, so they load weights
-while the previous kernel ends.
+while the previous kernel ends. A kernel starts when all blocks of the one before have
+reached ``START_NEXT``; if that comes before their wait, several kernels before it may
+be unfinished.
+
+``cached_attention`` reaches it after the wait. What it has read is complete for every
+later kernel, so it is marked by :func:`burn.backend.cuda.libraries.settle`, and later
+kernels may read it before they wait, as they may read inputs of the graph.
 """
 
 import ctypes
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -22,6 +31,15 @@ INSTRUCTIONS = """
 #define WAIT
 #endif
 """
+
+
+class _Local(threading.local):
+    """Whether kernels of a thread are launched early outside of captures too."""
+
+    is_early = False
+
+
+_LOCAL = _Local()
 #: Handles of the functions that were launched so.
 EARLY: set[int] = set()
 _CAPABILITY = 90
@@ -30,14 +48,24 @@ _CAPABILITY = 90
 def launch(
     kernel: Any, grid: tuple[int, ...], threads: int, args: Any, shared: int = 0
 ) -> None:
-    """Launch ``kernel`` on CuPy's current stream, early in a captured graph.
+    """Launch ``kernel`` on CuPy's current stream, early if it is captured.
 
     ``args`` are CuPy arrays, addresses as ``np.uint64`` and NumPy scalars.
     """
-    if is_recorded() and _driver() is not None:
+    if (is_recorded() or _LOCAL.is_early) and _driver() is not None:
         _launch_early(kernel, grid, threads, args, shared)
     else:
         kernel(grid, (threads,), args, shared_mem=shared)
+
+
+@contextmanager
+def launching_early() -> Iterator[None]:
+    """Launch early in this context, as in a captured graph, to measure kernels."""
+    before, _LOCAL.is_early = _LOCAL.is_early, True
+    try:
+        yield
+    finally:
+        _LOCAL.is_early = before
 
 
 @cache

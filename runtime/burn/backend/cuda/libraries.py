@@ -118,12 +118,13 @@ def lt_handle(device: int) -> int:
 class CaptureMemory:
     """Memory that the kernels of a CUDA graph share and that the graph must own.
 
-    ``constants`` are arrays that do not change while the graph is used. With
+    What lasts as long as the graph is in ``pool``, a memory pool of CuPy. With
     ``separates`` fills enforce full dependencies.
     """
 
-    def __init__(self, constants: Iterable[Any] = (), separates: bool = False) -> None:
-        self._constants = {id(array): array for array in constants}
+    def __init__(self, pool: Any, separates: bool = False) -> None:
+        self._pool = pool
+        self._constants: dict[int, Any] = {}
         self._packed: dict[tuple[int, Any], Any] = {}
         self._counters: dict[int, Any] = {}
         #: Of the graph alone: graphs may run at the same time.
@@ -131,15 +132,57 @@ class CaptureMemory:
         self.separates = separates
         #: Whether work on the stream is being captured.
         self.is_recorded = False
+        #: By address, what no kernel writes that later ones can start before.
+        self._settled: dict[int, Any] = {}
+
+    def add_constants(self, arrays: Iterable[Any]) -> None:
+        """Add arrays that do not change while the graph is used."""
+        self._constants |= {id(array): array for array in arrays}
 
     @contextmanager
-    def recorded(self) -> Iterator[None]:
-        """Mark the work on the stream in this context as captured."""
-        self.is_recorded = True
+    def lasting(self) -> Iterator[None]:
+        """Allocate memory in this context that lasts as long as the graph."""
+        import cupy
+
+        with cupy.cuda.using_allocator(self._pool.malloc):
+            yield
+
+    def free_unused(self) -> None:
+        """Give back what is free in the pool. No kernel may be running."""
+        self._pool.free_all_blocks()
+
+    def close(self) -> None:
+        """Give back all memory that nothing else refers to."""
+        self._constants, self._packed, self._counters, self._settled = {}, {}, {}, {}
+        self.workspaces = Workspaces()
+        self.free_unused()
+
+    @contextmanager
+    def recorded(self, given: Iterable[Any] = ()) -> Iterator[None]:
+        """Mark the work on the stream in this context as captured.
+
+        ``given`` are arrays that are complete before the graph is launched. The work
+        has scratch memory of its own, as large as the chosen algorithms need.
+        """
+        self.is_recorded, self.workspaces = True, Workspaces()
+        self._settled = {}
+        self.settle((*self._constants.values(), *given))
         try:
             yield
         finally:
             self.is_recorded = False
+
+    def settle(self, arrays: Iterable[Any]) -> None:
+        """Mark arrays as complete before any later kernel of the graph starts."""
+        for array in arrays:
+            address = _address(array)
+            if address is not None:  # kept: no other array gets its memory
+                self._settled[address] = array
+
+    def are_settled(self, arrays: Iterable[Any]) -> bool:
+        """Return whether all arrays of CuPy among these were marked."""
+        addresses = map(_address, arrays)
+        return all(a is None or a in self._settled for a in addresses)
 
     def packed(self, array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
         """Return ``pack(array)``, computed once if the array is a constant."""
@@ -147,7 +190,8 @@ class CaptureMemory:
             return pack(array)
         key = (id(array), layout)
         if key not in self._packed:
-            self._packed[key] = pack(array)
+            with self.lasting():
+                self._packed[key] = pack(array)
         return self._packed[key]
 
     def counters(self, count: int) -> Any:
@@ -155,8 +199,15 @@ class CaptureMemory:
         import cupy
 
         if count not in self._counters:
-            self._counters[count] = cupy.zeros(count, np.uint32)
+            with self.lasting():
+                self._counters[count] = cupy.zeros(count, np.uint32)
         return self._counters[count]
+
+
+def _address(array: Any) -> int | None:
+    """Return the address of an array of CuPy, None for anything else."""
+    pointer = getattr(getattr(array, "data", None), "ptr", None)
+    return None if pointer is None else int(pointer)
 
 
 @contextmanager
@@ -180,6 +231,27 @@ def is_recorded() -> bool:
     return memory is not None and memory.is_recorded and not memory.separates
 
 
+def settle(arrays: Iterable[Any]) -> None:
+    """Mark the operands of a kernel that later ones start after, in a capture.
+
+    Those are complete for all later kernels.
+    """
+    if is_recorded():
+        assert _LOCAL.capture is not None
+        _LOCAL.capture.settle(arrays)
+
+
+def are_settled(arrays: Iterable[Any]) -> bool:
+    """Return whether arrays are complete before any later kernel starts.
+
+    Outside of captures kernels do not start early.
+    """
+    if not is_recorded():
+        return True
+    assert _LOCAL.capture is not None
+    return _LOCAL.capture.are_settled(arrays)
+
+
 def counters(count: int) -> Any:
     """Return ``count`` integers on the device that are zero; kernels reset them."""
     import cupy
@@ -194,7 +266,7 @@ def packed(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
     return pack(array) if capture is None else capture.packed(array, layout, pack)
 
 
-def workspace(device: int, stream: int, size: int = WORKSPACE) -> int:
+def workspace(device: int, stream: int, size: int) -> int:
     """Return the address of at least ``size`` bytes of scratch memory for
     ``stream``.
     """

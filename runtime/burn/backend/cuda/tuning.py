@@ -1,54 +1,104 @@
 """Auto-tuning: the fastest of several algorithms, measured on the device."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from statistics import median
 from typing import Any, TypeVar
+
+import numpy as np
+
+from burn.backend.cuda.launching import INSTRUCTIONS, launching_early
 
 T = TypeVar("T")
 
 #: How often each algorithm is measured.
-_REPEATS = 5
-#: Bytes that are written before each measurement, and how often. Operands come from
+_REPEATS = 7
+#: Bytes that are read before each measurement, and how often. Operands come from
 #: memory then, as they do in a plan, and the device is busy while a slow host puts the
-#: algorithm on the stream, so that the time of the host is not measured.
-_BYTES, _WRITES = 64 << 20, 4
+#: algorithm on the stream, so that the time of the host is not measured. Written bytes
+#: would go to memory while the algorithm reads its operands.
+_BYTES, _READS = 64 << 20, 4
+_THREADS = 256
+#: Blocks of each multiprocessor of the kernel that reads. The last one before an
+#: algorithm that starts early has fewer, to leave room for its first blocks.
+_BLOCKS, _FEW_BLOCKS = 8, 2
+_SOURCE = INSTRUCTIONS + """
+extern "C" __global__ void read_all(const uint4* x, unsigned* out, long long count) {
+    START_NEXT
+    unsigned sum = 0;
+    const long long step = (long long)gridDim.x * blockDim.x;
+    #pragma unroll 8
+    for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+        const uint4 v = x[i];
+        sum ^= v.x ^ v.y ^ v.z ^ v.w;
+    }
+    if (sum == 0x9e3779b9u) out[0] = sum;  // or the reads are optimised away
+}
+"""
 #: An algorithm has to be quicker than the first by this factor to be taken.
 _GAIN = 0.97
 
 
 @cache
-def _ballast(device: int) -> Any:
+def _reader() -> Any:
     import cupy
 
-    return cupy.empty(_BYTES, "uint8")
+    return cupy.RawKernel(_SOURCE, "read_all")
 
 
-def quickest(choices: Sequence[T], run: Callable[[T], None], device: int) -> T:
+def quickest(
+    choices: Sequence[T],
+    run: Callable[[T], None],
+    device: int,
+    overlaps: bool = False,
+) -> T:
     """Return the one of ``choices`` for which ``run`` is fastest.
 
     Choices that raise a RuntimeError are skipped, except the first one. ``run``
-    launches kernels on CuPy's current stream.
+    launches kernels on CuPy's current stream. With ``overlaps`` a choice is measured
+    as the successor of a kernel that it can overlap with.
     """
-    times = [_time(choice, run, device) for choice in choices]
+    import cupy
+
+    with cupy.cuda.Device(device) as current:
+        ballast = cupy.zeros(_BYTES // 4, "uint32")
+        processors = current.attributes["MultiProcessorCount"]
+        timed = partial(_time, ballast=ballast, processors=processors)
+        if not overlaps:
+            times = [timed(partial(run, choice)) for choice in choices]
+        else:
+            with launching_early():
+                alone = timed(lambda: None, overlaps=True)
+                times = [
+                    max(timed(partial(run, choice), overlaps=True) - alone, 0.0)
+                    for choice in choices
+                ]
     best = min(range(len(times)), key=times.__getitem__)
     return choices[best if times[best] < times[0] * _GAIN else 0]
 
 
-def _time(choice: T, run: Callable[[T], None], device: int) -> float:
-    """Return the median time in milliseconds, infinity if it fails."""
+def _time(
+    run: Callable[[], None], ballast: Any, processors: int, overlaps: bool = False
+) -> float:
+    """Return the median time in milliseconds, infinity if it fails.
+
+    With ``overlaps`` it contains the time of the kernel before.
+    """
     import cupy
 
     stream = cupy.cuda.get_current_stream()
+    args = (ballast, ballast, np.int64(ballast.nbytes // 16))
     pairs = []
     try:
-        run(choice)
+        run()
         for _ in range(_REPEATS):
-            for _ in range(_WRITES):
-                _ballast(device).fill(0)
+            for _ in range(_READS):
+                _reader()((_BLOCKS * processors,), (_THREADS,), args)
             start, end = cupy.cuda.Event(), cupy.cuda.Event()
             start.record(stream)
-            run(choice)
+            if overlaps:
+                _reader()((_FEW_BLOCKS * processors,), (_THREADS,), args)
+            run()
             end.record(stream)
             pairs.append((start, end))
         stream.synchronize()

@@ -178,19 +178,18 @@ class Captured:
         self._device, self._read, self._changes = device, read, changes()
         self._inputs = [array.copy() for array in inputs]
         cupy.cuda.get_current_stream().synchronize()
-        self._pool = cupy.cuda.MemoryPool()
         stream = cupy.cuda.Stream(non_blocking=True)
         self._state = State(program, device)
         cupy.cuda.get_current_stream().synchronize()
-        with stream, cupy.cuda.using_allocator(self._pool.malloc):
-            constants = program.constants()
-            self._memory = CaptureMemory(constants.values(), separates)
+        self._memory = CaptureMemory(cupy.cuda.MemoryPool(), separates)
+        # Memory of the first run. A graph needs less: there kernels are not compared,
+        # and algorithms are not chosen.
+        trial = cupy.cuda.MemoryPool()
+        with stream:
+            constants, expected = self._first_run(program, stream, trial)
             with capturing(self._memory):
-                # Kernels are compiled, algorithms are chosen.
-                expected = self._warm_up(program, constants)
-                stream.synchronize()
                 self._graph = self._recorded(program, stream, constants)
-        # Not from the pool: what is free there is scratch memory of the graph.
+        # From another pool: what is free there is scratch memory of the graph.
         self._state.take(self._beside)
         cupy.cuda.get_current_stream().synchronize()
         self.kernels = check_nodes(self._graph)
@@ -198,7 +197,30 @@ class Captured:
             self._graph.launch(stream)
             stream.synchronize()
             self._check(expected)
+        del expected
+        trial.free_all_blocks()
+        self._memory.free_unused()
+        # The recording call, kernel by kernel, has left its memory there.
+        cupy.get_default_memory_pool().free_all_blocks()
         self._stream = 0
+
+    def _first_run(
+        self, program: Program, stream: Any, pool: Any
+    ) -> tuple[dict[int, Any], Any]:
+        """Return the constants, and the result of a run with memory of ``pool``.
+
+        Kernels are compiled, algorithms are chosen.
+        """
+        with self._memory.lasting():
+            constants = program.constants()
+        self._memory.add_constants(constants.values())
+        with (
+            capturing(self._memory),
+            self._device.cupy.cuda.using_allocator(pool.malloc),
+        ):
+            expected = self._warm_up(program, constants)
+            stream.synchronize()
+        return constants, expected
 
     def _warm_up(self, program: Program, constants: dict[int, Any]) -> Any:
         """Return the result of a run after the state has its final memory layout."""
@@ -206,16 +228,23 @@ class Captured:
         expected = program.run_checked(self._inputs, values)
         if not self._state:
             return expected
-        self._state.lay_out(expected[1])
+        with self._memory.lasting():
+            self._state.lay_out(expected[1])
         return program.run(self._inputs, {**constants, **self._state.values()})
 
     def _recorded(
         self, program: Program, stream: Any, constants: dict[int, Any]
     ) -> CudaGraph:
         """Return the graph of a run, with full dependencies between kernels."""
+        cupy, state = self._device.cupy, self._state.values()
         while True:
-            with capturing_graph(stream) as graphs, self._memory.recorded():
-                values = {**constants, **self._state.values()}
+            self._pool = cupy.cuda.MemoryPool()
+            with (
+                cupy.cuda.using_allocator(self._pool.malloc),
+                capturing_graph(stream) as graphs,
+                self._memory.recorded((*self._inputs, *state.values())),
+            ):
+                values = {**constants, **state}
                 self._result, written = program.run(self._inputs, values)
                 self._beside = self._state.beside(written)
             (graph,) = graphs
@@ -238,6 +267,15 @@ class Captured:
         far = sum(_are_apart(*pair) for pair in pairs)
         if far > len(written) * _FEW:
             raise GraphError(f"{far} of {len(written)} boxes differ from its kernels")
+
+    def __del__(self) -> None:
+        """Give the memory back: pools of CuPy that are deleted keep what is free."""
+        with suppress(RuntimeError, AttributeError, TypeError):  # at the end of Python
+            for name in ("_graph", "_result", "_beside", "_state", "_inputs"):
+                vars(self).pop(name, None)
+            with self._device.current():
+                self._memory.close()
+                self._pool.free_all_blocks()
 
     def changed(self) -> frozenset[Box]:
         """Return the boxes whose arrays differ from those that the graph reads."""

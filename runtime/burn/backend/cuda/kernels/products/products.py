@@ -33,6 +33,9 @@ _FLOAT32, _TF32, _FLOAT64 = 68, 77, 70
 _LIMIT = 1024
 #: Alignments of addresses, in bytes, that algorithms are chosen by.
 _ALIGNMENT = 256
+#: Bytes of scratch memory beyond those that an algorithm asks for: some epilogues of
+#: cuBLASLt need 16.
+_SLACK = 256
 #: The number of algorithms measured for a product of a CUDA graph.
 ALGORITHMS = 12
 
@@ -212,12 +215,13 @@ class Product:
             self._set(self._lt.MatmulDescAttribute.BIAS_POINTER, self._bias)
         address = out.data.ptr
         added = address if addend is None else addend.data.ptr
+        size = int(self._algorithm["workspace_size"][0]) + _SLACK
         self._lt.matmul(
             *(self._handle, self._operation, self._alpha.ctypes.data),
             *(left.data.ptr, self._left, right.data.ptr, self._right),
             *(self._beta.ctypes.data, added, self._result, address, self._result),
             self._algorithm.ctypes.data,
-            *(workspace(self._device, stream), WORKSPACE, stream),
+            *(workspace(self._device, stream, size), size, stream),
         )
 
 

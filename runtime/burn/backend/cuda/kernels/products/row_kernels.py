@@ -1,0 +1,170 @@
+"""What the kernels for products of few rows share: their form, norm and launch."""
+
+from math import gcd
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from burn.backend.cuda.kernels.elementwise import epilogues
+from burn.backend.cuda.kernels.elementwise.epilogues import TYPES, has_residual
+from burn.backend.cuda.launching import INSTRUCTIONS, launch
+from burn.backend.cuda.libraries import packed
+from burn.ops.decoding import Norm
+from burn.ops.fused import After
+from burn.ops.support import Array
+
+#: Threads and warps of a block.
+THREADS, WARPS = 256, 8
+PROCESSORS = "MultiProcessorCount"
+_VECTORS = {16: "int4", 8: "int2", 4: "int", 2: "short"}
+#: CUDA C of the norm of rows in shared memory, ``STRIDE`` vectors apart.
+NORMALISE = r"""
+__device__ float over_team(float v, float* parts) {
+    #pragma unroll
+    for (int step = 16; step; step >>= 1) v += __shfl_xor_sync(0xffffffffu, v, step);
+    if (M > 1) return v;
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = v;
+    __syncthreads();
+    v = 0;
+    #pragma unroll
+    for (int i = 0; i < 8; i++) v += parts[i];
+    return v;
+}
+__device__ void normalise(
+    Pack* rows, const Pack* weight, const Pack* bias, float epsilon, float* parts
+) {
+    const int team = M > 1 ? 32 : 256, first = threadIdx.x % team;
+    for (int m = threadIdx.x / team; m < M; m += 256 / team) {
+        Pack* row = rows + m * STRIDE;
+        float mean = 0, squares = 0;
+        if (NORM == 1) {
+            for (int i = first; i < PACKS; i += team) {
+                const Pack p = row[i];
+                #pragma unroll
+                for (int k = 0; k < SIZE; k++) mean += (float)p.at[k];
+            }
+            mean = over_team(mean, parts) / (PACKS * SIZE);
+        }
+        for (int i = first; i < PACKS; i += team) {
+            const Pack p = row[i];
+            #pragma unroll
+            for (int k = 0; k < SIZE; k++) {
+                const float v = (float)p.at[k] - mean;
+                squares += v * v;
+            }
+        }
+        squares = over_team(squares, parts) / (PACKS * SIZE);
+        const float factor = 1 / sqrtf(squares + epsilon);
+        for (int i = first; i < PACKS; i += team) {
+            Pack p = row[i], w, b;
+            if (weight) w = weight[i];
+            if (bias) b = bias[i];
+            #pragma unroll
+            for (int k = 0; k < SIZE; k++) {
+                float v = ((float)p.at[k] - mean) * factor;
+                if (weight) v *= (float)w.at[k];
+                if (bias) v += (float)b.at[k];
+                p.at[k] = (T)v;
+            }
+            row[i] = p;
+        }
+    }
+}
+"""
+#: Weights are read once: they need no place in the first cache.
+FETCHED = """
+__device__ Pack fetched(const Pack* at) {
+    const VECTOR v = __ldcs((const VECTOR*)at);
+    return *(const Pack*)&v;
+}
+"""
+
+
+class Form(NamedTuple):
+    """What a kernel is compiled for: ``rows`` of ``inner`` numbers to ``columns``."""
+
+    dtype: Any
+    rows: int
+    columns: int
+    inner: int
+    norm: Norm
+    gated: bool
+    after: After
+
+    @property
+    def size(self) -> int:
+        """How many neighbouring numbers of a row of weights are read at once."""
+        return gcd(self.inner, TYPES[self.dtype][1])
+
+    @property
+    def packs(self) -> int:
+        """How many vectors of ``size`` numbers a row has."""
+        return self.inner // self.size
+
+
+def source(form: Form, code: str, numbers: dict[str, int]) -> str:
+    """Return CUDA C of a kernel, ``code`` after the definitions that it needs."""
+    shared: dict[str, int | str] = {
+        "M": form.rows,
+        "N": form.columns,
+        "PACKS": form.packs,
+        "VECTOR": _VECTORS[form.size * form.dtype.itemsize],
+        "GATE": int(form.gated),
+        "NORM": ("", "layer", "rms").index(form.norm),
+        "HAS_RESIDUAL": int(has_residual(form.after)),
+        **numbers,
+    }
+    defines = "".join(f"#define {name} {value}\n" for name, value in shared.items())
+    code = code.replace("AFTER", epilogues.statements(form.after))
+    head = epilogues.header(form.dtype, form.size) + INSTRUCTIONS
+    return head + defines + FETCHED + NORMALISE + code
+
+
+class RowKernel(NamedTuple):
+    """A compiled kernel, its results of a row per block, and bytes of shared memory."""
+
+    function: Any
+    columns: int
+    shared: int
+
+
+def compiled(code: str, columns: int, shared: int) -> RowKernel:
+    """Compile ``code`` for blocks with ``shared`` bytes of dynamic shared memory."""
+    import cupy
+
+    function = cupy.RawKernel(code, "row_linear")
+    if function.shared_size_bytes + shared > 48 << 10:
+        function.max_dynamic_shared_size_bytes = shared
+    return RowKernel(function, columns, shared)
+
+
+def run(
+    kernel: RowKernel,
+    operands: tuple[Array | None, ...],
+    form: Form,
+    epsilon: float,
+    blocks: int,
+) -> Array:
+    """Launch ``kernel`` with at most ``blocks`` blocks for each multiprocessor.
+
+    ``operands`` are those of :func:`burn.ops.decoding.row_linear`.
+    """
+    import cupy
+
+    x, weight, bias, residual, norm_weight, norm_bias, gate = operands
+    assert x is not None and weight is not None
+    weight = packed(weight, "rows", cupy.ascontiguousarray)
+    gate = None if gate is None else packed(gate, "rows", cupy.ascontiguousarray)
+    if not has_residual(form.after):
+        residual = None
+    arrays = [
+        np.uint64(0) if a is None else cupy.ascontiguousarray(a)
+        for a in (x, weight, gate, bias, residual, norm_weight, norm_bias)
+    ]
+    out = cupy.empty((*x.shape[:-1], form.columns), x.dtype)
+    most = x.device.attributes[PROCESSORS] * blocks
+    count = min(-(-form.columns // kernel.columns), most)
+    args = (*arrays, out, np.float32(epsilon))
+    launch(kernel.function, (count,), THREADS, args, shared=kernel.shared)
+    return out
