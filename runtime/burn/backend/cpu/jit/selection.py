@@ -19,7 +19,7 @@ LEAST_SAVED = 1_250
 MOST_KERNELS = 64
 #: The bytes of dead values that are held back for kernels at most, and those that
 #: kernels of small plans may hold if they are not asked for.
-MOST_HELD, LEAST_HELD = 64 << 20, 1 << 20
+MOST_HELD, LEAST_HELD = 64 << 20, 1 << 19
 #: Nanoseconds of a call of NumPy, and of a generated kernel, without elements.
 _NUMPY_CALL, _KERNEL_CALL = 550, 450
 #: Nanoseconds of an addition of two elements by NumPy, and of a unit of a kernel's
