@@ -17,8 +17,8 @@ one thread (``--threads 1 --processor``) is what can be trusted.
 
 ``int8`` is calibrated by the inputs of the model; ``onnxruntime-int8`` computes what
 its own static quantization makes of the file, by the same inputs. ``generated`` is
-``compiled`` with generated kernels; ``--against compiled`` tells what they gain. With
-``--busy`` so many processes that never rest compete for the processors.
+``compiled`` with all kernels that can be generated, not only those that are estimated
+to pay. With ``--busy`` so many processes that never rest compete for the processors.
 """
 
 from __future__ import annotations

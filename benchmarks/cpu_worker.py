@@ -88,7 +88,7 @@ def compiled(
     threads: int,
     *,
     precision: str = "float32",
-    kernels: bool = False,
+    kernels: bool | None = None,
 ) -> Callable[[], Any]:
     """A call of a generated module that is compiled."""
     import burn

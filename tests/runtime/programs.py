@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import numpy as np
+
+from burn.backend.cpu.bind.calls import call_kernel
 from burn.backend.cpu.bind.executable import CpuExecutable, cpu_passes
 from burn.backend.cpu.bind.program import Program
 from burn.plan.passes import run_passes
@@ -33,6 +36,11 @@ def calls_of(compiled: Any) -> list[Any]:
     node = program_of(compiled)._node
     assert node is not None
     return [getattr(e.call, "func", e.call) for e in node.sequence._calls]
+
+
+def has_numpy_products(compiled: Any) -> bool:
+    """Whether the only plan calls NumPy for products, or a kernel as a whole."""
+    return any(call in (np.matmul, call_kernel) for call in calls_of(compiled))
 
 
 def optimized(compiled: Any, inputs: Inputs | None = None) -> Segment:

@@ -30,7 +30,7 @@ from burn_import.cli.verifying import inputs_option, seed_option, size_option
     help="Of each engine, in turns.",
 )
 @click.option(
-    "--generated", is_flag=True, help="With kernels that LLVM compiles (extra jit)."
+    "--generated", is_flag=True, help="With all kernels that LLVM can compile (jit)."
 )
 @click.option(
     "--profile", "profiling", is_flag=True, help="Show the time of each step."
@@ -51,7 +51,7 @@ def bench_command(
         )
         with progress(f"importing {model.name}"):
             module: Any = load(model)
-        compiled: Any = burn.compile(module, generated=options["generated"])
+        compiled: Any = burn.compile(module, generated=options["generated"] or None)
         tensors = [burn.tensor(array) for array in inputs.values()]
         check_runs(model, inputs, lambda: compiled(*tensors), options["inputs"] is None)
         calls = {"burn": lambda: compiled(*tensors)}

@@ -46,7 +46,7 @@ def _products_of_others(x: Any, axis: Axes) -> Any:
     return permute(reshape(before * after, extents), inverse)
 
 
-@primitive
+@primitive(traceable=True)
 def cumsum(
     x: Array, axis: Any = 0, *, exclusive: bool = False, reverse: bool = False
 ) -> Array:
@@ -70,7 +70,7 @@ def _(
     return lambda: cumsum(grad, axis, exclusive=exclusive, reverse=not reverse)
 
 
-@primitive
+@primitive(traceable=True)
 def cumprod(
     x: Array, axis: Any = 0, *, exclusive: bool = False, reverse: bool = False
 ) -> Array:
@@ -201,6 +201,6 @@ def _running(
 def _delayed(x: Array, axis: int, first: int) -> Array:
     """Return ``x`` shifted by one along ``axis``, after ``first``."""
     rows = np.moveaxis(x, axis, 0)
-    out = namespace(x).empty(rows.shape, x.dtype)
-    out[:1], out[1:] = first, rows[:-1]
+    out = np.full_like(rows, first)
+    out[1:] = rows[:-1]
     return np.moveaxis(out, 0, axis)

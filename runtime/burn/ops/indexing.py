@@ -286,7 +286,7 @@ def compress(x: Array, condition: Array, axis: int | None = None) -> Any:
     return take(x, chosen, axis)
 
 
-@primitive
+@primitive(traceable=True)
 def one_hot_mask(indices: Array, depth: Any, *, axis: int = -1) -> Array:
     """Return a bool one-hot encoding of ``indices`` along a new axis of ``depth``.
 

@@ -9,11 +9,11 @@ from burn.ops.casting import cast
 from burn.ops.creation import zeros_like
 from burn.ops.indexing import one_hot_mask
 from burn.ops.scatter import gather_elements, scatter_elements
-from burn.ops.support import Array, accumulate, integers, namespace
+from burn.ops.support import Array, accumulate, as_array, integers, namespace
 from burn.primitive import composite, primitive
 
 
-@primitive(outputs=2)
+@primitive(outputs=2, traceable=True)
 def topk(
     x: Array, k: Any, *, axis: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Array, Array]:
@@ -76,7 +76,7 @@ def sort(x: Array, axis: int = -1, *, descending: bool = False) -> Any:
     return gather_elements(x, argsort(x, axis, descending=descending), axis)
 
 
-@primitive
+@primitive(traceable=True)
 def argmax(
     x: Array,
     axis: int | None = None,
@@ -92,7 +92,7 @@ def argmax(
     return _position("argmax", x, axis, keepdims, select_last)
 
 
-@primitive
+@primitive(traceable=True)
 def argmin(
     x: Array,
     axis: int | None = None,
@@ -145,7 +145,7 @@ def _position(
         position = extent - 1 - find(np.flip(work, along), axis=along)
     else:
         position = find(work, axis=along)
-    position = namespace(x).asarray(position).astype(np.int64, copy=False)
+    position = as_array(x, position).astype(np.int64, copy=False)
     if not keepdims:
         return position
     if axis is None:

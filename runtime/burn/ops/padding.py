@@ -9,7 +9,15 @@ from burn.ops.broadcast import like
 from burn.ops.indexing import add_rows, take
 from burn.ops.reduction import sum
 from burn.ops.shape import reshape
-from burn.ops.support import Array, Axes, axes_of, integers, namespace, on_host
+from burn.ops.support import (
+    Array,
+    Axes,
+    as_array,
+    axes_of,
+    integers,
+    namespace,
+    on_host,
+)
 from burn.primitive import composite, primitive
 
 Pads = list[tuple[int, int]]
@@ -262,7 +270,7 @@ def reverse_sequence(
     """
     xp = namespace(x)
     time = xp.arange(x.shape[time_axis])
-    end = xp.asarray(lengths)[:, None]
+    end = as_array(x, lengths)[:, None]
     source = xp.where(time < end, end - 1 - time, time)
     batch = xp.arange(x.shape[batch_axis])[:, None]
     if batch_axis == 0:

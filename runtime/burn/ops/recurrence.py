@@ -21,7 +21,7 @@ from burn.ops.logic import where
 from burn.ops.padding import flip, reverse_sequence, stack
 from burn.ops.reduction import sum as sum_
 from burn.ops.shape import permute
-from burn.ops.support import accumulate, namespace
+from burn.ops.support import accumulate, as_array, namespace
 from burn.tensor import Tensor, from_numpy
 
 Activation = Callable[[Any], Any]
@@ -61,12 +61,15 @@ class ArrayMaths:
     """The functions of a layer, on raw arrays."""
 
     def __init__(self, like: Any) -> None:
-        xp = namespace(like)
+        self._like, xp = like, namespace(like)
         self.exp, self.log, self.abs, self.tanh = xp.exp, xp.log, xp.abs, xp.tanh
         self.minimum, self.maximum, self.where = xp.minimum, xp.maximum, xp.where
-        self.stack, self.zeros, self.asarray = xp.stack, xp.zeros, xp.asarray
+        self.stack, self.zeros = xp.stack, xp.zeros
         self.permute = xp.transpose
         self.wide = accumulate
+
+    def asarray(self, x: Any) -> Any:
+        return as_array(self._like, x)
 
     def cast(self, x: Any, dtype: Any) -> Any:
         return x.astype(dtype, copy=False)
@@ -253,7 +256,7 @@ def steps_within(m: Any, x: Any, lengths: Any) -> Any:
     """
     if lengths is None:
         return None
-    limit = np.asarray(lengths.get() if hasattr(lengths, "get") else lengths)
+    limit = lengths.get() if hasattr(lengths, "get") else lengths
     return m.asarray(np.arange(x.shape[0])[:, None, None] < limit[None, :, None])
 
 

@@ -39,7 +39,7 @@ from burn.ops.support import Array
 from burn.primitive import primitive
 
 
-@primitive(outputs=3, bound=bounds.recurrent, autocast="lower")
+@primitive(outputs=3, bound=bounds.recurrent, autocast="lower", traceable=True)
 def lstm(
     x: Array,
     w: Array,
@@ -165,7 +165,7 @@ def lstm_step(m: Any, back: Any, p: Any, functions: Any, options: Options) -> St
     return step
 
 
-@primitive(outputs=2, bound=bounds.recurrent, autocast="lower")
+@primitive(outputs=2, bound=bounds.recurrent, autocast="lower", traceable=True)
 def gru(
     x: Array,
     w: Array,
@@ -272,7 +272,7 @@ def _gru_step(m: Any, back: Any, bias: Any, functions: Any, options: Options) ->
     return step
 
 
-@primitive(outputs=2, bound=bounds.plain_recurrent, autocast="lower")
+@primitive(outputs=2, bound=bounds.plain_recurrent, autocast="lower", traceable=True)
 def rnn(
     x: Array,
     w: Array,

@@ -24,6 +24,16 @@ def namespace(array: Array) -> Any:
     return cupy
 
 
+def as_array(like: Array, x: Array) -> Array:
+    """Return ``x`` as an array of the library of ``like``.
+
+    NumPy's arrays are returned unchanged, so that plans can trace what is done with
+    them.
+    """
+    xp = namespace(like)
+    return x if xp is np and isinstance(x, np.ndarray) else xp.asarray(x)
+
+
 def pair(x: Array, y: Array) -> tuple[Array, Array]:
     """Return ``x`` and ``y`` as arrays of their common dtype; Python numbers are
     weak.
@@ -95,7 +105,7 @@ def integers(value: Any) -> tuple[int, ...]:
         return (int(value),)
     if hasattr(value, "get"):
         value = value.get()
-    return tuple(int(item) for item in np.ravel(np.asarray(value)))
+    return tuple(map(int, np.asarray(value).ravel().tolist()))
 
 
 def on_host(values: Any) -> Any:

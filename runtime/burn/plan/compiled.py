@@ -111,7 +111,7 @@ class _Options(NamedTuple):
     precision: str
     lowering: tuple[Pass, ...]
     is_observed: bool
-    generated: bool
+    generated: bool | None
     profiler: Profiler | None
     is_replayed: bool
 
@@ -142,7 +142,7 @@ class Compiled(Generic[P, R]):
         lowering: tuple[Pass, ...] | None = None,
         *,
         observed: bool = False,
-        generated: bool = False,
+        generated: bool | None = None,
         replayed: bool = False,
         profiler: Profiler | None = None,
     ) -> None:

@@ -26,8 +26,9 @@ class Plan:
     ``root`` is the recording, which ``bind`` does not modify, and ``inputs`` are the
     shapes and dtypes of the arguments. ``lowering`` are the passes of ``precision``.
     With ``is_observed`` these passes add steps that observe values, and no step may be
-    constant-folded. ``generated`` enables generated kernels. A ``profiler`` times the
-    calls of each run; a device may ignore it.
+    constant-folded. ``generated`` enables or disables generated kernels, None leaves
+    the choice to the device. A ``profiler`` times the calls of each run; a device may
+    ignore it.
     """
 
     root: Segment
@@ -35,7 +36,7 @@ class Plan:
     precision: str = "float32"
     lowering: tuple[Pass, ...] = ()
     is_observed: bool = False
-    generated: bool = False
+    generated: bool | None = None
     profiler: Profiler | None = None
 
     @property

@@ -105,6 +105,7 @@ CLOSE: dict[str, Any] = {
     "softmax": lambda x, y: softmax(x * 3 + y),
     "entropy": lambda x, y: -ops.sum(softmax(x) * y, -1),
     "sigmoid": lambda x, y: x / (1 + ops.exp(-x)) * y,
+    "gelu": lambda x, y: x * (1 + ops.tanh(0.8 * (x + 0.04 * x * x * x))) * y,
     "doubles": lambda x, y: ops.sum(ops.cast(x, dtype=burn.float64) * 0.1, -1),
 }
 ONE = (

@@ -10,6 +10,8 @@ import burn
 from burn import ops
 from burn.backend.cpu.bind.finite import NotFiniteError
 from burn.backend.cpu.bind.magnitudes import check_within, is_within
+from tests.runtime.onednn import normal
+from tests.runtime.programs import program_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in dot")
 SHAPES = [(), (1,), (7,), (3, 1, 5), (2, 3, 4, 5), (101, 100)]
@@ -79,3 +81,20 @@ def test_a_plan_is_left_when_a_value_inside_is_too_large(number: float) -> None:
         x[1, 2, 3] = value
         expected = layer(burn.tensor(x)).numpy()
         np.testing.assert_array_equal(compiled(burn.tensor(x)).numpy(), expected)
+
+
+def test_zero_times_an_unknown_number_is_unknown() -> None:
+    zeros, row = burn.tensor(np.zeros((4, 4), np.float32)), normal(2, 4, 4)
+
+    def product(x: Any) -> Any:
+        return (ops.exp(x) * zeros + x) @ ops.transpose(x, 1, 2)
+
+    compiled = burn.compile(product)
+    for value in (1.0, 0.5, 200.0, 2.0):  # exp(200) is infinite, and NaN times zero
+        x = row.copy()
+        x[0, 1, 2] = value
+        expected = product(burn.tensor(x)).numpy()
+        np.testing.assert_allclose(
+            compiled(burn.tensor(x)).numpy(), expected, rtol=1e-5, atol=1e-5
+        )
+    program_of(compiled).run([row])  # raises if the plan is for no numbers

@@ -201,3 +201,17 @@ def test_every_method_of_arrays_is_captured_or_refused() -> None:
         if not name.startswith("_") and callable(getattr(np.ndarray, name))
     }
     assert methods - vars(Traced).keys() == {"tobytes", "view"}
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("extent", [3, 90])
+def test_entries_of_small_and_large_results(axis: int, extent: int) -> None:
+    compiled = burn.compile(lambda x, i: ops.take(x, i, axis))
+    x = burn.from_numpy(normal(extent, extent, extent))
+    for entries in ([[0, 1]], [[-extent, extent - 1]], [[-1, -2]]):
+        indices = burn.from_numpy(np.array(entries))
+        actual, expected = compiled(x, indices), np.take(x.numpy(), entries, axis)
+        np.testing.assert_array_equal(actual.numpy(), expected)
+    for wrong in (extent, -extent - 1):
+        with pytest.raises(IndexError, match=f"{wrong} is out of bounds"):
+            compiled(x, burn.from_numpy(np.array([[0, wrong]])))

@@ -274,6 +274,7 @@ def _product(draw: Draw, op: Any) -> Case:
 
 
 def names_of_makers() -> set[str]:
-    import tests.runtime.cpu.traceable_views  # noqa: F401  it registers more
+    import tests.runtime.cpu.traceable_layers
+    import tests.runtime.cpu.traceable_views  # noqa: F401  they register more
 
     return set(MAKERS)

@@ -9,10 +9,11 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import Autodiff, Cpu, nn, ops
+from burn.backend.cpu.bind import sequence
 from burn.backend.cpu.bind.calls import call_kernel
 from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import assert_close, both, laid_out, needs_onednn, normal
-from tests.runtime.programs import calls_of
+from tests.runtime.programs import calls_of, has_numpy_products
 from tests.sampling import example_count
 
 pytestmark = needs_onednn
@@ -135,7 +136,7 @@ def test_plans_have_no_kernel_but_the_library(
             expected = function(x, *weights)
         assert_close(compiled(x).numpy(), expected.numpy())
     assert not compiled.notes
-    assert call_kernel not in calls_of(compiled)
+    assert not has_numpy_products(compiled)
 
 
 @pytest.mark.parametrize("time", [1, 9])
@@ -152,7 +153,7 @@ def test_weights_that_are_computed(name: str, after: bool, time: int) -> None:
         with engine.numpy_only():
             expected = function(*given)
         assert_close(compiled(*given).numpy(), expected.numpy())
-    assert call_kernel not in calls_of(compiled)
+    assert not has_numpy_products(compiled)
 
 
 @pytest.mark.parametrize("name", ["gru", "conv"])
@@ -183,7 +184,7 @@ def test_relu_is_the_librarys_in_plans_alone() -> None:
     for _ in range(3):
         actual = compiled(x, first)
     assert_close(actual.numpy(), function(*tensors(given)).numpy())
-    assert call_kernel not in calls_of(compiled)
+    assert not has_numpy_products(compiled)
     given[0][1, 2, 3] = np.nan
     assert np.isnan(function(*tensors(given)).numpy()).any()
 
@@ -251,9 +252,9 @@ def test_lengths_that_are_all_the_same(name: str) -> None:
             with engine.numpy_only():
                 expected = function(x, *weights, lengths)
             assert_close(compiled(x).numpy(), expected.numpy())
-        called = call_kernel in calls_of(compiled)
+        by_numpy = has_numpy_products(compiled)
         # The first states of the direction from the end are not those of its cells.
-        assert called == (not whole and name != "gru")
+        assert by_numpy == (not whole and name != "gru")
 
 
 def test_wrong_shapes_are_errors_as_without_the_library() -> None:
@@ -264,6 +265,36 @@ def test_wrong_shapes_are_errors_as_without_the_library() -> None:
         ops.gru(x, w, r, hidden_size=6)
     with pytest.raises(ValueError, match="matmul"):
         ops.gru(x, r, r)
+
+
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "activations": ("lstm", {"activations": ("HardSigmoid", "Softsign", "Relu")}),
+    "clip": ("lstm", {"clip": 0.5, "input_forget": True}),
+    "elu": ("gru", {"activations": ("Softplus", "Elu"), "activation_alpha": (0.7,)}),
+    "affine": ("rnn", {"activations": ("ScaledTanh",)}),
+}
+
+
+@pytest.mark.parametrize("is_engine_used", [False, True])
+@pytest.mark.parametrize("is_long", [False, True])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_plans_of_variants_call_numpy_step_by_step(
+    variant: str, is_long: bool, is_engine_used: bool, monkeypatch: Any
+) -> None:
+    if is_long:
+        monkeypatch.setattr(sequence, "MOST_TRACED", 20)
+    name, options = VARIANTS[variant]
+    given = operands(name, "forward", 5, 3, 4, 5)[: 4 + LAYERS[name][1]]
+    _, *weights = tensors(given)
+    with engine.whatever_size() if is_engine_used else engine.numpy_only():
+        function = layer(name, **options)
+        compiled = burn.compile(lambda x, n: function(x, *weights, n))
+        for seed, ends in enumerate(([5, 5, 5], [1, 4, 5], [0, 2, 3], [5, 1, 1])):
+            x = burn.from_numpy(normal(5, 3, 4, seed=seed))
+            lengths = burn.from_numpy(np.array(ends, np.int32))
+            actual, expected = compiled(x, lengths), function(x, *weights, lengths)
+            assert_close(actual.numpy(), expected.numpy())
+        assert (call_kernel in calls_of(compiled)) == is_long
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])

@@ -7,8 +7,6 @@ import numpy as np
 from burn.ops.support import Array
 
 _ALIGNMENT = 64
-#: The most bytes that are held back.
-HELD = 64 << 20
 #: A chunk after the first one has at least the size of all together divided by this.
 GROWTH = 8
 
@@ -122,20 +120,20 @@ class Arena:
 
 
 class Releases:
-    """Buffers to be returned to an arena, immediately or later if they are ``held``.
+    """Buffers to be returned to an arena, of which up to ``held`` bytes are held back.
 
     A fused kernel reads its operands until its last call.
     """
 
-    def __init__(self, arena: Arena, *, held: bool) -> None:
+    def __init__(self, arena: Arena, *, held: int) -> None:
         self._arena, self._held = arena, held
         self._buffers: list[Buffer] = []
 
     def take(self, buffers: list[Buffer]) -> None:
-        """Release the buffers, unless they are held and small enough in total."""
+        """Release the buffers, unless they are small enough in total."""
         self._buffers += buffers
         size = sum(buffer.end - buffer.start for buffer in self._buffers)
-        if not self._held or size > HELD:
+        if size > self._held:
             self.release()
 
     def release(self) -> None:

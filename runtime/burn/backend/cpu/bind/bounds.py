@@ -1,7 +1,7 @@
 """Selection of steps that oneDNN computes correctly, from declared bounds."""
 
 from dataclasses import replace
-from math import inf
+from math import inf, isnan
 
 import numpy as np
 
@@ -73,4 +73,5 @@ def is_safe(step: Step, operands: Operands) -> bool:
 def magnitude(step: Step, operands: Operands) -> float:
     """Return a bound of the results of a step, infinity if unknown."""
     rule = step.primitive.bound
-    return inf if rule is None else rule(step, operands)
+    bound = inf if rule is None else rule(step, operands)
+    return inf if isnan(bound) else bound  # zero times an unknown bound

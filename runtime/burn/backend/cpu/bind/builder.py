@@ -6,6 +6,7 @@ call of its kernel if neither is possible. Views become no calls.
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from weakref import proxy
@@ -28,7 +29,7 @@ from burn.backend.cpu.bind.finite import (
     is_finite,
     refuse_nan,
 )
-from burn.backend.cpu.bind.inputs import Input, Inputs
+from burn.backend.cpu.bind.inputs import Inputs, Setter
 from burn.backend.cpu.bind.magnitudes import Magnitudes, check_within
 from burn.backend.cpu.bind.memory_orders import wanted_orders
 from burn.backend.cpu.bind.numpy_capture import UntraceableError, plain, unheard
@@ -58,12 +59,12 @@ class Builder:
         self,
         arena: Arena,
         volatile: set[Box],
-        generated: bool = False,
+        held: int = 0,
         gradients: bool = False,
     ) -> None:
         self.arena, self._gradients = arena, gradients
-        self._options = (generated, gradients)
-        self._releases = Releases(arena, held=generated)
+        self._options = (held, gradients)
+        self._releases = Releases(arena, held=held)
         self.values: dict[int, Array] = {}
         self.boxes: list[tuple[Box, int]] = []
         self._kept: dict[Box, DonatedBuffer] = {}
@@ -79,7 +80,7 @@ class Builder:
         self._inputs = Inputs(self._session)
         self._is_late = False
         self._magnitudes = Magnitudes(self.values, self._constants)
-        self.workspaces = Workspaces(generated)
+        self.workspaces = Workspaces(held > 0)
 
     def branched(self) -> "Builder":
         """Return a builder for a branch that starts here."""
@@ -95,14 +96,14 @@ class Builder:
                 other._buffers[slot] = buffer
         return other
 
-    def take(self, slot: int, array: Array) -> Input:
+    def take(self, slot: int, array: Array) -> Setter:
         """Allocate an input, with its current value."""
         target = self.shaped_as(array)
         np.copyto(target, array)
         self._set(slot, target)
         self._end(())
         limit = self._magnitudes.limit(slot, array)
-        return Input(self._inputs.add(self._buffers.get(slot), target), limit)
+        return self._inputs.add(self._buffers.get(slot), target, limit)
 
     def build(self, segment: Segment) -> Sequence:
         """Run all steps of a segment but the late ones, and return their calls.
@@ -319,14 +320,12 @@ class Builder:
 
     def _traced(self, step: Step, template: list[Any]) -> list[Array] | None:
         """Return the results of a kernel that only calls NumPy functions, or None."""
-        mark = self._sequence.mark()
-        try:
+        mark, results = self._sequence.mark(), list[Array]()
+        with suppress(UntraceableError), self._sequence.limited():
             context = (self.values, self._constants, proxy(self))
             operands = [traced_arguments(arg, *context) for arg in template]
             outputs = step.primitive.kernel(*operands, **step.static)
             results = [plain(array) for array in output_list(step, outputs)]
-        except UntraceableError:
-            results = []
         if results and not unheard(operands) and self._are_ours(step, results):
             return results
         self._sequence.back_to(mark)

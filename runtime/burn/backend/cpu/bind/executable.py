@@ -6,6 +6,7 @@ from typing import Any
 from burn.backend.cpu.bind.finite import NotFiniteError
 from burn.backend.cpu.bind.program import Program
 from burn.backend.cpu.device import Cpu
+from burn.backend.cpu.jit.selection import KernelPolicy, has_compiler
 from burn.backend.cpu.onednn.binding.engine import current, drop_packed, no_gain
 from burn.plan import passes
 from burn.plan.executable import Executable, Plan
@@ -22,17 +23,32 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
     """Return the passes for a plan on the CPU, in order.
 
     NumPy's recurrent layers are not faster than their equations. Chains are left to
-    generated kernels, except in plans that set boxes, where table updates are matched
-    in them.
+    generated kernels if all of them are compiled or oneDNN is not there, except in
+    plans that set boxes, where table updates are matched in them.
     """
     left_out: list[Pass] = []
+    policy = kernel_policy(plan)
     if current() is None:
         left_out.append(as_cells)
-    if plan.generated and not plan.sets_boxes:
+    is_chaining = policy is KernelPolicy.PROFITABLE and current() is not None
+    if policy.is_generating and not is_chaining and not plan.sets_boxes:
         left_out.append(in_chains)
     lowering = plan.lowering if plan.can_lower else ()
     every = (*passes.PASSES, *lowering, *passes.LAST)
     return tuple(each for each in every if each not in left_out)
+
+
+def kernel_policy(plan: Plan) -> KernelPolicy:
+    """Return which NumPy calls of a plan become generated kernels.
+
+    Without an option of the user, plans with gradients have none: their forward values
+    are bitwise those of eager calls.
+    """
+    if plan.generated is not None:
+        return KernelPolicy.ALL if plan.generated else KernelPolicy.NONE
+    if plan.has_gradients or not has_compiler():
+        return KernelPolicy.NONE
+    return KernelPolicy.PROFITABLE
 
 
 class CpuExecutable(Executable):
@@ -47,7 +63,7 @@ class CpuExecutable(Executable):
                 drop_packed(innermost(box.held()).data)
         self.program: Program | None = None
         if not plan.is_observed:
-            options = (plan.generated, plan.has_gradients, plan.profiler)
+            options = (kernel_policy(plan), plan.has_gradients, plan.profiler)
             self.program = Program(root, *options)
         if plan.profiler is not None:
             plan.profiler.trace_origins(with_own_places(plan.root), root)

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 from math import inf
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
 from burn.backend.cpu.bind.arena import Buffer
 from burn.backend.cpu.bind.finite import NotFiniteError, is_finite
-from burn.backend.cpu.bind.magnitudes import is_within
+from burn.backend.cpu.bind.magnitudes import check_within, is_within
 from burn.backend.cpu.onednn.binding.engine import Session
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.backend.cpu.onednn.binding.prepared import Fixed
@@ -19,26 +19,31 @@ from burn.ops.support import Array
 LEAST = 16_384
 
 
-class Input(NamedTuple):
-    """A setter of an input of a plan, and a limit for its magnitudes.
+#: A function that sets an input of the next run of a plan. It raises
+#: :class:`NotFiniteError` for infinities, NaN, and magnitudes above a limit.
+Setter: TypeAlias = Callable[[Array], None]
 
-    The limit is infinite if nothing depends on it.
-    """
 
-    set: Callable[[Array], None]
-    limit: float
+def _copying(target: Array, limit: float) -> Setter:
+    """Return the setter of an input that is copied to ``target`` in each run."""
+    copy = partial(np.copyto, target)
+    if target.dtype.kind in "biu":
+        return copy
+    if limit == inf:
+        return partial(_check_and_set, copy, limit)
+    return partial(_copy_and_check, target, check_within(target, limit))
 
-    def take(self, array: Array) -> None:
-        """Set the input of the next run to ``array``.
 
-        Raises:
-            NotFiniteError: there are infinities, NaN, or magnitudes above the limit.
-        """
-        if not (
-            is_finite(array) if self.limit == inf else is_within(array, self.limit)
-        ):
-            raise NotFiniteError
-        self.set(array)
+def _copy_and_check(target: Array, check: Callable[[], None], array: Array) -> None:
+    np.copyto(target, array)
+    check()
+
+
+def _check_and_set(set_: Callable[[Array], None], limit: float, array: Array) -> None:
+    """Set an input; an infinite ``limit`` allows all finite numbers."""
+    if not (is_finite(array) if limit == inf else is_within(array, limit)):
+        raise NotFiniteError
+    set_(array)
 
 
 class Inputs:
@@ -49,13 +54,17 @@ class Inputs:
         self._known: dict[Buffer, _Input] = {}
         self._operands: set[Buffer] = set()
 
-    def add(self, buffer: Buffer | None, target: Array) -> Callable[[Array], None]:
-        """Return a setter of an input, which is in memory of the plan in this run."""
+    def add(self, buffer: Buffer | None, target: Array, limit: float) -> Setter:
+        """Return a setter of an input, which is in memory of the plan in this run.
+
+        Magnitudes may not be above ``limit``, which is infinite if nothing depends on
+        them.
+        """
         session = self._session
         if session is None or buffer is None or target.nbytes < LEAST:
-            return partial(np.copyto, target)
+            return _copying(target, limit)
         entry = self._known[buffer] = _Input(session, target)
-        return entry.set
+        return partial(_check_and_set, entry.set, limit)
 
     def __contains__(self, buffer: Buffer) -> bool:
         return buffer in self._known

@@ -62,11 +62,28 @@ def is_within(array: Array, limit: float) -> bool:
     """Return whether no magnitude in ``array`` is above ``limit``, and none is NaN."""
     if not array.size:
         return True
-    if array.size <= _FEW and array.dtype.char in "fd" and array.flags.c_contiguous:
+    if _has_few(array):
         elements = array.reshape(-1)
-        # No square is above the sum, but for rounding. An infinite sum tells nothing.
-        if float(elements.dot(elements)) < 0.999 * limit * limit:
+        if float(elements.dot(elements)) < _square(limit):
             return True
+    return _are_extremes_within(array, limit)
+
+
+def _has_few(array: Array) -> bool:
+    """Return whether a sum of squares takes less time than two extremes."""
+    return array.size <= _FEW and array.dtype.char in "fd" and array.flags.c_contiguous
+
+
+def _square(limit: float) -> float:
+    """Return a number so that magnitudes are within ``limit`` if the sum of their
+    squares is below it.
+
+    No square is above the sum, but for rounding. An infinite sum proves nothing.
+    """
+    return 0.999 * limit * limit
+
+
+def _are_extremes_within(array: Array, limit: float) -> bool:
     return bool(
         np.maximum.reduce(array, axis=None) <= limit
         and np.minimum.reduce(array, axis=None) >= -limit
@@ -209,9 +226,41 @@ class Magnitudes:
 
 
 def check_within(array: Array, limit: float) -> Callable[[], None]:
-    """Return a call of :func:`expect_within` on the elements in memory order."""
+    """Return a call that leaves the program if ``array`` has magnitudes above
+    ``limit``, or NaN.
+
+    It reads the elements in memory order.
+    """
     axes = sorted(range(array.ndim), key=lambda a: -abs(array.strides[a]))
-    return partial(expect_within, array.transpose(axes), limit)
+    ordered = array.transpose(axes)
+    memory = np.empty(ordered.shape, ordered.dtype)
+    if not ordered.size or not _has_few(memory):
+        return partial(expect_within, ordered, limit)
+    if ordered.flags.c_contiguous:
+        memory = ordered
+    source = None if memory is ordered else ordered
+    elements = memory.reshape(-1)
+    rest = (elements, elements.dot, limit, _square(limit))
+    return partial(expect_few_within, source, memory, *rest)
+
+
+def expect_few_within(
+    source: Array | None,
+    memory: Array,
+    elements: Array,
+    dot: Callable[[Array], Any],
+    limit: float,
+    square: float,
+) -> None:
+    """Leave the program like :func:`expect_within`.
+
+    ``source`` is copied to row-major ``memory`` first. ``elements`` are those of
+    ``memory``, ``dot`` is their method, and ``square`` a bound of their squares.
+    """
+    if source is not None:
+        np.copyto(memory, source)
+    if not float(dot(elements)) < square and not _are_extremes_within(elements, limit):
+        raise NotFiniteError
 
 
 def expect_within(array: Array, limit: float) -> None:

@@ -6,18 +6,24 @@ from typing import Any
 
 from burn.backend.cpu.bind.calls import call_kernel
 from burn.backend.cpu.bind.finite import expect_numbers
-from burn.backend.cpu.bind.magnitudes import expect_within
+from burn.backend.cpu.bind.magnitudes import expect_few_within, expect_within
 from burn.backend.cpu.bind.sequence import Sequence
 from burn.backend.cpu.jit.calls import read
 from burn.backend.cpu.jit.joining import GENERATED, Entry
+from burn.backend.cpu.jit.selection import KernelPolicy
 from burn.backend.cpu.onednn.binding.engine import current
 from burn.plan.profile import Profiler
 
 #: The functions that leave a plan for numbers that it is not for.
-CHECKS = (expect_numbers, expect_within)
+CHECKS = (expect_numbers, expect_few_within, expect_within)
+#: Why a call that could be in a generated kernel is in none.
+ADVICE = {
+    KernelPolicy.NONE: "generated=True compiles it",
+    KernelPolicy.PROFITABLE: "a kernel saves little; generated=True compiles it",
+}
 
 
-def measure_calls(sequence: Sequence, profiler: Profiler, *, generated: bool) -> None:
+def measure_calls(sequence: Sequence, profiler: Profiler, policy: KernelPolicy) -> None:
     """Add timers of ``profiler`` to the calls of a bound and fused sequence."""
 
     def measured(entry: Entry) -> Callable[[], Any]:
@@ -36,8 +42,8 @@ def measure_calls(sequence: Sequence, profiler: Profiler, *, generated: bool) ->
             reasons.append("its kernel is called as a whole")
         elif read(entry.call) is None:
             reasons.append("no generated kernel for this function")
-        elif not generated:
-            reasons.append("generated=True compiles it")
+        elif policy in ADVICE:
+            reasons.append(ADVICE[policy])
         return profiler.measured(entry.call, steps, "NumPy", name, reasons)
 
     sequence.replace(measured)

@@ -14,6 +14,9 @@ import numpy as np
 from burn.backend.cpu.onednn.binding.capture import Notes
 from burn.ops.support import Array
 
+#: The bytes of a result whose copy takes longer than a check of indices.
+LARGE = 1 << 15
+
 
 class UntraceableError(Exception):
     """A kernel does something that cannot be captured."""
@@ -93,7 +96,7 @@ class Traced(np.ndarray[Any, Any]):
         if function not in _WITH_OUT:
             return self._assigned(np.asarray(result), call)
         target = self._kept(np.asarray(result))
-        self.tracer.note(partial(call, out=plain(target)))
+        self.tracer.note(_into(call, plain(target)))
         return target
 
     def _traced(self, array: Array, constant: bool) -> Any:
@@ -162,7 +165,11 @@ class Traced(np.ndarray[Any, Any]):
             raise UntraceableError("a constant is written to")
         key, value, target = plain(key), plain(value), plain(self)
         target[key] = value
-        self.tracer.note(partial(target.__setitem__, key, value))
+        part = target[key]
+        if _is_view(part, target) and np.ndim(value) <= part.ndim:
+            self.tracer.note(partial(np.copyto, part, value, casting="unsafe"))
+        else:
+            self.tracer.note(partial(target.__setitem__, key, value))
 
     def sum(self, axis: Any = None, **options: Any) -> Any:  # type: ignore[override]
         return np.add.reduce(self, axis=axis, **options)
@@ -245,6 +252,21 @@ def _copyto(target: Any, source: Any, **options: Any) -> None:
     target.tracer.note(call)
 
 
+def _stack(arrays: Any, axis: int = 0) -> Any:
+    """Return ``np.stack`` as a concatenation, which is a single call in each run."""
+    axis %= np.ndim(arrays[0]) + 1
+    return np.concatenate([np.expand_dims(array, axis) for array in arrays], axis)
+
+
+def _full_like(x: Any, value: Any, *, shape: Any = None) -> Any:
+    """Return ``np.full_like`` of a number, which later steps may write to."""
+    if isinstance(value, np.ndarray):
+        raise UntraceableError("an array is repeated by full_like")
+    target = x._kept(np.full_like(plain(x), value, shape=shape))
+    x.tracer.note(partial(plain(target).fill, value))
+    return target
+
+
 def _reshape(x: Traced, *shape: Any, **options: Any) -> Any:
     return x.reshape(*shape, **options)
 
@@ -257,12 +279,14 @@ _REDUCE = {
     np.any: np.logical_or.reduce,
     np.all: np.logical_and.reduce,
 }
-_WITH_OUT = {*_REDUCE.values(), np.concatenate, np.einsum, np.stack, np.take}
+_WITH_OUT = {*_REDUCE.values(), np.concatenate, np.einsum, np.take}
 _SPECIAL: dict[Any, Callable[..., Any]] = {
     np.where: _where,
     np.copyto: _copyto,
     np.mean: _mean,
     np.reshape: _reshape,
+    np.stack: _stack,
+    np.full_like: _full_like,
 }
 _ASKING = {np.shape, np.ndim, np.size, np.may_share_memory, np.result_type}
 
@@ -317,6 +341,29 @@ def _is_view(result: Any, source: Any) -> bool:
     if isinstance(source, list | tuple):
         return any(_is_view(result, item) for item in source)
     return False
+
+
+def _into(call: "partial[Any]", target: Array) -> Callable[[], Any]:
+    """Return a call of a NumPy function with the result in ``target``."""
+    indices = call.args[1] if len(call.args) > 1 else None
+    is_plain = call.func is np.take and call.keywords.keys() <= {"axis"}
+    if not is_plain or not isinstance(indices, np.ndarray):
+        return partial(call, out=target)
+    source, axis = call.args[0], call.keywords.get("axis", *call.args[2:3])
+    if target.nbytes < LARGE or not indices.size or axis is None:
+        return partial(source.take, indices, axis, target)
+    return partial(_take_rows, source, indices, axis, target)
+
+
+def _take_rows(source: Array, indices: Array, axis: int, target: Array) -> None:
+    """Copy entries of ``source`` to ``target``.
+
+    NumPy's own check of indices is made with a copy of the whole result.
+    """
+    extent = source.shape[axis]
+    if not -extent <= indices.min() <= indices.max() < extent:
+        source.take(indices, axis)  # raises
+    source.take(indices, axis, target, "wrap")
 
 
 def _assign(target: Array, call: Callable[[], Any]) -> None:

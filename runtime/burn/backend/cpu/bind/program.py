@@ -11,10 +11,11 @@ from burn.backend.cpu.bind.arena import Arena
 from burn.backend.cpu.bind.builder import Builder
 from burn.backend.cpu.bind.donated_buffers import WRITING, commit
 from burn.backend.cpu.bind.finite import NotFiniteError, is_finite
-from burn.backend.cpu.bind.inputs import Input
+from burn.backend.cpu.bind.inputs import Setter
 from burn.backend.cpu.bind.measuring import measure_calls
 from burn.backend.cpu.bind.sequence import Sequence
 from burn.backend.cpu.device import Cpu
+from burn.backend.cpu.jit.selection import KernelPolicy, held_bytes
 from burn.backend.cpu.onednn.binding.engine import LARGE, current, forks
 from burn.box import Box, Parameter, changes
 from burn.ops.support import Array
@@ -46,11 +47,11 @@ class _Node:
         self,
         segment: Segment,
         builder: Builder,
-        generated: bool,
+        policy: KernelPolicy,
         profiler: Profiler | None,
     ) -> None:
         self.segment, self.builder = segment, builder
-        self.generated, self.profiler = generated, profiler
+        self.policy, self.profiler = policy, profiler
         self.sequence = self._prepared(builder.build(segment))
         self.result = _result(segment.result, builder)
         self._end: tuple[Sequence, list[tuple[Box, Any]]] | None = None
@@ -58,10 +59,10 @@ class _Node:
 
     def _prepared(self, sequence: Sequence) -> Sequence:
         """Return the sequence with generated kernels and timers, if requested."""
-        if self.generated:
-            sequence.join()
+        if self.policy.is_generating:
+            sequence.join(self.policy)
         if self.profiler is not None:
-            measure_calls(sequence, self.profiler, generated=self.generated)
+            measure_calls(sequence, self.profiler, self.policy)
         return sequence
 
     def finish(self) -> None:
@@ -81,7 +82,7 @@ class Program:
     """The plan of one signature on the CPU.
 
     Its memory is used by one thread at a time; others wait. It is valid for finite
-    arguments and boxes only. With ``generated`` the remaining NumPy calls become
+    arguments and boxes only. ``policy`` says which of the remaining NumPy calls become
     generated kernels. With ``gradients`` forward values are bitwise those of eager
     calls: a mask that a gradient uses may not differ. A ``profiler`` times each call.
     """
@@ -89,16 +90,16 @@ class Program:
     def __init__(
         self,
         root: Segment,
-        generated: bool = False,
+        policy: KernelPolicy = KernelPolicy.NONE,
         gradients: bool = False,
         profiler: Profiler | None = None,
     ) -> None:
         self._profiler = profiler
-        self._root, self._generated, self._gradients = root, generated, gradients
+        self._root, self._policy, self._gradients = root, policy, gradients
         self._lock = threading.Lock()
         self._node: _Node | None = None
         self._forks = forks()
-        self._inputs: list[Input] = []
+        self._inputs: list[Setter] = []
         self._changed: Counter[Box] = Counter()
         self._seen = -1
         self._failures = self._waiting = 0
@@ -134,8 +135,8 @@ class Program:
             node = self._bound(inputs)
         else:
             node = self._node
-            for given, array in zip(self._inputs, inputs, strict=True):
-                given.take(array)
+            for set_input, array in zip(self._inputs, inputs, strict=True):
+                set_input(array)
             node.sequence.run()
         while node.segment.guard is not None:
             node = self._next(node, node.segment.guard)
@@ -167,12 +168,11 @@ class Program:
         volatile.update(written(self._root))
         if self._gradients:  # they are trained, so that they change between runs
             volatile.update(filter(_is_trained, boxes_read(self._root)))
-        options = (self._generated, self._gradients)
-        builder = Builder(
-            Arena(peak_bytes(self._root, inputs, volatile)), volatile, *options
-        )
+        peak = peak_bytes(self._root, inputs, volatile)
+        options = (held_bytes(self._policy, peak), self._gradients)
+        builder = Builder(Arena(peak), volatile, *options)
         self._inputs = [builder.take(i, array) for i, array in enumerate(inputs)]
-        node = _Node(self._root, builder, self._generated, self._profiler)
+        node = _Node(self._root, builder, self._policy, self._profiler)
         self._forks = forks()
         self._node = node
         return node
@@ -186,7 +186,7 @@ class Program:
         if seen not in node.segment.children:
             raise UnforeseenError(f"{node.builder.values[slot]} was read")
         segment = node.segment.children[seen]
-        options = (self._generated, self._profiler)
+        options = (self._policy, self._profiler)
         child = _Node(segment, node.builder.branched(), *options)
         node.children[seen] = child
         return child

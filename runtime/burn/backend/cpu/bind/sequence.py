@@ -1,17 +1,24 @@
 """Sequences of calls with minimal overhead between them."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from operator import call
 from typing import Any
 
+from burn.backend.cpu.bind.numpy_capture import UntraceableError
 from burn.backend.cpu.jit.groups import Free
 from burn.backend.cpu.jit.joining import Entry, joined
+from burn.backend.cpu.jit.selection import KernelPolicy
 from burn.backend.cpu.onednn.binding.api import OneDnnError
 from burn.backend.cpu.onednn.binding.engine import current
 from burn.backend.cpu.onednn.binding.prepared import Fixed
 from burn.plan.plan_ir import Read, Step
+
+#: The maximum number of NumPy calls of a captured kernel. A recurrent layer of many
+#: steps makes more, and is called as a whole.
+MOST_TRACED = 2_000
 
 
 class Sequence:
@@ -23,6 +30,7 @@ class Sequence:
     def __init__(self) -> None:
         self.owned: list[Any] = []
         self._calls: list[Entry] = []
+        self._most: int | None = None
         self._groups: list[tuple[bool, tuple[Callable[[], Any], ...]]] | None = None
         self._frees: list[Free] = []
         self._steps: tuple[Step | Read, ...] = ()
@@ -43,8 +51,22 @@ class Sequence:
         self._calls.append(Entry(fixed.alone, fixed.call, self._steps, name))
         self.owned.append(fixed.owned)
 
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """Refuse a kernel of more than :data:`MOST_TRACED` NumPy calls.
+
+        It raises :class:`UntraceableError` then.
+        """
+        self._most = len(self._calls) + MOST_TRACED
+        try:
+            yield
+        finally:
+            self._most = None
+
     def numpy(self, function: Callable[[], Any]) -> None:
         """Append another call, whose result is ignored."""
+        if self._most is not None and len(self._calls) >= self._most:
+            raise UntraceableError(f"it makes more than {MOST_TRACED} calls")
         self._calls.append(Entry(None, function, self._steps))
 
     def mark(self) -> int:
@@ -65,9 +87,9 @@ class Sequence:
         """Return whether the last call is oneDNN's, or there is none."""
         return not self._calls or self._calls[-1].alone is not None
 
-    def join(self) -> None:
+    def join(self, policy: KernelPolicy) -> None:
         """Replace NumPy calls by generated kernels."""
-        self._calls, owned = joined(self._calls, self._frees)
+        self._calls, owned = joined(self._calls, self._frees, policy)
         self.owned += owned
 
     def replace(self, change: Callable[[Entry], Callable[[], Any]]) -> None:

@@ -197,6 +197,35 @@ def _exp(to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]) -> 
     return y
 
 
+# Eigen's rational approximation, of odd powers by even ones, up to where it is 1.
+_TANH = (
+    *(-2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11),
+    *(5.12229709037114e-08, 1.48572235717979e-05, 6.37261928875436e-04),
+    4.89352455891786e-03,
+)
+_TANH_BELOW = (
+    *(1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03),
+    4.89352518554385e-03,
+)
+_TANH_MOST = 7.90531110763549805
+
+
+def _tanh(to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+    def polynomial(factors: tuple[float, ...]) -> str:
+        y = constant(factors[0], _FLOAT32)
+        for factor in factors[1:]:
+            given = f"float {y}, float {square}, float {constant(factor, _FLOAT32)}"
+            y = to.do(f"call float @llvm.fma.f32({given})")
+        return y
+
+    most, least = (constant(sign * _TANH_MOST, _FLOAT32) for sign in (1, -1))
+    x = _called("maximum")(to, dtype, (args[0], least))
+    x = _called("minimum")(to, dtype, (x, most))
+    square = to.do(f"fmul float {x}, {x}")
+    above = to.do(f"fmul float {x}, {polynomial(_TANH)}")
+    return to.do(f"fdiv float {above}, {polynomial(_TANH_BELOW)}")
+
+
 def _bits_of(value: float) -> int:
     bits: int = struct.unpack(">I", struct.pack(">f", value))[0]
     return bits
@@ -224,6 +253,7 @@ _FUNCTIONS: dict[str, tuple[tuple[np.dtype[Any], ...], Rule]] = {
     "trunc": (FLOATS, _called("trunc")),
     "rint": (FLOATS, _called("rint")),
     "exp": ((_FLOAT32,), _exp),
+    "tanh": ((_FLOAT32,), _tanh),
     "less": (_NUMBERS, _compare("olt", "slt")),
     "less_equal": (_NUMBERS, _compare("ole", "sle")),
     "greater": (_NUMBERS, _compare("ogt", "sgt")),
@@ -237,4 +267,4 @@ _FUNCTIONS: dict[str, tuple[tuple[np.dtype[Any], ...], Rule]] = {
 }
 _ASKING = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
 _ASKING |= {"logical_and", "logical_or", "logical_xor", "logical_not"}
-_COSTS = {"exp": 12, "divide": 4, "sqrt": 4, "reciprocal": 4}
+_COSTS = {"exp": 12, "tanh": 15, "divide": 4, "sqrt": 4, "reciprocal": 4}

@@ -7,6 +7,12 @@ from burn.backend.cpu.jit.calls import KernelCall, read
 from burn.backend.cpu.jit.groups import Free, Frees, Group
 from burn.backend.cpu.jit.loops import UnwritableError
 from burn.backend.cpu.jit.machine import SHARED, machine
+from burn.backend.cpu.jit.selection import (
+    Candidate,
+    KernelPolicy,
+    profitable,
+    saved_time,
+)
 from burn.backend.cpu.jit.source import Kernel, written
 from burn.plan.plan_ir import Read, Step
 
@@ -27,30 +33,46 @@ class Entry(NamedTuple):
     kernel: str = ""
 
 
-def joined(calls: list[Entry], frees: list[Free]) -> tuple[list[Entry], list[Any]]:
+def joined(
+    calls: list[Entry], frees: list[Free], policy: KernelPolicy
+) -> tuple[list[Entry], list[Any]]:
     """Return the calls, with consecutive NumPy calls replaced by generated kernels.
 
     The second result must live as long as the calls.
     """
-    lifetimes = Frees(frees)
+    chosen = _candidates(calls, Frees(frees))
+    if policy is KernelPolicy.PROFITABLE:
+        chosen = profitable(chosen)
     entries: list[Entry] = []
     owned: list[Any] = []
     position = 0
+    for start, end, kernel, _ in chosen:
+        call, mine = machine().call(kernel)
+        joint = calls[start:end]
+        steps = {id(step): step for entry in joint for step in entry.steps}
+        entries += calls[position:start]
+        entries.append(Entry(None, call, tuple(steps.values()), GENERATED))
+        owned += [mine, joint]
+        position = end
+    return entries + calls[position:], owned
+
+
+def _candidates(calls: list[Entry], frees: Frees) -> list[Candidate]:
+    """Return the longest kernels for consecutive calls, in order."""
+    candidates: list[Candidate] = []
+    position = 0
     while position < len(calls):
-        group, reads = _grown(calls, position, lifetimes)
-        kernel = _kernel(group, reads, lifetimes) if reads else None
+        group, reads = _grown(calls, position, frees)
+        kernel = _kernel(group, reads, frees) if reads else None
         if kernel is None:
-            entries.append(calls[position])
             position += 1
             continue
         count, generated = kernel
-        call, mine = machine().call(generated)
-        joint = calls[position : position + count]
-        steps = {id(step): step for entry in joint for step in entry.steps}
-        entries.append(Entry(None, call, tuple(steps.values()), GENERATED))
-        owned += [mine, joint]
-        position += count
-    return entries, owned
+        saved = saved_time(reads[:count], generated)
+        end = position + count
+        candidates.append(Candidate(position, end, generated, saved))
+        position = end
+    return candidates
 
 
 def _grown(

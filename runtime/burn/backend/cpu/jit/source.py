@@ -321,7 +321,7 @@ def _reached(roots: Any) -> Iterator[LoopValue]:
 
 
 _TEXT = """\
-define internal void @part({params}i64 %low, i64 %high) {{
+define internal void @part({params}i64 %low, i64 %high) noinline {{
 entry:
 {body}
   ret void

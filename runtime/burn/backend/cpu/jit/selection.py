@@ -1,0 +1,103 @@
+"""Selection of the generated kernels that are worth their compilation."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from enum import Enum, auto
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from math import prod
+from typing import NamedTuple
+
+from burn.backend.cpu.jit.calls import KernelCall
+from burn.backend.cpu.jit.functions import cost_of
+from burn.backend.cpu.jit.source import Kernel
+
+#: A kernel must save so many nanoseconds in each run: it takes about 25 ms to compile,
+#: which is 20 000 runs.
+LEAST_SAVED = 1_250
+#: The maximum number of kernels of a sequence of calls: their compilation takes 1.6 s.
+MOST_KERNELS = 64
+#: The bytes of dead values that are held back for kernels at most, and those that
+#: kernels of small plans may hold if they are not asked for.
+MOST_HELD, LEAST_HELD = 64 << 20, 1 << 19
+#: Nanoseconds of a call of NumPy, and of a generated kernel, without elements.
+_NUMPY_CALL, _KERNEL_CALL = 550, 450
+#: Nanoseconds of an addition of two elements by NumPy, and of a unit of a kernel's
+#: work: NumPy reads and writes memory for each function.
+_NUMPY_ELEMENT, _KERNEL_ELEMENT = 0.25, 0.05
+#: The first version of llvmlite with LLVM's new pass builder.
+_OLDEST = (0, 45)
+
+
+class KernelPolicy(Enum):
+    """Which NumPy calls become generated kernels."""
+
+    NONE = auto()
+    #: Those whose estimated saving pays for the compilation.
+    PROFITABLE = auto()
+    ALL = auto()
+
+    @property
+    def is_generating(self) -> bool:
+        return self is not KernelPolicy.NONE
+
+
+class Candidate(NamedTuple):
+    """A kernel for calls from ``start`` to ``end``, with the nanoseconds it saves."""
+
+    start: int
+    end: int
+    kernel: Kernel
+    saved: float
+
+
+@cache
+def has_compiler() -> bool:
+    """Return whether a version of llvmlite that generated kernels support is
+    installed.
+    """
+    try:
+        installed = version("llvmlite")
+    except PackageNotFoundError:
+        return False
+    return tuple(map(int, installed.split(".")[:2])) >= _OLDEST
+
+
+def held_bytes(policy: KernelPolicy, peak: int) -> int:
+    """Return how much memory a plan of ``peak`` bytes holds back for fused kernels."""
+    if policy is KernelPolicy.PROFITABLE:
+        return min(max(peak, LEAST_HELD), MOST_HELD)
+    return MOST_HELD if policy is KernelPolicy.ALL else 0
+
+
+def saved_time(calls: Iterable[list[KernelCall]], kernel: Kernel) -> float:
+    """Return an estimate of the nanoseconds that ``kernel`` saves in each run.
+
+    ``calls`` are the operations of each NumPy call that it replaces.
+    """
+    numpy = sum(
+        _NUMPY_CALL + _NUMPY_ELEMENT * sum(map(_element_cost, operations))
+        for operations in calls
+    )
+    return numpy - _KERNEL_CALL - _KERNEL_ELEMENT * kernel.work
+
+
+def _element_cost(call: KernelCall) -> int:
+    """Return the cost of an operation by NumPy, in additions of elements."""
+    nested = [part for part in call.operands if isinstance(part, KernelCall)]
+    own = prod(call.shape) * cost_of(call.name)
+    return own + sum(map(_element_cost, nested))
+
+
+def profitable(candidates: list[Candidate]) -> list[Candidate]:
+    """Return the candidates that save enough, in order.
+
+    Equal kernels are compiled once, so that their savings add up. If there are too
+    many, those that save most are returned.
+    """
+    saved: dict[str, float] = defaultdict(float)
+    for candidate in candidates:
+        saved[candidate.kernel.text] += candidate.saved
+    worth = [text for text, time in saved.items() if time >= LEAST_SAVED]
+    chosen = set(sorted(worth, key=lambda text: -saved[text])[:MOST_KERNELS])
+    return [each for each in candidates if each.kernel.text in chosen]
