@@ -75,7 +75,7 @@ def typing_imports(path: Path) -> dict[str, str]:
 
 def table(path: Path) -> dict[str, str]:
     """Return the module of each name that is imported when it is first used."""
-    tree = parse(path)
+    tree = ast.parse(path.read_text("utf-8"))
     constants: dict[str, Any] = {"__name__": "burn"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):

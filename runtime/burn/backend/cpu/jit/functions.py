@@ -45,6 +45,7 @@ def types_of(function: np.ufunc, args: Any) -> tuple[np.dtype[Any], ...] | None:
         for kind in given
     ):
         return None
+    given = [_BOOL if kind is bool else kind for kind in given]  # NumPy refuses bool
     dtypes: tuple[np.dtype[Any], ...] = function.resolve_dtypes((*given, None))
     taken = dtypes[: function.nin]
     return taken if len(set(taken)) == 1 and taken[0] in rule[0] else None
