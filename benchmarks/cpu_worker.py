@@ -52,7 +52,7 @@ def ours(path: str, name: str, inputs: list[Any], threads: int) -> Callable[[], 
 def onnxruntime(
     path: str, name: str, inputs: list[Any], threads: int
 ) -> Callable[[], Any]:
-    """A call of onnxruntime, with its default optimisations."""
+    """A call of onnxruntime, with its default optimizations."""
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(4)

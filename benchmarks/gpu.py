@@ -7,7 +7,7 @@
 
 The networks are torchvision's and transformers', with random weights, exported with
 ``torch.export`` and imported. Engines take turns in one process; a time is the median
-over the rounds of the wall time of a call, with the device synchronised after a series
+over the rounds of the wall time of a call, with the device synchronized after a series
 of calls. The error is the largest difference from PyTorch in float64, relative to the
 largest element. ``reduce-overhead`` and ``max-autotune`` are modes of
 ``torch.compile``. In the table at the end ``torch.compile`` is the better of those that

@@ -8,7 +8,7 @@ ResNet-50 at batch 32, and BERT-base at batch 8 and 128 tokens, in TensorFloat-3
 mixed precision (``bf16``, with float32 weights): the cross entropy, its gradients and
 AdamW. Weights are random, and engines take turns as
 in :mod:`benchmarks.gpu`. ``default`` is ``torch.compile`` of the network without a
-mode, whose optimiser runs by itself. Losses are those after the same number of steps.
+mode, whose optimizer runs by itself. Losses are those after the same number of steps.
 """
 
 from __future__ import annotations

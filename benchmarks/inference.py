@@ -95,7 +95,7 @@ def _rows(results: list[Case], folder: Path, options: Any) -> Iterator[list[str]
 
 
 def _session(case: Case, threads: int) -> Any:
-    """A session with the default optimisations; None if onnxruntime refuses."""
+    """A session with the default optimizations; None if onnxruntime refuses."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     try:

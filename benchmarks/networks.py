@@ -1,6 +1,6 @@
 """Well-known networks as ONNX files with random weights, written without a download.
 
-Batch normalisation is part of the convolutions, as exporters write it for inference.
+Batch normalization is part of the convolutions, as exporters write it for inference.
 """
 
 from __future__ import annotations

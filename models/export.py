@@ -31,7 +31,7 @@ def export_onnx(
     """Return nothing; writes ``module`` to ``path`` with a dynamic first dimension.
 
     ``module`` must be in eval mode and take one tensor shaped like ``example``. The
-    exporter's own optimiser is not run: it folds BatchNormalization into Conv, and a
+    exporter's own optimizer is not run: it folds BatchNormalization into Conv, and a
     model to be fine-tuned wants it as a node of its own.
     """
     program = torch.onnx.export(

@@ -43,7 +43,7 @@ class Model:
     name: str
     path: str
     url: str | None
-    licence: str
+    license: str
     sha256: str
     bytes: int
     inputs: dict[str, str]
@@ -117,7 +117,7 @@ def describe(model: Model) -> str:
     """Return the one-line description that ``--list`` prints."""
     origin = "committed" if model.url is None else "public"
     size = f"{model.bytes / 1000:.0f} kB"
-    return f"{model.name:<18} {origin:<10} {size:>8}  {model.licence}"
+    return f"{model.name:<18} {origin:<10} {size:>8}  {model.license}"
 
 
 def main(arguments: list[str] | None = None) -> int:

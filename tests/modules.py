@@ -57,7 +57,7 @@ def value_names(path: Path, stored: bool = False) -> tuple[list[str], list[str]]
 
 
 def onnxruntime_outputs(path: Path, feeds: Arrays) -> list[Array]:
-    """Return what onnxruntime computes, without its graph optimisations."""
+    """Return what onnxruntime computes, without its graph optimizations."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = (
         onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

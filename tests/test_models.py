@@ -34,7 +34,7 @@ WANTED = Model(
     name="wanted",
     path="wanted.onnx",
     url="https://example.org/wanted.onnx",
-    licence="MIT",
+    license="MIT",
     sha256=sha256(CONTENT).hexdigest(),
     bytes=len(CONTENT),
     inputs={"x": "float32[2]"},
@@ -59,7 +59,7 @@ def test_manifest_names_are_unique() -> None:
 def test_manifest_entry_is_complete(model: Model) -> None:
     assert re.fullmatch(r"[a-z0-9-]+", model.name)
     assert re.fullmatch(r"[0-9a-f]{64}", model.sha256)
-    assert re.fullmatch(r"(MIT|Apache-2\.0)( OR Apache-2\.0)?", model.licence)
+    assert re.fullmatch(r"(MIT|Apache-2\.0)( OR Apache-2\.0)?", model.license)
     assert isinstance(model.bytes, int)
     assert model.bytes > 0
     assert ".." not in Path(model.path).parts
@@ -77,8 +77,8 @@ def test_public_models_are_pinned_to_a_commit(model: Model) -> None:
 
 def test_unknown_manifest_fields_are_refused(tmp_path: Path) -> None:
     manifest = tmp_path / "manifest.json"
-    manifest.write_text(json.dumps({"models": [{"name": "x", "colour": "red"}]}))
-    with pytest.raises(TypeError, match="colour"):
+    manifest.write_text(json.dumps({"models": [{"name": "x", "color": "red"}]}))
+    with pytest.raises(TypeError, match="color"):
         read_manifest(manifest)
 
 

@@ -112,7 +112,7 @@ class TorchScript(Draft):
         return self.add(scope, "Add", self.weight(f"{key}.bias", outputs), y)
 
     def norm(self, scope: str, x: str) -> str:
-        """Layer normalisation of the last axis."""
+        """Layer normalization of the last axis."""
         key = scope.removeprefix("/").replace("/", ".")
         names = [self.weight(f"{key}.{part}", HIDDEN) for part in ("weight", "bias")]
         return self.add(scope, "LayerNormalization", x, *names, axis=-1, epsilon=1e-12)
@@ -240,13 +240,13 @@ class Dynamo(Draft):
         return self.CLASSES.get(word, "torch.nn.modules.linear.Linear")
 
     def linear(self, scope: str, x: str, inputs: int, outputs: int) -> str:
-        """A dense layer, whose weight was turned when the model was optimised."""
+        """A dense layer, whose weight was turned when the model was optimized."""
         weight = self.weight(f"val_w{len(self.stored)}", inputs, outputs)
         y = self.add(scope, "MatMul", x, weight)
         return self.add(scope, "Add", y, self.weight(f"{scope}.bias", outputs))
 
     def norm(self, scope: str, x: str) -> str:
-        """Layer normalisation of the last axis."""
+        """Layer normalization of the last axis."""
         names = [self.weight(f"{scope}.{part}", HIDDEN) for part in ("weight", "bias")]
         return self.add(
             scope, "LayerNormalization", x, *names, axis=-1, epsilon=1e-12, stash_type=1

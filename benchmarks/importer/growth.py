@@ -114,7 +114,7 @@ def stored(draft: Draft, count: int) -> None:
 
 
 def layers(draft: Draft, count: int) -> None:
-    """Layers with names and weights, normalised, with a residual connection."""
+    """Layers with names and weights, normalized, with a residual connection."""
     x = "x"
     for number in range(count // 8):
         path, key = f"/blocks.{number}/", f"blocks.{number}."

@@ -1,6 +1,6 @@
 """Distils the imported digits classifier into a network of two layers.
 
-The small network learns from 200 labelled images alone, then from what the large one
+The small network learns from 200 labeled images alone, then from what the large one
 says of all training images, whose labels it never sees. Run it as
 ``python examples/distil/run.py``; it writes ``generated/`` beside itself.
 """
@@ -18,7 +18,7 @@ from burn_import import ModelGen
 HERE = Path(__file__).parent
 MODEL = HERE.parents[1] / "models" / "digits" / "digits.onnx"
 OUT = HERE / "generated"
-BATCH, EPOCHS, LABELLED, TEMPERATURE = 32, 20, 200, 3.0
+BATCH, EPOCHS, LABELED, TEMPERATURE = 32, 20, 200, 3.0
 
 
 class Student(nn.Module):
@@ -68,7 +68,7 @@ def fit(large: Any | None) -> Student:
             return loss.cross_entropy(logits, targets)
         return loss.cross_entropy(logits / TEMPERATURE, targets)
 
-    items = load_set("train", LABELLED if large is None else None)
+    items = load_set("train", LABELED if large is None else None)
     for _ in range(EPOCHS):
         for images, labels in data.Loader(items, batch=BATCH, shuffle=0):
             if large is None:

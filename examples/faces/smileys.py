@@ -9,7 +9,7 @@ from onnx import numpy_helper
 from PIL import Image, ImageDraw
 
 WIDTH, HEIGHT, SIZE = 320, 240, 32
-COLOURS = ("#f4c542", "#8bd3c7", "#f2a0a0", "#b5c7f2", "#c9e4a7")
+COLORS = ("#f4c542", "#8bd3c7", "#f2a0a0", "#b5c7f2", "#c9e4a7")
 DETECTOR = """
 <ir_version: 10, opset_import: ["": 20]>
 smileys (float[1, 3, 240, 320] input)
@@ -38,9 +38,9 @@ smileys (float[1, 3, 240, 320] input)
 """
 
 
-def draw_face(draw: ImageDraw.ImageDraw, left: int, top: int, colour: str) -> None:
+def draw_face(draw: ImageDraw.ImageDraw, left: int, top: int, color: str) -> None:
     """Draw a face of 32 x 32 pixels."""
-    draw.ellipse((left, top, left + SIZE - 1, top + SIZE - 1), colour)
+    draw.ellipse((left, top, left + SIZE - 1, top + SIZE - 1), color)
     for eye in (left + 9, left + 18):
         draw.ellipse((eye, top + 9, eye + 4, top + 13), "black")
     mouth = (left + 8, top + 10, left + SIZE - 9, top + SIZE - 8)
@@ -56,12 +56,12 @@ def write_picture(path: Path) -> list[tuple[int, int]]:
     cells = rng.permutation([(x, y) for x in range(6) for y in range(4)])
     for number, (x, y) in enumerate(cells[:16]):
         left, top = (int(v) for v in (x * 52 + 6, y * 58 + 8) + rng.integers(-4, 14, 2))
-        colour = COLOURS[number % len(COLOURS)]
+        color = COLORS[number % len(COLORS)]
         if number < 9:
-            draw_face(draw, left, top, colour)
+            draw_face(draw, left, top, color)
             corners.append((left, top))
         else:
-            draw.ellipse((left, top, left + SIZE, top + SIZE), colour)
+            draw.ellipse((left, top, left + SIZE, top + SIZE), color)
     picture.save(path)
     return corners
 

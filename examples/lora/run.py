@@ -27,7 +27,7 @@ PRETRAINING, ADAPTATION = 200, 100
 
 
 def write_gpt2(folder: Path) -> Path:
-    """Write random weights with GPT-2's names and initialisation, and its config."""
+    """Write random weights with GPT-2's names and initialization, and its config."""
     rng = np.random.default_rng(0)
     shapes: dict[str, tuple[int, ...]] = {
         "wte.weight": (SYMBOLS, WIDTH),

@@ -37,7 +37,7 @@ class Batcher:
         return row, count
 
     async def run(self) -> None:
-        """Compute batches until the task is cancelled."""
+        """Compute batches until the task is canceled."""
         while True:
             waiting = await self._collect()
             images = np.stack([image for image, _ in waiting])

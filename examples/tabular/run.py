@@ -60,7 +60,7 @@ def main() -> dict[str, float]:
     labels, probabilities = (x.numpy() for x in model(burn.tensor(unseen)))
     for row, sure in zip(unseen[:5], probabilities, strict=False):
         bars = " ".join(f"{'#' * round(10 * p):<10}" for p in sure)
-        print(f"alcohol {row[0]:5.2f}, colour {row[9]:5.2f}   {bars}")
+        print(f"alcohol {row[0]:5.2f}, color {row[9]:5.2f}   {bars}")
     one = unseen[:1]
     result = {
         "right": float((labels == answers).mean()),

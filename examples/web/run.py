@@ -52,7 +52,7 @@ def read_picture(data: bytes) -> Gray:
     """Return a picture as float32[height, width]: 1 where there is ink, 0 elsewhere.
 
     Raises:
-        ValueError: it is no picture, too large, or of one colour.
+        ValueError: it is no picture, too large, or of one color.
     """
     try:
         with warnings.catch_warnings():
@@ -65,7 +65,7 @@ def read_picture(data: bytes) -> Gray:
         raise ValueError(f"expected a picture: {error}") from None
     low, high = float(gray.min()), float(gray.max())
     if high - low < 32:
-        raise ValueError("expected a digit, got a picture of one colour")
+        raise ValueError("expected a digit, got a picture of one color")
     ink = (high - gray) / (high - low)
     edge = np.concatenate([ink[0], ink[-1], ink[:, 0], ink[:, -1]])
     return ink if edge.mean() < 0.5 else 1 - ink
@@ -73,9 +73,9 @@ def read_picture(data: bytes) -> Gray:
 
 def _on_white(picture: Image.Image) -> Image.Image:
     """Return a picture whose transparent parts are white."""
-    colours = picture.convert("RGBA")
-    white = Image.new("RGBA", colours.size, "white")
-    return Image.alpha_composite(white, colours)
+    colors = picture.convert("RGBA")
+    white = Image.new("RGBA", colors.size, "white")
+    return Image.alpha_composite(white, colors)
 
 
 def shrink(ink: Gray) -> Gray:

@@ -1,4 +1,4 @@
-"""Kinds of model files, recognised by their first bytes."""
+"""Kinds of model files, recognized by their first bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading of model files, whose format is recognised by content, not by name."""
+"""Reading of model files, whose format is recognized by content, not by name."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def convert(
 
     The suffix selects the format. Safetensors larger than ``shard_size`` bytes are
     written in several files. The tensors keep names, shapes and dtypes unless
-    ``precision`` changes these. A quantised tensor is written as its integers, with
+    ``precision`` changes these. A quantized tensor is written as its integers, with
     ``.scale`` and ``.zero_point`` beside it. The record is streamed to a temporary
     file, which replaces the old one when it is complete.
 
@@ -140,14 +140,14 @@ def opened(source: Path, top_level_key: str | None = None) -> Source:
         UnreadableFile, UnsupportedModel, InvalidModel: as ``convert`` does.
     """
     from burn.record import RecordError, read_record
-    from burn.record.formats import recognised
+    from burn.record.formats import recognized
     from burn.record.shards import stored_at
     from burn_import.frontends.checkpoints import read
     from burn_import.frontends.checkpoints.store import parts
     from burn_ir import InvalidModel, UnreadableFile
 
     source = stored_at(source)
-    kind = recognised(source) if source.is_file() else None
+    kind = recognized(source) if source.is_file() else None
     if kind is None:
         checkpoint = read(source, top_level_key)
         weights = [(name, part.array()) for name, part in parts(checkpoint).items()]
@@ -190,7 +190,7 @@ def _is_same(
     It has to consist of ``files``.
     """
     from burn.record import RecordError, format_named, record_files
-    from burn.record.formats import recognised
+    from burn.record.formats import recognized
     from burn.record.precision import converted
 
     if not all(file.is_file() for file in files):
@@ -199,7 +199,7 @@ def _is_same(
         record = _record_at(path)
         if record_files(path) != list(files):
             return False
-        if len(files) == 1 and (recognised(path) or "safetensors") != format_named(
+        if len(files) == 1 and (recognized(path) or "safetensors") != format_named(
             path
         ):
             return False

@@ -1,6 +1,6 @@
 """Conversion of onnxruntime's blocked layout ``com.microsoft.nchwc`` to plain NCHW.
 
-When it optimises a model for a CPU, onnxruntime stores channels of images in blocks of
+When it optimizes a model for a CPU, onnxruntime stores channels of images in blocks of
 8 or 16, and the weights of convolutions to match. Shapes stay those of plain images
 whose channels are padded to whole blocks. This module replaces such nodes by standard
 operators and reorders the weights. The file does not state the block length: it is
@@ -81,7 +81,7 @@ class _Unblocking:
             raise _refused(
                 next(n for n in graph.nodes if n.domain == DOMAIN),
                 f"expected channels in blocks of one length, got {got}; have "
-                "onnxruntime optimise the model at the level 'extended' instead",
+                "onnxruntime optimize the model at the level 'extended' instead",
             )
         return lengths.pop()
 

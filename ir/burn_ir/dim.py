@@ -182,7 +182,7 @@ def _atom_size(atom: Atom) -> int:
 def floor_div(numerator: Dim, divisor: Dim) -> Dim:
     """Return ``numerator // divisor``, exact where every term divides.
 
-    Nested quotients are normalised to one by the product, so that equal quotients
+    Nested quotients are normalized to one by the product, so that equal quotients
     have equal forms.
     """
     if isinstance(numerator, int) and isinstance(divisor, int):

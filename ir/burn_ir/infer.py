@@ -19,7 +19,7 @@ from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.graph import Graph
 from burn_ir.op import Flow, Op
 from burn_ir.signature import check_operands
-from burn_ir.static import SHAPES, normalise
+from burn_ir.static import SHAPES, normalize
 from burn_ir.types import Array, Type
 
 #: Maximum elements of integer values whose contents are tracked.
@@ -166,7 +166,7 @@ def _with_contents(
 
 def _with_known_contents(result: Type, contents: Array) -> Type:
     """Return ``result`` with contents, which also determine its shape."""
-    items = normalise(contents, result.dtype)
+    items = normalize(contents, result.dtype)
     if kind_of(result) == "tensor":
         result = result.with_shape(contents.shape)
     return result.with_known(items)

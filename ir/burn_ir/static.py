@@ -126,7 +126,7 @@ _DECISIONS: dict[Any, Callable[..., Any]] = {
 }
 
 
-def normalise(contents: Array, dtype: DType) -> Array:
+def normalize(contents: Array, dtype: DType) -> Array:
     """Return ``contents`` in ``dtype``, unless it has dimensions."""
     if contents.dtype != object:
         return contents if contents.dtype == dtype else contents.astype(dtype)

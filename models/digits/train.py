@@ -23,7 +23,7 @@ BATCH = 64
 
 
 class ConvBlock(nn.Module):
-    """3x3 convolution, batch normalisation, ReLU: [N, inputs, H, W] -> outputs."""
+    """3x3 convolution, batch normalization, ReLU: [N, inputs, H, W] -> outputs."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()

@@ -134,7 +134,7 @@ def _light_case(path: Path) -> Recorded:
 
 
 def encoded(value: Any, info: onnx.ValueInfoProto) -> bytes:
-    """A value as the message that its declared type asks for, serialised."""
+    """A value as the message that its declared type asks for, serialized."""
     kind = info.type.WhichOneof("value")
     if kind == "sequence_type":
         return bytes(numpy_helper.from_list(value).SerializeToString())
@@ -150,7 +150,7 @@ def encoded(value: Any, info: onnx.ValueInfoProto) -> bytes:
 
 
 def decoded(data: bytes, info: onnx.ValueInfoProto) -> Any:
-    """The array, list or None in a serialised message of a declared type."""
+    """The array, list or None in a serialized message of a declared type."""
     kind = info.type.WhichOneof("value")
     if kind == "sequence_type":
         return numpy_helper.to_list(onnx.SequenceProto.FromString(data))

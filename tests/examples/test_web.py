@@ -87,7 +87,7 @@ def test_what_is_no_picture_of_a_digit_is_an_error_of_the_request(
     text = classify(address, b"text")
     assert text["status"] == 400
     assert "expected a picture" in text["error"]
-    assert "of one colour" in classify(address, blank.getvalue())["error"]
+    assert "of one color" in classify(address, blank.getvalue())["error"]
     cut = picture(digits()[0][0])[:200]
     assert classify(address, cut)["status"] == 400
     connection = http.client.HTTPConnection(address.removeprefix("http://"))

@@ -14,6 +14,7 @@ SAMPLES, PASSES = 8, 32
 
 
 @pytest.mark.models
+@pytest.mark.thorough
 def test_ultraface_overfits_eight_samples(
     pytestconfig: pytest.Config, modules: Modules
 ) -> None:

@@ -42,7 +42,7 @@ def check(model: onnx.ModelProto) -> None:
 
 
 class Oracle:
-    """onnxruntime without graph optimisations."""
+    """onnxruntime without graph optimizations."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self._model = model

@@ -40,7 +40,7 @@ def dotted(graph: onnx.GraphProto) -> None:
 
 
 def judged(model: onnx.ModelProto, feeds: Feeds) -> list[Any]:
-    """What onnxruntime computes without its graph optimisations."""
+    """What onnxruntime computes without its graph optimizations."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = (
         onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

@@ -137,9 +137,9 @@ def test_norms_without_weights_have_none(norm: str, tmp_path: Path) -> None:
     ]
     weights = {"scale": drawn(3)}
     model = imported(tmp_path, nodes, weights)
-    centred = X - X.mean(1, keepdims=True) * (norm == "layer_norm")
+    centered = X - X.mean(1, keepdims=True) * (norm == "layer_norm")
     epsilon = 1e-5 if norm == "layer_norm" else np.finfo(np.float32).eps
-    unit = centred / np.sqrt((centred**2).mean(1, keepdims=True) + epsilon)
+    unit = centered / np.sqrt((centered**2).mean(1, keepdims=True) + epsilon)
     np.testing.assert_allclose(result(model), unit * drawn(3), rtol=1e-4)
 
 

@@ -110,7 +110,7 @@ def test_it_imports_nothing_that_a_browser_lacks(module: Path) -> None:
 def test_the_header_says_what_it_is(module: Path) -> None:
     text = module.read_text("ascii")
     assert "A standalone module, for inference: it needs NumPy alone." in text
-    assert "Licence: MIT OR Apache-2.0" in text
+    assert "License: MIT OR Apache-2.0" in text
     digests = read_header(module)
     assert digests is not None and digests.body == digests.actual
     assert len(text.splitlines()) < 1100

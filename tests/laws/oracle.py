@@ -54,7 +54,7 @@ def judged(
 
 
 def by_onnxruntime(model: onnx.ModelProto, feeds: Any) -> list[Any] | None:
-    """The results of onnxruntime without optimisation; None if it has no kernel."""
+    """The results of onnxruntime without optimization; None if it has no kernel."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = (
         onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

@@ -1,4 +1,4 @@
-"""Examples of quantised operators."""
+"""Examples of quantized operators."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ FLOAT8 = (
     dtypes.float8_e5m2fnuz,
 )
 OCTETS = (dtypes.uint8, dtypes.int8)
-#: The dtypes to quantise to that came with each version.
+#: The dtypes to quantize to that came with each version.
 SINCE: dict[int, tuple[DType, ...]] = {
     10: OCTETS,
     19: FLOAT8,
@@ -49,7 +49,7 @@ NUMBER = {
 
 
 def quantized_dtype(draw: Draw, version: int) -> DType:
-    """A dtype to quantise to."""
+    """A dtype to quantize to."""
     allowed = [d for since, new in SINCE.items() if since <= version for d in new]
     result: DType = draw(st.sampled_from(allowed))
     return result
@@ -69,7 +69,7 @@ def limits(dtype: DType) -> tuple[int, int]:
 
 
 def numbers_of(draw: Draw, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Quantised numbers over the whole range of a dtype."""
+    """Quantized numbers over the whole range of a dtype."""
     return (
         integers(draw, shape, *limits(dtype), np.int32).astype(np.float32).astype(dtype)
     )

@@ -1,4 +1,4 @@
-"""A GPT-2 decoder for causal language modelling, as a person writes it."""
+"""A GPT-2 decoder for causal language modeling, as a person writes it."""
 
 import burn
 from burn import Tensor, nn, ops

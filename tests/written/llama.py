@@ -1,4 +1,4 @@
-"""A Llama decoder for causal language modelling, as a person writes it."""
+"""A Llama decoder for causal language modeling, as a person writes it."""
 
 import burn
 from burn import Tensor, nn, ops

@@ -14,7 +14,7 @@ from burn_import.provenance.weight_owners import is_dotted, is_key
 from burn_ir.raw import RawGraph, RawNode
 from tests.modules import Array
 
-#: How the exporter calls the bias of a convolution with the normalisation behind it.
+#: How the exporter calls the bias of a convolution with the normalization behind it.
 _MERGED = re.compile(r"\.weight_bias$")
 
 

@@ -23,7 +23,7 @@ from tests.modules import import_file
 EXPORTED: dict[str, tuple[tuple[str, ...], str]] = {
     name: (
         ("all", "fold_batch_norm"),
-        "the exporter to ONNX multiplies batch normalisation into the convolution",
+        "the exporter to ONNX multiplies batch normalization into the convolution",
     )
     for name in ("cnn_bn", "cnn_bn.decomposed", "digits_cnn")
 }

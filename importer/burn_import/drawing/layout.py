@@ -30,7 +30,7 @@ class Placed:
 
     @property
     def middle(self) -> float:
-        """The centre on the horizontal axis."""
+        """The center on the horizontal axis."""
         return self.x + self.width / 2
 
 

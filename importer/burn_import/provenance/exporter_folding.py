@@ -56,7 +56,7 @@ def is_module(graph: Graph, layer: Layer, weights: Mapping[str, str]) -> bool:
 
     The names and shapes must be those of the module's parameters, in a module of the
     author's. A function of an author's parameters (``F.linear(x, self.weight_ih)``) has
-    other names. The exporter's fused convolution and normalisation has names that end
+    other names. The exporter's fused convolution and normalization has names that end
     in ``weight_bias``.
     """
     if not graph.producer.startswith("pytorch"):

@@ -33,9 +33,9 @@ def is_trained(graph: Graph, constant: str) -> bool:
     training it would not train its sources, except in another shape as the operand of
     an operator that defines it as a parameter. Arrays that are not floating, or that a
     call replaces, cannot be trained. A small ``Constant`` node was written by hand;
-    PyTorch's exporters store no weight so, others do. Other buffers are recognised by
+    PyTorch's exporters store no weight so, others do. Other buffers are recognized by
     common names or, without a name, by content: rotary frequencies, ALiBi slopes, and
-    masks. Sinusoidal position tables are recognised by content whatever their name.
+    masks. Sinusoidal position tables are recognized by content whatever their name.
     """
     array, constants = graph.constants[constant], graph.constants
     if not is_float(array.dtype) or constant in graph.states:

@@ -84,7 +84,7 @@ def _check_checkpoint(checkpoint: Checkpoint) -> None:
     if set(tops) <= {"state"} and rates:
         raise UnsupportedModel(
             f"{checkpoint.path.name}: expected the weights of a model, "
-            "got the state of an optimiser"
+            "got the state of an optimizer"
         )
     training = [top for top in tops if _TRAINING.fullmatch(top)]
     others = [top for top in tops if top not in training]

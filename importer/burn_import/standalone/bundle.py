@@ -39,7 +39,7 @@ operations and layers that it uses are those of burn {version}, without gradient
 """
 _LICENCE = """\
 # The parts of burn {version} that the model uses.
-# Copyright (c) 2026 The burn-import authors. Licence: MIT OR Apache-2.0.
+# Copyright (c) 2026 The burn-import authors. License: MIT OR Apache-2.0.
 # mypy: ignore-errors
 """
 

@@ -1,7 +1,7 @@
 """Classification of stored arrays from the operands they fill.
 
 Producers other than PyTorch name neither parameters nor buffers. Fill values, bounds
-and scales are recognised by the operators that read them, and parameters that an
+and scales are recognized by the operators that read them, and parameters that an
 exporter stored in another shape under a name of its own.
 """
 

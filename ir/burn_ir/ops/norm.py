@@ -1,4 +1,4 @@
-"""Normalisation by statistics."""
+"""Normalization by statistics."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
         options = non_default(epsilon=(self.epsilon, 1e-5))
         if _is_of_samples(scale):
             now = x.mean(0)
-            centred = x - now
-            spread = (centred * centred).mean(0)
-            out = centred / ops.sqrt(spread + self.epsilon) * scale + bias
+            centered = x - now
+            spread = (centered * centered).mean(0)
+            out = centered / ops.sqrt(spread + self.epsilon) * scale + bias
         else:
             out, now, spread = ops.batch_norm_train(x, scale, bias, **options)
         kept = self.momentum
@@ -167,7 +167,7 @@ class InstanceNormalization(Op, onnx="InstanceNormalization", versions=(1, 6, 22
 
 @operator
 class LayerNormalization(Op, onnx="LayerNormalization", versions=(1, 17)):
-    """Version 1 is onnxruntime's, whose optimiser writes it at any opset."""
+    """Version 1 is onnxruntime's, whose optimizer writes it at any opset."""
 
     axis: int = -1
     epsilon: float = 1e-5
@@ -194,8 +194,8 @@ class LayerNormalization(Op, onnx="LayerNormalization", versions=(1, 17)):
         stash = STASH[self.stash_type]
         work = x.cast(stash) if x.dtype in dtypes.HALVES else x
         mean = over_axes_from(work, self.axis, ops.mean)
-        centred = work - mean
-        var = over_axes_from(centred * centred, self.axis, ops.mean)
+        centered = work - mean
+        var = over_axes_from(centered * centered, self.axis, ops.mean)
         inverse = ops.reciprocal(ops.sqrt(var + self.epsilon))
         statistics = (mean, inverse)
         if x.dtype not in (stash, *dtypes.HALVES):
@@ -360,9 +360,9 @@ class MeanVarianceNormalization(Op, onnx="MeanVarianceNormalization", versions=(
         return expect_float(x).forget()
 
     def lower(self, x: Value) -> Value:
-        centred = x - x.mean(self.axes, keepdims=True)
-        deviation = ops.sqrt((centred * centred).mean(self.axes, keepdims=True))
-        return centred / (deviation + 1e-9)  # the function body's guard against 0
+        centered = x - x.mean(self.axes, keepdims=True)
+        deviation = ops.sqrt((centered * centered).mean(self.axes, keepdims=True))
+        return centered / (deviation + 1e-9)  # the function body's guard against 0
 
 
 @operator

@@ -246,7 +246,7 @@ class Im2Col(Op, onnx="Im2Col", versions=(1,), domain="burn"):
 
 @operator
 class FakeQuantize(Op, onnx="FakeQuantize", versions=(1,), domain="burn"):
-    """``x`` quantised to integers from ``low`` to ``high``, and dequantised."""
+    """``x`` quantized to integers from ``low`` to ``high``, and dequantized."""
 
     low: int
     high: int

@@ -1,4 +1,4 @@
-"""Quantisation, dequantisation and quantised products."""
+"""Quantization, dequantization and quantized products."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from burn_ir.ops.support import element_type, shape_of
 from burn_ir.ops.window import Ints
 from burn_ir.static import static
 
-#: Dtypes that can be quantised, and dtypes of scales.
+#: Dtypes that can be quantized, and dtypes of scales.
 NUMBERS = (
     dtypes.float32,
     dtypes.float64,
@@ -24,7 +24,7 @@ NUMBERS = (
     dtypes.bfloat16,
     dtypes.int32,
 )
-#: Dtypes of quantised values.
+#: Dtypes of quantized values.
 QUANTIZED = (
     *(dtypes.int2, dtypes.int4, dtypes.int8, dtypes.int16),
     *(dtypes.uint2, dtypes.uint4, dtypes.uint8, dtypes.uint16),
@@ -145,7 +145,7 @@ class QuantizeLinear(
         expect_dtype(scale, (*NUMBERS, dtypes.float8_e8m0fnu), "a scale")
         Granularity(self.axis, self.block_size).check(x, scale, zero_point)
         target = Type(self.target(zero_point))
-        expect_dtype(target, QUANTIZED, "a quantised dtype")
+        expect_dtype(target, QUANTIZED, "a quantized dtype")
         return x.with_dtype(target.dtype)
 
     def target(self, zero_point: Any) -> DType:
@@ -189,7 +189,7 @@ class DequantizeLinear(
     output_dtype: int = 0
 
     def infer(self, x: Type, scale: Type, zero_point: Type | None = None) -> Type:
-        expect_dtype(x, (*QUANTIZED, dtypes.int32), "quantised numbers")
+        expect_dtype(x, (*QUANTIZED, dtypes.int32), "quantized numbers")
         expect_dtype(scale, (*NUMBERS[:4], dtypes.float8_e8m0fnu), "a scale")
         if zero_point is not None:
             expect_dtype(zero_point, (x.dtype,), "a zero point")
@@ -241,7 +241,7 @@ class MatMulInteger(Op, onnx="MatMulInteger", versions=(10,)):
         return ops.integer_matmul(x, y, *given(*zero_points))
 
 
-#: The dtypes of quantised matrices.
+#: The dtypes of quantized matrices.
 OCTETS = (
     *(dtypes.int8, dtypes.uint8),
     *(dtypes.float8_e4m3fn, dtypes.float8_e4m3fnuz),
@@ -256,13 +256,13 @@ def product(
     y_zero_point: Type | None = None,
     allowed: tuple[DType, ...] = (dtypes.int8, dtypes.uint8),
 ) -> Type:
-    """Return the type of the product of quantised matrices, in the first's dtype.
+    """Return the type of the product of quantized matrices, in the first's dtype.
 
     Raises:
         InvalidOperand: shapes or dtypes do not fit.
     """
     for operand, zero_point in ((x, x_zero_point), (y, y_zero_point)):
-        expect_dtype(operand, allowed, "a quantised matrix")
+        expect_dtype(operand, allowed, "a quantized matrix")
         if zero_point is not None:
             expect_dtype(zero_point, (operand.dtype,), "a zero point")
     return MatMul().infer(x, y.with_dtype(x.dtype))

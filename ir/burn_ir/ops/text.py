@@ -1,4 +1,4 @@
-"""String operators: concatenation, splitting, matching, normalisation, n-grams."""
+"""String operators: concatenation, splitting, matching, normalization, n-grams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimiser steps of the domain ``ai.onnx.preview.training``."""
+"""Optimizer steps of the domain ``ai.onnx.preview.training``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DOMAIN = "ai.onnx.preview.training"
 class Step:
     """Operators on groups of tensors: all x, all gradients, all of each state."""
 
-    #: The number of tensors per optimised one, including itself.
+    #: The number of tensors per optimized one, including itself.
     group: ClassVar[int]
     primitive: ClassVar[Any]
 
@@ -55,7 +55,7 @@ class Step:
 def _split(
     tensors: tuple[Type, ...], number: int
 ) -> tuple[tuple[Type, ...], tuple[Type, ...], tuple[Type, ...]]:
-    """Return the types of the optimised tensors, the gradients, and the state."""
+    """Return the types of the optimized tensors, the gradients, and the state."""
     return tensors[:number], tensors[number : 2 * number], tensors[2 * number :]
 
 

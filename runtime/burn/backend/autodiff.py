@@ -61,7 +61,7 @@ class Autodiff(Backend):
     on that backend, to be added to functions of gradients.
 
     With ``checkpointing="balanced"`` the backward pass computes the results of
-    memory-bound primitives (elementwise functions, casts, views, normalisations) again
+    memory-bound primitives (elementwise functions, casts, views, normalizations) again
     instead of keeping them: the same bits, for less memory and more time.
 
     Raises:

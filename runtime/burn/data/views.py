@@ -119,7 +119,7 @@ class Composed(Source[T]):
 
 
 class Windows(Source[list[T]]):
-    """Lists of ``size`` neighbouring items; the next one starts ``stride`` later.
+    """Lists of ``size`` neighboring items; the next one starts ``stride`` later.
 
     A rest that fills no window is left out.
 

@@ -244,7 +244,7 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class LocalResponseNorm(Module):
-    """Divides by a power of the mean square of ``size`` neighbouring channels.
+    """Divides by a power of the mean square of ``size`` neighboring channels.
 
     An even ``size`` takes one more channel after than before, as ONNX defines it.
     """

@@ -123,7 +123,7 @@ def _ended(call: PrimitiveCall, bound: float, operands: Operands) -> float:
     return bound
 
 
-def normalised(call: PrimitiveCall, operands: Operands) -> float:
+def normalized(call: PrimitiveCall, operands: Operands) -> float:
     """Return the bound of normalized rows, whose sum of squares is finite."""
     count = float(prod(call.shapes[0]))
     if operands.bound(call.args[0]) ** 2 * count > MOST:

@@ -88,7 +88,7 @@ def _extents(
 
 
 class _Work:
-    """Operations on operands with labelled axes."""
+    """Operations on operands with labeled axes."""
 
     def __init__(self, maker: Maker, extents: dict[str, int]) -> None:
         self.is_constant, self.made = maker.is_constant, maker.made

@@ -56,8 +56,8 @@ def integer_conv(
     ``x_zero_point``.
     """
     steps = {"stride": stride, "padding": padding, "dilation": dilation}
-    centred, taps = _shifted(x, x_zero_point), _taps(weight, weight_zero_point)
-    return _wrapped(_correlation(centred, taps, {**steps, "groups": groups}))
+    centered, taps = _shifted(x, x_zero_point), _taps(weight, weight_zero_point)
+    return _wrapped(_correlation(centered, taps, {**steps, "groups": groups}))
 
 
 @primitive
@@ -110,8 +110,8 @@ def quantized_conv(
     weight_scale``.
     """
     steps = {"stride": stride, "padding": padding, "dilation": dilation}
-    centred, taps = _shifted(x, x_zero_point), _taps(weight, weight_zero_point)
-    total = _correlation(centred, taps, {**steps, "groups": groups})
+    centered, taps = _shifted(x, x_zero_point), _taps(weight, weight_zero_point)
+    total = _correlation(centered, taps, {**steps, "groups": groups})
     if bias is not None:
         total = total.astype(np.float64)
         total += _leading(namespace(x).asarray(bias), x.ndim - 1)

@@ -96,7 +96,7 @@ def matmul_then(
     return apply_after(matmul.kernel(x, y), residual, after)
 
 
-@primitive(removable=True, bound=bounds.normalised)
+@primitive(removable=True, bound=bounds.normalized)
 def group_norm_then(
     x: Array,
     weight: Array,

@@ -37,7 +37,7 @@ def grid_sample(
     """Return ``x`` [N, C, *size] sampled at ``grid`` [N, *count, rank]: [N, C, *count].
 
     A point has one coordinate for each spatial axis, the last axis first. -1 and 1 are
-    the centres of the first and last element with ``align_corners``, else their outer
+    the centers of the first and last element with ``align_corners``, else their outer
     borders. Outside, ``padding_mode`` is ``"zeros"``, ``"border"`` (the nearest
     element) or ``"reflection"``; as in PyTorch, it applies to each element of a cubic
     separately. Integers are sampled as floats and truncated.
@@ -67,7 +67,7 @@ def grid_sample(
 def _taps(
     at: Any, extent: int, mode: str, padding_mode: str, align_corners: bool
 ) -> Taps:
-    """Return the neighbours of each coordinate along one axis, and their weights."""
+    """Return the neighbors of each coordinate along one axis, and their weights."""
     if align_corners:
         at, low, high = (at + 1.0) * 0.5 * (extent - 1), 0.0, extent - 1.0
     else:
@@ -102,7 +102,7 @@ def _padded(position: Any, extent: int, padding_mode: str, align_corners: bool) 
         return within(position, extent)
     if padding_mode == "border":
         return clip(position, 0, extent - 1)
-    # Reflected, the elements repeat forwards and backwards; at a centre, without it.
+    # Reflected, the elements repeat forwards and backwards; at a center, without it.
     turn = extent - 1 if align_corners else extent
     if turn == 0:
         return position * 0
@@ -138,7 +138,7 @@ def affine_grid(theta: Array, size: Any, *, align_corners: bool = False) -> Tens
     """Return the points [N, *space, rank] that ``theta`` [N, rank, rank + 1] maps to.
 
     ``size`` is [N, C, *space], that of an image to be sampled there. The grid covers
-    -1 to 1 along every axis of space: between the centres of the first and the last
+    -1 to 1 along every axis of space: between the centers of the first and the last
     element with ``align_corners``, else between their outer borders.
     """
     batch, _, *space = integers(on_host(size))

@@ -18,7 +18,7 @@ from burn.ops.support import Array, Axes, accumulate, axes_of, namespace
 from burn.primitive import primitive
 
 
-@primitive(traceable=True, removable=True, bound=bounds.normalised, memory_bound=True)
+@primitive(traceable=True, removable=True, bound=bounds.normalized, memory_bound=True)
 def layer_norm(
     x: Array,
     weight: Array | None = None,
@@ -32,7 +32,7 @@ def layer_norm(
     ``axis`` is a tuple of axes, or the first of the axes to the last. ``weight`` and
     ``bias`` are broadcast to ``x``.
     """
-    out, _ = _standardise(x, feature_axes(axis, x.ndim), epsilon)
+    out, _ = _standardize(x, feature_axes(axis, x.ndim), epsilon)
     affine(out, weight, bias)
     return out.astype(x.dtype, copy=False)
 
@@ -65,8 +65,8 @@ def layer_norm_grad(
     weight.
     """
     axes = feature_axes(axis, x.ndim)
-    norm, inverse = _standardise(x, axes, epsilon)
-    return _pull(grad, norm, inverse, weight, axes, x.dtype, centred=True)
+    norm, inverse = _standardize(x, axes, epsilon)
+    return _pull(grad, norm, inverse, weight, axes, x.dtype, centered=True)
 
 
 @layer_norm_grad.vjp
@@ -80,7 +80,7 @@ def _(
     axis: Axes = -1,
     epsilon: float = 1e-5,
 ) -> Any:
-    return _second_gradients(grads, outer, x, weight, axis, epsilon, centred=True)
+    return _second_gradients(grads, outer, x, weight, axis, epsilon, centered=True)
 
 
 @primitive(traceable=True, removable=True, memory_bound=True)
@@ -124,7 +124,7 @@ def rms_norm_grad(
     """
     axes = feature_axes(axis, x.ndim)
     norm, inverse = _unit(x, axes, epsilon)
-    return _pull(grad, norm, inverse, weight, axes, x.dtype, centred=False)
+    return _pull(grad, norm, inverse, weight, axes, x.dtype, centered=False)
 
 
 @rms_norm_grad.vjp
@@ -138,7 +138,7 @@ def _(
     axis: Axes = -1,
     epsilon: float = 1e-5,
 ) -> Any:
-    return _second_gradients(grads, outer, x, weight, axis, epsilon, centred=False)
+    return _second_gradients(grads, outer, x, weight, axis, epsilon, centered=False)
 
 
 def feature_axes(axis: Axes, rank: int) -> tuple[int, ...]:
@@ -147,7 +147,7 @@ def feature_axes(axis: Axes, rank: int) -> tuple[int, ...]:
     return axes_of(axis, rank)
 
 
-def _standardise(
+def _standardize(
     x: Array, axes: tuple[int, ...], epsilon: float
 ) -> tuple[Array, Array]:
     """Return normalized ``x`` (new memory), and the inverse standard deviation."""
@@ -220,7 +220,7 @@ def _pull(
     axes: tuple[int, ...],
     dtype: Any,
     *,
-    centred: bool,
+    centered: bool,
 ) -> tuple[Array, ...]:
     """Return the gradients of x, and of weight if present, from the normalized
     ``norm``.
@@ -236,7 +236,7 @@ def _pull(
     slope = average(product, axes)
     np.multiply(norm, slope, out=product)
     np.subtract(grad, product, out=product)
-    if centred:
+    if centered:
         product -= average(grad, axes)
     product *= inverse
     return (product.astype(dtype, copy=False), *shares)
@@ -256,15 +256,15 @@ def _second_gradients(
 
 
 def _pulled(
-    grad: Any, x: Any, weight: Any, axes: Any, epsilon: float, *, centred: bool
+    grad: Any, x: Any, weight: Any, axes: Any, epsilon: float, *, centered: bool
 ) -> Any:
-    """Return :func:`_pull` in primitives; ``centred`` subtracts the mean first."""
-    shifted = x - mean(x, axes, keepdims=True) if centred else x
+    """Return :func:`_pull` in primitives; ``centered`` subtracts the mean first."""
+    shifted = x - mean(x, axes, keepdims=True) if centered else x
     inverse = 1.0 / sqrt(mean(shifted * shifted, axes, keepdims=True) + epsilon)
     norm = shifted * inverse
     scaled = grad if weight is None else grad * weight
     inner = scaled - norm * mean(scaled * norm, axes, keepdims=True)
-    if centred:
+    if centered:
         inner = inner - mean(scaled, axes, keepdims=True)
     if weight is None:
         return (inner * inverse,)

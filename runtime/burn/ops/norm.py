@@ -124,8 +124,8 @@ def _(
         if of_mean is not None:
             shares.append(_beside(of_mean, x) / count)
         if of_var is not None:
-            centred = x - _beside(out[1], x)
-            shares.append(2.0 * centred * _beside(of_var, x) / count)
+            centered = x - _beside(out[1], x)
+            shares.append(2.0 * centered * _beside(of_var, x) / count)
         total = sum(shares[1:], shares[0])
         return like(total if of_y is not None else expand(total, x.shape), x)
 
@@ -184,9 +184,9 @@ def _(
     axes = _around(x)
 
     def body(outer: Any, x: Any, weight: Any) -> Any:
-        centred = x - _mean(x, axes, keepdims=True)
-        inverse = 1.0 / sqrt(_mean(centred * centred, axes, keepdims=True) + epsilon)
-        norm = centred * inverse
+        centered = x - _mean(x, axes, keepdims=True)
+        inverse = 1.0 / sqrt(_mean(centered * centered, axes, keepdims=True) + epsilon)
+        norm = centered * inverse
         slope = _mean(outer * norm, axes, keepdims=True)
         shift = _mean(outer, axes, keepdims=True)
         scale = inverse if weight is None else inverse * _beside(weight, x)
@@ -197,7 +197,7 @@ def _(
     return joint[0], joint[1], None, None, joint[2]
 
 
-@primitive(traceable=True, removable=True, bound=bounds.normalised, memory_bound=True)
+@primitive(traceable=True, removable=True, bound=bounds.normalized, memory_bound=True)
 def group_norm(
     x: Array,
     weight: Array | None = None,

@@ -90,7 +90,7 @@ def take_quantized(
 ) -> Any:
     """Return ``w`` at ``index`` along ``axis``, where ``w`` is block-quantized.
 
-    ``x`` holds quantised numbers, octets full of numbers of ``bits`` (unsigned, packed
+    ``x`` holds quantized numbers, octets full of numbers of ``bits`` (unsigned, packed
     along the last axis) if that is given. ``scale``, whose dtype the result has, and
     ``zero_point``, packed as ``x``, have one number for each ``block_size`` elements
     along ``quantized_axis``. Only what is taken is computed.

@@ -73,7 +73,7 @@ def _(
 
 @composite(outputs=1)
 def center_crop_pad(x: Array, shape: Any, axes: Axes = None) -> Any:
-    """Return ``x`` cropped or zero-padded to ``shape`` along ``axes``, at its centre.
+    """Return ``x`` cropped or zero-padded to ``shape`` along ``axes``, at its center.
 
     If the difference is odd, one element more is cropped or padded at the end.
     """

@@ -242,7 +242,7 @@ def adaptive_avg_pool(x: Array, *, output_size: Extents) -> Array:
     """Return the means of ``output_size`` windows that cover each spatial axis evenly.
 
     Window ``i`` of ``n`` over an extent is ``[floor(i * extent / n),
-    ceil((i + 1) * extent / n))``; neighbours may overlap.
+    ceil((i + 1) * extent / n))``; neighbors may overlap.
     """
     out = accumulate(x)
     sizes = per_axis(output_size, x.ndim - 2, "output_size")

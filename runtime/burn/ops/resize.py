@@ -266,15 +266,15 @@ class _Grid:
     def coordinates(self, mode: str) -> Floats:
         """Return the source coordinate of each result."""
         index = np.arange(self.target, dtype=np.float64)
-        centred = (index + 0.5) / self.scale - 0.5
+        centered = (index + 0.5) / self.scale - 0.5
         last = self.extent - 1
         if mode == "half_pixel":
-            return centred
+            return centered
         if mode == "half_pixel_symmetric":
             adjustment = self.target / (self.scale * self.extent)
-            return centred + self.extent / 2 * (1 - adjustment)
+            return centered + self.extent / 2 * (1 - adjustment)
         if mode == "pytorch_half_pixel":
-            return centred if self.target > 1 else index * 0
+            return centered if self.target > 1 else index * 0
         if mode == "asymmetric":
             return index / self.scale
         if mode == "align_corners":

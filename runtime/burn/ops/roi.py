@@ -37,7 +37,7 @@ def roi_align(
     result [R, C, *output_size]. A bin has ``sampling_ratio`` points along each axis,
     with 0 about one an element. ``mode="max"`` takes, instead of the mean, the largest
     of the four weighted elements around any of the points. ``aligned`` shifts regions
-    by half an element, so that the centre of the first lies at 0.5.
+    by half an element, so that the center of the first lies at 0.5.
 
     Raises:
         ValueError: an unknown mode.

@@ -22,7 +22,7 @@ def rotary_embedding(
     ``cos`` and ``sin`` of the angles are ``[batch, sequence, pairs]`` or, with
     ``positions`` (integers ``[batch, sequence]``) that select their rows, ``[length,
     pairs]``. Features after the first ``2 * pairs`` are unchanged. Pairs are features i
-    and i + pairs, or neighbours with ``interleaved``. (Su et al. 2021,
+    and i + pairs, or neighbors with ``interleaved``. (Su et al. 2021,
     https://arxiv.org/abs/2104.09864)
     """
     if positions is not None:

@@ -29,7 +29,7 @@ def non_max_suppression(
     """Return boxes with the best scores and little overlap, int64 [count, 3].
 
     ``boxes`` are [N, B, 4]: y1, x1, y2, x2 of any two opposite corners, or with
-    ``center_point_box`` x, y of the centre, width, height. ``scores`` are [N, K, B]. A
+    ``center_point_box`` x, y of the center, width, height. ``scores`` are [N, K, B]. A
     row of the result is image, class and box; of each class at most
     ``max_output_boxes``, the best first. Boxes are excluded if their score is not above
     ``score_threshold``, or their intersection over union with a box selected before is
@@ -70,8 +70,8 @@ def _sides(boxes: Floats, center_point_box: bool) -> Floats:
         first, second = boxes[..., :2], boxes[..., 2:]
         low, high = np.minimum(first, second), np.maximum(first, second)
         return np.concatenate([low, high], -1)
-    centre, half = boxes[..., 1::-1], boxes[..., :1:-1] / 2
-    return np.concatenate([centre - half, centre + half], -1)
+    center, half = boxes[..., 1::-1], boxes[..., :1:-1] / 2
+    return np.concatenate([center - half, center + half], -1)
 
 
 def _select(sides: Floats, limit: int, overlap: Any) -> list[int]:

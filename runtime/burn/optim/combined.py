@@ -25,7 +25,7 @@ class Combined:
         twice = sorted({path for path in paths if paths.count(path) > 1})
         if twice or not optimizers:
             raise ValueError(
-                f"expected optimisers of different parameters, got {twice}"
+                f"expected optimizers of different parameters, got {twice}"
             )
         self.optimizers = optimizers
 
@@ -75,7 +75,7 @@ class Combined:
             number, _, name = key.partition(".")
             if not number.isdecimal() or int(number) >= len(parts):
                 raise ValueError(
-                    f"expected the state of {len(parts)} optimisers, got the key {key}"
+                    f"expected the state of {len(parts)} optimizers, got the key {key}"
                 )
             parts[int(number)][name] = value
         values: Values = {}

@@ -173,7 +173,7 @@ class Optimizer(ABC):
         if not grads:
             check_tracked(boxes)
             raise ValueError(
-                "expected the gradient of at least one parameter of the optimiser, got "
+                "expected the gradient of at least one parameter of the optimizer, got "
                 f"{len(gradients)} gradients of others; is everything frozen?"
             )
         if self.clip_value is not None:
@@ -229,7 +229,7 @@ class Optimizer(ABC):
         """Return the values that :meth:`load_state_dict` sets, with its errors."""
         boxes = self.boxes()
         parts = {f"{p}.{slot}" for p, slots in self.state.items() for slot in slots}
-        values = fitted(boxes, state, "this optimiser", optional=parts)
+        values = fitted(boxes, state, "this optimizer", optional=parts)
         for path, slots in self.state.items():
             for slot, box in slots.items():
                 if box not in values and box.is_set:
@@ -279,7 +279,7 @@ def _groups(
 ) -> Iterator[Group]:
     """Yield the non-empty groups; parameters that match no pattern come first."""
     if not parameters:
-        raise ValueError("expected parameters to optimise, got none")
+        raise ValueError("expected parameters to optimize, got none")
     left, parts = dict(parameters), []
     for pattern, changed in groups.items():
         unknown = sorted(changed.keys() - options.keys())

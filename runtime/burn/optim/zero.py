@@ -152,7 +152,7 @@ class ZeroRedundancyOptimizer:
         """
         if self._consolidated is None or self._consolidated[0] != self._steps():
             raise RuntimeError(
-                "the state of the optimiser is divided among "
+                "the state of the optimizer is divided among "
                 f"{self.communicator.size} processes: call consolidate_state_dict() "
                 "in all of them before state_dict() or save()"
             )

@@ -28,7 +28,7 @@ ANNEX = Foreign("git-annex pointer", "Fetch the real content with `git annex get
 HTML = Foreign(
     "HTML page",
     "Download the file itself; the server answered with a page (a login, "
-    "a licence to accept, or an error).",
+    "a license to accept, or an error).",
 )
 JSON = Foreign(
     "JSON text",
@@ -137,8 +137,8 @@ def describe_foreign(head: bytes) -> Foreign | None:
     """
     if not head:
         return EMPTY
-    for recognise in RECOGNISERS:
-        if (foreign := recognise(head)) is not None:
+    for recognize in RECOGNIZERS:
+        if (foreign := recognize(head)) is not None:
             return foreign
     return None
 
@@ -204,7 +204,7 @@ def _text(head: bytes) -> Foreign | None:
     return JSON if start[:1] == b"{" and start[1:].lstrip()[:1] == b'"' else None
 
 
-RECOGNISERS: tuple[Callable[[bytes], Foreign | None], ...] = (
+RECOGNIZERS: tuple[Callable[[bytes], Foreign | None], ...] = (
     _safetensors,
     _magic,
     _zip,

@@ -105,7 +105,7 @@ def parse(
     return _PLAIN[kind].parse(data)
 
 
-def recognised(path: str | os.PathLike[str]) -> str | None:
+def recognized(path: str | os.PathLike[str]) -> str | None:
     """Return the format of the record at ``path``, if it is one of Burn's.
 
     Safetensors files are not. Only the beginning of compressed files is read, and

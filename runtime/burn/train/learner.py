@@ -63,7 +63,7 @@ class Learner:
 
     Args:
         folder: where artifacts go; it is created.
-        step: the step, with model, optimiser and schedule.
+        step: the step, with model, optimizer and schedule.
         metrics: see :mod:`burn.train.metrics`; names differ.
         checkpoints: which to keep besides the newest.
         stop: ends training early.

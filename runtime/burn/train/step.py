@@ -314,7 +314,7 @@ def step(
 
     The function returns the loss, or a tuple with a field ``loss`` such as
     :class:`~burn.train.Classified`. Each call computes it, its gradients and the
-    changes by the optimiser, the schedule and ``ema``, as one plan for each shape of
+    changes by the optimizer, the schedule and ``ema``, as one plan for each shape of
     batch. With ``accumulate`` weights change after that many batches, by the mean of
     their gradients; the changes are then a plan of their own.
 

@@ -1,4 +1,4 @@
-"""Helpers for quantised numbers: (x - zero_point) * scale."""
+"""Helpers for quantized numbers: (x - zero_point) * scale."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _quantized_matmul(
     *,
     dtype: torch.dtype = torch.uint8,
 ) -> Tensor:
-    """Return the product of two quantised matrices, quantised."""
+    """Return the product of two quantized matrices, quantized."""
     total = _shifted(x, _rows(x_zero_point)) @ _shifted(y, y_zero_point)
     rows = _rows(x_scale)
     factor = (x_scale if rows is None else rows).float() * y_scale.float()
@@ -164,7 +164,7 @@ def _quantized_conv(
     dtype: torch.dtype = torch.uint8,
     **options: Any,
 ) -> Tensor:
-    """Return the convolution of two quantised tensors, quantised."""
+    """Return the convolution of two quantized tensors, quantized."""
     taps = _shifted(weight, _channels(weight_zero_point, weight.ndim))
     total = _convolved(_shifted(x, x_zero_point), taps, padding, **options)
     if bias is not None:

@@ -82,12 +82,12 @@ def _coordinates(
 ) -> Tensor:
     """Return where each result lies among the elements of an axis."""
     index = torch.arange(target, dtype=torch.float64)
-    centred = (index + 0.5) / scale - 0.5
+    centered = (index + 0.5) / scale - 0.5
     last = extent - 1
     if mode == "half_pixel_symmetric":
-        return centred + extent / 2 * (1 - target / (scale * extent))
+        return centered + extent / 2 * (1 - target / (scale * extent))
     if mode == "pytorch_half_pixel":
-        return centred if target > 1 else index * 0
+        return centered if target > 1 else index * 0
     if mode == "asymmetric":
         return index / scale
     if mode == "align_corners":
@@ -99,7 +99,7 @@ def _coordinates(
         if target == 1:
             return index + 0.5 * (start + end) * last
         return start * last + index * (end - start) * last / (target - 1)
-    return centred
+    return centered
 
 
 def _nearest(at: Tensor, mode: str, exact: bool) -> Tensor:

@@ -89,15 +89,15 @@ def norm(m: Layers, x: str, shape: Shape) -> str:
         return m.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=epsilon)
     if rms and whole and m.builder.opset >= 23:
         return m.op("RMSNormalization", x, scale, axis=-1, epsilon=epsilon)
-    centred = x if rms else m.op("Sub", x, m.mean(x))
-    square = m.op("Pow", centred, m.const(2))
+    centered = x if rms else m.op("Sub", x, m.mean(x))
+    square = m.op("Pow", centered, m.const(2))
     if m.rng.random() < 0.3:
-        square = m.op("Mul", centred, centred)
+        square = m.op("Mul", centered, centered)
     variance = m.op("Add", m.mean(square), m.const(epsilon))
     if rms and m.rng.random() < 0.6:
         y = m.op("Mul", x, m.op("Reciprocal", m.op("Sqrt", variance)))
     else:
-        y = m.op("Div", centred, m.op("Sqrt", variance))
+        y = m.op("Div", centered, m.op("Sqrt", variance))
     y = m.op("Mul", *((scale, y) if rms else (y, scale)))
     return y if rms else m.op("Add", y, m.weight("bias", shape.width))
 

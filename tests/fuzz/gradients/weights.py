@@ -22,7 +22,7 @@ Narrow = Callable[[AnyType | None], bool]
 #: Operators whose results do not depend on the contents of their operands.
 UNRELATED = ("Shape", "Size")
 #: Operators with a slope that their primitives declare no gradient for: PyTorch has
-#: none through dynamically quantised layers, nor libsvm through coupled probabilities.
+#: none through dynamically quantized layers, nor libsvm through coupled probabilities.
 UNDIFFERENTIATED: dict[str, Primitive[..., Any]] = {
     "DynamicQuantizeLSTM": ops.dynamic_quantized_lstm,
     "PairwiseProbabilities": ops.pairwise_probabilities,

@@ -22,7 +22,7 @@ REFUSALS = (
 
 
 def session_of(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
-    """A session without graph optimisations on one thread.
+    """A session without graph optimizations on one thread.
 
     What batch normalizations write over is copied before.
     """

@@ -1,4 +1,4 @@
-"""Operators that write to an operand, and normalisation in training."""
+"""Operators that write to an operand, and normalization in training."""
 
 from __future__ import annotations
 

@@ -59,12 +59,12 @@ def antialiased(x: Array, size: tuple[int, int], a: float | None = None) -> Any:
         scale = max(old / new, 1.0)
         rows = np.zeros((new, old))
         for i in range(new):
-            centre = (i + 0.5) * old / new
+            center = (i + 0.5) * old / new
             reach = scale * (1 if a is None else 2)
-            low, high = max(int(centre - reach + 0.5), 0), min(
-                int(centre + reach + 0.5), old
+            low, high = max(int(center - reach + 0.5), 0), min(
+                int(center + reach + 0.5), old
             )
-            taps = [kernel((j - centre + 0.5) / scale, a) for j in range(low, high)]
+            taps = [kernel((j - center + 0.5) / scale, a) for j in range(low, high)]
             rows[i, low:high] = np.array(taps) / sum(taps)
         out = np.moveaxis(np.tensordot(out, rows, (axis, 1)), -1, axis)
     return out.astype(x.dtype)

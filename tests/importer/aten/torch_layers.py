@@ -97,7 +97,7 @@ def pools(count: int) -> Iterator[Entry]:
 
 
 def norms(count: int) -> Iterator[Entry]:
-    """Yield normalisation over some axes."""
+    """Yield normalization over some axes."""
     from torch import nn
 
     x = drawn(SIZE, *SHAPES[count])

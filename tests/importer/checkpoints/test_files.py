@@ -117,7 +117,7 @@ VIEWS: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
 
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("kind", VIEWS)
-def test_strides_are_honoured(container: str, kind: str, tmp_path: Path) -> None:
+def test_strides_are_honored(container: str, kind: str, tmp_path: Path) -> None:
     shape, steps, offset = VIEWS[kind]
     root = [view(storage("7", W), shape, steps, offset)]
     result = opened(tmp_path, CONTAINERS[container](root))["0"]
@@ -194,7 +194,7 @@ def test_tensors_still_to_be_conjugated_or_negated(mark: str, tmp_path: Path) ->
     same(opened(tmp_path, zip_file(root))["0"].array(), expected)
 
 
-def test_quantised_tensors_are_their_integers(tmp_path: Path) -> None:
+def test_quantized_tensors_are_their_integers(tmp_path: Path) -> None:
     integers = RANDOM.integers(-128, 128, size=(4, 3, 2)).astype(np.int8)
     stored = Stored("0", "QInt8Storage", integers.tobytes(), integers.size)
     scales, zeros = W[0, 0, :4].astype(np.float64), np.arange(4)

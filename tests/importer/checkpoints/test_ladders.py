@@ -1,4 +1,4 @@
-"""Stored arrays that are recognised as rotary frequencies by their contents."""
+"""Stored arrays that are recognized as rotary frequencies by their contents."""
 
 import numpy as np
 import pytest

@@ -133,7 +133,7 @@ def test_shards_become_one_record(kind: str, tmp_path: Path) -> None:
         same(record[name], array)
 
 
-def test_quantised_tensors_keep_how_they_are_scaled(tmp_path: Path) -> None:
+def test_quantized_tensors_keep_how_they_are_scaled(tmp_path: Path) -> None:
     integers = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
     stored = Stored("0", "QUInt8Storage", integers.tobytes(), 24)
     how = (Name("torch", "per_tensor_affine"), 0.5, 7)

@@ -165,7 +165,7 @@ def test_a_condition_of_compress_is_a_vector(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [1, 2])
-def test_old_group_normalisation_has_an_entry_for_each_group(
+def test_old_group_normalization_has_an_entry_for_each_group(
     tmp_path: Path, place: int
 ) -> None:
     vectors = [np.ones(2, np.float32), np.ones(2, np.float32)]

@@ -307,10 +307,10 @@ def layer_norm(draw: Draw) -> Formula:
     w = FormulaWriter(draw)
     shape, axes, last = features(w)
     mean = w.call("ReduceMean", "x", w.ints(axes))
-    centred = w.call("Sub", "x", mean)
-    power = w.call("ReduceMean", w.product(centred, centred), w.ints(axes))
+    centered = w.call("Sub", "x", mean)
+    power = w.call("ReduceMean", w.product(centered, centered), w.ints(axes))
     if w.flip():
-        again = w.call("Sub", "x", mean) if w.flip() else centred
+        again = w.call("Sub", "x", mean) if w.flip() else centered
         result = scaled(w, again, power, last)
         if w.flip():
             result = w.call("Add", result, w.weight(*last))

@@ -55,7 +55,7 @@ def reduced(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
     return w.call("Reshape", kept, w.ints([-1, *left])), left
 
 
-def normalised(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
+def normalized(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
     """Divide every sample by its norm, expanded to its shape."""
     norm = w.plus(w.call("ReduceL2", x, w.ints([len(shape)])), 0.5)
     wide = w.call("Expand", norm, w.call("Shape", x))
@@ -79,7 +79,7 @@ def repeated(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
 
 
 def convolved(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
-    """Add a convolution, a bias and batch normalisation, some of them left out."""
+    """Add a convolution, a bias and batch normalization, some of them left out."""
     flat = (shape[0], prod(shape[1:]))
     if len(shape) != 2:
         x = w.call("Reshape", x, w.ints([-1, *flat]))
@@ -106,7 +106,7 @@ def shuffled(w: FormulaWriter, x: str, shape: tuple[int, ...]) -> Value:
 MOVERS: tuple[Callable[[FormulaWriter, str, tuple[int, ...]], Value], ...] = (
     convolved,
     dense,
-    normalised,
+    normalized,
     reduced,
     repeated,
     rolled,

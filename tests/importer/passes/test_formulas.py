@@ -136,7 +136,7 @@ def test_a_weight_that_ends_in_the_stored_one_is_that() -> None:
     same_values(graph, after, 1e-5)
 
 
-def test_groups_normalised_by_their_mean() -> None:
+def test_groups_normalized_by_their_mean() -> None:
     graph = graph_of("""g (float[N, 6, 4] x) => (float[N, 6, 4] y)
     <float[6, 1] w, float[6, 1] b> {
         groups = Constant<value = int64[3] {0, 2, 12}>()

@@ -88,7 +88,7 @@ def text_twin(p: Twin, ids: Array, mask: Array, ends: Array) -> tuple[Array, Arr
 
 
 def vision_twin(p: Twin, pixels: Array) -> tuple[Array, Array]:
-    """Return the hidden states of images, and the normalised class tokens."""
+    """Return the hidden states of images, and the normalized class tokens."""
     grid = pixels.reshape(len(pixels), 2, SIDE, SIZE, SIDE, SIZE)
     kernel = p.get("embeddings.patch_embedding.weight")
     rows = np.einsum("bchiwj,ocij->bhwo", grid, kernel).reshape(len(pixels), -1, HIDDEN)

@@ -26,7 +26,7 @@ def causal_mask() -> Model:
 
 
 def graph_convolution() -> Model:
-    """Return a graph network: sums over neighbours into zeros, over their count."""
+    """Return a graph network: sums over neighbors into zeros, over their count."""
 
     def forward(s: Any, x: Tensor, edges: Tensor) -> Tensor:
         h = s.lin(x)

@@ -55,7 +55,7 @@ def test_a_checkpoint_in_shards_has_to_be_joined(tmp_path: Path) -> None:
             assert "dcp_to_torch FOLDER NAME.pt" in answer.stderr
 
 
-def test_the_state_of_an_optimiser_is_no_model(tmp_path: Path) -> None:
+def test_the_state_of_an_optimizer_is_no_model(tmp_path: Path) -> None:
     moment = {"step": 3, "exp_avg": tensor("0", np.ones(3, np.float32))}
     groups = [{"lr": 0.1, "params": [0]}]
     path = checkpoint(tmp_path, {"state": {0: moment}, "param_groups": groups})

@@ -1,4 +1,4 @@
-"""Lists of modules whose numbers, members or neighbours are unusual."""
+"""Lists of modules whose numbers, members or neighbors are unusual."""
 
 from pathlib import Path
 

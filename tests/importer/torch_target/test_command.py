@@ -22,7 +22,7 @@ def run(*args: str | Path) -> Result:
 
 @pytest.fixture
 def net(tmp_path: Path) -> Path:
-    """A model with a convolution and a batch normalisation."""
+    """A model with a convolution and a batch normalization."""
     nodes = [
         helper.make_node("Conv", ["x", "conv.weight"], ["h"], name="/conv/Conv"),
         helper.make_node(

@@ -17,7 +17,7 @@ from torch import nn  # noqa: E402  once it is known to be there
 
 
 class Block(nn.Module):
-    """A block of a transformer before which its input is normalised."""
+    """A block of a transformer before which its input is normalized."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Optimisers with options that the tests run them with."""
+"""Optimizers with options that the tests run them with."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Case(NamedTuple):
-    """An optimiser of ours, the reference, and hyperparameters for both."""
+    """An optimizer of ours, the reference, and hyperparameters for both."""
 
     ours: Callable[..., optim.Optimizer]
     reference: references.Reference

@@ -1,4 +1,4 @@
-"""Optimisers in float64 NumPy, written from their papers and PyTorch's documentation.
+"""Optimizers in float64 NumPy, written from their papers and PyTorch's documentation.
 
 Each is a function of the hyperparameters, a first value and a sequence of gradients,
 and returns the last value.

@@ -1,4 +1,4 @@
-"""Optimisers follow the references step for step, eager and as one plan."""
+"""Optimizers follow the references step for step, eager and as one plan."""
 
 from typing import Any
 
@@ -229,7 +229,7 @@ def test_averages_follow_the_weights() -> None:
         other.load_state_dict({"step": 1.0})
 
 
-def test_several_optimisers_are_one() -> None:
+def test_several_optimizers_are_one() -> None:
     model = net()
     every = dict(model.parameters())
     matrices = {p: b for p, b in every.items() if b.ndim == 2}

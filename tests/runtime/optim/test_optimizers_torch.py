@@ -1,4 +1,4 @@
-"""Optimisers and schedules are those of torch.optim over 50 steps, to 1e-6."""
+"""Optimizers and schedules are those of torch.optim over 50 steps, to 1e-6."""
 
 from typing import Any
 

@@ -187,7 +187,7 @@ def test_a_second_thread_on_the_same_file_is_refused(path: Path) -> None:
     assert inside.wait(10)
     with pytest.raises(FileExistsError, match="another thread is writing"):
         atomic_write(path, b"second")
-    atomic_write(path.with_name("neighbour"), b"fine")
+    atomic_write(path.with_name("neighbor"), b"fine")
     leave.set()
     thread.join()
     assert path.read_bytes() == b"first"

@@ -44,7 +44,7 @@ def saved(save: Any, *arrays: Any) -> bytes:
 
 
 LEGACY = pickle.dumps(0x1950A86A20F9469CFC6C, 2)
-#: Weights that are packed for a backend, as modules that PyTorch quantised have them.
+#: Weights that are packed for a backend, as modules that PyTorch quantized have them.
 PACKED = pickle.dumps("__torch__.torch.classes.quantized.LinearPackedParamsBase", 2)
 SCRIPT = pickle.dumps("__torch__.Net", 2)
 ONNX = b"\x08\x0a\x12\x07pytorch\x1a\x032.9:\x02\x12\x00"

@@ -109,7 +109,7 @@ def test_every_dtype_of_burn_and_both_bools() -> None:
 
 WRONG: dict[str, tuple[Any, str]] = {
     "short": (tensor(data=bytes(7)), r"tensor 'w': F32 of shape \(2,\) takes 8 bytes"),
-    "quantised": (
+    "quantized": (
         tensor({"QFloat": {"level": 1}}),
         r"dtype 'QFloat' .* cannot be read",
     ),

@@ -17,7 +17,7 @@ State = dict[str, Array]
 
 
 class Head(nn.Module):
-    """Two linear layers in a list, a normalisation, and a table tied to the end."""
+    """Two linear layers in a list, a normalization, and a table tied to the end."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -79,7 +79,7 @@ def test_a_resumed_run_begins_with_its_history() -> None:
     assert list(state.messages) == [f"resumed from {name}"]
 
 
-def test_long_series_become_means_of_neighbours() -> None:
+def test_long_series_become_means_of_neighbors() -> None:
     points = [(i, float(i)) for i in range(1, 11)]
     assert thin_series(points, 10) == points
     assert thin_series(points, 5) == [

@@ -1,4 +1,4 @@
-"""First values of parameters have the distributions of PyTorch's initialisers."""
+"""First values of parameters have the distributions of PyTorch's initializers."""
 
 import math
 from typing import Any

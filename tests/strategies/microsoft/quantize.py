@@ -1,4 +1,4 @@
-"""Examples of onnxruntime's quantised operators."""
+"""Examples of onnxruntime's quantized operators."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Examples of normalisation."""
+"""Examples of normalization."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Examples of steps of optimisers."""
+"""Examples of steps of optimizers."""
 
 from typing import Any
 

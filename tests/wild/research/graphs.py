@@ -38,7 +38,7 @@ class GraphConvolution(nn.Module):
 
 
 class GraphAttention(nn.Module):
-    """Attention over edges with a softmax over the neighbours of each node."""
+    """Attention over edges with a softmax over the neighbors of each node."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class GraphAttention(nn.Module):
 
 
 class IsomorphismNetwork(nn.Module):
-    """Layers that sum over neighbours, and the mean over each graph of a batch."""
+    """Layers that sum over neighbors, and the mean over each graph of a batch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class IsomorphismNetwork(nn.Module):
 
 
 class EdgeConvolution(nn.Module):
-    """Layers over the nearest neighbours of points, found in the features."""
+    """Layers over the nearest neighbors of points, found in the features."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Detectors, readers and recognisers, as projects on GitHub write them."""
+"""Detectors, readers and recognizers, as projects on GitHub write them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class TextReader(nn.Module):
 
 
 class MatchingCost(nn.Module):
-    """DETR's training cost: class, L1 and generalised IoU of every pair of boxes."""
+    """DETR's training cost: class, L1 and generalized IoU of every pair of boxes."""
 
     def __init__(self, width: int = 8, classes: int = 5):
         super().__init__()
@@ -123,7 +123,7 @@ class MatchingCost(nn.Module):
 
 
 class PlaceDescriptor(nn.Module):
-    """NetVLAD: residuals to soft clusters, normalised twice."""
+    """NetVLAD: residuals to soft clusters, normalized twice."""
 
     def __init__(self, width: int = 8, clusters: int = 4):
         super().__init__()

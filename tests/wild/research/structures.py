@@ -45,7 +45,7 @@ class VectorNeurons(nn.Module):
 
 
 class Codebook(nn.Module):
-    """Residual vector quantisation with straight-through gradients."""
+    """Residual vector quantization with straight-through gradients."""
 
     def __init__(self, width: int = 8):
         super().__init__()
@@ -123,7 +123,7 @@ class TiedAutoencoder(nn.Module):
 
 
 class Constrained(nn.Module):
-    """Spectral normalisation, weight norm and an orthogonal matrix."""
+    """Spectral normalization, weight norm and an orthogonal matrix."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -193,7 +193,7 @@ class Histogram(nn.Module):
 
 
 class MessagePassing(nn.Module):
-    """A graph network: messages summed, averaged and maximised by receiver."""
+    """A graph network: messages summed, averaged and maximized by receiver."""
 
     def __init__(self) -> None:
         super().__init__()

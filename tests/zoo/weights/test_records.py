@@ -20,7 +20,7 @@ FILES = [
 
 
 class Block(nn.Module):
-    """A convolution, a normalisation and a pool."""
+    """A convolution, a normalization and a pool."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()

@@ -126,7 +126,7 @@ class _Finder:
         ]
         first = nouns_in[0] if nouns_in else ""
         if kind == "Div" and first == "weights":
-            return first  # normalised weights
+            return first  # normalized weights
         if kind in COMPARES and set(nouns_in) == {"positions"} and len(nouns_in) > 1:
             return "causal"
         if kind == "Sub" and nouns_in == ["positions", "positions"]:

@@ -96,7 +96,7 @@ def indices_of(attribute: str) -> str:
 
 
 def keeps_noun(attribute: str) -> bool:
-    """Return whether a layer called ``attribute`` normalises queries or keys."""
+    """Return whether a layer called ``attribute`` normalizes queries or keys."""
     return _NORM.fullmatch(attribute.lower()) is not None
 
 

@@ -1,4 +1,4 @@
-"""Normalisation."""
+"""Normalization."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def group_norm(
 
 
 def _feature_axes(w: GraphWriter, axis: Any, rank: int) -> tuple[int, ...]:
-    """Return the normalised axes: those in a tuple, or all from an integer on."""
+    """Return the normalized axes: those in a tuple, or all from an integer on."""
     if isinstance(axis, int):
         return tuple(range(axis % rank, rank))
     return axes_of(w, axis, rank)
@@ -95,9 +95,9 @@ def layer_norm(
         )
         return out if fits else _affine(w, out, weight, bias)
     work = _accumulated(w, x)
-    centred = w.node("Sub", work, reduce(w, "ReduceMean", work, axes, True))
+    centered = w.node("Sub", work, reduce(w, "ReduceMean", work, axes, True))
     return _affine(
-        w, w.cast(_divide_by_rms(w, centred, axes, epsilon), x.dtype), weight, bias
+        w, w.cast(_divide_by_rms(w, centered, axes, epsilon), x.dtype), weight, bias
     )
 
 

@@ -22,7 +22,7 @@ class LazyTensor(Protocol):
     """A tensor with known dtype and shape and memory-mapped values.
 
     ``array()`` is a read-only view of the file, possibly unaligned for the dtype.
-    ``quantization`` has the scales of a quantised tensor's integers, else None.
+    ``quantization`` has the scales of a quantized tensor's integers, else None.
     """
 
     @property

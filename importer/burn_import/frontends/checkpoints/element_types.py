@@ -1,6 +1,6 @@
 """Element types of PyTorch: names, storages, and NumPy dtypes.
 
-Quantised types are read as the integers that they are stored as; the scales are stored
+Quantized types are read as the integers that they are stored as; the scales are stored
 with the tensor. Types without a NumPy or ml_dtypes equivalent have a size and no dtype.
 """
 

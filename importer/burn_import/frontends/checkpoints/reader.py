@@ -1,4 +1,4 @@
-"""Entry point for files of weights, recognised by content and not by suffix."""
+"""Entry point for files of weights, recognized by content and not by suffix."""
 
 from __future__ import annotations
 

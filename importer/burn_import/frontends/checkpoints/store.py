@@ -58,7 +58,7 @@ class TorchFile:
 def parts(checkpoint: Checkpoint) -> dict[str, StoredTensor]:
     """Return the tensors by name, memory-mapped and not read.
 
-    A quantised tensor is its integers, with ``.scale`` and ``.zero_point`` beside it.
+    A quantized tensor is its integers, with ``.scale`` and ``.zero_point`` beside it.
     """
     tensors: dict[str, StoredTensor] = {}
     for name, tensor in checkpoint.items():

@@ -221,7 +221,7 @@ class _Walk:
         if not isinstance(value.state, dict):
             if (
                 value.state is not None
-            ):  # such as the packed weights of a quantised layer
+            ):  # such as the packed weights of a quantized layer
                 self.contents.skipped[name] = _skip_reason(value)
             return
         self._count(len(value.state))

@@ -99,7 +99,7 @@ class Tensor:
     """A tensor in a file: ``dtype`` and ``shape`` are known, ``array()`` maps it.
 
     ``strides`` and ``offset`` count elements of the ``storage``. Tensors of one storage
-    are views of one array. Quantised tensors are integers with a ``quantization``.
+    are views of one array. Quantized tensors are integers with a ``quantization``.
     """
 
     storage: Storage

@@ -92,7 +92,7 @@ def quantized(
     requires_grad: Value,
     hooks: Value,
 ) -> Value:
-    """Return the integers of a quantised tensor, with its quantization."""
+    """Return the integers of a quantized tensor, with its quantization."""
     scaling = _quantization(parameters)
     if scaling is None:
         return Unread("a tensor of an unknown quantization scheme")
@@ -211,7 +211,7 @@ def _marks(metadata: Value) -> dict[str, bool]:
 
 def _quantization(parameters: Value) -> Quantization | None:
     if not isinstance(parameters, tuple) or not parameters:
-        raise InvalidModel(f"expected a quantiser, got {named(parameters)}")
+        raise InvalidModel(f"expected a quantizer, got {named(parameters)}")
     scheme, *values = parameters
     name = scheme.name if isinstance(scheme, Global) else ""
     if name in ("per_tensor_affine", "per_tensor_symmetric") and len(values) == 2:

@@ -126,7 +126,7 @@ class Modules:
         key = _identity(tensor)
         if key not in self.held:
             if tensor.quantization is not None:
-                raise UnsupportedModel("quantised tensors are not computed with")
+                raise UnsupportedModel("quantized tensors are not computed with")
             name = self.names.get(key, ".".join(path))
             value = self.operators.writer.stored(name, tensor.array())
             if key in self.names:

@@ -1,1 +1,1 @@
-"""Passes that recognise activation functions from their formulas."""
+"""Passes that recognize activation functions from their formulas."""

@@ -79,6 +79,6 @@ def elu(graph: Graph) -> Graph:
     """Return ``graph`` with ``Elu`` for ``where(x > 0, x, alpha * (exp(x) - 1))``.
 
     With ``x / alpha`` in the exponential it is ``Celu``, and with the constants of
-    self-normalising networks ``Selu``. Results may differ by rounding.
+    self-normalizing networks ``Selu``. Results may differ by rounding.
     """
     return fuse(graph, RULES, "Exp", "Elu")

@@ -1,1 +1,1 @@
-"""Passes that recognise attention, its masks, and rotary embeddings."""
+"""Passes that recognize attention, its masks, and rotary embeddings."""

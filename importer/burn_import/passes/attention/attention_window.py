@@ -1,4 +1,4 @@
-"""Attention windows (``causal``, sliding) recognised in mask conditions."""
+"""Attention windows (``causal``, sliding) recognized in mask conditions."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from burn_ir.ops.attention import Attention
 def repeat_kv(graph: Graph) -> Graph:
     """Return ``graph`` with ``Attention`` that reads unrepeated keys and values.
 
-    Exporters repeat each key and value for its group of neighbouring query heads;
+    Exporters repeat each key and value for its group of neighboring query heads;
     ``Attention`` does so itself. The copies stay if they have other readers.
     """
     flow = Dataflow(graph)

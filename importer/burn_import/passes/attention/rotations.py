@@ -191,7 +191,7 @@ def _embed(flow: Dataflow, rotation: _Rotation, last: Node, paired: bool) -> lis
 
 
 class _Axes(NamedTuple):
-    """The axis of the heads, and whether neighbouring features are pairs."""
+    """The axis of the heads, and whether neighboring features are pairs."""
 
     heads: int
     paired: bool

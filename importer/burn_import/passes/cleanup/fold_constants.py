@@ -165,9 +165,9 @@ class _Folding:
         if node.op.onnx not in WIDENING or operands[0] is None:
             return False
         x, result = self.constants[operands[0]], self.graph.types[node.output]
-        quantised = x.dtype.itemsize == 1 or node.op.onnx == "DequantizeLinear"
+        quantized = x.dtype.itemsize == 1 or node.op.onnx == "DequantizeLinear"
         grows = result.dtype.itemsize > x.dtype.itemsize
-        return quantised and grows and x.size > FEW and x.dtype != bool_
+        return quantized and grows and x.size > FEW and x.dtype != bool_
 
     def is_layer(self, node: Node, operands: list[str | None]) -> bool:
         """Return whether the node is a layer with stored weights, like an embedding."""

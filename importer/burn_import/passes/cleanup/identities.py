@@ -207,7 +207,7 @@ def _neutral(
 def is_weight(name: str | None, graph: Graph) -> bool:
     """Return whether a constant is a parameter with a key in PyTorch.
 
-    Unlisted buffers (``final_logits_bias``) are recognised by their names.
+    Unlisted buffers (``final_logits_bias``) are recognized by their names.
     """
     if name is None or name in graph.constants.literals:
         return False

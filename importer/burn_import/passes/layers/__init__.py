@@ -1,1 +1,1 @@
-"""Passes that recognise linear layers and biases."""
+"""Passes that recognize linear layers and biases."""

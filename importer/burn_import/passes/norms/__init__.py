@@ -1,1 +1,1 @@
-"""Passes that recognise normalisation layers."""
+"""Passes that recognize normalization layers."""

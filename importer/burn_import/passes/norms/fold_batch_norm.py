@@ -1,4 +1,4 @@
-"""Folds batch normalisation into the preceding layer, for inference only."""
+"""Folds batch normalization into the preceding layer, for inference only."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fold_batch_norm(graph: Graph) -> Graph:
 
 
 def _layer(node: Node, flow: Dataflow) -> Node | None:
-    """Return the layer that ``node`` normalises, if ``node`` is its only reader."""
+    """Return the layer that ``node`` normalizes, if ``node`` is its only reader."""
     op, name = node.op, node.inputs[0] if node.inputs else None
     if not isinstance(op, BatchNormalization) or op.training_mode or name is None:
         return None

@@ -1,4 +1,4 @@
-"""Recovers group normalisation from instance normalisation between reshapes."""
+"""Recovers group normalization from instance normalization between reshapes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from burn_ir.ops.norm import GroupNormalization, InstanceNormalization
 
 @dataclass(frozen=True, eq=False)
 class Standard(Pattern):
-    """A value normalised per channel (axis 1) over all spatial axes."""
+    """A value normalized per channel (axis 1) over all spatial axes."""
 
     operand: Pattern
 
@@ -42,7 +42,7 @@ class Standard(Pattern):
 
 
 def _epsilon(node: Node, search: Search) -> float | None:
-    """Return the epsilon of a node that only normalises channels, else None."""
+    """Return the epsilon of a node that only normalizes channels, else None."""
     if isinstance(node.op, LayerNorm):
         x = search.graph.type(node.inputs[0])
         rank = 0 if x is None or x.shape is None else len(x.shape)
@@ -76,7 +76,7 @@ class Reshaped(Pattern):
             yield from self.operand.match(node.inputs[0], search, new)
 
 
-#: Operators that normalise channels.
+#: Operators that normalize channels.
 MARKS = ("InstanceNorm", "InstanceNormalization", "LayerNorm")
 
 _PLAIN = Reshaped(Standard(Reshaped(Value("x"), "grouped")), "out")
@@ -84,7 +84,7 @@ _SCALED = Call("Mul", _PLAIN, Stored("weight"))
 
 
 def _groups(match: Match, search: Search) -> int | None:
-    """Return the number of groups that are normalised; None if shapes do not fit."""
+    """Return the number of groups that are normalized; None if shapes do not fit."""
     x, grouped, out = (
         search.graph.type(match.values[label]) for label in ("x", "grouped", "out")
     )
@@ -114,7 +114,7 @@ def channel_vector(label: str, match: Match, search: Search) -> str | None:
 
 
 def _builder(*labels: str) -> Build:
-    """Return a builder of the normalisation with the weights of ``labels``."""
+    """Return a builder of the normalization with the weights of ``labels``."""
 
     def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
         groups, epsilon = _groups(match, search), match.numbers["epsilon"]
@@ -141,7 +141,7 @@ RULES: tuple[Rule, ...] = (
 def group_norm(graph: Graph) -> Graph:
     """Return ``graph`` with ``GroupNormalization`` for its decomposition.
 
-    The decomposition is a reshape of groups to channels, a normalisation of channels,
+    The decomposition is a reshape of groups to channels, a normalization of channels,
     the reshape back, and a weight and bias per channel. Without weights it becomes
     ``GroupNorm``. Results may differ by rounding.
     """

@@ -1,4 +1,4 @@
-"""Recovers instance normalisation with a weight and a bias per channel."""
+"""Recovers instance normalization with a weight and a bias per channel."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RULES: tuple[Rule, ...] = ((Call("Add", _SCALED, Stored("bias")), _with_weights)
 def instance_norm(graph: Graph) -> Graph:
     """Return ``graph`` with ``InstanceNormalization`` for its decomposition.
 
-    The decomposition is a normalisation of each channel over the spatial axes, times a
+    The decomposition is a normalization of each channel over the spatial axes, times a
     weight, plus a bias per channel. Results may differ by rounding.
     """
     return fuse(graph, RULES, *MARKS)

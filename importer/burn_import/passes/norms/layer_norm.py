@@ -1,11 +1,11 @@
-"""Recovers layer normalisation from its decompositions."""
+"""Recovers layer normalization from its decompositions."""
 
 from __future__ import annotations
 
 from burn_import.passes.norms.matching import (
     Cast,
     Mean,
-    Normalised,
+    Normalized,
     inverse_root,
     operand,
     root,
@@ -32,29 +32,29 @@ from burn_ir.ops.norm import LayerNormalization
 
 X, WEIGHT, BIAS = Value("x"), Stored("weight"), Stored("bias")
 _MEAN = Mean(X)
-_CENTRED = Call("Sub", X, _MEAN)
+_CENTERED = Call("Sub", X, _MEAN)
 #: For half types PyTorch's exporter casts to float32 after subtracting the mean.
-_WIDE = Cast(_CENTRED)
+_WIDE = Cast(_CENTERED)
 
 
-def _power(centred: Pattern) -> Pattern:
+def _power(centered: Pattern) -> Pattern:
     """Return the pattern of the variance plus epsilon."""
-    return Call("Add", Mean(product(centred, centred)), Scalar("epsilon"))
+    return Call("Add", Mean(product(centered, centered)), Scalar("epsilon"))
 
 
-def _normalised(centred: Pattern) -> Pattern:
-    power = _power(centred)
+def _normalized(centered: Pattern) -> Pattern:
+    power = _power(centered)
     return either(
-        Call("Div", centred, root(power)), product(centred, inverse_root(power))
+        Call("Div", centered, root(power)), product(centered, inverse_root(power))
     )
 
 
-def _weighted_norm(centred: Pattern) -> Pattern:
-    power = _power(centred)
+def _weighted_norm(centered: Pattern) -> Pattern:
+    power = _power(centered)
     return either(
-        product(Call("Div", centred, root(power)), WEIGHT),
-        Call("Div", product(centred, WEIGHT), root(power)),
-        product(centred, inverse_root(power), WEIGHT),
+        product(Call("Div", centered, root(power)), WEIGHT),
+        Call("Div", product(centered, WEIGHT), root(power)),
+        product(centered, inverse_root(power), WEIGHT),
     )
 
 
@@ -64,18 +64,18 @@ def _tensorflow_form(factor: Pattern) -> Pattern:
     return Call("Add", product(X, factor), rest)
 
 
-_FACTOR = product(inverse_root(_power(_CENTRED)), WEIGHT)
+_FACTOR = product(inverse_root(_power(_CENTERED)), WEIGHT)
 _WEIGHTED = either(
-    _weighted_norm(_CENTRED),
-    product(Cast(_normalised(_WIDE), back=True), WEIGHT),
+    _weighted_norm(_CENTERED),
+    product(Cast(_normalized(_WIDE), back=True), WEIGHT),
     # The norm without a weight was fused in an earlier round.
-    product(Normalised(LayerNorm, X), WEIGHT),
+    product(Normalized(LayerNorm, X), WEIGHT),
 )
-_PLAIN = either(_normalised(_CENTRED), Cast(_normalised(_WIDE), back=True))
+_PLAIN = either(_normalized(_CENTERED), Cast(_normalized(_WIDE), back=True))
 
 
 def _builder(*labels: str) -> Build:
-    """Return a builder of the normalisation with the weights of ``labels``."""
+    """Return a builder of the normalization with the weights of ``labels``."""
 
     def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
         if operand(match, search) is None:
@@ -104,7 +104,7 @@ RULES: tuple[Rule, ...] = (
 def layer_norm(graph: Graph) -> Graph:
     """Return ``graph`` with ``LayerNormalization`` for its decompositions.
 
-    The value is normalised to mean 0 and variance 1 over the last axes, times a weight,
+    The value is normalized to mean 0 and variance 1 over the last axes, times a weight,
     plus a bias. A weight is a constant with one element per feature; other factors and
     terms stay nodes. Without a weight the result is ``LayerNorm``. Results may differ
     by rounding: half types are computed in float32 throughout.

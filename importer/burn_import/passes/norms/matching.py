@@ -1,4 +1,4 @@
-"""Patterns that several normalisations share."""
+"""Patterns that several normalizations share."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _first_axis(node: Node, search: Search) -> int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Normalised(Pattern):
+class Normalized(Pattern):
     """The result of a norm without weight that was fused before."""
 
     kind: type[LayerNorm] | type[RMSNorm]

@@ -1,11 +1,11 @@
-"""Recovers normalisation by the root mean square."""
+"""Recovers normalization by the root mean square."""
 
 from __future__ import annotations
 
 from burn_import.passes.norms.matching import (
     Cast,
     Mean,
-    Normalised,
+    Normalized,
     inverse_root,
     operand,
     root,
@@ -37,7 +37,7 @@ def _power(x: Pattern) -> Pattern:
     return Call("Add", Mean(product(x, x)), Scalar("epsilon"))
 
 
-def _normalised(x: Pattern) -> Pattern:
+def _normalized(x: Pattern) -> Pattern:
     power = _power(x)
     return either(product(x, inverse_root(power)), Call("Div", x, root(power)))
 
@@ -56,10 +56,10 @@ def _cast_back(unit: Pattern) -> Pattern:
     return Cast(unit, back=True)
 
 
-_FUSED, _WIDE_FUSED = Normalised(RMSNorm, X), Normalised(RMSNorm, Cast(X))
+_FUSED, _WIDE_FUSED = Normalized(RMSNorm, X), Normalized(RMSNorm, Cast(X))
 _WEIGHTED = either(
     _weighted_norm(X),
-    product(_cast_back(_normalised(Cast(X))), WEIGHT),
+    product(_cast_back(_normalized(Cast(X))), WEIGHT),
     # The norm without a weight was fused in an earlier round.
     product(_FUSED, WEIGHT),
     product(_cast_back(_WIDE_FUSED), WEIGHT),
@@ -83,7 +83,7 @@ def _build_plain(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | N
 
 RULES: tuple[Rule, ...] = (
     (_WEIGHTED, _build_weighted),
-    (either(_normalised(X), _cast_back(_normalised(Cast(X)))), _build_plain),
+    (either(_normalized(X), _cast_back(_normalized(Cast(X)))), _build_plain),
 )
 
 

@@ -1,1 +1,1 @@
-"""Passes that recognise recurrent layers and cells."""
+"""Passes that recognize recurrent layers and cells."""

@@ -75,7 +75,7 @@ class _Rewriter:
 
     def without_kept_axes(self, first: Node, node: Node) -> Node | None:
         axes = self.axes(first)
-        if axes is None or not _are_neighbours(first, node):
+        if axes is None or not _are_neighbors(first, node):
             return None
         shape = self.flow.extents(first.output)
         left = tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
@@ -121,7 +121,7 @@ class _Rewriter:
         return replace(node, inputs=inputs)
 
 
-def _are_neighbours(first: Node, node: Node) -> bool:
+def _are_neighbors(first: Node, node: Node) -> bool:
     """Return whether nodes are of one module, of it and a child, or of siblings."""
     a, b = first.scope, node.scope
     if not a or not b:

@@ -1,4 +1,4 @@
-"""onnxruntime's layers with block-quantised weights."""
+"""onnxruntime's layers with block-quantized weights."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class GatherBlockQuantized(
         if x.dtype == dtypes.uint8:
             if blocks != x.rank - 1:
                 raise InvalidOperand(
-                    f"expected packed numbers to be quantised along the last axis, got "
+                    f"expected packed numbers to be quantized along the last axis, got "
                     f"quantize_axis {self.quantize_axis} of {x.name}"
                 )
             dims[-1] = dims[-1] * (8 // self.bits)

@@ -1,4 +1,4 @@
-"""Matrix products and convolutions of ``com.microsoft`` with fused neighbours."""
+"""Matrix products and convolutions of ``com.microsoft`` with fused neighbors."""
 
 from __future__ import annotations
 

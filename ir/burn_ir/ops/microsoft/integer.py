@@ -1,4 +1,4 @@
-"""onnxruntime's products and convolutions of quantised tensors."""
+"""onnxruntime's products and convolutions of quantized tensors."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class MatMulIntegerToFloat(
 
 @operator
 class QAttention(Op, onnx="QAttention", domain=DOMAIN, versions=(1,)):
-    """Attention with a quantised projection."""
+    """Attention with a quantized projection."""
 
     num_heads: int
     do_rotary: Literal[0] = 0
@@ -121,7 +121,7 @@ class QAttention(Op, onnx="QAttention", domain=DOMAIN, versions=(1,)):
         return self._real().attend(joint, x.shape, mask, past)
 
     def _real(self) -> Attention:
-        """Return the attention operator without quantisation."""
+        """Return the attention operator without quantization."""
         return Attention(
             num_heads=self.num_heads,
             mask_filter_value=self.mask_filter_value,
@@ -189,10 +189,10 @@ class MulInteger(Op, onnx="MulInteger", domain=DOMAIN, versions=(1,)):
     def lower(
         self, x: Value, x_zero_point: Value, y: Value, y_zero_point: Value = None
     ) -> Value:
-        return _centred(x, x_zero_point) * _centred(y, y_zero_point)
+        return _centered(x, x_zero_point) * _centered(y, y_zero_point)
 
 
-def _centred(x: Value, zero_point: Value) -> Value:
+def _centered(x: Value, zero_point: Value) -> Value:
     wide = x.cast(dtypes.int32)
     if shift(zero_point) is None:
         return wide

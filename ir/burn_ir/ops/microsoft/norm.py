@@ -1,4 +1,4 @@
-"""Normalisation of ``com.microsoft``, with a preceding residual sum."""
+"""Normalization of ``com.microsoft``, with a preceding residual sum."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class SimplifiedLayerNormalization(
 
 
 class Residual:
-    """Operators that add a residual and normalise the sum over the last axis.
+    """Operators that add a residual and normalize the sum over the last axis.
 
-    Their results are the normalised sum, two statistics for training, and the sum.
+    Their results are the normalized sum, two statistics for training, and the sum.
     """
 
     epsilon: float
@@ -76,7 +76,7 @@ class Residual:
         return out, statistics, statistics, out
 
     def values(
-        self, total: Value, norm: Callable[..., Value], *weights: Value, centred: bool
+        self, total: Value, norm: Callable[..., Value], *weights: Value, centered: bool
     ) -> Value:
         """Return the results from the sum."""
         there = (w for w in weights if w is not None)
@@ -85,7 +85,7 @@ class Residual:
             return out
         work = total.cast(float32)
         mean = work.mean(-1, keepdims=True)
-        rest = work - mean if centred else work
+        rest = work - mean if centered else work
         power = (rest * rest).mean(-1, keepdims=True)
         inverse = ops.reciprocal(ops.sqrt(power + self.epsilon))
         return (out, mean, inverse, total)[: self.results]
@@ -117,7 +117,7 @@ class SkipLayerNormalization(
         bias: Value = None,
     ) -> Value:
         total = x + skip if bias is None else x + skip + bias
-        return self.values(total, ops.layer_norm, gamma, beta, centred=True)
+        return self.values(total, ops.layer_norm, gamma, beta, centered=True)
 
 
 @operator
@@ -134,7 +134,7 @@ class SkipSimplifiedLayerNormalization(
 
     def lower(self, x: Value, skip: Value, gamma: Value, bias: Value = None) -> Value:
         total = x + skip if bias is None else x + skip + bias
-        return self.values(total, ops.rms_norm, gamma, centred=False)
+        return self.values(total, ops.rms_norm, gamma, centered=False)
 
 
 @operator

@@ -1,4 +1,4 @@
-"""onnxruntime's operators on quantised tensors: dequantise, compute, requantise."""
+"""onnxruntime's operators on quantized tensors: dequantize, compute, requantize."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ def expect_single(*operands: Type | None) -> None:
 
 
 def real(x: Value, scale: Value, zero_point: Value) -> Value:
-    """Return the dequantised values."""
+    """Return the dequantized values."""
     return ops.dequantize(x, scale, *given(shift(zero_point)))
 
 
 def quantized(y: Value, scale: Value, zero_point: Value, like: Value) -> Value:
-    """Return ``y`` quantised to the dtype of ``like``."""
+    """Return ``y`` quantized to the dtype of ``like``."""
     options = non_default(dtype=(like.dtype, dtypes.uint8))
     return ops.quantize(y, scale, *given(shift(zero_point)), **options)
 
 
 def quantized_sum(y: Value, scale: Value, zero_point: Value, like: Value) -> Value:
-    """Return ``y`` quantised, rounded after the zero point is added in float32.
+    """Return ``y`` quantized, rounded after the zero point is added in float32.
 
     Ties, including those from rounding of the sum, go to the even integer, as in
     onnxruntime.
@@ -109,7 +109,7 @@ class MicrosoftDequantizeLinear(
 
 
 class Binary:
-    """An operator on two quantised operands with broadcasting."""
+    """An operator on two quantized operands with broadcasting."""
 
     def infer(
         self,
@@ -147,7 +147,7 @@ def _output_quantization(operands: Sequence[Value]) -> tuple[Value, Value]:
 
 
 class Unary:
-    """An operator on one quantised operand."""
+    """An operator on one quantized operand."""
 
     def infer(
         self,
@@ -179,11 +179,11 @@ class Unary:
     def quantized(
         self, y: Value, scale: Value, zero_point: Value, like: Value
     ) -> Value:
-        """Return ``y`` quantised to the dtype of ``like``."""
+        """Return ``y`` quantized to the dtype of ``like``."""
         return quantized(y, scale, zero_point, like)
 
     def apply(self, y: Value, x: Value) -> Value:
-        """Return the function of ``y``, the dequantised operand ``x``."""
+        """Return the function of ``y``, the dequantized operand ``x``."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""onnxruntime's recurrent layer with quantised weights."""
+"""onnxruntime's recurrent layer with quantized weights."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ extern "C" __global__ void read_all(const uint4* x, unsigned* out, long long cou
         const uint4 v = x[i];
         sum ^= v.x ^ v.y ^ v.z ^ v.w;
     }
-    if (sum == 0x9e3779b9u) out[0] = sum;  // or the reads are optimised away
+    if (sum == 0x9e3779b9u) out[0] = sum;  // or the reads are optimized away
 }
 """
 #: An algorithm has to be quicker than the first by this factor to be taken.

@@ -53,7 +53,7 @@ class RotaryEmbedding(Module):
     """Rotary position embedding (J. Su et al., 2021).
 
     ``dim`` is the size of a head, or of the part of it that is rotated. Pairs are
-    features i and i + dim / 2 (GPT-NeoX, Llama), or neighbours with ``interleaved``
+    features i and i + dim / 2 (GPT-NeoX, Llama), or neighbors with ``interleaved``
     (GPT-J). ``cos`` and ``sin`` are [max_len, dim / 2] and not in the ``state_dict``.
 
     Raises:

@@ -45,7 +45,7 @@ class TransformerEncoder(Module):
         """Return the sequence after all layers, of the shape of ``src``."""
         for layer in self.layers:
             src = layer(src, mask, src_key_padding_mask, is_causal)
-        return _normalised(src, self.norm)
+        return _normalized(src, self.norm)
 
 
 class TransformerDecoder(Module):
@@ -79,7 +79,7 @@ class TransformerDecoder(Module):
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
         for layer in self.layers:
             tgt = layer(tgt, memory, *masks, tgt_is_causal, memory_is_causal)
-        return _normalised(tgt, self.norm)
+        return _normalized(tgt, self.norm)
 
 
 class Transformer(Module):
@@ -151,7 +151,7 @@ def _copies(layer: Module, count: int) -> ModuleList[Any]:
     return ModuleList(copies)
 
 
-def _normalised(x: Tensor, norm: Module | None) -> Tensor:
+def _normalized(x: Tensor, norm: Module | None) -> Tensor:
     if norm is None:
         return x
     assert callable(norm)

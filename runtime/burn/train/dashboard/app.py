@@ -28,7 +28,7 @@ from burn.train.dashboard.viewer import print_output
 #: Seconds between two drawings of values and messages, and of the plots, which take a
 #: tenth of a second of a core.
 REFRESH, PLOT_REFRESH = 0.25, 1.0
-#: Of more points the mean of neighbours is drawn.
+#: Of more points the mean of neighbors is drawn.
 POINTS = 100
 TICKS = 6
 COLORS = {"train": "cyan", "valid": "orange"}

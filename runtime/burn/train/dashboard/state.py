@@ -149,7 +149,7 @@ class RunState:
 
 
 def thin_series(points: list[tuple[int, float]], limit: int) -> list[tuple[int, float]]:
-    """Return at most ``limit`` points, each the mean of as many neighbours; no NaN."""
+    """Return at most ``limit`` points, each the mean of as many neighbors; no NaN."""
     finite = [point for point in points if math.isfinite(point[1])]
     count = -(-len(finite) // limit)
     if count <= 1:

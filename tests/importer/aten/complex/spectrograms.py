@@ -33,7 +33,7 @@ def spectrum(half: bool, norm: Any = None) -> Any:
     return run
 
 
-def centred(x: Array, window: Array) -> Any:
+def centered(x: Array, window: Array) -> Any:
     wide = np.pad(x, [(0, 0), (N_FFT // 2, N_FFT // 2)], "reflect")
     return spectrum(True)(wide, window)
 
@@ -43,7 +43,7 @@ def as_pairs(x: Array, window: Array) -> Array:
     return np.stack([result.real, result.imag], -1)
 
 
-def signal(centre: bool, length: int | None = None, norm: Any = "backward") -> Any:
+def signal(center: bool, length: int | None = None, norm: Any = "backward") -> Any:
     """Return the signals of frames, divided by the sum of squared windows."""
 
     def run(x: Array, window: Array) -> Array:
@@ -56,7 +56,7 @@ def signal(centre: bool, length: int | None = None, norm: Any = "backward") -> A
             index = slice(i * HOP, i * HOP + N_FFT)
             out[..., index] += frames[..., i] * wide
             share[index] += wide**2
-        start = N_FFT // 2 if centre else 0
+        start = N_FFT // 2 if center else 0
         end = total - start if length is None else start + length
         result = out[..., start:end] / share[start:end]
         missing = 0 if length is None else length - result.shape[-1]
@@ -121,7 +121,7 @@ CASES: tuple[Case, ...] = (
     ),
     case(
         "stft.center",
-        centred,
+        centered,
         self=f32("n", 20),
         **OPTIONS,
         window=WINDOW,

@@ -91,32 +91,32 @@ def rows(padding: int, by_count: bool) -> Any:
     return run
 
 
-def normalised(axes: Ints, x: Array, mean: Array, scale: Array) -> Any:
+def normalized(axes: Ints, x: Array, mean: Array, scale: Array) -> Any:
     """Return the derivative of ``(x - mean) * scale``, where both depend on ``x``."""
     unit = (x - mean) * scale
 
     def run(grad: Array) -> Array:
         along = (grad * unit).mean(tuple(axes), keepdims=True)
-        centred = grad - grad.mean(tuple(axes), keepdims=True)
-        return np.asarray(scale * (centred - unit * along))
+        centered = grad - grad.mean(tuple(axes), keepdims=True)
+        return np.asarray(scale * (centered - unit * along))
 
     return unit, run
 
 
 def layer(grad: Array, x: Array, mean: Array, scale: Array, w: Array, b: Array) -> Any:
-    unit, back = normalised([-1], x, mean, scale)
+    unit, back = normalized([-1], x, mean, scale)
     return back(grad * w), (grad * unit).sum((0, 1)), grad.sum((0, 1))
 
 
 def layer_plain(grad: Array, x: Array, mean: Array, scale: Array) -> Any:
-    return normalised([-2, -1], x, mean, scale)[1](grad)
+    return normalized([-2, -1], x, mean, scale)[1](grad)
 
 
 def group(grad: Array, x: Array, mean: Array, scale: Array, w: Array) -> Any:
     shape = (len(x), 3, 2, -1)
     rows_, given = x.reshape(shape), grad.reshape(shape)
-    centre, by = mean[..., None, None], scale[..., None, None]
-    unit, back = normalised([2, 3], rows_, centre, by)
+    center, by = mean[..., None, None], scale[..., None, None]
+    unit, back = normalized([2, 3], rows_, center, by)
     result = back(given * w.reshape(1, 3, 2, 1)).reshape(x.shape)
     return result, (given * unit).sum((0, 3)).ravel(), given.sum((0, 3)).ravel()
 

@@ -1,4 +1,4 @@
-"""Normalisation."""
+"""Normalization."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def scaled(x: Array, weight: Array | None, bias: Array | None, axis: int = 1) ->
     return out if bias is None else out + bias.reshape(shape)
 
 
-def centred(x: Array, axes: Sequence[int]) -> tuple[Array, Array, Array]:
+def centered(x: Array, axes: Sequence[int]) -> tuple[Array, Array, Array]:
     """Return ``x`` of mean 0 and variance 1, its mean, and 1 / deviation."""
     mean = x.mean(tuple(axes), keepdims=True)
     scale = 1 / np.sqrt(x.var(tuple(axes), keepdims=True) + np.float32(EPS))
@@ -30,10 +30,10 @@ def centred(x: Array, axes: Sequence[int]) -> tuple[Array, Array, Array]:
 
 
 def layer(axes: Sequence[int]) -> Any:
-    """Return layer normalisation over the last axes."""
+    """Return layer normalization over the last axes."""
 
     def run(x: Array, w: Array | None = None, b: Array | None = None) -> Array:
-        out = centred(x, axes)[0]
+        out = centered(x, axes)[0]
         out = out if w is None else out * w
         return out if b is None else out + b
 
@@ -41,7 +41,7 @@ def layer(axes: Sequence[int]) -> Any:
 
 
 def layer_parts(x: Array, w: Array, b: Array) -> Any:
-    out, mean, scale = centred(x, [-1])
+    out, mean, scale = centered(x, [-1])
     return out * w + b, mean, scale
 
 
@@ -55,12 +55,12 @@ def fused_rms(x: Array, w: Array) -> Any:
 
 
 def group(x: Array, w: Array, b: Array) -> Array:
-    out = centred(x.reshape(len(x), 3, -1), [2])[0]
+    out = centered(x.reshape(len(x), 3, -1), [2])[0]
     return scaled(out.reshape(x.shape), w, b)
 
 
 def group_parts(x: Array, w: Array, b: Array) -> Any:
-    _, mean, scale = centred(x.reshape(len(x), 3, -1), [2])
+    _, mean, scale = centered(x.reshape(len(x), 3, -1), [2])
     return group(x, w, b), mean[..., 0], scale[..., 0]
 
 
@@ -74,12 +74,12 @@ def batch_plain(x: Array, mean: Array, var: Array) -> Array:
 
 
 def own_statistics(x: Array, w: Array, b: Array) -> Any:
-    out, mean, scale = centred(x, [0, 2, 3])
+    out, mean, scale = centered(x, [0, 2, 3])
     return scaled(out, w, b), mean.ravel(), scale.ravel()
 
 
 def instance(x: Array, w: Array | None = None, b: Array | None = None) -> Array:
-    return scaled(centred(x, [2, 3])[0], w, b)
+    return scaled(centered(x, [2, 3])[0], w, b)
 
 
 def weighted(v: Array, g: Array) -> Any:

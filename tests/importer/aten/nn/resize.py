@@ -16,7 +16,7 @@ LINE, IMAGE, BLOCK = f32("n", 3, 5), f32("n", 2, 5, 4), f32("n", 2, 3, 4, 2)
 
 
 def nearest(exact: bool, scales: Sequence[float] | None = None) -> Any:
-    """Return a function that gives the interpolation matrix of nearest neighbours."""
+    """Return a function that gives the interpolation matrix of nearest neighbors."""
 
     def rows(axis: int, old: int, new: int) -> Array:
         scale = 1 / scales[axis] if scales else old / new
@@ -34,7 +34,7 @@ def source(i: int, old: int, new: int, scale: float, aligned: bool) -> float:
 
 
 def linear(aligned: bool, scales: Sequence[float] | None = None) -> Any:
-    """Return a function that gives the interpolation matrix of two neighbours."""
+    """Return a function that gives the interpolation matrix of two neighbors."""
 
     def rows(axis: int, old: int, new: int) -> Array:
         out = np.zeros((new, old))
@@ -51,7 +51,7 @@ def linear(aligned: bool, scales: Sequence[float] | None = None) -> Any:
 
 
 def cubic(aligned: bool) -> Any:
-    """Return a function that gives the interpolation matrix of four neighbours."""
+    """Return a function that gives the interpolation matrix of four neighbors."""
 
     def weight(t: float, a: float = -0.75) -> float:
         t = abs(t)

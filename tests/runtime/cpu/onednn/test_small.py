@@ -1,4 +1,4 @@
-"""Activations, softmax, normalisation and pooling by oneDNN are NumPy's."""
+"""Activations, softmax, normalization and pooling by oneDNN are NumPy's."""
 
 from typing import Any
 

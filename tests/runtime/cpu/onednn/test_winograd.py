@@ -241,7 +241,7 @@ def test_images_of_other_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
 @forms
 def test_it_is_no_less_exact_than_it_says(form: Form) -> None:
     x = normal(1, 256, 20, 20)
-    # Of images and weights that are not centred, sums of rows are the largest.
+    # Of images and weights that are not centered, sums of rows are the largest.
     x[:, ::2] += 3
     weight = normal(32, 256, 3, 3, seed=1) + 0.3
 

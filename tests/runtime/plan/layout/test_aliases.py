@@ -21,7 +21,7 @@ def channels_first(y: Any) -> Any:
 
 
 def norm_of_channels(x: Any) -> Any:
-    """A norm whose statistics are pixels of what it normalises."""
+    """A norm whose statistics are pixels of what it normalizes."""
     y = ops.tanh(x) * 2.0
     parts = (y[0, 0, 0], ops.abs(y[0, 0, 1]), y[0, 1, 0], y[0, 0, 2])
     return ops.batch_norm(channels_first(y), *parts)

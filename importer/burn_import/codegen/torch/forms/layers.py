@@ -1,4 +1,4 @@
-"""Forms of linear, convolution, normalisation and attention primitives."""
+"""Forms of linear, convolution, normalization and attention primitives."""
 
 from __future__ import annotations
 

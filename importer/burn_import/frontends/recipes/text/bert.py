@@ -117,7 +117,7 @@ def encoder(
 def embeddings(
     w: RecipeWriter, input_ids: str, segments: str, position_ids: str, eps: float
 ) -> str:
-    """Return the normalised sum of token, segment and position embeddings."""
+    """Return the normalized sum of token, segment and position embeddings."""
     words = w.embedding("word_embeddings", input_ids)
     x = w.add(words, w.embedding("token_type_embeddings", segments))
     x = w.add(x, w.embedding("position_embeddings", position_ids))

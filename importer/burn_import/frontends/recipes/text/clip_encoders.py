@@ -50,7 +50,7 @@ def text_model(w: RecipeWriter, config: Config, batch: Dim) -> tuple[str, str]:
 
 
 def vision_model(w: RecipeWriter, config: Config, batch: Dim) -> tuple[str, str]:
-    """Return the hidden states of images, and the normalised class token."""
+    """Return the hidden states of images, and the normalized class token."""
     with w.module("vision_model", "CLIPVisionTransformer"):
         eps = config.get("layer_norm_eps", 1e-5)
         x = vision_embeddings(w, config, batch)

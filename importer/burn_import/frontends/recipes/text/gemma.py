@@ -146,7 +146,7 @@ def angles_of(
 def layer(
     w: RecipeWriter, config: Config, family: str, x: str, options: Attending, norm: Norm
 ) -> str:
-    """Apply one layer; from Gemma 2 on, branches are normalised before addition."""
+    """Apply one layer; from Gemma 2 on, branches are normalized before addition."""
     y = norm("input_layernorm", x)
     with w.module("self_attn", f"{family}Attention"):
         y = self_attention(w, y, options, norm)

@@ -151,7 +151,7 @@ def attention(
 
 
 def network(w: RecipeWriter, config: Config, x: str) -> str:
-    """Apply two linear layers to the normalised input."""
+    """Apply two linear layers to the normalized input."""
     y = w.linear("fc1", w.layer_norm("final_layer_norm", x, EPS))
     act = config.get("activation_function", "gelu")
     return w.linear("fc2", w.activation(act, y))

@@ -11,7 +11,7 @@ from burn_ir.raw import RawModel
 
 #: The strides of the stages; the second version has six or seven stages.
 STRIDES = (1, 2, 2, 2, 1, 2, 1)
-#: The epsilon of batch norms, which differs from B5 on (recognised by the blocks of the
+#: The epsilon of batch norms, which differs from B5 on (recognized by the blocks of the
 #: first stage) and in the second version.
 DEEP, LARGE_EPS, EPS = 3, 1e-3, 1e-5
 

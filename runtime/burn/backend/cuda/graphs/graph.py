@@ -37,7 +37,7 @@ _COPYING = 3
 #: The largest difference of a graph's results from those of its kernels, relative to
 #: the largest element.
 _MOST = 1e-3
-#: The share of boxes that may be set to something further away: optimisers divide
+#: The share of boxes that may be set to something further away: optimizers divide
 #: gradients by their size, so that those that are nothing but rounding become steps.
 _FEW = 0.05
 #: How often a new graph is launched and checked: what depends on which kernel ends

@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(256) add_parts(
         sum += __shfl_xor_sync(0xffffffffu, sum, step);
     if (threadIdx.x == 0) out[blockIdx.y * channels + c] = (float)(sum * scale);
 }
-extern "C" __global__ void __launch_bounds__(256) normalise(
+extern "C" __global__ void __launch_bounds__(256) normalize(
     const float* x, const float* mean, const float* var, const float* weight,
     const float* bias, float* y, int count, int channels, float epsilon
 ) {
@@ -113,7 +113,7 @@ def batch_norm_train(
     out = cupy.empty_like(x, order="K")
     operands = (x, mean, var, _or_none(weight), _or_none(bias), out)
     sizes = (np.int32(x.size), np.int32(channels), np.float32(epsilon))
-    _kernel("normalise")((_blocks(x.size),), (256,), (*operands, *sizes))
+    _kernel("normalize")((_blocks(x.size),), (256,), (*operands, *sizes))
     return out, mean, var
 
 

@@ -47,7 +47,7 @@ def roll(x: Array, shifts: Any, axes: Axes) -> Array:
 def merged_axes(
     shape: tuple[int, ...], shifts: list[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return extents and shifts after neighbouring axes without a shift are joined.
+    """Return extents and shifts after neighboring axes without a shift are joined.
 
     Shifts are reduced modulo the extent. The last axis of the result has no shift; it
     has one element where the last axis of ``shape`` is shifted.

@@ -1,4 +1,4 @@
-"""Softmax and normalisation of rows: one kernel a call, one pass over memory.
+"""Softmax and normalization of rows: one kernel a call, one pass over memory.
 
 A row is in the registers of a warp, or of a block if it is long. The source is CUDA C,
 compiled by NVRTC once for each length of rows, element type and process; CuPy keeps the
@@ -95,14 +95,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK) softmax_rows(
         y[row * COUNT + i] = out;
     }
 }
-extern "C" __global__ void __launch_bounds__(BLOCK) normalise_rows(
+extern "C" __global__ void __launch_bounds__(BLOCK) normalize_rows(
     const Pack* x, const Pack* weight, const Pack* bias, Pack* y, long long rows,
-    A epsilon, bool is_centred
+    A epsilon, bool is_centered
 ) {
     ROW_OF_THREAD
     A v[PACKS][SIZE], mean = 0, power = 0;
     load(x + row * COUNT, v, 0);
-    if (is_centred) {
+    if (is_centered) {
         #pragma unroll
         for (int p = 0; p < PACKS; p++)
             #pragma unroll
@@ -169,14 +169,14 @@ extern "C" __global__ void softmax_rows(
     for (long long i = threadIdx.x; i < columns; i += blockDim.x)
         out[i] = (T)(exp((A)row[i] - largest) / total);
 }
-extern "C" __global__ void normalise_rows(
+extern "C" __global__ void normalize_rows(
     const T* x, const T* weight, const T* bias, T* y, long long columns, A epsilon,
-    bool is_centred
+    bool is_centered
 ) {
     const T* row = x + blockIdx.x * columns;
     T* out = y + blockIdx.x * columns;
     A mean = 0, power = 0;
-    if (is_centred) {
+    if (is_centered) {
         for (long long i = threadIdx.x; i < columns; i += blockDim.x)
             mean += (A)row[i];
         mean = over_block(mean, true) / columns;
@@ -340,7 +340,7 @@ def layer_norm(
     epsilon: float = 1e-5,
 ) -> Array:
     """Compute :func:`burn.ops.layer_norm` over the last axes in one kernel."""
-    out = _normalised(x, weight, bias, axis, epsilon, is_centred=True)
+    out = _normalized(x, weight, bias, axis, epsilon, is_centered=True)
     if out is None:
         return layer_norm_op.kernel(x, weight, bias, axis=axis, epsilon=epsilon)
     return out
@@ -351,7 +351,7 @@ def rms_norm(
     x: Array, weight: Array | None = None, *, axis: Axes = -1, epsilon: float = 1e-5
 ) -> Array:
     """Compute :func:`burn.ops.rms_norm` over the last axes in one kernel."""
-    out = _normalised(x, weight, None, axis, epsilon, is_centred=False)
+    out = _normalized(x, weight, None, axis, epsilon, is_centered=False)
     return (
         rms_norm_op.kernel(x, weight, axis=axis, epsilon=epsilon)
         if out is None
@@ -359,13 +359,13 @@ def rms_norm(
     )
 
 
-def _normalised(
+def _normalized(
     x: Array,
     weight: Array | None,
     bias: Array | None,
     axis: Axes,
     epsilon: float,
-    is_centred: bool,
+    is_centered: bool,
 ) -> Array | None:
     """Return the norm, or None if the generic kernel must compute it."""
     axes = feature_axes(axis, x.ndim)
@@ -385,7 +385,7 @@ def _normalised(
     given = [None if array is None else dense(array) for array in (weight, bias)]
     wide = np.float64 if x.dtype == np.float64 else np.float32
     _launch(
-        *("normalise_rows", rows, columns, (*given, out)),
-        *(wide(epsilon), np.bool_(is_centred)),
+        *("normalize_rows", rows, columns, (*given, out)),
+        *(wide(epsilon), np.bool_(is_centered)),
     )
     return out

@@ -21,7 +21,7 @@ _BATCH = 2
 def whole_window(
     g: Builder, window: Value | None, n_fft: int, win_length: int | None
 ) -> Value:
-    """Return the window [n_fft]: a shorter one is centred in zeros, none is ones."""
+    """Return the window [n_fft]: a shorter one is centered in zeros, none is ones."""
     of = reals(g)
     size = n_fft if win_length is None else win_length
     if window is not None and is_complex(window):
@@ -86,7 +86,7 @@ def stft_center(
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Value:
-    """Return the spectrum of frames that are centred on their sample."""
+    """Return the spectrum of frames that are centered on their sample."""
     signal = self
     if center:
         ends = [n_fft // 2] * 2

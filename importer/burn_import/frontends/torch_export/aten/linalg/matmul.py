@@ -38,7 +38,7 @@ def matmul(
 
 
 def added(g: Builder, self: Value, term: Value, beta: Operand, alpha: Operand) -> Value:
-    """Return ``beta * self + alpha * term``, in the order that passes recognise."""
+    """Return ``beta * self + alpha * term``, in the order that passes recognize."""
     product = times(g, term, alpha)
     if not isinstance(beta, Value) and beta == 0:
         return product

@@ -268,7 +268,7 @@ def quantile(
     keepdim: bool = False,
     interpolation: str = "linear",
 ) -> Value:
-    """Return quantiles, interpolated between neighbours in sorted order."""
+    """Return quantiles, interpolated between neighbors in sorted order."""
     flat = dim is None
     x = g.op("Reshape", self, [-1]) if flat else self
     axis = 0 if dim is None else self.axis(dim)
@@ -276,7 +276,7 @@ def quantile(
     count = whole.op("Squeeze", whole.op("Shape", x, start=axis, end=axis + 1), [0])
     last = g.cast(whole.op("Sub", count, 1))
     position = g.op("Mul", last, g.cast(q))
-    low, high = _neighbour_ranks(g, position, interpolation)
+    low, high = _neighbor_ranks(g, position, interpolation)
     ordered = g.op("Sort", x, domain="burn", axis=axis)
     below, above = (
         g.op("Gather", ordered, g.cast(end, INT64), axis=axis) for end in (low, high)
@@ -292,7 +292,7 @@ def quantile(
     return g.op("Unsqueeze", result, [axis])
 
 
-def _neighbour_ranks(
+def _neighbor_ranks(
     g: Builder, position: Value, interpolation: str
 ) -> tuple[Value, Value]:
     """Return the ranks below and above a position, as floating numbers."""

@@ -112,5 +112,5 @@ def erfinv(g: Builder, self: Operand) -> Value:
 @rule("aten.special_ndtri.default")
 def ndtri(g: Builder, self: Operand) -> Value:
     """Return the quantile function of the standard normal distribution."""
-    centred = g.op("Sub", g.op("Mul", g.cast(self), 2), 1)
-    return g.op("Mul", g.op("Erfinv", centred, domain="burn"), math.sqrt(2))
+    centered = g.op("Sub", g.op("Mul", g.cast(self), 2), 1)
+    return g.op("Mul", g.op("Erfinv", centered, domain="burn"), math.sqrt(2))

@@ -160,7 +160,7 @@ def glu(g: Builder, self: Value, dim: int = -1) -> Value:
     return g.op("Mul", a, g.op("Sigmoid", b))
 
 
-def normalised(op_type: str) -> Rule:
+def normalized(op_type: str) -> Rule:
     """Return the rule of a softmax in the dtype of the result."""
 
     def apply(
@@ -180,11 +180,11 @@ def normalised(op_type: str) -> Rule:
 
 
 rule("aten.softmax.int", "aten._softmax.default", "aten.special_softmax.int")(
-    normalised("Softmax")
+    normalized("Softmax")
 )
 rule(
     "aten.log_softmax.int", "aten._log_softmax.default", "aten.special_log_softmax.int"
-)(normalised("LogSoftmax"))
+)(normalized("LogSoftmax"))
 
 
 @rule("aten._safe_softmax.default")

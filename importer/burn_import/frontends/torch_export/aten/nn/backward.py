@@ -168,12 +168,12 @@ def embedding_backward(
     return placed(g, replace(zeros, dims=(-1, -1)), 0, index, rows, "add")
 
 
-def centred_gradient(
+def centered_gradient(
     g: Builder, grad: Value, unit: Value, scale: Value, axes: list[int]
 ) -> Value:
-    """Return the gradient of ``x`` normalised to ``unit``.
+    """Return the gradient of ``x`` normalized to ``unit``.
 
-    Normalisation removes from a gradient its mean and its component along the result.
+    Normalization removes from a gradient its mean and its component along the result.
     """
     along = g.op("ReduceMean", g.op("Mul", grad, unit), axes)
     rest = g.op("Sub", grad, g.op("ReduceMean", grad, axes))
@@ -199,7 +199,7 @@ def layer_norm_backward(
     outer = list(range(axes[0]))
     scaled = grad if weight is None else of.op("Mul", grad, of.cast(weight))
     gradients = [
-        lambda: centred_gradient(of, scaled, unit, rstd, axes),
+        lambda: centered_gradient(of, scaled, unit, rstd, axes),
         lambda: summed(of, of.op("Mul", grad, unit), outer),
         lambda: summed(of, grad, outer),
     ]
@@ -233,15 +233,15 @@ def group_norm_backward(
     of = g.at(mean.dtype)
     shape = [N, group, C // group, -1]
     grad, x = (of.op("Reshape", each, shape) for each in of.floats(grad_out, input))
-    centre, scale = (of.op("Unsqueeze", each, [2, 3]) for each in (mean, rstd))
-    unit = of.op("Mul", of.op("Sub", x, centre), scale)
+    center, scale = (of.op("Unsqueeze", each, [2, 3]) for each in (mean, rstd))
+    unit = of.op("Mul", of.op("Sub", x, center), scale)
     scaled = grad
     if weight is not None:
         rows = of.op("Reshape", of.cast(weight), [1, group, C // group, 1])
         scaled = of.op("Mul", grad, rows)
 
     def of_input() -> Value:
-        gradient = centred_gradient(of, scaled, unit, scale, [2, 3])
+        gradient = centered_gradient(of, scaled, unit, scale, [2, 3])
         return of.op("Reshape", gradient, of.op("Shape", input))
 
     def by_channel(x: Value) -> Value:

@@ -1,4 +1,4 @@
-"""Batch normalisation by running statistics and by those of the batch."""
+"""Batch normalization by running statistics and by those of the batch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def by_statistics(
     bias: Value | None,
     eps: float,
 ) -> Value:
-    """Return ``x`` normalised by arithmetic, since the channel count is unknown."""
+    """Return ``x`` normalized by arithmetic, since the channel count is unknown."""
     axes = list(range(1, x.rank - 1))
 
     def column(of: Value) -> Value:
@@ -61,7 +61,7 @@ def batch_norm(
         rest = (weight, bias, running_mean, running_var, True, momentum, eps)
         result, _, _, *averages = training_step(g, input, *rest)
         return result, *averages
-    return normalised(g, input, *vectors, momentum, eps)
+    return normalized(g, input, *vectors, momentum, eps)
 
 
 def _is_stored(g: Builder, operands: Sequence[Value | None]) -> bool:
@@ -69,7 +69,7 @@ def _is_stored(g: Builder, operands: Sequence[Value | None]) -> bool:
     return all(x is None or x.name in g.out.constants for x in operands)
 
 
-def normalised(
+def normalized(
     g: Builder,
     input: Value,
     weight: Value | None,
@@ -79,7 +79,7 @@ def normalised(
     momentum: float,
     eps: float,
 ) -> Value:
-    """Return ``input`` normalised by running statistics or, without, by its own."""
+    """Return ``input`` normalized by running statistics or, without, by its own."""
     has_statistics = running_mean is not None and running_var is not None
     count = [channels(input)]
     return g.op(
@@ -111,7 +111,7 @@ def native_batch_norm(
         result = by_statistics(g, input, *statistics, weight, bias, eps)
         return result, None, None
     operands = (input, weight, bias, running_mean, running_var)
-    return normalised(g, *operands, momentum, eps), None, None
+    return normalized(g, *operands, momentum, eps), None, None
 
 
 @rule("aten._native_batch_norm_legit.no_stats")
@@ -132,7 +132,7 @@ def batch_statistics(
     if known_channels(input) is None:
         result = by_statistics(g, input, mean, spread, weight, bias, eps)
     else:
-        result = normalised(g, input, weight, bias, None, None, momentum, eps)
+        result = normalized(g, input, weight, bias, None, None, momentum, eps)
     return result, mean, scale
 
 
@@ -153,10 +153,10 @@ def training_step(
     momentum: float,
     eps: float,
 ) -> tuple[Value, ...]:
-    """Return the normalised input, batch statistics, and updated ones."""
+    """Return the normalized input, batch statistics, and updated ones."""
     if not training:
         statistics = (running_mean, running_var)
-        result = normalised(g, input, weight, bias, *statistics, momentum, eps)
+        result = normalized(g, input, weight, bias, *statistics, momentum, eps)
         return result, *statistics, *statistics
     result, mean, scale = batch_statistics(g, input, weight, bias, True, momentum, eps)
     axes = tuple(axis for axis in range(input.rank) if axis != 1)
@@ -198,7 +198,7 @@ def instance_norm(
 ) -> Value | tuple[Value, ...]:
     if not use_input_stats:
         operands = (input, weight, bias, running_mean, running_var)
-        return normalised(g, *operands, momentum, eps)
+        return normalized(g, *operands, momentum, eps)
     count = [channels(input)]
     result = g.op(
         "InstanceNormalization",

@@ -201,7 +201,7 @@ class Stack:
         return whole[0] if len(whole) == 1 else g.op("Concat", *whole, axis=0)
 
     def reordered(self, value: Value) -> list[Value]:
-        """Return the gates of ``value`` in ONNX's order; neighbours stay together."""
+        """Return the gates of ``value`` in ONNX's order; neighbors stay together."""
         g, count = self.g, len(self.kind.gates)
         if value.dims is None or not isinstance(value.dims[0], int):
             raise UnsupportedModel(

@@ -75,7 +75,7 @@ class Arranged:
         self._reorder: Prepared | None = None
         if lies_as(like, wanted):
             return
-        # Slowest first; axes of one element have the strides of their neighbours.
+        # Slowest first; axes of one element have the strides of their neighbors.
         order = sorted(range(len(shape)), key=lambda axis: (-wanted[axis], axis))
         self._order, self._back = tuple(order), tuple(np.argsort(order).tolist())
         if is_dense(like):

@@ -27,7 +27,7 @@ from burn.dtypes import DType
 from burn.ops.casting import cast as cast_op
 
 _PAIRS = ((FLOAT32, BFLOAT16), (BFLOAT16, FLOAT32))
-#: Subnormal numbers of both dtypes, ties between two neighbours, and the extremes.
+#: Subnormal numbers of both dtypes, ties between two neighbors, and the extremes.
 _SAMPLE = np.array(
     (0x00011FDD, 0x80011FDD, 0x00010000, 0x00000001, 0x00008000, 0x00018000)
     + (0x3F808000, 0x3F818000, 0x7F7FFFFF, 0x80000000, 0xFF800000, 0x7FC00000),

@@ -222,7 +222,7 @@ class Form(NamedTuple):
         size: elements of a head, a multiple of 16 up to 128.
         warps: of a block, each for 16 rows.
         mask: dtype of the mask, None without one.
-        is_dense: whether neighbouring columns of the mask are neighbours in memory.
+        is_dense: whether neighboring columns of the mask are neighbors in memory.
         is_causal: whether a row sees no key after its own.
         is_aligned: whether rows of query, key and value start at multiples of 16 bytes.
     """
@@ -319,7 +319,7 @@ def tiled_attention(
 
 
 def _steps(array: Array, count: int) -> tuple[Any, ...]:
-    """The elements between neighbours along the first ``count`` axes."""
+    """The elements between neighbors along the first ``count`` axes."""
     return tuple(np.int64(step // array.itemsize) for step in array.strides[:count])
 
 

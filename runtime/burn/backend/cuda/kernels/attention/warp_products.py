@@ -123,7 +123,7 @@ __device__ void scores_of(
         }
     }
 }
-// A thread has weights of two neighbouring keys, which the product takes as the keys
+// A thread has weights of two neighboring keys, which the product takes as the keys
 // `column` and `column + 4`: the order of the sum is any.
 __device__ void add_values(
     float (&out)[SIZE / 8][4], const float (&p)[TILE / 8][4],

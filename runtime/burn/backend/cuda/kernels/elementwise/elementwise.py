@@ -106,13 +106,13 @@ def batch_norm(
         for array in (mean, var, weight, bias)
         if array is not None
     ]
-    code = _normalising(weight is not None, bias is not None)
+    code = _normalizing(weight is not None, bias is not None)
     result: Array = preserving(code)(x, *statistics, wide(epsilon))
     return result
 
 
 @lru_cache(maxsize=4)
-def _normalising(scaled: bool, shifted: bool) -> Any:
+def _normalizing(scaled: bool, shifted: bool) -> Any:
     """Return the kernel for scale and shift by statistics, with optional parameters."""
     import cupy
 

@@ -18,7 +18,7 @@ THREADS, WARPS = 256, 8
 PROCESSORS = "MultiProcessorCount"
 _VECTORS = {16: "int4", 8: "int2", 4: "int", 2: "short"}
 #: CUDA C of the norm of rows in shared memory, ``STRIDE`` vectors apart.
-NORMALISE = r"""
+NORMALIZE = r"""
 __device__ float over_team(float v, float* parts) {
     #pragma unroll
     for (int step = 16; step; step >>= 1) v += __shfl_xor_sync(0xffffffffu, v, step);
@@ -31,7 +31,7 @@ __device__ float over_team(float v, float* parts) {
     for (int i = 0; i < 8; i++) v += parts[i];
     return v;
 }
-__device__ void normalise(
+__device__ void normalize(
     Pack* rows, const Pack* weight, const Pack* bias, float epsilon, float* parts
 ) {
     const int team = M > 1 ? 32 : 256, first = threadIdx.x % team;
@@ -94,7 +94,7 @@ class Form(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many neighbouring numbers of a row of weights are read at once."""
+        """How many neighboring numbers of a row of weights are read at once."""
         return gcd(self.inner, TYPES[self.dtype][1])
 
     @property
@@ -118,7 +118,7 @@ def source(form: Form, code: str, numbers: dict[str, int]) -> str:
     defines = "".join(f"#define {name} {value}\n" for name, value in shared.items())
     code = code.replace("AFTER", epilogues.statements(form.after))
     head = epilogues.header(form.dtype, form.size) + INSTRUCTIONS
-    return head + defines + FETCHED + NORMALISE + code
+    return head + defines + FETCHED + NORMALIZE + code
 
 
 class RowKernel(NamedTuple):

@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(256, M > 1 ? 2 : 4) row_linear(
         Pack* own = (Pack*)memory;
         for (int i = threadIdx.x; i < M * PACKS; i += 256) own[i] = x[i];
         __syncthreads();
-        normalise(own, norm_weight, norm_bias, epsilon, parts[0]);
+        normalize(own, norm_weight, norm_bias, epsilon, parts[0]);
         __syncthreads();
         rows = own;
     }

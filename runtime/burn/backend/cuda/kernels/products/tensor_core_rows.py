@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(256) row_linear(
         for (int i = threadIdx.x; i < M * PACKS; i += 256)
             own[i / PACKS * STRIDE + i % PACKS] = x[i];
         __syncthreads();
-        normalise(own, norm_weight, norm_bias, epsilon, parts[0][0][0]);
+        normalize(own, norm_weight, norm_bias, epsilon, parts[0][0][0]);
         __syncthreads();
         rows = own;
     }

@@ -35,17 +35,17 @@ class Rows:
         parts = [part for part in (weight, bias) if part is not None]
         if self._copies is None:
             out = empty_like(x, *parts)
-            self._normalise(x, out, parts)
+            self._normalize(x, out, parts)
             return out
         there, back = self._copies
         rows = empty((x.size,))
         there.run(address(x), address(rows))
-        self._normalise(rows, rows, parts)
+        self._normalize(rows, rows, parts)
         out = empty_like(x)
         back.run(address(rows), address(out))
         return out
 
-    def _normalise(self, x: Array, out: Array, parts: list[Array]) -> None:
+    def _normalize(self, x: Array, out: Array, parts: list[Array]) -> None:
         self._norm.run(address(x), address(out))
         if self._affine is not None:
             self._affine.run(*map(address, (out, *parts, out)))

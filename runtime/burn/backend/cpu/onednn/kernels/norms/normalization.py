@@ -121,7 +121,7 @@ def batch_norm(
 ) -> Array:
     """Compute :func:`burn.ops.batch_norm` with oneDNN if faster, else with NumPy."""
     parts = (mean, var, weight, bias)
-    out = _normalised(x, parts, epsilon, 0)
+    out = _normalized(x, parts, epsilon, 0)
     return batch_norm_op.kernel(x, *parts, epsilon=epsilon) if out is None else out
 
 
@@ -152,7 +152,7 @@ def batch_norm_then(
             :4
         ]
     if parts is not given or factor == 1.0:
-        out = _normalised(x, parts, epsilon, has_relu * FUSE_RELU)
+        out = _normalized(x, parts, epsilon, has_relu * FUSE_RELU)
     if out is None:
         return batch_norm_then_op.kernel(x, *given, after=after, epsilon=epsilon)
     return out
@@ -165,7 +165,7 @@ def _scaled(part: Array, factor: float, notes: Notes) -> Array:
     return scaled
 
 
-def _normalised(
+def _normalized(
     x: Array, parts: tuple[Array | None, ...], epsilon: float, also: int
 ) -> Array | None:
     """Return the batch norm of channels-last ``x``, with ``also`` as an extra flag."""
