@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from burn.dtypes import is_integer
+from burn_import.provenance.weight_owners import is_authored
 from burn_import.rewriting.graphs import rename
+from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_ir.graph import Graph, Node
 
 
@@ -17,14 +20,15 @@ def merge(graph: Graph) -> Graph:
 
     Random operators, layers, nodes with bodies, and nodes that produce graph outputs
     are not merged. A node is merged only into one of its own scope or an enclosing
-    scope, so that equal modules keep equal code. Constants of equal content are not
-    merged, since the model decides which weights are tied.
+    scope, so that equal modules keep equal code. Operands that are short constants of
+    integers, which exporters store once for each use, are equal if their contents are;
+    other constants are not, since the model decides which weights are tied.
     """
     aliases: dict[str, str] = {}
     seen: dict[Hashable, Node] = {}
     outputs, kept = set(graph.outputs), []
     for node in graph.nodes:
-        key = None if _is_excluded(node, graph) else _key(node, aliases)
+        key = None if _is_excluded(node, graph) else _key(node, graph, aliases)
         twin = None if key is None else _twin(key, node, seen)
         if twin is None or not outputs.isdisjoint(node.outputs):
             kept.append(node)
@@ -54,12 +58,24 @@ def _twin(key: Hashable, node: Node, seen: dict[Hashable, Node]) -> Node | None:
     return None
 
 
-def _key(node: Node, aliases: dict[str, str]) -> Hashable:
+def _key(node: Node, graph: Graph, aliases: dict[str, str]) -> Hashable:
     """Return a key that is equal for equal nodes, with aliases resolved."""
-    inputs = tuple(None if n is None else aliases.get(n, n) for n in node.inputs)
+    inputs = tuple(
+        None if n is None else _operand(graph, aliases.get(n, n)) for n in node.inputs
+    )
     asked = tuple(name is not None for name in node.outputs)
     attrs = tuple((k, frozen(v)) for k, v in sorted(node.op.attrs().items()))
     return (type(node.op), attrs, inputs, asked)
+
+
+def _operand(graph: Graph, name: str) -> Hashable:
+    """Return the key of an operand: its name, or its content if that is all it is."""
+    if name not in graph.constants or name in graph.types or is_authored(graph, name):
+        return name
+    array = graph.constants[name]
+    if not is_integer(array.dtype) or array.size > INLINE_LIMIT:
+        return name
+    return ("constant", frozen(array))
 
 
 def frozen(value: Any) -> Hashable:
