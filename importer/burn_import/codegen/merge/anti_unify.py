@@ -101,7 +101,7 @@ class Comparison:
     def operand(self, values: Sequence[Any], operand_path: Place) -> None:
         """Compare the operands at one position of all bodies."""
         values, operand_path = self.skipped(values, operand_path)
-        values = without_block(self, values, operand_path)
+        values, operand_path = without_block(self, values, operand_path)
         tensors = [value for value in values if isinstance(value, Tensor)]
         if not tensors:
             self.plain(values, operand_path)

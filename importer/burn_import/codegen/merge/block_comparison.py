@@ -21,6 +21,7 @@ from burn_import.codegen.merge.optional_blocks import (
     is_single,
 )
 from burn_import.codegen.merge.unified_body import Unification
+from burn_import.tracing.statements import reads
 from burn_import.tracing.trace import Apply, ModuleCall, Statement, Symbol
 
 #: Maximum number of blocks in one class; with more, separate classes are clearer.
@@ -29,34 +30,39 @@ MOST_BLOCKS = 2
 
 def without_block(
     run: Unification, values: Sequence[Any], operand_path: Place
-) -> Sequence[Any]:
-    """Return operands with an optional block skipped, which is compared on its own."""
+) -> tuple[Sequence[Any], Place]:
+    """Return operands with an optional block skipped, and the path of the operand.
+
+    The block is compared on its own.
+    """
     if not all(isinstance(value, Tensor) for value in values) or run.is_block:
-        return values
+        return values, operand_path
     symbols = [value.data for value in values]
     origins = [_origin(run, index, symbol) for index, symbol in enumerate(symbols)]
     number = run.makers[0].get(symbols[0], (None,))[0]
     if len(set(origins)) != 2 or not isinstance(number, int):
-        return values
+        return values, operand_path
     having = tuple(origin == origins[0] for origin in origins)
     goal = next(origin for origin in origins if origin != origins[0])
     mains = _mains(run, symbols, having, goal)
     if mains is None:
-        return values
+        return values, operand_path
     chain, operands = mains
     blocks = run.union.operators
     if number not in blocks:
         if len(blocks) == MOST_BLOCKS:
             raise DifferError
-        block = _block(run, symbols, operands, having, chain, operand_path)
-        blocks[number] = block
-        run.union.optional |= set(block.fields)
-    elif blocks[number].having != having:
+        new = _block(run, symbols, operands, having, chain, operand_path)
+        blocks[number] = new
+        run.union.optional |= set(new.fields)
+    block = blocks[number]
+    if block.having != having or not isinstance(block, OptionalBlock):
         raise DifferError
-    return [
+    skipped = [
         value if main is None else Tensor(main, value.backend)
         for value, main in zip(values, operands, strict=True)
     ]
+    return skipped, block.main
 
 
 def _origin(run: Unification, index: int, symbol: Symbol) -> Hashable:
@@ -136,6 +142,8 @@ def _block(
     block = first.trace.body
     numbers = block_statements(block, number, main)
     inside = [block.statements[at] for at in numbers]
+    if main in run.given[0] and sum(list(reads(s)).count(main) for s in inside) > 1:
+        raise DifferError  # only one of its places gets another parameter
     rest = [s for at, s in enumerate(block.statements) if at not in numbers]
     fields = _fields(run, inside, rest, having)
     if not fields and (operand_path[0] == "result" or not is_single(inside)):

@@ -53,6 +53,8 @@ class Unification(Protocol):
     bodies: Sequence[Body]
     union: Union
     makers: list[dict[Symbol, tuple[int | str, Statement]]]
+    #: The parameters of each body, with their positions.
+    given: list[dict[Symbol, int]]
     carried: dict[Symbol, tuple[int | str, ...]]
     optional: set[str]
     dims: dict[Place, tuple[Any, ...]]

@@ -97,7 +97,7 @@ class Unfold(DescribedModule):
 
 
 class Fold(DescribedModule):
-    """The sums [N, C, *output_size] of columns [N, C prod(kernel), L] (col2im)."""
+    """The sums ``[N, C, *output_size]`` of columns [N, C prod(kernel), L] (col2im)."""
 
     def __init__(
         self,

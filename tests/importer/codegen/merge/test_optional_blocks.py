@@ -54,3 +54,30 @@ def test_an_operator_that_some_have_in_the_middle(tmp_path: Path) -> None:
 
 def test_several_operators_are_another_class(tmp_path: Path) -> None:
     assert blocks(tmp_path, "two", (True, False)).count("(nn.Module)") == 3
+
+
+def test_a_block_whose_place_another_argument_takes(tmp_path: Path) -> None:
+    """The last block gets what the others compute, as in a model cut in two."""
+    lines, layers = "v0 = Tanh (x)\n", Layers()
+
+    def scoped(block: int, name: str, text: str) -> str:
+        return f'["/blocks.{block}/{name}"] {text}\n'
+
+    for i in range(3):
+        read = "w"
+        layers |= {f"blocks.{i}.fc": (4, 4)}
+        if i < 2:
+            layers |= {f"blocks.{i}.first": (4, 4), f"blocks.{i}.second": (4, 4)}
+            lines += gemm(f"f{i}", f"blocks.{i}.first", f"v{i}")
+            lines += scoped(i, "Neg", f"n{i} = Neg (f{i})")
+            lines += gemm(f"read{i}", f"blocks.{i}.second", f"n{i}")
+            read = f"read{i}"
+        lines += gemm(f"g{i}", f"blocks.{i}.fc", read)
+        lines += scoped(i, "Relu", f"r{i} = Relu (g{i})")
+        lines += scoped(i, "Add", f"v{i + 1} = Add (r{i}, v{i})")
+    inputs = "float[n, 4] x, float[n, 4] w"
+    lines += "z = Tanh (x)\ny = Sub (v3, z)\n"
+    text = f"agraph ({inputs}) => (float[n, 4] y) {{\n{lines}}}"
+    feeds = [{"x": normal(n, 4), "w": normal(n, 4, seed=1)} for n in (1, 3)]
+    source = check(tmp_path, text, *feeds, weights=linear(layers))
+    assert "x = -self.first(x)" in source
