@@ -67,8 +67,8 @@ class Written:
     """The written files, and whether they changed.
 
     ``weights`` is the record, or the index of its ``shards`` if there are several; None
-    if it is embedded in the module. After a dry run,
-    ``changes`` holds the differences that writing would make.
+    if it is embedded in the module. After a dry run, ``changes`` holds the differences
+    that writing would make.
     """
 
     module: Path

@@ -59,8 +59,9 @@ def check_inputs(**types: str) -> Callable[[Method[S, P, R]], Method[S, P, R]]:
         @wraps(function)
         def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
             nonlocal accepted
-            if accepted and not kwargs and len(args) == len(accepted):
-                for value, (shape, dtype) in zip(args, accepted):  # noqa: B905 faster
+            seen = accepted  # other threads may replace it meanwhile
+            if seen and not kwargs and len(args) == len(seen):
+                for value, (shape, dtype) in zip(args, seen):  # noqa: B905 faster
                     if type(value) is not Tensor:
                         break
                     data = value.data

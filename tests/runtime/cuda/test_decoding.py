@@ -37,6 +37,25 @@ def compare(device: Any, primitive: Any, arrays: Any, **static: Any) -> None:
         np.testing.assert_allclose(ours.numpy(), theirs, atol=scale, rtol=0)
 
 
+def operands_of_rows(
+    dtype: str, rows: int, columns: int, inner: int, norm: str, gated: bool
+) -> tuple[tuple[Any, ...], Any]:
+    """Operands of ``row_linear`` and its epilogue: a bias and a residual, or a gate."""
+
+    def of(*shape: int, seed: int) -> Any:
+        return normal(*shape, seed=seed).astype(dtype)
+
+    arrays = (
+        *(of(rows, inner, seed=0), of(columns, inner, seed=1) / 8),
+        None if gated else of(columns, seed=2),
+        None if gated else of(rows, columns, seed=3),
+        of(inner, seed=4) if norm else None,
+        of(inner, seed=5) if norm == "layer" else None,
+        of(columns, inner, seed=6) / 8 if gated else None,
+    )
+    return arrays, () if gated else (("gelu_tanh",), ("add",))
+
+
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("rows", (1, 3, 8))
 @pytest.mark.parametrize("inner", (3, 10, 24, 768, 2048))
@@ -45,19 +64,7 @@ def compare(device: Any, primitive: Any, arrays: Any, **static: Any) -> None:
 def test_products_of_few_rows(
     device: Any, dtype: str, rows: int, inner: int, norm: str, gated: bool
 ) -> None:
-    def of(*shape: int, seed: int) -> Any:
-        return normal(*shape, seed=seed).astype(dtype)
-
-    columns = 37
-    residual = None if gated else of(rows, columns, seed=3)
-    arrays = (
-        *(of(rows, inner, seed=0), of(columns, inner, seed=1) / 8),
-        *(None if gated else of(columns, seed=2), residual),
-        of(inner, seed=4) if norm else None,
-        of(inner, seed=5) if norm == "layer" else None,
-        of(columns, inner, seed=6) / 8 if gated else None,
-    )
-    after = () if gated else (("gelu_tanh",), ("add",))
+    arrays, after = operands_of_rows(dtype, rows, 37, inner, norm, gated)
     compare(device, row_linear, arrays, norm=norm, epsilon=1e-5, after=after)
 
 
@@ -71,18 +78,7 @@ def test_products_of_few_rows_on_tensor_cores(
 ) -> None:
     from burn.backend.cuda.kernels.products import row_kernels, tensor_core_rows
 
-    def of(*shape: int, seed: int) -> Any:
-        return normal(*shape, seed=seed).astype("float16")
-
-    residual = None if gated else of(rows, columns, seed=3)
-    arrays = (
-        *(of(rows, inner, seed=0), of(columns, inner, seed=1) / 8),
-        *(None if gated else of(columns, seed=2), residual),
-        of(inner, seed=4) if norm else None,
-        of(inner, seed=5) if norm == "layer" else None,
-        of(columns, inner, seed=6) / 8 if gated else None,
-    )
-    after = () if gated else (("gelu_tanh",), ("add",))
+    arrays, after = operands_of_rows("float16", rows, columns, inner, norm, gated)
     expected = row_linear.kernel(*arrays, norm=norm, epsilon=1e-5, after=after)
     there = tuple(
         None if a is None else burn.from_numpy(a, device).data for a in arrays

@@ -130,6 +130,7 @@ def test_training_goes_on_without_its_dashboard(start: Start, tmp_path: Path) ->
     (training,) = _children(terminal.process.pid)
     (viewer,) = _children(training)
     os.kill(viewer, signal.SIGKILL)
+    terminal.wait_until(lambda: _has_ended(viewer), "the end of the dashboard")
     (tmp_path / "go").touch()
     assert terminal.wait() == 0
     text = terminal.text
@@ -176,6 +177,13 @@ def test_bars_show_epochs_and_batches(start: Start, tmp_path: Path) -> None:
     assert "2 epochs" in lines
     assert "━" not in terminal.text
     assert terminal.is_restored()
+
+
+def _has_ended(process: int) -> bool:
+    """Return whether a process has ended, even if its parent does not know it."""
+    command = ["ps", "-o", "stat=", "-p", str(process)]
+    state = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    return not state or state.startswith("Z")
 
 
 def _children(parent: int) -> list[int]:

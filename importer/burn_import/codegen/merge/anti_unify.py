@@ -86,6 +86,10 @@ class Comparison:
         every = frozenset.intersection(*(body.fields for body in bodies))
         self.optional = {name for body in bodies for name in body.fields - every}
         self.compared: set[tuple[Symbol, ...]] = set()
+        #: Statements of the first body that all bodies have, for one reader at least.
+        self.common: set[int | str] = set()
+        #: By statement, what stands for the result of an optional block in each body.
+        self.mains: dict[int, tuple[Symbol, ...]] = {}
         #: Loop-carried values, by loop and position.
         self.carried: dict[Symbol, tuple[int | str, ...]] = {}
         self.dims: dict[Place, tuple[Any, ...]] = {}
@@ -245,6 +249,9 @@ class Comparison:
         """Compare the statements that compute values, and their operands."""
         producers = [self.makers[i][s] for i, s in enumerate(symbols)]
         number, first = producers[0]
+        if number in self.union.operators:
+            raise DifferError  # for another reader some bodies lack the statement
+        self.common.add(number)
         others, is_list = alike([statement for _, statement in producers])
         if is_list and isinstance(number, int):
             self.union.lists.add(number)
@@ -319,7 +326,8 @@ class Comparison:
                 self.operand(items, (*operand_path, position))
             return
         if any(isinstance(value, Poly) for value in values):
-            self.dims[operand_path] = tuple(values)
+            if self.dims.setdefault(operand_path, tuple(values)) != tuple(values):
+                raise DifferError
         elif not equal(values):
             if not self.may_differ(values, operand_path):
                 raise DifferError

@@ -48,21 +48,25 @@ def without_block(
     if mains is None:
         return values, operand_path
     chain, operands = mains
+    skipped = tuple(
+        symbol if main is None else main
+        for symbol, main in zip(symbols, operands, strict=True)
+    )
     blocks = run.union.operators
     if number not in blocks:
-        if len(blocks) == MOST_BLOCKS:
+        if len(blocks) == MOST_BLOCKS or number in run.common:
             raise DifferError
         new = _block(run, symbols, operands, having, chain, operand_path)
         blocks[number] = new
+        run.mains[number] = skipped
         run.union.optional |= set(new.fields)
     block = blocks[number]
-    if block.having != having or not isinstance(block, OptionalBlock):
+    if not isinstance(block, OptionalBlock) or block.having != having:
         raise DifferError
-    skipped = [
-        value if main is None else Tensor(main, value.backend)
-        for value, main in zip(values, operands, strict=True)
-    ]
-    return skipped, block.main
+    if run.mains[number] != skipped:
+        raise DifferError  # another reader gets another value without the block
+    tensors = zip(values, skipped, strict=True)
+    return [Tensor(symbol, value.backend) for value, symbol in tensors], block.main
 
 
 def _origin(run: Unification, index: int, symbol: Symbol) -> Hashable:

@@ -55,6 +55,10 @@ class Unification(Protocol):
     makers: list[dict[Symbol, tuple[int | str, Statement]]]
     #: The parameters of each body, with their positions.
     given: list[dict[Symbol, int]]
+    #: Statements of the first body that all bodies have, for one reader at least.
+    common: set[int | str]
+    #: By statement, what stands for the result of an optional block in each body.
+    mains: dict[int, tuple[Symbol, ...]]
     carried: dict[Symbol, tuple[int | str, ...]]
     optional: set[str]
     dims: dict[Place, tuple[Any, ...]]

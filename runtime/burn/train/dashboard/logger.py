@@ -15,6 +15,8 @@ from burn.train.progress import LineLogger
 if TYPE_CHECKING:
     from burn.train.dashboard.viewer import Viewer
 
+_LINES = "printing a line for each epoch"
+
 
 class Dashboard(LineLogger):
     """Shows plots of all metrics, progress and messages on the whole terminal.
@@ -44,7 +46,7 @@ class Dashboard(LineLogger):
         super().begin(run)
         obstacle = _find_obstacle()
         if obstacle is not None:
-            self._explain_lines(obstacle)
+            _explain(f"{obstacle}; {_LINES}")
             return
         # It needs termios, which only POSIX systems have.
         from burn.train.dashboard.viewer import Viewer
@@ -83,7 +85,9 @@ class Dashboard(LineLogger):
     def close(self) -> None:
         if self._viewer is not None:
             self._viewer.close()
-            self._viewer = None
+            status, self._viewer = self._viewer.status, None
+            if status:
+                _explain(f"its process ended with status {status}")
         super().close()
 
     def _send(self, *event: object) -> None:
@@ -95,11 +99,11 @@ class Dashboard(LineLogger):
         if self._viewer is not None and self._viewer.is_gone:
             self._viewer.close()
             status, self._viewer = self._viewer.status, None
-            self._explain_lines(f"its process ended with status {status}")
+            _explain(f"its process ended with status {status}; {_LINES}")
 
-    def _explain_lines(self, reason: str) -> None:
-        message = f"Dashboard: {reason}; printing a line for each epoch"
-        print(message, file=sys.stderr, flush=True)
+
+def _explain(reason: str) -> None:
+    print(f"Dashboard: {reason}", file=sys.stderr, flush=True)
 
 
 def _find_obstacle() -> str | None:

@@ -81,3 +81,39 @@ def test_a_block_whose_place_another_argument_takes(tmp_path: Path) -> None:
     feeds = [{"x": normal(n, 4), "w": normal(n, 4, seed=1)} for n in (1, 3)]
     source = check(tmp_path, text, *feeds, weights=linear(layers))
     assert "x = -self.first(x)" in source
+
+
+def two_blocks(folder: Path, steps: list[list[str]], ends: list[str]) -> str:
+    """Return the source of two blocks: the steps, a layer, and a sum with ``ends``."""
+    lines, layers = "v0 = Tanh (x)\n", Layers()
+    for i, (own, end) in enumerate(zip(steps, ends, strict=True)):
+        last = f"v{i}"
+        for number, name in enumerate(own):
+            result = f"s{i}_{number}"
+            if name == "first":
+                layers |= {f"blocks.{i}.first": (4, 4)}
+                lines += gemm(result, f"blocks.{i}.first", last)
+            else:
+                lines += f'["/blocks.{i}/{name}"] {result} = {name} ({last})\n'
+            last = result
+        layers |= {f"blocks.{i}.fc": (4, 4)}
+        lines += gemm(f"g{i}", f"blocks.{i}.fc", last)
+        lines += f'["/blocks.{i}/Relu"] r{i} = Relu (g{i})\n'
+        lines += f'["/blocks.{i}/Add"] v{i + 1} = Add (r{i}, {end or last})\n'
+    lines += "z = Tanh (x)\ny = Sub (v2, z)\n"
+    text = f"agraph (float[n, 4] x) => (float[n, 4] y) {{\n{lines}}}"
+    feeds = [{"x": normal(n, 4, seed=n)} for n in (1, 3)]
+    return check(folder, text, *feeds, weights=linear(layers))
+
+
+def test_a_result_that_one_of_two_readers_has_everywhere(tmp_path: Path) -> None:
+    """Both layers read ``-x``, but only one sum does."""
+    source = two_blocks(tmp_path, [["Neg"], ["Neg"]], ["", "v1"])
+    assert source.count("(nn.Module)") == 3
+
+
+def test_readers_that_get_different_values_without_the_block(tmp_path: Path) -> None:
+    """Instead of the first layer, one reader gets ``softsign(x)`` and one ``x``."""
+    steps = [["Softsign", "first", "Neg"], ["Softsign"]]
+    source = two_blocks(tmp_path, steps, ["", "v1"])
+    assert source.count("(nn.Module)") == 3

@@ -70,9 +70,8 @@ def row_linear(
     )
     chosen = _CHOSEN.get(key)
     if chosen is None:
-        processors = x.device.attributes[PROCESSORS]
         chosen = _CHOSEN[key] = quickest(
-            _variants(_form(operands, norm, after), processors),
+            _variants(_form(operands, norm, after), x.device),
             lambda way: way(*operands, **options),
             x.device.id,
             overlaps=True,
@@ -80,27 +79,26 @@ def row_linear(
     return chosen(*operands, **options)
 
 
-def _variants(form: Form, processors: int) -> list[Any]:
+def _variants(form: Form, device: Any) -> list[Any]:
     """Return the kernels with several launch configurations, and cuBLASLt."""
+    processors = device.attributes[PROCESSORS]
     least = simt_rows.warps_of(form)
     simt = [warps for warps in (least, 2 * least, 4 * least) if warps <= WARPS]
+    tensor = tensor_core_rows.splits_of(form)
+    if int(device.compute_capability) < tensor_core_rows.CAPABILITY:
+        tensor = ()
     variants: list[Any] = []
     for kernels, splits, most in (
         (simt_rows, simt, (_BLOCKS[form.rows > 1],)),
-        (tensor_core_rows, tensor_core_rows.splits_of(form), _TENSOR_CORE_BLOCKS),
+        (tensor_core_rows, tensor, _TENSOR_CORE_BLOCKS),
     ):
         for split in splits:
+            columns = kernels.columns_of(form, split) * processors
             for blocks in most:
-                choice: dict[str, Any] = {
-                    "kernels": kernels,
-                    "split": split,
-                    "blocks": blocks,
-                }
-                variants.append(partial(_by_kernel, **choice))
-                if (
-                    form.columns
-                    <= kernels.columns_of(form, split) * blocks * processors
-                ):
+                variants.append(
+                    partial(_by_kernel, kernels=kernels, split=split, blocks=blocks)
+                )
+                if form.columns <= columns * blocks:
                     break  # there is nothing for more
     return [*variants, _by_parts]
 

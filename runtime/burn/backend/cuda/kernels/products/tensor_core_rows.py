@@ -17,6 +17,8 @@ from burn.backend.cuda.kernels.products.row_kernels import (
     source,
 )
 
+#: The first compute capability that has the instruction, times ten.
+CAPABILITY = 80
 #: Rows of weights of an instruction, and inner numbers that a warp reads at once.
 _TILE, _CHUNK = 16, 32
 #: The most chunks of weights that a thread has in registers.
