@@ -17,6 +17,7 @@ from burn.plan.passes.fusion.few_rows import with_few_rows
 from burn.plan.passes.fusion.layers import as_layers, of_any_rank, with_biases
 from burn.plan.passes.fusion.merging import merged
 from burn.plan.passes.fusion.norms import without_norms
+from burn.plan.passes.fusion.permutes import with_late_permutes
 from burn.plan.passes.fusion.scales import with_scales
 from burn.plan.passes.graph import FLOAT32
 from burn.plan.plan_ir import Segment
@@ -31,6 +32,7 @@ DEVICE_PASSES: tuple[Pass, ...] = (
     with_biases,
     of_any_rank,
     without_norms,
+    with_late_permutes,
     with_scales,
     with_attention,
     with_caches,

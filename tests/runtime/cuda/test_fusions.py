@@ -28,10 +28,26 @@ class Depthwise(nn.Module):
         return self.narrow(y) + x
 
 
+class Permuted(nn.Module):
+    """A block of ConvNeXt: two layers of channels-last rows, and a residual."""
+
+    def __init__(self) -> None:
+        self.wide, self.narrow = nn.Linear(8, 16), nn.Linear(16, 8)
+        self.spatial = nn.Conv2d(8, 8, 7, padding=3, groups=8)
+        self.norm = nn.LayerNorm(8)
+        self.scale = nn.parameter(8, 1, 1)
+
+    def __call__(self, x: Any) -> Any:
+        rows = self.norm(ops.permute(self.spatial(x), (0, 2, 3, 1)))
+        rows = self.narrow(ops.gelu(self.wide(rows)))
+        return x + ops.permute(rows, (0, 3, 1, 2)) * self.scale
+
+
 SHAPES: dict[type[nn.Module], tuple[int, ...]] = {
     Block: (4, 5, 6),
     Depthwise: (8, 7, 9),
     Encoder: (5, 8),
+    Permuted: (8, 9, 7),
     Squeezed: (8, 5, 4),
 }
 
@@ -60,6 +76,42 @@ def test_fused_plans(kind: Any, batch: int, precision: str) -> None:
         actual = plan(burn.from_numpy(x, device)).numpy()
         atol = TOLERANCE[precision] * np.abs(expected).max()
         np.testing.assert_allclose(actual, expected, atol=atol, rtol=0)
+    assert plan.notes == []
+
+
+EPILOGUES: dict[str, Any] = {
+    "relu": lambda y, x: ops.relu(y),
+    "clip": lambda y, x: ops.clip(y, 0.0, 6.0),
+    "clip between others": lambda y, x: ops.clip(y, -1.0, 1.0),
+    "silu": lambda y, x: ops.silu(y),
+    "gelu": lambda y, x: ops.gelu(y),
+    "gelu with tanh": lambda y, x: ops.gelu(y, approximate="tanh"),
+    "residual and relu": lambda y, x: ops.relu(y + x),
+}
+
+
+@pytest.mark.parametrize("extent", (3, 40))
+@pytest.mark.parametrize("taps", (0, 1, 3))
+@pytest.mark.parametrize("name", EPILOGUES)
+def test_epilogues_keep_nan(name: str, taps: int, extent: int, precision: str) -> None:
+    """A linear layer (no taps), a pointwise and another convolution of NaN."""
+    dtype = "float16" if precision == "float16" else "float32"
+    x, weight = normal(2, 64, extent, extent), normal(64, 64, taps or 1, taps or 1) / 8
+    x[0, 3, 1, 1], x[1, :, 2, 2] = np.nan, np.inf
+    if not taps:
+        x, weight = np.moveaxis(x, 1, -1).copy(), weight[:, :, 0, 0]
+    layer = ops.conv if taps else ops.linear
+    static = {"padding": taps // 2} if taps else {}
+
+    def function(x: Any, weight: Any, bias: Any) -> Any:
+        return EPILOGUES[name](layer(x, weight, bias, **static), x)
+
+    operands = [a.astype(dtype) for a in (x, weight, normal(64, seed=1))]
+    expected = function(*(burn.from_numpy(a.astype("float32")) for a in operands))
+    plan, device = burn.compile(function), burn.Cuda(0)
+    for _ in range(3):
+        actual = plan(*(burn.from_numpy(a, device) for a in operands)).numpy()
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected.numpy()))
     assert plan.notes == []
 
 

@@ -8,7 +8,9 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.cuda.kernels.convolution.convolution import Geometry, Layout
+from burn.backend.cuda.kernels.convolution.convolution import Geometry
+from burn.backend.cuda.kernels.convolution.depthwise import launch, tiles
+from burn.backend.cuda.kernels.convolution.layouts import Layout
 from burn.backend.cuda.kernels.elementwise.elementwise import memory_order, preserving
 from burn.ops.window import windows
 from tests.runtime.onnx_node import normal
@@ -167,6 +169,45 @@ def test_large_depthwise_convolutions(case: Any, dtype: str) -> None:
     actual, expected = ops.conv(*there, **static), ops.conv(*wide, **static).numpy()
     atol = (2e-3 if dtype == "float16" else 1e-5) * np.abs(expected).max()
     np.testing.assert_allclose(actual.numpy(), expected, atol=atol, rtol=0)
+
+
+TILED: list[Any] = [
+    *LARGE,
+    ((2, 16, 30, 31), (16, 1, 7, 7), {"groups": 16, "padding": 3}),
+    ((3, 8, 45, 43), (8, 1, 5, 3), {"groups": 8, "padding": (2, 0), "stride": (1, 2)}),
+    ((3, 8, 45, 43), (8, 1, 3, 3), {"groups": 8, "padding": 3, "dilation": (3, 2)}),
+]
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("dtype", ("float16", "float32"))
+@pytest.mark.parametrize("case", TILED, ids=str)
+def test_tiles_of_depthwise_convolutions(case: Any, dtype: str) -> None:
+    """All tiles that may be chosen in plans, also those that end outside of a row."""
+    cupy = pytest.importorskip("cupy")
+    image, kernel, static = case
+    options = {"stride": 1, "padding": 0, "dilation": 1, **static}
+    sizes = [options[name] for name in ("stride", "padding", "dilation")]
+    wins = windows(image[2:], kernel[2:], *sizes)
+    channels = image[1]
+    geometry = Geometry.of(image[0], channels, channels, channels, wins)
+    assert geometry is not None
+    x, weight, bias = (normal(*s) for s in (image, kernel, (channels,)))
+    wide = [
+        burn.from_numpy(a.astype(dtype).astype("float32")) for a in (x, weight, bias)
+    ]
+    expected = ops.relu(ops.conv(*wide, **static)).numpy()
+    layout = Layout(channels_last=True)
+    given = [cupy.asarray(a.astype(dtype)) for a in (x, weight, bias)]
+    taps = cupy.ascontiguousarray(given[1].reshape(channels, -1).T)
+    choices = tiles(np.dtype(dtype), geometry)
+    assert len(choices) > 1
+    for tile in choices:
+        out = layout.empty(geometry.result, np.dtype(dtype))
+        arrays = (layout.of(given[0]), taps, given[2], np.uint64(0), out)
+        launch(tile, arrays, geometry, (("relu",),))
+        atol = (2e-3 if dtype == "float16" else 1e-5) * np.abs(expected).max()
+        np.testing.assert_allclose(out.get(), expected, atol=atol, rtol=0)
 
 
 def _with_gradients(arrays: Any, static: Any, backend: Any) -> list[Any]:

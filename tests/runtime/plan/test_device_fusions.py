@@ -129,6 +129,59 @@ def test_encoders(batch: int, dtype: str, causal: bool) -> None:
     assert attention.args[3] is None
 
 
+class Permuted(nn.Module):
+    """A block of ConvNeXt: a permuted layer, scaled by channel, and a residual.
+
+    ``axes`` is the permutation after the layer.
+    """
+
+    def __init__(self, axes: tuple[int, ...], features: int) -> None:
+        self.axes, self.inverse = axes, tuple(map(axes.index, range(len(axes))))
+        self.layer = nn.Linear(features, features)
+        channels = [1] * len(axes)
+        channels[axes.index(len(axes) - 1)] = features
+        self.scale = nn.parameter(*channels)
+
+    def __call__(self, x: Any) -> Any:
+        rows = ops.permute(x, self.inverse)
+        return x + ops.permute(self.layer(rows), self.axes) * self.scale
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("shape", ((2, 5, 3, 4), (3, 3, 3, 3), (1, 4, 1, 1)), ids=str)
+@pytest.mark.parametrize("axes", ((0, 3, 1, 2), (0, -1, 2, 1), (3, 0, 2, 1)), ids=str)
+def test_scales_and_residuals_of_permuted_layers(
+    axes: tuple[int, ...], shape: tuple[int, ...], dtype: str
+) -> None:
+    order = tuple(axis % 4 for axis in axes)
+    device = FusingDevice()
+    block = filled(Permuted(order, shape[order.index(3)]), dtype, device)
+    block.axes = axes
+    x = normal(*shape, seed=9).astype(dtype)
+    counts = compiled(block, x, backend=device).counts()
+    assert counts["linear_then"] + counts["row_linear"] == 1
+    assert not {"add", "linear"} & set(counts)
+
+
+def test_permuted_layers_with_other_readers_and_operands() -> None:
+    """Subtraction from a number, a broadcast operand, and two readers."""
+    weight, x = normal(4, 6, seed=1), normal(2, 3, 5, 6)
+
+    def differing(x: Any, weight: Any, other: Any) -> Any:
+        rows = ops.permute(ops.linear(x, weight), (0, 3, 1, 2))
+        more = ops.permute(ops.linear(x, weight * 2), (0, 3, 1, 2))
+        return (2.0 - rows) / other - more[:, :, :1]
+
+    def shared(x: Any, weight: Any, other: Any) -> Any:
+        rows = ops.permute(ops.linear(x, weight), (0, 3, 1, 2))
+        return rows * other + rows.sum()
+
+    other = normal(4, 1, 5, seed=2)
+    assert compiled(shared, x, weight, other).counts()["permute"] == 1  # as before
+    other = np.abs(normal(4, 3, 5, seed=2)) + 1
+    compiled(differing, normal(3, 3, 3, 6), normal(4, 6, seed=1), other[:, :, :3])
+
+
 @pytest.mark.parametrize("is_masked", (False, True))
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_attention_of_heads_that_share_keys(dtype: str, is_masked: bool) -> None:

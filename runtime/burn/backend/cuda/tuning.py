@@ -1,8 +1,11 @@
 """Auto-tuning: the fastest of several algorithms, measured on the device."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
+from math import ceil
 from statistics import median
+from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,13 +14,18 @@ from burn.backend.cuda.launching import INSTRUCTIONS, launching_early
 
 T = TypeVar("T")
 
+#: How many kernels are compiled at the same time.
+_COMPILERS = 8
 #: How often each algorithm is measured.
 _REPEATS = 7
-#: Bytes that are read before each measurement, and how often. Operands come from
-#: memory then, as they do in a plan, and the device is busy while a slow host puts the
-#: algorithm on the stream, so that the time of the host is not measured. Written bytes
-#: would go to memory while the algorithm reads its operands.
+#: Bytes that are read before each measurement, and how often at least. Operands come
+#: from memory then, as they do in a plan, and the device is busy while a slow host puts
+#: the algorithm on the stream, so that the time of the host is not measured. Written
+#: bytes would go to memory while the algorithm reads its operands.
 _BYTES, _READS = 64 << 20, 4
+#: An upper bound of the bytes that are read in a second, and how many times as long as
+#: the host takes for an algorithm the device is kept busy.
+_BANDWIDTH, _MARGIN = 5e12, 2.0
 _THREADS = 256
 #: Blocks of each multiprocessor of the kernel that reads. The last one before an
 #: algorithm that starts early has fewer, to leave room for its first blocks.
@@ -44,6 +52,18 @@ def _reader() -> Any:
     import cupy
 
     return cupy.RawKernel(_SOURCE, "read_all")
+
+
+def compile_all(kernels: Iterable[Any], device: int) -> None:
+    """Compile kernels of CuPy at the same time, those that are not compiled yet."""
+    import cupy
+
+    def compiled(kernel: Any) -> None:
+        with cupy.cuda.Device(device):
+            kernel.compile()
+
+    with ThreadPoolExecutor(_COMPILERS) as pool:
+        list(pool.map(compiled, kernels))
 
 
 def quickest(
@@ -77,6 +97,23 @@ def quickest(
     return choices[best if times[best] < times[0] * _GAIN else 0]
 
 
+def keeps_nan(run: Callable[[Any], None], operand: Any, out: Any) -> bool:
+    """Return whether ``run`` of an operand of NaN writes NaN to all of ``out``.
+
+    Some kernels compute a ReLU by an instruction that returns the other operand for
+    NaN. ``run`` gets an array with the memory of ``operand`` and not its shape.
+    """
+    import cupy
+
+    pairs = zip(operand.shape, operand.strides, strict=True)
+    size = 1 + sum((n - 1) * step for n, step in pairs) // operand.itemsize
+    try:
+        run(cupy.full(size, cupy.nan, operand.dtype))
+    except RuntimeError:
+        return False
+    return bool(cupy.isnan(out).all())
+
+
 def _time(
     run: Callable[[], None], ballast: Any, processors: int, overlaps: bool = False
 ) -> float:
@@ -90,9 +127,13 @@ def _time(
     args = (ballast, ballast, np.int64(ballast.nbytes // 16))
     pairs = []
     try:
+        run()  # not measured: it may compile
+        begin = perf_counter()
         run()
+        host = perf_counter() - begin
+        reads = max(_READS, ceil(_MARGIN * host * _BANDWIDTH / ballast.nbytes))
         for _ in range(_REPEATS):
-            for _ in range(_READS):
+            for _ in range(reads):
                 _reader()((_BLOCKS * processors,), (_THREADS,), args)
             start, end = cupy.cuda.Event(), cupy.cuda.Event()
             start.record(stream)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.kernels.convolution.convolution import Layout
+from burn.backend.cuda.kernels.convolution.layouts import Layout
 from burn.ops.norm import (
     batch_norm_grad as batch_norm_grad_op,
     batch_norm_train as batch_norm_train_op,

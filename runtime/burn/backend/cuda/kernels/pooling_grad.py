@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.kernels.convolution.convolution import Layout
+from burn.backend.cuda.kernels.convolution.layouts import Layout
 from burn.backend.cuda.kernels.elementwise.epilogues import TYPES, header
 from burn.backend.cuda.kernels.pooling import is_channels_last
 from burn.ops.pool import (

@@ -14,7 +14,7 @@ from burn.backend.cuda.kernels.attention.tiled_attention import (
     is_tiled,
     tiled_attention,
 )
-from burn.backend.cuda.kernels.convolution.convolution import GRAPHS
+from burn.backend.cuda.kernels.convolution.cudnn_graphs import GRAPHS
 from burn.backend.cuda.kernels.elementwise.elements import dense
 from burn.backend.cuda.kernels.products.products import are_multiplied, multiply
 from burn.backend.cuda.libraries import cudnn, cudnn_handle, workspace

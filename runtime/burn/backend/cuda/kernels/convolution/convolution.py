@@ -5,20 +5,21 @@ another layout are copied; results keep the layout, so that sequences of convolu
 copy only weights.
 """
 
-import threading
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from burn import dtypes
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.kernels.elementwise.elements import copied
-from burn.backend.cuda.kernels.elementwise.printing import STORED
-from burn.backend.cuda.libraries import cudnn, cudnn_handle, packed, workspace
+from burn.backend.cuda.kernels.convolution.cudnn_graphs import (
+    GRAPHS,
+    TYPES,
+    Convolution,
+)
+from burn.backend.cuda.kernels.convolution.layouts import Layout, Shape
+from burn.backend.cuda.libraries import cudnn, is_capturing, packed
 from burn.ops.conv import (
     conv as conv_op,
     conv_transpose as conv_transpose_op,
@@ -26,61 +27,6 @@ from burn.ops.conv import (
 )
 from burn.ops.support import Array
 from burn.ops.window import Windows, transposed, windows
-
-_TYPES = {
-    np.dtype(np.float32): "FLOAT",
-    np.dtype(np.float16): "HALF",
-    dtypes.bfloat16: "BFLOAT16",
-}
-#: The maximum number of cached graphs per thread; the oldest are evicted first.
-_LIMIT = 512
-#: Below this number of elements, custom kernels make copies.
-_MOST = 2**31
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The memory order of images and weights."""
-
-    channels_last: bool
-
-    def strides(self, shape: Shape) -> Shape:
-        """Return the strides, in elements, of a dense array [N, C, *size]."""
-        strides, step = [0] * len(shape), 1
-        for axis in reversed(self.order(len(shape))):
-            strides[axis] = step
-            step *= shape[axis]
-        return tuple(strides)
-
-    def of(self, array: Array) -> Array:
-        """Return ``array``, or a copy in this layout at an aligned address."""
-        size = array.itemsize
-        wanted = zip(
-            *(array.shape, array.strides, self.strides(array.shape)), strict=True
-        )
-        is_laid_out = all(e == 1 or have == step * size for e, have, step in wanted)
-        if is_laid_out and array.data.ptr % 16 == 0:
-            return array
-        if array.dtype in STORED and 0 < array.size < _MOST:
-            return copied(array, self.order(array.ndim))
-        out = self.empty(array.shape, array.dtype)
-        out[...] = array
-        return out
-
-    def order(self, rank: int) -> tuple[int, ...]:
-        """Return the axes from the slowest to the fastest in memory."""
-        return (0, *range(2, rank), 1) if self.channels_last else tuple(range(rank))
-
-    def empty(self, shape: Shape, dtype: Any) -> Array:
-        """Return a new array of ``shape`` in this layout."""
-        import cupy
-
-        if not self.channels_last:
-            return cupy.empty(shape, dtype)
-        rank = len(shape)
-        last = cupy.empty((shape[0], *shape[2:], shape[1]), dtype)
-        return last.transpose(0, rank - 1, *range(1, rank - 1))
 
 
 @dataclass(frozen=True)
@@ -129,80 +75,6 @@ class Geometry:
         return Geometry(
             image, weight, result, (1, *stride), (0, *padding), (1, *dilation)
         )
-
-
-class Convolution:
-    """A cuDNN graph of one operation, with the first plan of its heuristics.
-
-    Raises:
-        RuntimeError: cuDNN has no plan for it.
-    """
-
-    def __init__(
-        self,
-        device: int,
-        dtype: Any,
-        layout: Layout,
-        build: Callable[["Convolution"], tuple[Any, ...]],
-    ) -> None:
-        library = cudnn()
-        self.library, self.layout = library, layout
-        types = library.data_type
-        self.graph = library.pygraph(
-            handle=cudnn_handle(device, 0),
-            io_data_type=getattr(types, _TYPES[dtype]),
-            intermediate_data_type=types.FLOAT,
-            compute_data_type=types.FLOAT,
-        )
-        operands = build(self)
-        operands[-1].set_output(True)
-        graph = self.graph
-        graph.validate()
-        graph.build_operation_graph()
-        modes = library.heur_mode
-        graph.create_execution_plans([modes.A, modes.FALLBACK])
-        if dtype == np.float32 and not Cuda(device).tf32:
-            graph.deselect_numeric_notes([library.numerical_note.TENSOR_CORE])
-        graph.check_support()
-        graph.build_plans()
-        self._keys = tuple(operand.get_uid() for operand in operands)
-        self._size = graph.get_workspace_size()
-        self._device = device
-
-    def tensor(self, name: str, shape: Shape) -> Any:
-        """Return a dense operand of the graph."""
-        strides = self.layout.strides(shape)
-        return self.graph.tensor(name=name, dim=list(shape), stride=list(strides))
-
-    def run(self, *arrays: Array) -> None:
-        """Compute on CuPy's current stream; the last array is the output."""
-        import cupy
-
-        stream = cupy.cuda.get_current_stream().ptr
-        addresses = (array.data.ptr for array in arrays)
-        self.graph.execute(
-            dict(zip(self._keys, addresses, strict=True)),
-            workspace(self._device, stream, self._size),
-            handle=cudnn_handle(self._device, stream),
-        )
-
-
-class Graphs(threading.local):
-    """A cache of the graphs of a thread."""
-
-    def __init__(self) -> None:
-        self._built: dict[Any, Any] = {}
-
-    def get(self, key: Any, build: Callable[[], Any]) -> Any:
-        """Return the graph of ``key``, built at its first use."""
-        if key not in self._built:
-            self._built[key] = build()
-            if len(self._built) > _LIMIT:
-                self._built.pop(next(iter(self._built)))
-        return self._built[key]
-
-
-GRAPHS = Graphs()
 
 
 def conv(
@@ -291,7 +163,7 @@ def conv_weight_grad(
 
 def are_convolved(x: Array, other: Array, bias: Array | None) -> bool:
     """Return whether cuDNN supports the operands."""
-    if x.dtype not in _TYPES or other.dtype != x.dtype or not 3 <= x.ndim <= 5:
+    if x.dtype not in TYPES or other.dtype != x.dtype or not 3 <= x.ndim <= 5:
         return False
     if other.ndim != x.ndim or (bias is not None and bias.dtype != x.dtype):
         return False
@@ -308,9 +180,10 @@ def _run(
         return None
     device = cupy.cuda.runtime.getDevice()
     dtype, tf32 = operands[0].dtype, Cuda(device).tf32
-    key = (device, kind, dtype, tf32, geometry, len(operands))
+    tuned = is_capturing()
+    key = (device, kind, dtype, tf32, geometry, len(operands), tuned)
     convolution = GRAPHS.get(
-        key, lambda: _build(device, dtype, kind, geometry, len(operands) > 2)
+        key, lambda: _build(device, dtype, kind, geometry, len(operands) > 2, tuned)
     )
     if convolution is None:
         return None
@@ -319,12 +192,19 @@ def _run(
     arrays = [layout.of(first), packed(second, layout, layout.of)]
     arrays += [cupy.ascontiguousarray(bias) for bias in biases]
     out = layout.empty(shape, dtype)
+    if tuned:
+        convolution.tune((*arrays, out))
     convolution.run(*arrays, out)
     return out
 
 
 def _build(
-    device: int, dtype: Any, kind: str, geometry: Geometry, biased: bool
+    device: int,
+    dtype: Any,
+    kind: str,
+    geometry: Geometry,
+    biased: bool,
+    tuned: bool = False,
 ) -> Convolution | None:
     layout = Layout(channels_last=dtype != np.float32 or Cuda(device).tf32)
     try:
@@ -333,6 +213,7 @@ def _build(
             dtype,
             layout,
             lambda builder: _operands(builder, kind, geometry, biased),
+            tuned,
         )
     except (RuntimeError, cudnn().cudnnGraphNotSupportedError) as error:
         warnings.warn(

@@ -1,10 +1,11 @@
 """Depthwise convolutions of channels-last images.
 
 cuDNN has no fusion for them, and is slow for kernels larger than 3 x 3. A thread
-computes a pack of channels of several columns, which share loads.
+computes a pack of channels of several rows and columns, which share loads.
 """
 
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from math import prod
 from typing import Any
 
@@ -13,10 +14,10 @@ import numpy as np
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.convolution.convolution import (
     Geometry,
-    Layout,
     are_convolved,
     conv,
 )
+from burn.backend.cuda.kernels.convolution.layouts import Layout
 from burn.backend.cuda.kernels.convolution.patches import are_patches, convolved
 from burn.backend.cuda.kernels.elementwise.epilogues import (
     TYPES,
@@ -24,7 +25,8 @@ from burn.backend.cuda.kernels.elementwise.epilogues import (
     header,
     statements,
 )
-from burn.backend.cuda.libraries import packed
+from burn.backend.cuda.libraries import is_capturing, packed
+from burn.backend.cuda.tuning import compile_all, quickest
 from burn.ops.conv import conv as conv_op
 from burn.ops.fused import After
 from burn.ops.support import Array
@@ -33,27 +35,31 @@ from burn.ops.window import windows
 _LAYOUT = Layout(channels_last=True)
 _SOURCE = """
 #define SPAN ((EACH - 1) * STEP_W + (WIDE - 1) * GAP_W + 1)
+#define REACH ((ROWS - 1) * STEP_H + (TALL - 1) * GAP_H + 1)
 extern "C" __global__ void __launch_bounds__(128) depthwise(
-    const Pack* x, const Pack* weight, const T* bias, const Pack* residual, Pack* y,
+    const Pack* __restrict__ x, const Pack* __restrict__ weight, const T* bias,
+    const Pack* residual, Pack* y,
     int height, int width, int packs, int rows, int columns, long long count
 ) {
     const long long i = blockIdx.x * 128LL + threadIdx.x;
     if (i >= count) return;
-    const int groups = (columns + EACH - 1) / EACH;
-    const int c = i % packs, column = i / packs % groups * EACH;
-    const int row = i / packs / groups % rows;
-    const long long image = i / packs / groups / rows;
-    W sum[EACH][SIZE];
+    const int strips = (columns + EACH - 1) / EACH, bands = (rows + ROWS - 1) / ROWS;
+    const int c = i % packs, column = i / packs % strips * EACH;
+    const int row = i / packs / strips % bands * ROWS;
+    const long long image = i / packs / strips / bands;
+    W sum[ROWS][EACH][SIZE];
     #pragma unroll
     for (int k = 0; k < SIZE; k++) {
         const W start = bias ? (W)bias[c * SIZE + k] : W(0);
         #pragma unroll
-        for (int e = 0; e < EACH; e++) sum[e][k] = start;
+        for (int r = 0; r < ROWS; r++)
+            #pragma unroll
+            for (int e = 0; e < EACH; e++) sum[r][e][k] = start;
     }
     const int left = column * STEP_W - PAD_W;
     #pragma unroll UNROLL
-    for (int p = 0; p < TALL; p++) {
-        const int h = row * STEP_H + p * GAP_H - PAD_H;
+    for (int t = 0; t < REACH; t += ROWS == 1 ? GAP_H : 1) {
+        const int h = row * STEP_H + t - PAD_H;
         const bool is_row = h >= 0 && h < height;  // no branch: loads do not wait
         const Pack* line = x + ((image * height + h) * width + left) * packs + c;
         Pack part[SPAN];
@@ -66,31 +72,41 @@ extern "C" __global__ void __launch_bounds__(128) depthwise(
             }
         }
         #pragma unroll
-        for (int q = 0; q < WIDE; q++) {
-            const Pack factor = weight[(p * WIDE + q) * packs + c];
+        for (int r = 0; r < ROWS; r++) {
+            const int reach = t - r * STEP_H;
+            if (reach < 0 || reach % GAP_H || reach >= TALL * GAP_H) continue;
             #pragma unroll
-            for (int e = 0; e < EACH; e++) {
+            for (int q = 0; q < WIDE; q++) {
+                const Pack factor = weight[(reach / GAP_H * WIDE + q) * packs + c];
                 #pragma unroll
-                for (int k = 0; k < SIZE; k++)
-                    sum[e][k] += (W)part[e * STEP_W + q * GAP_W].at[k]
-                        * (W)factor.at[k];
+                for (int e = 0; e < EACH; e++) {
+                    #pragma unroll
+                    for (int k = 0; k < SIZE; k++)
+                        sum[r][e][k] += (W)part[e * STEP_W + q * GAP_W].at[k]
+                            * (W)factor.at[k];
+                }
             }
         }
     }
-    const long long first = ((image * rows + row) * columns + column) * packs + c;
     #pragma unroll
-    for (int e = 0; e < EACH; e++) {
-        if (column + e >= columns) break;
-        Pack out, more;
-        if (HAS_RESIDUAL) more = residual[first + e * packs];
+    for (int r = 0; r < ROWS; r++) {
+        if (row + r >= rows) break;
+        const long long first =
+            ((image * rows + row + r) * columns + column) * packs + c;
         #pragma unroll
-        for (int k = 0; k < SIZE; k++) {
-            W v = sum[e][k];
-            const W r = HAS_RESIDUAL ? (W)more.at[k] : W(0);
-            EPILOGUE
-            out.at[k] = (T)v;
+        for (int e = 0; e < EACH; e++) {
+            if (column + e >= columns) break;
+            Pack out, more;
+            if (HAS_RESIDUAL) more = residual[first + e * packs];
+            #pragma unroll
+            for (int k = 0; k < SIZE; k++) {
+                W v = sum[r][e][k];
+                const W r = HAS_RESIDUAL ? (W)more.at[k] : W(0);
+                EPILOGUE
+                out.at[k] = (T)v;
+            }
+            y[first + e * packs] = out;
         }
-        y[first + e * packs] = out;
     }
 }
 """
@@ -98,6 +114,38 @@ extern "C" __global__ void __launch_bounds__(128) depthwise(
 _FULL = 1 << 16
 #: The most registers of weights of a thread that loads them all at once.
 _UNROLLED = 64
+
+
+#: The most registers of weights of a thread that computes several rows.
+_REGISTERS = 200
+#: The least number of threads for a tile to be measured.
+_LEAST = 4000
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The part of the result that a thread computes.
+
+    It has ``size`` neighboring channels of several rows and columns. A row of the image
+    is read once for all rows of the result.
+    """
+
+    size: int
+    rows: int
+    columns: int
+
+
+#: The tiles that are measured: the fastest ones on one H100 for kernels of 3 x 3 to
+#: 7 x 7, images of 7 x 7 to 112 x 112 and batches of 1 to 64.
+_TILES = tuple(
+    Tile(*extents)
+    for extents in (
+        *((4, 2, 4), (1, 1, 4), (1, 7, 7), (1, 4, 4)),
+        *((4, 4, 2), (4, 2, 1), (2, 2, 7), (1, 7, 1)),
+    )
+)
+#: The fastest tile for each form of operands.
+_CHOSEN: dict[Any, Tile] = {}
 
 
 @conv_op.on(Cuda)
@@ -140,9 +188,8 @@ def depthwise(
     x, weight, bias, residual = operands
     if x.dtype not in TYPES or len(geometry.stride) != 2 or not prod(shape):
         return None
-    channels, height, width = geometry.image[1:]
     widest = TYPES[x.dtype][1]
-    if channels % widest or weight.dtype != x.dtype:
+    if geometry.image[1] % widest or weight.dtype != x.dtype:
         return None
     others: list[Any] = [np.uint64(0), np.uint64(0)]
     if bias is not None:
@@ -152,41 +199,79 @@ def depthwise(
             return None
         others[1] = _LAYOUT.of(residual)
     out = _LAYOUT.empty(shape, x.dtype)
-    batch, _, rows, columns = geometry.result
-    size = pack_size(widest, batch * rows * columns * channels)
-    each = columns_of(batch * rows * columns * channels // size, geometry)
-    count = batch * rows * -(-columns // each) * channels // size
-    steps = (geometry.stride, geometry.dilation, geometry.padding)
-    kernel = _compiled(x.dtype, size, each, geometry.weight[2:], steps, after)
-    kernel(
-        (-(-count // 128),),
-        (128,),
-        (
-            *(_LAYOUT.of(x), packed(weight, "depthwise", _taps_first), *others, out),
-            *map(np.int32, (height, width, channels // size, rows, columns)),
-            np.int64(count),
-        ),
-    )
+    arrays = (_LAYOUT.of(x), packed(weight, "depthwise", _taps_first), *others, out)
+    if is_capturing():
+        tile = _quickest(arrays, geometry, after)
+    else:
+        tile = first_tile(widest, geometry)
+    launch(tile, arrays, geometry, after)
     return out
 
 
-def pack_size(widest: int, count: int) -> int:
-    """Return how many channels a thread has, for ``count`` elements of the result.
+def first_tile(widest: int, geometry: Geometry) -> Tile:
+    """Return the part of a thread that fills a device; it has one row.
 
-    Packs are as wide as memory allows unless threads are too few to fill a device.
+    Packs of channels are as wide as memory allows, and the columns several, unless
+    threads are too few.
     """
-    size = widest
+    count, size, columns = prod(geometry.result), widest, 4
     while size > 1 and count < size * _FULL:
         size //= 2
-    return size
+    threads = count // size
+    while columns > 1 and (
+        threads < columns * _FULL or geometry.stride[1] * columns > 4
+    ):
+        columns //= 2
+    return Tile(size, 1, columns)
 
 
-def columns_of(threads: int, geometry: Geometry) -> int:
-    """Return the number of columns per thread."""
-    each = 4
-    while each > 1 and (threads < each * _FULL or geometry.stride[1] * each > 4):
-        each //= 2
-    return each
+def tiles(dtype: Any, geometry: Geometry) -> list[Tile]:
+    """Return the parts of a thread that are measured for a convolution in a plan."""
+    widest = TYPES[dtype][1]
+    first = first_tile(widest, geometry)
+    fitting = (tile for tile in _TILES if _is_fitting(tile, widest, geometry))
+    return [first, *(tile for tile in fitting if tile != first)]
+
+
+def _is_fitting(tile: Tile, widest: int, geometry: Geometry) -> bool:
+    """Return whether a thread has registers for a tile, and threads are many."""
+    (rows, columns), taps = geometry.result[2:], prod(geometry.weight[2:])
+    if tile.rows > rows or tile.columns > columns or tile.size > widest:
+        return False
+    if tile.rows > 1 and taps * tile.size > _REGISTERS:
+        return False
+    return prod(geometry.result) >= _LEAST * tile.size * tile.rows * tile.columns
+
+
+def _quickest(arrays: tuple[Any, ...], geometry: Geometry, after: After) -> Tile:
+    """Return the fastest tile on these operands, measured once."""
+    dtype, device = arrays[0].dtype, arrays[0].device.id
+    key = (device, dtype, geometry, after)
+    if key not in _CHOSEN:
+        choices = tiles(dtype, geometry)
+        kernels = [_kernel(dtype, tile, geometry, after) for tile in choices]
+        compile_all(kernels, device)
+        run = partial(launch, arrays=arrays, geometry=geometry, after=after)
+        _CHOSEN[key] = quickest(choices, run, device)
+    return _CHOSEN[key]
+
+
+def launch(
+    tile: Tile, arrays: tuple[Any, ...], geometry: Geometry, after: After
+) -> None:
+    """Launch the kernel on image, packed weight, bias, residual and result."""
+    channels, height, width = geometry.image[1:]
+    batch, _, rows, columns = geometry.result
+    packs = channels // tile.size
+    count = batch * packs * -(-rows // tile.rows) * -(-columns // tile.columns)
+    kernel = _kernel(arrays[0].dtype, tile, geometry, after)
+    numbers = map(np.int32, (height, width, packs, rows, columns))
+    kernel((-(-count // 128),), (128,), (*arrays, *numbers, np.int64(count)))
+
+
+def _kernel(dtype: Any, tile: Tile, geometry: Geometry, after: After) -> Any:
+    steps = (geometry.stride, geometry.dilation, geometry.padding)
+    return _compiled(dtype, tile, geometry.weight[2:], steps, after)
 
 
 def _contiguous(array: Array) -> Array:
@@ -202,15 +287,15 @@ def _taps_first(weight: Array) -> Array:
 
 @cache
 def _compiled(
-    dtype: Any, size: int, each: int, taps: tuple[int, ...], steps: Any, after: After
+    dtype: Any, tile: Tile, taps: tuple[int, ...], steps: Any, after: After
 ) -> Any:
     import cupy
 
-    return cupy.RawKernel(source(dtype, size, each, taps, steps, after), "depthwise")
+    return cupy.RawKernel(source(dtype, tile, taps, steps, after), "depthwise")
 
 
 def source(
-    dtype: Any, size: int, each: int, taps: tuple[int, ...], steps: Any, after: After
+    dtype: Any, tile: Tile, taps: tuple[int, ...], steps: Any, after: After
 ) -> str:
     """Return CUDA C of the kernel; ``steps`` are strides, dilations and padding."""
     (step_h, step_w), (gap_h, gap_w), (pad_h, pad_w) = steps
@@ -223,12 +308,12 @@ def source(
         "GAP_W": gap_w,
         "PAD_H": pad_h,
         "PAD_W": pad_w,
-        "EACH": each,
+        "ROWS": tile.rows,
+        "EACH": tile.columns,
         "HAS_RESIDUAL": int(has_residual(after)),
     }
     defines = "".join(f"#define {name} {value}\n" for name, value in numbers.items())
-    registers = taps[0] * taps[1] * size * dtype.itemsize // 4
-    unrolled = taps[0] if registers <= _UNROLLED else 1
-    constant = f"constexpr int UNROLL = {unrolled};\n"
-    code = _SOURCE.replace("EPILOGUE", statements(after))
-    return defines + header(dtype, size) + constant + code
+    registers = taps[0] * taps[1] * tile.size * dtype.itemsize // 4
+    unrolled = "1" if tile.rows == 1 and registers > _UNROLLED else "REACH"
+    code = _SOURCE.replace("EPILOGUE", statements(after)).replace("UNROLL", unrolled)
+    return defines + header(dtype, tile.size) + code

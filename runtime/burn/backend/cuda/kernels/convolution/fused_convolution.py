@@ -3,28 +3,37 @@
 Depthwise convolutions, which cuDNN does not fuse, are in :mod:`.depthwise`.
 """
 
-from math import prod
+from functools import partial
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
 
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.kernels.convolution.convolution import (
-    GRAPHS,
-    Convolution,
-    Geometry,
-    Layout,
-    are_convolved,
-)
+from burn.backend.cuda.kernels.convolution.convolution import Geometry, are_convolved
+from burn.backend.cuda.kernels.convolution.cudnn_graphs import GRAPHS, Convolution
 from burn.backend.cuda.kernels.convolution.depthwise import conv_or_depthwise, depthwise
+from burn.backend.cuda.kernels.convolution.layouts import Layout
 from burn.backend.cuda.kernels.convolution.patches import are_patches, convolved
 from burn.backend.cuda.kernels.elementwise.epilogues import apply_after, has_residual
-from burn.backend.cuda.libraries import cudnn, packed
+from burn.backend.cuda.kernels.products.fused_products import linear_then
+from burn.backend.cuda.libraries import cudnn, is_capturing, packed
+from burn.backend.cuda.tuning import quickest
 from burn.ops.fused import After, conv_then as conv_then_op
 from burn.ops.support import Array
 from burn.ops.window import windows
 
 _CHANNELS_LAST = Layout(channels_last=True)
+#: The operations of a cuDNN graph for activations without numbers.
+_ACTIVATIONS = {
+    "relu": "relu",
+    "silu": "swish",
+    "sigmoid": "sigmoid",
+    "gelu": "gelu",
+    "gelu_tanh": "gelu_approx_tanh",
+}
+#: The number of the fastest way for each form of operands.
+_CHOSEN: dict[Any, int] = {}
 
 
 @conv_then_op.on(Cuda)
@@ -57,7 +66,7 @@ def conv_then(
                 out = convolved(x, weight, bias, geometry)
                 out = None if out is None else apply_after(out, residual, after)
             elif groups == 1:
-                out = _one_graph(operands, geometry, shape, after)
+                out = _fastest(operands, geometry, shape, after)
         if out is not None:
             return out
     out = conv_or_depthwise(x, weight, bias, groups=groups, **steps)
@@ -71,16 +80,74 @@ def _is_fused(x: Array, weight: Array, bias: Array | None) -> bool:
     return bool(x.dtype != np.float32 or Cuda(x.device.id).tf32)
 
 
-def _one_graph(
+def _fastest(
     operands: tuple[Any, ...], geometry: Geometry, shape: tuple[int, ...], after: After
 ) -> Array | None:
-    """Return the result of one graph and an epilogue kernel, None without a graph."""
+    """Return the result of one graph and an epilogue kernel, None without a graph.
+
+    In plans the number of operations of ``after`` in the graph is measured, and for
+    kernels of one tap a matrix product beside it.
+    """
+    x, _, bias, residual = operands
+    prefixes = _prefixes(after, residual, x)
+    if not is_capturing():
+        return _by_graph(operands, geometry, shape, after, prefixes[0])
+    key = (x.device.id, x.dtype, geometry, bias is not None, after)
+    ways = [
+        partial(_by_graph, operands, geometry, shape, after, prefix)
+        for prefix in prefixes
+    ]
+    if _is_pointwise(geometry):
+        ways.append(partial(_by_product, operands, after))
+    if key not in _CHOSEN:
+        numbers = [n for n, way in enumerate(ways) if way() is not None]
+        if len(numbers) > 1:
+            device = x.device.id
+            numbers = [quickest(numbers, lambda number: ways[number](), device)]
+        _CHOSEN[key] = numbers[0] if numbers else 0
+    return ways[_CHOSEN[key]]()
+
+
+def _is_pointwise(geometry: Geometry) -> bool:
+    """Return whether each pixel of the result depends on the same one of the image."""
+    window = zip(geometry.weight[2:], geometry.stride, geometry.padding, strict=True)
+    return all(each == (1, 1, 0) for each in window)
+
+
+def _by_product(operands: tuple[Any, ...], after: After) -> Array:
+    """Return a pointwise convolution as the product of its pixels."""
     x, weight, bias, residual = operands
-    device, dtype = x.device.id, x.dtype
-    inside = _prefix(after, residual, x)
-    key = (device, "fused", dtype, geometry, bias is not None, inside)
+    pixels, *others = (
+        None if array is None else _pixels(_CHANNELS_LAST.of(array))
+        for array in (x, residual)
+    )
+    factors = weight.reshape(weight.shape[:2])
+    out = linear_then(pixels, factors, bias, *others, after=after)
+    rank, sizes = x.ndim, (x.shape[0], *x.shape[2:], weight.shape[0])
+    result: Array = out.reshape(sizes).transpose(0, rank - 1, *range(1, rank - 1))
+    return result
+
+
+def _pixels(array: Array) -> Array:
+    """Return the pixels of channels-last images [N, C, *size] as [N * size, C]."""
+    rank = array.ndim
+    pixels: Array = array.transpose(0, *range(2, rank), 1)
+    return pixels.reshape(-1, array.shape[1])
+
+
+def _by_graph(
+    operands: tuple[Any, ...],
+    geometry: Geometry,
+    shape: tuple[int, ...],
+    after: After,
+    inside: After,
+) -> Array | None:
+    """Return the result with the prefix ``inside`` of ``after`` in one graph."""
+    x, weight, bias, residual = operands
+    device, dtype, tuned = x.device.id, x.dtype, is_capturing()
+    key = (device, "fused", dtype, geometry, bias is not None, inside, tuned)
     graph = GRAPHS.get(
-        key, lambda: _built(device, dtype, geometry, bias is not None, inside)
+        key, lambda: _built(device, dtype, geometry, bias is not None, inside, tuned)
     )
     if graph is None:
         return None
@@ -91,6 +158,9 @@ def _one_graph(
     if has_residual(inside):
         arrays.append(layout.of(residual))
     out = layout.empty(shape, dtype)
+    if tuned and not graph.tune((*arrays, out), _has_relu(inside)):
+        GRAPHS.refuse(key)
+        return None
     graph.run(*arrays, out)
     return apply_after(out, residual, after[len(inside) :])
 
@@ -101,28 +171,49 @@ def _contiguous(array: Array) -> Array:
     return cupy.ascontiguousarray(array)
 
 
-def _prefix(after: After, residual: Any, x: Array) -> After:
-    """Return the prefix of ``after`` that one graph computes fast: a sum, then a ReLU.
+def _prefixes(after: After, residual: Any, x: Array) -> list[After]:
+    """Return the prefixes of ``after`` that one graph can compute.
 
-    With a clip, the heuristics of cuDNN choose a direct kernel for kernels of one tap,
-    which takes longer than one of tensor cores and another one for the clip.
+    The first one is a sum or nothing. With an activation the heuristics of cuDNN may
+    choose a kernel without tensor cores, or one that loses NaN, so it is for plans,
+    which measure and check.
     """
     count = 0
     if after[:1] == (("add",),) and residual.dtype == x.dtype:
         count = 1
-    if after[count : count + 1] == (("relu",),):
-        count += 1
-    return after[:count]
+    prefixes = [after[:count]]
+    if after[count:] and _activation(*after[count]) is not None:
+        prefixes.append(after[: count + 1])
+    return [*prefixes, ()] if count else prefixes
+
+
+def _has_relu(after: After) -> bool:
+    """Return whether a graph of ``after`` has a ReLU, perhaps with an upper bound."""
+    return any((_activation(*step) or ("",))[0] == "relu" for step in after)
+
+
+def _activation(name: str, *values: float) -> tuple[str, dict[str, float]] | None:
+    """Return the operation of a cuDNN graph and its arguments, or None."""
+    if name == "clip" and values[0] == 0 and isfinite(values[1]):
+        return "relu", {"upper_clip": values[1]}
+    operation = _ACTIVATIONS.get(name)
+    return None if operation is None or values else (operation, {})
 
 
 def _built(
-    device: int, dtype: Any, geometry: Geometry, biased: bool, after: After
+    device: int,
+    dtype: Any,
+    geometry: Geometry,
+    biased: bool,
+    after: After,
+    tuned: bool,
 ) -> Convolution | None:
     """Return the graph, None if cuDNN has no plan for it."""
     try:
         return Convolution(
             *(device, dtype, _CHANNELS_LAST),
             lambda builder: _operands(builder, geometry, biased, after),
+            tuned,
         )
     except (RuntimeError, cudnn().cudnnGraphNotSupportedError):
         return None
@@ -148,12 +239,13 @@ def _operands(
         shape = (1, channels, *(1 for _ in geometry.stride))
         operands.append(builder.tensor("bias", shape))
         out = graph.bias(name="biased", input=out, bias=operands[-1])
-    for (name,) in after:
+    for name, *values in after:
         if name == "add":
             operands.append(builder.tensor("residual", geometry.result))
             out = graph.add(a=out, b=operands[-1])
-        else:
-            out = graph.relu(input=out)
+        elif (found := _activation(name, *values)) is not None:
+            operation, arguments = found
+            out = getattr(graph, operation)(input=out, **arguments)
     strides = builder.layout.strides(geometry.result)
     out.set_dim(list(geometry.result)).set_stride(list(strides))
     return *operands, out

@@ -11,6 +11,7 @@ from burn.backend.cuda.kernels.products.products import (
     matmul,
     multiply,
 )
+from burn.backend.cuda.libraries import is_capturing
 from burn.ops.fused import (
     After,
     linear_then as linear_then_op,
@@ -39,11 +40,13 @@ def linear_then(
     if is_layer and are_multiplied(x, weight) and _takes(bias, weight):
         addend = _addend(residual, shape, x) if after[0] == ("add",) else None
         rest = after[addend is not None :]
+        operands = (x.reshape(-1, x.shape[-1]), weight.T, bias, addend)
         activation = _ACTIVATIONS.get(rest[0][0], "") if rest else ""
-        out = multiply(
-            *(x.reshape(-1, x.shape[-1]), weight.T, bias, addend),
-            activation=activation,
-        )
+        if activation != "RELU" or is_capturing():  # else NaN may be lost
+            out = multiply(*operands, activation=activation)
+        if out is None:
+            activation = ""
+            out = multiply(*operands)
         rest = rest[bool(activation) :]
     if out is None:
         out, rest = linear(x, weight, bias), after

@@ -8,7 +8,12 @@ import numpy as np
 
 from burn import dtypes
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.kernels.elementwise.elements import dense
+from burn.backend.cuda.kernels.products.matrices import (
+    ALIGNMENT,
+    Matrix,
+    described,
+    matrix_of,
+)
 from burn.backend.cuda.libraries import (
     WORKSPACE,
     cublas_lt,
@@ -16,7 +21,7 @@ from burn.backend.cuda.libraries import (
     lt_handle,
     workspace,
 )
-from burn.backend.cuda.tuning import quickest
+from burn.backend.cuda.tuning import keeps_nan, quickest
 from burn.ops.matmul import linear as linear_op, matmul as matmul_op
 from burn.ops.support import Array
 
@@ -31,31 +36,11 @@ _TYPES = {
 _FLOAT32, _TF32, _FLOAT64 = 68, 77, 70
 #: Products of which a thread keeps the descriptors; the oldest go first.
 _LIMIT = 1024
-#: Alignments of addresses, in bytes, that algorithms are chosen by.
-_ALIGNMENT = 256
 #: Bytes of scratch memory beyond those that an algorithm asks for: some epilogues of
 #: cuBLASLt need 16.
 _SLACK = 256
 #: The number of algorithms measured for a product of a CUDA graph.
 ALGORITHMS = 12
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """Matrices in memory in cuBLAS's column-major terms.
-
-    ``rows`` x ``columns`` with ``leading`` elements from column to column, ``count``
-    times with ``step`` elements between them. ``transposed`` tells that the product
-    reads the transpose. ``alignment`` is that of the address.
-    """
-
-    rows: int
-    columns: int
-    leading: int
-    count: int
-    step: int
-    transposed: bool
-    alignment: int
 
 
 @dataclass(frozen=True)
@@ -119,6 +104,7 @@ class Product:
         self._set(attribute.TRANSA, np.int32(left.transposed))
         self._set(attribute.TRANSB, np.int32(right.transposed))
         self._bias: Any = None
+        self._has_relu = extra.activation == "RELU"
         name = extra.activation + "_BIAS" * extra.biased if extra.activation else "BIAS"
         if extra.activation or extra.biased:
             self._set(attribute.EPILOGUE, np.int32(getattr(lt.Epilogue, name)))
@@ -128,7 +114,7 @@ class Product:
         columns = right.rows if right.transposed else right.columns
         count = max(left.count, right.count)
         result = extra.result or Matrix(
-            rows, columns, rows, count, rows * columns, False, _ALIGNMENT
+            rows, columns, rows, count, rows * columns, False, ALIGNMENT
         )
         self._left, self._right = (
             self._layout(matrix, count, dtype) for matrix in (left, right)
@@ -137,7 +123,7 @@ class Product:
         self._result = self._layout(result, count, out_dtype)
         alignments = (left.alignment, right.alignment)
         self._algorithms = self._proposed(*alignments, ALGORITHMS if tuned else 1)
-        self._algorithm = self._algorithms[0]
+        self._algorithm, self._is_tuned = self._algorithms[0], False
 
     def _set(self, attribute: int, value: Any) -> None:
         data = np.asarray(value)
@@ -162,16 +148,33 @@ class Product:
                 )
         return layout
 
-    def tune(self, *operands: Any) -> None:
-        """Select the fastest of the proposed algorithms on these operands."""
+    def tune(self, *operands: Any) -> bool:
+        """Select the fastest of the proposed algorithms on these operands.
+
+        The result is False if the epilogue is a ReLU, and no algorithm keeps NaN in it.
+        """
 
         def run(algorithm: Any) -> None:
             self._algorithm = algorithm
             self.run(*operands)
 
+        def is_right(algorithm: Any) -> bool:
+            left, right, *others = operands
+            self._algorithm = algorithm
+            return keeps_nan(
+                lambda nan: self.run(left, nan, *others), right, operands[-1]
+            )
+
+        if self._is_tuned:
+            return bool(self._algorithms)
+        self._is_tuned = True
+        if self._has_relu:
+            self._algorithms = [a for a in self._algorithms if is_right(a)]
         if len(self._algorithms) > 1:
-            self._algorithm = quickest(self._algorithms, run, self._device)
-        self._algorithms = [self._algorithm]
+            self._algorithms = [quickest(self._algorithms, run, self._device)]
+        if self._algorithms:
+            self._algorithm = self._algorithms[0]
+        return bool(self._algorithms)
 
     def _proposed(self, left: int, right: int, most: int) -> list[Any]:
         """Return the first algorithms of cuBLASLt's heuristics."""
@@ -303,13 +306,13 @@ def multiply(
     import cupy
 
     device = cupy.cuda.runtime.getDevice()
-    y, left = _described(y)
-    x, right = _described(x)
-    described = None if out is None else _matrix(out)
-    if out is not None and (described is None or described.transposed):
+    y, left = described(y)
+    x, right = described(x)
+    given = None if out is None else matrix_of(out)
+    if out is not None and (given is None or given.transposed):
         return None
     extra = Extra(
-        *(bias is not None, addend is not None, activation, scale, described),
+        *(bias is not None, addend is not None, activation, scale, given),
         wide=out is not None and out.dtype != x.dtype,
     )
     product = _prepared(device, x.dtype, left, right, extra)
@@ -318,8 +321,8 @@ def multiply(
     if out is None:
         outer = x.shape[:-2] or y.shape[:-2]
         out = cupy.empty((*outer, x.shape[-2], y.shape[-1]), x.dtype)
-    if is_capturing():
-        product.tune(y, x, bias, addend, out)
+    if is_capturing() and not product.tune(y, x, bias, addend, out):
+        return None
     product.run(y, x, bias, addend, out)
     return out
 
@@ -339,41 +342,3 @@ def _prepared(
         if len(prepared) > _LIMIT:
             prepared.pop(next(iter(prepared)))
     return prepared[key]
-
-
-def _described(array: Array) -> tuple[Array, Matrix]:
-    """Return ``array`` [..., n, k] as matrices, copied if its strides are
-    unsupported.
-    """
-    matrix = _matrix(array)
-    if matrix is None:
-        array = dense(array)
-        matrix = _matrix(array)
-        assert matrix is not None
-    return array, matrix
-
-
-def _matrix(array: Array) -> Matrix | None:
-    """Return the matrix description of ``array``, None if cuBLAS has none."""
-    size = array.itemsize
-    *outer, height, width = array.shape
-    *steps, down, across = (stride // size for stride in array.strides)
-    count = step = 1
-    for extent, stride in zip(reversed(outer), reversed(steps), strict=True):
-        if extent == 1:
-            continue
-        if count == 1:
-            count, step = extent, stride
-        elif stride == step * count:
-            count *= extent
-        else:
-            return None
-    address = array.data.ptr
-    alignment = min(address & -address, _ALIGNMENT) if address else _ALIGNMENT
-    if (across == 1 or width == 1) and (down >= width or height == 1):
-        leading = max(down, width) if height > 1 else width
-        return Matrix(width, height, leading, count, step, False, alignment)
-    if (down == 1 or height == 1) and (across >= height or width == 1):
-        leading = max(across, height) if width > 1 else height
-        return Matrix(height, width, leading, count, step, True, alignment)
-    return None

@@ -1,0 +1,91 @@
+"""Scales and residuals before a permutation of axes instead of after it.
+
+Networks of channels-last layers on row-major images (ConvNeXt) permute the result of a
+layer, and then scale it and add a residual. Before the permutation both are epilogues
+of the layer.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from burn.ops.elementwise import add, div, mul, sub
+from burn.ops.matmul import linear
+from burn.ops.shape import permute, reshape
+from burn.ops.support import axes_of
+from burn.plan.passes.graph import Graph, Steps, joined
+from burn.plan.plan_ir import Slot, Step, slots_in
+
+_ELEMENTWISE = (add, sub, mul, div)
+
+
+def with_late_permutes(steps: Steps, graph: Graph) -> Steps:
+    """Move permutations of layers' results behind elementwise operations."""
+    return joined(steps, graph, _swapped)
+
+
+def _swapped(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """Return the permutation before a step, and the replacement of both, or None."""
+    if step.primitive not in _ELEMENTWISE or step.dtypes != (graph.dtype,):
+        return None
+    for index, value in enumerate(step.args):
+        before = graph.only_use(value)
+        if before is None or not _is_permuted_layer(before, graph):
+            continue
+        if (before.shapes, before.dtypes) != (step.shapes, step.dtypes):
+            continue
+        axes = _axes(before)
+        views = _inverse(step.args[1 - index], axes, graph)
+        if views is None:
+            continue
+        operands = [before.args[0], before.args[0]]
+        operands[1 - index] = (
+            Slot(views[-1].outputs[0]) if views else step.args[1 - index]
+        )
+        graph.uses.subtract([*slots_in(step.args), *slots_in(before.args)])
+        shape = tuple(step.shapes[0][axes.index(axis)] for axis in range(len(axes)))
+        new = graph.made(step.primitive, tuple(operands), shape, **step.static)
+        args = (Slot(new.outputs[0]), axes)
+        graph.uses.update(new.outputs)
+        return before, [
+            *views,
+            new,
+            replace(step, primitive=permute, args=args, static={}),
+        ]
+    return None
+
+
+def _is_permuted_layer(step: Step, graph: Graph) -> bool:
+    """Return whether ``step`` permutes the axes of a layer's result, perhaps scaled."""
+    if step.primitive is not permute:
+        return False
+    maker = graph.only_use(step.args[0])
+    return maker is not None and maker.primitive in (linear, *_ELEMENTWISE)
+
+
+def _axes(step: Step) -> tuple[int, ...]:
+    """Return the order of axes of a permutation, none of them negative."""
+    rank = len(step.shapes[0])
+    given = (*step.args[1:], *step.static.values(), None)[0]
+    return tuple(range(rank))[::-1] if given is None else axes_of(given, rank)
+
+
+def _inverse(other: Any, axes: tuple[int, ...], graph: Graph) -> list[Step] | None:
+    """Return the steps that view ``other`` in the order before ``axes``.
+
+    There are none for scalars; the result is None if the shape is not known.
+    """
+    if type(other) in (int, float):
+        return []
+    shape, dtype = graph.known(other)
+    if shape is None or dtype != graph.dtype:
+        return None
+    if not shape:
+        return []
+    views: list[Step] = []
+    full = (1,) * (len(axes) - len(shape)) + shape
+    if full != shape:
+        views.append(graph.made(reshape, (other, full), full))
+        other = Slot(views[0].outputs[0])
+    order = tuple(axes.index(axis) for axis in range(len(axes)))
+    extents = tuple(full[axis] for axis in order)
+    return [*views, graph.made(permute, (other, order), extents)]
