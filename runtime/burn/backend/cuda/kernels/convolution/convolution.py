@@ -180,7 +180,7 @@ def _run(
         return None
     device = cupy.cuda.runtime.getDevice()
     dtype, tf32 = operands[0].dtype, Cuda(device).tf32
-    tuned = is_capturing()
+    tuned = kind == "forward" and is_capturing()  # gradients: the same plan each time
     key = (device, kind, dtype, tf32, geometry, len(operands), tuned)
     convolution = GRAPHS.get(
         key, lambda: _build(device, dtype, kind, geometry, len(operands) > 2, tuned)
