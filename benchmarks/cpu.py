@@ -154,7 +154,7 @@ def _head(other: str) -> tuple[str, ...]:
 
 def _rows(folder: Path, options: Any) -> Iterator[list[str]]:
     ratios: list[float] = []
-    for model in _models(folder, options.folders, options.only):
+    for model in models(folder, options.folders, options.only):
         try:
             row, ratio = _measured(model, folder, options)
         except RuntimeError as error:
@@ -173,7 +173,7 @@ def _rows(folder: Path, options: Any) -> Iterator[list[str]]:
         ]
 
 
-def _models(folder: Path, folders: list[str], only: str) -> Iterator[Model]:
+def models(folder: Path, folders: list[str], only: str) -> Iterator[Model]:
     for name, write, feeds, batch in NETWORKS:
         if only in name:
             inside = folder / name.replace(" ", "_")

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from secrets import token_hex
 from time import time
 
 #: The size of the files above which the least recently used ones are removed.
@@ -75,7 +74,7 @@ class ObjectCache:
         with self._opened(create=True) as folder:
             if folder is None:
                 return
-            temporary = f"{token_hex(8)}{_TEMPORARY}"
+            temporary = f"{os.urandom(8).hex()}{_TEMPORARY}"
             data = _MAGIC + _digest(key, content) + content
             try:
                 _write_file(temporary, data, folder)
