@@ -56,7 +56,7 @@ class Machine:
         # LLVM's passes leave memory behind in each run, so none is run twice.
         self._codes: dict[str, Code] = {}
         self._lock = threading.Lock()
-        self._share, self._threads = _openmp(llvm)
+        self._share = _openmp(llvm)
 
     def code(self, text: str) -> Code:
         """Return the machine code of a source."""
@@ -71,9 +71,9 @@ class Machine:
         code = self.code(kernel.text)
         given = [view.address for view in kernel.places] + list(kernel.numbers)
         data = (c_size_t * len(given))(*given)
-        threads = min(self._threads, kernel.parts)
-        large = threads > 1 and kernel.work >= SHARED
-        if large and self._share is not None and loaded() is not None:
+        session = loaded() if self._share is not None else None
+        threads = min(session.api.threads, kernel.parts) if session else 1
+        if threads > 1 and kernel.work >= SHARED:
             call = partial(self._share, code.shared, addressof(data), threads, 0)
         else:
             call = partial(_plain_function(code.whole), addressof(data))
@@ -128,8 +128,8 @@ def _plain_function(address: int) -> Any:
     return PYFUNCTYPE(None, c_void_p)(address)
 
 
-def _openmp(llvm: Any) -> tuple[Any, int]:
-    """Return GNU OpenMP's parallel-region function, and the number of threads.
+def _openmp(llvm: Any) -> Any:
+    """Return GNU OpenMP's parallel-region function.
 
     None if oneDNN uses other threads, or is not available.
     """
@@ -143,10 +143,9 @@ def _openmp(llvm: Any) -> tuple[Any, int]:
         share, places = None, []
     for name, symbol in zip(names, places or [_address(_ALONE)] * 2, strict=True):
         llvm.add_symbol(name, symbol)
-    if share is None or session is None:
-        return None, 1
-    share.argtypes, share.restype = (c_void_p, c_void_p, c_uint, c_uint), None
-    return share, session.api.threads
+    if share is not None:
+        share.argtypes, share.restype = (c_void_p, c_void_p, c_uint, c_uint), None
+    return share
 
 
 def _address(function: Any) -> int:
