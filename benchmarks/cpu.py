@@ -1,7 +1,7 @@
 """Measures inference on the CPU: oneDNN and NumPy behind `burn`, and onnxruntime.
 
     python -m benchmarks.cpu [FOLDER ...] [--only NAME] [--rounds 9] [--ours compiled]
-                             [--against openvino] [--threads 2] [--processor]
+                             [--against openvino] [--threads 2,4] [--processor]
                              [--busy 1]
 
 The models are ResNet-50, MobileNetV2 and BERT-base with random weights, and every
@@ -18,7 +18,8 @@ one thread (``--threads 1 --processor``) is what can be trusted.
 ``int8`` is calibrated by the inputs of the model; ``onnxruntime-int8`` computes what
 its own static quantization makes of the file, by the same inputs. ``generated`` is
 ``compiled`` with all kernels that can be generated, not only those that are estimated
-to pay. With ``--busy`` so many processes that never rest compete for the processors.
+to pay. With several numbers of ``--threads`` each model has a row for each. With
+``--busy`` so many processes that never rest compete for the processors.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def main() -> None:
     parser.add_argument("--ours", choices=own, default="ours")
     others = ("onnxruntime", "openvino", "onnxruntime-int8", "compiled")
     parser.add_argument("--against", choices=others, default=others[0])
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=_counts, default=[2], metavar="N[,N]")
     parser.add_argument("--processor", action="store_true", help="processor time")
     parser.add_argument("--busy", type=int, default=0, help="processes that compete")
     options = parser.parse_args()
@@ -147,6 +148,10 @@ def _competing(count: int) -> Iterator[None]:
             process.wait()
 
 
+def _counts(text: str) -> list[int]:
+    return [int(count) for count in text.split(",")]
+
+
 def _head(other: str) -> tuple[str, ...]:
     first = ("model", "ours ms", f"{other} ms", "ratio", "quartiles", "best")
     return (*first, "start s", f"{other}'s", "MB", f"{other}'s")
@@ -154,14 +159,18 @@ def _head(other: str) -> tuple[str, ...]:
 
 def _rows(folder: Path, options: Any) -> Iterator[list[str]]:
     ratios: list[float] = []
-    for model in _models(folder, options.folders, options.only):
-        try:
-            row, ratio = _measured(model, folder, options)
-        except RuntimeError as error:
-            yield [model.name, f"{error}", *("-" for _ in range(COLUMNS - 2))]
-            continue
-        ratios.append(ratio)
-        yield row
+    for model in models(folder, options.folders, options.only):
+        for threads in options.threads:
+            case = argparse.Namespace(**{**vars(options), "threads": threads})
+            shown = f", {threads} threads" if len(options.threads) > 1 else ""
+            try:
+                row, ratio = _measured(model, folder, case)
+            except RuntimeError as error:
+                dashes = ("-" for _ in range(COLUMNS - 2))
+                yield [f"{model.name}{shown}", f"{error}", *dashes]
+                continue
+            ratios.append(ratio)
+            yield [f"{row[0]}{shown}", *row[1:]]
     if ratios:
         mean = exp(sum(map(log, ratios)) / len(ratios))
         yield [
@@ -173,7 +182,7 @@ def _rows(folder: Path, options: Any) -> Iterator[list[str]]:
         ]
 
 
-def _models(folder: Path, folders: list[str], only: str) -> Iterator[Model]:
+def models(folder: Path, folders: list[str], only: str) -> Iterator[Model]:
     for name, write, feeds, batch in NETWORKS:
         if only in name:
             inside = folder / name.replace(" ", "_")

@@ -1,9 +1,11 @@
 """Settings and options that every test shares."""
 
 import gc
+import os
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
@@ -71,7 +73,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Set what depends on whether every case is run."""
+    """Set what depends on whether every case is run, and a folder for caches.
+
+    Processes that tests start inherit the folder: no test reads or writes the user's.
+    """
+    if not hasattr(config, "workerinput"):
+        folder = TemporaryDirectory(prefix="burn-tests-", ignore_cleanup_errors=True)
+        config.add_cleanup(folder.cleanup)
+        os.environ["XDG_CACHE_HOME"] = folder.name
     every = config.getoption("--all-cases")
     if config.option.fuzz_graphs is None:
         config.option.fuzz_graphs = GRAPHS if every else FEW_GRAPHS

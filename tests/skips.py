@@ -56,7 +56,8 @@ ROWS = (
     ),
     Row(
         "another platform, processor or onnx",
-        r"no oneDNN|processor|glibc|/proc|OpenMP|makes no blocks|was written with onnx",
+        r"no oneDNN|processor|glibc|owners of files|/proc|OpenMP|makes no blocks|"
+        r"was written with onnx",
         "machines that have it (Linux, AVX-512 VNNI, an OpenMP with many threads)",
     ),
     Row(

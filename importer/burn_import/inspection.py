@@ -262,7 +262,7 @@ def environment() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
     from importlib.util import find_spec
 
-    from burn.backend import engine
+    from burn.backend import engine, kernel_cache
     from burn_import.version import VERSION
 
     cpu = engine()
@@ -273,6 +273,9 @@ def environment() -> dict[str, str]:
         facts["CPU engine file"] = str(cpu.path)
     for number, note in enumerate(cpu.notes, 1):
         facts[f"CPU engine note {number}"] = note
+    kernels = kernel_cache()
+    size = f"{kernels.folder} ({kernels.size()} bytes)"  # which may refuse the folder
+    facts["kernel cache"] = kernels.refusal or size
     names = ("numpy", "onnx", "onnxruntime", "ml_dtypes", "black", "llvmlite", "torch")
     for name in names:
         try:

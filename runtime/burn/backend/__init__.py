@@ -9,12 +9,18 @@ from burn.backend.cuda import Cuda
 from burn.lazy import lazy_names
 
 _ENGINE = "burn.backend.cpu.onednn.binding.engine"
+_CACHE = "burn.backend.cpu.jit.object_cache"
 
 if TYPE_CHECKING:
+    from burn.backend.cpu.jit.object_cache import kernel_cache, set_kernel_cache
     from burn.backend.cpu.onednn.binding.engine import Engine, engine, numpy_only
 else:
     __getattr__, __dir__ = lazy_names(
-        __name__, {_ENGINE: ("Engine", "engine", "numpy_only")}
+        __name__,
+        {
+            _ENGINE: ("Engine", "engine", "numpy_only"),
+            _CACHE: ("kernel_cache", "set_kernel_cache"),
+        },
     )
 
 __all__ = [
@@ -25,5 +31,7 @@ __all__ = [
     "Engine",
     "Gradients",
     "engine",
+    "kernel_cache",
     "numpy_only",
+    "set_kernel_cache",
 ]

@@ -1,6 +1,7 @@
 """The base class of backends that hold arrays: unwrap operands, run, wrap results."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -117,12 +118,20 @@ class ArrayBackend(Backend):
         """Return an executable of ``plan`` on this device, by :attr:`binder`."""
         return type(self).binder(plan, self)
 
-    def check_compile_options(self, *, generated: bool) -> None:
+    def check_compile_options(self, *, generated: bool, threads: int | None) -> None:
         """Check that the dependencies of options of ``burn.compile`` are installed.
 
         Raises:
-            ImportError: the compiler for ``generated`` kernels is not installed.
+            ImportError: the compiler for ``generated`` kernels, or what limits
+                ``threads``, is not installed.
         """
+
+    def limited_threads(self, count: int) -> AbstractContextManager[None]:
+        """Return a context in which at most ``count`` threads compute on the host.
+
+        A device that does not compute there has no limit.
+        """
+        return nullcontext()
 
     def as_data(self, result: Any) -> Any:
         """Return the ``result`` of a kernel as this backend's data."""

@@ -49,6 +49,11 @@ class Operands(Protocol):
     def constant(self, arg: Any) -> Array | None:
         """Return the array of an argument that is the same in every run."""
 
+    def row_sum(self, arg: Any) -> float | None:
+        """Return the largest sum of magnitudes in a row of a matrix, which is the rest
+        of its extents; None if the argument is not the same in every run.
+        """
+
 
 def of_first(call: PrimitiveCall, operands: Operands) -> float:
     """Return the bound of primitives that move, select or average elements of
@@ -89,13 +94,12 @@ def transposed_layer(call: PrimitiveCall, operands: Operands) -> float:
 
 def _layer(call: PrimitiveCall, operands: Operands, rows: int) -> float:
     x, weight, *bias = call.args[:3]
-    shape, array = operands.shape(weight), operands.constant(weight)
-    count = prod(shape) / max(shape[rows], 1)
-    if array is not None and array.size <= _SUMMED and not rows:
-        sums = np.abs(array.reshape(shape[0], -1)).sum(axis=1, dtype=np.float64)
-        total = float(np.max(sums, initial=0.0))
-    else:
-        total = operands.bound(weight) * count
+    shape = operands.shape(weight)
+    total = None
+    if prod(shape) <= _SUMMED and not rows:
+        total = operands.row_sum(weight)
+    if total is None:
+        total = operands.bound(weight) * (prod(shape) / max(shape[rows], 1))
     return _ended(
         call, operands.bound(x) * total + sum(map(operands.bound, bias)), operands
     )

@@ -267,7 +267,10 @@ def nonzero(x: Array) -> Array:
     They are in row-major order; a scalar counts as rank 1.
     """
     xp = namespace(x)
-    return xp.stack(xp.nonzero(xp.atleast_1d(x))).astype(np.int64, copy=False)
+    places = xp.nonzero(x if x.ndim else x.reshape(1))
+    if xp is np:  # quicker than stack for a few elements
+        return np.array(places, np.int64)
+    return xp.stack(places).astype(np.int64, copy=False)
 
 
 nonzero.no_gradient("the results are integers")

@@ -39,18 +39,16 @@ def non_max_suppression(
     limit = int(_number(max_output_boxes))
     overlap = sides.dtype.type(_number(iou_threshold))
     ratings = _on_host(scores)
-    selected: list[Any] = [np.zeros((0, 3), np.int64)]
-    for image, label in np.ndindex(*ratings.shape[:2]):
-        rating = ratings[image, label]
-        order = np.argsort(-rating, kind="stable")
-        if score_threshold is not None:
-            least = rating.dtype.type(_number(score_threshold))
-            order = order[rating[order] > least]
-        kept = order[_select(sides[image][order], limit, overlap)]
-        rows = np.full((len(kept), 3), (image, label, 0), np.int64)
-        rows[:, 2] = kept
-        selected.append(rows)
-    return namespace(boxes).asarray(np.concatenate(selected))
+    orders = np.argsort(-ratings, axis=-1, kind="stable")
+    counts = np.full(ratings.shape[:2], ratings.shape[2])
+    if score_threshold is not None:
+        counts = (ratings > ratings.dtype.type(_number(score_threshold))).sum(-1)
+    rows: list[tuple[int, int, int]] = []
+    for image, of_image in enumerate(sides):
+        candidates = [o[:n] for o, n in zip(orders[image], counts[image], strict=True)]
+        kept = _select_of_classes(of_image, candidates, limit, overlap)
+        rows += [(image, label, n) for label, each in enumerate(kept) for n in each]
+    return namespace(boxes).asarray(np.array(rows, np.int64).reshape(-1, 3))
 
 
 non_max_suppression.no_gradient("the results are integers")
@@ -72,6 +70,40 @@ def _sides(boxes: Floats, center_point_box: bool) -> Floats:
         return np.concatenate([low, high], -1)
     center, half = boxes[..., 1::-1], boxes[..., :1:-1] / 2
     return np.concatenate([center - half, center + half], -1)
+
+
+def _select_of_classes(
+    sides: Floats, candidates: list[Any], limit: int, overlap: Any
+) -> list[list[int]]:
+    """Return the selected boxes of each class of an image.
+
+    ``candidates`` are the numbers of boxes, in order of the scores of each class.
+    """
+    if len(sides) ** 2 > _BLOCK**2 * len(candidates):
+        return [
+            order[_select(sides[order], limit, overlap)].tolist()
+            for order in candidates
+        ]
+    # All pairs are compared once, for all classes.
+    every = np.stack([*sides.T, _areas(sides)])
+    meets = np.zeros((len(sides), len(sides)), bool)
+    meets[_meeting(every, every, overlap)] = True
+    bits = np.packbits(meets, axis=1, bitorder="little")
+    masks = [int.from_bytes(row.tobytes(), "little") for row in bits]
+    return [_select_by_masks(order.tolist(), masks, limit) for order in candidates]
+
+
+def _select_by_masks(order: list[int], masks: list[int], limit: int) -> list[int]:
+    """Return at most ``limit`` boxes; bit n of a box's mask is set if it meets n."""
+    kept: list[int] = []
+    excluded = 0
+    for number in order:
+        if len(kept) >= limit:
+            break
+        if not excluded >> number & 1:
+            kept.append(number)
+            excluded |= masks[number]
+    return kept
 
 
 def _select(sides: Floats, limit: int, overlap: Any) -> list[int]:

@@ -143,6 +143,7 @@ class Compiled(Generic[P, R]):
         *,
         observed: bool = False,
         generated: bool | None = None,
+        threads: int | None = None,
         replayed: bool = False,
         profiler: Profiler | None = None,
     ) -> None:
@@ -151,6 +152,7 @@ class Compiled(Generic[P, R]):
         self.accuracy: tuple[Accuracy, ...] = ()
         self._lowering = PRECISIONS[precision] if lowering is None else lowering
         self._observed, self._generated = observed, generated
+        self._threads = threads
         # Whether the recording call also returns the result of a replay.
         self._replayed, self._profiler = replayed, profiler
         self._plans: OrderedDict[Hashable, _Recordings] = OrderedDict()
@@ -165,7 +167,7 @@ class Compiled(Generic[P, R]):
         """
         kept = ("function", "precision", "accuracy", "_lowering")
         state = {name: getattr(self, name) for name in kept}
-        flags = ("_observed", "_generated", "_replayed")
+        flags = ("_observed", "_generated", "_threads", "_replayed")
         return state | {name: getattr(self, name) for name in flags}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -204,6 +206,7 @@ class Compiled(Generic[P, R]):
         measured: Compiled[P, R] = Compiled(
             *(self.function, self.precision, self._lowering),
             generated=self._generated,
+            threads=self._threads,
             replayed=True,
             profiler=profiler,
         )
@@ -220,6 +223,12 @@ class Compiled(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if RECORDER.get() is not None:
             return self.function(*args, **kwargs)  # a part of somebody else's plan
+        if self._threads is None:
+            return self._run(args, kwargs)
+        with default_device().limited_threads(self._threads):
+            return self._run(args, kwargs)
+
+    def _run(self, args: Any, kwargs: Any) -> R:
         if self._freezings != freezings():
             self._drop_outdated()
         inputs: list[Tensor] = []

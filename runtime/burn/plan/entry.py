@@ -19,6 +19,7 @@ def compile(
     precision: str = "float32",
     calibration: Iterable[Any] = (),
     generated: bool | None = None,
+    threads: int | None = None,
 ) -> Compiled[P, R]:
     """Return a compiled version of ``function`` (a callable or a module).
 
@@ -35,31 +36,44 @@ def compile(
     int8 function sets no boxes.
 
     With ``generated``, LLVM compiles chains of elementwise operations and reductions
-    that oneDNN does not implement to multithreaded loops on the CPU. A kernel takes
-    about 0.03 s to compile at the first call; equal kernels are compiled once. This
-    needs the extra ``burn-runtime[jit]``. Without an argument, and with that extra
-    installed, a plan without gradients compiles the kernels that are estimated to save
-    their compilation within 20 000 calls.
+    that oneDNN does not implement to multithreaded loops on the CPU (extra
+    ``burn-runtime[jit]``). Without an argument, and with that extra installed, a plan
+    without gradients compiles the kernels that are estimated to save their compilation,
+    of 0.03 s each, within 20 000 calls.
+
+    With ``threads``, at most so many threads compute a call on the CPU: those of
+    oneDNN, generated kernels and NumPy's BLAS (extra ``burn-runtime[threads]``).
 
     Raises:
-        ImportError: ``generated`` is set and the extra is not installed.
-        ValueError: ``precision`` is unknown, or there is no plan to calibrate.
+        ImportError: ``generated`` or ``threads`` is set and its extra is not installed.
+        ValueError: ``precision`` is unknown, ``threads`` is below 1, or there is no
+            plan to calibrate.
         TypeError: a sample is neither a tuple nor a tensor.
     """
+    samples = [arguments_of(sample) for sample in calibration]
+    _check_options(precision, samples, threads)
+    default_device().check_compile_options(generated=bool(generated), threads=threads)
+    options: dict[str, Any] = {"generated": generated, "threads": threads}
+    if samples:
+        return _calibrated(function, samples, options)
+    return Compiled(function, precision, **options)
+
+
+def _check_options(
+    precision: str, samples: list[tuple[Any, ...]], threads: int | None
+) -> None:
+    """Raise ValueError if options have wrong values, or contradict each other."""
     if precision not in PRECISIONS:
         names = ", ".join(map(repr, PRECISIONS))
         raise ValueError(f"expected a precision of {names}: {precision!r}")
-    samples = [arguments_of(sample) for sample in calibration]
     if samples and precision != "int8":
         raise ValueError(f"expected no calibration with precision {precision!r}")
-    default_device().check_compile_options(generated=bool(generated))
-    if samples:
-        return _calibrated(function, samples, generated)
-    return Compiled(function, precision, generated=generated)
+    if threads is not None and threads < 1:
+        raise ValueError(f"expected at least one of threads: {threads}")
 
 
 def _calibrated(
-    function: Callable[P, R], samples: list[tuple[Any, ...]], generated: bool | None
+    function: Callable[P, R], samples: list[tuple[Any, ...]], options: dict[str, Any]
 ) -> Compiled[P, R]:
     """Return an int8 function that is calibrated with the ranges observed on
     ``samples``.
@@ -72,6 +86,6 @@ def _calibrated(
         why = observing.notes or ["no layer with weights was seen in a plan"]
         raise ValueError(f"the function cannot be calibrated: {'; '.join(why)}")
     lowering: tuple[Pass, ...] = (Calibrated(ranges), *PRECISIONS["int8"])
-    compiled = Compiled(function, "int8", lowering, generated=generated)
+    compiled = Compiled(function, "int8", lowering, **options)
     compiled.accuracy = compared(compiled, samples, expected)
     return compiled

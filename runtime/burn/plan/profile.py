@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from inspect import currentframe
-from statistics import median
 from time import perf_counter_ns
 from typing import Any
+
+import numpy as np
 
 from burn.box import Box
 from burn.plan.plan_ir import Origin, Read, Segment, Step, slots_in
@@ -209,7 +210,7 @@ class Profiler:
     def profile(self, totals: list[int]) -> Profile:
         """Return the profile, with the nanoseconds of whole calls without profiling."""
         spent = {
-            key: sum(median(times) for times in timing.calls if times)
+            key: sum(float(np.median(times)) for times in timing.calls if times)
             for key, timing in self._timings.items()
         }
         whole = sum(spent.values()) or 1
@@ -218,7 +219,7 @@ class Profiler:
             for key, time in spent.items()
             if any(self._timings[key].calls)
         )
-        return Profile(rows, median(totals) / 1e6, len(totals))
+        return Profile(rows, float(np.median(totals)) / 1e6, len(totals))
 
     def _row(self, timing: _Timing, time: float, share: float) -> ProfileRow:
         last = timing.steps[-1] if timing.steps else None

@@ -9,7 +9,11 @@ import pytest
 import burn
 from burn import ops
 from burn.backend.cpu.bind.finite import NotFiniteError
-from burn.backend.cpu.bind.magnitudes import check_within, is_within
+from burn.backend.cpu.bind.magnitudes import (
+    check_within,
+    is_within,
+    largest_row_sum,
+)
 from tests.runtime.onednn import normal
 from tests.runtime.programs import program_of
 
@@ -98,3 +102,20 @@ def test_zero_times_an_unknown_number_is_unknown() -> None:
             compiled(burn.tensor(x)).numpy(), expected, rtol=1e-5, atol=1e-5
         )
     program_of(compiled).run([row])  # raises if the plan is for no numbers
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(1,), (1, 1), (5, 3), (4, 4, 4), (300, 7, 71), (2, 70_000), (0, 3), (3, 0)],
+)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_row_sums_of_blocks(shape: tuple[int, ...], dtype: Any) -> None:
+    array = normal(*shape).astype(dtype)
+    rows = np.abs(array.astype(np.float64)).sum(axis=tuple(range(1, array.ndim)))
+    expected = rows.max(initial=0.0)
+    assert largest_row_sum(array) == pytest.approx(expected, rel=1e-6)
+    assert largest_row_sum(array[::-1]) == pytest.approx(expected, rel=1e-6)
+    for number in (nan, inf, -inf) if array.size else ():
+        array[(-1,) * array.ndim] = number
+        total = largest_row_sum(array)
+        assert np.isnan(total) if np.isnan(number) else total == inf

@@ -23,6 +23,12 @@ def _load_compiler() -> object:
     return machine()
 
 
+def _limited_threads(count: int) -> Any:
+    from burn.backend.cpu.onednn.binding.thread_limit import limited_threads
+
+    return limited_threads(count)
+
+
 def _load_kernels() -> None:
     from burn.backend.cpu.onednn import kernels
 
@@ -31,4 +37,5 @@ def _load_kernels() -> None:
 
 Cpu.binder = staticmethod(_bind)
 Cpu.load_compiler = staticmethod(_load_compiler)
+Cpu.thread_limiter = staticmethod(_limited_threads)
 Cpu.load_kernels = staticmethod(_load_kernels)

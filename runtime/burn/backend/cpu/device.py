@@ -1,6 +1,7 @@
 """The CPU backend."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ class Cpu(ArrayBackend):
     array_type = np.ndarray
     #: Loads the compiler of generated kernels, or raises ImportError.
     load_compiler: Callable[[], object]
+    #: Limits the threads of the engine, as :meth:`limited_threads` does.
+    thread_limiter: Callable[[int], AbstractContextManager[None]]
     _only: "Cpu | None" = None
 
     def __new__(cls) -> "Cpu":
@@ -34,9 +37,15 @@ class Cpu(ArrayBackend):
     def to_numpy(self, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return data
 
-    def check_compile_options(self, *, generated: bool) -> None:
+    def check_compile_options(self, *, generated: bool, threads: int | None) -> None:
         if generated:
             type(self).load_compiler()
+        if threads is not None:
+            with self.limited_threads(threads):
+                pass
+
+    def limited_threads(self, count: int) -> AbstractContextManager[None]:
+        return type(self).thread_limiter(count)
 
     def as_data(self, result: Any) -> np.ndarray[Any, Any]:
         """Return the result as an array: ufuncs convert arrays of rank 0 to scalars."""

@@ -134,6 +134,39 @@ def test_boxes_are_selected_over_many_blocks() -> None:
     assert 100 < len(kept) < 600
 
 
+@pytest.mark.parametrize("block", [1, 8, 64])
+@pytest.mark.parametrize(
+    "limit, threshold", [(0, None), (1, None), (4, 0.5), (60, 0.2)]
+)
+def test_boxes_of_several_images_and_classes(
+    block: int, limit: int, threshold: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("burn.ops.selection._BLOCK", block)  # pairs at once, or blocks
+    corner = RNG.uniform(0, 2, (2, 60, 2))
+    boxes = np.concatenate([corner, corner + 0.3], -1).astype(np.float32)
+    boxes[1, 7] = boxes[1, 8]
+    scores = RNG.random((2, 3, 60)).astype(np.float32).round(1)  # some are equal
+    scores[0, 1, 5], scores[1, 0, :] = np.nan, 0.1
+    actual = ops.non_max_suppression(boxes, scores, limit, 0.1, threshold).numpy()
+    expected = []
+    for image, label in np.ndindex(2, 3):
+        kept: list[int] = []
+        rating = scores[image, label]
+        for box in np.argsort(-rating, kind="stable").tolist():
+            others = (_overlap(boxes[image, box], boxes[image, o]) for o in kept)
+            above = threshold is None or rating[box] > threshold
+            if len(kept) < limit and above and all(o <= 0.1 for o in others):
+                kept.append(box)
+        expected += [[image, label, box] for box in kept]
+    assert actual.dtype == np.int64
+    assert actual.tolist() == expected
+    assert (len(expected) > 0) == (limit > 0)
+    compiled = burn.compile(ops.non_max_suppression)
+    given = (burn.from_numpy(boxes), burn.from_numpy(scores), limit, 0.1, threshold)
+    for _ in range(3):
+        assert compiled(*given).numpy().tolist() == expected
+
+
 def _overlap(a: Any, b: Any) -> Any:
     height, width = np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2])
     common = max(height, 0) * max(width, 0)

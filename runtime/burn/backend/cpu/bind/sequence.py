@@ -143,4 +143,4 @@ def _threads(alone: bool) -> Callable[[], Any]:
     assert session is not None
     api = session.api
     assert api.set_threads is not None
-    return partial(api.set_threads, 1 if alone else api.threads)
+    return partial(api.set_threads, 1) if alone else api.restore_threads

@@ -1,49 +1,69 @@
 """Compilation with LLVM, and parallel execution on oneDNN's OpenMP threads."""
 
+import hashlib
 import threading
 from collections.abc import Callable
 from ctypes import PYFUNCTYPE, addressof, c_size_t, c_uint, c_void_p, cast
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
+from burn.backend.cpu.jit.object_cache import kernel_cache
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding.engine import loaded
 
 #: A kernel of less work (in additions) is done by one thread.
 SHARED = 400_000
+#: Increased when passes or options of LLVM change, since cached code depends on them.
+REVISION = 1
+#: The functions of a source: all of its work, and the part of one thread.
+NAMES = ("whole", "shared")
 #: The extra that installs what this needs.
 EXTRA = "burn-runtime[jit]"
 
 
-class Code:
-    """A compiled module: addresses of its functions while this object lives."""
+class Code(NamedTuple):
+    """The addresses of the two functions of a kernel, while its engine lives."""
 
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
-        self.whole: int = engine.get_function_address("whole")
-        self.shared: int = engine.get_function_address("shared")
+    whole: int
+    shared: int
 
 
 class Machine:
-    """LLVM for the host processor. Equal sources are compiled once."""
+    """LLVM for the host processor. Equal sources are compiled once.
+
+    Object code of earlier processes is read from :func:`kernel_cache`, and new code is
+    written to it.
+    """
 
     def __init__(self) -> None:
         import llvmlite.binding as llvm
+        from llvmlite import __version__
 
         self._llvm = llvm
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
+        processor = llvm.get_host_cpu_name()
+        features = llvm.get_host_cpu_features().flatten()
+        self._target = llvm.Target.from_default_triple().create_target_machine(
+            cpu=processor, features=features, opt=3, jit=True
+        )
+        # Everything that the object code of a source depends on.
+        self._configuration = repr(
+            (REVISION, __version__, llvm.llvm_version_info)
+            + (self._target.triple, processor, features)
+        )
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self._target)
         # LLVM's passes leave memory behind in each run, so none is run twice.
         self._codes: dict[str, Code] = {}
         self._lock = threading.Lock()
-        self._share, self._threads = _openmp(llvm)
+        self._share = _openmp(llvm)
 
     def code(self, text: str) -> Code:
         """Return the machine code of a source."""
         with self._lock:
             code = self._codes.get(text)
             if code is None:
-                code = self._codes[text] = self._compiled(text)
+                code = self._codes[text] = self._load(text)
             return code
 
     def call(self, kernel: Kernel) -> tuple[Callable[[], Any], Any]:
@@ -51,31 +71,41 @@ class Machine:
         code = self.code(kernel.text)
         given = [view.address for view in kernel.places] + list(kernel.numbers)
         data = (c_size_t * len(given))(*given)
-        threads = min(self._threads, kernel.parts)
-        large = threads > 1 and kernel.work >= SHARED
-        if large and self._share is not None and loaded() is not None:
+        session = loaded() if self._share is not None else None
+        threads = min(session.api.threads, kernel.parts) if session else 1
+        if threads > 1 and kernel.work >= SHARED:
             call = partial(self._share, code.shared, addressof(data), threads, 0)
         else:
             call = partial(_plain_function(code.whole), addressof(data))
-        return call, (code, data)
+        return call, (self._engine, data)
 
-    def _compiled(self, text: str) -> Code:
+    def _load(self, text: str) -> Code:
+        """Return the code of a source, from the cache if it is there."""
+        key = hashlib.sha256((self._configuration + text).encode()).hexdigest()
+        objects = kernel_cache()
+        content = objects.read(key)
+        if content is None:
+            content = self._compile(text, key)
+            objects.write(key, content)
+        file = self._llvm.object_file.ObjectFileRef.from_data(content)
+        self._engine.add_object_file(file)
+        self._engine.finalize_object()
+        addresses = (self._engine.get_function_address(f"{n}_{key}") for n in NAMES)
+        return Code(*addresses)
+
+    def _compile(self, text: str, key: str) -> bytes:
+        """Return the object code of a source, with ``key`` in its functions' names."""
         llvm = self._llvm
         module = llvm.parse_assembly(text)
         module.verify()
-        target = llvm.Target.from_default_triple().create_target_machine(
-            cpu=llvm.get_host_cpu_name(),
-            features=llvm.get_host_cpu_features().flatten(),
-            opt=3,
-            jit=True,
-        )
+        for name in NAMES:
+            module.get_function(name).name = f"{name}_{key}"
         options = llvm.create_pipeline_tuning_options(speed_level=3)
         options.loop_vectorization = options.slp_vectorization = True
-        builder = llvm.create_pass_builder(target, options)
+        builder = llvm.create_pass_builder(self._target, options)
         builder.getModulePassManager().run(module, builder)
-        engine = llvm.create_mcjit_compiler(module, target)
-        engine.finalize_object()
-        return Code(engine)
+        code: bytes = self._target.emit_object(module)
+        return code
 
 
 @cache
@@ -98,8 +128,8 @@ def _plain_function(address: int) -> Any:
     return PYFUNCTYPE(None, c_void_p)(address)
 
 
-def _openmp(llvm: Any) -> tuple[Any, int]:
-    """Return GNU OpenMP's parallel-region function, and the number of threads.
+def _openmp(llvm: Any) -> Any:
+    """Return GNU OpenMP's parallel-region function.
 
     None if oneDNN uses other threads, or is not available.
     """
@@ -113,10 +143,9 @@ def _openmp(llvm: Any) -> tuple[Any, int]:
         share, places = None, []
     for name, symbol in zip(names, places or [_address(_ALONE)] * 2, strict=True):
         llvm.add_symbol(name, symbol)
-    if share is None or session is None:
-        return None, 1
-    share.argtypes, share.restype = (c_void_p, c_void_p, c_uint, c_uint), None
-    return share, session.api.threads
+    if share is not None:
+        share.argtypes, share.restype = (c_void_p, c_void_p, c_uint, c_uint), None
+    return share
 
 
 def _address(function: Any) -> int:

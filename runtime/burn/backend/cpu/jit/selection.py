@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum, auto
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from math import prod
 from typing import NamedTuple
 
@@ -57,10 +56,10 @@ def has_compiler() -> bool:
     installed.
     """
     try:
-        installed = version("llvmlite")
-    except PackageNotFoundError:
+        from llvmlite import __version__  # quicker than importlib.metadata
+    except ImportError:
         return False
-    return tuple(map(int, installed.split(".")[:2])) >= _OLDEST
+    return tuple(map(int, __version__.split(".")[:2])) >= _OLDEST
 
 
 def held_bytes(policy: KernelPolicy, peak: int) -> int:

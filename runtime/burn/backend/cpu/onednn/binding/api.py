@@ -6,6 +6,9 @@ new handle. Names and numbers are those of the headers ``dnnl.h``, ``dnnl_types.
 """
 
 import ctypes
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes import POINTER, c_float, c_int, c_int32, c_int64, c_size_t, c_uint, c_void_p
 from typing import Any
 
@@ -229,7 +232,8 @@ class Api:
         self.execute_bare.restype = c_int
         types = SIGNATURES["memory_set_data_handle"]
         self.point = _declared(library.quick, "memory_set_data_handle", types)
-        self.set_threads, self.threads = _threads(library)
+        self.set_threads, self.most_threads = _threads(library)
+        self._limits = threading.local()
         # Destructors of handles, which may run after this module was unloaded.
         self.destroy_memory_desc = self._functions["memory_desc_destroy"]
         self.destroy_memory = self._functions["memory_destroy"]
@@ -239,6 +243,29 @@ class Api:
         self.destroy_primitive = self._functions["primitive_destroy"]
         self.engine = self.create("engine_create", CPU_ENGINE, 0)
         self.stream = self.create("stream_create", self.engine, IN_ORDER)
+
+    @property
+    def threads(self) -> int:
+        """The number of OpenMP threads that help the calling thread."""
+        count: int = getattr(self._limits, "count", self.most_threads)
+        return count
+
+    @contextmanager
+    def limited_threads(self, count: int) -> Iterator[None]:
+        """Let at most ``count`` threads compute for the calling thread."""
+        before = self.threads
+        self._limits.count = min(count, before)
+        self.restore_threads()
+        try:
+            yield
+        finally:
+            self._limits.count = before
+            self.restore_threads()
+
+    def restore_threads(self) -> None:
+        """Let all threads compute that may, after a call of ``set_threads(1)``."""
+        if self.set_threads is not None:
+            self.set_threads(self.threads)
 
     def call(self, function: str, *args: Any) -> None:
         """Call ``function`` (without its prefix).

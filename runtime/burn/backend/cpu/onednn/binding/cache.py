@@ -3,7 +3,8 @@
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from burn.backend.cpu.onednn.binding.api import DST, SRC, Api
@@ -53,6 +54,7 @@ class Primitives(threading.local):
         self.api = api
         self.scratch = Scratch(api)
         self._known: OrderedDict[Hashable, Any] = OrderedDict()
+        self._by_threads = {api.most_threads: self._known}
         self._alone = False
 
     def get(self, key: Hashable, make: Make, work: int) -> Any:
@@ -75,6 +77,19 @@ class Primitives(threading.local):
                 entries.popitem(last=False)
         return primitive
 
+    @contextmanager
+    def limited(self, threads: int) -> Iterator[None]:
+        """Let at most ``threads`` compute for this thread, by primitives made for so
+        many.
+        """
+        with self.api.limited_threads(threads):
+            before = self._known
+            self._known = self._by_threads.setdefault(self.api.threads, OrderedDict())
+            try:
+                yield
+            finally:
+                self._known = before
+
     def _made(self, make: Make, work: int) -> Any:
         choose = self.api.set_threads
         if work >= ALONE or choose is None:
@@ -85,7 +100,7 @@ class Primitives(threading.local):
             return make(self)
         finally:
             self._alone = False
-            choose(self.api.threads)
+            self.api.restore_threads()
 
     def prepared(self, description: Description, operands: Operands) -> Prepared:
         """Return the primitive of a description, for this thread."""

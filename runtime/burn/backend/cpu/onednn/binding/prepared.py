@@ -161,7 +161,7 @@ class Prepared:
 
     __slots__ = (
         *("_args", "_count", "_execute", "_owned", "_places", "_point"),
-        *("_primitive", "_set_threads", "_stream", "_threads"),
+        *("_primitive", "_restore_threads", "_set_threads", "_stream"),
         *("alone", "description", "operands"),
     )
 
@@ -197,7 +197,7 @@ class Prepared:
         self._stream = api.stream
         self.alone = alone
         self._set_threads = api.set_threads if alone else None
-        self._threads = api.threads
+        self._restore_threads = api.restore_threads
 
     def run(self, *addresses: int) -> None:
         """Compute on the operands that start at ``addresses``.
@@ -217,7 +217,7 @@ class Prepared:
             set_threads(1)
         status = self._execute(self._primitive, self._stream, self._count, self._args)
         if set_threads is not None:
-            set_threads(self._threads)
+            self._restore_threads()
         if status:
             raise OneDnnError("primitive_execute", status)
 

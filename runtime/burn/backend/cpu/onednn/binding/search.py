@@ -3,12 +3,12 @@
 =============================  ===================================================
 installed by                   location
 =============================  ===================================================
-``pip``, ``uv``                in the wheel's list of files
 ``uv pip install --target``    ``lib`` beside the package ``burn``
 unpacked wheels                ``onednn_cpu_gomp-*.data/data/lib`` beside ``burn``
 PyInstaller                    the folder of the program's files
-conda                          ``lib`` of the environment
+``pip``, ``uv``, conda         ``lib`` of the environment
 a zip application              beside the zip file, or ``lib`` there
+``pip install --user``         in the wheel's list of files
 the system                     on the loader's path
 =============================  ===================================================
 
@@ -20,7 +20,6 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 
 WHEEL = "onednn-cpu-gomp"
@@ -33,20 +32,18 @@ SITE = Path(__file__).parents[5]
 
 def candidates() -> Iterator[str]:
     """Yield the existing library files, then the library name for the loader."""
-    yield from dict.fromkeys(map(str, library_files()))
+    yield from map(str, library_files())
     if sys.platform == "linux":
         yield NAME
 
 
 def library_files() -> Iterator[Path]:
-    """Yield the oneDNN files that exist, those of the wheel first."""
-    for file in _of_wheel():
-        if file.is_file():
-            yield file.resolve()
-    if sys.platform == "linux":
-        for folder in _folders():
-            if (folder / NAME).is_file():
-                yield (folder / NAME).resolve()
+    """Yield the oneDNN files that exist, each once."""
+    files: set[Path] = set()
+    for path in _possible_files():
+        if path.is_file() and (file := path.resolve()) not in files:
+            files.add(file)
+            yield file
 
 
 def has_wheel() -> bool:
@@ -81,8 +78,21 @@ def remedy() -> str:
     return f"pip install {WHEEL}"
 
 
+def _possible_files() -> Iterator[Path]:
+    """Yield the paths at which the library may be.
+
+    The list of the wheel's files comes last: to read it takes longer than all others.
+    """
+    if sys.platform == "linux":
+        for folder in _folders():
+            yield folder / NAME
+    yield from _of_wheel()
+
+
 def _of_wheel() -> Iterator[Path]:
     """Yield the library files in the wheel's RECORD, which may not exist."""
+    from importlib import metadata
+
     try:
         files = metadata.files(WHEEL) or []
     except metadata.PackageNotFoundError:
