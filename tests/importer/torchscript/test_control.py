@@ -272,3 +272,19 @@ return torch.add(y, 1)
 """
     path = net(forward, example("Float", 2, 3)).saved(tmp_path)
     compare(path, lambda x: np.stack([x, x]) + 1, drawn(0, 2, 3))
+
+
+def test_extremes_of_extents_are_computed(tmp_path: Path) -> None:
+    forward = """
+n = torch.size(x, 0)
+sizes = [n, torch.size(x, 1), 4]
+x0 = torch.mul(x, torch.min(sizes))
+return torch.add(x0, torch.mul(ops.prim.max(n, 4), ops.prim.min(n, 2)))
+"""
+    path = net(forward).saved(tmp_path)
+
+    def reference(x: Array) -> Array:
+        n = len(x)
+        return x * min(n, 3, 4) + max(n, 4) * min(n, 2)
+
+    compare(path, reference, drawn(0, 1, 3), drawn(1, 5, 3))

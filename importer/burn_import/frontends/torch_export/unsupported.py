@@ -19,7 +19,6 @@ REASONS: Mapping[str, str] = {
         aten.special_i0.default aten.special_i0e.default aten.special_i1.default
         aten.special_i1e.default aten.special_log_ndtr.default
         aten.special_zeta.default""",
-    "no primitive computes the mode": "aten.mode.default",
     "no primitive computes this loss": """
         aten._ctc_loss.Tensor aten._ctc_loss.default aten.ctc_loss.IntList
         aten.ctc_loss.Tensor""",

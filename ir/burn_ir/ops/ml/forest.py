@@ -16,6 +16,8 @@ MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER")
 EQUAL, MEMBER = 4, 6
 #: Maximum number of stored values for the leaves.
 _LEAF_LIMIT = 2**28
+#: Trees, nodes, targets and weights of the contributions of leaves.
+Entries = tuple[Sequence[int], Sequence[int], Sequence[int], Array]
 
 
 @dataclass(frozen=True)
@@ -205,14 +207,8 @@ class Nodes:
         return positions
 
 
-def from_nodes(
-    nodes: Nodes, entries: tuple[Sequence[int], Sequence[int], Sequence[int], Array]
-) -> Forest:
-    """Return trees from a list of nodes.
-
-    ``entries`` are the trees, nodes, targets and weights of the leaves'
-    contributions.
-    """
+def from_nodes(nodes: Nodes, entries: Entries) -> Forest:
+    """Return trees from a list of nodes, and the contributions of their leaves."""
     positions = nodes.places()
     codes = _codes(nodes.modes)
     branches = np.flatnonzero(codes >= 0)
@@ -280,7 +276,7 @@ def _roots(nodes: Nodes, below: Array, leaf: Array) -> Array:
 
 
 def _leaves(
-    entries: tuple[Sequence[int], Sequence[int], Sequence[int], Array],
+    entries: Entries,
     positions: dict[tuple[int, int], int],
     number: Array,
 ) -> tuple[Array, Array]:

@@ -14,6 +14,7 @@ from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.ml.forest import (
     MODES,
+    Entries,
     Forest,
     Nodes,
     checked,
@@ -248,7 +249,7 @@ class Listed:
 
     def nodes(
         self,
-        entries: tuple[Sequence[int], Sequence[int], Sequence[int], Array],
+        entries: Entries,
         dtype: DType,
     ) -> Forest:
         """Return the arrays of the trees; ``entries`` are as for ``from_nodes``."""
@@ -286,6 +287,18 @@ def computed(draft: Draft) -> DType:
     return float64 if draft.type(0).dtype == float64 else float32
 
 
+def _first_of_each_leaf(entries: Entries) -> Entries:
+    """Return the entries without all but the first of each tree and node."""
+    trees, nodes, targets, weights = entries
+    same_length(treeids=trees, nodeids=nodes, ids=targets, weights=weights)
+    positions: dict[tuple[int, int], int] = {}
+    for position, leaf in enumerate(zip(trees, nodes, strict=True)):
+        positions.setdefault(leaf, position)
+    kept = list(positions.values())
+    lists = ([numbers[i] for i in kept] for numbers in (trees, nodes, targets))
+    return (*lists, weights[kept])
+
+
 @operator
 class TreeEnsembleRegressor(
     Listed,
@@ -295,6 +308,13 @@ class TreeEnsembleRegressor(
     versions=(1, 3, 5),
     domain="ai.onnx.ml",
 ):
+    """A tree regressor.
+
+    The specification leaves open what a leaf with several weights for the only target
+    means. onnxruntime takes the first, and skl2onnx relies on that: it lists the leaf
+    numbers of a classifier once for each class.
+    """
+
     aggregate_function: Literal["AVERAGE", "SUM", "MIN", "MAX"] = "SUM"
     n_targets: int | None = None
     target_treeids: tuple[int, ...] | None = None
@@ -309,10 +329,12 @@ class TreeEnsembleRegressor(
             self.target_weights, self.target_weights_as_tensor, "target_weights", dtype
         )
         ids = self.target_ids or ()
-        entries = (self.target_treeids or (), self.target_nodeids or (), ids)
         filled = np.zeros(0, dtype) if weights is None else weights
-        forest = self.nodes((*entries, filled), dtype)
         targets = max(ids, default=0) + 1 if self.n_targets is None else self.n_targets
+        entries = (self.target_treeids or (), self.target_nodeids or (), ids, filled)
+        if targets == 1:
+            entries = _first_of_each_leaf(entries)
+        forest = self.nodes(entries, dtype)
         base = self.base(targets, dtype)
         steps = [trees(draft, forest, base, targets, self.aggregate_function, True)]
         steps += _transformed(self.post_transform, targets)

@@ -306,14 +306,6 @@ def _neighbor_ranks(
 rule("aten.quantile.scalar")(quantile)
 
 
-@rule("aten.trapezoid.dx", "aten.trapz.dx")
-def trapezoid(g: Builder, y: Value, dx: Operand = 1, dim: int = -1) -> Value:
-    later = g.op("Slice", y, [1], [2**63 - 1], [dim])
-    earlier = g.op("Slice", y, [0], [-1], [dim])
-    total = g.op("ReduceSum", g.op("Add", later, earlier), [dim], keepdims=0)
-    return g.op("Mul", total, g.op("Mul", g.cast(dx), 0.5))
-
-
 @rule("aten.unique_consecutive.default")
 def unique_consecutive(
     g: Builder,

@@ -63,6 +63,31 @@ def histc(
     return summed_at(g, index, g.cast(replace(inside, dims=None)), bins)
 
 
+@rule("aten.mode.default")
+def mode(
+    g: Builder, self: Value, dim: int = -1, keepdim: bool = False
+) -> tuple[Value, Value]:
+    """Return the most frequent element along an axis, and its last index.
+
+    Of several, it is the smallest. Every element is compared with all others.
+    """
+    if self.rank == 0:
+        return self, g.at(INT64).constant(0)
+    axis = self.axis(dim)
+    whole, test = g.at(INT64), g.at(BOOL)
+    pairs = [g.op("Unsqueeze", self, [axis + offset]) for offset in (0, 1)]
+    counts = whole.op(
+        "ReduceSum", whole.cast(test.op("Equal", *pairs)), [axis], keepdims=0
+    )
+    most = whole.op("ReduceMax", counts, [axis], keepdims=1)
+    kept = g.op("Where", test.op("Equal", counts, most), self, g.cast(_least(g, False)))
+    value = g.op("ReduceMin", kept, [axis], keepdims=1)
+    is_mode = whole.cast(replace(test.op("Equal", self, value), dims=None))
+    options = {"axis": axis, "keepdims": int(keepdim), "select_last_index": 1}
+    index = whole.op("ArgMax", is_mode, **options)
+    return (value if keepdim else g.op("Squeeze", value, [axis])), index
+
+
 def running(largest: bool) -> Rule:
     """Return the rule of a cumulative maximum or minimum, with its last index.
 
