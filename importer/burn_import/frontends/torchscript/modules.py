@@ -20,17 +20,27 @@ _DEEPEST = 100
 #: The most digits of a call number (``forward1``).
 _DIGITS = 6
 _PLAIN = (type(None), bool, int, float, str)
+#: Values of attributes, by the identity of the module and the name.
+Attributes = dict[tuple[int, str], PyValue]
 
 
 class Modules:
     """The attributes of modules as interpreter values; shared tensors are one value.
 
     Tensors of the same memory and shape are one, with the first of their names in the
-    order of the file, as in a ``state_dict``.
+    order of the file, as in a ``state_dict``. Those named in ``varying`` change between
+    calls, so that nothing is decided by their contents.
     """
 
-    def __init__(self, operators: Operators, root: Instance, code: Code) -> None:
+    def __init__(
+        self,
+        operators: Operators,
+        root: Instance,
+        code: Code,
+        varying: frozenset[str] = frozenset(),
+    ) -> None:
         self.operators = operators
+        self.varying = varying
         self.names: dict[tuple[Any, ...], str] = {}
         #: Parameters (True) and buffers (False), by name in the graph.
         self.trained: dict[str, bool] = {}
@@ -47,10 +57,14 @@ class Modules:
         self.found = tensors
         self.alike = _ModuleGroups(tensors)
         self.held: dict[tuple[Any, ...], TensorRef] = {}
-        self.changed: dict[tuple[int, str], PyValue] = {}
+        self.changed: Attributes = {}
         self.containers: dict[int, PyValue] = {}
         #: The tensors of the model's state, by name in the graph.
         self.states: dict[str, TensorRef] = {}
+        #: Their names in the archive, by name in the graph.
+        self.sources: dict[str, str] = {}
+        #: Numbers and None in attributes that the code read, as the archive has them.
+        self.plain: Attributes = {}
 
     def get(self, module: Module, name: str) -> PyValue:
         """Return an attribute of a module, ``NotImplemented`` if there is none."""
@@ -61,6 +75,8 @@ class Modules:
         if not isinstance(state, dict) or name not in state:
             return NotImplemented
         member = state[name]
+        if type(member) in _PLAIN:
+            self.plain[key] = member
         if isinstance(member, Instance):
             kind = plain_name(member.kind.path)
             classes = (*module.classes, kind)
@@ -128,7 +144,9 @@ class Modules:
             if tensor.quantization is not None:
                 raise UnsupportedModel("quantized tensors are not computed with")
             name = self.names.get(key, ".".join(path))
-            value = self.operators.writer.stored(name, tensor.array())
+            is_varying = name in self.varying
+            value = self.operators.writer.stored(name, tensor.array(), is_varying)
+            self.sources[value.name] = name
             if key in self.names:
                 self.trained[value.name] = name in self.parameters
             self.held[key] = self.states[value.name] = TensorRef(value)
@@ -153,12 +171,33 @@ class Modules:
 
     def replaced(self) -> dict[str, str]:
         """Return the stored tensors that a call replaces, with their new values."""
-        states = {
-            name: held.value.name
-            for name, held in self.states.items()
-            if name.rpartition(".")[2] != COUNTER
-        }
+        states = {name: held.value.name for name, held in self.states.items()}
         return {name: after for name, after in states.items() if after != name}
+
+    def left_in_attributes(self) -> Attributes:
+        """Return attributes that the code read before it changed them, as they are now.
+
+        Only numbers, texts and None that the archive has are among them.
+        """
+        return {
+            key: self.changed[key]
+            for key, before in self.plain.items()
+            if not _is_same(self.changed.get(key, before), before)
+        }
+
+
+def is_counter(name: str) -> bool:
+    """Return whether a stored tensor counts the batches of a normalization."""
+    return name.rpartition(".")[2] == COUNTER
+
+
+def is_plain(value: PyValue) -> bool:
+    """Return whether a value is a known number or text, or None."""
+    return type(value) in _PLAIN
+
+
+def _is_same(after: PyValue, before: PyValue) -> bool:
+    return type(after) is type(before) and bool(after == before)
 
 
 def _is_storable(tensor: Tensor) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,6 @@ _COMPUTED: Mapping[str, str] = {
     "floor_divide": "floordiv",
     "remainder": "mod",
 }
-_EXTREMES: Mapping[str, str] = {"max": "torch.sym_max", "min": "torch.sym_min"}
 
 
 class Operators(OperatorCalls):
@@ -106,13 +105,9 @@ class Operators(OperatorCalls):
             return self.lists_differ(origin, *args) is (name == "ne")
         if name in SPECIAL:
             return SPECIAL[name](self, origin, *args, **kwargs)
-        are_numbers = not any(isinstance(part, TensorRef) for part in parts)
-        if are_numbers and name in _EXTREMES:
-            numbers = args[0] if isinstance(args[0], list) else args
-            return reduce(
-                lambda a, b: self.number(_EXTREMES[name], [a, b], origin), numbers
-            )
-        is_number = are_numbers and name in _COMPUTED
+        is_number = (
+            not any(isinstance(part, TensorRef) for part in parts) and name in _COMPUTED
+        )
         if is_number and any(isinstance(x, Value) for x in args):
             return self.number(f"_operator.{_COMPUTED[name]}", args, origin)
         return self.operator(name, args, kwargs, origin, count)
