@@ -14,6 +14,7 @@ from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
+from burn_ir.ops.grid import GridSample
 from burn_ir.ops.indexing import GatherND
 from burn_ir.ops.linalg import Det
 from burn_ir.ops.matmul import MatMul
@@ -42,6 +43,27 @@ class ExpandDims(Op, onnx="ExpandDims", domain=DOMAIN, versions=(1,)):
 @operator
 class EarlyGatherND(GatherND, onnx="GatherND", domain=DOMAIN, versions=(1,)):
     """The predecessor of ONNX's GatherND."""
+
+
+@operator
+class EarlyGridSample(Op, onnx="GridSample", domain=DOMAIN, versions=(1,)):
+    """The predecessor of ONNX's GridSample, of images alone."""
+
+    align_corners: Literal[0, 1] = 0
+    mode: Literal["bilinear", "nearest", "bicubic"] = "bilinear"
+    padding_mode: str = "zeros"
+
+    def _later(self) -> GridSample:
+        mode = {"bilinear": "linear", "bicubic": "cubic"}.get(self.mode, self.mode)
+        return GridSample(self.align_corners, mode, self.padding_mode)
+
+    def infer(self, x: Type, grid: Type) -> Type:
+        if x.shape is not None and x.rank != 4:
+            raise InvalidOperand(f"expected images of rank 4, got {x.name}")
+        return self._later().infer(x, grid)
+
+    def lower(self, x: Value, grid: Value) -> Value:
+        return self._later().lower(x, grid)
 
 
 @operator
