@@ -288,3 +288,24 @@ return torch.add(x0, torch.mul(ops.prim.max(n, 4), ops.prim.min(n, 2)))
         return x * min(n, 3, 4) + max(n, 4) * min(n, 2)
 
     compare(path, reference, drawn(0, 1, 3), drawn(1, 5, 3))
+
+
+def test_an_index_behind_and_is_read_only_where_it_exists(tmp_path: Path) -> None:
+    forward = """
+if torch.gt(torch.size(x, 0), 2):
+  t = torch.lt(float(torch.sum(torch.select(x, 0, 2))), 0.)
+else:
+  t = False
+if t:
+  y = torch.mul(x, 2)
+else:
+  y = torch.neg(x)
+return y
+"""
+    path = net(forward).saved(tmp_path)
+
+    def reference(x: Array) -> Array:
+        return x * 2 if len(x) > 2 and x[2].sum() < 0 else -x
+
+    negative = -np.abs(drawn(0, 4, 3))
+    compare(path, reference, drawn(0, 1, 3), negative, -negative)

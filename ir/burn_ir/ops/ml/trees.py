@@ -294,8 +294,8 @@ def _first_of_each_leaf(entries: Entries) -> Entries:
     for position, leaf in enumerate(zip(trees, nodes, strict=True)):
         positions.setdefault(leaf, position)
     kept = list(positions.values())
-    lists = ([numbers[i] for i in kept] for numbers in (trees, nodes, targets))
-    return (*lists, weights[kept])
+    first = [[numbers[i] for i in kept] for numbers in (trees, nodes, targets)]
+    return first[0], first[1], first[2], weights[kept]
 
 
 @operator
@@ -330,9 +330,8 @@ class TreeEnsembleRegressor(
         ids = self.target_ids or ()
         filled = np.zeros(0, dtype) if weights is None else weights
         targets = max(ids, default=0) + 1 if self.n_targets is None else self.n_targets
-        entries = (self.target_treeids or (), self.target_nodeids or (), ids, filled)
-        if targets == 1:
-            entries = _first_of_each_leaf(entries)
+        leaves = (self.target_treeids or (), self.target_nodeids or (), ids, filled)
+        entries: Entries = _first_of_each_leaf(leaves) if targets == 1 else leaves
         forest = self.nodes(entries, dtype)
         base = self.base(targets, dtype)
         steps = [trees(draft, forest, base, targets, self.aggregate_function, True)]

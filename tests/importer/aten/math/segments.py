@@ -27,7 +27,7 @@ def areas(dx: Any, axis: int, is_cumulative: bool = False) -> Any:
         parts = (y[..., 1:] + y[..., :-1]) * 0.5 * gaps
         if is_cumulative:
             return np.moveaxis(parts.cumsum(-1), -1, axis).astype(F32)
-        return parts.sum(-1).astype(F32)
+        return np.asarray(parts.sum(-1), F32)
 
     return run
 
@@ -41,7 +41,8 @@ def segments(kind: str, initial: float | None = None) -> Any:
             return np.asarray(getattr(np, kind)(rows, 0)) if len(rows) else empty
         first = np.full((1, 2), initial, F32)
         if kind == "mean":  # PyTorch divides by the number of rows alone.
-            return np.concatenate([first, rows]).sum(0) / F32(max(len(rows), 1))
+            total = np.concatenate([first, rows]).sum(0)
+            return np.asarray(total / F32(max(len(rows), 1)))
         return np.asarray(getattr(np, kind)(np.concatenate([first, rows]), 0))
 
     def run(x: Array, marks: Array) -> Array:
