@@ -309,3 +309,10 @@ return y
 
     negative = -np.abs(drawn(0, 4, 3))
     compare(path, reference, drawn(0, 1, 3), negative, -negative)
+
+
+def test_what_is_counted_is_whole(tmp_path: Path) -> None:
+    path = net("return torch.bincount(x, None, 4)").saved(tmp_path)
+    model: Any = load(path, Options(shapes={"x": ("n",)}))
+    actual = model(burn.tensor(np.array([1, 3, 1], np.int64))).numpy()
+    np.testing.assert_array_equal(actual, [0, 2, 0, 1])

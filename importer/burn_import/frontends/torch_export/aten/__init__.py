@@ -7,6 +7,7 @@ and the defaults of the operator's schema.
 import burn_import.frontends.torch_export.aten.complex.arithmetic
 import burn_import.frontends.torch_export.aten.complex.fourier
 import burn_import.frontends.torch_export.aten.complex.spectrograms
+import burn_import.frontends.torch_export.aten.complex.trigonometry
 import burn_import.frontends.torch_export.aten.complex.views
 import burn_import.frontends.torch_export.aten.control
 import burn_import.frontends.torch_export.aten.linalg.decompositions
