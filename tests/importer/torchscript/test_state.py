@@ -43,7 +43,8 @@ def results(forward: str, folder: Path, *inputs: Any, **attributes: Any) -> list
     path = net(forward, **attributes).saved(folder)
     model: Any = load(path, SHAPE)
     eager = [model(burn.tensor(x)).numpy() for x in inputs]
-    compiled = burn.compile(load(path, SHAPE))
+    again: Any = load(path, SHAPE)
+    compiled = burn.compile(again)
     for x, expected in zip(inputs, eager, strict=True):
         np.testing.assert_array_equal(compiled(burn.tensor(x)).numpy(), expected)
     return eager

@@ -160,7 +160,8 @@ def _is_equal(a: Any, b: Any) -> bool:
     if isinstance(a, list | tuple):
         return len(a) == len(b) and all(map(_is_equal, a, b))
     if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+        is_alike = a.dtype == b.dtype and a.shape == b.shape
+        return bool(is_alike and a.tobytes() == b.tobytes())
     if is_dataclass(a):
         return all(_is_equal(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
     return bool(a == b)

@@ -235,6 +235,18 @@ def from_nodes(nodes: Nodes, entries: Entries) -> Forest:
     )
 
 
+def first_of_each_leaf(entries: Entries) -> Entries:
+    """Return the entries without all but the first of each tree and node."""
+    trees, nodes, targets, weights = entries
+    same_length(treeids=trees, nodeids=nodes, ids=targets, weights=weights)
+    positions: dict[tuple[int, int], int] = {}
+    for position, leaf in enumerate(zip(trees, nodes, strict=True)):
+        positions.setdefault(leaf, position)
+    kept = list(positions.values())
+    first = [[numbers[i] for i in kept] for numbers in (trees, nodes, targets)]
+    return first[0], first[1], first[2], weights[kept]
+
+
 def _running_count(flags: Array) -> Array:
     """Return the number of set flags up to and including each index."""
     return np.cumsum(flags, dtype=np.int64)

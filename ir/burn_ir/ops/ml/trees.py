@@ -17,6 +17,7 @@ from burn_ir.ops.ml.forest import (
     Forest,
     Nodes,
     checked,
+    first_of_each_leaf,
     from_branches,
     from_nodes,
     same_length,
@@ -286,18 +287,6 @@ def computed(draft: Draft) -> DType:
     return float64 if draft.type(0).dtype == float64 else float32
 
 
-def _first_of_each_leaf(entries: Entries) -> Entries:
-    """Return the entries without all but the first of each tree and node."""
-    trees, nodes, targets, weights = entries
-    same_length(treeids=trees, nodeids=nodes, ids=targets, weights=weights)
-    positions: dict[tuple[int, int], int] = {}
-    for position, leaf in enumerate(zip(trees, nodes, strict=True)):
-        positions.setdefault(leaf, position)
-    kept = list(positions.values())
-    first = [[numbers[i] for i in kept] for numbers in (trees, nodes, targets)]
-    return first[0], first[1], first[2], weights[kept]
-
-
 @operator
 class TreeEnsembleRegressor(
     Listed,
@@ -331,7 +320,7 @@ class TreeEnsembleRegressor(
         filled = np.zeros(0, dtype) if weights is None else weights
         targets = max(ids, default=0) + 1 if self.n_targets is None else self.n_targets
         leaves = (self.target_treeids or (), self.target_nodeids or (), ids, filled)
-        entries: Entries = _first_of_each_leaf(leaves) if targets == 1 else leaves
+        entries: Entries = first_of_each_leaf(leaves) if targets == 1 else leaves
         forest = self.nodes(entries, dtype)
         base = self.base(targets, dtype)
         steps = [trees(draft, forest, base, targets, self.aggregate_function, True)]

@@ -89,6 +89,27 @@ def mode(axis: int, is_kept: bool = False) -> Callable[..., Any]:
     return run
 
 
+def quantiles(
+    dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
+) -> Callable[..., Any]:
+    """Return the function of several quantiles."""
+
+    def run(x: Any, q: Any) -> Any:
+        options: Any = {"axis": dim, "keepdims": keepdim, "method": interpolation}
+        return np.quantile(x, q, **options).astype(np.float32)
+
+    return run
+
+
+QUANTILES: dict[str, dict[str, Any]] = {
+    "flat": {},
+    "flat kept": {"keepdim": True},
+    "axis": {"dim": 1},
+    "kept": {"dim": -1, "keepdim": True},
+    "midpoint": {"dim": 1, "interpolation": "midpoint"},
+    "first": {"dim": 0, "keepdim": True},
+}
+
 CASES: tuple[Case, ...] = (
     case("mode.default", mode(1), self=i64("n", 7, 3, low=0, high=3), dim=1),
     case("mode.default", mode(-1, True), label="kept", self=X, keepdim=True),
@@ -229,6 +250,17 @@ CASES: tuple[Case, ...] = (
         sorted=True,
         return_inverse=True,
         return_counts=True,
+    ),
+    *(
+        case(
+            "quantile.default",
+            quantiles(**options),
+            label=label,
+            self=X,
+            q=of("float32", [0.1, 0.75]),
+            **options,
+        )
+        for label, options in QUANTILES.items()
     ),
     case(
         "quantile.scalar",

@@ -131,7 +131,7 @@ def _may_fail(writer: NodeWriter, node: RawNode) -> bool:
     """Return whether a node reads at an index that may not exist (``x[i]``)."""
     if not node.op_type.startswith("Gather"):
         return False
-    data, index = (writer.growing.type(name) for name in node.inputs[:2])
+    data, index = (writer.growing.type(name or "") for name in node.inputs[:2])
     if not isinstance(data, Type) or not isinstance(index, Type) or data.shape is None:
         return True
     extent = data.shape[node.attrs.get("axis", 0)]

@@ -7,9 +7,16 @@ from dataclasses import replace
 import numpy as np
 
 from burn_import.frontends.torch_export.aten.shape.slicing import places
-from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    FLOAT32,
+    INT64,
+    Builder,
+    Value,
+    kind_of,
+)
 from burn_import.frontends.torch_export.registry import rule
-from burn_ir import UnsupportedModel
+from burn_ir import InvalidModel, UnsupportedModel
 
 #: By kind: the reduction of ``ScatterND``, and the result of an empty segment.
 _KINDS = {
@@ -71,11 +78,14 @@ def _ends_and_counts(
 ) -> tuple[Value, Value]:
     """Return the row behind each segment, and the number of its rows."""
     whole = g.at(INT64)
+    marks = lengths or offsets
+    if marks is None:
+        raise UnsupportedModel("segment_reduce: expected lengths or offsets, got none")
+    if kind_of(marks.dtype) >= kind_of(FLOAT32):
+        raise InvalidModel(f"segment_reduce: expected integers, got {marks.dtype}")
     if lengths is not None:
         counts = replace(whole.cast(lengths), dims=None)
         return whole.op("CumSum", counts, 0), counts
-    if offsets is None:
-        raise UnsupportedModel("segment_reduce: expected lengths or offsets, got none")
-    places_ = replace(whole.cast(offsets), dims=None)
-    ends = whole.op("Slice", places_, [1], [2**63 - 1], [0])
-    return ends, whole.op("Sub", ends, whole.op("Slice", places_, [0], [-1], [0]))
+    bounds = replace(whole.cast(marks), dims=None)
+    ends = whole.op("Slice", bounds, [1], [2**63 - 1], [0])
+    return ends, whole.op("Sub", ends, whole.op("Slice", bounds, [0], [-1], [0]))

@@ -86,8 +86,8 @@ def mode(
     kept = g.op("Where", test.op("Equal", counts, most), self, g.cast(_least(g, False)))
     value = g.op("ReduceMin", kept, [axis], keepdims=1)
     is_mode = whole.cast(replace(test.op("Equal", self, value), dims=None))
-    options = {"axis": axis, "keepdims": int(keepdim), "select_last_index": 1}
-    index = whole.op("ArgMax", is_mode, **options)
+    options: dict[str, Any] = {"keepdims": int(keepdim), "select_last_index": 1}
+    index = whole.op("ArgMax", is_mode, axis=axis, **options)
     return (value if keepdim else g.op("Squeeze", value, [axis])), index
 
 
