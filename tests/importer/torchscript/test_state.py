@@ -77,14 +77,35 @@ def test_the_first_call_may_set_a_buffer(tmp_path: Path) -> None:
     np.testing.assert_allclose(actual[1], X * 2 / X.max(0), rtol=1e-6)
 
 
-def test_an_attribute_that_changes_the_next_call_is_refused(tmp_path: Path) -> None:
-    forward = """
-self.calls = torch.add(self.calls, 1)
-return torch.mul(x, self.calls)
-"""
-    path = net(forward, calls=0).saved(tmp_path)
-    with pytest.raises(UnsupportedModel, match="attribute 'calls', which a call"):
+LEFT = {
+    "number": "self.left = torch.add(self.left, 1)\nreturn torch.mul(x, self.left)",
+    "tuple": "h, = self.left\nself.left = (torch.add(h, x),)\nreturn (self.left)[0]",
+    "list": "_0 = torch.append(self.left, x)\nreturn torch.cat(self.left)",
+    "dict": """
+h = (self.left)["h"]
+_0 = torch._set_item(self.left, "h", torch.add(h, x))
+return (self.left)["h"]
+""",
+}
+
+
+@pytest.mark.parametrize("kind", LEFT)
+def test_what_the_next_call_finds_in_an_attribute(kind: str, tmp_path: Path) -> None:
+    zeros = tensor("zeros", np.zeros((1, 3), np.float32))
+    before = {"number": 0, "tuple": (zeros,), "list": [zeros], "dict": {"h": zeros}}
+    path = net(LEFT[kind], left=before[kind]).saved(tmp_path)
+    with pytest.raises(UnsupportedModel, match="attribute 'left', which a call"):
         load(path, SHAPE)
+
+
+def test_an_attribute_that_is_set_before_it_is_read(tmp_path: Path) -> None:
+    forward = """
+self.scale = 2.
+return torch.mul(x, self.scale)
+"""
+    path = net(forward, scale=1.0).saved(tmp_path)
+    model: Any = load(path, SHAPE)
+    np.testing.assert_array_equal(model(burn.tensor(X)).numpy(), X * 2)
 
 
 def test_an_attribute_that_changes_no_result_is_not(tmp_path: Path) -> None:

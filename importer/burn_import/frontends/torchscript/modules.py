@@ -63,11 +63,20 @@ class Modules:
         self.states: dict[str, TensorRef] = {}
         #: Their names in the archive, by name in the graph.
         self.sources: dict[str, str] = {}
-        #: Numbers and None in attributes that the code read, as the archive has them.
-        self.plain: Attributes = {}
+        #: Attributes other than tensors that the code read before it set them: the
+        #: value, and what it contained.
+        self.read: dict[tuple[int, str], tuple[PyValue, list[PyValue]]] = {}
 
     def get(self, module: Module, name: str) -> PyValue:
         """Return an attribute of a module, ``NotImplemented`` if there is none."""
+        key = (id(module.instance), name)
+        value = self._current(module, name)
+        is_first = key not in self.changed and key not in self.read
+        if is_first and (is_plain(value) or isinstance(value, list | tuple | dict)):
+            self.read[key] = value, list(self.operators.leaves(value))
+        return value
+
+    def _current(self, module: Module, name: str) -> PyValue:
         key = (id(module.instance), name)
         if key in self.changed:
             return self.changed[key]
@@ -75,8 +84,6 @@ class Modules:
         if not isinstance(state, dict) or name not in state:
             return NotImplemented
         member = state[name]
-        if type(member) in _PLAIN:
-            self.plain[key] = member
         if isinstance(member, Instance):
             kind = plain_name(member.kind.path)
             classes = (*module.classes, kind)
@@ -100,7 +107,7 @@ class Modules:
 
         A tensor that replaces a stored one is the stored one's value for the next call.
         """
-        before = self.get(module, name)
+        before = self._current(module, name)
         for key, held in self.states.items():
             if held is before and isinstance(thing, TensorRef):
                 self.states[key] = thing
@@ -177,12 +184,15 @@ class Modules:
     def left_in_attributes(self) -> Attributes:
         """Return attributes that the code read before it changed them, as they are now.
 
-        Only numbers, texts and None that the archive has are among them.
+        Those that are tensors are states instead.
         """
+        after = {
+            key: self.changed.get(key, value) for key, (value, _) in self.read.items()
+        }
         return {
-            key: self.changed[key]
-            for key, before in self.plain.items()
-            if not _is_same(self.changed.get(key, before), before)
+            key: value
+            for key, value in after.items()
+            if not _are_same(list(self.operators.leaves(value)), self.read[key][1])
         }
 
 
@@ -196,7 +206,14 @@ def is_plain(value: PyValue) -> bool:
     return type(value) in _PLAIN
 
 
+def _are_same(after: list[PyValue], before: list[PyValue]) -> bool:
+    """Return whether the contents of an attribute are those that it had before."""
+    return len(after) == len(before) and all(map(_is_same, after, before))
+
+
 def _is_same(after: PyValue, before: PyValue) -> bool:
+    if isinstance(before, TensorRef) and isinstance(after, TensorRef):
+        return after is before or after.current.name == before.current.name
     return type(after) is type(before) and bool(after == before)
 
 
