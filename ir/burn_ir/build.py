@@ -310,10 +310,18 @@ class IncrementalBuilder:
 
     def store(self, name: str, array: Array) -> None:
         """Add a stored array that all graphs can read."""
+        self._outermost().names[name] = self._builder.store(name, array)
+
+    def declare_outermost(self, name: str, type_: Type) -> None:
+        """Add a value without a producer that all graphs can read."""
+        scope = self._outermost()
+        scope.types[self._builder.define(scope, name)] = type_
+
+    def _outermost(self) -> _Scope:
         scope = self._scope
         while scope.outer is not None:
             scope = scope.outer
-        scope.names[name] = self._builder.store(name, array)
+        return scope
 
     def add(self, node: RawNode) -> None:
         """Type a node.

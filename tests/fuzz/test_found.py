@@ -56,6 +56,21 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
         """,
         {"x": floats(3), "y": floats(2, 3)},
     ),
+    "a leaf of a tree that lists its only target several times": (
+        18,
+        """g (float[n,1] x) => (float[n,1] y)
+        { y = ai.onnx.ml.TreeEnsembleRegressor <
+            n_targets = 1, nodes_treeids: ints = [0, 0, 0],
+            nodes_nodeids: ints = [0, 1, 2], nodes_featureids: ints = [0, 0, 0],
+            nodes_modes: strings = ["BRANCH_LEQ", "LEAF", "LEAF"],
+            nodes_values: floats = [0.0, 0.0, 0.0],
+            nodes_truenodeids: ints = [1, 0, 0],
+            nodes_falsenodeids: ints = [2, 0, 0],
+            target_treeids: ints = [0, 0, 0, 0], target_ids: ints = [0, 0, 0, 0],
+            target_nodeids: ints = [1, 1, 2, 2],
+            target_weights: floats = [1.0, 1.0, 2.0, 2.0] > (x) }""",
+        {"x": floats(4, 1)},
+    ),
     "the padding of a kernel whose extents only the run tells": (
         8,
         """g (float[1,2,n,m] x, float[2,1,k,l] w) => (float[a,b,c,d] y)

@@ -13,6 +13,7 @@ from tests.importer.aten.math import (
     ordering,
     quantization,
     reduction,
+    segments,
 )
 from tests.importer.aten.nn import (
     activation,
@@ -58,6 +59,7 @@ CASES = (
     *resize.CASES,
     *rest.CASES,
     *scatter.CASES,
+    *segments.CASES,
     *sequences.CASES,
     *spectrograms.CASES,
     *strided.CASES,

@@ -22,12 +22,13 @@ INDICES = of("int64", [1, 3, 0, 0, 4, 2])
 Y = f32("n", 3, 4)
 
 
-def bagged(end: Any) -> Any:
-    """Return the rows of each bag, reduced by ``end``."""
+def bagged(end: Any, padding: int | None = None) -> Any:
+    """Return the rows of each bag but those of ``padding``, reduced by ``end``."""
 
     def run(w: Array, i: Array, o: Array, per: Array | None = None) -> Any:
         rows = w[i] if per is None else w[i] * per[:, None]
-        parts = np.split(rows, o[1:])
+        bags = zip(np.split(rows, o[1:]), np.split(i, o[1:]), strict=True)
+        parts = [p[q != padding] if padding is not None else p for p, q in bags]
         return np.stack([end(p, 0) if len(p) else np.zeros(3, F32) for p in parts])
 
     return run
@@ -191,18 +192,27 @@ CASES: tuple[Case, ...] = (
         momentum=0.1,
         eps=EPS,
     ),
-    first(
-        "embedding_bag.padding_idx",
-        bagged(np.sum),
-        weight=f32(5, 3),
-        indices=INDICES,
-        offsets=BAGS,
-        scale_grad_by_freq=False,
-        mode=0,
-        sparse=False,
-        per_sample_weights=None,
-        include_last_offset=False,
-        padding_idx=None,
+    *(
+        first(
+            "embedding_bag.padding_idx",
+            bagged(end, padding),
+            label=label,
+            weight=f32(5, 3),
+            indices=INDICES,
+            offsets=BAGS,
+            scale_grad_by_freq=False,
+            mode=mode,
+            sparse=False,
+            per_sample_weights=None,
+            include_last_offset=False,
+            padding_idx=padding,
+        )
+        for mode, label, end, padding in (
+            (0, "", np.sum, None),
+            (0, "sum", np.sum, 0),
+            (1, "mean", np.mean, 0),
+            (2, "max", np.max, 2),
+        )
     ),
     first("_linalg_det.default", np.linalg.det, tolerance=1e-4, A=f32("n", 3, 3)),
     first(

@@ -79,6 +79,14 @@ def test_everything_that_is_not_supported_is_named(tmp_path: Path) -> None:
     ]
 
 
+def test_steps_of_vmap_are_refused_with_the_remedy(tmp_path: Path) -> None:
+    content, weights = linear_program()
+    node = content["graph_module"]["graph"]["nodes"][0]
+    node["target"] = "torch._functorch.predispatch._add_batch_dim"
+    with pytest.raises(UnsupportedModel, match=r"program\.run_decompositions\(\)"):
+        read(saved(tmp_path, content, weights))
+
+
 def test_an_unknown_argument_is_refused(tmp_path: Path) -> None:
     content, weights = linear_program()
     node = content["graph_module"]["graph"]["nodes"][1]

@@ -272,3 +272,47 @@ return torch.add(y, 1)
 """
     path = net(forward, example("Float", 2, 3)).saved(tmp_path)
     compare(path, lambda x: np.stack([x, x]) + 1, drawn(0, 2, 3))
+
+
+def test_extremes_of_extents_are_computed(tmp_path: Path) -> None:
+    forward = """
+n = torch.size(x, 0)
+sizes = [n, torch.size(x, 1), 4]
+x0 = torch.mul(x, torch.min(sizes))
+return torch.add(x0, torch.mul(ops.prim.max(n, 4), ops.prim.min(n, 2)))
+"""
+    path = net(forward).saved(tmp_path)
+
+    def reference(x: Array) -> Array:
+        n = len(x)
+        return x * min(n, 3, 4) + max(n, 4) * min(n, 2)
+
+    compare(path, reference, drawn(0, 1, 3), drawn(1, 5, 3))
+
+
+def test_an_index_behind_and_is_read_only_where_it_exists(tmp_path: Path) -> None:
+    forward = """
+if torch.gt(torch.size(x, 0), 2):
+  t = torch.lt(float(torch.sum(torch.select(x, 0, 2))), 0.)
+else:
+  t = False
+if t:
+  y = torch.mul(x, 2)
+else:
+  y = torch.neg(x)
+return y
+"""
+    path = net(forward).saved(tmp_path)
+
+    def reference(x: Array) -> Array:
+        return x * 2 if len(x) > 2 and x[2].sum() < 0 else -x
+
+    negative = -np.abs(drawn(0, 4, 3))
+    compare(path, reference, drawn(0, 1, 3), negative, -negative)
+
+
+def test_what_is_counted_is_whole(tmp_path: Path) -> None:
+    path = net("return torch.bincount(x, None, 4)").saved(tmp_path)
+    model: Any = load(path, Options(shapes={"x": ("n",)}))
+    actual = model(burn.tensor(np.array([1, 3, 1], np.int64))).numpy()
+    np.testing.assert_array_equal(actual, [0, 2, 0, 1])

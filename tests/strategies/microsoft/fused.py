@@ -205,6 +205,17 @@ def inverse(draw: Draw, version: int) -> Example:
     return Example({}, [x], symbols=names, rtol=1e-4, atol=1e-5)
 
 
+@case("CDist", domain=DOMAIN)
+def distances(draw: Draw, version: int) -> Example:
+    m, n, k = extents(draw, 3, 3, most=5)
+    metric = draw(st.sampled_from(["euclidean", "sqeuclidean"]))
+    a, b = floats(draw, (m, k)), floats(draw, (n, k))
+    # Roots of sums near 0 are steep, and onnxruntime multiplies matrices.
+    b += 8 * np.arange(1, n + 1, dtype=np.float32)[:, None]
+    names: Any = {0: ("m", k), 1: ("n", k)}
+    return Example({"metric": metric}, [a, b], symbols=names, rtol=1e-4, atol=1e-4)
+
+
 @case("Rfft", domain=DOMAIN)
 def rfft(draw: Draw, version: int) -> Example:
     x = floats(draw, (*extents(draw, 2, 2), 2 * draw(st.integers(1, 4))))

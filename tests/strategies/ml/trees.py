@@ -115,6 +115,8 @@ def regressor(draw: Draw, version: int) -> Example:
         # onnxruntime adds no base value where no leaf adds anything.
         count = targets if based else int(rng.integers(1, targets + 1))
         chosen = rng.permutation(targets)[:count]
+        if targets == 1 and rng.random() < 0.2:
+            chosen = np.zeros(3, int)  # only the first weight counts
         return [(int(t), float(rng.integers(-8, 9)) / 4) for t in chosen]
 
     attrs, entries = listed(trees, leaf)

@@ -67,6 +67,23 @@ def grid_sample(draw: Draw, version: int) -> Example:
     )
 
 
+@case("GridSample", domain="com.microsoft")
+def early_grid_sample(draw: Draw, version: int) -> Example:
+    size, count = sizes(draw, 2, 2), sizes(draw, 2, 1, 3)
+    exact = draw(st.booleans())
+    attrs: dict[str, Any] = {
+        "mode": draw(st.sampled_from(["bilinear", "nearest", "bicubic"])),
+        "padding_mode": draw(st.sampled_from(["zeros", "border", "reflection"])),
+        "align_corners": draw(st.integers(0, 1)),
+    }
+    x, grid = floats(draw, (2, 3, *size)), points(draw, (2, *count, 2), exact)
+    symbols: Any = {0: ("n", "c", "h", "w"), 1: ("n", "u", "v", 2)}
+    smooth = not exact
+    return Example(
+        attrs, [x, grid], smooth=smooth, symbols=symbols, rtol=1e-4, atol=1e-4
+    )
+
+
 @case("AffineGrid")
 def affine_grid(draw: Draw, version: int) -> Example:
     rank = draw(st.integers(2, 3))

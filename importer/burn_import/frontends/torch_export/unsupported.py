@@ -19,7 +19,6 @@ REASONS: Mapping[str, str] = {
         aten.special_i0.default aten.special_i0e.default aten.special_i1.default
         aten.special_i1e.default aten.special_log_ndtr.default
         aten.special_zeta.default""",
-    "no primitive computes the mode": "aten.mode.default",
     "no primitive computes this loss": """
         aten._ctc_loss.Tensor aten._ctc_loss.default aten.ctc_loss.IntList
         aten.ctc_loss.Tensor""",
@@ -31,12 +30,19 @@ REASONS: Mapping[str, str] = {
 UNSUPPORTED: Mapping[str, str] = {
     target: reason for reason, targets in REASONS.items() for target in targets.split()
 }
+#: What ``torch.vmap`` does before and after the operators, in programs as exported.
+_STEPS_OF_TRANSFORMS = "torch._functorch."
 
 
 def refusal(target: str) -> str:
     """Return the reason why calls of a target are not supported."""
     if target in UNSUPPORTED:
         return f"this operator is not supported: {UNSUPPORTED[target]}"
+    if target.startswith(_STEPS_OF_TRANSFORMS):
+        return (
+            "the steps of torch.vmap are not supported: "
+            "program.run_decompositions() replaces them by the operators they apply"
+        )
     name, _, overload = target.rpartition(".")
     overloads = sorted(
         other.rpartition(".")[2]

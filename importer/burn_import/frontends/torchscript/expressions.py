@@ -70,11 +70,13 @@ class Raised(Exception):  # noqa: N818  an effect of the program
 class Expressions(Operators):
     """Interpreter of expressions; ``enter`` interprets the functions they call."""
 
-    def __init__(self, archive: Archive, code: Code) -> None:
+    def __init__(
+        self, archive: Archive, code: Code, varying: frozenset[str] = frozenset()
+    ) -> None:
         super().__init__()
         self.archive = archive
         self.code = code
-        self.modules = Modules(self, archive.root, code)
+        self.modules = Modules(self, archive.root, code, varying)
         self.constants: dict[str, PyValue] = {}
 
     @abstractmethod

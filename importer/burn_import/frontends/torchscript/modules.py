@@ -20,17 +20,27 @@ _DEEPEST = 100
 #: The most digits of a call number (``forward1``).
 _DIGITS = 6
 _PLAIN = (type(None), bool, int, float, str)
+#: Values of attributes, by the identity of the module and the name.
+Attributes = dict[tuple[int, str], PyValue]
 
 
 class Modules:
     """The attributes of modules as interpreter values; shared tensors are one value.
 
     Tensors of the same memory and shape are one, with the first of their names in the
-    order of the file, as in a ``state_dict``.
+    order of the file, as in a ``state_dict``. Those named in ``varying`` change between
+    calls, so that nothing is decided by their contents.
     """
 
-    def __init__(self, operators: Operators, root: Instance, code: Code) -> None:
+    def __init__(
+        self,
+        operators: Operators,
+        root: Instance,
+        code: Code,
+        varying: frozenset[str] = frozenset(),
+    ) -> None:
         self.operators = operators
+        self.varying = varying
         self.names: dict[tuple[Any, ...], str] = {}
         #: Parameters (True) and buffers (False), by name in the graph.
         self.trained: dict[str, bool] = {}
@@ -47,13 +57,26 @@ class Modules:
         self.found = tensors
         self.alike = _ModuleGroups(tensors)
         self.held: dict[tuple[Any, ...], TensorRef] = {}
-        self.changed: dict[tuple[int, str], PyValue] = {}
+        self.changed: Attributes = {}
         self.containers: dict[int, PyValue] = {}
         #: The tensors of the model's state, by name in the graph.
         self.states: dict[str, TensorRef] = {}
+        #: Their names in the archive, by name in the graph.
+        self.sources: dict[str, str] = {}
+        #: Attributes other than tensors that the code read before it set them: the
+        #: value, and what it contained.
+        self.read: dict[tuple[int, str], tuple[PyValue, list[PyValue]]] = {}
 
     def get(self, module: Module, name: str) -> PyValue:
         """Return an attribute of a module, ``NotImplemented`` if there is none."""
+        key = (id(module.instance), name)
+        value = self._current(module, name)
+        is_first = key not in self.changed and key not in self.read
+        if is_first and (is_plain(value) or isinstance(value, list | tuple | dict)):
+            self.read[key] = value, list(self.operators.leaves(value))
+        return value
+
+    def _current(self, module: Module, name: str) -> PyValue:
         key = (id(module.instance), name)
         if key in self.changed:
             return self.changed[key]
@@ -84,7 +107,7 @@ class Modules:
 
         A tensor that replaces a stored one is the stored one's value for the next call.
         """
-        before = self.get(module, name)
+        before = self._current(module, name)
         for key, held in self.states.items():
             if held is before and isinstance(thing, TensorRef):
                 self.states[key] = thing
@@ -128,7 +151,9 @@ class Modules:
             if tensor.quantization is not None:
                 raise UnsupportedModel("quantized tensors are not computed with")
             name = self.names.get(key, ".".join(path))
-            value = self.operators.writer.stored(name, tensor.array())
+            is_varying = name in self.varying
+            value = self.operators.writer.stored(name, tensor.array(), is_varying)
+            self.sources[value.name] = name
             if key in self.names:
                 self.trained[value.name] = name in self.parameters
             self.held[key] = self.states[value.name] = TensorRef(value)
@@ -153,12 +178,43 @@ class Modules:
 
     def replaced(self) -> dict[str, str]:
         """Return the stored tensors that a call replaces, with their new values."""
-        states = {
-            name: held.value.name
-            for name, held in self.states.items()
-            if name.rpartition(".")[2] != COUNTER
-        }
+        states = {name: held.value.name for name, held in self.states.items()}
         return {name: after for name, after in states.items() if after != name}
+
+    def left_in_attributes(self) -> Attributes:
+        """Return attributes that the code read before it changed them, as they are now.
+
+        Those that are tensors are states instead.
+        """
+        after = {
+            key: self.changed.get(key, value) for key, (value, _) in self.read.items()
+        }
+        return {
+            key: value
+            for key, value in after.items()
+            if not _are_same(list(self.operators.leaves(value)), self.read[key][1])
+        }
+
+
+def is_counter(name: str) -> bool:
+    """Return whether a stored tensor counts the batches of a normalization."""
+    return name.rpartition(".")[2] == COUNTER
+
+
+def is_plain(value: PyValue) -> bool:
+    """Return whether a value is a known number or text, or None."""
+    return type(value) in _PLAIN
+
+
+def _are_same(after: list[PyValue], before: list[PyValue]) -> bool:
+    """Return whether the contents of an attribute are those that it had before."""
+    return len(after) == len(before) and all(map(_is_same, after, before))
+
+
+def _is_same(after: PyValue, before: PyValue) -> bool:
+    if isinstance(before, TensorRef) and isinstance(after, TensorRef):
+        return after is before or after.current.name == before.current.name
+    return type(after) is type(before) and bool(after == before)
 
 
 def _is_storable(tensor: Tensor) -> bool:

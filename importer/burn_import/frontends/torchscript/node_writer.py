@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from itertools import zip_longest
 from typing import Any
+
+import numpy as np
 
 from burn_import.frontends.torch_export.builder import OPSETS, Builder, Nodes, Value
 from burn_import.frontends.torch_export.complex_as_real import (
@@ -44,11 +46,17 @@ class NodeWriter:
         self.growing.declare(unique, stored_type(type_.dtype, type_.shape))
         return Value(unique, type_.dtype, type_.shape)
 
-    def stored(self, name: str, array: Array) -> Value:
-        """Add a tensor of the model's state."""
+    def stored(self, name: str, array: Array, is_varying: bool = False) -> Value:
+        """Add a tensor of the model's state.
+
+        If it varies from call to call, no type is inferred from its contents.
+        """
         stored = stored_array(array)
         unique = self.nodes.store(name, stored)
-        self.growing.store(unique, stored)
+        if is_varying:
+            self.growing.declare_outermost(unique, Type.of(stored).forget())
+        else:
+            self.growing.store(unique, stored)
         return Value(unique, array.dtype, array.shape)
 
     def builder(self, origin: Origin, results: Sequence[Value]) -> Builder:
@@ -135,3 +143,25 @@ class NodeWriter:
     def body(self, inputs: Mapping[str, Type], outputs: Sequence[str]) -> RawGraph:
         """Return the graph of the nodes written so far."""
         return self.nodes.body(inputs, outputs)
+
+
+def have_equal_nodes(a: Nodes, b: Nodes) -> bool:
+    """Return whether two graphs have the same nodes and stored arrays."""
+    return _is_equal(a.nodes, b.nodes) and _is_equal(a.constants, b.constants)
+
+
+def _is_equal(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_is_equal(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(_is_equal, a, b))
+    if isinstance(a, np.ndarray):
+        is_alike = a.dtype == b.dtype and a.shape == b.shape
+        return bool(is_alike and a.tobytes() == b.tobytes())
+    if is_dataclass(a):
+        return all(_is_equal(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    return bool(a == b)

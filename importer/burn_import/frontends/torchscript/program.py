@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from burn_import.frontends.torch_export.builder import Value, literal_node
+from burn_import.frontends.torch_export.builder import Nodes, Value, literal_node
 from burn_import.frontends.torch_export.complex_as_real import stored_type
 from burn_import.frontends.torchscript.archive import Archive
 from burn_import.frontends.torchscript.budget import Budget, Pool
 from burn_import.frontends.torchscript.expressions import Raised
+from burn_import.frontends.torchscript.modules import (
+    Attributes,
+    is_counter,
+    is_plain,
+)
+from burn_import.frontends.torchscript.node_writer import have_equal_nodes
 from burn_import.frontends.torchscript.source_code import Code, Function
 from burn_import.frontends.torchscript.statements import Statements
 from burn_import.frontends.torchscript.values import (
@@ -23,8 +29,23 @@ from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.dim import counting_unnamed
 from burn_ir.error_context import FAULTS, error_text
 from burn_ir.graph_builder import Origin
+from burn_ir.order import node_reads
 from burn_ir.raw import RawGraph
 from burn_ir.types import Type
+
+
+class _Run(NamedTuple):
+    """One interpretation of a program.
+
+    ``changing`` are the tensors of the archive that a call changes, ``varying`` those
+    that were expected to differ from call to call.
+    """
+
+    machine: Statements
+    inputs: dict[str, Type]
+    outputs: tuple[str, ...]
+    varying: frozenset[str]
+    changing: frozenset[str]
 
 
 class Program:
@@ -51,24 +72,16 @@ class Program:
             UnsupportedModel: the code uses unsupported features; all are listed.
             InvalidModel: the code contradicts itself, or the types.
         """
-        with counting_unnamed():
-            machine = Statements(self.archive, self.code)
-            machine.writer.budget = Budget(
-                self.archive.words, machine.modules.count, self.pool
-            )
-            inputs: dict[str, Type] = {}
-            args = {
-                name: _argument_value(machine, name, of, inputs)
-                for name, of in given.items()
-            }
-            result = self.followed(machine, args)
-            outputs = tuple(_outputs(machine, result))
-            changed = machine.modules.replaced()
-            if machine.modules.parameters:
-                machine.modules.store_unread()
+        run = self._run(given, frozenset())
+        while not run.changing <= run.varying:
+            # A number that was read from such a tensor is another one in later calls.
+            run = self._run(given, run.varying | run.changing)
+        self._check_attributes(given, run)
+        machine, inputs, outputs = run.machine, run.inputs, run.outputs
         if not outputs:
             raise UnsupportedModel("expected forward to return tensors, got none")
         nodes = machine.writer.nodes
+        changed = _without_unread_counters(machine.modules.replaced(), nodes, outputs)
         states = {name: nodes.constants.pop(name) for name in changed}
         # A frozen archive lists no parameters: its weights are constants of the code. A
         # scalar constant of the code is a literal in any archive.
@@ -88,6 +101,57 @@ class Program:
             nodes.constants,
             states=states,
             trained=trained,
+        )
+
+    def _run(
+        self,
+        given: Mapping[str, Any],
+        varying: frozenset[str],
+        attributes: Attributes | None = None,
+    ) -> _Run:
+        """Return the interpreted program.
+
+        ``varying`` are tensors of the archive, and ``attributes`` what an earlier call
+        left in attributes.
+        """
+        with counting_unnamed():
+            machine = Statements(self.archive, self.code, varying)
+            machine.modules.changed.update(attributes or {})
+            machine.writer.budget = Budget(
+                self.archive.words, machine.modules.count, self.pool
+            )
+            inputs: dict[str, Type] = {}
+            args = {
+                name: _argument_value(machine, name, of, inputs)
+                for name, of in given.items()
+            }
+            result = self.followed(machine, args)
+            outputs = tuple(_outputs(machine, result))
+            sources = machine.modules.sources
+            changing = frozenset(sources[name] for name in machine.modules.replaced())
+            if machine.modules.parameters:
+                machine.modules.store_unread()
+        return _Run(machine, inputs, outputs, varying, changing)
+
+    def _check_attributes(self, given: Mapping[str, Any], run: _Run) -> None:
+        """Return if numbers that a call leaves in attributes do not matter to the next.
+
+        Raises:
+            UnsupportedModel: they do, and a generated module has no such attributes.
+        """
+        left = run.machine.modules.left_in_attributes()
+        if not left:
+            return
+        if all(is_plain(value) for value in left.values()):
+            later = self._run(given, run.varying, left)
+            if run.outputs == later.outputs and have_equal_nodes(
+                run.machine.writer.nodes, later.machine.writer.nodes
+            ):
+                return
+        _, name = next(iter(left))
+        raise UnsupportedModel(
+            f"the attribute {name!r}, which a call changes for the next call: "
+            "expected a buffer (register_buffer), or an input and an output"
         )
 
     def followed(self, machine: Statements, args: dict[str, PyValue]) -> PyValue:
@@ -115,6 +179,21 @@ class Program:
         if reason:
             raise UnsupportedModel(reason)
         return result
+
+
+def _without_unread_counters(
+    changed: dict[str, str], nodes: Nodes, outputs: Sequence[str]
+) -> dict[str, str]:
+    """Return the changed tensors but counts of batches that nothing else reads.
+
+    ``changed`` has the names of new values by those of stored tensors.
+    """
+    kept = {name: after for name, after in changed.items() if not is_counter(name)}
+    needed = {*outputs, *kept.values()}
+    for node in reversed(nodes.nodes):
+        if needed.intersection(node.outputs):
+            needed.update(node_reads(node))
+    return {n: after for n, after in changed.items() if n in kept or n in needed}
 
 
 def _argument_value(

@@ -43,8 +43,10 @@ _MOST_ROUNDS = 100
 class Statements(Expressions):
     """Interpreter of functions. ``problems`` are those found, by kind of error."""
 
-    def __init__(self, archive: Archive, code: Code) -> None:
-        super().__init__(archive, code)
+    def __init__(
+        self, archive: Archive, code: Code, varying: frozenset[str] = frozenset()
+    ) -> None:
+        super().__init__(archive, code, varying)
         self.problems: dict[type[ModelError], dict[Problem, None]] = {}
         self.depth = 0
         #: The number of interpreted statements, and that before the first problem.

@@ -12,9 +12,12 @@ from burn.dtypes import int64, is_integer
 from burn_ir.dim import unnamed
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
+from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
+from burn_ir.ops.grid import GridSample
 from burn_ir.ops.indexing import GatherND
 from burn_ir.ops.linalg import Det
+from burn_ir.ops.matmul import MatMul
 from burn_ir.ops.microsoft.activation import DOMAIN
 from burn_ir.ops.ordering import Trilu
 from burn_ir.ops.padding import Pad
@@ -40,6 +43,27 @@ class ExpandDims(Op, onnx="ExpandDims", domain=DOMAIN, versions=(1,)):
 @operator
 class EarlyGatherND(GatherND, onnx="GatherND", domain=DOMAIN, versions=(1,)):
     """The predecessor of ONNX's GatherND."""
+
+
+@operator
+class EarlyGridSample(Op, onnx="GridSample", domain=DOMAIN, versions=(1,)):
+    """The predecessor of ONNX's GridSample, of images alone."""
+
+    align_corners: Literal[0, 1] = 0
+    mode: Literal["bilinear", "nearest", "bicubic"] = "bilinear"
+    padding_mode: str = "zeros"
+
+    def _later(self) -> GridSample:
+        mode = {"bilinear": "linear", "bicubic": "cubic"}.get(self.mode, self.mode)
+        return GridSample(self.align_corners, mode, self.padding_mode)
+
+    def infer(self, x: Type, grid: Type) -> Type:
+        if x.shape is not None and x.rank != 4:
+            raise InvalidOperand(f"expected images of rank 4, got {x.name}")
+        return self._later().infer(x, grid)
+
+    def lower(self, x: Value, grid: Value) -> Value:
+        return self._later().lower(x, grid)
 
 
 @operator
@@ -78,6 +102,31 @@ class Inverse(Op, onnx="Inverse", domain=DOMAIN, versions=(1,)):
 
     def lower(self, x: Value) -> Value:
         return ops.inverse(x)
+
+
+@operator
+class CDist(Op, onnx="CDist", domain=DOMAIN, versions=(1,)):
+    """The distances [m, n] of the rows of ``a`` [m, k] and ``b`` [n, k]."""
+
+    metric: Literal["euclidean", "sqeuclidean"] = "sqeuclidean"
+
+    def infer(self, a: Type, b: Type) -> Type:
+        expect_float(a)
+        dtype = same_dtype(a, b)
+        rows = []
+        for x in (a, b):
+            if x.shape is not None and x.rank != 2:
+                raise InvalidOperand(f"expected a matrix, got {x.name}")
+            rows.append(unnamed() if x.shape is None else x.dims[0])
+        if a.shape is not None and b.shape is not None:
+            MatMul().infer(a, b.with_shape(b.dims[::-1]))
+        return Type(dtype, tuple(rows))
+
+    def lower(self, a: Value, b: Value) -> Value:
+        apart = a.unsqueeze(1) - b
+        if self.metric == "euclidean":
+            return ops.reduce_l2(apart, axis=2)
+        return (apart * apart).sum(axis=2)
 
 
 @operator

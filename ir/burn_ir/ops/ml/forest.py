@@ -16,6 +16,8 @@ MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER")
 EQUAL, MEMBER = 4, 6
 #: Maximum number of stored values for the leaves.
 _LEAF_LIMIT = 2**28
+#: Trees, nodes, targets and weights of the contributions of leaves.
+Entries = tuple[Sequence[int], Sequence[int], Sequence[int], Array]
 
 
 @dataclass(frozen=True)
@@ -205,14 +207,8 @@ class Nodes:
         return positions
 
 
-def from_nodes(
-    nodes: Nodes, entries: tuple[Sequence[int], Sequence[int], Sequence[int], Array]
-) -> Forest:
-    """Return trees from a list of nodes.
-
-    ``entries`` are the trees, nodes, targets and weights of the leaves'
-    contributions.
-    """
+def from_nodes(nodes: Nodes, entries: Entries) -> Forest:
+    """Return trees from a list of nodes, and the contributions of their leaves."""
     positions = nodes.places()
     codes = _codes(nodes.modes)
     branches = np.flatnonzero(codes >= 0)
@@ -237,6 +233,18 @@ def from_nodes(
         weights,
         missing[branches] if len(missing) == len(codes) else None,
     )
+
+
+def first_of_each_leaf(entries: Entries) -> Entries:
+    """Return the entries without all but the first of each tree and node."""
+    trees, nodes, targets, weights = entries
+    same_length(treeids=trees, nodeids=nodes, ids=targets, weights=weights)
+    positions: dict[tuple[int, int], int] = {}
+    for position, leaf in enumerate(zip(trees, nodes, strict=True)):
+        positions.setdefault(leaf, position)
+    kept = list(positions.values())
+    first = [[numbers[i] for i in kept] for numbers in (trees, nodes, targets)]
+    return first[0], first[1], first[2], weights[kept]
 
 
 def _running_count(flags: Array) -> Array:
@@ -280,7 +288,7 @@ def _roots(nodes: Nodes, below: Array, leaf: Array) -> Array:
 
 
 def _leaves(
-    entries: tuple[Sequence[int], Sequence[int], Sequence[int], Array],
+    entries: Entries,
     positions: dict[tuple[int, int], int],
     number: Array,
 ) -> tuple[Array, Array]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -14,9 +13,11 @@ from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.ml.forest import (
     MODES,
+    Entries,
     Forest,
     Nodes,
     checked,
+    first_of_each_leaf,
     from_branches,
     from_nodes,
     same_length,
@@ -248,7 +249,7 @@ class Listed:
 
     def nodes(
         self,
-        entries: tuple[Sequence[int], Sequence[int], Sequence[int], Array],
+        entries: Entries,
         dtype: DType,
     ) -> Forest:
         """Return the arrays of the trees; ``entries`` are as for ``from_nodes``."""
@@ -295,6 +296,13 @@ class TreeEnsembleRegressor(
     versions=(1, 3, 5),
     domain="ai.onnx.ml",
 ):
+    """A tree regressor.
+
+    The specification leaves open what a leaf with several weights for the only target
+    means. onnxruntime takes the first, and skl2onnx relies on that: it lists the leaf
+    numbers of a classifier once for each class.
+    """
+
     aggregate_function: Literal["AVERAGE", "SUM", "MIN", "MAX"] = "SUM"
     n_targets: int | None = None
     target_treeids: tuple[int, ...] | None = None
@@ -309,10 +317,11 @@ class TreeEnsembleRegressor(
             self.target_weights, self.target_weights_as_tensor, "target_weights", dtype
         )
         ids = self.target_ids or ()
-        entries = (self.target_treeids or (), self.target_nodeids or (), ids)
         filled = np.zeros(0, dtype) if weights is None else weights
-        forest = self.nodes((*entries, filled), dtype)
         targets = max(ids, default=0) + 1 if self.n_targets is None else self.n_targets
+        leaves = (self.target_treeids or (), self.target_nodeids or (), ids, filled)
+        entries: Entries = first_of_each_leaf(leaves) if targets == 1 else leaves
+        forest = self.nodes(entries, dtype)
         base = self.base(targets, dtype)
         steps = [trees(draft, forest, base, targets, self.aggregate_function, True)]
         steps += _transformed(self.post_transform, targets)

@@ -82,6 +82,10 @@ ARITHMETIC: tuple[Case, ...] = (
     case("neg.default", np.negative, label="complex", self=X),
     case("sgn.default", unit, label="complex", self=X),
     case("exp.default", np.exp, label="complex", self=X),
+    *(
+        case(f"{name}.default", getattr(np, name), label="complex", self=X)
+        for name in ("sin", "cos", "sinh", "cosh", "tanh")
+    ),
     case("log.default", np.log, label="complex", self=X),
     case("sqrt.default", np.sqrt, label="complex", self=X),
     case("square.default", np.square, label="complex", self=X),

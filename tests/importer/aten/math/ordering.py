@@ -73,7 +73,46 @@ def running(x: Any) -> Any:
     return np.log(np.cumsum(np.exp(x), 1))
 
 
+def mode(axis: int, is_kept: bool = False) -> Callable[..., Any]:
+    """Return the smallest of the most frequent elements, and its last index."""
+
+    def run(x: Any) -> Any:
+        x = np.moveaxis(x, axis, -1)
+        counts = (x[..., None] == x[..., None, :]).sum(-1)
+        is_most = counts == counts.max(-1, keepdims=True)
+        value = np.where(is_most, x, x.max() + 1).min(-1, keepdims=True)
+        index = x.shape[-1] - 1 - (x == value)[..., ::-1].argmax(-1)
+        if not is_kept:
+            return value[..., 0], index
+        return np.moveaxis(value, -1, axis), np.expand_dims(index, axis)
+
+    return run
+
+
+def quantiles(
+    dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
+) -> Callable[..., Any]:
+    """Return the function of several quantiles."""
+
+    def run(x: Any, q: Any) -> Any:
+        options: Any = {"axis": dim, "keepdims": keepdim, "method": interpolation}
+        return np.quantile(x, q, **options).astype(np.float32)
+
+    return run
+
+
+QUANTILES: dict[str, dict[str, Any]] = {
+    "flat": {},
+    "flat kept": {"keepdim": True},
+    "axis": {"dim": 1},
+    "kept": {"dim": -1, "keepdim": True},
+    "midpoint": {"dim": 1, "interpolation": "midpoint"},
+    "first": {"dim": 0, "keepdim": True},
+}
+
 CASES: tuple[Case, ...] = (
+    case("mode.default", mode(1), self=i64("n", 7, 3, low=0, high=3), dim=1),
+    case("mode.default", mode(-1, True), label="kept", self=X, keepdim=True),
     case("sort.default", ordered(1, True), self=UNIQUE, dim=1, descending=True),
     case("sort.default", ordered(-1), label="last", self=UNIQUE),
     case(
@@ -211,6 +250,17 @@ CASES: tuple[Case, ...] = (
         sorted=True,
         return_inverse=True,
         return_counts=True,
+    ),
+    *(
+        case(
+            "quantile.default",
+            quantiles(**options),
+            label=label,
+            self=X,
+            q=of("float32", [0.1, 0.75]),
+            **options,
+        )
+        for label, options in QUANTILES.items()
     ),
     case(
         "quantile.scalar",

@@ -49,6 +49,26 @@ CASES: tuple[Case, ...] = (
         end=2.0,
         step=0.25,
     ),
+    *(
+        case(
+            f"fft_{kind}.default",
+            lambda make=make: make(7, 0.5).astype(F32),
+            n=7,
+            d=0.5,
+        )
+        for kind, make in (("fftfreq", np.fft.fftfreq), ("rfftfreq", np.fft.rfftfreq))
+    ),
+    *(
+        case(
+            f"fft_{kind}.default",
+            lambda x, make=make: make(len(x), 0.25).astype(F32),
+            label="sized",
+            sized=Y,
+            n=N,
+            d=0.25,
+        )
+        for kind, make in (("fftfreq", np.fft.fftfreq), ("rfftfreq", np.fft.rfftfreq))
+    ),
     case(
         "full.default",
         lambda x: np.full((len(x), 2), F32(2.5)),

@@ -7,6 +7,7 @@ and the defaults of the operator's schema.
 import burn_import.frontends.torch_export.aten.complex.arithmetic
 import burn_import.frontends.torch_export.aten.complex.fourier
 import burn_import.frontends.torch_export.aten.complex.spectrograms
+import burn_import.frontends.torch_export.aten.complex.trigonometry
 import burn_import.frontends.torch_export.aten.complex.views
 import burn_import.frontends.torch_export.aten.control
 import burn_import.frontends.torch_export.aten.linalg.decompositions
@@ -18,10 +19,12 @@ import burn_import.frontends.torch_export.aten.math.arithmetic
 import burn_import.frontends.torch_export.aten.math.cast
 import burn_import.frontends.torch_export.aten.math.creation
 import burn_import.frontends.torch_export.aten.math.elementwise
+import burn_import.frontends.torch_export.aten.math.integration
 import burn_import.frontends.torch_export.aten.math.logic
 import burn_import.frontends.torch_export.aten.math.random
 import burn_import.frontends.torch_export.aten.math.reduction
 import burn_import.frontends.torch_export.aten.math.scalars
+import burn_import.frontends.torch_export.aten.math.segments
 import burn_import.frontends.torch_export.aten.math.sorting
 import burn_import.frontends.torch_export.aten.math.special_functions
 import burn_import.frontends.torch_export.aten.math.unique_and_cumulative

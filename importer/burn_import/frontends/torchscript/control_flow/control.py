@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from burn_import.frontends.torch_export.builder import BOOL, Value
 from burn_import.frontends.torchscript.control_flow.joining import (
     Container,
@@ -26,7 +28,7 @@ from burn_import.frontends.torchscript.values import (
     TensorRef,
     Without,
 )
-from burn_ir import UnsupportedModel
+from burn_ir import RawNode, Type, UnsupportedModel
 
 
 def branched(
@@ -105,7 +107,7 @@ def _logical(
         return False
     (name,) = names
     then, otherwise = (side.names.get(name) for side in sides)
-    cheap = all(len(side.writer.nodes.nodes) <= _CHEAP for side in sides)
+    cheap = all(_can_be_eager(side.writer) for side in sides)
     if then is True and otherwise is False:
         frame.names[name] = condition
     elif cheap and otherwise is False and _is_test(then):
@@ -117,6 +119,25 @@ def _logical(
     else:
         return False
     return True
+
+
+def _can_be_eager(writer: NodeWriter) -> bool:
+    """Return whether a side computes little, and cannot fail where it is not taken."""
+    nodes = writer.nodes.nodes
+    return len(nodes) <= _CHEAP and not any(_may_fail(writer, node) for node in nodes)
+
+
+def _may_fail(writer: NodeWriter, node: RawNode) -> bool:
+    """Return whether a node reads at an index that may not exist (``x[i]``)."""
+    if not node.op_type.startswith("Gather"):
+        return False
+    data, index = (writer.growing.type(name or "") for name in node.inputs[:2])
+    if not isinstance(data, Type) or not isinstance(index, Type) or data.shape is None:
+        return True
+    extent = data.shape[node.attrs.get("axis", 0)]
+    if node.op_type != "Gather" or index.known is None or not isinstance(extent, int):
+        return True
+    return bool(np.any((index.known >= extent) | (index.known < -extent)))
 
 
 def _combined_test(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 from burn_import.frontends.torch_export.builder import FLOAT64, Value, kind_of, promoted
@@ -125,6 +126,22 @@ def _promoted_type(operators: OperatorCalls, origin: Origin, *operands: PyValue)
     return scalar_number(promoted(values))
 
 
+def _extreme(name: str) -> Callable[..., PyValue]:
+    """Return ``max`` or ``min`` of tensors, or of numbers that are computed."""
+
+    def apply(
+        operators: OperatorCalls, origin: Origin, *args: PyValue, **named: PyValue
+    ) -> PyValue:
+        parts = operators.leaves([*args, *named.values()])
+        if any(isinstance(part, TensorRef) for part in parts):
+            return operators.operator(name, list(args), named, origin)
+        numbers = args[0] if isinstance(args[0], list) else args
+        target = f"torch.sym_{name}"
+        return reduce(lambda a, b: operators.number(target, [a, b], origin), numbers)
+
+    return apply
+
+
 #: By name in the code.
 SPECIAL: Mapping[str, Callable[..., PyValue]] = {
     "size": lambda operators, origin, *args, **named: operators.size(
@@ -139,6 +156,8 @@ SPECIAL: Mapping[str, Callable[..., PyValue]] = {
     "is_complex": lambda operators, origin, x: is_complex(x.value),
     "device": lambda operators, origin, name: DEVICE,
     "result_type": _promoted_type,
+    "max": _extreme("max"),
+    "min": _extreme("min"),
     "is_autocast_enabled": lambda operators, origin: False,
     "is_grad_enabled": lambda operators, origin: True,
     "__not__": _not,

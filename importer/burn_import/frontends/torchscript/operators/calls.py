@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,10 @@ class OperatorCalls(ABC):
         count: int | None = None,
     ) -> PyValue:
         """Return the result of an ATen operator, a tensor or a list of them."""
+
+    @abstractmethod
+    def leaves(self, thing: PyValue) -> Iterator[PyValue]:
+        """Yield the leaves of nested lists, tuples and dicts."""
 
     @abstractmethod
     def number(self, target: str, args: Sequence[PyValue], origin: Origin) -> PyValue:

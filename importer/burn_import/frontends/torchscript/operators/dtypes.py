@@ -121,7 +121,7 @@ _FILLED = frozenset(
     {
         *("zeros", "ones", "empty", "rand", "randn", "eye", "linspace", "logspace"),
         *("hann_window", "hamming_window", "blackman_window", "bartlett_window"),
-        *("kaiser_window", "scalar_tensor"),
+        *("kaiser_window", "scalar_tensor", "fft_fftfreq", "fft_rfftfreq"),
     }
 )
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from burn_import.frontends.torch_export.aten.shape.slicing import places
 from burn_import.frontends.torch_export.builder import (
+    BOOL,
     FLOAT32,
     INT64,
     Builder,
@@ -170,6 +171,32 @@ def logspace(
     dtype: Any = None,
 ) -> Value:
     return g.op("Pow", g.cast(base), linspace(g, start, end, steps))
+
+
+@rule("aten.fft_rfftfreq.default")
+def rfftfreq(g: Builder, n: int | Value, d: float = 1.0, dtype: Any = None) -> Value:
+    """Return the frequencies of a real Fourier transform of ``n`` samples."""
+    if isinstance(n, int):
+        return g.constant(np.fft.rfftfreq(n, d), g.dtype)
+    half = g.at(INT64).op("Add", g.at(INT64).op("Div", n, 2), 1)
+    return _frequencies(g, places(g, half), n, d)
+
+
+@rule("aten.fft_fftfreq.default")
+def fftfreq(g: Builder, n: int | Value, d: float = 1.0, dtype: Any = None) -> Value:
+    """Return the frequencies of a Fourier transform of ``n`` samples."""
+    if isinstance(n, int):
+        return g.constant(np.fft.fftfreq(n, d), g.dtype)
+    whole = g.at(INT64)
+    number = places(g, n)
+    half = whole.op("Div", whole.op("Add", n, 1), 2)
+    is_negative = g.at(BOOL).op("GreaterOrEqual", number, half)
+    multiple = whole.op("Where", is_negative, whole.op("Sub", number, n), number)
+    return _frequencies(g, multiple, n, d)
+
+
+def _frequencies(g: Builder, multiples: Value, n: Value, d: float) -> Value:
+    return g.op("Div", g.cast(multiples), g.op("Mul", g.cast(n), g.cast(d)))
 
 
 @rule("aten.eye.default")

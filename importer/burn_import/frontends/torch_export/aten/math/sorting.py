@@ -268,7 +268,10 @@ def quantile(
     keepdim: bool = False,
     interpolation: str = "linear",
 ) -> Value:
-    """Return quantiles, interpolated between neighbors in sorted order."""
+    """Return quantiles, interpolated between neighbors in sorted order.
+
+    Those of a vector ``q`` are the first axis of the result.
+    """
     flat = dim is None
     x = g.op("Reshape", self, [-1]) if flat else self
     axis = 0 if dim is None else self.axis(dim)
@@ -284,12 +287,24 @@ def quantile(
     part = g.op("Sub", position, low)
     if interpolation == "midpoint":
         part = g.cast(0.5)
+    rank = 1 if flat else self.rank
+    is_vector = isinstance(q, Value) and q.rank == 1
+    if is_vector and interpolation != "midpoint":
+        part = g.op("Reshape", part, [-1, *[1] * (rank - 1 - axis)])
     result = g.op("Add", below, g.op("Mul", g.op("Sub", above, below), part))
-    if not keepdim:
-        return result
-    if flat:
-        return g.op("Reshape", result, [1] * self.rank)
-    return g.op("Unsqueeze", result, [axis])
+    if is_vector and axis:
+        others = [n for n in range(rank) if n != axis]
+        result = g.op("Transpose", result, perm=[axis, *others])
+    return _with_kept_axes(g, result, self, dim, is_vector) if keepdim else result
+
+
+def _with_kept_axes(
+    g: Builder, result: Value, x: Value, dim: int | None, is_vector: bool
+) -> Value:
+    """Return quantiles of ``x`` with axes of extent 1 for those that are gone."""
+    if dim is None:
+        return g.op("Reshape", result, [-1] * is_vector + [1] * x.rank)
+    return g.op("Unsqueeze", result, [x.axis(dim) + is_vector])
 
 
 def _neighbor_ranks(
@@ -303,15 +318,7 @@ def _neighbor_ranks(
     return g.op("Floor", position), g.op("Ceil", position)
 
 
-rule("aten.quantile.scalar")(quantile)
-
-
-@rule("aten.trapezoid.dx", "aten.trapz.dx")
-def trapezoid(g: Builder, y: Value, dx: Operand = 1, dim: int = -1) -> Value:
-    later = g.op("Slice", y, [1], [2**63 - 1], [dim])
-    earlier = g.op("Slice", y, [0], [-1], [dim])
-    total = g.op("ReduceSum", g.op("Add", later, earlier), [dim], keepdims=0)
-    return g.op("Mul", total, g.op("Mul", g.cast(dx), 0.5))
+rule("aten.quantile.scalar", "aten.quantile.default")(quantile)
 
 
 @rule("aten.unique_consecutive.default")

@@ -19,6 +19,7 @@ from burn_import.frontends.torch_export.builder import (
     kind_of,
 )
 from burn_import.frontends.torch_export.registry import Rule, rule
+from burn_ir import InvalidModel
 
 
 def summed_at(g: Builder, index: Value, updates: Value, count: int | Value) -> Value:
@@ -32,6 +33,8 @@ def bincount(
     g: Builder, self: Value, weights: Value | None = None, minlength: int | Value = 0
 ) -> Value:
     """Count each number, or sum the weights at its positions."""
+    if kind_of(self.dtype) >= kind_of(FLOAT32):
+        raise InvalidModel(f"bincount: expected integers, got {self.dtype}")
     of = g.at(INT64)
     index = replace(of.cast(self), dims=None)
     # The lowest number, since an empty tensor has no maximum.
@@ -61,6 +64,31 @@ def histc(
     near = g.op("Where", inside, g.op("Min", g.op("Floor", step), bins - 1), g.cast(0))
     index = g.at(INT64).cast(near)
     return summed_at(g, index, g.cast(replace(inside, dims=None)), bins)
+
+
+@rule("aten.mode.default")
+def mode(
+    g: Builder, self: Value, dim: int = -1, keepdim: bool = False
+) -> tuple[Value, Value]:
+    """Return the most frequent element along an axis, and its last index.
+
+    Of several, it is the smallest. Every element is compared with all others.
+    """
+    if self.rank == 0:
+        return self, g.at(INT64).constant(0)
+    axis = self.axis(dim)
+    whole, test = g.at(INT64), g.at(BOOL)
+    pairs = [g.op("Unsqueeze", self, [axis + offset]) for offset in (0, 1)]
+    counts = whole.op(
+        "ReduceSum", whole.cast(test.op("Equal", *pairs)), [axis], keepdims=0
+    )
+    most = whole.op("ReduceMax", counts, [axis], keepdims=1)
+    kept = g.op("Where", test.op("Equal", counts, most), self, g.cast(_least(g, False)))
+    value = g.op("ReduceMin", kept, [axis], keepdims=1)
+    is_mode = whole.cast(replace(test.op("Equal", self, value), dims=None))
+    options: dict[str, Any] = {"keepdims": int(keepdim), "select_last_index": 1}
+    index = whole.op("ArgMax", is_mode, axis=axis, **options)
+    return (value if keepdim else g.op("Squeeze", value, [axis])), index
 
 
 def running(largest: bool) -> Rule:

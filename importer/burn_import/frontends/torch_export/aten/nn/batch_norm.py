@@ -12,6 +12,7 @@ from burn_import.frontends.torch_export.aten.nn.normalization import (
 )
 from burn_import.frontends.torch_export.builder import Builder, Value
 from burn_import.frontends.torch_export.registry import rule
+from burn_ir import UnsupportedModel
 
 #: The arguments that a call in training mode updates.
 STATISTICS = ("running_mean", "running_var")
@@ -47,7 +48,7 @@ def batch_norm(
     running_mean: Value | None,
     running_var: Value | None,
     training: bool,
-    momentum: float,
+    momentum: float | Value,
     eps: float,
 ) -> Value | tuple[Value, ...]:
     """Normalize by the running statistics, or by those of the batch if none.
@@ -55,6 +56,11 @@ def batch_norm(
     In training, also return the updated statistics. If all tensors are stored it
     becomes a layer, which uses batch statistics itself while gradients are recorded.
     """
+    if isinstance(momentum, Value):
+        raise UnsupportedModel(
+            "batch_norm: expected a momentum that is the same in each call, got one "
+            "that is computed (momentum=None averages over all calls)"
+        )
     vectors = (weight, bias, running_mean, running_var)
     moves = training and not _is_stored(g, vectors)
     if moves and running_mean is not None and running_var is not None:

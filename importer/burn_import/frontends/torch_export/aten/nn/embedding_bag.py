@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from burn_import.frontends.torch_export.aten.math.segments import reached
 from burn_import.frontends.torch_export.aten.shape.slicing import places
 from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
-from burn_ir import UnsupportedModel
 
 MEAN, MAX = 1, 2
 
@@ -28,20 +28,27 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> tuple[Value, None, None, None]:
-    """Return the sum, mean or maximum of each bag's rows; 0 if it is empty."""
-    if padding_idx is not None and padding_idx >= 0:
-        raise UnsupportedModel("embedding_bag with padding_idx")
+    """Return the sum, mean or maximum of each bag's rows; 0 if it is empty.
+
+    Rows of ``padding_idx`` are in no bag.
+    """
     whole = g.at(INT64)
     starts = offsets
     if include_last_offset:
         starts = whole.op("Slice", offsets, [0], [-1], [0])
-    number = whole.op("Unsqueeze", places(g, g.extent(indices, 0)), [1])
-    begun = g.at(BOOL).op("LessOrEqual", whole.cast(replace(starts, dims=None)), number)
-    count = whole.op("ReduceSum", whole.cast(begun), [1], keepdims=0)
-    bag = whole.op("Unsqueeze", whole.op("Sub", count, 1), [1])
+    number = places(g, g.extent(indices, 0))
+    bag = whole.op("Sub", reached(g, starts, number), 1)
+    bag = whole.op("Unsqueeze", bag, [1])
     rows = g.op("Gather", weight, indices, axis=0)
     if per_sample_weights is not None:
         rows = g.op("Mul", rows, g.op("Unsqueeze", per_sample_weights, [1]))
+    is_row = None
+    if padding_idx is not None and padding_idx >= 0:
+        is_padding = g.at(BOOL).op("Equal", whole.cast(indices), padding_idx)
+        is_row = g.at(BOOL).op("Not", is_padding)
+        neutral = -np.inf if mode == MAX else 0
+        is_column = g.at(BOOL).op("Unsqueeze", is_row, [1])
+        rows = g.op("Where", is_column, rows, g.cast(neutral))
     bags = whole.op("Shape", starts)
     width = [g.extent(weight, 1)]
     shape = whole.op("Concat", bags, g.ints(width), axis=0)
@@ -49,13 +56,22 @@ def embedding_bag(
         return _largest(g, rows, bag, shape), None, None, None
     zeros = g.op("Expand", g.cast(0), shape)
     total = g.op("ScatterND", zeros, bag, rows, reduction="add")
-    if mode != MEAN:
-        return total, None, None, None
-    ones = g.op("Expand", g.cast(1), whole.op("Shape", indices))
-    none = g.op("Expand", g.cast(0), bags)
-    size = g.op("ScatterND", none, bag, ones, reduction="add")
-    size = g.op("Unsqueeze", g.op("Max", size, 1), [1])
-    return g.op("Div", total, size), None, None, None
+    if mode == MEAN:
+        total = g.op("Div", total, _bag_sizes(g, indices, is_row, bag, bags))
+    return total, None, None, None
+
+
+def _bag_sizes(
+    g: Builder, indices: Value, is_row: Value | None, bag: Value, bags: Value
+) -> Value:
+    """Return the number of rows in each bag as a column, at least 1."""
+    if is_row is None:
+        ones = g.op("Expand", g.cast(1), g.at(INT64).op("Shape", indices))
+    else:
+        ones = g.cast(replace(is_row, dims=None))
+    zeros = g.op("Expand", g.cast(0), bags)
+    size = g.op("ScatterND", zeros, bag, ones, reduction="add")
+    return g.op("Unsqueeze", g.op("Max", size, 1), [1])
 
 
 def _largest(g: Builder, rows: Value, bag: Value, shape: Value) -> Value:
