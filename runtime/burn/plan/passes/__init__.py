@@ -38,6 +38,7 @@ from burn.plan.passes.precision.integers import (
     with_floats,
     with_sums,
 )
+from burn.plan.passes.slices.slicing import slices_first
 from burn.plan.passes.updates import with_updates_last
 from burn.plan.plan_ir import Segment, Step, find_drops
 
@@ -46,6 +47,7 @@ Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 #: The passes for every device, in execution order.
 PASSES: tuple[Pass, ...] = (
     as_products,
+    slices_first,
     as_matrices,
     with_transposed_factors,
     constants_first,
