@@ -21,6 +21,7 @@ from burn.plan.replay import fill_result
 from tests.runtime.onednn import needs_onednn, normal
 from tests.runtime.programs import programs_of
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* was recorded for:RuntimeWarning")
 BINDS = 100 + 2 * PLANS
 MATRIX = burn.Parameter(burn.from_numpy(normal(32, 32)))
 
