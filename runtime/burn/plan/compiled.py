@@ -98,8 +98,10 @@ class _Recordings:
                     self._trained.setdefault(box, box.requires_grad)
             plan = Plan(self.root, forms, *self._options[:-1])
             self.executable = executable = self.device.bind(plan)
+        recorder.forget_values()
         if executable.is_lowered or self._options.is_replayed:
             recorder.undo()  # the first result is like all others
+            del recorder, result, given, named, places, slots  # before values are bound
             return self.run(inputs)
         return mapped(_plain, result)
 

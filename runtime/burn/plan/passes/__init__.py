@@ -114,13 +114,13 @@ def is_lowered(segment: Segment) -> bool:
     ) or any(map(is_lowered, segment.children.values()))
 
 
-def _passed(each: Pass, root: Segment, graph: Graph) -> Segment:
-    def copied(segment: Segment) -> Segment:
-        steps = each(list(segment.steps), graph)
-        children = {value: copied(child) for value, child in segment.children.items()}
-        return replace(segment, steps=steps, drops=[], children=children)
-
-    return copied(root)
+def _passed(each: Pass, segment: Segment, graph: Graph) -> Segment:
+    # Not a closure that calls itself: its cycle would keep the graph for a while.
+    steps = each(list(segment.steps), graph)
+    children = {
+        value: _passed(each, child, graph) for value, child in segment.children.items()
+    }
+    return replace(segment, steps=steps, drops=[], children=children)
 
 
 def _has_same_steps(first: Segment, second: Segment) -> bool:
