@@ -277,3 +277,11 @@ def test_a_step_of_many_lengths_says_so() -> None:
     with pytest.warns(RuntimeWarning, match="sized_step was recorded for 16"):
         call(16)
     call(17)  # once
+
+
+def test_profile_counts_no_copies_between_the_plans() -> None:
+    net = nn.Linear(1200, 1200).to(Autodiff(Cpu()))
+    step = train.step(net, optim.SGD(net, lr=0.1))(lambda x: ops.mean(net(x) ** 2.0))
+    rows = step.profile(burn.from_numpy(np.ones((64, 1200), np.float32))).rows
+    reads = sum(row.ms for row in rows if set(row.primitives) == {"read"})
+    assert reads < 0.1 * sum(row.ms for row in rows)
