@@ -40,7 +40,7 @@ ORDER = {
         "plan/plan_ir",
         "plan/passes/places plan/passes/graph",
         "plan/passes",
-        "plan/passes/layout",
+        "plan/passes/layout plan/passes/slices",
         "plan/passes/fusion",
         "plan/passes/precision",
         "plan/passes/__init__",

@@ -114,7 +114,7 @@ def import_training(names: Names) -> Names:
 
 @page("docs/data.md")
 def write_photos(names: Names) -> Names:
-    """Write a folder of small pictures; return a step that counts batches."""
+    """Write a folder of small pictures; return a step, and sequences of numbers."""
     from PIL import Image
 
     rng = np.random.default_rng(0)
@@ -125,7 +125,9 @@ def write_photos(names: Names) -> Names:
         Image.fromarray(pixels).save(folder / f"{at}.png")
     Path("preparation.py").write_text(PREPARATION, "utf-8")
     prepare = import_module("preparation").prepare
-    return {"prepare": prepare, "step": lambda images, labels: None}
+    samples = [(np.arange(n), np.arange(n) % 5) for n in range(4, 40)]
+    values = {"prepare": prepare, "samples": samples, "np": np}
+    return {**values, "step": lambda images, labels: None}
 
 
 @page("docs/verify.md")

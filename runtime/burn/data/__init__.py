@@ -6,7 +6,11 @@
 """
 
 from burn.data.augmentation import Augmented as Augmented
-from burn.data.collate import as_tensors as as_tensors, stack as stack
+from burn.data.collate import (
+    PaddedStack as PaddedStack,
+    as_tensors as as_tensors,
+    stack as stack,
+)
 from burn.data.dataset import Dataset as Dataset, Source as Source
 from burn.data.epoch import current_epoch as current_epoch, random as random
 from burn.data.folders import (

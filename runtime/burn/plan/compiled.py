@@ -1,6 +1,7 @@
 """A compiled function: one plan for each signature of its arguments."""
 
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -97,8 +98,10 @@ class _Recordings:
                     self._trained.setdefault(box, box.requires_grad)
             plan = Plan(self.root, forms, *self._options[:-1])
             self.executable = executable = self.device.bind(plan)
+        recorder.forget_values()
         if executable.is_lowered or self._options.is_replayed:
             recorder.undo()  # the first result is like all others
+            del recorder, result, given, named, places, slots  # before values are bound
             return self.run(inputs)
         return mapped(_plain, result)
 
@@ -148,6 +151,8 @@ class Compiled(Generic[P, R]):
         profiler: Profiler | None = None,
     ) -> None:
         self.function, self.precision = function, precision
+        #: How messages call the function.
+        self.name = getattr(function, "__qualname__", type(function).__name__)
         #: The accuracy of each result against float32; empty without a calibration.
         self.accuracy: tuple[Accuracy, ...] = ()
         self._lowering = PRECISIONS[precision] if lowering is None else lowering
@@ -160,12 +165,13 @@ class Compiled(Generic[P, R]):
         # Comparing with the last signature is faster than a lookup.
         self._recent: tuple[Hashable, _Recordings] | None = None
         self._freezings = freezings()
+        self._evicted = 0
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without plans: a copy records its own plans for its own
         boxes.
         """
-        kept = ("function", "precision", "accuracy", "_lowering")
+        kept = ("function", "name", "precision", "accuracy", "_lowering")
         state = {name: getattr(self, name) for name in kept}
         flags = ("_observed", "_generated", "_threads", "_replayed")
         return state | {name: getattr(self, name) for name in flags}
@@ -174,7 +180,7 @@ class Compiled(Generic[P, R]):
         vars(self).update(state)
         self._plans, self._recent = OrderedDict(), None
         self._lock, self._profiler = threading.Lock(), None
-        self._freezings = freezings()
+        self._freezings, self._evicted = freezings(), 0
 
     @property
     def notes(self) -> list[str]:
@@ -184,8 +190,24 @@ class Compiled(Generic[P, R]):
         plans = list(self._plans.values())
         refused = [plan.refused for plan in plans if plan.refused]
         bound = [plan.executable for plan in plans if plan.executable is not None]
+        if self._evicted:
+            refused.append(self._eviction_note())
         # Without duplicates, in order of appearance.
         return refused + list(dict.fromkeys(n for each in bound for n in each.notes))
+
+    def _evict_oldest(self) -> None:
+        """Discard the plan that was used least recently; warn if this goes on."""
+        self._plans.popitem(last=False)
+        self._evicted += 1
+        if self._evicted == PLANS:
+            warnings.warn(self._eviction_note(), RuntimeWarning, stacklevel=4)
+
+    def _eviction_note(self) -> str:
+        return (
+            f"{self.name} was recorded for {PLANS + self._evicted} combinations of "
+            f"shapes and Python arguments, and keeps {PLANS} plans: further ones are "
+            "recorded anew. Pad arrays to a few sizes, and pass numbers as tensors"
+        )
 
     @property
     def executables(self) -> list[Executable]:
@@ -311,7 +333,7 @@ class Compiled(Generic[P, R]):
                 )
                 plan = self._plans[where] = _Recordings(device, options)
                 if len(self._plans) > PLANS:
-                    self._plans.popitem(last=False)
+                    self._evict_oldest()
             self._plans.move_to_end(where)
             self._recent = (where, plan)
         return plan

@@ -17,6 +17,8 @@ _PACKAGE = __name__.partition(".")[0]
 # The number of warm-up runs (the first run of a branch binds it), the minimum number
 # of timed runs, and the nanoseconds after which no more are added.
 _WARM, _LEAST, _MOST, _ENOUGH = 2, 5, 50, 1_000_000_000
+# How many runs of one plan follow each other.
+_BLOCK = 5
 
 
 @dataclass(frozen=True)
@@ -260,7 +262,8 @@ def profile_calls(
     measured_call: Callable[[], Any],
     notes: Callable[[], list[str]],
 ) -> Profile:
-    """Return the profile of ``measured_call`` in runs that alternate with ``call``.
+    """Return the profile of ``measured_call`` in blocks of runs that alternate with
+    those of ``call``.
 
     Raises:
         ValueError: no step was timed; ``notes`` are part of the message.
@@ -275,10 +278,13 @@ def profile_calls(
     while len(totals) < _LEAST or (
         len(totals) < _MOST and perf_counter_ns() - start < _ENOUGH
     ):
-        before = perf_counter_ns()
-        call()
-        totals.append(perf_counter_ns() - before)
-        measured_call()
+        # In blocks: both plans copy the boxes that the other has set, in the first run.
+        for _ in range(_BLOCK):
+            before = perf_counter_ns()
+            call()
+            totals.append(perf_counter_ns() - before)
+        for _ in range(_BLOCK):
+            measured_call()
     profile = profiler.profile(totals)
     if not profile.rows:
         why = "; ".join(notes()) or "the plan has no steps, or its device no profile"

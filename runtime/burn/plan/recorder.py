@@ -118,6 +118,12 @@ class Recorder(Backend):
         for box, held in self._before.items():
             box.set(held.detach())
 
+    def forget_values(self) -> None:
+        """Release the values of boxes, which refer to this recorder: a cycle would keep
+        them in memory until the garbage collector runs.
+        """
+        self._values.clear()
+
     def stands_for(self, other: Backend) -> bool:
         return other is self or other is self.device
 

@@ -25,6 +25,7 @@ from burn.optim.schedule import Schedule
 from burn.optim.state import device_of
 from burn.optim.zero import ZeroRedundancyOptimizer
 from burn.plan.compiled import Compiled
+from burn.plan.profile import Profile
 from burn.plan.pytree import mapped
 from burn.plan.recorder import UnplannableError
 from burn.primitive import RECORDER
@@ -100,7 +101,11 @@ class Step(Generic[P, R]):
 
     def _planned(self, function: Callable[..., Any]) -> Any:
         # The first call runs the plan as well: a resumed run has the same bits.
-        return Compiled(function, replayed=True) if self.compiled else function
+        if not self.compiled:
+            return function
+        planned = Compiled(function, replayed=True)
+        planned.name = getattr(self.function, "__qualname__", planned.name)
+        return planned
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         output: R
@@ -174,6 +179,29 @@ class Step(Generic[P, R]):
         plans += [self._change_by_means, self._add_means, self._apply]
         plans.append(self._set_weights)
         return [note for each in plans for note in each.notes]
+
+    def profile(self, *args: P.args, **kwargs: P.kwargs) -> Profile:
+        """Return the time of each step of the plan of this batch.
+
+        With ``accumulate`` or a communicator it is the plan of the gradients, without
+        updates. Weights and the state of the optimizer stay what they are.
+
+        Raises:
+            ValueError: the step is not compiled, or this batch has no plan.
+        """
+        if not self.compiled:
+            raise ValueError("expected a compiled step, got compiled=False")
+        profile: Profile
+        if self.communicator is not None:
+            assert self.reducer is not None
+            self.reducer.begin(self._trainable())
+            profile = self._compute.profile(args, kwargs)
+        elif self.accumulate > 1:
+            is_first = self._is_first[self.position == 0]
+            profile = self._accumulate.profile(is_first, args, kwargs)
+        else:
+            profile = self._train.profile(args, kwargs)
+        return profile
 
     def _trained(self, args: Any, kwargs: Any) -> Any:
         output = self._forward(args, kwargs)

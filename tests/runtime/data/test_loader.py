@@ -183,3 +183,43 @@ def test_collate_functions_and_backends() -> None:
         [[0, 1], [2, 3]],
         [[4, 5]],
     ]
+
+
+def test_arrays_of_different_lengths_are_padded() -> None:
+    lengths = (3, 5, 2)
+    items = [
+        (np.arange(n), np.ones((n, 2), np.float32), np.full(n, 7), n) for n in lengths
+    ]
+    collate = data.PaddedStack(values=(0, 0.5, -100, 0), multiple=4)
+    for workers in (0, 1):
+        with data.Loader(items, batch=3, collate=collate, workers=workers) as loader:
+            ids, rows, targets, counts = (x.numpy() for x in next(iter(loader)))
+        assert ids.shape == targets.shape == (3, 8)
+        assert rows.shape == (3, 8, 2)
+        np.testing.assert_array_equal(counts, lengths)
+        for row, n in enumerate(lengths):
+            np.testing.assert_array_equal(ids[row], [*range(n), *[0] * (8 - n)])
+            np.testing.assert_array_equal(targets[row], [7] * n + [-100] * (8 - n))
+            np.testing.assert_array_equal(rows[row, n:], 0.5)
+
+
+def test_padding_of_single_arrays() -> None:
+    batch = data.PaddedStack(9)([np.array([1, 2]), np.array([3])])
+    np.testing.assert_array_equal(batch, [[1, 2], [3, 9]])
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ([], "at least one item"),
+        ([{"a": np.zeros(2)}], "expected items of arrays, or tuples of them, got dict"),
+        ([(np.zeros(2),)], r"a value for each of 1 fields, got \(0, 1\)"),
+        (
+            [(np.zeros((2, 3)), 1), (np.zeros((2, 4)), 1)],
+            r"shapes of rows of items\[0\]",
+        ),
+    ],
+)
+def test_items_that_cannot_be_padded(items: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        data.PaddedStack(values=(0, 1))(items)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import burn
-from burn import ops
+from burn import Autodiff, Cpu, nn, ops, optim, train
 from burn.backend.cpu.onednn.binding import engine
 from burn.backend.cpu.onednn.binding.memory import Handle
 from burn.plan.compiled import PLANS
@@ -21,6 +21,7 @@ from burn.plan.replay import fill_result
 from tests.runtime.onednn import needs_onednn, normal
 from tests.runtime.programs import programs_of
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* was recorded for:RuntimeWarning")
 BINDS = 100 + 2 * PLANS
 MATRIX = burn.Parameter(burn.from_numpy(normal(32, 32)))
 
@@ -139,3 +140,22 @@ def test_values_of_a_replayed_plan_are_gone_at_once() -> None:
         assert [value() is not None for value in seen] == [False, True]
         del result
         assert [value() is not None for value in seen] == [False, False]
+
+
+def test_recordings_are_gone_without_the_garbage_collector() -> None:
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).to(Autodiff(Cpu()))
+    step = train.step(net, optim.SGD(net, lr=0.1))(lambda x: ops.mean(net(x) ** 2.0))
+    x = burn.from_numpy(normal(3, 4))
+    gc.collect()
+    flags = gc.get_debug()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        step(x)
+        gc.collect()
+        kinds = {type(found).__name__ for found in gc.garbage}
+    finally:
+        gc.set_debug(flags)
+        gc.garbage.clear()
+        gc.enable()
+    assert not kinds & {"Recorder", "RecordedValue", "Graph", "Tensor", "Step"}

@@ -231,8 +231,12 @@ def test_arguments_that_may_hide_tensors_are_left_to_eager_runs() -> None:
 
 def test_the_oldest_plans_go() -> None:
     compiled = burn.compile(Counted(lambda x: x + 1.0))
-    for extent in range(20):
-        compiled(tensor(extent + 1))
+    with pytest.warns(RuntimeWarning, match="Counted was recorded for 16 comb") as seen:
+        for extent in range(20):
+            compiled(tensor(extent + 1))
+    assert len(seen) == 1
+    assert seen[0].filename == __file__
+    assert "recorded for 20 combinations" in compiled.notes[0]
     assert len(compiled._plans) == compiled_module.PLANS
 
 

@@ -87,3 +87,24 @@ def test_wrong_adapters_are_refused() -> None:
         nn.lora(net(), rank=0)
     with pytest.raises(ValueError, match="expected layers with adapters in Net"):
         nn.merge_lora(net())
+
+
+def test_patterns_of_several_calls_are_added() -> None:
+    model = nn.lora(net(), "query", rank=2)
+    model.unfreeze("head")
+    nn.lora(model, "blocks.0", "blocks.1", rank=3)
+    adapted = {p.removesuffix(".lora_A") for p, _ in model.parameters() if "_A" in p}
+    assert adapted == {"query", "blocks.0", "blocks.1"}
+    trained_paths = {path for path, box in model.parameters() if box.requires_grad}
+    adapters = {f"{layer}.lora_{part}" for layer in adapted for part in "AB"}
+    assert trained_paths == adapters | {"head.weight", "head.bias"}
+    with pytest.raises(ValueError, match="got 'blocks.2'"):
+        nn.lora(net(), "query", "blocks.2")
+
+
+def test_an_adapter_beside_a_trained_layer_freezes_it() -> None:
+    model = nn.lora(net(), "query", rank=2).unfreeze("head")
+    nn.lora(model, "head", rank=2)
+    boxes = dict(model.parameters())
+    assert not boxes["head.weight"].requires_grad
+    assert boxes["head.lora_A"].requires_grad

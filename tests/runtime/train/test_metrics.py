@@ -1,6 +1,7 @@
 """Metrics against values by hand, in batches of different sizes."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from burn.train.metrics import (
     FBeta,
     LearningRate,
     Loss,
+    MeanIoU,
     Perplexity,
     Precision,
     Recall,
@@ -90,3 +92,37 @@ def test_states_of_processes_are_merged() -> None:
     assert recall.compute() == pytest.approx((4 / 5 + 1 / 2) / 2)
     with pytest.raises(KeyError):
         recall.merge([{"sum": 1}])
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        Accuracy,
+        partial(TopK, 2),
+        partial(FBeta, 3),
+        partial(Precision, 3),
+        partial(Recall, 3),
+        partial(MeanIoU, 3),
+    ],
+    ids=lambda metric: getattr(metric, "func", metric).__name__,
+)
+@pytest.mark.parametrize("padding", [-100, -1, 3])
+def test_padding_is_left_out_or_refused(metric: Any, padding: int) -> None:
+    scores = np.random.default_rng(0).standard_normal((6, 3), np.float32)
+    labels = np.array([0, 1, 2, 2, padding, padding])
+    first = [burn.tensor(each[:4]) for each in (scores, labels)]
+    every = [burn.tensor(each) for each in (scores, labels)]
+    loss = burn.tensor(np.float32(1.0))
+    expected = metric().update(Classified(loss, *first), Batch(6, 0.1))
+    ignoring = metric(ignore_index=padding)
+    batch = Batch(6, 0.1)
+    assert ignoring.update(Classified(loss, *every), batch) == expected
+    with pytest.raises(ValueError, match=rf"got {padding}; ignore_index={padding}"):
+        metric().update(Classified(loss, *every), batch)
+
+
+def test_another_number_of_classes_is_refused() -> None:
+    loss, labels = burn.tensor(np.float32(1.0)), burn.tensor(np.array([0, 1]))
+    logits = burn.tensor(np.zeros((2, 4), np.float32))
+    with pytest.raises(ValueError, match="f1: expected 3 classes, got logits of 4"):
+        FBeta(3).update(Classified(loss, logits, labels), Batch(2, 0.1))

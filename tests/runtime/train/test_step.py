@@ -239,3 +239,49 @@ def test_a_step_returns_a_loss() -> None:
         step(burn.tensor([[1.0, 2.0]]))
     with pytest.raises(ValueError, match="expected accumulate >= 1, got 0"):
         train.step(model, optim.SGD(model), accumulate=0)(lambda x: model(x).mean())
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_profile_changes_nothing(accumulate: int) -> None:
+    step = made(accumulate=accumulate)
+    for number in range(3):
+        step(*batch(number))
+    before = whole_state(step)
+    profile = step.profile(*batch(3))
+    assert any("linear" in "".join(row.primitives) for row in profile.rows)
+    after = whole_state(step)
+    assert before.keys() == after.keys()
+    for key, value in before.items():
+        np.testing.assert_array_equal(after[key], value, err_msg=key)
+    with pytest.raises(ValueError, match="expected a compiled step"):
+        made(compiled=False).profile(*batch(0))
+
+
+def test_a_step_of_many_lengths_says_so() -> None:
+    net = nn.Linear(3, 2).to(Autodiff(Cpu()))
+
+    @train.step(net, optim.SGD(net, lr=0.1))
+    def sized_step(x: Tensor) -> Tensor:
+        return ops.mean(net(x))
+
+    def call(length: int) -> None:
+        sized_step(burn.from_numpy(np.ones((length, 3), np.float32)))
+
+    for length in range(1, 9):
+        call(length)
+    assert not sized_step.notes
+    call(9)
+    assert "sized_step was recorded for 9 combinations" in sized_step.notes[0]
+    for length in range(10, 16):
+        call(length)
+    with pytest.warns(RuntimeWarning, match="sized_step was recorded for 16"):
+        call(16)
+    call(17)  # once
+
+
+def test_profile_counts_no_copies_between_the_plans() -> None:
+    net = nn.Linear(1200, 1200).to(Autodiff(Cpu()))
+    step = train.step(net, optim.SGD(net, lr=0.1))(lambda x: ops.mean(net(x) ** 2.0))
+    rows = step.profile(burn.from_numpy(np.ones((64, 1200), np.float32))).rows
+    reads = sum(row.ms for row in rows if set(row.primitives) == {"read"})
+    assert reads < 0.1 * sum(row.ms for row in rows)

@@ -54,34 +54,46 @@ class LoRAConv1D(Conv1D):
         return product.mT.detach() * self.scaling
 
 
-def lora(
-    model: M, pattern: str = "*", *, rank: int = 8, alpha: float | None = None
-) -> M:
+def lora(model: M, *patterns: str, rank: int = 8, alpha: float | None = None) -> M:
     """Add adapters to the linear layers whose paths match, and return ``model``.
 
-    All parameters are frozen except those of the adapters, ``lora_A`` and ``lora_B``,
-    which are new keys of the layer. Results are unchanged until they are trained. Their
+    Without a pattern every linear layer gets one. The first call freezes all parameters
+    of the model; another one adds adapters and leaves what is trained. ``lora_A`` and
+    ``lora_B`` are new keys of the layer. Results are unchanged until they are trained.
+    Their
     product is multiplied by ``alpha / rank``; ``alpha`` is ``rank`` by default. Layers
     are changed in place, so every use of a shared layer is adapted. :func:`merge_lora`
     adds the adapters to the weights.
 
     Raises:
-        ValueError: no :class:`Linear` or :class:`Conv1D` matches, or ``rank`` < 1.
+        ValueError: a pattern matches no :class:`Linear` or :class:`Conv1D`, or
+            ``rank`` < 1.
     """
     if rank < 1:
         raise ValueError(f"expected rank >= 1, got {rank}")
-    layers = {p: m for p, m in model.modules() if type(m) in (Linear, Conv1D)}
-    chosen = [layer for path, layer in layers.items() if matches(path, pattern)]
-    if not chosen:
-        raise ValueError(
-            f"expected a pattern of linear layers, got {pattern!r}; there are "
-            f"{', '.join(layers) or 'none'}"
-        )
-    model.freeze()
+    chosen = _matching(model, patterns or ("*",))
+    if not any(isinstance(m, LoRALinear | LoRAConv1D) for _, m in model.modules()):
+        model.freeze()
     scaling = (rank if alpha is None else alpha) / rank
-    for layer in dict.fromkeys(chosen):
+    for layer in chosen:
+        layer.freeze()
         _adapt(layer, rank, scaling)
     return model
+
+
+def _matching(model: Module, patterns: tuple[str, ...]) -> list[Module]:
+    """Return the layers whose paths match, each once."""
+    layers = {p: m for p, m in model.modules() if type(m) in (Linear, Conv1D)}
+    chosen: dict[Module, None] = {}
+    for pattern in patterns:
+        of_pattern = [layer for path, layer in layers.items() if matches(path, pattern)]
+        if not of_pattern:
+            raise ValueError(
+                f"expected a pattern of linear layers, got {pattern!r}; there are "
+                f"{', '.join(layers) or 'none'}"
+            )
+        chosen.update(dict.fromkeys(of_pattern))
+    return list(chosen)
 
 
 def _adapt(layer: Module, rank: int, scaling: float) -> None:

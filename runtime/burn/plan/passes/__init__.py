@@ -38,6 +38,7 @@ from burn.plan.passes.precision.integers import (
     with_floats,
     with_sums,
 )
+from burn.plan.passes.slices.slicing import slices_first
 from burn.plan.passes.updates import with_updates_last
 from burn.plan.plan_ir import Segment, Step, find_drops
 
@@ -46,6 +47,7 @@ Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 #: The passes for every device, in execution order.
 PASSES: tuple[Pass, ...] = (
     as_products,
+    slices_first,
     as_matrices,
     with_transposed_factors,
     constants_first,
@@ -112,13 +114,13 @@ def is_lowered(segment: Segment) -> bool:
     ) or any(map(is_lowered, segment.children.values()))
 
 
-def _passed(each: Pass, root: Segment, graph: Graph) -> Segment:
-    def copied(segment: Segment) -> Segment:
-        steps = each(list(segment.steps), graph)
-        children = {value: copied(child) for value, child in segment.children.items()}
-        return replace(segment, steps=steps, drops=[], children=children)
-
-    return copied(root)
+def _passed(each: Pass, segment: Segment, graph: Graph) -> Segment:
+    # Not a closure that calls itself: its cycle would keep the graph for a while.
+    steps = each(list(segment.steps), graph)
+    children = {
+        value: _passed(each, child, graph) for value, child in segment.children.items()
+    }
+    return replace(segment, steps=steps, drops=[], children=children)
 
 
 def _has_same_steps(first: Segment, second: Segment) -> bool:

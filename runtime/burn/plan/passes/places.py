@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -30,14 +31,7 @@ def last_place(segment: Segment) -> int:
 
 def _copied(segment: Segment, names: dict[int, int], fresh: Iterator[int]) -> Segment:
     names = dict(names)
-
-    def renamed(leaf: Any) -> Any:
-        if type(leaf) is Lifted:
-            return replace(leaf, value=renamed(leaf.value))
-        if type(leaf) is not Slot:
-            return leaf
-        return Slot(names.get(leaf.place, leaf.place))
-
+    renamed = partial(_renamed, names=names)
     steps: list[Step | Read] = []
     guard = segment.guard
     for step in segment.steps:
@@ -59,3 +53,12 @@ def _copied(segment: Segment, names: dict[int, int], fresh: Iterator[int]) -> Se
         writes={box: renamed(slot) for box, slot in segment.writes.items()},
         varying=segment.varying,
     )
+
+
+def _renamed(leaf: Any, names: dict[int, int]) -> Any:
+    # Not a closure that calls itself: its cycle would keep its values for a while.
+    if type(leaf) is Lifted:
+        return replace(leaf, value=_renamed(leaf.value, names))
+    if type(leaf) is not Slot:
+        return leaf
+    return Slot(names.get(leaf.place, leaf.place))

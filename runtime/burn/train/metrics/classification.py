@@ -11,11 +11,14 @@ from burn.train.metrics.metric import Array, Batch, Mean, Metric
 Average = Literal["micro", "macro"]
 
 
-def classes_of(output: Any) -> tuple[Array, Array]:
+def classes_of(output: Any, ignore_index: int | None = None) -> tuple[Array, Array]:
     """Return logits [N, C] and targets [N], with further axes merged into samples.
+
+    Samples whose target is ``ignore_index`` are left out.
 
     Raises:
         TypeError: the output does not have both.
+        ValueError: a target is no class.
     """
     logits = getattr(output, "logits", None)
     targets = getattr(output, "targets", None)
@@ -25,7 +28,19 @@ def classes_of(output: Any) -> tuple[Array, Array]:
             f"got {type(output).__name__}"
         )
     scores = np.moveaxis(logits.numpy(), 1, -1)
-    return scores.reshape(-1, scores.shape[-1]), targets.numpy().reshape(-1)
+    classes, labels = scores.shape[-1], targets.numpy().reshape(-1)
+    scores = scores.reshape(-1, classes)
+    if ignore_index is not None:
+        is_counted = labels != ignore_index
+        scores, labels = scores[is_counted], labels[is_counted]
+    classes = max(classes, 2)  # one score is that of the second class
+    if labels.size and not 0 <= labels.min() <= labels.max() < classes:
+        wrong = labels[(labels < 0) | (labels >= classes)][0]
+        raise ValueError(
+            f"expected targets in [0, {classes}), got {wrong}; "
+            f"ignore_index={wrong} leaves such samples out"
+        )
+    return scores, labels
 
 
 class TopK(Mean):
@@ -46,10 +61,7 @@ class TopK(Mean):
         self.k, self.ignore_index = k, ignore_index
 
     def update(self, output: Any, batch: Batch) -> float:
-        scores, targets = classes_of(output)
-        if self.ignore_index is not None:
-            scores = scores[targets != self.ignore_index]
-            targets = targets[targets != self.ignore_index]
+        scores, targets = classes_of(output, self.ignore_index)
         if self.k == 1:
             hits = scores.argmax(-1) == targets
         else:
@@ -71,7 +83,8 @@ class FBeta(Metric):
     """The weighted harmonic mean of precision and recall; 0 where both are.
 
     ``macro`` is the mean over the classes that occur among targets or predictions,
-    ``micro`` counts all samples together.
+    ``micro`` counts all samples together. Targets equal to ``ignore_index`` are not
+    counted.
     """
 
     higher_is_better: ClassVar[bool | None] = True
@@ -82,17 +95,23 @@ class FBeta(Metric):
         beta: float = 1.0,
         average: Average = "macro",
         name: str | None = None,
+        *,
+        ignore_index: int | None = None,
     ) -> None:
         if average not in ("micro", "macro"):
             raise ValueError(f"expected 'micro' or 'macro', got {average!r}")
         self.classes, self.beta, self.average = classes, beta, average
+        self.ignore_index = ignore_index
         super().__init__(name or f"f{beta:g}")
 
     def initial(self) -> dict[str, Array]:
         return {"confusion": np.zeros((self.classes, self.classes), np.int64)}
 
     def update(self, output: Any, batch: Batch) -> float:
-        scores, targets = classes_of(output)
+        scores, targets = classes_of(output, self.ignore_index)
+        if scores.shape[-1] > self.classes:
+            got = f"logits of {scores.shape[-1]}"
+            raise ValueError(f"{self.name}: expected {self.classes} classes, got {got}")
         counts = np.zeros_like(self.state["confusion"])
         np.add.at(counts, (targets, scores.argmax(-1)), 1)
         self.state["confusion"] = self.state["confusion"] + counts
@@ -126,9 +145,14 @@ class Precision(FBeta):
     """True positives divided by predicted positives; 0 if there are none."""
 
     def __init__(
-        self, classes: int, average: Average = "macro", name: str = "precision"
+        self,
+        classes: int,
+        average: Average = "macro",
+        name: str = "precision",
+        *,
+        ignore_index: int | None = None,
     ) -> None:
-        super().__init__(classes, average=average, name=name)
+        super().__init__(classes, average=average, name=name, ignore_index=ignore_index)
 
     def scores(self, true: Array, targets: Array, predicted: Array) -> Array:
         return _share(true, predicted)
@@ -138,9 +162,14 @@ class Recall(FBeta):
     """True positives divided by positives; 0 if there are none."""
 
     def __init__(
-        self, classes: int, average: Average = "macro", name: str = "recall"
+        self,
+        classes: int,
+        average: Average = "macro",
+        name: str = "recall",
+        *,
+        ignore_index: int | None = None,
     ) -> None:
-        super().__init__(classes, average=average, name=name)
+        super().__init__(classes, average=average, name=name, ignore_index=ignore_index)
 
     def scores(self, true: Array, targets: Array, predicted: Array) -> Array:
         return _share(true, targets)
@@ -153,8 +182,10 @@ class MeanIoU(FBeta):
     those of which one is true. Classes without either do not count.
     """
 
-    def __init__(self, classes: int, name: str = "mean_iou") -> None:
-        super().__init__(classes, name=name)
+    def __init__(
+        self, classes: int, name: str = "mean_iou", *, ignore_index: int | None = None
+    ) -> None:
+        super().__init__(classes, name=name, ignore_index=ignore_index)
 
     def scores(self, true: Array, targets: Array, predicted: Array) -> Array:
         return _share(true, targets + predicted - true)

@@ -11,6 +11,7 @@ from burn.backend.cpu.bind.arena import Arena
 from burn.backend.cpu.bind.builder import Builder
 from burn.backend.cpu.bind.donated_buffers import WRITING, commit
 from burn.backend.cpu.bind.finite import NotFiniteError, is_finite
+from burn.backend.cpu.bind.heap import trim_heap
 from burn.backend.cpu.bind.inputs import Setter
 from burn.backend.cpu.bind.measuring import measure_calls
 from burn.backend.cpu.bind.sequence import Sequence
@@ -37,6 +38,8 @@ from burn.tensor import Tensor
 CHANGES = 3
 #: After how many calls at most a plan tries to bind again.
 MOST_WAITING = 64
+#: Below so many bytes of values, recording a plan leaves little memory to give back.
+LARGE_PEAK = 1 << 24
 _CPU = Cpu()
 
 
@@ -103,6 +106,7 @@ class Program:
         self._changed: Counter[Box] = Counter()
         self._seen = -1
         self._failures = self._waiting = 0
+        self._is_large = False
 
     def run(self, inputs: list[Array]) -> Any:
         """Return the result of the function.
@@ -128,6 +132,7 @@ class Program:
     def _run(self, inputs: list[Array]) -> Any:
         if self._node is not None and self._is_stale():
             self._node = None
+        is_new = self._node is None
         if self._node is None:
             for array in inputs:
                 if not is_finite(array):
@@ -142,6 +147,8 @@ class Program:
             node = self._next(node, node.segment.guard)
         result = node.result()
         node.finish()
+        if is_new and self._is_large:  # boxes gave up the values of before
+            trim_heap()
         return result
 
     def _bound(self, inputs: list[Array]) -> _Node:
@@ -170,6 +177,9 @@ class Program:
             volatile.update(filter(_is_trained, boxes_read(self._root)))
         peak = peak_bytes(self._root, inputs, volatile)
         options = (held_bytes(self._policy, peak), self._gradients)
+        self._is_large = peak > LARGE_PEAK
+        if self._is_large:
+            trim_heap()
         builder = Builder(Arena(peak), volatile, *options)
         self._inputs = [builder.take(i, array) for i, array in enumerate(inputs)]
         node = _Node(self._root, builder, self._policy, self._profiler)

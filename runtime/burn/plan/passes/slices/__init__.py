@@ -1,0 +1,1 @@
+"""Computing only the rows of values that are used."""
