@@ -16,7 +16,11 @@ from burn.backend.cuda.kernels.convolution.convolution import (
     Layout,
     are_convolved,
 )
-from burn.backend.cuda.kernels.convolution.depthwise import conv_or_depthwise, depthwise
+from burn.backend.cuda.kernels.convolution.depthwise import (
+    contiguous,
+    conv_or_depthwise,
+    depthwise,
+)
 from burn.backend.cuda.kernels.convolution.patches import are_patches, convolved
 from burn.backend.cuda.kernels.elementwise.epilogues import apply_after, has_residual
 from burn.backend.cuda.libraries import cudnn, packed
@@ -87,18 +91,12 @@ def _one_graph(
     layout = graph.layout
     arrays = [layout.of(x), packed(weight, layout, layout.of)]
     if bias is not None:
-        arrays.append(_contiguous(bias))
+        arrays.append(contiguous(bias))
     if has_residual(inside):
         arrays.append(layout.of(residual))
     out = layout.empty(shape, dtype)
     graph.run(*arrays, out)
     return apply_after(out, residual, after[len(inside) :])
-
-
-def _contiguous(array: Array) -> Array:
-    import cupy
-
-    return cupy.ascontiguousarray(array)
 
 
 def _prefix(after: After, residual: Any, x: Array) -> After:
