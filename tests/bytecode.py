@@ -10,13 +10,13 @@ import pytest
 def share_bytecode(config: pytest.Config) -> None:
     """Cache bytecode in a temporary folder if ``PYTHONDONTWRITEBYTECODE`` is set.
 
-    Otherwise every worker of pytest-xdist and each of a hundred child processes would
-    compile more than a thousand modules again, a quarter of the time of a run.
+    This is for the workers of pytest-xdist and their child processes: each of a
+    hundred would compile more than a thousand modules again. Without workers nothing
+    is changed, since the folder would also hide the bytecode of installed packages.
     """
-    if not sys.dont_write_bytecode:
+    if not sys.dont_write_bytecode or not config.getoption("numprocesses", None):
         return
     folder = TemporaryDirectory(prefix="bytecode-")
     config.add_cleanup(folder.cleanup)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = folder.name
-    sys.dont_write_bytecode = False
+    os.environ["PYTHONPYCACHEPREFIX"] = folder.name
