@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from burn_import.codegen.module import module
 from tests import sampling, skips
+from tests.bytecode import share_bytecode
 from tests.written_modules import Modules
 
 ROOT = Path(__file__).parent.parent
@@ -73,7 +74,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Set what depends on whether every case is run, and a folder for caches.
+    """Set what depends on whether every case is run, and folders for caches.
 
     Processes that tests start inherit the folder: no test reads or writes the user's.
     """
@@ -81,6 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = TemporaryDirectory(prefix="burn-tests-", ignore_cleanup_errors=True)
         config.add_cleanup(folder.cleanup)
         os.environ["XDG_CACHE_HOME"] = folder.name
+    share_bytecode(config)
     every = config.getoption("--all-cases")
     if config.option.fuzz_graphs is None:
         config.option.fuzz_graphs = GRAPHS if every else FEW_GRAPHS
@@ -123,6 +125,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     skipped = reporter.stats.get("skipped", []) if reporter is not None else []
     if session.exitstatus == 0 and skips.counted(skipped)[1]:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect tests without garbage collection, which would find nothing to free."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

@@ -4,7 +4,6 @@ Without ``--all-cases`` this is a sample: one case of every operator, in a few v
 """
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,18 +24,6 @@ def sample() -> Iterator[Case]:
         if case.direct and case.operators[0] not in seen:
             seen.add(case.operators[0])
             yield case
-
-
-@cache
-def is_laid_out(variant: str, case: str) -> bool:
-    """Whether black lays out the source: as it is, and those of the sample."""
-    return variant == "plain" or variant in SAMPLED and case in sampled_names()
-
-
-@cache
-def sampled_names() -> frozenset[str]:
-    """The names of the cases of the sample."""
-    return frozenset(case.name for case in sample())
 
 
 def variants_of(case: Case, every: bool) -> Iterator[Variant]:
@@ -81,7 +68,7 @@ def test_case(
     for variant in variants_of(case, every):
         fails = case.name in VARIANT_FAILURES.get(variant.name, ())
         with outcomes.of(variant.name, fails):
-            checker.check(variant, is_laid_out(variant.name, case.name))
+            checker.check(variant, is_laid_out=variant.name == "plain")
     record_property("case", [case.name, outcomes.passed])
     if outcomes.errors:
         raise ExceptionGroup(case.name, outcomes.errors)

@@ -31,7 +31,7 @@ KEYS = [
 @pytest.mark.parametrize("key", KEYS)
 @settings(max_examples=settings().max_examples // 5)
 @given(data=st.data(), stored=st.booleans(), generated=st.booleans())
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_compiled_is_eager(
     key: Key, data: st.DataObject, stored: bool, generated: bool
 ) -> None:
@@ -61,7 +61,7 @@ def test_compiled_is_eager(
 @pytest.mark.parametrize("key", KEYS)
 @settings(max_examples=2)
 @given(data=st.data())
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_fewer_bits_are_no_error(key: Key, precision: str, data: st.DataObject) -> None:
     version = operators()[key].versions[-1]
     example = data.draw(examples(key, version))

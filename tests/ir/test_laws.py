@@ -133,7 +133,7 @@ def arrays_of(values: list[Any]) -> list[Any]:
 @every_version_of_onnx
 @few
 @given(data=st.data(), stored=st.booleans())
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_value_is_that_of_onnxruntime(
     key: Key, version: int, data: st.DataObject, stored: bool
 ) -> None:
@@ -160,7 +160,7 @@ def test_value_is_that_of_onnxruntime(
 @every_version
 @few
 @given(data=st.data(), stored=st.booleans())
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_inferred_type_is_that_of_the_value(
     key: Key, version: int, data: st.DataObject, stored: bool
 ) -> None:
@@ -173,7 +173,7 @@ def test_inferred_type_is_that_of_the_value(
 @newest_version
 @few
 @given(data=st.data(), stored=st.booleans())
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_inferred_type_holds_for_every_size(
     key: Key, version: int, data: st.DataObject, stored: bool
 ) -> None:
@@ -222,7 +222,7 @@ def grow(example: Example, positions: list[int], stored: bool) -> Example:
 @newest_version
 @few
 @given(data=st.data(), stored=st.booleans())
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_lower_looks_at_nothing_it_may_not(
     key: Key, version: int, data: st.DataObject, stored: bool
 ) -> None:
@@ -242,7 +242,7 @@ def test_lower_looks_at_nothing_it_may_not(
 @newest_version
 @few
 @given(data=st.data(), stored=st.booleans())
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_printed_source_computes_the_same_bits(
     key: Key, version: int, data: st.DataObject, stored: bool
 ) -> None:
@@ -257,7 +257,7 @@ def test_printed_source_computes_the_same_bits(
 @newest_version
 @few
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1))
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_gradient_is_the_directional_derivative(
     key: Key, version: int, data: st.DataObject, seed: int
 ) -> None:

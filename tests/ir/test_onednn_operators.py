@@ -38,7 +38,7 @@ KEYS = [
 @pytest.mark.parametrize("key", KEYS)
 @settings(max_examples=settings().max_examples // 5)
 @given(data=st.data())
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_onednn_agrees_with_numpy(key: Key, data: st.DataObject) -> None:
     example = data.draw(examples(key, operators()[key].versions[-1]))
     graph = models.built(key, operators()[key].versions[-1], example, stored=False)

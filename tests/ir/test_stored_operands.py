@@ -72,7 +72,7 @@ def arrays(values: list[Any]) -> list[Any]:
 @pytest.mark.parametrize(("key", "version"), NEWEST)
 @settings(max_examples=settings().max_examples // 6, deadline=None)
 @given(data=st.data())
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_any_operands_are_stored(key: Key, version: int, data: st.DataObject) -> None:
     example = data.draw(examples(key, version))
     places = storable(example)

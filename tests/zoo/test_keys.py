@@ -46,7 +46,7 @@ def test_what_differs_is_in_the_zoo(request: pytest.FixtureRequest) -> None:
     assert set(DIFFERING) <= {f"{path.parent.name}/{path.stem}" for path in actual}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_keys_are_those_of_pytorch(path: Path, modules: Modules) -> None:
     twins = sorted(path.parent.glob(f"{path.name.split('.')[0]}.dynamo*.onnx"))
     twin = exported_state(twins[0]) if twins and ".ts-" in path.name else None

@@ -28,7 +28,7 @@ JUMPING = {
 
 
 @pytest.mark.parametrize("precision", MOST)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_results_are_close(case: Case, precision: str, modules: Modules) -> None:
     model = modules.load(case.path)
     inputs = [[given(value) for value in golden.read()[0]] for golden in case.goldens]

@@ -76,7 +76,9 @@ class _Derivations:
             name if name is None or name in held else self.value(name, node)
             for name in node.inputs
         )
-        self.nodes.append(node if inputs == node.inputs else reading(node, inputs))
+        self.nodes.append(
+            node if inputs == node.inputs else replace(node, inputs=inputs)
+        )
         if self.is_computed(inputs):
             self.inserted |= {name for name in node.outputs if name}
 
@@ -210,8 +212,3 @@ def _steps(
 def _in_module_of(node: Node, reader: Node) -> Node:
     """Return ``node`` in the module of ``reader``."""
     return replace(node, scope=reader.scope, classes=reader.classes)
-
-
-def reading(node: Node, inputs: tuple[str | None, ...]) -> Node:
-    """Return ``node`` with other operands; subgraphs capture the new names."""
-    return replace(node, inputs=inputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from burn_import.provenance.path_segments import Path, clean, common
 from burn_import.provenance.weight_owners import called_again
@@ -10,7 +11,6 @@ from burn_import.rewriting.arrays import memory_of
 from burn_import.rewriting.graphs import value_names, with_nodes
 from burn_import.structure.folded_expressions import (
     layer_constants,
-    reading,
     with_unknown,
 )
 from burn_import.structure.listed_tensors import home_of
@@ -68,7 +68,7 @@ class _HandingDown:
                     yield self._identity_node(node, name, around)
                 inputs[position] = self.values[name, around]
         same = tuple(inputs) == node.inputs
-        yield node if same else reading(node, tuple(inputs))
+        yield node if same else replace(node, inputs=tuple(inputs))
 
     def _second_name(self, name: str, scope: Path) -> str:
         """Return a name of the tensor in the module at ``scope``, else ``name``."""

@@ -28,38 +28,33 @@ def same_dtype(*types: Type) -> DType:
     return types[0].dtype
 
 
-@operator
-class Add(Op, onnx="Add", versions=(1, 6, 7, 13, 14)):
+class Arithmetic:
+    """Operators of two operands that are broadcast to the result, of one dtype."""
+
     def infer(self, x: Type, y: Type) -> Type:
         return Type(same_dtype(x, y), broadcast(x, y))
 
+
+@operator
+class Add(Arithmetic, Op, onnx="Add", versions=(1, 6, 7, 13, 14)):
     def lower(self, x: Value, y: Value) -> Value:
         return x + y
 
 
 @operator
-class Sub(Op, onnx="Sub", versions=(1, 6, 7, 13, 14)):
-    def infer(self, x: Type, y: Type) -> Type:
-        return Type(same_dtype(x, y), broadcast(x, y))
-
+class Sub(Arithmetic, Op, onnx="Sub", versions=(1, 6, 7, 13, 14)):
     def lower(self, x: Value, y: Value) -> Value:
         return x - y
 
 
 @operator
-class Mul(Op, onnx="Mul", versions=(1, 6, 7, 13, 14)):
-    def infer(self, x: Type, y: Type) -> Type:
-        return Type(same_dtype(x, y), broadcast(x, y))
-
+class Mul(Arithmetic, Op, onnx="Mul", versions=(1, 6, 7, 13, 14)):
     def lower(self, x: Value, y: Value) -> Value:
         return x * y
 
 
 @operator
-class Div(Op, onnx="Div", versions=(1, 6, 7, 13, 14)):
-    def infer(self, x: Type, y: Type) -> Type:
-        return Type(same_dtype(x, y), broadcast(x, y))
-
+class Div(Arithmetic, Op, onnx="Div", versions=(1, 6, 7, 13, 14)):
     def lower(self, x: Value, y: Value) -> Value:
         """Return the quotient; that of integers is rounded towards zero, as in C."""
         if dtypes.is_integer(x.dtype) or x.dtype == dtypes.string:
@@ -83,11 +78,8 @@ class Pow(Op, onnx="Pow", versions=(1, 7, 12, 13, 15)):
 
 
 @operator
-class Mod(Op, onnx="Mod", versions=(10, 13, 28)):
+class Mod(Arithmetic, Op, onnx="Mod", versions=(10, 13, 28)):
     fmod: Literal[0, 1] = 0
-
-    def infer(self, x: Type, y: Type) -> Type:
-        return Type(same_dtype(x, y), broadcast(x, y))
 
     def lower(self, x: Value, y: Value) -> Value:
         return ops.fmod(x, y) if self.fmod else x % y

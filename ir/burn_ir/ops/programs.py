@@ -8,7 +8,7 @@ from typing import Any
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.elementwise import same_dtype
+from burn_ir.ops.elementwise import Arithmetic, same_dtype
 from burn_ir.ops.functions import Floating, expect_float
 from burn_ir.ops.options import non_default
 from burn_ir.ops.reduction import without
@@ -77,11 +77,8 @@ class LogCumSumExp(Floating, Op, onnx="LogCumSumExp", versions=(1,), domain="bur
 
 
 @operator
-class FloorDiv(Op, onnx="FloorDiv", versions=(1,), domain="burn"):
+class FloorDiv(Arithmetic, Op, onnx="FloorDiv", versions=(1,), domain="burn"):
     """The quotient rounded towards minus infinity."""
-
-    def infer(self, x: Type, y: Type) -> Type:
-        return Type(same_dtype(x, y), broadcast(x, y))
 
     def lower(self, x: Value, y: Value) -> Value:
         return x // y

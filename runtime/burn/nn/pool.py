@@ -6,10 +6,13 @@ from burn.ops.window import Extents, Padding
 from burn.tensor import Tensor
 
 
-class _Layer(Module):
+class PoolLayer(Module):
+    """A layer over the axes after the channels, of which there are ``rank``."""
+
     rank = 0
 
-    def _check(self, x: Tensor) -> None:
+    def check_rank(self, x: Tensor) -> None:
+        """Check that the input has ``rank`` axes after the channels."""
         if x.ndim != self.rank + 2:
             raise ValueError(f"expected rank {self.rank + 2}, got {list(x.shape)}")
 
@@ -17,7 +20,7 @@ class _Layer(Module):
         return ", ".join(f"{name}={value}" for name, value in vars(self).items())
 
 
-class _MaxPool(_Layer):
+class _MaxPool(PoolLayer):
     def __init__(
         self,
         kernel_size: Extents,
@@ -33,7 +36,7 @@ class _MaxPool(_Layer):
         self.ceil_mode = ceil_mode
 
     def __call__(self, x: Tensor) -> Tensor:
-        self._check(x)
+        self.check_rank(x)
         return ops.max_pool(
             x,
             kernel_size=self.kernel_size,
@@ -62,7 +65,7 @@ class MaxPool3d(_MaxPool):
     rank = 3
 
 
-class _AvgPool(_Layer):
+class _AvgPool(PoolLayer):
     def __init__(
         self,
         kernel_size: Extents,
@@ -78,7 +81,7 @@ class _AvgPool(_Layer):
         self.count_include_pad = count_include_pad
 
     def __call__(self, x: Tensor) -> Tensor:
-        self._check(x)
+        self.check_rank(x)
         return ops.avg_pool(
             x,
             kernel_size=self.kernel_size,
@@ -107,13 +110,13 @@ class AvgPool3d(_AvgPool):
     rank = 3
 
 
-class _AdaptiveAvgPool(_Layer):
+class _AdaptiveAvgPool(PoolLayer):
     def __init__(self, output_size: Extents) -> None:
         super().__init__()
         self.output_size = output_size
 
     def __call__(self, x: Tensor) -> Tensor:
-        self._check(x)
+        self.check_rank(x)
         return ops.adaptive_avg_pool(x, output_size=self.output_size)
 
 

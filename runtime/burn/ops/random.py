@@ -64,10 +64,6 @@ def _uniform(state: Array, count: int, dtype: DType) -> tuple[Array, Array]:
     return (words >> np.uint64(8)).astype(np.float32) * np.float32(2.0**-24), after
 
 
-def _count(shape: tuple[int, ...]) -> int:
-    return math.prod(shape)
-
-
 @primitive(outputs=2)
 def uniform(
     state: Array,
@@ -79,7 +75,7 @@ def uniform(
 ) -> tuple[Array, Array]:
     """Return uniformly distributed numbers in [low, high), and the next state."""
     extents = integers(shape)
-    unit, after = _uniform(state, _count(extents), dtype)
+    unit, after = _uniform(state, math.prod(extents), dtype)
     return (unit * (high - low) + low).reshape(extents).astype(dtype), after
 
 
@@ -100,7 +96,7 @@ def normal(
     By the Box-Muller method, two numbers from two.
     """
     extents = integers(shape)
-    count = _count(extents)
+    count = math.prod(extents)
     half = -(-count // 2)
     xp = namespace(state)
     unit, after = _uniform(state, 2 * half, dtype)

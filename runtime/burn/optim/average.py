@@ -7,8 +7,8 @@ from burn import ops
 from burn.box import Box
 from burn.nn.module import Module
 from burn.optim.state import (
+    Stateful,
     Values,
-    assign,
     device_of,
     fitted,
     scalar_box,
@@ -16,7 +16,7 @@ from burn.optim.state import (
 from burn.tensor import Tensor, innermost
 
 
-class EMA:
+class EMA(Stateful):
     """Exponential moving averages of the parameters of a module.
 
     They start as a copy; ``update`` after each step moves them towards the weights by
@@ -61,14 +61,6 @@ class EMA:
         """Return the averages by parameter path, and the step count under ``step``."""
         state = {path: box.value.detach() for path, box in self.averages.items()}
         return {"step": self.count.value.detach(), **state}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Set the state from :meth:`state_dict`.
-
-        Raises:
-            ValueError: keys are missing or unknown, or a shape or dtype differs.
-        """
-        assign(self.fitted_state(state))
 
     def fitted_state(self, state: Mapping[str, Any]) -> Values:
         """Return the values that :meth:`load_state_dict` sets, with its errors."""

@@ -6,11 +6,11 @@ from typing import Any
 from burn.backend.base import Backend
 from burn.box import Box
 from burn.optim.optimizer import Group, Optimizer
-from burn.optim.state import Values, assign
+from burn.optim.state import Stateful, Values
 from burn.tensor import Tensor
 
 
-class Combined:
+class Combined(Stateful):
     """Optimizers of different parameters that are stepped together, as Muon and AdamW.
 
     ``optim.Combined(optim.Muon(matrices), optim.AdamW(others))``; a schedule sets the
@@ -59,14 +59,6 @@ class Combined:
             for number, each in enumerate(self.optimizers)
             for key, value in each.state_dict().items()
         }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Set the state from :meth:`state_dict`, completely or not at all.
-
-        Raises:
-            ValueError: the state is of other optimizers.
-        """
-        assign(self.fitted_state(state))
 
     def fitted_state(self, state: Mapping[str, Any]) -> Values:
         """Return the values that :meth:`load_state_dict` sets, with its errors."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, TypedDict
 
@@ -14,8 +14,8 @@ from burn.nn.module import Module
 from burn.nn.patterns import selected
 from burn.optim.clipping import clip_grad_norm, clip_grad_value
 from burn.optim.state import (
+    Stateful,
     Values,
-    assign,
     device_of,
     filled,
     fitted,
@@ -57,7 +57,7 @@ class Group:
         return self.options[name]
 
 
-class Optimizer(ABC):
+class Optimizer(Stateful):
     """Changes parameters by their gradients: ``opt.step(loss.backward())``.
 
     The step count, learning rates and moments are boxes: a compiled step reads and
@@ -215,15 +215,6 @@ class Optimizer(ABC):
         """
         boxes = self.boxes()
         return {key: box.value.detach() for key, box in boxes.items() if box.is_set}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Set the state from tensors or arrays by key.
-
-        Raises:
-            ValueError: a key is unknown, ``step`` or a learning rate is missing, or a
-                shape or dtype differs; nothing is set then.
-        """
-        assign(self.fitted_state(state))
 
     def fitted_state(self, state: Mapping[str, Any]) -> Values:
         """Return the values that :meth:`load_state_dict` sets, with its errors."""

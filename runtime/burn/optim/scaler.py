@@ -9,8 +9,8 @@ from burn.box import Box
 from burn.dtypes import float32
 from burn.nn.module import Module
 from burn.optim.state import (
+    Stateful,
     Values,
-    assign,
     device_of,
     filled,
     fitted,
@@ -18,7 +18,7 @@ from burn.optim.state import (
 from burn.tensor import Tensor, innermost
 
 
-class GradScaler:
+class GradScaler(Stateful):
     """Multiplies the loss by a scale, so that small gradients are not 0 in float16.
 
     A step with an infinite or NaN gradient is to be skipped; it multiplies the scale by
@@ -92,14 +92,6 @@ class GradScaler:
     def state_dict(self) -> dict[str, Tensor]:
         """Return the scale, and the number of steps since it changed."""
         return {key: box.value.detach() for key, box in self._boxes().items()}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Set the state from :meth:`state_dict`.
-
-        Raises:
-            ValueError: a key is missing or unknown, or a shape or dtype differs.
-        """
-        assign(self.fitted_state(state))
 
     def fitted_state(self, state: Mapping[str, Any]) -> Values:
         """Return the values that :meth:`load_state_dict` sets, with its errors."""

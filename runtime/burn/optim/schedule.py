@@ -7,8 +7,8 @@ from typing import Any
 from burn import ops
 from burn.optim.optimizer import Group
 from burn.optim.state import (
+    Stateful,
     Values,
-    assign,
     device_of,
     fitted,
     scalar_box,
@@ -19,7 +19,7 @@ from burn.tensor import Tensor, innermost
 Shape = Callable[[Tensor, Tensor], Tensor]
 
 
-class Schedule:
+class Schedule(Stateful):
     """A learning rate schedule: call ``schedule.step()`` after ``opt.step``.
 
     The step count is a box and the rate a function of tensors, so a compiled step
@@ -53,12 +53,8 @@ class Schedule:
         return {"step": self.count.value.detach()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Set the step count from :meth:`state_dict`, and the rates for it.
-
-        Raises:
-            ValueError: the state is not of a schedule.
-        """
-        assign(self.fitted_state(state))
+        """Set the step count from :meth:`state_dict`, and the rates for it."""
+        super().load_state_dict(state)
         self.update_rates()
 
     def fitted_state(self, state: Mapping[str, Any]) -> Values:

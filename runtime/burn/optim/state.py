@@ -1,5 +1,6 @@
 """Training state in boxes."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -12,6 +13,22 @@ from burn.tensor import Tensor, from_numpy
 
 #: New values by box.
 Values = dict[Box, Tensor]
+
+
+class Stateful(ABC):
+    """State that is saved and restored under string keys."""
+
+    @abstractmethod
+    def fitted_state(self, state: Mapping[str, Any]) -> Values:
+        """Return the values that :meth:`load_state_dict` sets, with its errors."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Set the state from that of ``state_dict``, completely or not at all.
+
+        Raises:
+            ValueError: a key is missing or unknown, or a shape or dtype differs.
+        """
+        assign(self.fitted_state(state))
 
 
 def innermost_device(backend: Backend) -> Backend:

@@ -14,11 +14,11 @@ from burn.distributed.communicator import Communicator
 from burn.dtypes import DType
 from burn.optim.combined import Combined
 from burn.optim.optimizer import Group, Optimizer
-from burn.optim.state import Values, assign, device_of
+from burn.optim.state import Stateful, Values, device_of
 from burn.tensor import Tensor, from_numpy, innermost
 
 
-class ZeroRedundancyOptimizer:
+class ZeroRedundancyOptimizer(Stateful):
     """An optimizer whose state is sharded over processes (ZeRO, stage 1).
 
     Each parameter belongs to one process, which stores its state and computes its
@@ -157,14 +157,6 @@ class ZeroRedundancyOptimizer:
                 "in all of them before state_dict() or save()"
             )
         return dict(self._consolidated[1])
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Set this process's part of a whole state, saved by any number of processes.
-
-        Raises:
-            ValueError: the state is of another optimizer; nothing is set then.
-        """
-        assign(self.fitted_state(state))
 
     def fitted_state(self, state: Mapping[str, Any]) -> Values:
         """Return the values that :meth:`load_state_dict` sets, with its errors."""

@@ -93,7 +93,7 @@ def can_be_power(case: NodeCase) -> bool:
     [(op, dtype) for op, kinds in BINARY.items() for dtype in kinds],
     ids=lambda value: value if isinstance(value, str) else dtypes.name_of(value),
 )
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 def test_constants_beside_values(tmp_path: Path, op: str, dtype: Any) -> None:
     every = list(pairs(op, dtype))
     picked = np.sort(RNG.permutation(len(every))[:90])
@@ -123,7 +123,7 @@ def joined(op: str, arrays: Sequence[Array | None], **attrs: Any) -> Iterator[No
 
 
 @pytest.mark.parametrize("dtype", TERNARY, ids=dtypes.name_of)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_constants_in_where(tmp_path: Path, dtype: Any) -> None:
     shapes = ((), (1,), (1, 1), (0, 3), (3,), (2, 3))
     cases = [
@@ -139,7 +139,7 @@ def test_constants_in_where(tmp_path: Path, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", TERNARY, ids=dtypes.name_of)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_constants_in_clip(tmp_path: Path, dtype: Any) -> None:
     low, high = (np.asarray(n).astype(dtype) for n in (2, 4))
     bounds = ((low, high), (low, None), (None, high), (high, low))
@@ -155,7 +155,7 @@ def test_constants_in_clip(tmp_path: Path, dtype: Any) -> None:
 @pytest.mark.parametrize(
     "dtype", [*FLOATS[:3], *INTEGERS, dtypes.bool_], ids=dtypes.name_of
 )
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 def test_constants_in_concat(tmp_path: Path, dtype: Any) -> None:
     rows = ((0,), (1,), (3,))
     tables = ((0, 3), (1, 3), (2, 3))

@@ -60,7 +60,7 @@ def test_every_pass_has_enough_cases(name: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_listing(case: Case) -> None:
     graph = graph_of(case.model)
     assert listing(simplify(graph, [case.file])) == case.expected
@@ -68,7 +68,7 @@ def test_listing(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 @pytest.mark.parametrize("double", [False, True], ids=["float32", "float64"])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_pass_keeps_values(case: Case, double: bool) -> None:
     graph = graph_of(case.doubled() if double else case.model)
     skip_random(graph)
@@ -87,7 +87,7 @@ def skip_random(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_all_passes_keep_values(case: Case) -> None:
     graph = graph_of(case.doubled())
     skip_random(graph)

@@ -121,5 +121,6 @@ def test_a_name_of_the_author_keeps_its_extent(tmp_path: Path) -> None:
         for name, rows in (("x", 2), ("y", 5))
     }
     imported = check_import(tmp_path, net.model(x, y), feeds)
-    assert 'x="float32[batch_2, 3]"' in imported.source
-    assert 'y="float32[batch, 3]"' in imported.source
+    source = imported.source.replace("'", '"')
+    assert 'x="float32[batch_2, 3]"' in source
+    assert 'y="float32[batch, 3]"' in source

@@ -33,7 +33,7 @@ def test_what_the_names_of_two_classes_share(tmp_path: Path, word: str) -> None:
 
 
 @pytest.mark.parametrize("word", WORDS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_modules_and_values(tmp_path: Path, word: str) -> None:
     net = ScopedNet()
     x = net.input(word, 2, 4)

@@ -77,8 +77,8 @@ def test_a_changed_copy_changes_nothing_else(copy: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.sampled(3)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
+@pytest.mark.sampled(6)
 def test_a_view_shows_changes_of_the_whole(
     view: str, change: str, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.cpu.jit import selection
+from burn.backend.cpu.jit import joining, selection
 from burn.backend.cpu.jit.joining import GENERATED
 from burn.backend.cpu.jit.selection import Candidate, profitable
 from burn.backend.cpu.jit.source import Kernel
@@ -46,6 +46,19 @@ def test_a_chain_is_one_kernel(shape: tuple[int, ...], is_engine_used: bool) -> 
         if not is_engine_used:
             assert kernels(compiled) == [GENERATED]
         assert GENERATED not in kernels(run(chain, normal(*shape), generated=False))
+
+
+def test_no_kernel_is_written_that_cannot_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("llvmlite")
+
+    def refuse(*_: Any) -> Kernel:
+        raise AssertionError("a kernel was written")
+
+    monkeypatch.setattr(joining, "written", refuse)
+    with engine.numpy_only():
+        assert GENERATED not in kernels(run(lambda x: x * 2.0 + 1.0, normal(3, 8)))
+        with pytest.raises(AssertionError, match="was written"):
+            run(chain, normal(3, 8))
 
 
 def test_two_calls_are_not_worth_a_kernel() -> None:

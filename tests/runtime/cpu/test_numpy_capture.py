@@ -83,7 +83,7 @@ def outcome(function: Any, args: list[Any]) -> Any:
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=7)
 @given(data=st.data(), seed=st.integers(0, 1000))
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_no_number_of_the_first_call_is_kept(
     name: str, data: st.DataObject, seed: int
 ) -> None:

@@ -69,7 +69,7 @@ def assert_near(actual: Any, expected: Any, what: str, least: float = 1e-6) -> N
 
 
 @pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_compiled_steps_are_eager_ones(name: str) -> None:
     eager, planned = made(name), made(name)
     one, other = gradients_of(eager), burn.compile(gradients_of(planned))

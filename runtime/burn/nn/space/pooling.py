@@ -3,26 +3,18 @@
 import numpy as np
 
 from burn import ops
-from burn.nn.described import DescribedModule
+from burn.nn.pool import PoolLayer
 from burn.ops.window import Extents, per_axis
 from burn.tensor import Tensor
 
 
-class _Pool(DescribedModule):
-    rank = 0
-
-    def _check(self, x: Tensor) -> None:
-        if x.ndim != self.rank + 2:
-            raise ValueError(f"expected rank {self.rank + 2}, got {list(x.shape)}")
-
-
-class _AdaptiveMaxPool(_Pool):
+class _AdaptiveMaxPool(PoolLayer):
     def __init__(self, output_size: Extents) -> None:
         super().__init__()
         self.output_size = output_size
 
     def __call__(self, x: Tensor) -> Tensor:
-        self._check(x)
+        self.check_rank(x)
         counts = per_axis(self.output_size, self.rank, "output_size")
         for axis, count in enumerate(counts, 2):
             x = _maxima(x, axis, count)
@@ -64,7 +56,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     rank = 3
 
 
-class _LPPool(_Pool):
+class _LPPool(PoolLayer):
     def __init__(
         self,
         norm_type: float,
@@ -78,7 +70,7 @@ class _LPPool(_Pool):
         self.ceil_mode = ceil_mode
 
     def __call__(self, x: Tensor) -> Tensor:
-        self._check(x)
+        self.check_rank(x)
         return ops.lp_pool(
             x,
             kernel_size=self.kernel_size,

@@ -37,7 +37,7 @@ def doubled(case: Case) -> tuple[Graph, float]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_the_pass_keeps_gradients(case: Case) -> None:
     graph, error = doubled(case)
     after = simplify(graph, [case.file])
@@ -46,7 +46,7 @@ def test_the_pass_keeps_gradients(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_all_passes_keep_gradients(case: Case) -> None:
     graph, error = doubled(case)
     compare(graph, simplify(graph), error, weights=False)

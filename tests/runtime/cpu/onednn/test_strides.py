@@ -53,7 +53,7 @@ ENDS: tuple[Callable[[Any], Any], ...] = (
 
 @pytest.mark.parametrize("batch", EXTENTS)
 @pytest.mark.parametrize("rows", EXTENTS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_products(batch: int, rows: int) -> None:
     kinds = list(product(range(len(VIEWS)), range(len(VIEWS)), range(len(ENDS))))
     for number, (inner, columns) in enumerate(product(EXTENTS, EXTENTS)):
@@ -65,7 +65,7 @@ def test_products(batch: int, rows: int) -> None:
 
 @pytest.mark.parametrize("shared", ["x", "y", "matrix", "both"])
 @pytest.mark.parametrize("batch", EXTENTS)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_products_that_are_broadcast(shared: str, batch: int) -> None:
     for rows, inner, columns in product(EXTENTS, repeat=3):
         x = whole(1 if shared in ("x", "both") else batch, rows, inner, seed=1)

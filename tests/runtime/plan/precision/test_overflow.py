@@ -92,7 +92,7 @@ FOLDED = {"linear, norm": folded_linear, "conv, norm, relu": folded_conv}
 
 
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_what_overflows_inside(end: str) -> None:
     for source, first in SOURCES.items():
         ways = [ENDS[end], FOLDED.get(end, ENDS[end])]

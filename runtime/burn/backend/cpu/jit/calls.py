@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -41,13 +41,17 @@ class KernelCall:
         return np.broadcast_shapes(*map(shape_of, self.operands))
 
 
+#: The operations of a NumPy call.
+Operations: TypeAlias = list[KernelCall]
+
+
 def shape_of(operand: Any) -> tuple[int, ...]:
     """Return the shape of an operand of a call."""
     shape: tuple[int, ...] = getattr(operand, "shape", ())
     return shape
 
 
-def read(call: Callable[[], Any]) -> list[KernelCall] | None:
+def read(call: Callable[[], Any]) -> Operations | None:
     """Return the operations of a captured call, or None if no kernel supports it."""
     if type(call) is not partial:
         return None

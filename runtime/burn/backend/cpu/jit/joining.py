@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from burn.backend.cpu.jit.calls import KernelCall, read
-from burn.backend.cpu.jit.groups import Free, Frees, Group
+from burn.backend.cpu.jit.calls import Operations, read
+from burn.backend.cpu.jit.groups import CALLS, Free, Frees, Group
 from burn.backend.cpu.jit.loops import UnwritableError
 from burn.backend.cpu.jit.machine import SHARED, machine
 from burn.backend.cpu.jit.selection import (
     Candidate,
     KernelPolicy,
+    can_pay,
     profitable,
     saved_time,
 )
@@ -40,7 +41,10 @@ def joined(
 
     The second result must live as long as the calls.
     """
-    chosen = _candidates(calls, Frees(frees))
+    reads = [read(entry.call) if entry.alone is None else None for entry in calls]
+    if policy is KernelPolicy.PROFITABLE and not can_pay(reads):
+        return calls, []
+    chosen = _candidates(reads, Frees(frees))
     if policy is KernelPolicy.PROFITABLE:
         chosen = profitable(chosen)
     entries: list[Entry] = []
@@ -57,7 +61,7 @@ def joined(
     return entries + calls[position:], owned
 
 
-def _candidates(calls: list[Entry], frees: Frees) -> list[Candidate]:
+def _candidates(calls: list[Operations | None], frees: Frees) -> list[Candidate]:
     """Return the longest kernels for consecutive calls, in order."""
     candidates: list[Candidate] = []
     position = 0
@@ -76,20 +80,19 @@ def _candidates(calls: list[Entry], frees: Frees) -> list[Candidate]:
 
 
 def _grown(
-    calls: list[Entry], start: int, frees: Frees
-) -> tuple[Group, list[list[KernelCall]]]:
+    calls: list[Operations | None], start: int, frees: Frees
+) -> tuple[Group, list[Operations]]:
     """Return the longest group from ``start``, and the operations of its calls."""
     group, reads = Group(start), []
-    for entry in calls[start:]:
-        one = read(entry.call) if entry.alone is None else None
-        if one is None or not group.take(one, frees):
+    for operations in calls[start : start + CALLS]:
+        if operations is None or not group.take(operations, frees):
             break
-        reads.append(one)
+        reads.append(operations)
     return group, reads
 
 
 def _kernel(
-    group: Group, reads: list[list[KernelCall]], frees: Frees
+    group: Group, reads: list[Operations], frees: Frees
 ) -> tuple[int, Kernel] | None:
     """Return the number of calls and the kernel of the longest profitable prefix."""
     for count in range(len(reads), 0, -1):

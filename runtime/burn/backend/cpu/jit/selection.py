@@ -4,10 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum, auto
 from functools import cache
+from itertools import groupby
 from math import prod
 from typing import NamedTuple
 
-from burn.backend.cpu.jit.calls import KernelCall
+from burn.backend.cpu.jit.calls import KernelCall, Operations
 from burn.backend.cpu.jit.functions import cost_of
 from burn.backend.cpu.jit.source import Kernel
 
@@ -69,16 +70,31 @@ def held_bytes(policy: KernelPolicy, peak: int) -> int:
     return MOST_HELD if policy is KernelPolicy.ALL else 0
 
 
-def saved_time(calls: Iterable[list[KernelCall]], kernel: Kernel) -> float:
+def can_pay(calls: Iterable[Operations | None]) -> bool:
+    """Return whether kernels may save enough, without writing them.
+
+    ``calls`` are the operations of each call, None where no kernel supports it. A
+    kernel replaces consecutive calls and takes the time of one call at least.
+    """
+    most = 0.0
+    for is_supported, run in groupby(calls, lambda each: each is not None):
+        if is_supported:
+            most += sum(_numpy_time(each or []) for each in run) - _KERNEL_CALL
+    return most >= LEAST_SAVED
+
+
+def saved_time(calls: Iterable[Operations], kernel: Kernel) -> float:
     """Return an estimate of the nanoseconds that ``kernel`` saves in each run.
 
     ``calls`` are the operations of each NumPy call that it replaces.
     """
-    numpy = sum(
-        _NUMPY_CALL + _NUMPY_ELEMENT * sum(map(_element_cost, operations))
-        for operations in calls
-    )
-    return numpy - _KERNEL_CALL - _KERNEL_ELEMENT * kernel.work
+    own = _KERNEL_CALL + _KERNEL_ELEMENT * kernel.work
+    return sum(map(_numpy_time, calls)) - own
+
+
+def _numpy_time(operations: Operations) -> float:
+    """Return an estimate of the nanoseconds of a NumPy call."""
+    return _NUMPY_CALL + _NUMPY_ELEMENT * sum(map(_element_cost, operations))
 
 
 def _element_cost(call: KernelCall) -> int:

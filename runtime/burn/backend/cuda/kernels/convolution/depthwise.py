@@ -193,7 +193,7 @@ def depthwise(
         return None
     others: list[Any] = [np.uint64(0), np.uint64(0)]
     if bias is not None:
-        others[0] = _contiguous(bias)
+        others[0] = contiguous(bias)
     if has_residual(after):
         if residual is None or residual.dtype != x.dtype or residual.shape != shape:
             return None
@@ -274,7 +274,8 @@ def _kernel(dtype: Any, tile: Tile, geometry: Geometry, after: After) -> Any:
     return _compiled(dtype, tile, geometry.weight[2:], steps, after)
 
 
-def _contiguous(array: Array) -> Array:
+def contiguous(array: Array) -> Array:
+    """Return ``array`` without gaps between its elements, in C order."""
     import cupy
 
     return cupy.ascontiguousarray(array)
@@ -282,7 +283,7 @@ def _contiguous(array: Array) -> Array:
 
 def _taps_first(weight: Array) -> Array:
     """Return ``weight`` [channels, 1, *taps] as [*taps, channels]."""
-    return _contiguous(weight.reshape(weight.shape[0], -1).T)
+    return contiguous(weight.reshape(weight.shape[0], -1).T)
 
 
 @cache

@@ -12,7 +12,11 @@ import numpy as np
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.convolution.convolution import Geometry, are_convolved
 from burn.backend.cuda.kernels.convolution.cudnn_graphs import GRAPHS, Convolution
-from burn.backend.cuda.kernels.convolution.depthwise import conv_or_depthwise, depthwise
+from burn.backend.cuda.kernels.convolution.depthwise import (
+    contiguous,
+    conv_or_depthwise,
+    depthwise,
+)
 from burn.backend.cuda.kernels.convolution.layouts import Layout
 from burn.backend.cuda.kernels.convolution.patches import are_patches, convolved
 from burn.backend.cuda.kernels.elementwise.epilogues import apply_after, has_residual
@@ -154,7 +158,7 @@ def _by_graph(
     layout = graph.layout
     arrays = [layout.of(x), packed(weight, layout, layout.of)]
     if bias is not None:
-        arrays.append(_contiguous(bias))
+        arrays.append(contiguous(bias))
     if has_residual(inside):
         arrays.append(layout.of(residual))
     out = layout.empty(shape, dtype)
@@ -163,12 +167,6 @@ def _by_graph(
         return None
     graph.run(*arrays, out)
     return apply_after(out, residual, after[len(inside) :])
-
-
-def _contiguous(array: Array) -> Array:
-    import cupy
-
-    return cupy.ascontiguousarray(array)
 
 
 def _prefixes(after: After, residual: Any, x: Array) -> list[After]:
