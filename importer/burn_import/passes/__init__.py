@@ -43,6 +43,7 @@ from burn_import.passes.layers.conv_padding import conv_padding
 from burn_import.passes.layers.expand_fused_matmul import products
 from burn_import.passes.layers.linear import linear
 from burn_import.passes.layers.linear_rows import linear_rows
+from burn_import.passes.norms.batch_norm_affine import batch_norm_affine
 from burn_import.passes.norms.fold_batch_norm import fold_batch_norm
 from burn_import.passes.norms.group_norm import group_norm
 from burn_import.passes.norms.instance_norm import instance_norm
@@ -85,6 +86,7 @@ PASSES: tuple[Pass, ...] = (
     rms_norm,
     group_norm,
     instance_norm,
+    batch_norm_affine,
     plain_norms,
     identities,
     clip,
