@@ -52,8 +52,11 @@ def reach_inside(part: ModuleNode) -> None:
     layer.
     """
     for constant in _directly_read_arrays(part):
-        if constant not in part.reached and _has_key(part.graph, constant):
-            _assign_attribute(part, constant)
+        if constant in part.reached:
+            continue
+        is_listed = home_of(part.graph, constant) is not None
+        if is_listed or _has_key(part.graph, constant):
+            _assign_attribute(part, constant, is_listed)
     for call in _calls(part):
         reach_inside(call.part)
 
@@ -65,8 +68,6 @@ def _has_key(graph: Graph, constant: str) -> bool:
     attributes.
     """
     name, constants = original(graph, constant), graph.constants
-    if home_of(graph, constant) is not None:
-        return True
     has_numbers = any(segment.isdigit() for segment in name.split("."))
     is_key = is_dotted(name) and not has_numbers and name not in constants.literals
     return is_key and same_view(constants[name], constants[constant])
@@ -86,8 +87,11 @@ def _directly_read_arrays(part: ModuleNode) -> Iterator[str]:
                 yield name
 
 
-def _assign_attribute(part: ModuleNode, constant: str) -> None:
-    """Make ``constant`` an attribute of the module that its key names."""
+def _assign_attribute(part: ModuleNode, constant: str, is_listed: bool = True) -> None:
+    """Make ``constant`` an attribute of the module that its key names.
+
+    An array that the file does not list is one only of a module that nothing calls.
+    """
     text, owner, key = "", part, _path(part.graph, constant)
     while calls := [call for call in _calls(owner) if _is_around(call.part, key)]:
         inner = calls[0].part
@@ -95,10 +99,12 @@ def _assign_attribute(part: ModuleNode, constant: str) -> None:
         if inner.sequence and not is_weight:
             break
         text, owner = text + _access_text(calls[0].path), inner
+        if is_weight and not is_listed:
+            return
         if is_weight:
             part.reached[constant] = (text + _access_text(key[len(owner.path) :]))[1:]
             return
-    if owner is not part:
+    if owner is not part and (is_listed or owner.path != key[:-1]):
         if constant not in owner.held:
             owner.held.append(constant)
         part.reached[constant] = (text + _access_text(key[len(owner.path) :]))[1:]

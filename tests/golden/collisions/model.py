@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 adaa701d962dd934df2ce2adc464dc8fd6b7e1e3aaca2362a8ba24d0bdb77b31
-# record sha256 a180d7ea7b8599858af6b7b6e35ab3193a5d3f706c8a02e5016ff129c31121c2
-# body   sha256 7819e4d1696d509c4a04e48d56685743d21247bc3ac9c943bee7d434007bf44e
+# record sha256 1a4df5ccace752c149a3360bd4ba1af1bb9cff0000826f1947a87102649eef0f
+# body   sha256 e51009e99556bc54ef4606cd932c2dc91ce441513735a3a1c1a0c8b4b185478c
 """Net: self_x -> return_.
 
 Outputs:
@@ -29,6 +29,7 @@ class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.a = PartA()
+        self.b = nn.parameter(3)
 
     @classmethod
     def load(
@@ -43,7 +44,7 @@ class Net(nn.Module):
 
     @nn.check_inputs(self_x="float32[def_, 3]")
     def __call__(self, self_x: Tensor) -> Tensor:
-        return self.a(self_x * self.a.b)
+        return self.a(self_x * self.b)
 
 
 class PartA(nn.Module):
@@ -52,9 +53,8 @@ class PartA(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.b = nn.parameter(3)
-        self.b2 = nn.parameter(3)
         self.a_b = nn.parameter(3)
-        self.b3 = nn.parameter(3)
+        self.b2 = nn.parameter(3)
         self.class_ = nn.parameter(3)
         self.bias = nn.parameter(3)
         self.burn = nn.parameter(3)
@@ -68,6 +68,6 @@ class PartA(nn.Module):
         self.scale = nn.parameter(3)
 
     def __call__(self, x: Tensor) -> Tensor:
-        x = (((x + self.b2) * self.a_b + self.b3) * self.class_ + self.bias) * self.burn
+        x = (((x + self.b) * self.a_b + self.b2) * self.class_ + self.bias) * self.burn
         x = ((x + self.print) * self.weight + self.load_) * self.state_dict_ + self.x
         return (x * self.ops + self.WEIGHTS) * self.scale
