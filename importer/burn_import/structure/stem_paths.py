@@ -65,7 +65,8 @@ def _without_single_layers(paths: Sequence[Segments]) -> list[Segments]:
     joined = []
     for path in paths:
         while len(path) > 1 and below[path[:-1]] == 1:
-            if kinds[tuple(map(_kind, path))] > 1:
+            is_repeated = kinds[tuple(map(_kind, path))] > 1
+            if is_repeated or path[-1].lower() in _ANY_ARRAY:
                 break
             path = (*path[:-2], "_".join(path[-2:]))
         joined.append(path)
