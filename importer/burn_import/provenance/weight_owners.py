@@ -51,6 +51,16 @@ def is_authored(graph: Graph, constant: str) -> bool:
     return is_key(graph.producer, name)
 
 
+def has_dotted_parameter(graph: Graph) -> bool:
+    """Return whether a node reads an author's tensor with a dotted name."""
+    names = {name for node in graph.nodes for name in node.inputs if name is not None}
+    return any(
+        is_authored(graph, name) and is_dotted(original(graph, name))
+        for name in names
+        if name in graph.constants
+    )
+
+
 def is_list(graph: Graph) -> bool:
     """Return whether the model is an ``nn.Sequential``: all keys are numbered."""
     names = {n for node in graph.nodes for n in node.inputs if n is not None}

@@ -17,25 +17,22 @@ from burn_import.provenance.weight_owners import (
     Homes,
     are_same_weights,
     called_again,
+    has_dotted_parameter,
     homes_of_arrays,
-    is_authored,
     is_dotted,
     original,
 )
 from burn_import.structure.layer_nouns import LayerNouns
 from burn_import.structure.listed_tensors import reader_of
 from burn_import.structure.numeric_segments import joined, without_false_lists
+from burn_import.structure.stem_paths import stem_paths
+from burn_import.structure.unscoped_nodes import UnscopedNodes
 from burn_import.tracing.identifiers import identifier, snake
 from burn_ir.error_context import error_context
 from burn_ir.graph import Graph, Node, nested_nodes
 from burn_ir.op import Layer
 from burn_ir.types import Type
 
-#: Default names of arrays, before their number.
-_ANY_ARRAY = frozenset(
-    {"array", "bias", "const", "constant", "filter", "initializer", "kernel", "param"}
-    | {"parameter", "params", "tensor", "value", "var", "variable", "weight", "weights"}
-)
 #: PyTorch's names of nodes outside of all modules, in the ``forward`` of the model.
 _IN_MODEL = re.compile(r"/[A-Z][A-Za-z]*(_\d+)?")
 
@@ -63,6 +60,8 @@ def assign_paths(graph: Graph, forks: Collection[int], is_body: bool = False) ->
     run = _Placing(graph, forks, is_body)
     for node in graph.nodes:
         run.assign(node)
+    if not run.has_scopes:
+        run.node_paths.scopes = run.unscoped.sunk(run.node_paths.scopes)
     graph.constants.layer_weights.update(run.weights_of_other_dtypes())
     return _with_names(run.without_wrapper(), set(map(clean, homes_of_arrays(graph))))
 
@@ -95,7 +94,7 @@ class _Placing:
         self.again = called_again(graph)
         self.has_scopes = any(node.scope for node in graph.nodes)
         self.crowd = Counter(node.scope for node in graph.nodes)
-        self.dotted = self._has_dotted_parameter()
+        self.dotted = has_dotted_parameter(graph)
         self.owners: dict[Path, tuple[str, ...]] = {}
         self.lists: set[Path] = set()
         self.scope_of: dict[str, Path] = {}
@@ -113,7 +112,10 @@ class _Placing:
         self.homes = Homes(graph, self._layers(), self._exporter_scope)
         self.nouns = LayerNouns(graph)
         self._drop_functions()
+        self.stem_paths = self._paths_of_stems()
         self._assign_known_paths()
+        layers = self.node_paths.layers
+        self.unscoped = UnscopedNodes(graph, layers)
 
     def _find_layers(self, graph: Graph) -> None:
         """Record the stored weights of every layer node, by parameter.
@@ -146,15 +148,6 @@ class _Placing:
         call = (layer.name, layer.args, dict(layer.options))
         if self.constructors.setdefault(key, call) == call:
             (self.weights if fits else self.other_dtypes)[id(node)] = names
-
-    def _has_dotted_parameter(self) -> bool:
-        """Return whether a node reads an author's tensor with a dotted name."""
-        names = (name for node in self.graph.nodes for name in node.inputs)
-        return any(
-            is_authored(self.graph, name) and is_dotted(original(self.graph, name))
-            for name in names
-            if name is not None and name in self.graph.constants
-        )
 
     def _count_repeated_layers_once(self) -> None:
         """Subtract repeated calls of a layer from its scope's crowd."""
@@ -286,15 +279,20 @@ class _Placing:
             if self.crowd[node.scope] == 1 and scope:
                 return scope
             return (*self._module_scope(scope), snake(node.op.onnx, "layer"))
-        stem = common_stem(list(self._origins(node).values()))
-        if len(stem) > 1 and stem[0].isalpha() and not stem.startswith("onnx"):
-            *around, name = stem.split("/")
-            if name.lower() not in _ANY_ARRAY:
-                return (*self._module_scope(clean(around)), snake(name, "layer"))
-            if around:
-                scope = self._module_scope(clean(around))
-                return (*scope, snake(node.op.onnx, "layer"))
-        return None
+        path = self.stem_paths.get(id(node))
+        return None if path is None else (*self._module_scope(path[:-1]), path[-1])
+
+    def _paths_of_stems(self) -> dict[int, Path]:
+        """Return the paths of layers without scopes, from names without dots."""
+        nodes = [node for node, _ in self._layers() if not node.scope]
+        stems = [common_stem(list(self._origins(node).values())) for node in nodes]
+        operators = [node.op.onnx for node in nodes]
+        paths = stem_paths(list(zip(stems, operators, strict=True)))
+        return {
+            id(node): path
+            for node, path in zip(nodes, paths, strict=True)
+            if path is not None
+        }
 
     def _origins(self, node: Node) -> dict[str, str]:
         """Return the file's names of a layer's weights, by parameter."""
@@ -368,11 +366,13 @@ class _Placing:
             return self._module_scope(self._exporter_scope(node))
         if self.has_scopes and _IN_MODEL.fullmatch(node.name):
             return self._module_scope(self.above)
-        sources = [self.scope_of[name] for name in node.inputs if name in self.scope_of]
+        sources = {n: self.scope_of[n] for n in node.inputs if n in self.scope_of}
         stored = [name for name in node.inputs if name in self.graph.constants]
-        homes = [reader_of(self.graph, name) for name in stored if name is not None]
-        sources += [home for home in homes if home is not None]
-        return self._module_scope(common(sources) if sources else ())
+        readers = [reader_of(self.graph, name) for name in stored if name is not None]
+        homes = [home for home in readers if home is not None]
+        if homes:
+            return self._module_scope(common([*sources.values(), *homes]))
+        return self._module_scope(self.unscoped.scope(node, sources))
 
     def _module_scope(self, scope: Path) -> Path:
         """Return the innermost enclosing scope that is neither a layer nor a list."""

@@ -20,6 +20,7 @@ POSITIVE, NEGATIVE = 3, 5
 #: Passes that change rounding, with the error allowed.
 ROUNDING = {
     "attention",
+    "batch_norm_affine",
     "conv_bias",
     "elu",
     "fold_batch_norm",
@@ -40,6 +41,7 @@ ROUNDING = {
     "rope",
     "rotations",
     "silu",
+    "skip_norms",
     "softmax",
     "softplus",
     "softsign",

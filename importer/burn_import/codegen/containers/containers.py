@@ -15,6 +15,8 @@ from burn_import.tracing.identifiers import Namespace, camel, singular
 _TENSOR = re.compile(r"nn\.(parameter|buffer)\(")
 #: Minimum run of equal modules that is written as a comprehension.
 MANY = 4
+#: The most different modules of a short chain: the first block of a stage and the rest.
+_MOST_DIFFERENT = 2
 
 
 class Holders:
@@ -117,7 +119,7 @@ class Containers:
             for i in range(count)
         ]
         if path in self.chains:
-            return f"nn.Sequential({', '.join(texts)})"
+            return f"nn.Sequential({', '.join(_sequence_items(texts))})"
         if len(set(texts)) > 1 and _one_class(texts):
             each = progression(texts) if count >= MANY else ""
             if each:
@@ -130,7 +132,13 @@ class Containers:
         return f"nn.ModuleList([{texts[0]}])"
 
     def is_comprehension(self, path: Path) -> bool:
-        """Return whether the list at ``path`` is a single comprehension."""
+        """Return whether a list is one comprehension, or a short chain of modules."""
+        text = self.text(path)
+        if text.startswith("nn.Sequential("):
+            names = self.children[path]
+            texts = [self.text((*path, str(i))) for i in range(len(names))]
+            runs = [text for text, _ in groupby(texts)]
+            return len(runs) <= _MOST_DIFFERENT or len(_sequence_items(texts)) == 1
         return self.text(path).startswith("nn.ModuleList(") and (
             f" in range({self.length(path)}))" in self.text(path)
         )
@@ -190,6 +198,14 @@ def _merge_runs(texts: Sequence[str]) -> Iterator[str]:
         count = len(list(group))
         many = f"*({text} for _ in range({count}))"
         yield from [many] if count >= MANY else [text] * count
+
+
+def _sequence_items(texts: Sequence[str]) -> list[str]:
+    """Return the arguments of ``nn.Sequential``, with comprehensions of many layers."""
+    each = progression(texts) if len(texts) >= MANY and len(set(texts)) > 1 else ""
+    if each:
+        return [f"*({each} for i in range({len(texts)}))"]
+    return list(_merge_runs(texts))
 
 
 def _one_class(texts: Sequence[str]) -> bool:

@@ -15,8 +15,9 @@ from burn_import.structure.module_tree import ModuleNode, SubmoduleCall, calls_o
 from burn_import.tracing.identifiers import MEMBERS, plural
 from burn_import.tracing.trace import Block, ModuleCall, Repetition, blocks_of
 
-#: ``part_0`` stands for ``0``, and the author's ``block-1`` may be ``block_1`` here.
-_NUMBERED = re.compile(r"(\w*[A-Za-z])(0|[1-9]\d*)", re.ASCII)
+_NUMBERED = re.compile(r"(\w*[A-Za-z]|\w+_)(0|[1-9]\d*)", re.ASCII)
+#: The fewest modules ``stage1_0``, ``stage1_1``, ... of a list, instead of ``MANY``.
+_MANY_STAGED = 3
 _RECORD_NAME = re.compile(r"(\w+)\{(\d+)\}", re.ASCII)
 
 
@@ -60,14 +61,32 @@ def numbered_siblings(part: ModuleNode, modules: Mapping[Path, str]) -> list[Sib
             numbers.setdefault(match[1], []).append(int(match[2]))
     reserved = {path[0] for path in modules} | MEMBERS
     return [
-        Siblings(plural(prefix), prefix, own[0])
+        Siblings(_list_name(prefix), prefix, own[0])
         for prefix, own in numbers.items()
-        if len(own) >= MANY
+        if len(own) >= (_MANY_STAGED if prefix.endswith("_") else MANY)
         and own == list(range(own[0], own[0] + len(own)))
-        and plural(prefix) not in reserved
+        and _list_name(prefix) not in reserved
+        and _is_spelled_so(prefix, part)
         and len([p for p in modules if _is_prefixed(p, prefix)]) == len(own)
         and _one_class([modules[f"{prefix}{number}",] for number in own])
     ]
+
+
+def _list_name(prefix: str) -> str:
+    """Return the list's name: ``blocks`` of ``block1``, ``res2`` of ``res2_0``."""
+    name = prefix.rstrip("_")
+    return name if name[-1:].isdigit() else plural(name)
+
+
+def _is_spelled_so(prefix: str, part: ModuleNode) -> bool:
+    """Return whether the author's names have the underscore of ``prefix``.
+
+    ``part_0`` stands for ``0``, and the author's ``block-1`` is ``block_1`` here.
+    """
+    if not prefix.endswith("_"):
+        return True
+    spelled = f"{prefix[:-1]}-"
+    return prefix != "part_" and not any(spelled in n for n in part.graph.constants)
 
 
 def _once_called_modules(part: ModuleNode) -> Iterator[str]:
@@ -122,15 +141,17 @@ def move_calls(block: Block, siblings: Sequence[Siblings]) -> None:
 def looped(
     block: Block, containers: Containers, siblings: Sequence[Siblings]
 ) -> list[Siblings]:
-    """Return the one-line lists whose members are all called by loops only."""
+    """Return the one-line lists whose members are called by loops or chains only."""
     loops = [one for one in block.statements if isinstance(one, Repetition)]
     whole = [m.path for loop in loops for m in loop.members if m.whole]
     others = {path[0] for path in _calls(block, set(whole))}
     return [
         one
         for one in siblings
-        if whole.count((one.name,)) == 1
-        and one.name not in others
+        if (
+            (one.name,) in containers.chains
+            or (whole.count((one.name,)) == 1 and one.name not in others)
+        )
         and containers.is_comprehension((one.name,))
     ]
 

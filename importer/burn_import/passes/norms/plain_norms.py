@@ -40,14 +40,14 @@ def _plain(node: Node, graph: Graph) -> Node:
     if graph.constants.trained and not any(node.outputs[1:]):
         op = _without_weights(node.op)
         if op is not None:
-            neutral = _is_neutral(node.inputs[1], 1, graph) and _is_narrow(node, graph)
+            neutral = is_neutral(node.inputs[1], 1, graph) and _is_narrow(node, graph)
             shifts = node.inputs[2:]
-            neutral &= all(b is None or _is_neutral(b, 0, graph) for b in shifts)
+            neutral &= all(b is None or is_neutral(b, 0, graph) for b in shifts)
             return node.with_op(op, node.inputs[:1]) if neutral else node
     if not isinstance(node.op, InstanceNormalization | BatchNormalization):
         return node
     x, scale, bias, *statistics = node.inputs
-    if not _is_neutral(scale, 1, graph) or not _is_neutral(bias, 0, graph):
+    if not is_neutral(scale, 1, graph) or not is_neutral(bias, 0, graph):
         return node
     epsilon = node.op.epsilon
     if isinstance(node.op, InstanceNormalization):
@@ -78,7 +78,7 @@ def _is_narrow(node: Node, graph: Graph) -> bool:
     return all(shape is not None and len(shape) <= len(x.shape) for shape in shapes)
 
 
-def _is_neutral(name: str | None, value: int, graph: Graph) -> bool:
+def is_neutral(name: str | None, value: int, graph: Graph) -> bool:
     """Return whether an operand is ``value`` everywhere and no parameter."""
     if name is None or name in graph.types or is_weight(name, graph):
         return False

@@ -1,0 +1,145 @@
+"""Scopes of nodes without weights for which a file records no scope.
+
+The scopes of layers are known from the names of their weights. A residual sum, a
+concatenation and a pooling belong where the fewest values cross the border of a module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from burn_import.provenance.path_segments import Path, common
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.microsoft.attention import Attention
+from burn_ir.ops.microsoft.integer import QAttention
+from burn_ir.ops.pool import AveragePool, GlobalAveragePool, MaxPool
+
+#: The number of nodes without weights that are followed from a value to a layer.
+_DEPTH = 8
+#: Operators of onnxruntime that have the weights of layers, but are no layers.
+_FUSED = (Attention, QAttention)
+_POOLINGS = (AveragePool, GlobalAveragePool, MaxPool)
+
+
+class UnscopedNodes:
+    """Scopes of nodes without weights, from the layers before and after them."""
+
+    def __init__(self, graph: Graph, layers: Mapping[int, Path]) -> None:
+        self.graph = graph
+        self.layers = layers
+        #: Whether other nodes have scopes, so that modules inside of modules are known.
+        self.has_scopes = any(node.scope for node in graph.nodes)
+        self.users = graph.users
+        self.producers = graph.producers
+        self.next_scopes: dict[str, frozenset[Path]] = {}
+        for node in reversed(graph.nodes):
+            for name in filter(None, node.inputs):
+                known = self.next_scopes.get(name, frozenset())
+                self.next_scopes[name] = known | self._scopes_after(node)
+
+    def _scopes_after(self, node: Node) -> frozenset[Path]:
+        """Return the scopes of the layers that read ``node``, or of itself.
+
+        Extents of shapes are not followed.
+        """
+        if id(node) in self.layers:
+            return frozenset({self.layers[id(node)][:-1]})
+        results = [name for name in node.outputs if name is not None]
+        after = [
+            self.next_scopes.get(name, frozenset())
+            for name in results
+            if self.graph.types[name].known is None
+        ]
+        return frozenset[Path]().union(*after)
+
+    def scope(self, node: Node, sources: Mapping[str, Path]) -> Path:
+        """Return the scope of a node with operands of the scopes ``sources``.
+
+        An operand that a module reads anyway may be read there once more: the sum of
+        a residual block is in the block. A pooling whose result leaves its module is
+        outside, as is a fused attention with the weights of another module.
+        """
+        if not sources:
+            return ()
+        whole = self._inner_scope(sources)
+        after = self._scopes_after(node)
+        if not whole or any(scope[: len(whole)] == whole for scope in after):
+            return whole
+        if isinstance(node.op, _POOLINGS):
+            return whole[:-1]
+        return common([whole, *after]) if isinstance(node.op, _FUSED) else whole
+
+    def _inner_scope(self, sources: Mapping[str, Path]) -> Path:
+        """Return the innermost scope that has or reads all operands."""
+        whole = common(list(sources.values()))
+        inner = {
+            scope[:length]
+            for scope in sources.values()
+            for length in range(len(whole) + 1, len(scope) + 1)
+            if self.has_scopes or length == len(scope)
+        }
+        for scope in sorted(inner, key=lambda one: (-len(one), one)):
+            others = [n for n, own in sources.items() if own[: len(scope)] != scope]
+            if all(self._is_available(name, scope) for name in others):
+                return scope
+        return whole
+
+    def _is_available(self, name: str, scope: Path, depth: int = _DEPTH) -> bool:
+        """Return whether a module reads ``name``, or all that it is computed from."""
+        readers = self.next_scopes.get(name, frozenset())
+        if scope in readers:
+            return True
+        if self.has_scopes and any(s[: len(scope)] == scope for s in readers):
+            return True
+        node = self.producers.get(name)
+        if node is None or id(node) in self.layers or depth == 0:
+            return False
+        operands = list(self._operands(node))
+        return bool(operands) and all(
+            self._is_available(operand, scope, depth - 1) for operand in operands
+        )
+
+    def _operands(self, node: Node) -> Iterator[str]:
+        """Yield the operands of a node that depend on the inputs of the model."""
+        for name in filter(None, node.inputs):
+            if (
+                name not in self.graph.constants
+                and self.graph.types[name].known is None
+            ):
+                yield name
+
+    def sunk(self, scopes: Mapping[int, Path]) -> dict[int, Path]:
+        """Return ``scopes`` with nodes in the only module that reads their results.
+
+        The module must read their operands anyway: the pooling of a branch is called
+        with its convolution.
+        """
+        scopes, outputs = dict(scopes), set(self.graph.outputs)
+        for node in reversed(self.graph.nodes):
+            if id(node) in self.layers or node.op.bodies():
+                continue
+            readers = [
+                scopes[id(user)]
+                for name in filter(None, node.outputs)
+                for user in self.users.get(name, ())
+            ]
+            inner = common(readers) if readers else ()
+            is_inside = scopes[id(node)][: len(inner)] == inner
+            if is_inside or not outputs.isdisjoint(node.outputs):
+                continue
+            if self._has_own_readers(node, inner, scopes):
+                scopes[id(node)] = inner
+        return scopes
+
+    def _has_own_readers(
+        self, node: Node, scope: Path, scopes: Mapping[int, Path]
+    ) -> bool:
+        """Return whether other nodes inside ``scope`` read all operands of ``node``."""
+        operands = list(self._operands(node))
+        return bool(operands) and all(
+            any(
+                user is not node and scopes[id(user)][: len(scope)] == scope
+                for user in self.users[name]
+            )
+            for name in operands
+        )
