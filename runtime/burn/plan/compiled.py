@@ -4,28 +4,20 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from functools import partial
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from burn.backend.arrays import ArrayBackend
 from burn.backend.base import Backend
-from burn.box import Parameter, freezings
+from burn.box import freezings
 from burn.defaults import default_device
 from burn.plan.calibration import Accuracy
-from burn.plan.executable import Executable, Plan, PlanMemoryError
+from burn.plan.executable import Executable, PlanMemoryError
 from burn.plan.passes import PRECISIONS, Pass
-from burn.plan.plan_ir import (
-    Lifted,
-    Segment,
-    Slot,
-    UnforeseenError,
-    UnrepeatableError,
-    boxes_read,
-    grow,
-)
+from burn.plan.plan_ir import UnforeseenError, UnrepeatableError
 from burn.plan.profile import Profile, Profiler, profile_calls
-from burn.plan.pytree import is_named, mapped
-from burn.plan.recorder import RecordedValue, Recorder, UnplannableError
+from burn.plan.pytree import is_named
+from burn.plan.recorder import UnplannableError
+from burn.plan.recordings import PLAIN, Options, Recordings
 from burn.primitive import RECORDER
 from burn.tensor import Tensor
 
@@ -36,87 +28,6 @@ R = TypeVar("R")
 PLANS = 8
 #: The maximum number of recordings in a plan; beyond it the function runs eagerly.
 RECORDINGS = 16
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
-
-
-class _Recordings:
-    """The recordings of one signature, and the executable that a device made of
-    them.
-    """
-
-    def __init__(self, device: ArrayBackend, options: "_Options") -> None:
-        self.device, self._options = device, options
-        self.root = Segment()
-        self.executable: Executable | None = None
-        self.count = 0
-        self.lock = threading.Lock()
-        #: The reason why there is no plan.
-        self.refused: str | None = None
-        # ``requires_grad`` of each parameter at the first recording.
-        self._trained: dict[Parameter, bool] = {}
-
-    @property
-    def is_outdated(self) -> bool:
-        """Whether a parameter was frozen or unfrozen since the first recording."""
-        return any(box.requires_grad != was for box, was in self._trained.items())
-
-    def run(self, inputs: list[Tensor]) -> Any:
-        """Return the result of a replay.
-
-        Raises:
-            UnforeseenError: no recording covers this call.
-            PlanMemoryError: there is not enough memory for the values of the plan.
-        """
-        executable, device = self.executable, self.device
-        assert executable is not None
-        values: list[Any] = [
-            tensor.data if tensor.backend is device else device.import_tensor(tensor)
-            for tensor in inputs
-        ]
-        return executable.run(values)
-
-    def record(self, function: Callable[..., Any], args: Any, inputs: Any) -> Any:
-        """Run the function, add its trace to the plan, and return the result.
-
-        Raises:
-            UnplannableError: the function does something that a plan cannot record.
-        """
-        recorder = Recorder(self.device, self._options.profiler)
-        with recorder.undone_unless_planned(), recorder.active():
-            places = iter([recorder.new(tensor) for tensor in inputs])
-            given, named = mapped(
-                lambda leaf: next(places) if type(leaf) is Tensor else leaf, args
-            )
-            result = function(*given, **named)
-            slots = _slots(result, recorder)
-        forms = [(tensor.shape, tensor.dtype) for tensor in inputs]
-        with self.lock:
-            self.count += 1
-            grow(self.root, recorder.events, slots, recorder.writes)
-            for box in boxes_read(self.root):
-                if isinstance(box, Parameter):
-                    self._trained.setdefault(box, box.requires_grad)
-            plan = Plan(self.root, forms, *self._options[:-1])
-            self.executable = executable = self.device.bind(plan)
-        recorder.forget_values()
-        if executable.is_lowered or self._options.is_replayed:
-            recorder.undo()  # the first result is like all others
-            del recorder, result, given, named, places, slots  # before values are bound
-            return self.run(inputs)
-        return mapped(_plain, result)
-
-
-class _Options(NamedTuple):
-    """Options of all plans of a function, with the names of the fields of
-    :class:`Plan`.
-    """
-
-    precision: str
-    lowering: tuple[Pass, ...]
-    is_observed: bool
-    generated: bool | None
-    profiler: Profiler | None
-    is_replayed: bool
 
 
 class Compiled(Generic[P, R]):
@@ -160,10 +71,10 @@ class Compiled(Generic[P, R]):
         self._threads = threads
         # Whether the recording call also returns the result of a replay.
         self._replayed, self._profiler = replayed, profiler
-        self._plans: OrderedDict[Hashable, _Recordings] = OrderedDict()
+        self._plans: OrderedDict[Hashable, Recordings] = OrderedDict()
         self._lock = threading.Lock()
         # Comparing with the last signature is faster than a lookup.
-        self._recent: tuple[Hashable, _Recordings] | None = None
+        self._recent: tuple[Hashable, Recordings] | None = None
         self._freezings = freezings()
         self._evicted = 0
 
@@ -200,7 +111,7 @@ class Compiled(Generic[P, R]):
         self._plans.popitem(last=False)
         self._evicted += 1
         if self._evicted == PLANS:
-            warnings.warn(self._eviction_note(), RuntimeWarning, stacklevel=4)
+            warnings.warn(self._eviction_note(), RuntimeWarning, stacklevel=5)
 
     def _eviction_note(self) -> str:
         return (
@@ -281,7 +192,7 @@ class Compiled(Generic[P, R]):
                     del self._plans[where]
             self._recent = None
 
-    def _replay(self, plan: _Recordings, inputs: list[Tensor]) -> R:
+    def _replay(self, plan: Recordings, inputs: list[Tensor]) -> R:
         """Run a plan; if memory is short, first release the memory of the other plans.
 
         Raises:
@@ -299,7 +210,7 @@ class Compiled(Generic[P, R]):
             result = self._replay_with_what_is_left(plan, inputs)
         return result
 
-    def _replay_with_what_is_left(self, plan: _Recordings, inputs: list[Tensor]) -> R:
+    def _replay_with_what_is_left(self, plan: Recordings, inputs: list[Tensor]) -> R:
         result: R
         try:
             result = plan.run(inputs)
@@ -309,7 +220,7 @@ class Compiled(Generic[P, R]):
             result = plan.run(inputs)
         return result
 
-    def _plan(self, key: Hashable, inputs: list[Tensor]) -> _Recordings | None:
+    def _plan(self, key: Hashable, inputs: list[Tensor]) -> Recordings | None:
         device: Backend | None = None
         for tensor in inputs:
             backend = tensor.backend
@@ -327,11 +238,11 @@ class Compiled(Generic[P, R]):
         with self._lock:
             plan = self._plans.get(where)
             if plan is None:
-                options = _Options(
+                options = Options(
                     *(self.precision, self._lowering, self._observed),
                     *(self._generated, self._profiler, self._replayed),
                 )
-                plan = self._plans[where] = _Recordings(device, options)
+                plan = self._plans[where] = Recordings(device, options)
                 if len(self._plans) > PLANS:
                     self._evict_oldest()
             self._plans.move_to_end(where)
@@ -349,7 +260,7 @@ def _key(value: Any, inputs: list[Tensor]) -> Hashable:
         inputs.append(value)
         data = value.data
         return (data.shape, data.dtype)
-    if kind in _PLAIN:
+    if kind in PLAIN:
         return (kind, value)
     names: tuple[Any, ...] = ()
     if kind is dict:
@@ -368,39 +279,3 @@ def _key(value: Any, inputs: list[Tensor]) -> Hashable:
             return None
         parts.append(part)
     return tuple(parts)
-
-
-def _slots(result: Any, recorder: Recorder) -> Any:
-    """Return ``result`` with a slot for each tensor that the recorder computed.
-
-    Raises:
-        UnplannableError: a leaf is of a type that may hide a tensor.
-    """
-    return mapped(partial(_slot, recorder=recorder), result)
-
-
-def _slot(leaf: Any, recorder: Recorder) -> Any:
-    # Not a closure that calls itself: its cycle would keep the recorder for a while.
-    if type(leaf) is Tensor:
-        if type(leaf.data) is RecordedValue:
-            return Slot(leaf.data.place)
-        if leaf.backend is recorder.device or leaf.backend.level == 0:
-            return leaf
-        if leaf.node is not None:
-            raise UnplannableError("the result has a history: detach() it")
-        if type(leaf.data) is Tensor:
-            return Lifted(_slot(leaf.data, recorder), leaf.backend)
-    elif type(leaf) in _PLAIN:
-        return leaf
-    raise UnplannableError(f"the result has {leaf!r} in it")
-
-
-def _plain(leaf: Any) -> Any:
-    """Return a leaf of a result, with recorded values replaced by tensors on the
-    device.
-    """
-    if type(leaf) is Tensor and type(leaf.data) is RecordedValue:
-        return leaf.data.tensor
-    if type(leaf) is Tensor and type(leaf.data) is Tensor:
-        return Tensor(_plain(leaf.data), leaf.backend)
-    return leaf

@@ -60,10 +60,9 @@ def lora(model: M, *patterns: str, rank: int = 8, alpha: float | None = None) ->
     Without a pattern every linear layer gets one. The first call freezes all parameters
     of the model; another one adds adapters and leaves what is trained. ``lora_A`` and
     ``lora_B`` are new keys of the layer. Results are unchanged until they are trained.
-    Their
-    product is multiplied by ``alpha / rank``; ``alpha`` is ``rank`` by default. Layers
-    are changed in place, so every use of a shared layer is adapted. :func:`merge_lora`
-    adds the adapters to the weights.
+    Their product is multiplied by ``alpha / rank``; ``alpha`` is ``rank`` by default.
+    Layers are changed in place, so every use of a shared layer is adapted.
+    :func:`merge_lora` adds the adapters to the weights.
 
     Raises:
         ValueError: a pattern matches no :class:`Linear` or :class:`Conv1D`, or
