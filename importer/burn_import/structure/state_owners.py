@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from burn_import.provenance.path_segments import Path, clean
-from burn_import.provenance.weight_owners import is_dotted, original
-from burn_import.rewriting.arrays import same_view
+from burn_import.provenance.weight_owners import original
 from burn_import.structure.listed_tensors import home_of
 from burn_import.structure.module_tree import (
     IfCall,
@@ -52,25 +51,10 @@ def reach_inside(part: ModuleNode) -> None:
     layer.
     """
     for constant in _directly_read_arrays(part):
-        if constant in part.reached:
-            continue
-        is_listed = home_of(part.graph, constant) is not None
-        if is_listed or _has_key(part.graph, constant):
-            _assign_attribute(part, constant, is_listed)
+        if constant not in part.reached and home_of(part.graph, constant) is not None:
+            _assign_attribute(part, constant)
     for call in _calls(part):
         reach_inside(call.part)
-
-
-def _has_key(graph: Graph, constant: str) -> bool:
-    """Return whether the name of an array in the file is its key.
-
-    Numbers in the names of files that do not list their tensors may be those of other
-    attributes.
-    """
-    name, constants = original(graph, constant), graph.constants
-    has_numbers = any(segment.isdigit() for segment in name.split("."))
-    is_key = is_dotted(name) and not has_numbers and name not in constants.literals
-    return is_key and same_view(constants[name], constants[constant])
 
 
 def _directly_read_arrays(part: ModuleNode) -> Iterator[str]:
@@ -87,11 +71,8 @@ def _directly_read_arrays(part: ModuleNode) -> Iterator[str]:
                 yield name
 
 
-def _assign_attribute(part: ModuleNode, constant: str, is_listed: bool = True) -> None:
-    """Make ``constant`` an attribute of the module that its key names.
-
-    An array that the file does not list is one only of a module that nothing calls.
-    """
+def _assign_attribute(part: ModuleNode, constant: str) -> None:
+    """Make ``constant`` an attribute of the module that its key names."""
     text, owner, key = "", part, _path(part.graph, constant)
     while calls := [call for call in _calls(owner) if _is_around(call.part, key)]:
         inner = calls[0].part
@@ -99,15 +80,13 @@ def _assign_attribute(part: ModuleNode, constant: str, is_listed: bool = True) -
         if inner.sequence and not is_weight:
             break
         text, owner = text + _access_text(calls[0].path), inner
-        if is_weight and not is_listed:
-            return
         if is_weight:
             part.reached[constant] = (text + _access_text(key[len(owner.path) :]))[1:]
             return
-    if owner is not part and (is_listed or owner.path != key[:-1]):
+    if owner is not part:
         if constant not in owner.held:
             owner.held.append(constant)
-        part.reached[constant] = (text + _access_text(key[len(owner.path) :]))[1:]
+        part.reached[constant] = (text + _access_text(key[-1:]))[1:]
 
 
 def _access_text(path: Path) -> str:

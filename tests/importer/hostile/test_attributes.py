@@ -74,6 +74,7 @@ CHOICES: dict[tuple[str, str, str], tuple[str, tuple[int, ...], dict[str, Any]]]
     ("", "Resize", "keep_aspect_ratio_policy"): ("x   sizes", IMAGE, {}),
     ("", "Resize", "coordinate_transformation_mode"): ("x   sizes", IMAGE, {}),
     (MICROSOFT, "FusedGemm", "activation"): ("x m", FLAT, {}),
+    (MICROSOFT, "GridSample", "padding_mode"): ("x grid", IMAGE, {}),
     (MICROSOFT, "FusedConv", "activation"): ("x k", IMAGE, {}),
     (MICROSOFT, "FusedConv", "auto_pad"): ("x k", IMAGE, {}),
     ("", "ImageDecoder", "pixel_format"): ("bytes", FLAT, {}),

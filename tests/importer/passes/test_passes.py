@@ -41,7 +41,6 @@ ROUNDING = {
     "rope",
     "rotations",
     "silu",
-    "skip_norms",
     "softmax",
     "softplus",
     "softsign",

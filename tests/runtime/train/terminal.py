@@ -6,13 +6,16 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import subprocess
 import sys
 import termios
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pyte
@@ -54,7 +57,9 @@ class Screen(pyte.Screen):
 class Terminal:
     """Runs a module in a pseudo-terminal of 30 lines of 100 columns."""
 
-    def __init__(self, module: str, *arguments: str) -> None:
+    def __init__(
+        self, module: str, *arguments: str, ignores_hangup: bool = False
+    ) -> None:
         self.master, self.slave = pty.openpty()
         size = struct.pack("HHHH", LINES, COLUMNS, 0, 0)
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, size)
@@ -62,6 +67,7 @@ class Terminal:
         self.screen = Screen()
         self._stream = pyte.ByteStream(self.screen)
         self._status, pipe = os.pipe()
+        self._files = [self.master, self.slave, self._status]
         job = ["-m", module, *arguments]
         paths = [path for path in sys.path if path]
         self.process = subprocess.Popen(
@@ -76,7 +82,7 @@ class Terminal:
             stdin=self.slave,
             stdout=self.slave,
             stderr=self.slave,
-            preexec_fn=_own_terminal,
+            preexec_fn=partial(_own_terminal, ignores_hangup),
         )
         os.close(pipe)
 
@@ -117,12 +123,20 @@ class Terminal:
         is_same = termios.tcgetattr(self.slave) == self.attributes
         return is_same and not self.screen.is_alternate and not is_hidden
 
-    def close(self) -> None:
-        """Kill the program if it still runs."""
+    def hang_up(self) -> None:
+        """Close the terminal: its shell ends, and a program that does not ignore it."""
         self.process.kill()
         self.process.wait()
-        for each in (self.master, self.slave, self._status):
-            os.close(each)
+        for _ in range(2):
+            os.close(self._files.pop(0))
+
+    def close(self) -> None:
+        """Kill the program if it still runs."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        while self._files:
+            os.close(self._files.pop())
 
     def _has_status(self) -> bool:
         return bool(select.select([self._status], [], [], 0)[0])
@@ -134,7 +148,8 @@ class Terminal:
         return True
 
 
-def _own_terminal() -> None:
+def _own_terminal(ignores_hangup: bool) -> None:
     """Make standard input the terminal that keys and signals come from."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN if ignores_hangup else signal.SIG_DFL)
     os.setsid()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tests.test_house import ROOT
 for name in ("termios", "pyte", "textual", "textual_plotext"):
     pytest.importorskip(name)
 
-from tests.runtime.train.terminal import Terminal  # noqa: E402
+from tests.runtime.train.terminal import DEADLINE, Terminal  # noqa: E402
 
 JOB = "tests.runtime.train.dashboard_job"
 Start = Callable[[str], Terminal]
@@ -140,6 +141,22 @@ def test_training_goes_on_without_its_dashboard(start: Start, tmp_path: Path) ->
     assert terminal.is_restored()
 
 
+def test_the_dashboard_ends_with_its_terminal(tmp_path: Path) -> None:
+    """Training that ignores the hangup (``nohup``) goes on without it."""
+    terminal = Terminal(JOB, str(tmp_path), "wait", ignores_hangup=True)
+    try:
+        terminal.wait_for("loss, epoch 2")
+        (training,) = _children(terminal.process.pid)
+        (viewer,) = _children(training)
+        terminal.hang_up()
+        _wait_for(lambda: _has_ended(viewer))
+        assert not _has_ended(training)
+        (tmp_path / "go").touch()
+        _wait_for(lambda: _has_ended(training))
+    finally:
+        terminal.close()
+
+
 def test_lines_are_printed_where_there_is_no_terminal(tmp_path: Path) -> None:
     (tmp_path / "go").touch()
     done = subprocess.run(
@@ -177,6 +194,13 @@ def test_bars_show_epochs_and_batches(start: Start, tmp_path: Path) -> None:
     assert "2 epochs" in lines
     assert "━" not in terminal.text
     assert terminal.is_restored()
+
+
+def _wait_for(is_done: Callable[[], bool]) -> None:
+    end = time.monotonic() + DEADLINE
+    while not is_done():
+        assert time.monotonic() < end, "expected the process to end"
+        time.sleep(0.1)
 
 
 def _has_ended(process: int) -> bool:

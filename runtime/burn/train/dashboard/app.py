@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import termios
 import time
 from typing import ClassVar
 
@@ -47,6 +48,15 @@ class Connection:
     def is_parent_alive(self) -> bool:
         """Whether training still runs."""
         return os.getppid() == self._parent
+
+    @property
+    def has_terminal(self) -> bool:
+        """Whether the terminal is open; it may be closed before training ends."""
+        try:
+            termios.tcgetattr(0)
+        except termios.error:
+            return False
+        return True
 
     def receive_events(self) -> list[bytes]:
         """Return the events that have come, as lines of JSON."""
@@ -145,6 +155,8 @@ class DashboardApp(App[None]):
 
     async def update_screen(self) -> None:
         """Apply the events that have come, and draw what they changed."""
+        if not self.connection.has_terminal:
+            os._exit(0)  # nothing is left to restore
         lines, output = self.connection.receive_events(), self.connection.read_output()
         for line in lines:
             self.state.apply(json.loads(line))

@@ -117,9 +117,9 @@ class Viewer:
         for number, saved in self._redirected.items():
             os.dup2(saved, number)
             os.close(saved)
-        if not is_screen_left:
-            os.write(self._terminal, RESTORE)
-        with suppress(termios.error):  # the terminal was closed
+        with suppress(OSError, termios.error):  # the terminal was closed
+            if not is_screen_left:
+                os.write(self._terminal, RESTORE)
             termios.tcsetattr(0, termios.TCSADRAIN, self._attributes)
         print_output(self._output.fileno(), self._terminal)
         self._output.close()
