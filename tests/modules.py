@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import burn
 from burn.nn import Module
+from burn_import.cli.modules import CurrentSource
 from burn_import.options import Options
 from burn_import.pipeline import import_model, write_model
 
@@ -27,8 +28,12 @@ def generate(model: Path, folder: Path) -> tuple[Path, str]:
 
 
 def import_file(path: Path) -> ModuleType:
-    """Return the module at ``path``, executed, without a place in ``sys.modules``."""
-    spec = spec_from_file_location(path.stem, path)
+    """Return the module at ``path``, executed, without a place in ``sys.modules``.
+
+    Bytecode is not read: a test may write the file twice in a second.
+    """
+    loader = CurrentSource(path.stem, str(path))
+    spec = spec_from_file_location(path.stem, path, loader=loader)
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from burn_import.cli.modules import CurrentSource
 from tests.modules import Array
 
 #: Modules of the standard library that Python in a browser lacks.
@@ -51,7 +52,8 @@ np.savez(sys.argv[3], **{{f"{{i:03}}": x.numpy() for i, x in enumerate(results)}
 
 def import_alone(path: Path, patch: pytest.MonkeyPatch) -> Any:
     """Return the standalone module at ``path``, which dataclasses look up by name."""
-    spec = spec_from_file_location("net", path)
+    loader = CurrentSource("net", str(path))
+    spec = spec_from_file_location("net", path, loader=loader)
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     patch.setitem(sys.modules, "net", module)

@@ -13,7 +13,7 @@ from burn.nn import Module
 from burn_import.output import OutputRefused
 
 
-class _CurrentSource(SourceFileLoader):
+class CurrentSource(SourceFileLoader):
     """A loader that always compiles the source file and writes no bytecode.
 
     Python accepts cached bytecode if size and second of the source match, so the
@@ -42,7 +42,7 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
             f"expected a Python file that burn-import wrote, got {path.name!r}",
             f"Import the model first: burn-import {path.name} -o net.py.",
         )
-    loader = _CurrentSource(path.stem, str(path))
+    loader = CurrentSource(path.stem, str(path))
     spec = importlib.util.spec_from_file_location(path.stem, path, loader=loader)
     if spec is None or spec.loader is None:
         raise OutputRefused(f"expected a Python file, got {str(path)!r}")
