@@ -206,21 +206,26 @@ def _recorded(path: Path, golden: Path) -> Feeds:
         return {name: file[f"in:{name}"] for name in names}
 
 
-def _measured(model: Model, folder: Path, options: Any) -> tuple[list[str], float]:
-    """A row of the table, and the ratio."""
-    index = folder / model.path.stem / "generated"
-    index.mkdir(parents=True, exist_ok=True)
-    compiled = import_model(model.path)
-    module = index / f"{module_stem(model.path)}.py"
-    write_model(compiled, module, force=True)
-    inputs = index / "inputs.npz"
+def written(model: Model, folder: Path) -> tuple[Any, Path, Path]:
+    """The imported model, its module in a folder, and the file of its inputs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    imported = import_model(model.path)
+    module = folder / f"{module_stem(model.path)}.py"
+    write_model(imported, module, force=True)
+    inputs = folder / "inputs.npz"
     with inputs.open("wb") as file:
         np.savez(file, *model.feeds.values())
+    return imported, module, inputs
+
+
+def _measured(model: Model, folder: Path, options: Any) -> tuple[list[str], float]:
+    """A row of the table, and the ratio."""
+    compiled, module, inputs = written(model, folder / model.path.stem / "generated")
     ours = options.ours
     # A model that the other engine refuses is not measured.
     path = model.path
     if options.against == "onnxruntime-int8":
-        path = quantized(path, model.feeds, index)
+        path = quantized(path, model.feeds, module.parent)
     named = compiled.class_name
     path, name = (module, named) if options.against == "compiled" else (path, "")
     theirs = Worker(options.against, path, name, inputs, options)

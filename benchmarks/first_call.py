@@ -28,11 +28,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
 from benchmarks.cases import ROOT, SOURCES, print_table
-from benchmarks.cpu import Model, models
-from burn_import.pipeline import import_model, module_stem, write_model
+from benchmarks.cpu import Model, models, written
 
 HEAD = (
     *("model", "import s", "load", "first call", "second call"),
@@ -101,14 +98,7 @@ def measured(
 
 def prepared(model: Model, folder: Path) -> dict[str, tuple[str, ...]]:
     """The arguments of the child of each engine."""
-    index = folder / model.path.stem
-    index.mkdir(exist_ok=True)
-    imported = import_model(model.path)
-    module = index / f"{module_stem(model.path)}.py"
-    write_model(imported, module, force=True)
-    inputs = index / "inputs.npz"
-    with inputs.open("wb") as file:
-        np.savez(file, *model.feeds.values())
+    imported, module, inputs = written(model, folder / model.path.stem)
     return {
         "ours": (str(module), imported.class_name, str(inputs)),
         "onnxruntime": (str(model.path), "", str(inputs)),

@@ -39,7 +39,7 @@ for _name in _PRODUCTS:
 def tanh(g: Builder, self: Value) -> Value:
     of = reals(g)
     x, y = (of.op("Mul", of.cast(part), 2.0) for part in parts(g, self))
-    # Behind 40 the secant is below the rounding of 1, and cosh would overflow later.
+    # Above 40 the secant is below the rounding of 1, and cosh would overflow later.
     bounded = of.op("Clip", x, of.cast(-40.0), of.cast(40.0))
     secant = of.op("Reciprocal", of.op("Cosh", bounded))
     cosine, sine = (of.op("Mul", secant, of.op(way, y)) for way in ("Cos", "Sin"))

@@ -263,7 +263,7 @@ class Api:
             self.restore_threads()
 
     def restore_threads(self) -> None:
-        """Let all threads compute that may, after a call of ``set_threads(1)``."""
+        """Set the number of threads of the engine to :attr:`threads`."""
         if self.set_threads is not None:
             self.set_threads(self.threads)
 

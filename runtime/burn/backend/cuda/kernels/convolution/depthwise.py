@@ -234,7 +234,7 @@ def tiles(dtype: Any, geometry: Geometry) -> list[Tile]:
 
 
 def _is_fitting(tile: Tile, widest: int, geometry: Geometry) -> bool:
-    """Return whether a thread has registers for a tile, and threads are many."""
+    """Return whether a tile fits into registers, with enough threads for a device."""
     (rows, columns), taps = geometry.result[2:], prod(geometry.weight[2:])
     if tile.rows > rows or tile.columns > columns or tile.size > widest:
         return False

@@ -96,7 +96,7 @@ def _fastest(
     prefixes = _prefixes(after, residual, x)
     if not is_capturing():
         return _by_graph(operands, geometry, shape, after, prefixes[0])
-    key = (x.device.id, x.dtype, geometry, bias is not None, after)
+    key = (x.device.id, x.dtype, geometry, bias is not None, after, prefixes[0])
     ways = [
         partial(_by_graph, operands, geometry, shape, after, prefix)
         for prefix in prefixes
