@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from burn.attribute_hints import BOXES, add_hints
 from burn.methods import Methods
+from burn.numpy_interface import NumpyInterface
 
 if TYPE_CHECKING:
     from burn.backend.base import Backend
@@ -75,7 +76,7 @@ def reading(reader: Reader) -> Iterator[None]:
         _READER.reset(token)
 
 
-class Box(Methods):
+class Box(NumpyInterface, Methods):
     """A mutable container of a tensor: a parameter, a buffer, a statistic, a random
     key.
 

@@ -8,7 +8,7 @@ cannot diverge.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Never, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -68,7 +68,8 @@ class Methods:
     """Arithmetic, comparison, indexing and shape methods, by NumPy's rules."""
 
     __slots__ = ()
-    __array_ufunc__ = None  # NumPy arrays leave mixed expressions to us
+    #: None: arrays leave mixed expressions to us; tensors of the runtime replace it.
+    __array_ufunc__: Any = None
 
     # Precedences are Python's: | 8, ^ 9, & 10, + - 12, * / // % @ 13, unary 14, ** 15.
     @infix("add", "+", 12)
@@ -225,23 +226,39 @@ class Methods:
         return ops.cast(self, dtype=dtype)
 
     @method
-    def sum(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    def sum(
+        self, axis: Any = None, *, keepdims: bool = False, **unknown: Never
+    ) -> Tensor:
         """Return the sum over ``axis`` (by default over all axes)."""
+        if unknown:
+            raise _unknown_arguments("sum", unknown)
         return ops.sum(self, axis, keepdims=keepdims)
 
     @method
-    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    def mean(
+        self, axis: Any = None, *, keepdims: bool = False, **unknown: Never
+    ) -> Tensor:
         """Return the mean over ``axis`` (by default over all axes)."""
+        if unknown:
+            raise _unknown_arguments("mean", unknown)
         return ops.mean(self, axis, keepdims=keepdims)
 
     @method
-    def max(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    def max(
+        self, axis: Any = None, *, keepdims: bool = False, **unknown: Never
+    ) -> Tensor:
         """Return the maximum over ``axis`` (by default over all axes)."""
+        if unknown:
+            raise _unknown_arguments("max", unknown)
         return ops.max(self, axis, keepdims=keepdims)
 
     @method
-    def min(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    def min(
+        self, axis: Any = None, *, keepdims: bool = False, **unknown: Never
+    ) -> Tensor:
         """Return the minimum over ``axis`` (by default over all axes)."""
+        if unknown:
+            raise _unknown_arguments("min", unknown)
         return ops.min(self, axis, keepdims=keepdims)
 
     @property
@@ -251,6 +268,17 @@ class Methods:
 
 
 add_hints(Methods, SHARED)
+
+
+#: Arguments of PyTorch's reductions, and ours.
+_RENAMED = {"dim": "axis", "keepdim": "keepdims"}
+
+
+def _unknown_arguments(name: str, unknown: dict[str, Any]) -> TypeError:
+    """Return an error that names the arguments a reduction has instead."""
+    given = next(iter(unknown))
+    remedy = f"; use {_RENAMED[given]}" if given in _RENAMED else ""
+    return TypeError(f"{name}() got an unexpected keyword argument {given!r}{remedy}")
 
 
 def _varargs(values: tuple[Any, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""HTML representations of tensors and modules for notebooks."""
+"""HTML representations of tensors, modules and compiled functions for notebooks."""
 
 from __future__ import annotations
 
@@ -60,6 +60,18 @@ def _cell(value: Any) -> str:
 def module_html(module: Any) -> str:
     """Return the tree of a module with parameter counts, collapsible by level."""
     return f"<div>{''.join(_tree('', module, is_open=True))}</div>"
+
+
+def compiled_html(compiled: Any) -> str:
+    """Return the name, precision and notes of a compiled function, and its module."""
+    count = len(compiled.executables)
+    plans = "1 plan" if count == 1 else f"{count} plans"
+    head = f"<b>compiled</b> <code>{escape(compiled.name)}</code>"
+    lines = [f"<div>{head} {escape(compiled.precision)}, {plans}</div>"]
+    lines += [f"<div>{escape(note)}</div>" for note in compiled.notes]
+    if hasattr(compiled.function, "children"):
+        lines.append(module_html(compiled.function))
+    return "".join(lines)
 
 
 def _tree(name: str, module: Any, *, is_open: bool = False) -> Iterator[str]:

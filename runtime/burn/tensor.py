@@ -11,13 +11,14 @@ from burn.attribute_hints import TENSORS, add_hints
 from burn.defaults import default_device
 from burn.dtypes import DType, default_dtype
 from burn.methods import Methods, method
+from burn.numpy_interface import NumpyInterface
 
 if TYPE_CHECKING:
     from burn.backend.autodiff import Gradients
     from burn.backend.base import Backend
 
 
-class Tensor(Methods):
+class Tensor(NumpyInterface, Methods):
     """An immutable n-dimensional array of one dtype on one backend.
 
     Created by :func:`burn.tensor`, :func:`burn.from_numpy` and every operation.
@@ -83,9 +84,12 @@ class Tensor(Methods):
             return self.detach()
         inner = getattr(backend, "inner", None)
         if inner is None:
+            remedy = (
+                "; use x.cast(dtype)" if isinstance(backend, np.dtype | type) else ""
+            )
             raise TypeError(
                 "expected a backend, such as burn.Cpu() or burn.Cuda(0), "
-                f"got {backend!r}"
+                f"got {backend!r}{remedy}"
             )
         if self.backend.stands_for(inner):
             return Tensor(self, backend)
@@ -165,12 +169,6 @@ class Tensor(Methods):
         gradients: Gradients = self.backend.backward(self, gradient)
         return gradients
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        array = self.numpy()
-        if dtype is not None and dtype != array.dtype:
-            return array.astype(dtype)
-        return array.copy() if copy else array
-
     def __dlpack__(self, **options: Any) -> Any:
         # NumPy exports only writeable arrays; the consumer owns what it then does.
         data = self.data if self.backend.inner is self.backend else self.data.data
@@ -206,6 +204,16 @@ class Tensor(Methods):
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        if self.size != 1:
+            raise TypeError(
+                f"expected one element for the format {spec!r}, got {self.dtype}"
+                f"{list(self.shape)}; use x.tolist() and format its numbers"
+            )
+        return format(self.item(), spec)
 
     def __repr__(self) -> str:
         body = np.array2string(

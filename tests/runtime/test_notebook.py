@@ -96,6 +96,28 @@ def test_a_module_is_a_tree_with_numbers_of_parameters() -> None:
     assert leaf.startswith("<div><div><code>Linear(1, 1")
 
 
+def test_a_compiled_module_shows_its_plans_and_tree() -> None:
+    compiled = burn.compile(nn.Linear(2, 2))
+    assert "float32, 0 plans" in compiled._repr_html_()
+    compiled(burn.tensor([[1.0, 2.0]]))
+    lines = ["".join(div.itertext()) for div in parsed(compiled)]
+    assert lines[0] == "compiled Linear float32, 1 plan"
+    assert lines[1].endswith("6 parameters")
+    shown = "compile(Linear(2, 2, bias=True), precision='float32', plans=1)"
+    assert repr(compiled) == shown
+
+
+def test_a_compiled_function_that_is_not_compiled_says_why() -> None:
+    def read(x: burn.Tensor) -> burn.Tensor:
+        return x * float(x.numpy().mean())
+
+    compiled = burn.compile(read)
+    compiled(burn.tensor(np.ones((512, 512), np.float32)))
+    (note,) = compiled.notes
+    assert note in "".join(parsed(compiled).itertext())
+    assert repr(compiled).startswith("compile(test_a_compiled_function")
+
+
 def test_long_lists_are_cut() -> None:
     html = nn.ModuleList(nn.Linear(1, 1) for _ in range(130))._repr_html_()
     assert html.count("<code>Linear") == 100 and "and 30 more" in html

@@ -93,6 +93,19 @@ class Compiled(Generic[P, R]):
         self._lock, self._profiler = threading.Lock(), None
         self._freezings, self._evicted = freezings(), 0
 
+    def __repr__(self) -> str:
+        is_module = hasattr(self.function, "children")
+        shown = repr(self.function) if is_module else self.name
+        return (
+            f"compile({shown}, precision={self.precision!r}, plans={len(self._plans)})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks."""
+        from burn.notebook import compiled_html
+
+        return compiled_html(self)
+
     @property
     def notes(self) -> list[str]:
         """Messages about signatures that are not compiled or do not profit from
