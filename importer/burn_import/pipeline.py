@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burn_import.collector import uncollected
+from burn_import.model_files import source_sha256
 from burn_import.options import Options
 from burn_import.output import Written, hides_module, write_module
 from burn_import.tracing.identifiers import symbol_name
@@ -69,7 +69,7 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         module.weights,
         module.class_name,
         f"{path.name} ({', '.join(v for v in shown if v)})",
-        file_sha256(path),
+        source_sha256(path),
         module.notes,
         options.stem or "",
         options.target,
@@ -180,12 +180,6 @@ def module_stem(model: Path) -> str:
     """Return the file name of a model as an identifier."""
     stem = symbol_name(model.stem, "model")
     return f"{stem}_model" if hides_module(stem) else stem
-
-
-def file_sha256(path: Path) -> str:
-    """Return the SHA-256 (hex) of a file's content."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_model(

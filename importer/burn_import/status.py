@@ -37,10 +37,11 @@ def status_of(module: Path, model: Path | None = None) -> Status:
     """Return whether ``module`` and its record are as they were written.
 
     The record must be that of the model with the SHA-256 in the module's header.
-    With ``model`` the digest in the header must be that of this file.
+    With ``model`` the digest in the header must be that of this file and of the files
+    that it refers to.
     """
+    from burn_import.model_files import source_sha256
     from burn_import.output import read_header
-    from burn_import.pipeline import file_sha256
 
     if not module.is_file():
         return Status(module, ("there is no such file",))
@@ -53,7 +54,7 @@ def status_of(module: Path, model: Path | None = None) -> Status:
     if model is not None:
         if not model.is_file():
             problems.append(f"there is no model {model}")
-        elif file_sha256(model) != digests.source:
+        elif source_sha256(model) != digests.source:
             problems.append(f"stale: {model.name} changed since{_remedy(module)}")
     return Status(module, (*problems, *_record_problems(module, digests)))
 

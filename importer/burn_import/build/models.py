@@ -138,9 +138,9 @@ def _prebuilt(model: Model, is_intact: bool) -> list[str]:
     )
 
 
-def _is_current(model: Model, source_sha256: str) -> bool:
+def _is_current(model: Model, digest: str) -> bool:
     """Return whether this version made a module from this input and options."""
-    from burn_import.pipeline import file_sha256
+    from burn_import.model_files import source_sha256
     from burn_import.version import VERSION
 
     text = model.output.read_text("ascii")
@@ -152,4 +152,4 @@ def _is_current(model: Model, source_sha256: str) -> bool:
     mark = _MARK.search(text.partition("\n")[0])
     if (mark[1] if mark else "") != model.options.mark:
         return False
-    return file_sha256(model.input) == source_sha256
+    return source_sha256(model.input) == digest

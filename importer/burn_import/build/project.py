@@ -81,8 +81,14 @@ def import_models(models: Iterable[Model], root: Path) -> list[str]:
 
 
 def inputs_inside(models: Iterable[Model], root: Path) -> dict[str, Path]:
-    """Return the existing model files in the project, by path from ``root``."""
-    inputs = [model.input for model in models if model.input.is_file()]
+    """Return the existing model files in the project, by path from ``root``.
+
+    They include external data and shards.
+    """
+    from burn_import.model_files import model_files
+
+    existing = [model.input for model in models if model.input.is_file()]
+    inputs = [file for path in existing for file in model_files(path)]
     relative = [(Path(os.path.relpath(path, root)), path) for path in inputs]
     return {name.as_posix(): path for name, path in relative if ".." not in name.parts}
 

@@ -29,6 +29,7 @@ from burn_import.cli.answer import Answer
 from burn_import.cli.choices import choices, options_of
 from burn_import.cli.progress import progress
 from burn_import.cli.report import Report
+from burn_import.cli.tables import format_option, show_json
 from burn_import.collector import uncollected
 from burn_import.options import Options
 from burn_import.version import VERSION
@@ -145,7 +146,12 @@ def _show_engine() -> None:
 )
 @click.option("--force", is_flag=True, help="Replace a file that a person edited.")
 @click.option("--dry-run", is_flag=True, help="Write nothing, show what would change.")
-@click.option("--format", "style", type=click.Choice(["text", "json", "github"]))
+@click.option(
+    "--depfile",
+    type=click.Path(path_type=Path),
+    help="Write the files that were read here, as a rule for Ninja or Make.",
+)
+@format_option
 @click.option(
     "-v", "--verbose", is_flag=True, help="Show a traceback of internal errors."
 )
@@ -158,7 +164,8 @@ def import_command(
     precision: Precision | None,
     force: bool,
     dry_run: bool,
-    style: str | None,
+    depfile: Path | None,
+    style: str,
     verbose: bool,
     **given: Any,
 ) -> None:
@@ -174,25 +181,61 @@ def import_command(
     record = output if _is_record(output) else None
     if precision is not None and record is None:
         raise click.UsageError("expected a record as output, to have a precision")
-    report = Report(style or "text", str(model))
+    if depfile is not None and dry_run:
+        raise click.UsageError("expected one of --depfile and --dry-run")
+    report = Report(style, str(model))
+    how = {"force": force, "dry_run": dry_run}
     with Answer(report, verbose) as answer, _current_directory(options.operators):
         if record is not None:
             _check_for_record(options)
-        if output is not None:  # fail before the import runs
-            from burn_import.output import make_parent
-
-            make_parent(output, dry_run=dry_run)
+        _prepare_files(output, depfile, dry_run=dry_run)
         if record is not None:
-            from burn_import.weights import convert
-
-            key = options.hints.top_level_key
-            how: dict[str, Any] = {"force": force, "dry_run": dry_run}
-            how["shard_size"] = options.largest_file
-            done = convert(model, record, key, precision=precision, **how)
-            report.record(done, dry_run)
+            files = _convert(report, model, record, options, precision, **how)
         else:
-            _import(report, model, output, options, force=force, dry_run=dry_run)
+            files = _import(report, model, output, options, **how)
+        if depfile is not None:
+            from burn_import.build.depfile import write_depfile
+
+            write_depfile(depfile, files, model, options)
     ctx.exit(answer.code)
+
+
+def _prepare_files(output: Path | None, depfile: Path | None, *, dry_run: bool) -> None:
+    """Make the parent of the output, so that what fails does so before the import.
+
+    Raises:
+        OutputRefused: ``depfile`` is another file.
+        OSError: a parent is not a directory, or cannot be created.
+    """
+    if output is not None:
+        from burn_import.output import make_parent
+
+        make_parent(output, dry_run=dry_run)
+    if depfile is not None:
+        from burn_import.build.depfile import check_depfile
+
+        check_depfile(depfile)
+
+
+def _convert(
+    report: Report,
+    model: Path,
+    record: Path,
+    options: Options,
+    precision: Precision | None,
+    *,
+    force: bool,
+    dry_run: bool,
+) -> Sequence[Path]:
+    """Write or show the record of a file of weights; return its files."""
+    from burn_import.weights import convert
+
+    key = options.hints.top_level_key
+    how: dict[str, Any] = {"force": force, "dry_run": dry_run}
+    how["shard_size"] = options.largest_file
+    done = convert(model, record, key, precision=precision, **how)
+    report.record(done, dry_run)
+    return done.record, *done.shards
 
 
 def _check_for_record(options: Options) -> None:
@@ -208,13 +251,21 @@ def _check_for_record(options: Options) -> None:
 
 
 @burn_import.command("passes")
-def passes_command() -> None:
+@format_option
+def passes_command(style: str) -> None:
     """List the passes that simplify a model, in the order in which they run."""
     from burn_import.passes import OPTIONAL_PASSES, pass_names, summary
 
     names = pass_names()
-    width = max(map(len, names))
     asked = {apply.__name__ for apply in OPTIONAL_PASSES}
+    if style == "json":
+        rows = [
+            {"name": name, "summary": summary(name), "default": name not in asked}
+            for name in names
+        ]
+        show_json({"passes": rows})
+        return
+    width = max(map(len, names))
     for name in names:
         only = " Only if asked for by name." * (name in asked)
         click.echo(f"{name:{width}}  {summary(name)}{only}")
@@ -236,7 +287,8 @@ def _import(
     *,
     force: bool,
     dry_run: bool,
-) -> None:
+) -> Sequence[Path]:
+    """Write or show the module; return its files."""
     from burn_import.output import OutputRefused, check_module_path, check_ours
 
     with uncollected():  # modules dominate the time of a small import
@@ -258,6 +310,7 @@ def _import(
         compiled = import_model(model, replace(options, stem=output.stem))
         written = write_model(compiled, output, force=force, dry_run=dry_run)
     report.result(written, dry_run, (*_rename_note(name, compiled), *compiled.notes))
+    return written.files
 
 
 def _rename_note(name: str | None, compiled: Compiled) -> list[str]:

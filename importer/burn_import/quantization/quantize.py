@@ -19,9 +19,10 @@ from burn_import.codegen.module.module import wrapped
 from burn_import.export.declared import export_declared
 from burn_import.export.files import check, check_new
 from burn_import.loading import load
+from burn_import.model_files import source_sha256
 from burn_import.options import Options
 from burn_import.output import check_module_path, check_ours
-from burn_import.pipeline import Compiled, file_sha256, import_model, write_model
+from burn_import.pipeline import Compiled, import_model, write_model
 from burn_import.quantization.qdq import (
     LAYERS,
     Quantizer,
@@ -210,7 +211,7 @@ def _of_origin(compiled: Compiled, origin: Path, kind: str, flags: str) -> Compi
         compiled,
         text=f"{head}\n{lines}\n{line}{rest}",
         origin=f"{origin.name} ({QUANTIZED_TO}{kind}, {details}",
-        source_sha256=file_sha256(origin),
+        source_sha256=source_sha256(origin),
     )
 
 

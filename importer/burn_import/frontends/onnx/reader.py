@@ -13,6 +13,7 @@ from burn_import.frontends.onnx.files import ExternalFiles, map_file
 from burn_import.frontends.onnx.functions import Functions
 from burn_import.frontends.onnx.graphs import GraphReader, dim_params, domain_of
 from burn_import.frontends.onnx.tensors import Tensors
+from burn_import.frontends.onnx.walk import tensors_of
 from burn_import.frontends.onnx.wire import without_raw_data
 from burn_import.provenance.axis_names import axis_name, is_counted
 from burn_ir import (
@@ -48,6 +49,26 @@ def read(path: str | Path) -> RawModel:
         return _model(proto, file, path)
     except UnreadableFile as error:
         raise error.in_file(path.name) from error
+
+
+def external_locations(path: Path) -> list[str]:
+    """Return the relative paths of the files with a model's external data.
+
+    Raises:
+        UnreadableFile: the file cannot be read or is not ONNX.
+        InvalidModel: it is not a valid message.
+    """
+    file = map_file(path)
+    if b"location" not in without_raw_data(file):
+        return []
+    proto = _parse(file)
+    entries = (
+        entry
+        for tensor in tensors_of(proto)
+        if tensor.data_location == tensor.EXTERNAL
+        for entry in tensor.external_data
+    )
+    return list(dict.fromkeys(e.value for e in entries if e.key == "location"))
 
 
 def refuse_foreign(head: bytes, path: Path) -> None:

@@ -28,6 +28,20 @@ def bodies_in(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.GraphProto]:
                 waiting += body.node
 
 
+def tensors_of(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Yield the stored tensors of a model: initializers and attributes of nodes."""
+    nodes = [node for function in model.functions for node in function.node]
+    for graph in graphs_of(model):
+        yield from graph.initializer
+        for sparse in graph.sparse_initializer:
+            yield from (sparse.values, sparse.indices)
+        nodes += graph.node
+    for attribute in (attribute for node in nodes for attribute in node.attribute):
+        yield from (attribute.t, *attribute.tensors)
+        for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+            yield from (sparse.values, sparse.indices)
+
+
 def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     """Yield the nodes of a graph and of the bodies in it."""
     yield from graph.node

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from burn_import.build.project import BuildFailed, project_models
-from tests.importer.test_build_hook import OUTPUTS, names, write_model
+from tests.importer.build.test_build_hook import OUTPUTS, names, write_model
 from tests.test_house import ROOT
 
 MODELS = """
