@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -106,6 +107,8 @@ def burn_import(ctx: click.Context, version: bool, detailed: bool) -> None:
 
     `burn-import MODEL -o OUT.py` is short for `burn-import import MODEL -o OUT.py`.
     """
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        ctx.color = False
     if version:
         click.echo(f"burn-import, version {VERSION}")
         if detailed:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from burn_import.cli.answer import Answer
-from burn_import.cli.report import Report, annotation, clean
+from burn_import.cli.report import Report, annotation, clean, colored
 from burn_import.cli.tables import (
     force_option,
     format_option,
@@ -54,7 +54,8 @@ def check_command(
                 name, text = str(status.module), "; ".join(status.problems)
                 if text and style == "github":
                     click.echo(annotation("error", name, text))
-                click.echo(f"{clean(name)}: {text or 'ok'}")
+                shown = colored(text or "ok", "red" if text else "green")
+                click.echo(f"{clean(name)}: {shown}")
         answer.code = 1 if any(status.problems for status in statuses) else 0
     ctx.exit(answer.code)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -18,9 +19,10 @@ DELAY, INTERVAL = 0.5, 0.5
 def progress(task: str) -> Iterator[None]:
     """Show ``task`` and the seconds it has taken, if it takes longer than half a one.
 
-    The line is on stderr, if that is a terminal, and is erased at the end.
+    The line is on stderr, if that is a terminal that can erase it, which happens at the
+    end.
     """
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield
         return
     done = threading.Event()

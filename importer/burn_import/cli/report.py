@@ -33,6 +33,13 @@ HINTS = {
     "if there is one",
 }
 _MOST_SHOWN = 100
+#: Colors of the lines of a diff, by first character.
+_DIFF = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def colored(text: str, color: str | None, *, bold: bool = False) -> str:
+    """Return ``text`` in a color; ``click.echo`` drops it where none is wanted."""
+    return text if color is None else click.style(text, fg=color, bold=bold or None)
 
 
 def clean(text: str) -> str:
@@ -97,7 +104,7 @@ def _table_lines(done: Converted) -> Iterator[str]:
 
 def _diff_lines(changes: Changes) -> Iterator[str]:
     """Yield the lines of a diff and a table of the changed weights."""
-    yield from (clean(line) for line in changes.lines)
+    yield from (colored(clean(line), _DIFF.get(line[:1])) for line in changes.lines)
     shown = changes.weights[:_MOST_SHOWN]
     width = max((len(clean(weight.name)) for weight in shown), default=0)
     for weight in shown:
@@ -169,7 +176,7 @@ class Report:
             for line in _diff_lines(written.changes):
                 click.echo(line)
         for note in notes:
-            click.echo(f"note: {clean(note)}", err=True)
+            click.echo(f"{colored('note', 'yellow')}: {clean(note)}", err=True)
 
     def record(self, done: Converted, dry_run: bool) -> None:
         """Print the tensors of a record that was written, or would be."""
@@ -209,7 +216,8 @@ class Report:
             click.echo(f"and {len(problems) - _MOST_SHOWN} more", err=True)
         if len(problems) > 1 and self.style == "text":
             name = clean(self.model)
-            click.echo(f"error: {len(problems)} problems in {name}", err=True)
+            word = colored("error", "red", bold=True)
+            click.echo(f"{word}: {len(problems)} problems in {name}", err=True)
         if self.style == "text":
             click.echo(f"see: burn-import explain {kind}", err=True)
 
@@ -224,7 +232,8 @@ class Report:
         elif self.style == "github":
             click.echo(self._github(Problem(message))[0], err=True)
         else:
-            click.echo(f"error: {clean(message)}", err=True)
+            word = colored("error", "red", bold=True)
+            click.echo(f"{word}: {clean(message)}", err=True)
 
     def _json(self, code: int, kind: str, problems: list[Problem]) -> None:
         rows = [asdict(problem) for problem in problems]
@@ -235,7 +244,8 @@ class Report:
         """Yield each problem; a run with one location and remedy shows them once."""
         for trailer, row in groupby(problems, lambda one: self._trailer(one, kind)):
             for problem in row:
-                yield f"error[{kind}]: {clean(problem.message)}"
+                word = colored(f"error[{kind}]", "red", bold=True)
+                yield f"{word}: {clean(problem.message)}"
             yield from trailer
 
     def _trailer(self, problem: Problem, kind: str) -> list[str]:
@@ -249,7 +259,7 @@ class Report:
             location.append(f"({clean(problem.operator)}{opset})")
         lines = [f"  --> {' '.join(location)}"]
         if problem.hint:
-            lines.append(f"  = help: {clean(problem.hint)}")
+            lines.append(f"  = {colored('help', 'cyan')}: {clean(problem.hint)}")
         return lines
 
     def _github(self, problem: Problem) -> list[str]:
