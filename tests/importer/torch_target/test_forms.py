@@ -120,6 +120,9 @@ def apply(primitive: Any, *args: Any, **static: Any) -> str:
     x = Symbol(kind, "x")
     render = TorchRenderer(Extents(Namespace()), str, lambda path: ".".join(path))
     render.names[x] = "x"
+    for arg in args:
+        if isinstance(arg, Tensor):
+            render.names[arg.data] = arg.data.name
     call = Apply(
         primitive, (Tensor(x, Tracer()), *args), static, [Symbol()], Origin("node")
     )
@@ -136,6 +139,20 @@ def test_what_a_constructor_is_given_is_written_whatever_it_is_here() -> None:
     assert apply(ops.leaky_relu, alpha=alpha).endswith("negative_slope=self.alpha)")
     size = GivenInt(8, "self.size")
     assert apply(ops.reshape, (-1, size)) == "x.reshape(-1, self.size)"
+
+
+def test_padding_by_such_a_number_does_not_depend_on_it() -> None:
+    weight = Tensor(Symbol(Type(float32, (8, 4, 3, 3)), "weight"), Tracer())
+    size, step = GivenInt(2, "self.size"), GivenInt(1, "self.step")
+    assert apply(ops.conv, weight, padding=((size, 0), 1), dilation=step) == (
+        "F.conv2d(F.pad(x, (1, 1, self.size, 0)), weight, dilation=self.step)"
+    )
+    assert apply(ops.conv, weight, padding=((size, size), size)) == (
+        "F.conv2d(x, weight, padding=self.size)"
+    )
+    assert apply(ops.conv, weight, padding=(size, 1)) == (
+        "F.conv2d(x, weight, padding=(self.size, 1))"
+    )
 
 
 def test_a_form_that_decides_by_such_a_number_is_refused() -> None:

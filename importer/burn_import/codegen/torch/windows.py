@@ -6,6 +6,7 @@ from typing import Any
 
 from burn_import.codegen.torch.registry import refusal
 from burn_import.codegen.torch.renderer import TorchRenderer
+from burn_import.tracing.constructor_numbers import Given
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.identifiers import literal
 from burn_import.tracing.trace import Apply
@@ -32,7 +33,14 @@ def is_symmetric(padding: Any) -> bool:
     if isinstance(padding, int):
         return padding >= 0
     pairs = [(side, side) if isinstance(side, int) else side for side in padding]
-    return all(before == after >= 0 for before, after in pairs)
+    return all(_is_same(before, after) and after >= 0 for before, after in pairs)
+
+
+def _is_same(first: int, second: int) -> bool:
+    """Return whether two numbers are equal in all instances of a class."""
+    if isinstance(first, Given) or isinstance(second, Given):
+        return getattr(first, "text", None) == getattr(second, "text", None)
+    return first == second
 
 
 def symmetric(padding: Any) -> int | tuple[int, ...]:
@@ -40,7 +48,7 @@ def symmetric(padding: Any) -> int | tuple[int, ...]:
     if isinstance(padding, int):
         return padding
     sides = tuple(side if isinstance(side, int) else side[0] for side in padding)
-    return sides[0] if len(set(sides)) == 1 else sides
+    return sides[0] if all(_is_same(sides[0], side) for side in sides) else sides
 
 
 def padding_pairs(padding: Any, rank: int) -> list[int]:
