@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import venv
 import zipapp
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from burn.backend.cpu.onednn.binding.search import has_wheel
 from burn_import.version import VERSION
 from tests.packaging.projects import (
     SYSTEMS,
@@ -159,3 +161,25 @@ def test_pyinstaller(project: Path, environment: Environment, tmp_path: Path) ->
     alone = shutil.copytree(program.parent, tmp_path / "alone")
     printed = subprocess.check_output([alone / program.name], env={}, text=True)
     np.testing.assert_allclose(json.loads(printed), expected(project), 1e-6)
+
+
+@pytest.mark.packaging
+@pytest.mark.skipif(not has_wheel(), reason="no oneDNN wheel for this platform")
+def test_a_target_folder_computes_by_onednn_after_the_remedy(
+    wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    """The commands of ``docs/deployment.md``: pip leaves the library out."""
+    vendor, pip = tmp_path / "vendor", [sys.executable, "-m", "pip"]
+    run([*pip, "install", "-q", "--target", str(vendor), str(wheels["burn-runtime"])])
+    python = Environment(tmp_path / "env", None)
+    venv.create(python.folder, with_pip=False)
+    code = f"import sys; sys.path.insert(0, {str(vendor)!r}); import burn; "
+    code += "import numpy; x = burn.tensor(numpy.ones((512, 512), 'f4')); "
+    code += "print((x @ x).shape, burn.backend.engine().name)"
+    program = [str(python.python), "-I", "-W", "error", "-c", code]
+    warned = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert "Unpack it there: pip download --no-deps onednn-cpu-gomp" in warned.stderr
+    run([*pip, "download", "-q", "--no-deps", "onednn-cpu-gomp"], cwd=tmp_path)
+    (wheel,) = tmp_path.glob("onednn_cpu_gomp-*.whl")
+    run([sys.executable, "-m", "zipfile", "-e", str(wheel), str(vendor)])
+    assert subprocess.check_output(program, text=True) == "(512, 512) onednn\n"
