@@ -161,6 +161,22 @@ def test_a_form_that_decides_by_such_a_number_is_refused() -> None:
         apply(ops.max_pool, kernel_size=kernel, stride=2, padding=1)
 
 
+def test_the_largest_of_no_elements_is_refused(tmp_path: Path) -> None:
+    path = one_node(tmp_path, "ReduceMax", ["n", 0], keepdims=0)
+    with pytest.raises(UnsupportedModel, match="PyTorch has no max of no elements"):
+        compiled(path)
+
+
+def test_a_stored_zero_point_may_be_cast_and_a_module_may_not(tmp_path: Path) -> None:
+    text = compiled(one_node(tmp_path, "Relu", ["n", 3])).text
+    text = text.replace("import torch.nn", "import torch\nimport torch.nn", 1)
+    cast = text.replace("F.relu(in0)", "in0 + self.zero.to(torch.float32)")
+    assert cast != text
+    check_body(cast.encode(), TORCH_RULES)
+    with pytest.raises(UnsafeSource, match="'to'"):
+        check_body(cast.replace("self.zero.to(", "self.to(").encode(), TORCH_RULES)
+
+
 def test_a_step_backwards_is_a_helper() -> None:
     assert apply(ops.getitem, (slice(None), slice(None, None, -1))) == (
         "_slice(x, slice(None, None, None), slice(None, None, -1))"

@@ -255,7 +255,10 @@ class _Gate:
             allowed = node.attr in public[node.value.id]
         elif root(node) == "self" or id(node) in self.members:
             hidden = node.attr in MEMBERS - METHODS
-            allowed = not hidden and bool(self.rules.attribute.fullmatch(node.attr))
+            # PyTorch's tensors have methods called as those of modules: self.zero.to
+            of_member = isinstance(node.value, ast.Attribute)
+            allowed = of_member and node.attr in self.rules.methods
+            allowed |= not hidden and bool(self.rules.attribute.fullmatch(node.attr))
         else:
             allowed = node.attr in self.rules.methods or _is_split_text(node)
         return "" if allowed else f"{node.attr!r}"

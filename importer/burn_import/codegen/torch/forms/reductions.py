@@ -51,6 +51,8 @@ def reduction(r: TorchRenderer, call: Apply) -> Expression:
     x, axes = r.tensor(given["x"]), _axes(r, call, given["axis"])
     if axes is not None and axes.text == "()":  # no axis is reduced
         return x
+    if name in ("max", "min") and 0 in (r.shape(given["x"]) or ()):
+        raise refusal(call, f"PyTorch has no {name} of no elements")
     keywords: dict[str, Any] = {"keepdim": flag(given["keepdims"])}
     if name in ("sum", "prod"):
         keywords["dtype"] = _sum_dtype(r, call)
