@@ -144,7 +144,10 @@ def parse_extents(text: str) -> Extents:
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
     for part in parts:
         if not is_extent(part):
-            raise ValueError(f"expected a number or a name as extent, got {part!r}")
+            raise ValueError(
+                f"expected a number or a name as extent, got {part!r}; "
+                "commas are between extents: x=batch,3,224,224"
+            )
     return tuple(int(part) if part.isdigit() else part for part in parts)
 
 

@@ -225,7 +225,7 @@ def check_module_path(module: Path) -> None:
             (
                 f"Pass -o {module.with_suffix('') / 'net.py'} or -o {stem}.py."
                 if not module.suffix
-                else ""
+                else f"Pass -o {module.with_suffix('.py')}."
             ),
         )
     if not stem.isidentifier() or not stem.isascii() or keyword.iskeyword(stem):

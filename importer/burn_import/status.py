@@ -47,7 +47,9 @@ def status_of(module: Path, model: Path | None = None) -> Status:
         return Status(module, ("there is no such file",))
     digests = read_header(module)
     if digests is None:
-        return Status(module, ("not written by burn-import",))
+        is_model = module.suffix != ".py"
+        hint = f"; pass the module, and --model {module.name}" if is_model else ""
+        return Status(module, (f"not written by burn-import{hint}",))
     problems = []
     if digests.body != digests.actual:
         problems.append("edited since it was written")

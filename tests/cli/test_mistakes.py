@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,11 +33,23 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez("shape.npz", image=image[:, :, 1:])
     np.savez("dtype.npz", image=image.astype(np.float64))
     np.save("array.npy", image)
+    np.savez("channels.npz", image=np.repeat(image, 3, axis=1))
+    text = Path("app/net.py").read_text()
+    for name, edit in EDITS.items():
+        Path(f"app/{name}.py").write_text(edit(text))
     Path("script.py").write_text("import torch\n\nprint(torch)\n")
     nodes = [helper.make_node("MatMul", ["x", "x"], ["y"])]
     saved(Path("square.onnx"), model(graph(nodes, {"x": ["rows", "columns"]})))
 
 
+#: What a person made of the module, by name of the file.
+EDITS: dict[str, Callable[[str], str]] = {
+    "syntax": lambda text: f"{text}\ndef (",
+    "name": lambda text: text.replace("ops.relu(", "ops.rellu("),
+    "argument": lambda text: text.replace("ConvBlock(1, 16)", "ConvBlock(1)"),
+    "channels": lambda text: text.replace("ConvBlock(1, 16)", "ConvBlock(1, 17)"),
+}
+RUNS = "expected a module that runs, got"
 INPUTS = ("verify", DIGITS, "--inputs")
 #: Arguments, exit code, and texts in the message.
 MISTAKES: tuple[tuple[Sequence[str], int, Sequence[str]], ...] = (
@@ -93,6 +105,45 @@ MISTAKES: tuple[tuple[Sequence[str], int, Sequence[str]], ...] = (
     ((DIGITS, "-o", "new/numpy.py"), 2, ("a module name of your own", "'numpy'")),
     (("quantize", DIGITS), 2, ("expected samples", "numpy.savez")),
     (("check", "app/net.py", "--model", "no.onnx"), 1, ("no model no.onnx",)),
+    (("check", DIGITS), 1, ("not written by burn-import; pass the module",)),
+    (
+        ("verify", DIGITS, "--module", "app/syntax.py"),
+        2,
+        ("syntax.py, line", f"{RUNS} SyntaxError", "Correct the file"),
+    ),
+    (
+        ("verify", DIGITS, "--module", "app/name.py"),
+        2,
+        (f"{RUNS} AttributeError: module 'burn.ops' has no attribute 'rellu'",),
+    ),
+    (("export", "app/name.py", "-o", "b.onnx"), 2, ("name.py, line", RUNS)),
+    (("quantize", "app/name.py", "--samples", "2", "-o", "q.onnx"), 2, (RUNS,)),
+    (
+        ("verify", DIGITS, "--module", "app/argument.py"),
+        2,
+        (f"{RUNS} TypeError: ConvBlock", "missing 1 required positional argument"),
+    ),
+    (
+        ("verify", DIGITS, "--module", "app/channels.py"),
+        2,
+        ("the weights do not fit", "expected float32[17, 1, 3, 3]"),
+    ),
+    (("diff", DIGITS, "app/syntax.py"), 2, (f"{RUNS} SyntaxError",)),
+    (("verify", DIGITS, "--module", "app/nett.py"), 2, ("no file", "'net.py'")),
+    (
+        ("export", "app/net.py", "-o", "b.onnx", "--class-name", "Nat"),
+        2,
+        ("expected a class 'Nat'", "The file has Net."),
+    ),
+    (
+        ("export", "app/net.py", "-o", "b.onnx", "--inputs", "channels.npz"),
+        2,
+        ("input 'image': expected float32[batch, 1, 8, 8], got float32[1, 3, 8, 8]",),
+    ),
+    ((DIGITS, "-o", "net.pt"), 2, ("ends in .py, got 'net.pt'", "Pass -o net.py.")),
+    (("inspect", DIGITS, "--graph", "net.png"), 2, ("Pass --graph net.svg.",)),
+    ((DIGITS, "--shape", "image=1x1x8x8"), 2, ("'1x1x8x8'", "x=batch,3,224,224")),
+    ((DIGITS, "--depfile", "script.py"), 2, ("expected a depfile to replace",)),
 )
 
 
@@ -116,6 +167,8 @@ def test_a_class_that_is_called_otherwise_is_noted() -> None:
 
 
 def test_the_modules_of_a_folder_are_checked() -> None:
+    for name in EDITS:
+        Path(f"app/{name}.py").unlink()
     assert run("check", ".").output == "app/net.py: ok\n"
     with Path("app/net.py").open("a") as file:
         file.write("# mine\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from types import TracebackType
+from typing import Any
 
 import click
 
@@ -36,6 +37,9 @@ class Answer:
         if isinstance(error, BrokenPipeError):  # `| head` has read enough; click exits
             return False
         self.code = _code(error)
+        failure = _module_failure(error) if self.code == 70 else None
+        if failure is not None:
+            error, self.code = failure, 2
         if self.code == 130:
             self.report.failure("interrupted", self.code)
         elif self.code == 70:
@@ -56,6 +60,12 @@ class Answer:
             + ("" if self.verbose else " and the output of -v"),
             self.code,
         )
+
+
+def _module_failure(error: BaseException) -> BaseException | None:
+    """Return the problem if the user's module raised ``error``, or None."""
+    modules: Any = sys.modules.get("burn_import.cli.modules")
+    return None if modules is None else modules.module_failure(error)
 
 
 def _code(error: BaseException) -> int:
@@ -83,6 +93,8 @@ def _loaded_error_codes() -> tuple[tuple[type[BaseException], int], ...]:
     """Return the exit codes of exceptions from packages that a command has loaded."""
     rows = (
         ("burn_import.export.errors", "ExportError", 4),
+        ("burn.nn.inputs", "InputError", 2),
+        ("burn.store.report", "WeightsError", 2),
         ("burn_import.verification.errors", "InputsError", 2),
     )
     return tuple(

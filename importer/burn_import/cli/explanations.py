@@ -32,6 +32,7 @@ EXPLANATIONS = (
             "The output has the name of a module that generated ones import: numpy.py.",
             "The output has another suffix than the command needs, such as `.onnx`.",
             "A file has the wrong type for its option: `--inputs` takes a `.npz`.",
+            "The command executes a module that was edited, and fails in it.",
         ),
         (
             "Pass `--force` to replace the file, or another name with `-o`.",

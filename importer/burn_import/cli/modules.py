@@ -6,11 +6,16 @@ import importlib.util
 import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType
+from traceback import walk_tb
+from types import CodeType, ModuleType
 from typing import Any
 
 from burn.nn import Module
-from burn_import.output import OutputRefused
+from burn_import.foreign import missing_remedy
+from burn_import.output import OutputRefused, read_header
+
+#: Paths of the files that commands of this process executed.
+EXECUTED: set[str] = set()
 
 
 class CurrentSource(SourceFileLoader):
@@ -36,7 +41,10 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
         OutputRefused: the file or class does not exist, or the class is not a module.
     """
     if not path.is_file():
-        raise OutputRefused(f"expected a Python file, got {str(path)!r}")
+        raise OutputRefused(
+            f"expected a Python file, there is no file {str(path)!r}",
+            missing_remedy(path),
+        )
     if path.suffix != ".py":
         raise OutputRefused(
             f"expected a Python file that burn-import wrote, got {path.name!r}",
@@ -46,6 +54,7 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
     spec = importlib.util.spec_from_file_location(path.stem, path, loader=loader)
     if spec is None or spec.loader is None:
         raise OutputRefused(f"expected a Python file, got {str(path)!r}")
+    EXECUTED.add(str(path))
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
@@ -61,7 +70,7 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
     ]
     if not classes:
         wanted = f"a class {name!r}" if name else "a class with a method load"
-        raise OutputRefused(f"{path}: expected {wanted}")
+        raise OutputRefused(f"{path}: expected {wanted}", _classes_in(module))
     chosen: Any = classes[-1]
     # A standalone file has a class Module of its own.
     own = vars(module).get("Module", Module)
@@ -69,3 +78,45 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
     if not issubclass(chosen, bases):
         raise OutputRefused(f"{path}: expected a module of burn, got {chosen.__name__}")
     return chosen.load() if weights is None else chosen.load(weights)
+
+
+def _classes_in(module: ModuleType) -> str:
+    """Return a hint with the classes of a module that have a method ``load``."""
+    names = [
+        key
+        for key, value in vars(module).items()
+        if isinstance(value, type) and "load" in vars(value)
+    ]
+    return f"The file has {', '.join(names)}." if names else ""
+
+
+def module_failure(error: BaseException) -> OutputRefused | None:
+    """Return the problem if ``error`` was raised in a file that a command executed.
+
+    What fails in a file that was edited is no defect of burn-import.
+    """
+    reason = f"{type(error).__name__}: {error}"
+    if isinstance(error, SyntaxError) and error.filename in EXECUTED:
+        path, line, reason = error.filename, error.lineno, f"SyntaxError: {error.msg}"
+        return _failure(Path(str(path)), line, reason)
+    frames = [
+        (frame.f_code.co_filename, line)
+        for frame, line in walk_tb(error.__traceback__)
+        if frame.f_code.co_filename in EXECUTED
+    ]
+    if not frames or _is_unedited(Path(frames[-1][0])):
+        return None
+    return _failure(Path(frames[-1][0]), frames[-1][1], reason)
+
+
+def _is_unedited(path: Path) -> bool:
+    digests = read_header(path)
+    return digests is not None and digests.body == digests.actual
+
+
+def _failure(path: Path, line: int | None, reason: str) -> OutputRefused:
+    message = " ".join(reason.split())
+    return OutputRefused(
+        f"{path.name}, line {line}: expected a module that runs, got {message}",
+        "Correct the file, or import the model again.",
+    )

@@ -32,7 +32,8 @@ def check_drawing(path: Path, *, force: bool) -> None:
     """
     if path.suffix not in _WRITERS:
         raise OutputRefused(
-            f"expected a drawing that ends in .svg or .dot, got {str(path)!r}"
+            f"expected a drawing that ends in .svg or .dot, got {str(path)!r}",
+            f"Pass --graph {path.with_suffix('.svg')}.",
         )
     if path.exists() and not force:
         raise OutputRefused(f"{path} already exists; pass --force to replace it")
