@@ -40,6 +40,32 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
     Raises:
         OutputRefused: the file or class does not exist, or the class is not a module.
     """
+    module = _executed(path)
+    classes = [
+        value
+        for key, value in vars(module).items()
+        if isinstance(value, type)
+        and value.__module__ == module.__name__
+        and (key == name if name else "load" in vars(value))
+    ]
+    if not classes:
+        wanted = f"a class {name!r}" if name else "a class with a method load"
+        raise OutputRefused(f"{path}: expected {wanted}", _classes_in(module))
+    chosen: Any = classes[-1]
+    # A standalone file has a class Module of its own.
+    own = vars(module).get("Module", Module)
+    bases = (Module, own) if own.__module__ == module.__name__ else Module
+    if not issubclass(chosen, bases):
+        raise OutputRefused(f"{path}: expected a module of burn, got {chosen.__name__}")
+    return chosen.load() if weights is None else chosen.load(weights)
+
+
+def _executed(path: Path) -> ModuleType:
+    """Return the module of a Python file, which is executed.
+
+    Raises:
+        OutputRefused: there is no such file, or it imports what is not installed.
+    """
     if not path.is_file():
         raise OutputRefused(
             f"expected a Python file, there is no file {str(path)!r}",
@@ -61,23 +87,7 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
         spec.loader.exec_module(module)
     except ModuleNotFoundError as error:
         raise OutputRefused(f"{path}: needs {error.name!r}, not installed") from error
-    classes = [
-        value
-        for key, value in vars(module).items()
-        if isinstance(value, type)
-        and value.__module__ == module.__name__
-        and (key == name if name else "load" in vars(value))
-    ]
-    if not classes:
-        wanted = f"a class {name!r}" if name else "a class with a method load"
-        raise OutputRefused(f"{path}: expected {wanted}", _classes_in(module))
-    chosen: Any = classes[-1]
-    # A standalone file has a class Module of its own.
-    own = vars(module).get("Module", Module)
-    bases = (Module, own) if own.__module__ == module.__name__ else Module
-    if not issubclass(chosen, bases):
-        raise OutputRefused(f"{path}: expected a module of burn, got {chosen.__name__}")
-    return chosen.load() if weights is None else chosen.load(weights)
+    return module
 
 
 def _classes_in(module: ModuleType) -> str:
