@@ -19,7 +19,8 @@ from burn.backend.cuda.kernels.convolution.cudnn_graphs import (
     Convolution,
 )
 from burn.backend.cuda.kernels.convolution.layouts import Layout, Shape
-from burn.backend.cuda.libraries import cudnn, is_capturing, packed
+from burn.backend.cuda.libraries import cudnn, packed
+from burn.backend.cuda.tuning import is_tuning
 from burn.ops.conv import (
     conv as conv_op,
     conv_transpose as conv_transpose_op,
@@ -180,10 +181,13 @@ def _run(
         return None
     device = cupy.cuda.runtime.getDevice()
     dtype, tf32 = operands[0].dtype, Cuda(device).tf32
-    tuned = kind == "forward" and is_capturing()  # gradients: the same plan each time
-    key = (device, kind, dtype, tf32, geometry, len(operands), tuned)
+    tuned = kind == "forward" and is_tuning(device)  # gradients: always the same plan
+    key = (kind, dtype, tf32, geometry, len(operands))
     convolution = GRAPHS.get(
-        key, lambda: _build(device, dtype, kind, geometry, len(operands) > 2, tuned)
+        (device, tuned, key),
+        lambda: _build(
+            *(device, dtype, kind, geometry, len(operands) > 2), key if tuned else None
+        ),
     )
     if convolution is None:
         return None
@@ -204,7 +208,7 @@ def _build(
     kind: str,
     geometry: Geometry,
     biased: bool,
-    tuned: bool = False,
+    key: Any = None,
 ) -> Convolution | None:
     layout = Layout(channels_last=dtype != np.float32 or Cuda(device).tf32)
     try:
@@ -213,7 +217,7 @@ def _build(
             dtype,
             layout,
             lambda builder: _operands(builder, kind, geometry, biased),
-            tuned,
+            key,
         )
     except (RuntimeError, cudnn().cudnnGraphNotSupportedError) as error:
         warnings.warn(

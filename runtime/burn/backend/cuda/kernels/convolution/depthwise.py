@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from burn.backend.cuda.choices import chosen
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.convolution.convolution import (
     Geometry,
@@ -25,8 +26,8 @@ from burn.backend.cuda.kernels.elementwise.epilogues import (
     header,
     statements,
 )
-from burn.backend.cuda.libraries import is_capturing, packed
-from burn.backend.cuda.tuning import compile_all, quickest
+from burn.backend.cuda.libraries import packed
+from burn.backend.cuda.tuning import compile_all, is_tuning, quickest
 from burn.ops.conv import conv as conv_op
 from burn.ops.fused import After
 from burn.ops.support import Array
@@ -144,8 +145,6 @@ _TILES = tuple(
         *((4, 4, 2), (4, 2, 1), (2, 2, 7), (1, 7, 1)),
     )
 )
-#: The fastest tile for each form of operands.
-_CHOSEN: dict[Any, Tile] = {}
 
 
 @conv_op.on(Cuda)
@@ -200,7 +199,7 @@ def depthwise(
         others[1] = _LAYOUT.of(residual)
     out = _LAYOUT.empty(shape, x.dtype)
     arrays = (_LAYOUT.of(x), packed(weight, "depthwise", _taps_first), *others, out)
-    if is_capturing():
+    if is_tuning(x.device.id):
         tile = _quickest(arrays, geometry, after)
     else:
         tile = first_tile(widest, geometry)
@@ -246,14 +245,16 @@ def _is_fitting(tile: Tile, widest: int, geometry: Geometry) -> bool:
 def _quickest(arrays: tuple[Any, ...], geometry: Geometry, after: After) -> Tile:
     """Return the fastest tile on these operands, measured once."""
     dtype, device = arrays[0].dtype, arrays[0].device.id
-    key = (device, dtype, geometry, after)
-    if key not in _CHOSEN:
-        choices = tiles(dtype, geometry)
+    choices = tiles(dtype, geometry)
+
+    def choose() -> int:
         kernels = [_kernel(dtype, tile, geometry, after) for tile in choices]
         compile_all(kernels, device)
         run = partial(launch, arrays=arrays, geometry=geometry, after=after)
-        _CHOSEN[key] = quickest(choices, run, device)
-    return _CHOSEN[key]
+        return choices.index(quickest(choices, run, device))
+
+    key = ("depthwise", dtype, geometry, after)
+    return choices[chosen(device, key, len(choices), choose)]
 
 
 def launch(
