@@ -347,15 +347,22 @@ def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array
     """
     if isinstance(x, int | float):
         x = _as_array(x, low, high)
-    space, out = namespace(x), None
+    out = None
     if low is not None:
-        out = np.maximum(x, space.asarray(low, x.dtype))
+        out = np.maximum(x, _bound(low, x))
     if high is not None:
-        bound = space.asarray(high, x.dtype)
+        bound = _bound(high, x)
         if out is None or not out.ndim or bound.ndim:
             return np.minimum(x if out is None else out, bound)
         np.minimum(out, bound, out=out)
     return x if out is None else out
+
+
+def _bound(value: Any, x: Array) -> Any:
+    """Return a bound in the dtype of ``x``."""
+    if isinstance(value, int | float):
+        return namespace(x).asarray(value, x.dtype)
+    return value.astype(x.dtype, copy=False)
 
 
 def _as_array(x: float, *others: Any) -> Array:
