@@ -1,5 +1,8 @@
 """Helpers of kernels and gradient rules."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -24,14 +27,50 @@ def namespace(array: Array) -> Any:
     return cupy
 
 
+#: Copies an array to the current device, where copies are kept for later runs.
+_UPLOAD: ContextVar[Callable[[Any], Array] | None] = ContextVar("upload", default=None)
+
+
+@contextmanager
+def uploading(upload: Callable[[Any], Array]) -> Iterator[None]:
+    """Let :func:`as_array` copy arrays of the host by ``upload`` in this context."""
+    token = _UPLOAD.set(upload)
+    try:
+        yield
+    finally:
+        _UPLOAD.reset(token)
+
+
 def as_array(like: Array, x: Array) -> Array:
     """Return ``x`` as an array of the library of ``like``.
 
     NumPy's arrays are returned unchanged, so that plans can trace what is done with
     them.
     """
-    xp = namespace(like)
-    return x if xp is np and isinstance(x, np.ndarray) else xp.asarray(x)
+    xp, is_host = namespace(like), isinstance(x, np.ndarray)
+    if is_host and xp is np:
+        return x
+    upload = _UPLOAD.get() if is_host else None
+    return xp.asarray(x) if upload is None else upload(x)
+
+
+#: Matrix products of raw arrays by the name of their library, if not NumPy's.
+PRODUCTS: dict[str, Callable[[Array, Array], Array]] = {}
+
+
+def product(x: Array, y: Array) -> Array:
+    """Return ``x @ y`` of raw arrays, by the kernel of their device."""
+    return PRODUCTS.get(namespace(x).__name__, np.matmul)(x, y)
+
+
+def projected(x: Array, matrix: np.ndarray[Any, Any], axis: int) -> Array:
+    """Return ``matrix`` [rows, columns] applied along an axis of ``x``."""
+    weights = as_array(x, matrix.astype(x.dtype, copy=False))
+    if namespace(x) is np:
+        rows = np.tensordot(x, weights, axes=([axis], [1]))
+    else:
+        rows = product(np.moveaxis(x, axis, -1), weights.T)
+    return np.moveaxis(rows, -1, axis)
 
 
 def pair(x: Array, y: Array) -> tuple[Array, Array]:

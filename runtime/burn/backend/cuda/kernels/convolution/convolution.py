@@ -26,6 +26,7 @@ from burn.ops.conv import (
     conv_transpose as conv_transpose_op,
     conv_weight_grad as conv_weight_grad_op,
 )
+from burn.ops.padding import pad as pad_op
 from burn.ops.support import Array
 from burn.ops.window import Windows, transposed, windows
 
@@ -78,6 +79,31 @@ class Geometry:
         )
 
 
+def with_geometry(
+    x: Array, weight: Array, *, stride: Any, padding: Any, dilation: Any, groups: int
+) -> tuple[Array, Geometry | None, Shape]:
+    """Return the image of a convolution, its geometry, and the shape of the result.
+
+    If the padding is not symmetric, what one side has more becomes part of the image.
+    """
+
+    def geometry_of(image: Array, padding: Any) -> tuple[Geometry | None, Windows]:
+        wins = windows(image.shape[2:], weight.shape[2:], stride, padding, dilation)
+        sizes = (image.shape[0], image.shape[1], weight.shape[0], groups)
+        return Geometry.of(*sizes, wins), wins
+
+    geometry, wins = geometry_of(x, padding)
+    even = tuple(map(min, wins.pads))
+    if geometry is None and min(even) >= 0 and x.size:
+        before, after = (
+            [0, 0, *(pads[side] - n for pads, n in zip(wins.pads, even, strict=True))]
+            for side in (0, 1)
+        )
+        x = pad_op.kernel(x, before + after)
+        geometry, wins = geometry_of(x, even)
+    return x, geometry, (x.shape[0], weight.shape[0], *wins.count)
+
+
 def conv(
     x: Array,
     weight: Array,
@@ -91,10 +117,8 @@ def conv(
     """Compute :func:`burn.ops.conv` with cuDNN."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     if are_convolved(x, weight, bias) and x.shape[1] == weight.shape[1] * groups:
-        wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
-        geometry = Geometry.of(x.shape[0], x.shape[1], weight.shape[0], groups, wins)
-        shape = (x.shape[0], weight.shape[0], *wins.count)
-        operands = (x, weight) if bias is None else (x, weight, bias)
+        image, geometry, shape = with_geometry(x, weight, groups=groups, **steps)
+        operands = (image, weight) if bias is None else (image, weight, bias)
         out = _run("forward", geometry, operands, shape)
         if out is not None:
             return out

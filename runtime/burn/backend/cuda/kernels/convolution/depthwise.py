@@ -17,6 +17,7 @@ from burn.backend.cuda.kernels.convolution.convolution import (
     Geometry,
     are_convolved,
     conv,
+    with_geometry,
 )
 from burn.backend.cuda.kernels.convolution.layouts import Layout
 from burn.backend.cuda.kernels.convolution.patches import are_patches, convolved
@@ -31,7 +32,6 @@ from burn.backend.cuda.tuning import compile_all, is_tuning, quickest
 from burn.ops.conv import conv as conv_op
 from burn.ops.fused import After
 from burn.ops.support import Array
-from burn.ops.window import windows
 
 _LAYOUT = Layout(channels_last=True)
 _SOURCE = """
@@ -162,15 +162,14 @@ def conv_or_depthwise(
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     if x.ndim == 4 and are_convolved(x, weight, bias):
         channels, outputs = x.shape[1], weight.shape[0]
-        wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
-        geometry = Geometry.of(x.shape[0], channels, outputs, groups, wins)
+        image, geometry, _ = with_geometry(x, weight, groups=groups, **steps)
         out = None
         if geometry is None or not prod(geometry.result):
             return conv(x, weight, bias, groups=groups, **steps)
         if groups == 1 and weight.shape[1] == channels and are_patches(geometry):
-            out = convolved(x, weight, bias, geometry)
+            out = convolved(image, weight, bias, geometry)
         elif 1 < groups == channels == outputs and weight.shape[1] == 1:
-            operands = (x, weight, bias, None)
+            operands = (image, weight, bias, None)
             out = depthwise(operands, geometry, geometry.result, ())
         if out is not None:
             return out

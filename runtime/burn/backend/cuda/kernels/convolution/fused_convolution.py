@@ -11,7 +11,11 @@ import numpy as np
 
 from burn.backend.cuda.choices import chosen
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.kernels.convolution.convolution import Geometry, are_convolved
+from burn.backend.cuda.kernels.convolution.convolution import (
+    Geometry,
+    are_convolved,
+    with_geometry,
+)
 from burn.backend.cuda.kernels.convolution.cudnn_graphs import GRAPHS, Convolution
 from burn.backend.cuda.kernels.convolution.depthwise import (
     contiguous,
@@ -26,7 +30,6 @@ from burn.backend.cuda.libraries import cudnn, packed
 from burn.backend.cuda.tuning import is_tuning, quickest
 from burn.ops.fused import After, conv_then as conv_then_op
 from burn.ops.support import Array
-from burn.ops.window import windows
 
 _CHANNELS_LAST = Layout(channels_last=True)
 #: The operations of a cuDNN graph for activations without numbers.
@@ -53,20 +56,18 @@ def conv_then(
     groups: int = 1,
 ) -> Array:
     """Compute :func:`burn.ops.fused.conv_then` with one kernel if possible."""
-    steps = {"stride": stride, "padding": padding, "dilation": dilation}
+    steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     if _is_fused(x, weight, bias) and x.shape[1] == weight.shape[1] * groups:
-        wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
-        geometry = Geometry.of(x.shape[0], x.shape[1], weight.shape[0], groups, wins)
-        shape = (x.shape[0], weight.shape[0], *wins.count)
+        image, geometry, shape = with_geometry(x, weight, groups=groups, **steps)
         if has_residual(after) and (residual is None or residual.shape != shape):
             geometry = None
-        operands = (x, weight, bias, residual)
+        operands = (image, weight, bias, residual)
         out = None
         if geometry is not None and prod(shape):
             if groups == x.shape[1] == weight.shape[0] and groups > 1:
                 out = depthwise(operands, geometry, shape, after)
             elif groups == 1 and are_patches(geometry):
-                out = convolved(x, weight, bias, geometry)
+                out = convolved(image, weight, bias, geometry)
                 out = None if out is None else apply_after(out, residual, after)
             elif groups == 1:
                 out = _fastest(operands, geometry, shape, after)

@@ -24,7 +24,7 @@ from burn.backend.cuda.libraries import (
 )
 from burn.backend.cuda.tuning import is_tuning, keeps_nan, quickest
 from burn.ops.matmul import linear as linear_op, matmul as matmul_op
-from burn.ops.support import Array
+from burn.ops.support import PRODUCTS, Array
 
 #: ``cudaDataType`` of the element types that are multiplied here.
 _TYPES = {
@@ -270,6 +270,9 @@ def matmul(x: Array, y: Array) -> Array:
         out = multiply(_spread(cupy, x, outer), _spread(cupy, y, outer))
         return _or_generic(out, x, y, (*outer, x.shape[-2], y.shape[-1]))
     return matmul_op.kernel(x, y)
+
+
+PRODUCTS["cupy"] = matmul
 
 
 def _or_generic(out: Array | None, x: Array, y: Array, shape: tuple[int, ...]) -> Array:
