@@ -63,7 +63,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
         ((5, 2, 6), (1, 32, 6), (1, 32, 8)),
     ),
     "gru": (
-        lambda x, w, r: ops.gru(x, w, r)[0],
+        lambda x, w, r: ops.gru(x, w, r, direction="bidirectional")[0],
         ((5, 2, 6), (2, 24, 6), (2, 24, 8)),
     ),
     "einsum": (

@@ -63,7 +63,7 @@ def conv_then(
             geometry = None
         operands = (image, weight, bias, residual)
         out = None
-        if geometry is not None and prod(shape):
+        if geometry is not None and prod(shape) > 0:
             if groups == x.shape[1] == weight.shape[0] and groups > 1:
                 out = depthwise(operands, geometry, shape, after)
             elif groups == 1 and are_patches(geometry):
