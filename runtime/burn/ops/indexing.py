@@ -144,6 +144,8 @@ def take(x: Array, indices: Array, axis: int = 0) -> Array:
 
     ``indices`` are integers of any shape; negative ones count from the end.
     """
+    if isinstance(indices, int | list | tuple):
+        indices = np.asarray(indices)
     if isinstance(indices, np.ndarray):
         indices = as_array(x, indices)
     return namespace(x).take(x, indices, axis=axis)

@@ -14,6 +14,7 @@ from burn.ops.support import (
     Axes,
     as_array,
     axes_of,
+    concatenated,
     integers,
     namespace,
     on_host,
@@ -207,7 +208,7 @@ def stack(xs: list[Array], axis: int = 0) -> Array:
     if any(x.shape != xs[0].shape for x in xs):
         raise ValueError(f"expected one shape, got {[x.shape for x in xs]}")
     key = (*(slice(None),) * position, None)
-    return namespace(xs[0]).concatenate([x[key] for x in xs], axis=position)
+    return concatenated([x[key] for x in xs], position)
 
 
 @stack.vjp

@@ -22,7 +22,7 @@ from burn.ops.matmul import matmul
 from burn.ops.padding import flip, reverse_sequence, stack
 from burn.ops.reduction import sum as sum_
 from burn.ops.shape import permute
-from burn.ops.support import accumulate, as_array, namespace, product
+from burn.ops.support import accumulate, as_array, namespace, product, stacked
 from burn.tensor import Tensor, from_numpy
 
 Activation = Callable[[Any], Any]
@@ -65,7 +65,8 @@ class ArrayMaths:
         self._like, xp = like, namespace(like)
         self.exp, self.log, self.abs, self.tanh = xp.exp, xp.log, xp.abs, xp.tanh
         self.minimum, self.maximum, self.where = xp.minimum, xp.maximum, xp.where
-        self.stack, self.zeros = xp.stack, xp.zeros
+        self.stack = np.stack if xp is np else stacked
+        self.zeros = xp.zeros
         self.permute, self.matmul = xp.transpose, product
         self.wide = accumulate
 

@@ -54,6 +54,31 @@ def as_array(like: Array, x: Array) -> Array:
     return xp.asarray(x) if upload is None else upload(x)
 
 
+def concatenated(arrays: list[Array], axis: int) -> Array:
+    """Return raw arrays joined along an axis.
+
+    CuPy copies a list of many addresses to the device, which the capture of a CUDA
+    graph forbids.
+    """
+    xp = namespace(arrays[0])
+    if xp is np or _UPLOAD.get() is None:
+        return xp.concatenate(arrays, axis=axis)
+    axis %= arrays[0].ndim
+    extents = [array.shape[axis] for array in arrays]
+    shape = list(arrays[0].shape)
+    shape[axis], dtype = sum(extents), xp.result_type(*arrays)
+    out, start = xp.empty_like(arrays[0], dtype, shape=shape), 0
+    for array, extent in zip(arrays, extents, strict=True):
+        out[(slice(None),) * axis + (slice(start, start + extent),)] = array
+        start += extent
+    return out
+
+
+def stacked(arrays: list[Array], axis: int) -> Array:
+    """Return raw arrays joined along a new axis."""
+    return concatenated([np.expand_dims(array, axis) for array in arrays], axis)
+
+
 #: Matrix products of raw arrays by the name of their library, if not NumPy's.
 PRODUCTS: dict[str, Callable[[Array, Array], Array]] = {}
 

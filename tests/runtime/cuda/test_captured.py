@@ -62,6 +62,13 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
         lambda x, w, r: ops.lstm(x, w, r)[0],
         ((5, 2, 6), (1, 32, 6), (1, 32, 8)),
     ),
+    "many steps": (
+        lambda x, w, r: ops.lstm(x, w, r)[0],
+        ((70, 1, 6), (1, 32, 6), (1, 32, 8)),
+    ),
+    "concat": (lambda x: ops.concat([x, x[:, :2], x] * 20, axis=1), ((2, 3, 5),)),
+    "stack": (lambda x: ops.stack([x, x + 1.0] * 20, axis=-1), ((2, 3, 5),)),
+    "entry": (lambda x: ops.take(x, 2, axis=1), ((2, 3, 5),)),
     "gru": (
         lambda x, w, r: ops.gru(x, w, r, direction="bidirectional")[0],
         ((5, 2, 6), (2, 24, 6), (2, 24, 8)),
