@@ -17,7 +17,7 @@ from burn.ops.broadcast import like
 from burn.ops.composition import Joint, through
 from burn.ops.elementwise import abs, erf, exp, neg
 from burn.ops.logic import where
-from burn.ops.support import Array, accumulate, namespace, pair
+from burn.ops.support import Array, accumulate, in_dtype_of, pair
 from burn.primitive import primitive
 
 P = ParamSpec("P")
@@ -349,20 +349,13 @@ def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array
         x = _as_array(x, low, high)
     out = None
     if low is not None:
-        out = np.maximum(x, _bound(low, x))
+        out = np.maximum(x, in_dtype_of(x, low))
     if high is not None:
-        bound = _bound(high, x)
+        bound = in_dtype_of(x, high)
         if out is None or not out.ndim or bound.ndim:
             return np.minimum(x if out is None else out, bound)
         np.minimum(out, bound, out=out)
     return x if out is None else out
-
-
-def _bound(value: Any, x: Array) -> Any:
-    """Return a bound in the dtype of ``x``."""
-    if isinstance(value, int | float):
-        return namespace(x).asarray(value, x.dtype)
-    return value.astype(x.dtype, copy=False)
 
 
 def _as_array(x: float, *others: Any) -> Array:

@@ -54,6 +54,13 @@ def as_array(like: Array, x: Array) -> Array:
     return xp.asarray(x) if upload is None else upload(x)
 
 
+def in_dtype_of(x: Array, value: Any) -> Array:
+    """Return an array, or a Python number as one, in the dtype of ``x``."""
+    if isinstance(value, int | float):
+        return namespace(x).asarray(value, x.dtype)
+    return value.astype(x.dtype, copy=False)
+
+
 def concatenated(arrays: list[Array], axis: int) -> Array:
     """Return raw arrays joined along an axis.
 
