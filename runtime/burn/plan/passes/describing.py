@@ -10,6 +10,7 @@ import numpy as np
 
 from burn.backend.arrays import ignoring_errors
 from burn.ops.elements import COPY, SELECT, Element, Expression, Operand
+from burn.plan.plan_ir import slots_in
 from burn.primitive import Primitive
 
 
@@ -100,6 +101,8 @@ def element_of(
     """
     if not primitive.traceable or not primitive.plain:
         return None
+    if next(slots_in(args), None) is not None:
+        return None  # operands in a list
     results = [_executed(primitive, args, static, forms, fill) for fill in _FILLS]
     # NumPy converts symbolic arrays to plain ones without a call that they can refuse
     # (numpy.asarray): what a kernel reads from memory then is no constant.
