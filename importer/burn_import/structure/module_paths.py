@@ -60,7 +60,7 @@ def assign_paths(graph: Graph, forks: Collection[int], is_body: bool = False) ->
     run = _Placing(graph, forks, is_body)
     for node in graph.nodes:
         run.assign(node)
-    if run.unscoped is not None:
+    if not run.has_scopes:
         run.node_paths.scopes = run.unscoped.sunk(run.node_paths.scopes)
     graph.constants.layer_weights.update(run.weights_of_other_dtypes())
     return _with_names(run.without_wrapper(), set(map(clean, homes_of_arrays(graph))))
@@ -114,9 +114,8 @@ class _Placing:
         self._drop_functions()
         self.stem_paths = self._paths_of_stems()
         self._assign_known_paths()
-        self.unscoped = None
-        if not (self.has_scopes or self.dotted):  # dots are paths of modules
-            self.unscoped = UnscopedNodes(graph, self.node_paths.layers)
+        layers = self.node_paths.layers
+        self.unscoped = UnscopedNodes(graph, layers)
 
     def _find_layers(self, graph: Graph) -> None:
         """Record the stored weights of every layer node, by parameter.
@@ -367,13 +366,13 @@ class _Placing:
             return self._module_scope(self._exporter_scope(node))
         if self.has_scopes and _IN_MODEL.fullmatch(node.name):
             return self._module_scope(self.above)
-        operands = {n: self.scope_of[n] for n in node.inputs if n in self.scope_of}
-        if self.unscoped is not None and operands:
-            return self._module_scope(self.unscoped.scope(node, operands))
+        sources = {n: self.scope_of[n] for n in node.inputs if n in self.scope_of}
         stored = [name for name in node.inputs if name in self.graph.constants]
-        homes = [reader_of(self.graph, name) for name in stored if name is not None]
-        sources = [*operands.values(), *(home for home in homes if home is not None)]
-        return self._module_scope(common(sources) if sources else ())
+        readers = [reader_of(self.graph, name) for name in stored if name is not None]
+        homes = [home for home in readers if home is not None]
+        if homes:
+            return self._module_scope(common([*sources.values(), *homes]))
+        return self._module_scope(self.unscoped.scope(node, sources))
 
     def _module_scope(self, scope: Path) -> Path:
         """Return the innermost enclosing scope that is neither a layer nor a list."""
