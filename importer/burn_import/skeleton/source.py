@@ -18,6 +18,7 @@ from burn_import.codegen.module.module import (
     imports,
     wrapped,
 )
+from burn_import.codegen.module.telling_names import telling_names, with_names
 from burn_import.frontends.state_dicts.key_tree import Node, Stored, tree_of
 from burn_import.frontends.state_dicts.layer_inference import (
     COUNTER,
@@ -158,7 +159,7 @@ class _Writer:
             if text.name in merged.texts:
                 doc = self.doc(merged.members[text.name])
                 texts.append(replace(merged.texts[text.name], doc=doc))
-        return texts
+        return with_names(texts, telling_names(texts))
 
     def name(self, node: Node, fields: list[str]) -> str:
         """Return the class with these fields; new ones are named after attributes."""
