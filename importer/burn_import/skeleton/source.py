@@ -10,7 +10,11 @@ from burn.dtypes import float32, is_float
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.containers.containers import Containers, Holders
 from burn_import.codegen.merge.merge_fields import share
-from burn_import.codegen.module.classes import layer_text
+from burn_import.codegen.module.classes import (
+    DOC_ROOM,
+    covered_modules,
+    layer_text,
+)
 from burn_import.codegen.module.module import (
     Source,
     counted,
@@ -203,8 +207,7 @@ class _Writer:
         paths = [path for member in members for path in self.paths.get(member, [])]
         if not paths:
             return ""
-        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-        return comment(f"``{'.'.join(paths[0])}``{more}.", 78)
+        return comment(f"{covered_modules(paths)}.", DOC_ROOM)
 
 
 def _join_names(names: list[str]) -> str:
