@@ -7,6 +7,8 @@ to the others, and no two layers would have equal code.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from burn.dtypes import int64, is_float
 from burn_import.provenance.path_segments import Path, common
 from burn_import.rewriting.arrays import number
@@ -105,6 +107,8 @@ class _Hoisting:
         self.constants = graph.constants
         self.wanted: dict[int, Path] = {}
         self.scope_of: dict[str, Path] = {}
+        #: The number of nodes in each scope: an activation alone is no module.
+        self.sizes = Counter(self.scopes.values())
         self.regular = regular(graph)
         self.owning = {
             path[:length]
@@ -159,7 +163,8 @@ class _Hoisting:
         while length > len(self.wanted[id(node)]):
             leaving = own[:length]
             inside = any(source[:length] == leaving for source in sources)
-            if inside or leaving not in self.owning:
+            is_module = leaving in self.owning or self.sizes[leaving] == 1
+            if inside or not is_module:
                 break
             length -= 1
         while length and length < len(own) and own[length].isdigit():

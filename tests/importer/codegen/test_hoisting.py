@@ -78,3 +78,28 @@ def test_a_bias_by_positions_leaves_the_first_layer(tmp_path: Path) -> None:
         expected = onnxruntime_outputs(path, {"x": x})
         for actual, wanted in zip(call(net, [x]), expected, strict=True):
             np.testing.assert_allclose(actual, wanted, rtol=1e-5)
+
+
+def test_an_activation_for_all_blocks_leaves_the_first_one(tmp_path: Path) -> None:
+    """As in UNets of diffusers, whose blocks all read the activated time embedding."""
+    rng = np.random.default_rng(4)
+    nodes = [helper.make_node("Tanh", ["time"], ["t"], "/blocks.0/act/Tanh")]
+    weights, x = [], "x"
+    for number in range(3):
+        scope, name = f"/blocks.{number}", f"blocks.{number}.fc.weight"
+        weights.append(stored(name, rng.random((4, 4), np.float32)))
+        y, z = f"h{number}", f"y{number}"
+        nodes += [
+            helper.make_node("MatMul", [x, name], [y], f"{scope}/fc/MatMul"),
+            helper.make_node("Mul", [y, "t"], [z], f"{scope}/Mul"),
+        ]
+        x = z
+    shapes = {"x": [2, 4], "time": [2, 4]}
+    proto = model(graph(nodes, shapes, (x,), tuple(weights)), 18)
+    path = saved(tmp_path / "net.onnx", proto)
+    text = import_model(path).text
+    assert "for block in self.blocks:" in text
+    feeds = {name: rng.random((2, 4), np.float32) for name in shapes}
+    (actual,) = call(load(path), list(feeds.values()))
+    (expected,) = onnxruntime_outputs(path, feeds)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
