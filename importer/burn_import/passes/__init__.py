@@ -41,6 +41,7 @@ from burn_import.passes.cleanup.uniform_lookups import uniform_lookups
 from burn_import.passes.layers.conv_bias import conv_bias
 from burn_import.passes.layers.conv_padding import conv_padding
 from burn_import.passes.layers.expand_fused_matmul import products
+from burn_import.passes.layers.expand_skip_norms import skip_norms
 from burn_import.passes.layers.linear import linear
 from burn_import.passes.layers.linear_rows import linear_rows
 from burn_import.passes.norms.batch_norm_affine import batch_norm_affine
@@ -74,6 +75,7 @@ PASSES: tuple[Pass, ...] = (
     fold_branches,
     detachments,
     products,
+    skip_norms,
     recurrent,
     splits,
     turns,

@@ -10,7 +10,11 @@ from burn.dtypes import float32, is_float
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.containers.containers import Containers, Holders
 from burn_import.codegen.merge.merge_fields import share
-from burn_import.codegen.module.classes import layer_text
+from burn_import.codegen.module.classes import (
+    DOC_ROOM,
+    covered_modules,
+    layer_text,
+)
 from burn_import.codegen.module.module import (
     Source,
     counted,
@@ -18,6 +22,7 @@ from burn_import.codegen.module.module import (
     imports,
     wrapped,
 )
+from burn_import.codegen.module.telling_names import telling_names, with_names
 from burn_import.frontends.state_dicts.key_tree import Node, Stored, tree_of
 from burn_import.frontends.state_dicts.layer_inference import (
     COUNTER,
@@ -158,7 +163,7 @@ class _Writer:
             if text.name in merged.texts:
                 doc = self.doc(merged.members[text.name])
                 texts.append(replace(merged.texts[text.name], doc=doc))
-        return texts
+        return with_names(texts, telling_names(texts))
 
     def name(self, node: Node, fields: list[str]) -> str:
         """Return the class with these fields; new ones are named after attributes."""
@@ -202,8 +207,7 @@ class _Writer:
         paths = [path for member in members for path in self.paths.get(member, [])]
         if not paths:
             return ""
-        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-        return comment(f"``{'.'.join(paths[0])}``{more}.", 78)
+        return comment(f"{covered_modules(paths)}.", DOC_ROOM)
 
 
 def _join_names(names: list[str]) -> str:

@@ -7,10 +7,19 @@ to the others, and no two layers would have equal code.
 
 from __future__ import annotations
 
-from burn.dtypes import is_float
+from collections import Counter
+
+from burn.dtypes import int64, is_float
 from burn_import.provenance.path_segments import Path, common
+from burn_import.rewriting.arrays import number
+from burn_import.rewriting.graphs import with_nodes
 from burn_import.structure.module_paths import Places
+from burn_ir.dim import Dim, Poly
 from burn_ir.graph import Graph, Node
+from burn_ir.infer import infer
+from burn_ir.names import free_name
+from burn_ir.ops.indexing import Gather
+from burn_ir.ops.shape import Shape
 
 
 def hoist_shared_nodes(graph: Graph, node_paths: Places) -> Places:
@@ -32,6 +41,48 @@ def hoist_shared_nodes(graph: Graph, node_paths: Places) -> Places:
         i for i in node_paths.layers if run.scopes.get(i) != node_paths.scopes.get(i)
     }
     return Places(node_paths.layers, run.scopes, moved)
+
+
+def with_input_extents(graph: Graph) -> Graph:
+    """Return ``graph`` with the symbols of its inputs read from the inputs.
+
+    Exporters read the length of a sequence from whatever they have, such as the keys of
+    the first layer; what follows from it, such as a relative position bias, could then
+    not leave the layer.
+    """
+    sources = _symbol_sources(graph)
+    nodes: list[Node] = []
+    shapes: dict[str, str] = {}
+    for node in graph.nodes:
+        source = sources.get(_scalar_symbol(graph, node))
+        if source is None or not isinstance(node.op, Gather):
+            nodes.append(node)
+            continue
+        name, axis = source
+        if name not in shapes:
+            shapes[name] = free_name(f"{name}.shape", graph.types, graph.constants)
+            nodes.append(Node(Shape(), (name,), (shapes[name],)))
+        index = number(graph, axis, int64)
+        nodes.append(Node(Gather(), (shapes[name], index), node.outputs))
+    return infer(with_nodes(graph, nodes)) if shapes else graph
+
+
+def _symbol_sources(graph: Graph) -> dict[Dim | None, tuple[str, int]]:
+    """Return an input and its axis for each of their symbols."""
+    return {
+        dim: (name, axis)
+        for name in reversed(graph.given)
+        for axis, dim in enumerate(graph.types[name].shape or ())
+        if isinstance(dim, Poly) and str(dim).isidentifier()
+    }
+
+
+def _scalar_symbol(graph: Graph, node: Node) -> Dim | None:
+    """Return the symbol that is the scalar result of a node; None for others."""
+    contents = graph.types[node.outputs[0]].known if node.outputs[0] else None
+    if contents is None or contents.shape or not isinstance(contents[()], Poly):
+        return None
+    return contents[()]
 
 
 def regular(graph: Graph) -> set[str]:
@@ -56,6 +107,8 @@ class _Hoisting:
         self.constants = graph.constants
         self.wanted: dict[int, Path] = {}
         self.scope_of: dict[str, Path] = {}
+        #: The number of nodes in each scope: an activation alone is no module.
+        self.sizes = Counter(self.scopes.values())
         self.regular = regular(graph)
         self.owning = {
             path[:length]
@@ -110,7 +163,8 @@ class _Hoisting:
         while length > len(self.wanted[id(node)]):
             leaving = own[:length]
             inside = any(source[:length] == leaving for source in sources)
-            if inside or leaving not in self.owning:
+            is_module = leaving in self.owning or self.sizes[leaving] == 1
+            if inside or not is_module:
                 break
             length -= 1
         while length and length < len(own) and own[length].isdigit():

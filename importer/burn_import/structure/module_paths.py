@@ -7,12 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
-from burn.dtypes import DType, float32, is_float
-from burn_import.provenance.exporter_folding import is_module
 from burn_import.provenance.layer_stems import common_stem
 from burn_import.provenance.path_segments import Path, clean, common
+from burn_import.provenance.stored_layers import StoredLayers
 from burn_import.provenance.weight_owners import (
     Homes,
     are_same_weights,
@@ -28,10 +26,7 @@ from burn_import.structure.numeric_segments import joined, without_false_lists
 from burn_import.structure.stem_paths import stem_paths
 from burn_import.structure.unscoped_nodes import UnscopedNodes
 from burn_import.tracing.identifiers import identifier, snake
-from burn_ir.error_context import error_context
 from burn_ir.graph import Graph, Node, nested_nodes
-from burn_ir.op import Layer
-from burn_ir.types import Type
 
 #: PyTorch's names of nodes outside of all modules, in the ``forward`` of the model.
 _IN_MODEL = re.compile(r"/[A-Z][A-Za-z]*(_\d+)?")
@@ -60,7 +55,7 @@ def assign_paths(graph: Graph, forks: Collection[int], is_body: bool = False) ->
     run = _Placing(graph, forks, is_body)
     for node in graph.nodes:
         run.assign(node)
-    if run.unscoped is not None:
+    if run.unscoped is not None and not run.has_scopes:
         run.node_paths.scopes = run.unscoped.sunk(run.node_paths.scopes)
     graph.constants.layer_weights.update(run.weights_of_other_dtypes())
     return _with_names(run.without_wrapper(), set(map(clean, homes_of_arrays(graph))))
@@ -98,13 +93,10 @@ class _Placing:
         self.owners: dict[Path, tuple[str, ...]] = {}
         self.lists: set[Path] = set()
         self.scope_of: dict[str, Path] = {}
-        self.weights: dict[int, dict[str, str]] = {}
-        self.constructors: dict[tuple[str, ...], tuple[Any, ...]] = {}
         #: The operator of the layer at each path in ``owners``.
         self.operators: dict[Path, str] = {}
-        #: Like ``weights``, for layers whose weights have another dtype than the layer.
-        self.other_dtypes: dict[int, dict[str, str]] = {}
-        self._find_layers(graph)
+        stored = StoredLayers(graph, forks)
+        self.weights, self.other_dtypes = stored.weights, stored.other_dtypes
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
         self.above: Path = ()
@@ -115,40 +107,8 @@ class _Placing:
         self.stem_paths = self._paths_of_stems()
         self._assign_known_paths()
         self.unscoped = None
-        if not (self.has_scopes or self.dotted):  # dots are paths of modules
+        if self.has_scopes or not self.dotted:  # dots are paths of all modules
             self.unscoped = UnscopedNodes(graph, self.node_paths.layers)
-
-    def _find_layers(self, graph: Graph) -> None:
-        """Record the stored weights of every layer node, by parameter.
-
-        Layers without weights have a state instead.
-        """
-        for node in graph.nodes:
-            types: list[Type | None] = [graph.type(name) for name in node.inputs]
-            with error_context(node, graph.opsets):
-                layer = node.op.layer(*types)
-            if layer is not None:
-                names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
-                floats = {p: n for p, n in names.items() if p not in layer.tables}
-                dtype = layer.options.get("dtype", float32)
-                stored = {self._stored_dtype(name) for name in floats.values()}
-                one = len(stored) <= 1 and None not in stored
-                if one and is_module(graph, layer, floats):
-                    self._add_layer(node, layer, names, fits=stored <= {dtype})
-            if id(node) not in self.forks:
-                for body in node.op.bodies().values():
-                    self._find_layers(body)
-
-    def _add_layer(
-        self, node: Node, layer: Layer, names: dict[str, str], *, fits: bool
-    ) -> None:
-        """Record a layer; ``fits`` if its weights are stored in its dtype."""
-        # A second layer of this operator and weights with other options is a function
-        # of them.
-        key = (node.op.onnx, *(names.values() or (f"#{id(node)}",)))
-        call = (layer.name, layer.args, dict(layer.options))
-        if self.constructors.setdefault(key, call) == call:
-            (self.weights if fits else self.other_dtypes)[id(node)] = names
 
     def _count_repeated_layers_once(self) -> None:
         """Subtract repeated calls of a layer from its scope's crowd."""
@@ -158,11 +118,6 @@ class _Placing:
             if weights and (node.scope, weights) in met:
                 self.crowd[node.scope] -= 1
             met.add((node.scope, weights))
-
-    def _stored_dtype(self, name: str) -> DType | None:
-        """Return the dtype of a stored float array, else None."""
-        array = self.graph.constants.get(name)
-        return None if array is None or not is_float(array.dtype) else array.dtype
 
     def weights_of_other_dtypes(self) -> dict[str, Path]:
         """Return the paths of arrays of ``other_dtypes``, in single-layer scopes."""
@@ -367,13 +322,14 @@ class _Placing:
             return self._module_scope(self._exporter_scope(node))
         if self.has_scopes and _IN_MODEL.fullmatch(node.name):
             return self._module_scope(self.above)
-        operands = {n: self.scope_of[n] for n in node.inputs if n in self.scope_of}
-        if self.unscoped is not None and operands:
-            return self._module_scope(self.unscoped.scope(node, operands))
+        sources = {n: self.scope_of[n] for n in node.inputs if n in self.scope_of}
         stored = [name for name in node.inputs if name in self.graph.constants]
-        homes = [reader_of(self.graph, name) for name in stored if name is not None]
-        sources = [*operands.values(), *(home for home in homes if home is not None)]
-        return self._module_scope(common(sources) if sources else ())
+        readers = [reader_of(self.graph, name) for name in stored if name is not None]
+        homes = [home for home in readers if home is not None]
+        if self.unscoped is not None and not homes:
+            return self._module_scope(self.unscoped.scope(node, sources))
+        around = [*sources.values(), *homes]
+        return self._module_scope(common(around) if around else ())
 
     def _module_scope(self, scope: Path) -> Path:
         """Return the innermost enclosing scope that is neither a layer nor a list."""

@@ -11,7 +11,7 @@ from burn_import.provenance.weight_owners import is_dotted, original
 from burn_import.rewriting.arrays import same_view
 from burn_import.structure.boundary import boundary
 from burn_import.structure.grouping import Group, arrange
-from burn_import.structure.hoisting import hoist_shared_nodes
+from burn_import.structure.hoisting import hoist_shared_nodes, with_input_extents
 from burn_import.structure.module_paths import Places, assign_paths
 from burn_import.structure.module_tree import (
     IfCall,
@@ -41,7 +41,8 @@ MOST_RESULTS = 4
 
 def recover(graph: Graph, class_name: str) -> Tree:
     """Return the module tree of ``graph``, whose root is called ``class_name``."""
-    root = whole_part(with_layer_scopes(graph), (), class_name)
+    graph = with_layer_scopes(with_input_extents(graph))
+    root = whole_part(graph, (), class_name)
     hold_states(root)
     reach_inside(root)
     hold_unread(root)

@@ -1,6 +1,6 @@
-"""Detection of repeated blocks in a graph without names.
+"""Detection of repeated blocks in a graph without names of modules.
 
-If neither weights nor nodes have names, repetition is the only sign of a module
+If neither weights nor nodes name modules, repetition is the only sign of a module
 boundary. Each node is compared with the node at a fixed distance after it: both must
 have the same operator and weights of the same shapes, and their operands must come from
 producers at the same distance, or from a common one.
@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from burn_import.provenance.path_segments import Path
+from burn_import.provenance.weight_owners import is_dotted, original
 from burn_import.structure.layer_nouns import LayerNouns
 from burn_import.structure.module_paths import Places
 from burn_import.structure.shared_classes import kind_of_constant, op_key
@@ -41,35 +41,41 @@ class Repeat:
 
 
 def with_blocks(graph: Graph, node_paths: Places) -> Places:
-    """Return ``node_paths`` with the repeated blocks of an unnamed graph as modules."""
+    """Return ``node_paths`` with the repeated blocks of a flat graph as modules.
+
+    Names of a flat graph tell layers, such as ``gconv1_2``, but no modules.
+    """
     run = _Repeats(graph, node_paths)
-    if not run.nameless():
+    is_nameless = run.has_generic_names()
+    if not run.is_flat() or not (is_nameless or run.has_numbered_names()):
         return node_paths
     layers, scopes = dict(node_paths.layers), dict(node_paths.scopes)
     for number, repeat in enumerate(run.chosen(), 1):
         name = "blocks" if number == 1 else f"blocks_{number}"
-        for block in range(repeat.count):
+        blocks = run.blocks(repeat)
+        names = run.layer_names(blocks)
+        for block, nodes in enumerate(blocks):
             scope = (name, str(block))
-            start = repeat.start + block * repeat.length
-            nodes = run.nodes[start : start + repeat.length]
             scopes.update((id(node), scope) for node in nodes)
-            layers.update(_layer_paths(nodes, scope, node_paths, run.nouns))
+            held = [node for node in nodes if id(node) in layers]
+            paths = [(*scope, layer_name) for layer_name in names]
+            layers.update(zip(map(id, held), paths, strict=True))
     rest = [node for node in graph.nodes if not scopes[id(node)]]
-    layers.update(_layer_paths(rest, (), node_paths, run.nouns))
+    if is_nameless:
+        held = [node for node in rest if id(node) in layers]
+        names = _numbered([run.nouns.noun(node) for node in held])
+        layers.update((id(n), (name,)) for n, name in zip(held, names, strict=True))
     return Places(layers, scopes)
 
 
-def _layer_paths(
-    nodes: Sequence[Node], scope: Path, node_paths: Places, nouns: LayerNouns
-) -> Iterator[tuple[int, Path]]:
-    """Yield the paths of a block's layers, numbered within it."""
+def _numbered(names: Sequence[str]) -> list[str]:
+    """Return ``names``, numbered from the second layer of a name on."""
     numbers: Counter[str] = Counter()
-    for node in nodes:
-        if id(node) in node_paths.layers:
-            name = nouns.noun(node)
-            numbers[name] += 1
-            number = f"_{numbers[name]}" if numbers[name] > 1 else ""
-            yield id(node), (*scope, name + number)
+    unique = []
+    for name in names:
+        numbers[name] += 1
+        unique.append(f"{name}_{numbers[name]}" if numbers[name] > 1 else name)
+    return unique
 
 
 def _layers_last(graph: Graph, node_paths: Places) -> list[Node]:
@@ -133,19 +139,48 @@ class _Repeats:
         self.layers = [0, *accumulate(map(int, held))]
         self.crossing = self._live_counts()
 
-    def nameless(self) -> bool:
-        """Return whether all layer names are generic, and each is used once."""
+    def is_flat(self) -> bool:
+        """Return whether no node has a scope, and each layer runs once."""
+        paths = list(self.node_paths.layers.values())
+        flat = not any(self.node_paths.scopes.values())
+        flat = flat and all(len(path) == 1 for path in paths)
+        here = sum(id(node) in self.node_paths.layers for node in self.nodes)
+        return flat and len(set(paths)) == len(paths) == here
+
+    def has_generic_names(self) -> bool:
+        """Return whether all layers are named by their operators."""
         layers = self.node_paths.layers
-        paths = list(layers.values())
         here = [node for node in self.nodes if id(node) in layers]
-        made_up = all(
-            len(layers[id(node)]) == 1
-            and re.fullmatch(rf"{self.nouns.noun(node)}(_\d+)?", layers[id(node)][0])
+        return all(
+            re.fullmatch(rf"{self.nouns.noun(node)}(_\d+)?", layers[id(node)][0])
             for node in here
         )
-        flat = not any(self.node_paths.scopes.values())
-        once = len(set(paths)) == len(paths) == len(here)
-        return flat and made_up and once
+
+    def has_numbered_names(self) -> bool:
+        """Return whether the names are the author's, but no keys of modules."""
+        if self.graph.constants.trained or any(n.scope for n in self.graph.nodes):
+            return False
+        names = {name for node in self.nodes for name in node.inputs if name}
+        stored = [name for name in names if name in self.graph.constants]
+        return not any(is_dotted(original(self.graph, name)) for name in stored)
+
+    def blocks(self, repeat: Repeat) -> list[list[Node]]:
+        """Return the nodes of each block."""
+        starts = range(repeat.start, repeat.stop, repeat.length)
+        return [self.nodes[start : start + repeat.length] for start in starts]
+
+    def layer_names(self, blocks: Sequence[Sequence[Node]]) -> list[str]:
+        """Return the names of a block's layers, numbered within it.
+
+        The authors' names ``gconv1_2`` and ``gconv1_4`` in two blocks are ``gconv1``.
+        """
+        layers = self.node_paths.layers
+        rows = [[node for node in nodes if id(node) in layers] for nodes in blocks]
+        names = []
+        for nodes in zip(*rows, strict=True):
+            words = {re.sub(r"_\d+(?=_|$)", "", layers[id(n)][0]) for n in nodes}
+            names.append(words.pop() if len(words) == 1 else self.nouns.noun(nodes[0]))
+        return _numbered(names)
 
     def key(self, node: Node) -> Hashable:
         """Return a key that is equal for equal nodes, whatever their producers."""
@@ -154,17 +189,18 @@ class _Repeats:
         return op_key(node.op), inputs, tuple(n is None for n in node.outputs)
 
     def kind(self, name: str | None, held: bool) -> Hashable:
-        """Return the emitted contents of a constant, else whether it is None."""
+        """Return the emitted contents of a constant, else whether it is missing.
+
+        The first block may read an input of the graph where others read a value.
+        """
         if name is None or name in self.maker:
             return name is None
         if name in self.graph.constants:
             return kind_of_constant(self.graph, name, held)
         contents = self.graph.types[name].known
-        return (
-            None
-            if contents is None
-            else (contents.shape, str(contents.ravel().tolist()))
-        )
+        if contents is None:
+            return False
+        return contents.shape, str(contents.ravel().tolist())
 
     def chosen(self) -> list[Repeat]:
         """Return non-overlapping blocks in order, preferring those with most nodes."""
@@ -228,7 +264,11 @@ class _Repeats:
         )
 
     def best(self, start: int, stop: int, distance: int) -> Iterator[Repeat]:
-        """Yield the blocks of a stretch, cut where the fewest values cross."""
+        """Yield the blocks of a stretch, cut where the fewest values cross.
+
+        Of equal cuts, the first that is before a layer is taken: an activation ends
+        the block of its layer.
+        """
         repeats = []
         for shift in range(distance):
             first = start + shift
@@ -236,11 +276,11 @@ class _Repeats:
             layers = self.layers[first + distance] - self.layers[first]
             if count > 1 and layers >= FEWEST_LAYERS:
                 crossing = self.crossing[first + distance]
-                repeats.append(
-                    (crossing, -count, shift, Repeat(first, distance, count))
-                )
+                follows = id(self.nodes[first]) not in self.node_paths.layers
+                key = (crossing, -count, follows, shift)
+                repeats.append((key, Repeat(first, distance, count)))
         if repeats:
-            yield min(repeats, key=lambda one: one[:3])[-1]
+            yield min(repeats, key=lambda one: one[0])[1]
 
     def _live_counts(self) -> list[int]:
         """Return the number of live values at each position."""

@@ -55,8 +55,10 @@ def name_classes(
     """Assign unique names to classes, enclosing classes first.
 
     Exporter names are numbered. Names from attributes get the enclosing class's
-    name as a prefix if that distinguishes some of them.
+    name as a prefix if that distinguishes some of them, or if the name is taken, such
+    as that of the root class.
     """
+    taken = set(names.names)
     holder_names: dict[str, set[str]] = {}
     stems: dict[int, str] = {}
     for part in classes:
@@ -66,7 +68,7 @@ def name_classes(
         stem = part.class_name
         if (
             not part.has_exporter_name
-            and len(holder_names[stem]) > 1
+            and (len(holder_names[stem]) > 1 or stem in taken)
             and parent.class_name != stem
         ):
             stem = stems.get(id(parent), parent.class_name) + stem

@@ -1,4 +1,4 @@
-"""Scopes of nodes without weights in files that record no scopes.
+"""Scopes of nodes without weights for which a file records no scope.
 
 The scopes of layers are known from the names of their weights. A residual sum, a
 concatenation and a pooling belong where the fewest values cross the border of a module.
@@ -10,10 +10,14 @@ from collections.abc import Iterator, Mapping
 
 from burn_import.provenance.path_segments import Path, common
 from burn_ir.graph import Graph, Node
+from burn_ir.ops.microsoft.attention import Attention
+from burn_ir.ops.microsoft.integer import QAttention
 from burn_ir.ops.pool import AveragePool, GlobalAveragePool, MaxPool
 
 #: The number of nodes without weights that are followed from a value to a layer.
 _DEPTH = 8
+#: Operators of onnxruntime that have the weights of layers, but are no layers.
+_FUSED = (Attention, QAttention)
 _POOLINGS = (AveragePool, GlobalAveragePool, MaxPool)
 
 
@@ -23,6 +27,8 @@ class UnscopedNodes:
     def __init__(self, graph: Graph, layers: Mapping[int, Path]) -> None:
         self.graph = graph
         self.layers = layers
+        #: Whether other nodes have scopes, so that modules inside of modules are known.
+        self.has_scopes = any(node.scope for node in graph.nodes)
         self.users = graph.users
         self.producers = graph.producers
         self.next_scopes: dict[str, frozenset[Path]] = {}
@@ -32,10 +38,18 @@ class UnscopedNodes:
                 self.next_scopes[name] = known | self._scopes_after(node)
 
     def _scopes_after(self, node: Node) -> frozenset[Path]:
-        """Return the scopes of the layers that read ``node``, or of itself."""
+        """Return the scopes of the layers that read ``node``, or of itself.
+
+        Extents of shapes are not followed.
+        """
         if id(node) in self.layers:
             return frozenset({self.layers[id(node)][:-1]})
-        after = [self.next_scopes.get(name or "", frozenset()) for name in node.outputs]
+        results = [name for name in node.outputs if name is not None]
+        after = [
+            self.next_scopes.get(name, frozenset())
+            for name in results
+            if self.graph.types[name].known is None
+        ]
         return frozenset[Path]().union(*after)
 
     def scope(self, node: Node, sources: Mapping[str, Path]) -> Path:
@@ -43,26 +57,39 @@ class UnscopedNodes:
 
         An operand that a module reads anyway may be read there once more: the sum of
         a residual block is in the block. A pooling whose result leaves its module is
-        outside.
+        outside, as is a fused attention with the weights of another module.
         """
         if not sources:
             return ()
+        whole = self._inner_scope(sources)
+        after = self._scopes_after(node)
+        if not whole or any(scope[: len(whole)] == whole for scope in after):
+            return whole
+        if isinstance(node.op, _POOLINGS):
+            return whole[:-1]
+        return common([whole, *after]) if isinstance(node.op, _FUSED) else whole
+
+    def _inner_scope(self, sources: Mapping[str, Path]) -> Path:
+        """Return the innermost scope that has or reads all operands."""
         whole = common(list(sources.values()))
-        for inner in sorted(set(sources.values()), key=len, reverse=True):
-            others = [name for name, scope in sources.items() if scope != inner]
-            if others and all(self._is_available(name, inner) for name in others):
-                whole = inner
-                break
-        if isinstance(node.op, _POOLINGS) and whole:
-            stays = any(
-                scope[: len(whole)] == whole for scope in self._scopes_after(node)
-            )
-            return whole if stays else whole[:-1]
+        inner = {
+            scope[:length]
+            for scope in sources.values()
+            for length in range(len(whole) + 1, len(scope) + 1)
+            if self.has_scopes or length == len(scope)
+        }
+        for scope in sorted(inner, key=lambda one: (-len(one), one)):
+            others = [n for n, own in sources.items() if own[: len(scope)] != scope]
+            if all(self._is_available(name, scope) for name in others):
+                return scope
         return whole
 
     def _is_available(self, name: str, scope: Path, depth: int = _DEPTH) -> bool:
         """Return whether a module reads ``name``, or all that it is computed from."""
-        if scope in self.next_scopes.get(name, ()):
+        readers = self.next_scopes.get(name, frozenset())
+        if scope in readers:
+            return True
+        if self.has_scopes and any(s[: len(scope)] == scope for s in readers):
             return True
         node = self.producers.get(name)
         if node is None or id(node) in self.layers or depth == 0:

@@ -17,6 +17,7 @@ from onnx import helper
 import burn
 from burn_import import load
 from burn_import.codegen.gate.gate import check, check_body
+from burn_import.codegen.module.classes import covered_modules
 from burn_import.compiler import compile_graph
 from burn_import.frontends.onnx.dims import DimNames
 from burn_import.frontends.onnx.scopes import scope_of
@@ -294,3 +295,10 @@ def test_the_first_line_is_cut_where_the_versions_are_long() -> None:
     ).splitlines()[0]
     assert len(line) == 88
     assert line.endswith("p....")
+
+
+def test_a_long_path_in_a_docstring_lacks_its_start() -> None:
+    first = ("encoder" * 5, "layers", "11", "attention" * 4)
+    assert covered_modules([first]) == f"``...layers.11.{first[-1]}``"
+    assert covered_modules([first] * 9) == f"``...layers.11.{first[-1]}`` and 8 more"
+    assert covered_modules([("encoder", "layers")]) == "``encoder.layers``"

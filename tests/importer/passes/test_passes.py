@@ -41,6 +41,7 @@ ROUNDING = {
     "rope",
     "rotations",
     "silu",
+    "skip_norms",
     "softmax",
     "softplus",
     "softsign",

@@ -141,6 +141,22 @@ def test_equal_siblings_share_a_class(tmp_path: Path) -> None:
         model.layers[0](burn.tensor([1.0]))
 
 
+def test_numbered_siblings_of_other_widths_share_a_class(tmp_path: Path) -> None:
+    """As in YuNet, whose ``model1`` and ``model2`` differ in channels."""
+    state: dict[str, Array] = {
+        f"model0.bn.{name}": np.ones(4, np.float32) for name in ("weight", "bias")
+    }
+    for number, width in ((0, 4), (1, 4), (2, 8)):
+        for conv in ("conv1", "conv2"):
+            weight = np.ones((8, width, 1, 1), np.float32)
+            state[f"model{number}.{conv}.inner.weight"] = weight
+    path = saved(tmp_path, state)
+    text = source(path)
+    assert "self.model0 = BnModel()" in text
+    assert "self.model1 = Model1(" in text and "self.model2 = Model1(" in text
+    check_weights(path, state)
+
+
 def test_numbers_at_the_root_stay_keys(tmp_path: Path) -> None:
     state = {f"{n}.weight": np.ones((2, 2), np.float32) for n in (0, 2, 5)}
     path = saved(tmp_path, state)

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from burn_import.options import Options
+from burn_import.pipeline import import_model
 from burn_import.tracing.identifiers import FORBIDDEN, RESERVED, plural
 from tests.importer.structure.scoped_net import ScopedNet, check_import
 
@@ -30,6 +32,18 @@ def test_what_the_names_of_two_classes_share(tmp_path: Path, word: str) -> None:
         x = net.linear(f"{around}.output", net.run("Relu", around, y), 4, 4)
     actual = check_import(tmp_path, net.model(x), net.feeds())
     assert actual.keys == set(net.weights)
+
+
+def test_a_module_called_like_the_root_has_the_name_of_its_owner(
+    tmp_path: Path,
+) -> None:
+    net = ScopedNet()
+    x = net.linear("ff.net.proj", net.input("x", 2, 4), 4, 4)
+    x = net.linear("ff.out", net.run("Tanh", "ff.net", x), 4, 4)
+    path = tmp_path / "net.onnx"
+    path.write_bytes(net.model(x).SerializeToString())
+    text = import_model(path, Options(class_name="Net")).text
+    assert "class FfNet(nn.Module):" in text
 
 
 @pytest.mark.parametrize("word", WORDS)

@@ -10,13 +10,14 @@ from burn_import import load
 from burn_import.pipeline import import_model
 from tests.importer.structure.unscoped_net import (
     UnscopedNet,
+    counted_block,
     dense_block,
     inception_block,
     residual_block,
 )
 from tests.modules import Array, call, onnxruntime_outputs
 
-BLOCKS = (residual_block, inception_block, dense_block)
+BLOCKS = (residual_block, inception_block, dense_block, counted_block)
 
 
 def image(channels: int) -> Array:
@@ -78,6 +79,18 @@ def test_layers_of_a_dense_block_are_one_chain(tmp_path: Path) -> None:
     path = net.write(tmp_path / "net.onnx", at)
     text = import_model(path).text
     assert "nn.Sequential(*(Conv(4 + 2 * i) for i in range(5)))" in text
+    check(path, 4)
+
+
+def test_layers_numbered_through_the_network_are_blocks(tmp_path: Path) -> None:
+    net, at = UnscopedNet(4), "x"
+    for _ in range(5):
+        at = counted_block(net, "", at, 4)
+    path = net.write(tmp_path / "net.onnx", at)
+    result = import_model(path)
+    assert len(re.findall(r"^class ", result.text, re.MULTILINE)) == 2
+    keys = {key for key, _ in result.weights}
+    assert {"blocks.0.conv.weight", "blocks.4.conv_bn.weight"} <= keys
     check(path, 4)
 
 

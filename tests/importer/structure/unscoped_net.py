@@ -90,3 +90,12 @@ def dense_block(net: UnscopedNet, name: str, x: str, channels: int) -> str:
     y = net.run("Relu", net.norm(f"{name}/x1/bn", x))
     y = net.conv(f"{name}/x1", y, channels)
     return net.run("Concat", x, y, axis=1, channels=net.channels[x] + net.channels[y])
+
+
+def counted_block(net: UnscopedNet, name: str, x: str, channels: int) -> str:
+    """Add a residual block whose layers are numbered through the network."""
+    number = len(net.nodes)
+    y = net.run("Relu", net.conv(f"{name[:2]}conv_{number}", x, channels))
+    y = net.norm(f"{name[:2]}conv_{number + 1}_bn", y)
+    y = net.conv(f"{name[:2]}conv_{number + 1}", y, channels)
+    return net.run("Relu", net.run("Add", y, x) if net.channels[x] == channels else y)

@@ -11,7 +11,11 @@ from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.merge.constructor_parameters import constructor
 from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.codegen.merge.init_fields import Column, slot, unite_fields
-from burn_import.codegen.merge.merge_classes import Families, heights, stem
+from burn_import.codegen.merge.merge_classes import (
+    Families,
+    heights,
+    without_numbers,
+)
 from burn_import.tracing.unparse import unparsed
 
 _CLASS = re.compile(r"(?<![\w.])([A-Z]\w*)\(\)")
@@ -55,7 +59,9 @@ class Shared:
     def joins(self, name: str, text: ClassText) -> bool:
         """Merge ``text`` into the class ``name``; return whether it was possible."""
         first = self.texts[name]
-        alike = first.plain == text.plain and stem(name) == stem(text.name)
+        alike = first.plain == text.plain and without_numbers(name) == without_numbers(
+            text.name
+        )
         if not alike or first.root or text.root or not text.fields:
             return False
         if self.holders_only and first.body:

@@ -49,6 +49,9 @@ from burn_ir.graph import Graph, Node, nested_nodes
 from burn_ir.op import Layer
 from burn_ir.types import Type
 
+#: Maximum length of the docstring of a class, which is one line.
+DOC_ROOM = 78
+
 
 class ClassWriter:
     """Writer of a module's class; determines which stored arrays it reads."""
@@ -331,16 +334,26 @@ def part_doc(part: ModuleNode, paths: list[Path], shown: bool = True) -> str:
     """
     if not part.path or not part.inputs or not part.outputs:
         return ""
-    first = ".".join(paths[0])
-    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    covered = covered_modules(paths)
     shapes = [
         shown_type(part.graph.types[name]).partition("[")[2]
         for name in (part.inputs[0], part.outputs[0])
     ]
     result = "same" if shapes[0] == shapes[1] else f"[{shapes[1]}"
-    doc = f"``{first}``{more}: [{shapes[0]} -> {result}."
-    short = shown and not part.is_quantizer and len(doc) <= 78
-    return comment(doc if short else f"``{first}``{more}.", 78)
+    doc = f"{covered}: [{shapes[0]} -> {result}."
+    short = shown and not part.is_quantizer and len(doc) <= DOC_ROOM
+    return comment(doc if short else f"{covered}.", DOC_ROOM)
+
+
+def covered_modules(paths: Sequence[Path]) -> str:
+    """Return the first path and the number of others; a long path lacks its start."""
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    text = f"``{'.'.join(paths[0])}``{more}"
+    for start in range(1, len(paths[0])):
+        if len(text) < DOC_ROOM:
+            break
+        text = f"``...{'.'.join(paths[0][start:])}``{more}"
+    return text
 
 
 def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[str]:

@@ -15,8 +15,9 @@ from burn_import.codegen.class_text import ClassText
 from burn_import.tracing.identifiers import Namespace, camel, singular
 
 _FIELD = re.compile(
-    r"self\.([A-Za-z_]+)\b(?::[^=]*)? = \(?(?!nn\.(?:buffer|parameter))"
+    r"self\.([A-Za-z_]+)\d*\b(?::[^=]*)? = \(?(?!nn\.(?:buffer|parameter))"
 )
+_PARAMETER = re.compile(r", ([A-Za-z_]{2,}):")
 _NUMBERED = re.compile(r"(.*?[A-Za-z])V?\d+")
 #: Up to so many classes, the first keeps its name.
 FEW = 2
@@ -60,25 +61,40 @@ def with_names(texts: Sequence[ClassText], names: dict[str, str]) -> list[ClassT
 
 def _renamed(stem: str, group: Sequence[ClassText], names: Namespace) -> dict[str, str]:
     """Return the new names of the classes of one stem."""
-    held = {text.name: _attributes(text) for text in group}
+    words = _telling_words(group)
     renamed = {}
     for text in group:
         if text.name == stem and len(group) <= FEW:
             continue
-        counts = {
-            attribute: sum(attribute in others for others in held.values())
-            for attribute in held[text.name]
-        }
-        telling = [name for name, count in counts.items() if count < len(group)]
-        if telling:
-            word = camel(singular(min(telling, key=counts.__getitem__)))
-            if not stem.startswith(word) and len(word + stem) <= LONGEST:
-                renamed[text.name] = names.unique(word + stem)
+        word = words.get(text.name, "")
+        if word and not stem.startswith(word) and len(word + stem) <= LONGEST:
+            renamed[text.name] = names.unique(word + stem)
+    if not renamed and len(group) == FEW and words.get(stem):
+        (second,) = (text.name for text in group if text.name != stem)
+        word = words[stem]
+        if not stem.startswith(word) and len(word + stem) <= LONGEST:
+            renamed = {stem: names.unique(word + stem), second: stem}
     return renamed
 
 
+def _telling_words(group: Sequence[ClassText]) -> dict[str, str]:
+    """Return by class a module that not all hold, else an operand of it alone."""
+    held = {text.name: _attributes(text) for text in group}
+    taken = {text.name: set(_PARAMETER.findall(text.signature)) for text in group}
+    words: dict[str, str] = {}
+    for name, own in held.items():
+        counts = {one: sum(one in others for others in held.values()) for one in own}
+        telling = [one for one, count in counts.items() if count < len(group)]
+        if telling:
+            words[name] = min(telling, key=counts.__getitem__)
+        elif all(taken[name] > other for n, other in taken.items() if n != name):
+            shared = set[str]().union(*(o for n, o in taken.items() if n != name))
+            words[name] = min(taken[name] - shared)
+    return {name: camel(singular(word)) for name, word in words.items()}
+
+
 def _attributes(text: ClassText) -> list[str]:
-    """Return the attributes for modules, without those with numbers."""
+    """Return the attributes for modules, without numbers at their ends."""
     matches = (_FIELD.match(line) for line in text.fields)
     return [match[1] for match in matches if match]
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
 from typing import Any
 
-import numpy as np
-
 from burn import Tensor, dtypes
-from burn.dtypes import DType, is_float
+from burn.dtypes import is_float
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
-from burn_import.codegen.printing.burn_source import BurnSource
+from burn_import.codegen.printing.operands import OperandRenderer
 from burn_import.codegen.trace.primitive_parameters import (
     default,
     last_tensor,
@@ -26,24 +23,16 @@ from burn_import.tracing.expression import (
     merge,
     negated,
 )
-from burn_import.tracing.extents import Extents
-from burn_import.tracing.identifiers import dtype_source, literal, words_literal
 from burn_import.tracing.scalar_operands import (
     fill_number,
-    is_list,
-    is_listable,
     is_number,
     is_same,
-    is_text,
-    nested,
     number_in,
     rank_of,
     stands_as_number,
     tensor_position,
 )
-from burn_import.tracing.trace import Apply, ModuleCall, Symbol
-from burn_ir.dim import Poly
-from burn_ir.errors import UnsupportedModel
+from burn_import.tracing.trace import Apply, ModuleCall
 
 #: Primitives in which a Python number gets the dtype of the tensor operand.
 WEAK = frozenset(
@@ -61,35 +50,10 @@ FILLS = frozenset({("pad", 2)})
 KEEPS = frozenset({"sequence_insert", "sequence_joined", "element"})
 #: Methods that take a shape or an order of axes as separate arguments.
 SPREAD = frozenset({"reshape", "expand", "permute"})
-#: Maximum strings of a tensor in source.
-STRING_LIMIT = 4096
 
 
-class Renderer(BurnSource):
-    """A renderer of operands and calls, with the current names of values.
-
-    ``attribute`` returns the attribute of a stored array, ``access`` the source
-    that reads the module at a path.
-    """
-
-    def __init__(
-        self,
-        extents: Extents,
-        attribute: Callable[[str], str],
-        access: Callable[[tuple[str, ...]], str],
-    ) -> None:
-        super().__init__()
-        self.extents = extents
-        self.attribute = attribute
-        self.access = access
-        self.names: dict[Symbol, str] = {}
-        self.pending: dict[Symbol, Expression] = {}
-        #: Values that only an ``if`` reads: Python comparisons suffice.
-        self.conditions: set[Symbol] = set()
-        #: The conditions that were emitted as Python comparisons.
-        self.python: set[Symbol] = set()
-        #: Modules that are loop variables, as members of a list.
-        self.members: dict[tuple[str, ...], str] = {}
+class Renderer(OperandRenderer):
+    """A renderer of calls, with the current names of values."""
 
     def statement(self, statement: Apply | ModuleCall) -> Expression:
         """Return the right-hand side of a statement."""
@@ -99,14 +63,6 @@ class Renderer(BurnSource):
             module = self.module(statement.path)
             return Expression(f"{module}({text})", ATOM, merge(args))
         return self.apply(statement)
-
-    def module(self, path: tuple[str, ...]) -> str:
-        """Return the source that reads a module."""
-        for length in range(len(path), 0, -1):
-            name = self.members.get(path[:length])
-            if name is not None:
-                return name + self.access(path).removeprefix(self.access(path[:length]))
-        return self.access(path)
 
     def given(self, arg: Any) -> Expression:
         """Return an argument of a module call: a tensor, or a tuple of them."""
@@ -290,107 +246,6 @@ class Renderer(BurnSource):
         if unnamed and stands_as_number(arg, call):
             return self.host(number_in(arg.data))
         return self.data(arg)
-
-    def number(self, arg: Any) -> Expression:
-        """Return an operand that is known to be a scalar."""
-        return self.host(number_in(arg.data) if isinstance(arg, Tensor) else arg)
-
-    def data(self, arg: Any, lists: Collection[DType] = ()) -> Expression:
-        """Return an operand as a tensor, or as a Python number from a ``lower``."""
-        if isinstance(arg, list):
-            items = [self.data(item, lists) for item in arg]
-            text = ", ".join(item.text for item in items)
-            return Expression(f"[{text}]", ATOM, merge(items))
-        if not isinstance(arg, Tensor):
-            return self.host(arg)
-        symbol: Symbol = arg.data
-        if symbol in self.pending:
-            return self.pending[symbol]
-        if symbol in self.names:
-            return atom(self.names[symbol], symbol)
-        contents = symbol.known
-        if lists and is_list(symbol, lists):
-            return self.host(arg)
-        if symbol.constant and contents is not None and is_text(contents):
-            return self.strings(contents)
-        if symbol.constant:
-            return atom(f"self.{self.attribute(symbol.constant)}")
-        return self.array(symbol)
-
-    def value(self, arg: Any) -> Expression:
-        """Return a tensor that leaves the code: of a parameter, its value."""
-        expression = self.data(arg)
-        stored = arg.data.constant and arg.data not in self.names
-        if stored and expression.text.startswith("self."):
-            return Expression(self.stored_value(expression.text))
-        return expression
-
-    def items(self, values: Any) -> Expression:
-        """Return a list of tensors."""
-        items = [self.value(item) for item in values]
-        text = ", ".join(item.text for item in items)
-        return Expression(f"[{text}]", ATOM, merge(items))
-
-    def strings(self, array: np.ndarray[Any, Any]) -> Expression:
-        """Return a string tensor as source, since records cannot store strings."""
-        if array.size > STRING_LIMIT:
-            raise UnsupportedModel(
-                f"expected at most {STRING_LIMIT} strings in a tensor, got {array.size}"
-            )
-        self.modules |= {"ops", "burn"}
-        words = array.tolist()
-        text = words_literal(words) if array.ndim == 1 else literal(words)
-        return self.filled(array, atom(text), array.dtype)
-
-    def filled(
-        self, array: np.ndarray[Any, Any], values: Expression, dtype: DType
-    ) -> Expression:
-        """Return a tensor of ``values``; empty ones need an explicit shape."""
-        kind = dtype_source(dtype)
-        if array.ndim > 1 and not array.size:
-            return Expression(f"ops.zeros({literal(array.shape)}, dtype={kind})")
-        return Expression(f"ops.array({values.text}, dtype={kind})")
-
-    def array(self, symbol: Symbol, dtype: DType | None = None) -> Expression:
-        """Return a tensor of known integers and dimensions, built at its use."""
-        assert symbol.type is not None and symbol.known is not None, symbol.name
-        self.modules |= {"ops", "burn"}
-        values = self.host(nested(symbol.known))
-        return self.filled(symbol.known, values, dtype or symbol.type.dtype)
-
-    def host(self, arg: Any) -> Expression:
-        """Return an operand that may be Python numbers: axes, sizes, bounds."""
-        if isinstance(arg, Tensor):
-            symbol: Symbol = arg.data
-            contents = symbol.known
-            here = symbol in self.names or symbol in self.pending
-            if contents is None or here or not is_listable(contents):
-                return self.data(arg)
-            return self.host(contents.tolist())
-        if isinstance(arg, list | tuple):
-            items = [self.host(item) for item in arg]
-            text = ", ".join(item.text for item in items)
-            if isinstance(arg, list):
-                return Expression(f"[{text}]", ATOM, merge(items))
-            text += "," if len(items) == 1 else ""
-            return Expression(f"({text})", ATOM, merge(items))
-        if isinstance(arg, Poly):
-            return self.extents.write(arg)
-        return self.static(arg)
-
-    def static(self, value: Any) -> Expression:
-        """Return a static argument: a number, a string, a dtype."""
-        if isinstance(value, np.dtype):
-            self.modules.add("burn")
-            return atom(dtype_source(value))
-        if isinstance(value, list | tuple) and any(
-            isinstance(item, list | tuple | Poly) for item in value
-        ):
-            return self.host(value)
-        text = literal(value)
-        if "math." in text:
-            self.modules.add("math")
-        return atom(text)
 
 
 def _is_sequence(value: Any) -> bool:

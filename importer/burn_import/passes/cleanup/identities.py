@@ -107,10 +107,15 @@ def _dropout(node: Node, graph: Graph) -> str | None:
 
 def _transpose(node: Node, graph: Graph) -> str | None:
     x, perm = graph.type(node.inputs[0]), node.op.attrs()["perm"]
-    if perm is None:
-        small = x is not None and x.shape is not None and len(x.shape) < 2
-        return node.inputs[0] if small else None
-    return node.inputs[0] if tuple(perm) == tuple(range(len(perm))) else None
+    if x is None or x.shape is None:
+        is_sorted = perm is not None and list(perm) == sorted(perm)
+        return node.inputs[0] if is_sorted else None
+    order = range(len(x.shape))[::-1] if perm is None else perm
+    long_axes = [axis for axis in order if x.shape[axis] != 1]
+    keeps = long_axes == sorted(long_axes) and all(
+        x.shape[axis] == dim for axis, dim in zip(order, x.shape, strict=True)
+    )
+    return node.inputs[0] if keeps else None
 
 
 def _expand(node: Node, graph: Graph) -> str | None:
@@ -240,6 +245,7 @@ RULES: dict[str, Callable[[Node, Graph], str | None]] = {
     "Tile": _tile,
     "Transpose": _transpose,
     "Slice": _slice,
+    "Split": _first_if(_same_shape),
     "Pad": _pad,
     "Resize": _resize,
     "Concat": _only,

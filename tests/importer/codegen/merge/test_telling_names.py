@@ -34,10 +34,23 @@ def test_the_first_of_two_keeps_its_name() -> None:
     assert telling_names(classes) == {"Block2": "AttentionBlock"}
 
 
+def test_the_second_has_the_plain_name_if_only_the_first_holds_more() -> None:
+    classes = texts(Block=["conv1", "down"], Block2=["conv"])
+    assert telling_names(classes) == {"Block": "DownBlock", "Block2": "Block"}
+
+
+def test_an_operand_that_only_one_takes_is_in_the_name() -> None:
+    classes = texts(Layer=["conv"], Layer2=["conv1", "conv2"])
+    classes[0].signature = ", x: Tensor"
+    classes[1].signature = ", x: Tensor, residual: Tensor"
+    assert telling_names(classes) == {"Layer2": "ResidualLayer"}
+    classes[0].signature = ", features: Tensor"
+    assert telling_names(classes) == {}
+
+
 @pytest.mark.parametrize(
     "classes",
     [
-        texts(Block=["conv", "down"], Block2=["conv"]),
         texts(Block=["conv"], Block2=["conv1"]),
         texts(Conv=["a"], Conv1x1=["a", "b"], Stage=["c"]),
     ],

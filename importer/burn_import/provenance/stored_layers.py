@@ -1,0 +1,66 @@
+"""The layers of a graph, by the arrays in the file that are their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from burn.dtypes import DType, float32, is_float
+from burn_import.provenance.exporter_folding import is_module
+from burn_ir.error_context import error_context
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Layer
+from burn_ir.types import Type
+
+
+class StoredLayers:
+    """Names of the weights of each layer, by the identity of its node.
+
+    Bodies are included, without those of ``forks``, which become modules.
+    """
+
+    def __init__(self, graph: Graph, forks: Collection[int]) -> None:
+        self.graph = graph
+        self.forks = forks
+        self.weights: dict[int, dict[str, str]] = {}
+        #: Like ``weights``, for layers whose weights have another dtype than the layer.
+        self.other_dtypes: dict[int, dict[str, str]] = {}
+        self.constructors: dict[tuple[str, ...], tuple[Any, ...]] = {}
+        self._find_layers(graph)
+
+    def _find_layers(self, graph: Graph) -> None:
+        """Record the stored weights of every layer node, by parameter.
+
+        Layers without weights have a state instead.
+        """
+        for node in graph.nodes:
+            types: list[Type | None] = [graph.type(name) for name in node.inputs]
+            with error_context(node, graph.opsets):
+                layer = node.op.layer(*types)
+            if layer is not None:
+                names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
+                floats = {p: n for p, n in names.items() if p not in layer.tables}
+                dtype = layer.options.get("dtype", float32)
+                stored = {self._stored_dtype(name) for name in floats.values()}
+                one = len(stored) <= 1 and None not in stored
+                if one and is_module(graph, layer, floats):
+                    self._add_layer(node, layer, names, fits=stored <= {dtype})
+            if id(node) not in self.forks:
+                for body in node.op.bodies().values():
+                    self._find_layers(body)
+
+    def _add_layer(
+        self, node: Node, layer: Layer, names: dict[str, str], *, fits: bool
+    ) -> None:
+        """Record a layer; ``fits`` if its weights are stored in its dtype."""
+        # A second layer of this operator and weights with other options is a function
+        # of them.
+        key = (node.op.onnx, *(names.values() or (f"#{id(node)}",)))
+        call = (layer.name, layer.args, dict(layer.options))
+        if self.constructors.setdefault(key, call) == call:
+            (self.weights if fits else self.other_dtypes)[id(node)] = names
+
+    def _stored_dtype(self, name: str) -> DType | None:
+        """Return the dtype of a stored float array, else None."""
+        array = self.graph.constants.get(name)
+        return None if array is None or not is_float(array.dtype) else array.dtype
