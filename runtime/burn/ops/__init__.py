@@ -313,7 +313,13 @@ from burn.ops.softmax import (
     logsumexp as logsumexp,
     softmax as softmax,
 )
-from burn.ops.special import erfinv as erfinv, lgamma as lgamma, polygamma as polygamma
+from burn.ops.special import (
+    erfinv as erfinv,
+    gcd as gcd,
+    lgamma as lgamma,
+    polygamma as polygamma,
+    scaled_bessel_i as scaled_bessel_i,
+)
 from burn.ops.svm import (
     pairwise_probabilities as pairwise_probabilities,
     pairwise_votes as pairwise_votes,
