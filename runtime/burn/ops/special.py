@@ -138,10 +138,10 @@ def scaled_bessel_i(x: Array, *, order: int) -> Array:
 
     ``order`` is a natural number.
     """
-    size = np.abs(x.astype(np.float64))
+    size: Array = np.abs(x.astype(np.float64))
     near, far = np.minimum(size, _LARGE_BESSEL), np.maximum(size, _LARGE_BESSEL)
     with np.errstate(all="ignore"):
-        value = np.where(
+        value: Array = np.where(
             size < _LARGE_BESSEL, _bessel_series(near, order), _bessel_tail(far, order)
         )
     value = np.where(np.isnan(size), np.nan, value)
@@ -159,7 +159,7 @@ def _bessel_series(x: Array, order: int) -> Array:
     """Return the scaled function of numbers from 0 to ``_LARGE_BESSEL`` by its power
     series, whose terms are all positive.
     """
-    term = np.exp(-x) * (0.5 * x) ** order / math.factorial(order)
+    term: Array = np.exp(-x) * (0.5 * x) ** order / math.factorial(order)
     total = term
     for k in range(1, 100):
         term = term * (0.25 * x * x / (k * (k + order)))
@@ -169,7 +169,7 @@ def _bessel_series(x: Array, order: int) -> Array:
 
 def _bessel_tail(x: Array, order: int) -> Array:
     """Return the scaled function of larger numbers by its asymptotic expansion."""
-    term = np.ones_like(x)
+    term: Array = np.ones_like(x)
     total = term
     for k in range(1, 20):
         term = term * (((2 * k - 1) ** 2 - 4 * order**2) / (8 * k * x))
