@@ -57,11 +57,8 @@ def as_module(call: Any) -> Any:
     """Return a module that applies a function."""
     import torch
 
-    class Net(torch.nn.Module):
-        def forward(self, *inputs: Any) -> Any:
-            return call(*inputs)
-
-    return Net()
+    members = {"forward": lambda self, *inputs: call(*inputs)}
+    return type("Net", (torch.nn.Module,), members)()
 
 
 def check(name: str, dtypes: tuple[str, ...], path: Path) -> None:
