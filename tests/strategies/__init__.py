@@ -25,6 +25,7 @@ from tests.strategies import (
 )
 from tests.strategies.microsoft import (
     attention as microsoft_attention,
+    experts as microsoft_experts,
     fused as microsoft_fused,
     quantize as microsoft_quantize,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "loss",
     "matmul",
     "microsoft_attention",
+    "microsoft_experts",
     "microsoft_fused",
     "microsoft_quantize",
     "ml_features",

@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from burn_ir.types import Array
-from tests.strategies.elementwise import broadcastable, nonzero
+from tests.strategies.elementwise import broadcastable, nonzero, together
 from tests.strategies.ordering import distinct
-from tests.strategies.registry import Draw, Example, case, extents, floats
+from tests.strategies.registry import Draw, Example, case, extents, floats, integers
 
 
 @case("Trunc", domain="burn")
@@ -28,6 +28,19 @@ def derivative_of_gamma(draw: Draw, version: int) -> Example:
 @case("Erfinv", domain="burn")
 def inverse_error(draw: Draw, version: int) -> Example:
     return Example({}, [np.tanh(floats(draw, extents(draw))) * np.float32(0.9)])
+
+
+@case("ScaledBesselI", domain="burn")
+def bessel(draw: Draw, version: int) -> Example:
+    order = draw(st.integers(0, 3))
+    return Example({"order": order}, [floats(draw, extents(draw)) * np.float32(5)])
+
+
+@case("Gcd", domain="burn")
+def divisor(draw: Draw, version: int) -> Example:
+    shape, dtype = extents(draw), draw(st.sampled_from([np.int32, np.int64, np.uint8]))
+    x = integers(draw, shape, 0, 120, dtype)
+    return together(x, integers(draw, broadcastable(draw, shape), 0, 120, dtype))
 
 
 def positive(x: Array) -> Array:

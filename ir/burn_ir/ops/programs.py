@@ -51,6 +51,29 @@ class Erfinv(Floating, Op, onnx="Erfinv", versions=(1,), domain="burn"):
 
 
 @operator
+class ScaledBesselI(Floating, Op, onnx="ScaledBesselI", versions=(1,), domain="burn"):
+    """``exp(-abs(x))`` times the modified Bessel function of the first kind."""
+
+    order: int
+
+    def lower(self, x: Value) -> Value:
+        return ops.scaled_bessel_i(x, order=self.order)
+
+
+@operator
+class Gcd(Op, onnx="Gcd", versions=(1,), domain="burn"):
+    """The greatest common divisor."""
+
+    def infer(self, x: Type, y: Type) -> Type:
+        if x.dtype.kind not in "iu":
+            raise InvalidOperand(f"expected integers, got {x.name}")
+        return Type(same_dtype(x, y), broadcast(x, y))
+
+    def lower(self, x: Value, y: Value) -> Value:
+        return ops.gcd(x, y)
+
+
+@operator
 class Atan2(Op, onnx="Atan2", versions=(1,), domain="burn"):
     """The angle of the point (``x``, ``y``)."""
 

@@ -108,6 +108,7 @@ from burn.ops.exact_integer import (
     quantized_conv as quantized_conv,
     quantized_matmul as quantized_matmul,
 )
+from burn.ops.experts import mixture_of_experts as mixture_of_experts
 from burn.ops.fold import fold as fold, max_unpool as max_unpool, unfold as unfold
 from burn.ops.gradient import gradient as gradient
 from burn.ops.grid import affine_grid as affine_grid, grid_sample as grid_sample
@@ -184,9 +185,11 @@ from burn.ops.ordering import (
     topk as topk,
 )
 from burn.ops.packed import (
+    dequantize_bnb4 as dequantize_bnb4,
     matmul_nbits as matmul_nbits,
     take_quantized as take_quantized,
     unpack_bits as unpack_bits,
+    unpack_bnb4 as unpack_bnb4,
 )
 from burn.ops.padding import (
     center_crop_pad as center_crop_pad,
@@ -313,7 +316,13 @@ from burn.ops.softmax import (
     logsumexp as logsumexp,
     softmax as softmax,
 )
-from burn.ops.special import erfinv as erfinv, lgamma as lgamma, polygamma as polygamma
+from burn.ops.special import (
+    erfinv as erfinv,
+    gcd as gcd,
+    lgamma as lgamma,
+    polygamma as polygamma,
+    scaled_bessel_i as scaled_bessel_i,
+)
 from burn.ops.svm import (
     pairwise_probabilities as pairwise_probabilities,
     pairwise_votes as pairwise_votes,

@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes
+from burn.dtypes import DType
+from burn.ops.broadcast import expand
 from burn.ops.indexing import getitem, take
 from burn.ops.matmul import linear
 from burn.ops.quantize import dequantize
-from burn.ops.shape import reshape
+from burn.ops.shape import reshape, unsqueeze
 from burn.ops.support import Array, namespace
 from burn.primitive import composite, primitive
 
@@ -32,6 +34,51 @@ def unpack_bits(x: Array, *, bits: int) -> Array:
 
 
 unpack_bits.no_gradient("integers have no gradient")
+
+
+#: The numbers of the 4-bit codes of bitsandbytes.
+_BNB4 = {
+    "fp4": tuple(
+        sign * x
+        for sign in (1.0, -1.0)
+        for x in (0.0, 1 / 192, 2 / 3, 1.0, 1 / 3, 0.5, 1 / 6, 0.25)
+    ),
+    "nf4": (
+        *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
+        *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
+        *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634),
+        *(0.33791524171829224, 0.44070982933044434, 0.5626170039176941),
+        *(0.7229568362236023, 1.0),
+    ),
+}
+
+
+@primitive
+def unpack_bnb4(x: Array, *, kind: str, dtype: DType) -> Array:
+    """Return the numbers whose 4-bit codes are in the bytes ``x`` [n]: [2 n].
+
+    The upper 4 bits of a byte come first. ``kind`` is "fp4" or "nf4".
+    """
+    space = namespace(x)
+    codes = space.stack([x >> np.uint8(4), x & np.uint8(15)], -1).reshape(-1)
+    return space.asarray(_BNB4[kind], dtype=dtype)[codes]
+
+
+unpack_bnb4.no_gradient("integers have no gradient")
+
+
+@composite(outputs=1)
+def dequantize_bnb4(
+    x: Array, scale: Array, *, shape: tuple[int, int], block_size: int, kind: str
+) -> Any:
+    """Return the matrix of ``shape`` that bitsandbytes packed in the bytes ``x``.
+
+    ``kind`` is "fp4" or "nf4"; each ``block_size`` numbers have one of ``scale``.
+    """
+    count = slice(0, shape[0] * shape[1])
+    numbers = getitem(unpack_bnb4(x, kind=kind, dtype=scale.dtype), count)
+    steps = expand(unsqueeze(scale, 1), (scale.shape[0], block_size))
+    return reshape(numbers * getitem(reshape(steps, (-1,)), count), shape)
 
 
 @composite(outputs=1)

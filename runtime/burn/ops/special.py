@@ -1,6 +1,6 @@
-"""Special functions: log gamma, polygamma, inverse error function.
+"""Special functions: gamma, error and Bessel functions, the greatest common divisor.
 
-They are computed in float64, and rounded to the operand's dtype.
+Floating ones are computed in float64, and rounded to the operand's dtype.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from burn.ops.elementwise import exp
-from burn.ops.support import Array
+from burn.ops.elementwise import exp, sign
+from burn.ops.support import Array, pair
 from burn.primitive import primitive
 
 #: Arguments below this are moved above it before a series in 1 / x is summed.
 _LARGE = 8.0
+#: Arguments of Bessel functions from which asymptotic expansions are exact.
+_LARGE_BESSEL = 40.0
 #: Bernoulli's numbers of even order, from the second.
 _BERNOULLI = (
     *(1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6),
@@ -128,6 +130,60 @@ def erfinv(x: Array) -> Array:
 @erfinv.vjp
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * exp(out * out) * (0.5 * math.sqrt(math.pi))
+
+
+@primitive(infallible=True)
+def scaled_bessel_i(x: Array, *, order: int) -> Array:
+    """Return ``exp(-abs(x))`` times the modified Bessel function of the first kind.
+
+    ``order`` is a natural number.
+    """
+    size: Array = np.abs(x.astype(np.float64))
+    near, far = np.minimum(size, _LARGE_BESSEL), np.maximum(size, _LARGE_BESSEL)
+    with np.errstate(all="ignore"):
+        value: Array = np.where(
+            size < _LARGE_BESSEL, _bessel_series(near, order), _bessel_tail(far, order)
+        )
+    value = np.where(np.isnan(size), np.nan, value)
+    return (np.where(x < 0, (-1.0) ** order, 1.0) * value).astype(x.dtype)
+
+
+@scaled_bessel_i.vjp
+def _(grad: Any, out: Any, x: Any, *, order: Any) -> Any:
+    before = scaled_bessel_i(x, order=abs(order - 1))
+    after = scaled_bessel_i(x, order=order + 1)
+    return grad * (0.5 * (before + after) - sign(x) * out)
+
+
+def _bessel_series(x: Array, order: int) -> Array:
+    """Return the scaled function of numbers from 0 to ``_LARGE_BESSEL`` by its power
+    series, whose terms are all positive.
+    """
+    term: Array = np.exp(-x) * (0.5 * x) ** order / math.factorial(order)
+    total = term
+    for k in range(1, 100):
+        term = term * (0.25 * x * x / (k * (k + order)))
+        total = total + term
+    return total
+
+
+def _bessel_tail(x: Array, order: int) -> Array:
+    """Return the scaled function of larger numbers by its asymptotic expansion."""
+    term: Array = np.ones_like(x)
+    total = term
+    for k in range(1, 20):
+        term = term * (((2 * k - 1) ** 2 - 4 * order**2) / (8 * k * x))
+        total = total + term
+    return total / np.sqrt(2 * np.pi * x)
+
+
+@primitive(infallible=True)
+def gcd(x: Array, y: Array) -> Array:
+    """Return the greatest common divisor of integers; that of two zeros is 0."""
+    return np.gcd(*pair(x, y))
+
+
+gcd.no_gradient("integers have no gradient")
 
 
 def _polygamma(x: Array, n: int) -> Array:

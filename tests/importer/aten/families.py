@@ -14,6 +14,7 @@ from tests.importer.aten.math import (
     quantization,
     reduction,
     segments,
+    statistics,
 )
 from tests.importer.aten.nn import (
     activation,
@@ -62,6 +63,7 @@ CASES = (
     *segments.CASES,
     *sequences.CASES,
     *spectrograms.CASES,
+    *statistics.CASES,
     *strided.CASES,
     *transformer.CASES,
     *views.CASES,

@@ -110,3 +110,21 @@ def test_the_dtype_of_an_input_without_example_is_what_the_program_can_take(
     actual = model(burn.tensor(x), burn.tensor(y)).numpy()
     if result is not None:
         np.testing.assert_array_equal(actual, result(x, y))
+
+
+def test_sizes_that_vary_become_tensors_of_the_dtype_that_is_named(
+    tmp_path: Path,
+) -> None:
+    code = """n = torch.size(x, 0)
+pairs = torch.tensor([[n, 2], [3, n]], dtype=6)
+half = torch.tensor(torch.div(n, 2))
+count = torch.tensor(n, dtype=6)
+return torch.add(torch.mul(x, pairs), torch.div(half, count))"""
+    script = net(code).saved(tmp_path)
+    model: Any = load(script, Options(shapes={"x": ("batch", 2, 2)}))
+    for batch in (3, 5):
+        x = drawn(batch, 2, 2)
+        expected = x * np.float32([[batch, 2], [3, batch]]) + np.float32(0.5)
+        actual = model(burn.tensor(x)).numpy()
+        assert actual.dtype == np.float32
+        np.testing.assert_allclose(actual, expected, rtol=1e-6)

@@ -12,7 +12,7 @@ from burn_import.frontends.torch_export.complex_as_real import stored_array
 from burn_import.frontends.torchscript import read
 from burn_import.options import Options
 from burn_import.pipeline import import_model
-from burn_ir import UnsupportedModel
+from burn_ir import InvalidModel, UnsupportedModel
 from tests.importer.pytorch_files import tensor
 from tests.importer.script_files import LINEAR, example, mlp, module, net, weight
 from tests.modules import Array
@@ -355,3 +355,12 @@ def test_attributes_that_are_called_as_keywords(name: str, tmp_path: Path) -> No
     actual = model(burn.tensor(x)).numpy()
     np.testing.assert_allclose(actual, x @ array.T + bias, rtol=1e-5, atol=1e-6)
     assert set(model.state_dict()) == {f"{name}.weight", f"{name}.bias"}
+
+
+def test_floats_are_not_written_into_integers(tmp_path: Path) -> None:
+    code = """state = torch.full([3], 10000000000)
+mask = annotate(List[Optional[Tensor]], [torch.lt(x, 0.)])
+return torch.index_put_(state, mask, torch.index(x, mask))"""
+    script = net(code, example("Float", 3))
+    with pytest.raises(InvalidModel, match="expected values of int64, got float32"):
+        read(script.saved(tmp_path))

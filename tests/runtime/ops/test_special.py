@@ -67,6 +67,28 @@ def test_erfinv() -> None:
     check_gradient(ops.erfinv, np.array([0.0, 0.4, -0.9]))
 
 
+@pytest.mark.parametrize("order", range(4))
+def test_scaled_bessel_i_is_the_integral_over_angles(order: int) -> None:
+    values = np.array([0.0, 1e-9, 0.3, -2.0, 7.5, 39.9, 40.1, -300.0, 5000.0])
+    angles = (np.arange(4096) + 0.5) * math.pi / 4096
+    power = values[:, None] * np.cos(angles) - np.abs(values)[:, None]
+    expected = (np.exp(power) * np.cos(order * angles)).mean(-1)
+    actual = computed(ops.scaled_bessel_i, values, order=order)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-15)
+    points = np.array([0.4, -1.3, 6.0, 55.0])
+    check_gradient(lambda x: ops.scaled_bessel_i(x, order=order), points)
+
+
+def test_scaled_bessel_i_at_the_ends() -> None:
+    ends = computed(ops.scaled_bessel_i, [np.inf, -np.inf, np.nan], order=1)
+    np.testing.assert_array_equal(ends, [0.0, 0.0, np.nan])
+
+
+def test_gcd() -> None:
+    x, y = burn.tensor(np.array([12, -8, 0, 0])), burn.tensor(np.array([18, 12, 5, 0]))
+    np.testing.assert_array_equal(ops.gcd(x, y).numpy(), [6, 4, 5, 0])
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_logcumsumexp(reverse: bool) -> None:
     x = np.array([[-np.inf, -300.0, -301.0], [0.0, 800.0, -np.inf], [1.0, 1.0, 799.0]])

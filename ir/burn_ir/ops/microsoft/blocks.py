@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
@@ -115,3 +117,37 @@ class GatherBlockQuantized(
         )
         terms = () if zero_point is None else (zero_point,)
         return ops.take_quantized(x, index, scale, *terms, **options)
+
+
+@operator
+class MatMulBnb4(Op, onnx="MatMulBnb4", domain=DOMAIN, versions=(1,)):
+    """A product with a matrix that bitsandbytes quantized to 4 bits."""
+
+    K: int
+    N: int
+    block_size: int
+    quant_type: int
+    training_mode: int = 0
+    transB: int = 1  # noqa: N815
+
+    def __post_init__(self) -> None:
+        if self.quant_type not in (0, 1):
+            raise InvalidOperand(f"expected quant_type 0 or 1, got {self.quant_type}")
+
+    def infer(self, x: Type, weight: Type, scale: Type) -> Type:
+        expect_dtype(x, FLOATS, "numbers")
+        expect_dtype(weight, (dtypes.uint8,), "packed numbers")
+        expect_dtype(scale, (x.dtype,), "a scale")
+        if x.shape is None:
+            return x.forget()
+        if not x.shape:
+            raise InvalidOperand(f"expected rank 1 or more, got {x.name}")
+        inner, outer = (self.K, self.N) if self.transB else (self.N, self.K)
+        check_inner(x, weight, x.shape[-1], inner)
+        return x.with_shape((*x.shape[:-1], outer))
+
+    def lower(self, x: Value, weight: Value, scale: Value) -> Value:
+        kind = "nf4" if self.quant_type else "fp4"
+        options: dict[str, Any] = {"block_size": self.block_size, "kind": kind}
+        real = ops.dequantize_bnb4(weight, scale, shape=(self.N, self.K), **options)
+        return ops.linear(x, real) if self.transB else ops.matmul(x, real)

@@ -27,6 +27,7 @@ import burn_import.frontends.torch_export.aten.math.scalars
 import burn_import.frontends.torch_export.aten.math.segments
 import burn_import.frontends.torch_export.aten.math.sorting
 import burn_import.frontends.torch_export.aten.math.special_functions
+import burn_import.frontends.torch_export.aten.math.statistics
 import burn_import.frontends.torch_export.aten.math.unique_and_cumulative
 import burn_import.frontends.torch_export.aten.nn.activation
 import burn_import.frontends.torch_export.aten.nn.attention

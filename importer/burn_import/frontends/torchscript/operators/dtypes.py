@@ -88,9 +88,13 @@ _FLOATS = frozenset(
             "true_divide",
         ),
         *("mean", "std", "var", "norm", "logsumexp", "div", "logaddexp", "deg2rad"),
+        *("copysign", "ldexp", "special_xlog1py", "special_xlogy", "xlogy"),
+        *("rad2deg", "special_ndtr", "special_ndtri", "special_entr", "i0"),
+        *("special_i0", "special_i0e", "special_i1", "special_i1e", "cov", "corrcoef"),
+        *("trapezoid", "trapz", "cumulative_trapezoid", "gradient"),
     }
 )
-_SUMS = frozenset({"sum", "prod", "cumsum", "cumprod"})
+_SUMS = frozenset({"sum", "nansum", "prod", "cumsum", "cumprod", "trace", "vander"})
 #: Operators that promote all their tensors and numbers to one dtype.
 _PROMOTING = frozenset(
     {
@@ -100,6 +104,10 @@ _PROMOTING = frozenset(
         *("where", "max", "min", "fmax", "fmin", "copysign", "cat", "stack", "concat"),
         *("dot", "matmul", "addcmul", "addcdiv", "clamp", "clamp_min", "clamp_max"),
         *("concatenate", "hstack", "vstack", "dstack", "xlogy", "lerp", "square"),
+        *("gcd", "lcm", "logaddexp2", "special_xlogy", "special_xlog1py", "ldexp"),
+        *("outer", "ger", "kron", "bitwise_left_shift", "bitwise_right_shift"),
+        *("dist", "inner", "mse_loss", "smooth_l1_loss", "huber_loss"),
+        *("cosine_similarity", "binary_cross_entropy_with_logits"),
     }
 )
 #: Arguments that do not take part in promotion.
@@ -243,6 +251,8 @@ def result_types(
     if name == "where" and "self" not in args:  # the indices of nonzero elements
         return [Value("", INT64)] * args["condition"].rank
     first = Value("", result_dtype(name, args))
+    if name == "gradient":
+        return [first] * max(_first(args).rank, 1)
     if name in _PARTS:
         x = _first(args)
         return [Value("", x.dtype, dims) for dims in _PARTS[name](x, args, count)]

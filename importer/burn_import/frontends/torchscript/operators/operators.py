@@ -24,6 +24,10 @@ from burn_import.frontends.torchscript.budget import Budget
 from burn_import.frontends.torchscript.node_writer import NodeWriter
 from burn_import.frontends.torchscript.operators.builtins import SPECIAL
 from burn_import.frontends.torchscript.operators.calls import AtenCall, OperatorCalls
+from burn_import.frontends.torchscript.operators.computed_tensors import (
+    computed_tensor,
+    has_computed_numbers,
+)
 from burn_import.frontends.torchscript.operators.constant_functions import (
     bounded,
     function_of_anything,
@@ -318,8 +322,8 @@ class Operators(OperatorCalls):
         """Return a number, or a list of numbers, as a tensor."""
         if isinstance(x, TensorRef):
             return x
-        if isinstance(x, Value):
-            return TensorRef(replace(x, is_number=False))
+        if has_computed_numbers(x):
+            return computed_tensor(self, x, origin, dtype)
         array = np.asarray(x)
         if array.dtype in _WIDE:
             array = array.astype(_WIDE[array.dtype])

@@ -9,6 +9,7 @@ import numpy as np
 from ml_dtypes import finfo
 
 from burn_import.frontends.torch_export.builder import (
+    BOOL,
     FLOAT32,
     Builder,
     Operand,
@@ -45,8 +46,6 @@ for _name, _op in {
     "acosh": "Acosh",
     "atanh": "Atanh",
     "erf": "Erf",
-    "sign": "Sign",
-    "sgn": "Sign",
     "reciprocal": "Reciprocal",
 }.items():
     rule(f"aten.{_name}.default")(unary(_op))
@@ -63,6 +62,12 @@ for _name, _op in {
     "special_expit": "Sigmoid",
 }.items():
     rule(f"aten.{_name}.default")(unary(_op))
+
+
+@rule("aten.sign.default", "aten.sgn.default")
+def sign(g: Builder, self: Value) -> Value:
+    """Return -1, 0 or 1; a bool is its own sign."""
+    return self if self.dtype == BOOL else g.op("Sign", g.cast(self))
 
 
 def rounding(op_type: str, domain: str = "") -> Rule:

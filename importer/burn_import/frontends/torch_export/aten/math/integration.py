@@ -1,9 +1,13 @@
-"""Integrals by the trapezoidal rule."""
+"""Integrals by the trapezoidal rule, and derivatives by differences."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from burn_import.frontends.torch_export.builder import Builder, Operand, Value
 from burn_import.frontends.torch_export.registry import rule
+from burn_ir import UnsupportedModel
 
 
 @rule("aten.trapezoid.dx", "aten.trapz.dx")
@@ -47,3 +51,41 @@ def _neighbors(g: Builder, x: Value, dim: int) -> tuple[Value, Value]:
     """Return all elements along an axis but the last, and all but the first."""
     earlier = g.op("Slice", x, [0], [-1], [dim])
     return earlier, g.op("Slice", x, [1], [2**63 - 1], [dim])
+
+
+@rule("aten.gradient.scalarint", "aten.gradient.scalararray", "aten.gradient.array")
+@rule("aten.gradient.scalarrayint", "aten.gradient.scalarrayarray")
+def gradient(
+    g: Builder,
+    self: Value,
+    spacing: float | Sequence[float] | None = None,
+    dim: int | Sequence[int] | None = None,
+    edge_order: int = 1,
+) -> list[Value]:
+    """Return the derivatives along axes by central differences."""
+    if edge_order != 1:
+        raise UnsupportedModel(f"gradient: expected edge_order 1, got {edge_order}")
+    x = g.cast(self)
+    axes = range(self.rank) if dim is None else as_tuple(dim)
+    steps = (1.0,) if spacing is None else as_tuple(spacing)
+    steps = steps * len(axes) if len(steps) == 1 else steps
+    pairs = zip(axes, steps, strict=True)
+    return [_derivative(g, x, self.axis(axis), step) for axis, step in pairs]
+
+
+def as_tuple(numbers: Any) -> tuple[Any, ...]:
+    """Return one number, or a list of them, as a tuple."""
+    return tuple(numbers) if isinstance(numbers, Sequence) else (numbers,)
+
+
+def _derivative(g: Builder, x: Value, axis: int, step: float) -> Value:
+    """Return central differences, and one-sided ones at both ends."""
+
+    def part(start: int, end: int) -> Value:
+        return g.op("Slice", x, [start], [end], [axis])
+
+    first = g.op("Sub", part(1, 2), part(0, 1))
+    inner = g.op("Mul", g.op("Sub", part(2, 2**63 - 1), part(0, -2)), 0.5)
+    last = g.op("Sub", part(-1, 2**63 - 1), part(-2, -1))
+    differences = g.op("Concat", first, inner, last, axis=axis)
+    return differences if step == 1 else g.op("Div", differences, step)

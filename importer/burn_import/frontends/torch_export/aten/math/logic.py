@@ -10,6 +10,7 @@ from burn.dtypes import name_of
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     FLOAT32,
+    INT64,
     Builder,
     Operand,
     Value,
@@ -143,6 +144,15 @@ def infinite(negative: int = 1, positive: int = 1) -> Rule:
 
 rule("aten.isinf.default")(infinite())
 rule("aten.isposinf.default")(infinite(negative=0))
+
+
+@rule("aten.isreal.default")
+def isreal(g: Builder, self: Value) -> Value:
+    """Return true for each element: complex numbers have a rule of their own."""
+    shape = g.at(INT64).op("Shape", self)
+    return g.op("ConstantOfShape", shape, value=np.ones([1], np.bool_))
+
+
 rule("aten.isneginf.default")(infinite(positive=0))
 
 
@@ -155,7 +165,12 @@ def isfinite(g: Builder, self: Value) -> Value:
 
 @rule("aten.signbit.default")
 def signbit(g: Builder, self: Value) -> Value:
-    return g.op("Less", self, 0)
+    """Return whether numbers have a minus sign, as the zero -0.0 has."""
+    negative = g.op("Less", self, 0)
+    if kind_of(self.dtype) < kind_of(FLOAT32):
+        return negative
+    below = g.op("Less", g.at(self.dtype).op("Reciprocal", self), 0)
+    return g.op("Where", g.op("Equal", self, 0), below, negative)
 
 
 @rule(

@@ -6,10 +6,12 @@ from typing import Any
 
 from burn_import.frontends.torch_export.builder import (
     BOOL,
+    FLOAT32,
     INT64,
     Builder,
     Operand,
     Value,
+    kind_of,
 )
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
@@ -96,7 +98,9 @@ def middle(g: Builder, x: Value, dim: int) -> int | Value:
 def median(
     g: Builder, self: Value, dim: int, keepdim: bool = False
 ) -> tuple[Value, ...]:
-    return _select_rank(g, self, middle(g, self, dim), dim, keepdim)
+    """Return the lower median along an axis, NaN if any element is, and its index."""
+    value, index = _select_rank(g, self, middle(g, self, dim), dim, keepdim)
+    return unless_nan(g, value, self, [dim], keepdim), index
 
 
 @rule("aten.median.default")
@@ -105,7 +109,18 @@ def median_of_all(g: Builder, self: Value) -> Value:
     of = g.at(INT64)
     last = of.op("Sub", of.op("Size", self), 1)
     rank = of.op("FloorDiv", last, 2, domain="burn")
-    return g.op("Gather", sort(g, Value(flat.name, g.dtype, (0,)))[0], rank)
+    value = g.op("Gather", sort(g, Value(flat.name, g.dtype, (0,)))[0], rank)
+    return unless_nan(g, value, self, None, False)
+
+
+def unless_nan(
+    g: Builder, result: Value, x: Value, axes: list[int] | None, keepdim: bool
+) -> Value:
+    """Return a result of sorted elements, or NaN where one of the elements is NaN."""
+    if kind_of(x.dtype) < kind_of(FLOAT32) or x.dims == ():
+        return result
+    largest = g.op("ReduceMax", x, axes, keepdims=int(keepdim))
+    return g.op("Where", g.at(BOOL).op("IsNaN", largest), largest, result)
 
 
 @rule("aten.nanmedian.dim")
@@ -258,67 +273,6 @@ def unique_dim(
 ) -> tuple[Value, Value, Value]:
     values, _, inverse, counts = g.many("Unique", 4, self, axis=dim)
     return values, inverse, counts
-
-
-def quantile(
-    g: Builder,
-    self: Value,
-    q: Operand,
-    dim: int | None = None,
-    keepdim: bool = False,
-    interpolation: str = "linear",
-) -> Value:
-    """Return quantiles, interpolated between neighbors in sorted order.
-
-    Those of a vector ``q`` are the first axis of the result.
-    """
-    flat = dim is None
-    x = g.op("Reshape", self, [-1]) if flat else self
-    axis = 0 if dim is None else self.axis(dim)
-    whole = g.at(INT64)
-    count = whole.op("Squeeze", whole.op("Shape", x, start=axis, end=axis + 1), [0])
-    last = g.cast(whole.op("Sub", count, 1))
-    position = g.op("Mul", last, g.cast(q))
-    low, high = _neighbor_ranks(g, position, interpolation)
-    ordered = g.op("Sort", x, domain="burn", axis=axis)
-    below, above = (
-        g.op("Gather", ordered, g.cast(end, INT64), axis=axis) for end in (low, high)
-    )
-    part = g.op("Sub", position, low)
-    if interpolation == "midpoint":
-        part = g.cast(0.5)
-    rank = 1 if flat else self.rank
-    is_vector = isinstance(q, Value) and q.rank == 1
-    if is_vector and interpolation != "midpoint":
-        part = g.op("Reshape", part, [-1, *[1] * (rank - 1 - axis)])
-    result = g.op("Add", below, g.op("Mul", g.op("Sub", above, below), part))
-    if is_vector and axis:
-        others = [n for n in range(rank) if n != axis]
-        result = g.op("Transpose", result, perm=[axis, *others])
-    return _with_kept_axes(g, result, self, dim, is_vector) if keepdim else result
-
-
-def _with_kept_axes(
-    g: Builder, result: Value, x: Value, dim: int | None, is_vector: bool
-) -> Value:
-    """Return quantiles of ``x`` with axes of extent 1 for those that are gone."""
-    if dim is None:
-        return g.op("Reshape", result, [-1] * is_vector + [1] * x.rank)
-    return g.op("Unsqueeze", result, [x.axis(dim) + is_vector])
-
-
-def _neighbor_ranks(
-    g: Builder, position: Value, interpolation: str
-) -> tuple[Value, Value]:
-    """Return the ranks below and above a position, as floating numbers."""
-    names = {"lower": "Floor", "higher": "Ceil", "nearest": "Round"}
-    if interpolation in names:
-        only = g.op(names[interpolation], position)
-        return only, only
-    return g.op("Floor", position), g.op("Ceil", position)
-
-
-rule("aten.quantile.scalar", "aten.quantile.default")(quantile)
 
 
 @rule("aten.unique_consecutive.default")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+from burn_import.frontends.torch_export.aten.math.logic import signbit
 from burn_import.frontends.torch_export.builder import (
+    BOOL,
     FLOAT32,
     Builder,
     Operand,
@@ -12,7 +14,7 @@ from burn_import.frontends.torch_export.builder import (
     kind_of,
     promoted,
 )
-from burn_import.frontends.torch_export.registry import rule
+from burn_import.frontends.torch_export.registry import Rule, rule
 
 
 @rule("aten.atan2.default", "aten.arctan2.default")
@@ -68,8 +70,8 @@ def hypot(g: Builder, self: Value, other: Value) -> Value:
 
 @rule("aten.copysign.Tensor", "aten.copysign.Scalar")
 def copysign(g: Builder, self: Value, other: Operand) -> Value:
-    size = g.op("Abs", g.cast(self))
-    negative = g.op("Less", g.cast(other), 0)
+    """Return ``self`` with the sign of ``other``, which zeros have as well."""
+    size, negative = g.op("Abs", g.cast(self)), signbit(g.at(BOOL), g.cast(other))
     return g.op("Where", negative, g.op("Neg", size), size)
 
 
@@ -114,3 +116,34 @@ def ndtri(g: Builder, self: Operand) -> Value:
     """Return the quantile function of the standard normal distribution."""
     centered = g.op("Sub", g.op("Mul", g.cast(self), 2), 1)
     return g.op("Mul", g.op("Erfinv", centered, domain="burn"), math.sqrt(2))
+
+
+@rule("aten.gcd.default")
+def gcd(g: Builder, self: Value, other: Value) -> Value:
+    return g.op("Gcd", g.cast(self), g.cast(other), domain="burn")
+
+
+@rule("aten.lcm.default")
+def lcm(g: Builder, self: Value, other: Value) -> Value:
+    """Return the least common multiple, 0 if one of the numbers is."""
+    x, y = g.cast(self), g.cast(other)
+    divisor = g.op("Gcd", x, y, domain="burn")
+    quotient = g.op("FloorDiv", x, g.op("Max", divisor, 1), domain="burn")
+    return g.op("Abs", g.op("Mul", quotient, y))
+
+
+def bessel_rule(order: int, is_scaled: bool) -> Rule:
+    """Return the rule of a modified Bessel function of the first kind."""
+
+    def apply(g: Builder, self: Operand) -> Value:
+        x = g.cast(self)
+        scaled = g.op("ScaledBesselI", x, domain="burn", order=order)
+        return scaled if is_scaled else g.op("Mul", scaled, g.op("Exp", g.op("Abs", x)))
+
+    return apply
+
+
+rule("aten.i0.default", "aten.special_i0.default")(bessel_rule(0, False))
+rule("aten.special_i0e.default")(bessel_rule(0, True))
+rule("aten.special_i1.default")(bessel_rule(1, False))
+rule("aten.special_i1e.default")(bessel_rule(1, True))

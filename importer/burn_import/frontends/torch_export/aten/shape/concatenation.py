@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations as unordered_choices, combinations_with_replacement
+
+import numpy as np
 
 from burn_import.frontends.torch_export.aten.shape.slicing import places
 from burn_import.frontends.torch_export.aten.shape.views import (
@@ -297,3 +300,15 @@ def cartesian_prod(g: Builder, tensors: Sequence[Value]) -> Value:
         return tensors[0]
     columns = [g.op("Reshape", x, [-1, 1]) for x in meshgrid(g, tensors)]
     return g.op("Concat", *columns, axis=1)
+
+
+@rule("aten.combinations.default")
+def combinations(
+    g: Builder, self: Value, r: int = 2, with_replacement: bool = False
+) -> Value:
+    count = g.extent(self, 0)
+    if not isinstance(count, int):
+        raise UnsupportedModel(f"combinations: expected a fixed length, got {count}")
+    choose = combinations_with_replacement if with_replacement else unordered_choices
+    rows = np.array(list(choose(range(count), r)), np.int64).reshape(-1, r)
+    return g.op("Gather", self, g.constant(rows))

@@ -24,7 +24,7 @@ from burn_import.frontends.torch_export.builder import (
     kind_of,
 )
 from burn_import.frontends.torch_export.registry import rule
-from burn_ir import UnsupportedModel
+from burn_ir import InvalidModel, UnsupportedModel
 
 #: ONNX's names of the reductions.
 REDUCTIONS = {
@@ -250,6 +250,11 @@ def index_put(
     values: Value,
     accumulate: bool = False,
 ) -> Value:
+    if kind_of(values.dtype) > kind_of(self.dtype):
+        raise InvalidModel(
+            f"index_put: expected values of {self.dtype}, got {values.dtype}; PyTorch "
+            "writes floats from 1e10 to 1e16 as integers into scripted files"
+        )
     only = [i for i in indices if i is not None]
     is_mask = len(only) == 1 and only[0].dtype == BOOL
     if is_mask and not accumulate and values.dims in ((), (1,)):
