@@ -152,7 +152,8 @@ def pytest_collection_finish() -> None:
 def layouts() -> Iterator[None]:
     """Lay out each generated text once: many cases differ in their arrays alone."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "formatted", lru_cache(10_000)(module.formatted))
+        cached = lru_cache(10_000)(module.format_emitted)
+        patch.setattr(module, "format_emitted", cached)
         yield
 
 

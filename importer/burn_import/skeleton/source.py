@@ -11,10 +11,10 @@ from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.containers.containers import Containers, Holders
 from burn_import.codegen.merge.merge_fields import share
 from burn_import.codegen.module.classes import layer_text
+from burn_import.codegen.module.formatting import format_emitted
 from burn_import.codegen.module.module import (
     Source,
     counted,
-    formatted,
     imports,
     wrapped,
 )
@@ -266,7 +266,7 @@ def _module(
     notes: Sequence[str],
 ) -> str:
     count = sum(array.size for _, array in weights)
-    return formatted(
+    return format_emitted(
         render(
             "module.py.j2",
             title=f"{name}: modules without a program.",

@@ -152,7 +152,13 @@ def literal(value: Any) -> str:
         return _float_literal(value)
     if isinstance(value, np.generic):
         value = value.item()
-    return ascii(value)
+    return _string_literal(value) if isinstance(value, str) else ascii(value)
+
+
+def _string_literal(value: str) -> str:
+    """Return the source of a string, in double quotes where they need no escape."""
+    text = ascii(value)
+    return text if '"' in text else f'"{text[1:-1]}"'
 
 
 def words_literal(words: Sequence[str]) -> str:
@@ -191,6 +197,7 @@ def _float_literal(value: Any) -> str:
     if math.isinf(number):
         return "math.inf" if number > 0 else "-math.inf"
     text = repr(number) if isinstance(value, float) else _shortest(value)
+    text = text.replace("e+", "e")
     return text if any(c in text for c in ".en") else f"{text}.0"
 
 
