@@ -197,7 +197,6 @@ def _float_literal(value: Any) -> str:
     if math.isinf(number):
         return "math.inf" if number > 0 else "-math.inf"
     text = repr(number) if isinstance(value, float) else _shortest(value)
-    text = text.replace("e+", "e")
     return text if any(c in text for c in ".en") else f"{text}.0"
 
 
