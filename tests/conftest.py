@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import settings
 
-from burn_import.codegen.module import module
+from burn_import.codegen.module import formatting, module
 from tests import sampling, skips
 from tests.bytecode import share_bytecode
 from tests.written_modules import Modules
@@ -152,7 +152,8 @@ def pytest_collection_finish() -> None:
 def layouts() -> Iterator[None]:
     """Lay out each generated text once: many cases differ in their arrays alone."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "formatted", lru_cache(10_000)(module.formatted))
+        cached = lru_cache(10_000)(formatting.format_emitted)
+        patch.setattr(module, "format_emitted", cached)
         yield
 
 

@@ -10,14 +10,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from burn_import.codegen.module import module
+from burn_import.codegen.module import formatting, module
 
 
 @contextmanager
 def as_printed() -> Iterator[None]:
     """Leave sources as they are printed while the block runs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "formatted", str)
+        patch.setattr(module, "format_emitted", str)
+        patch.setattr(formatting, "formatted", str)
         yield
 
 

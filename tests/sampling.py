@@ -32,8 +32,8 @@ def left_out(
 ) -> Iterator[pytest.Item]:
     """Return the tests that a plain run leaves out.
 
-    Of whole models, a file of tests has one test of each architecture: of several
-    exporters, options or tests another one for each. A test with the marker
+    Of whole models, a file of tests has one test of each architecture: the same export
+    in each file, and of several options or tests another one. A test with the marker
     ``sampled(n)`` keeps one in ``n`` of its remaining cases. Of tests that ``-k``
     selects, only those with the marker ``thorough`` are left out.
     """
@@ -71,8 +71,19 @@ def alike_or_thorough(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
             exports.append(item)
     for _, group in groupby(sorted(exports, key=family), family):
         alike = list(group)
-        kept = crc32(family(alike[0]).encode()) % len(alike)
-        yield from (item for index, item in enumerate(alike) if index != kept)
+        kept = min(alike, key=_rank)
+        yield from (item for item in alike if item is not kept)
+
+
+def _rank(item: pytest.Item) -> tuple[int, int]:
+    """Return the order in which tests of one architecture are kept.
+
+    That of exports is the same in all files, which then share the imported modules;
+    that of options and tests differs.
+    """
+    export = EXPORT.search(item.name)
+    assert export is not None
+    return crc32(export[0].lstrip("/").encode()), crc32(item.nodeid.encode())
 
 
 def family(item: pytest.Item) -> str:

@@ -50,6 +50,15 @@ def test_each_file_and_architecture_keeps_one() -> None:
     assert dropped[0] in {item.name for item in first}
 
 
+def test_files_keep_the_same_export() -> None:
+    files = ("tests/test_a.py", "tests/test_b.py")
+    exports = [f"test_it[arch/bert.ts-op{n}]" for n in (11, 13, 17)]
+    items = [Item(name, file=file) for file in files for name in exports]
+    dropped = names(*items)
+    assert len(dropped) == 4
+    assert len(set(dropped)) == 2
+
+
 def test_thorough_tests_and_no_others_are_left_out() -> None:
     small = [Item(f"test_values[bert.ts-op{n}]", mark="") for n in (11, 13)]
     assert names(*small, Item("test_wheel", mark="thorough")) == ["test_wheel"]

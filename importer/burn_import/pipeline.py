@@ -228,7 +228,7 @@ def _with_record(compiled: Compiled, stem: str) -> str:
     """Return a module's text that loads the record of ``stem``."""
     if compiled.stem in ("", stem):
         return compiled.text
-    from burn_import.codegen.module.module import formatted
+    from burn_import.codegen.module.formatting import formatted
 
     record, other = re.escape(f"{compiled.stem}.safetensors"), f"{stem}.safetensors"
     line = rf"^(WEIGHTS = Path\(__file__\)\.with_name\(\s*)\"{record}\""

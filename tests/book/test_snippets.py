@@ -3,15 +3,14 @@
 What is not has a row in ``tests/book/reasons.py``.
 """
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.book.blocks import Unit, units
 from tests.book.reasons import reason_against, unused
+from tests.book.run import main as run_page
+from tests.forked import run_forked
 from tests.test_house import ROOT, tracked
 
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in tracked("*.md"))
@@ -25,17 +24,9 @@ EXECUTED = {
 @pytest.mark.parametrize("page", [page for page in PAGES if EXECUTED[page]])
 @pytest.mark.sampled(3)
 def test_code_of_the_page_runs(page: str, tmp_path: Path) -> None:
-    paths = os.pathsep.join([*sys.path, str(ROOT)])
-    answer = subprocess.run(
-        [sys.executable, "-m", "tests.book.run", page],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert answer.returncode == 0, answer.stderr + answer.stdout
-    assert answer.stdout.endswith(f"{EXECUTED[page]} executed\n")
+    ended = run_forked(run_page, page, folder=tmp_path, timeout=300)
+    assert ended.code == 0, ended.output
+    assert ended.output.endswith(f"{EXECUTED[page]} executed\n")
 
 
 def test_every_reason_speaks_of_code() -> None:

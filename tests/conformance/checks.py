@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from burn_import.codegen.module.module import formatted
+from burn_import.codegen.module.formatting import format_emitted
 from burn_import.compiler import compile_graph
 from burn_import.options import Options
 from burn_import.passes import PASSES, simplify
@@ -80,7 +80,7 @@ class CaseChecker:
         key = (arranged.key, source.text, weights)
         if key in self._passed:
             return
-        text = formatted(source.text) if is_laid_out else source.text
+        text = format_emitted(source.text) if is_laid_out else source.text
         model = executed(text, source, self.folder)
         assert_similar(model(arranged.inputs), arranged.outputs, self.case.tolerance)
         self._passed.add(key)

@@ -19,6 +19,7 @@ def converter() -> None:
     pytest.importorskip("skl2onnx")
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("converter")
 @pytest.mark.parametrize("example", ["tabular"], indirect=True)
 def test_a_pipeline_gives_the_same_probabilities(

@@ -77,6 +77,7 @@ def test_one_process_trains_in_data_parallel(
     assert "1 processes" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_two_processes_share_the_digits(tmp_path: Path) -> None:
     path = tmp_path / "examples" / "data_parallel" / "run.py"
     path.parent.mkdir(parents=True)

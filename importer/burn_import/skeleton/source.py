@@ -15,10 +15,10 @@ from burn_import.codegen.module.classes import (
     covered_modules,
     layer_text,
 )
+from burn_import.codegen.module.formatting import format_emitted
 from burn_import.codegen.module.module import (
     Source,
     counted,
-    formatted,
     imports,
     wrapped,
 )
@@ -270,7 +270,7 @@ def _module(
     notes: Sequence[str],
 ) -> str:
     count = sum(array.size for _, array in weights)
-    return formatted(
+    return format_emitted(
         render(
             "module.py.j2",
             title=f"{name}: modules without a program.",

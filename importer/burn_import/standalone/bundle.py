@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from textwrap import dedent
 
 from burn.version import VERSION
-from burn_import.codegen.module import module as layout
+from burn_import.codegen.module import formatting
 from burn_import.standalone.flat_names import flat_names
 from burn_import.standalone.imports import import_lines
 from burn_import.standalone.library import (
@@ -85,7 +85,7 @@ def standalone(text: str) -> str:
         *_namespaces(names, flat),
         model.body,
     ]
-    return layout.formatted("\n\n".join(sections) + "\n")
+    return formatting.formatted("\n\n".join(sections) + "\n")
 
 
 def _check(reach: Reach) -> None:

@@ -152,7 +152,13 @@ def literal(value: Any) -> str:
         return _float_literal(value)
     if isinstance(value, np.generic):
         value = value.item()
-    return ascii(value)
+    return _string_literal(value) if isinstance(value, str) else ascii(value)
+
+
+def _string_literal(value: str) -> str:
+    """Return the source of a string, in double quotes where they need no escape."""
+    text = ascii(value)
+    return text if '"' in text else f'"{text[1:-1]}"'
 
 
 def words_literal(words: Sequence[str]) -> str:

@@ -67,9 +67,8 @@ def concatenated(arrays: list[Array], axis: int) -> Array:
     CuPy copies a list of many addresses to the device, which the capture of a CUDA
     graph forbids.
     """
-    xp = namespace(arrays[0])
-    if xp is np or _UPLOAD.get() is None:
-        return xp.concatenate(arrays, axis=axis)
+    if _UPLOAD.get() is None or (xp := namespace(arrays[0])) is np:
+        return np.concatenate(arrays, axis=axis)  # of lists and CuPy's arrays as well
     axis %= arrays[0].ndim
     extents = [array.shape[axis] for array in arrays]
     shape = list(arrays[0].shape)

@@ -18,6 +18,7 @@ from burn_import.codegen.containers.tied_weights import (
 )
 from burn_import.codegen.module.assembly import class_texts
 from burn_import.codegen.module.classes import describe
+from burn_import.codegen.module.formatting import format_emitted
 from burn_import.codegen.module.input_checks import input_checks
 from burn_import.codegen.module.repeated_sequences import with_sequence_classes
 from burn_import.codegen.module.root_parameters import with_root_parameters
@@ -95,7 +96,9 @@ def emit(
     """
     parts = assemble(tree, graph, inside)
     text = module_text(parts, record, notes)
-    return Source(formatted(text), parts.weights, tree.root.class_name, tuple(notes))
+    return Source(
+        format_emitted(text), parts.weights, tree.root.class_name, tuple(notes)
+    )
 
 
 def assemble(
@@ -206,12 +209,3 @@ def imports(
     names += sorted(used & {"nn", "ops"})
     lines += ["import burn", f"from burn import {', '.join(names)}", ""]
     return [*lines, f'burn.require_version("{OLDEST_RUNTIME}")']
-
-
-def formatted(text: str) -> str:
-    """Return ``text`` formatted by black."""
-    from black import format_str
-    from black.mode import Mode, TargetVersion
-
-    mode = Mode(line_length=88, target_versions={TargetVersion.PY311})
-    return format_str(text, mode=mode)

@@ -10,11 +10,11 @@ from typing import ClassVar
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.module.classes import describe
+from burn_import.codegen.module.formatting import formatted
 from burn_import.codegen.module.module import (
     Assembly,
     Source,
     assemble,
-    formatted,
     module_text,
 )
 from burn_import.codegen.naming.function_names import parameter_names
@@ -66,7 +66,7 @@ def emit_torch(
     if Listing.problems:
         raise UnsupportedModel([*Listing.problems])
     skeleton = replace(parts, texts=[_without_body(text) for text in parts.texts])
-    fields = formatted(module_text(skeleton, record, notes))
+    fields = module_text(skeleton, record, notes)
     texts = [_translated(text) for text in authored(parts.texts)]
     used = set().union(*(text.modules for text in parts.texts))
     used |= {name for text in texts for name in _names(text)}
