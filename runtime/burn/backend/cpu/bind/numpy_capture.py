@@ -48,6 +48,8 @@ class Traced(np.ndarray[Any, Any]):
         self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any
     ) -> Any:
         function = ufunc if method == "__call__" else getattr(ufunc, method)
+        if method == "at":
+            return _at(function, *inputs)
         if method not in ("__call__", "reduce", "accumulate"):
             raise UntraceableError(f"{ufunc.__name__}.{method}")
         varies = _varies((inputs, options))
@@ -248,6 +250,15 @@ def _copyto(target: Any, source: Any, **options: Any) -> None:
     if getattr(target, "constant", True):
         raise UntraceableError("a constant is written to")
     call = partial(np.copyto, plain(target), plain(source), **plain(options))
+    call()
+    target.tracer.note(call)
+
+
+def _at(function: Callable[..., None], target: Any, *operands: Any) -> None:
+    """Combine elements of ``target`` in place by ``at`` of a ufunc."""
+    if getattr(target, "constant", True):
+        raise UntraceableError("a constant is written to")
+    call = partial(function, plain(target), *plain(operands))
     call()
     target.tracer.note(call)
 
