@@ -25,7 +25,7 @@ ORDER = {
         "__init__",
     ),
     "burn": (
-        "attribute_hints dtypes defaults lazy version",
+        "attribute_hints digests dtypes defaults lazy version",
         "backend/cpu/onednn/__init__ backend/cpu/onednn/binding notebook record",
         "methods",
         "box",

@@ -155,17 +155,23 @@ from burn.nn.transformer import (
     TransformerEncoder as TransformerEncoder,
     TransformerEncoderLayer as TransformerEncoderLayer,
 )
-from burn.nn.transforms.checkpointing import (
-    checkpoint as checkpoint,
-    checkpointed as checkpointed,
-)
-from burn.nn.transforms.lora import lora as lora, merge_lora as merge_lora
 from burn.nn.transforms.output_dropout import dropout as dropout
 from burn.nn.trees import TreeEnsemble as TreeEnsemble
 
 if TYPE_CHECKING:
+    from burn.nn.transforms.checkpointing import (
+        checkpoint as checkpoint,
+        checkpointed as checkpointed,
+    )
+    from burn.nn.transforms.lora import lora as lora, merge_lora as merge_lora
     from burn.store import WeightsError as WeightsError
 else:
     __getattr__, __dir__ = lazy_names(
-        __name__, {"burn.store": ("WeightsError",)}, LAYERS
+        __name__,
+        {
+            "burn.nn.transforms.checkpointing": ("checkpoint", "checkpointed"),
+            "burn.nn.transforms.lora": ("lora", "merge_lora"),
+            "burn.store": ("WeightsError",),
+        },
+        LAYERS,
     )

@@ -4,7 +4,6 @@ Loaded object code is executed. The folder and its files must therefore belong t
 user, and nobody else may be able to write to them; otherwise the cache is not used.
 """
 
-import hashlib
 import os
 import stat
 import sys
@@ -12,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import time
+
+from burn.digests import sha256
 
 #: The size of the files above which the least recently used ones are removed.
 LIMIT = 64 << 20
@@ -22,7 +23,8 @@ _STALE = 3_600
 #: Written files between two checks of the total size.
 _CHECK_EVERY = 32
 _MAGIC = b"burn object code 1\n"
-_DIGEST = hashlib.sha256().digest_size
+#: The size of a SHA-256.
+_DIGEST = 32
 _SUFFIX, _TEMPORARY = ".o", ".tmp"
 #: Write permissions of the group and of others.
 _FOREIGN_WRITES = stat.S_IWGRP | stat.S_IWOTH
@@ -186,7 +188,7 @@ def _write_file(name: str, data: bytes, folder: int) -> None:
 
 def _digest(key: str, content: bytes) -> bytes:
     """Return a checksum of the content, which also tells a renamed file."""
-    return hashlib.sha256(key.encode() + content).digest()
+    return sha256(key.encode() + content).digest()
 
 
 def _entries(folder: int) -> list[tuple[float, int, str]]:
