@@ -82,7 +82,8 @@ def row_sum_bound(array: Array) -> float:
             if part.dtype.char not in "fd":
                 part = part.astype(np.float32)
             squares = float(np.maximum(squares, np.vecdot(part, part).max()))
-    return sqrt(count * squares) + count * _UNDERFLOWING
+    bound: float = sqrt(count * squares) + count * _UNDERFLOWING
+    return bound
 
 
 def is_within(array: Array, limit: float) -> bool:

@@ -93,7 +93,7 @@ class Traced(np.ndarray[Any, Any]):
             return self._traced(result, not varies)
         if not varies:
             return self._known(np.asarray(result))
-        function = _REDUCE.get(function, function)
+        function = _UFUNC_METHODS.get(function, function)
         call = partial(function, *args, **kwargs)
         if function not in _WITH_OUT:
             return self._assigned(np.asarray(result), call)
@@ -282,15 +282,17 @@ def _reshape(x: Traced, *shape: Any, **options: Any) -> Any:
     return x.reshape(*shape, **options)
 
 
-_REDUCE = {
+_UFUNC_METHODS = {
     np.sum: np.add.reduce,
     np.prod: np.multiply.reduce,
     np.max: np.maximum.reduce,
     np.min: np.minimum.reduce,
     np.any: np.logical_or.reduce,
     np.all: np.logical_and.reduce,
+    np.cumsum: np.add.accumulate,
+    np.cumprod: np.multiply.accumulate,
 }
-_WITH_OUT = {*_REDUCE.values(), np.concatenate, np.einsum, np.take}
+_WITH_OUT = {*_UFUNC_METHODS.values(), np.concatenate, np.einsum, np.take}
 _SPECIAL: dict[Any, Callable[..., Any]] = {
     np.where: _where,
     np.copyto: _copyto,
