@@ -98,7 +98,9 @@ def test_import_burn_loads_tensors_and_devices_alone() -> None:
 def test_a_generated_module_loads_what_it_names() -> None:
     code = "import sys; sys.path.insert(0, 'tests/golden/loops'); import model"
     modules = modules_after(code)
-    assert {"burn.nn.linear", "burn.ops.matmul"} <= modules
+    assert {"burn.nn.module", "burn.ops.matmul"} <= modules
+    layers = {"burn.nn.linear", "burn.nn.rnn", "burn.nn.transformer", "burn.nn.trees"}
+    assert layers & modules_after(f"{code}; model.Net()") == {"burn.nn.linear"}
     assert not {name for name in modules if name.startswith(LATER)}
 
 
@@ -110,6 +112,21 @@ def test_loading_draws_nothing_and_opens_no_zip_file() -> None:
         "nn.Linear(2, 2).load_state_dict(state)"
     )
     assert not {"numpy.random", "zipfile"} & modules_after(code)
+
+
+def test_loading_draws_no_numbers_and_computes_no_digest() -> None:
+    code = (
+        "import sys; sys.path.insert(0, 'tests/golden/loops'); import model\n"
+        "from burn import nn\n"
+        "nn.Embedding(3, 2); nn.Linear(2, 2)"
+    )
+    assert not {"numpy.random", "hashlib"} & modules_after(code)
+
+
+def test_functions_keep_their_names_beside_modules() -> None:
+    code = "from burn import nn; nn.Dropout, nn.Linear; import burn.nn.dropout\n"
+    code += "print(*(type(f).__name__ for f in (nn.dropout, nn.summary, nn.autocast)))"
+    assert run(code) == "function function function"
 
 
 def test_all_primitives_are_there_when_they_are_asked_for() -> None:

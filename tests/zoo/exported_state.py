@@ -20,7 +20,9 @@ _MERGED = re.compile(r"\.weight_bias$")
 
 #: Where the classes of layers are.
 LAYERS = frozenset(
-    layer.__module__ for layer in vars(nn).values() if isinstance(layer, type)
+    layer.__module__
+    for layer in (getattr(nn, name) for name in dir(nn))
+    if isinstance(layer, type)
 ) - {Module.__module__}
 
 

@@ -5,7 +5,6 @@ algorithms. Loaded code is executed. The folder and its files must therefore bel
 the user, and nobody else may be able to write to them; otherwise the cache is not used.
 """
 
-import hashlib
 import os
 import stat
 import sys
@@ -13,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import time
+
+from burn.digests import sha256
 
 #: The size of the files above which the least recently used ones are removed.
 LIMIT = 256 << 20
@@ -23,7 +24,8 @@ _STALE = 3_600
 #: Written files between two checks of the total size.
 _CHECK_EVERY = 32
 _MAGIC = b"burn cache 1\n"
-_DIGEST = hashlib.sha256().digest_size
+#: The size of a SHA-256.
+_DIGEST = 32
 _SUFFIX, _TEMPORARY = ".bin", ".tmp"
 #: Write permissions of the group and of others.
 _FOREIGN_WRITES = stat.S_IWGRP | stat.S_IWOTH
@@ -187,7 +189,7 @@ def _write_file(name: str, data: bytes, folder: int) -> None:
 
 def _digest(key: str, content: bytes) -> bytes:
     """Return a checksum of the content, which also tells a renamed file."""
-    return hashlib.sha256(key.encode() + content).digest()
+    return sha256(key.encode() + content).digest()
 
 
 def _entries(folder: int) -> list[tuple[float, int, str]]:

@@ -1,5 +1,8 @@
 """Initial values of parameters, drawn lazily."""
 
+# An annotation that is evaluated would import ``numpy.random`` with the first layer.
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,11 +25,11 @@ class _Seeds:
         self.value = value
         self.numbers = count()
 
-    def following(self) -> "Callable[[], np.random.Generator]":
+    def following(self) -> Callable[[], np.random.Generator]:
         """Return a function that creates a new generator with the next seed."""
         value, number = self.value, next(self.numbers)
 
-        def make() -> "np.random.Generator":
+        def make() -> np.random.Generator:
             # The child with this number of ``SeedSequence(value).spawn``.
             # Imports numpy.random: modules that load their weights draw nothing.
             sequence = np.random.SeedSequence(value, spawn_key=(number,))
@@ -59,7 +62,7 @@ def separate_seeds() -> Iterator[None]:
         _Current.seeds = before
 
 
-def generator() -> "np.random.Generator":
+def generator() -> np.random.Generator:
     """Return a generator with the next seed of the sequence."""
     return _Current.seeds.following()()
 

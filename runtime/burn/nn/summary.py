@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from burn.box import Box
 from burn.nn.calls import calling
@@ -14,8 +13,7 @@ from burn.nn.module import Module
 from burn.tensor import Tensor
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A module: its path, class, results and state, with that of modules below it.
 
     ``outputs`` are the shapes and dtypes of the tensors that its first call returned,
@@ -28,8 +26,7 @@ class Row:
     parameters: int
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(NamedTuple):
     """The table of a model; ``print(summary)`` shows it.
 
     ``parameters`` and ``trainable`` are numbers of elements, ``weight_bytes`` the

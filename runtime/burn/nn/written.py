@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import linecache
 import os
 import re
@@ -12,6 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from burn.backend.base import Backend
+from burn.digests import sha256
 from burn.record import RecordError, file_sha256
 
 #: The line of the header, and how many lines the header has.
@@ -45,7 +45,7 @@ def check_record(cls: type, weights: str | Path | bytes) -> None:
 def _sha256(weights: str | Path | bytes) -> str:
     """Return the SHA-256 (hex) of a record in a file or in memory."""
     if isinstance(weights, bytes):
-        return hashlib.sha256(weights).hexdigest()
+        return sha256(weights).hexdigest()
     return file_sha256(weights)
 
 

@@ -1,6 +1,5 @@
 """Matrix products: NumPy's ``matmul``, the linear layer, and ``einsum``."""
 
-import string
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,9 @@ from burn.ops.reduction import sum
 from burn.ops.shape import reshape, transpose, unsqueeze
 from burn.ops.support import Array, accumulate, numeric
 from burn.primitive import primitive
+
+# Not of ``string``, whose import compiles regular expressions.
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @primitive(traceable=True, removable=True, bound=bounds.matrices, autocast="lower")
@@ -146,7 +148,7 @@ def _einsum_share(
             operands.append(xs[other])
     extents = _label_extents(terms, operands)
     used = set("".join([*inputs, result]))
-    fresh = iter([c for c in string.ascii_letters if c not in used])
+    fresh = iter([c for c in _LETTERS if c not in used])
     target = ""
     for label, extent in zip(inputs[position], xs[position].shape, strict=True):
         if label in target:
@@ -181,7 +183,7 @@ def explicit(equation: str, ranks: list[int]) -> tuple[list[str], str]:
     terms = left.split(",")
     if len(terms) != len(ranks):
         raise ValueError(f"expected {len(terms)} operands, got {len(ranks)}")
-    letters = [c for c in string.ascii_letters if c not in equation]
+    letters = [c for c in _LETTERS if c not in equation]
     widths = [
         rank - len(term.replace("...", "")) if "..." in term else 0
         for term, rank in zip(terms, ranks, strict=True)

@@ -8,7 +8,7 @@ import numpy as np
 from burn.ops.casting import cast
 from burn.ops.creation import zeros_like
 from burn.ops.indexing import one_hot_mask
-from burn.ops.scatter import gather_elements, scatter_elements
+from burn.ops.scatter import along, gather_elements, scatter_elements
 from burn.ops.support import Array, accumulate, as_array, integers, namespace
 from burn.primitive import composite, primitive
 
@@ -32,7 +32,7 @@ def topk(
     key = [builtins.slice(None)] * x.ndim
     key[axis] = builtins.slice(0, count)
     order = _order(x, axis, largest)[tuple(key)]
-    return namespace(x).take_along_axis(x, order, axis=axis), order
+    return x[along(order, axis)], order
 
 
 @topk.vjp

@@ -18,26 +18,36 @@ from burn.ops.support import Array, accumulate, integers, namespace
 from burn.primitive import composite, primitive
 
 # Philox4x32-10: J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011).
-_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
-_WEYL = (0x9E3779B9, 0xBB67AE85)
+_MULTIPLIERS = np.array([[0xCD9E8D57], [0xD2511F53]], np.uint64)
+_WEYL = np.array([[0x9E3779B9], [0xBB67AE85]], np.uint64)
 _ROUNDS = 10
-_LOW = 0xFFFFFFFF
+_LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
-def philox4x32(counter: tuple[Array, ...], key: tuple[int, int]) -> tuple[Array, ...]:
-    """Return four arrays of random 32-bit words, in uint64, for four counter words."""
-    c0, c1, c2, c3 = counter
-    k0, k1 = key
-    for _ in range(_ROUNDS):
-        first, second = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
-        c0, c1, c2, c3 = (
-            (second >> 32) ^ c1 ^ k0,
-            second & _LOW,
-            (first >> 32) ^ c3 ^ k1,
-            first & _LOW,
-        )
-        k0, k1 = (k0 + _WEYL[0]) & _LOW, (k1 + _WEYL[1]) & _LOW
-    return c0, c1, c2, c3
+def philox4x32(counter: Array, key: tuple[int, int]) -> Array:
+    """Return random 32-bit words [4, n] for the words ``counter`` [4, n], in uint64.
+
+    The words of even and those of odd rows are computed together.
+    """
+    xp = namespace(counter)
+    even, odd = counter[0::2], counter[1::2]
+    multipliers = xp.asarray(_MULTIPLIERS)
+    for round_key in xp.asarray(_round_keys(key)):
+        products = even[::-1] * multipliers
+        even = products >> _HALF
+        even ^= odd
+        even ^= round_key
+        odd = products
+        odd &= _LOW
+    return xp.stack([even, odd], axis=1).reshape(counter.shape)
+
+
+def _round_keys(key: tuple[int, int]) -> Array:
+    """Return the keys of all rounds, [rounds, 2, 1]."""
+    first = np.array(key, np.uint64).reshape(2, 1)
+    rounds = np.arange(_ROUNDS, dtype=np.uint64).reshape(-1, 1, 1)
+    keys: Array = (first + rounds * _WEYL) & _LOW
+    return keys
 
 
 def _words(state: Array, count: int) -> tuple[Array, Array]:
@@ -46,9 +56,9 @@ def _words(state: Array, count: int) -> tuple[Array, Array]:
     key, start = (int(part) for part in state.tolist())
     blocks = -(-count // 4)
     block = xp.arange(blocks, dtype=np.uint64) + np.uint64(start)
-    none = xp.zeros(blocks, np.uint64)
-    counter = (block & np.uint64(_LOW), block >> np.uint64(32), none, none)
-    words = xp.stack(philox4x32(counter, (key & _LOW, key >> 32)), axis=-1)
+    counter = xp.zeros((4, blocks), np.uint64)
+    counter[0], counter[1] = block & _LOW, block >> _HALF
+    words = philox4x32(counter, (key & 0xFFFFFFFF, key >> 32)).T
     after = xp.asarray([key, (start + blocks) % 2**64], np.uint64)
     return words.reshape(-1)[:count], after
 

@@ -5,7 +5,6 @@ which rerun the layer on their own tape.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +28,7 @@ Activation = Callable[[Any], Any]
 State = tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """The attributes of recurrent layers, under ONNX's names."""
 
     direction: str = "forward"

@@ -5,8 +5,7 @@ the transposed resampling.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +25,7 @@ from burn.primitive import primitive
 Floats = Any  # a NumPy array of float64 on the host
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """The attributes of a resize, under ONNX's names."""
 
     axes: Axes = None
@@ -41,8 +39,7 @@ class Options:
     keep_aspect_ratio_policy: str = "stretch"
 
 
-@dataclass(frozen=True)
-class Resampling:
+class Resampling(NamedTuple):
     """The resampling of one axis: the taps of every result and their weights.
 
     ``weights`` is None if a single tap is copied; ``outside`` marks results with the
@@ -249,8 +246,7 @@ def _fit(
     return [scale] * len(extents), [math.floor(scale * n + 0.5) for n in extents]
 
 
-@dataclass(frozen=True)
-class _Grid:
+class _Grid(NamedTuple):
     """One axis: ``extent`` elements to ``target`` ones, cropped to [start, end].
 
     ``length`` is ``target`` before rounding.

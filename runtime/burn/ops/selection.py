@@ -85,12 +85,29 @@ def _select_of_classes(
             for order in candidates
         ]
     # All pairs are compared once, for all classes.
-    every = np.stack([*sides.T, _areas(sides)])
-    meets = np.zeros((len(sides), len(sides)), bool)
-    meets[_meeting(every, every, overlap)] = True
-    bits = np.packbits(meets, axis=1, bitorder="little")
-    masks = [int.from_bytes(row.tobytes(), "little") for row in bits]
+    bits = np.packbits(_meets(sides, overlap), axis=1, bitorder="little")
+    masks = [int.from_bytes(row, "little") for row in map(bytes, bits)]
     return [_select_by_masks(order.tolist(), masks, limit) for order in candidates]
+
+
+def _meets(sides: Floats, threshold: Any) -> Any:
+    """Return whether the overlap of each pair of boxes is too large, [B, B]."""
+    y1, x1, y2, x2 = sides.T.copy()
+    shared, width = (
+        np.minimum.outer(high, high) - np.maximum.outer(low, low)
+        for low, high in ((y1, y2), (x1, x2))
+    )
+    np.maximum(shared, 0, out=shared)
+    shared *= np.maximum(width, 0, out=width)
+    areas = _areas(sides)
+    union = np.add.outer(areas, areas)
+    union -= shared
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.divide(shared, union, out=union)
+    # Of boxes without an area the ratio is NaN, which is above no threshold.
+    meets = ratio > threshold
+    meets &= shared > 0
+    return meets
 
 
 def _select_by_masks(order: list[int], masks: list[int], limit: int) -> list[int]:
@@ -161,7 +178,7 @@ def unique(
     """
     xp = namespace(x)
     flat = accumulate(x.reshape(-1))
-    _, first, inverse, counts = xp.unique(flat, True, True, True)
+    first, inverse, counts = _unique(flat)
     if axis is not None:
         extent = x.shape[axis]
         ranks = xp.moveaxis(inverse.reshape(x.shape), axis, 0)
@@ -176,6 +193,28 @@ def unique(
     values = x.reshape(-1)[first] if axis is None else xp.take(x, first, axis=axis)
     kinds = (v.astype(dtypes.int64, copy=False) for v in (first, inverse, counts))
     return (values, *kinds)
+
+
+def _unique(flat: Array) -> tuple[Array, Array, Array]:
+    """Return the first index of each distinct element of a vector, in ascending order
+    of elements, the inverse indices, and the counts. All NaN are one element.
+    """
+    xp = namespace(flat)
+    if not flat.size or flat.dtype.kind not in "biuf":
+        _, first, inverse, counts = xp.unique(flat, True, True, True)
+        return first, inverse, counts
+    order = xp.argsort(flat, kind="stable")
+    values = flat[order]
+    is_first = xp.ones(flat.shape, bool)
+    is_first[1:] = values[1:] != values[:-1]
+    if flat.dtype.kind == "f" and values[-1] != values[-1]:  # NaN come last
+        is_nan = values != values
+        is_first[1:] &= ~(is_nan[1:] & is_nan[:-1])
+    (starts,) = is_first.nonzero()
+    inverse = xp.empty(flat.shape, np.int64)
+    inverse[order] = xp.cumsum(is_first) - 1
+    ends = xp.append(starts[1:], flat.size)
+    return order[starts], inverse, ends - starts
 
 
 @unique.vjp

@@ -171,6 +171,8 @@ def integers(value: Any) -> tuple[int, ...]:
     """
     if plain_integers(value):
         return tuple(value)
+    if type(value) is np.ndarray and value.dtype.kind in "iu":  # without more checks
+        return tuple(value.reshape(-1).tolist())
     if isinstance(value, int | np.integer):
         return (int(value),)
     if hasattr(value, "get"):

@@ -4,22 +4,24 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from burn.backend.arrays import ArrayBackend
 from burn.backend.base import Backend
 from burn.box import freezings
 from burn.defaults import default_device
-from burn.plan.calibration import Accuracy
 from burn.plan.executable import Executable, PlanMemoryError
 from burn.plan.passes import PRECISIONS, Pass
 from burn.plan.plan_ir import UnforeseenError, UnrepeatableError
-from burn.plan.profile import Profile, Profiler, profile_calls
 from burn.plan.pytree import is_named
 from burn.plan.recorder import UnplannableError
 from burn.plan.recordings import PLAIN, Options, Recordings
 from burn.primitive import RECORDER
 from burn.tensor import Tensor
+
+if TYPE_CHECKING:
+    from burn.plan.calibration import Accuracy
+    from burn.plan.profile import Profile, Profiler
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,7 +61,7 @@ class Compiled(Generic[P, R]):
         generated: bool | None = None,
         threads: int | None = None,
         replayed: bool = False,
-        profiler: Profiler | None = None,
+        profiler: "Profiler | None" = None,
     ) -> None:
         self.function, self.precision = function, precision
         #: How messages call the function.
@@ -139,7 +141,7 @@ class Compiled(Generic[P, R]):
         plans = list(self._plans.values())
         return [plan.executable for plan in plans if plan.executable is not None]
 
-    def profile(self, *args: P.args, **kwargs: P.kwargs) -> Profile:
+    def profile(self, *args: P.args, **kwargs: P.kwargs) -> "Profile":
         """Return the time of each step of the plan for these arguments.
 
         The function is recorded again with a profiler, and profiled runs alternate with
@@ -148,6 +150,8 @@ class Compiled(Generic[P, R]):
         Raises:
             ValueError: these arguments have no plan, or their device has no profiler.
         """
+        from burn.plan.profile import Profiler, profile_calls
+
         profiler = Profiler(self.function)
         measured: Compiled[P, R] = Compiled(
             *(self.function, self.precision, self._lowering),

@@ -4,10 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
 from burn.defaults import default_device
-from burn.plan.calibration import arguments_of, compared
 from burn.plan.compiled import Compiled
 from burn.plan.passes import PRECISIONS, Pass
-from burn.plan.passes.precision.calibrated import Calibrated, Observing, Ranges
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,7 +48,7 @@ def compile(
             plan to calibrate.
         TypeError: a sample is neither a tuple nor a tensor.
     """
-    samples = [arguments_of(sample) for sample in calibration]
+    samples = list(calibration)
     _check_options(precision, samples, threads)
     default_device().check_compile_options(generated=bool(generated), threads=threads)
     options: dict[str, Any] = {"generated": generated, "threads": threads}
@@ -59,9 +57,7 @@ def compile(
     return Compiled(function, precision, **options)
 
 
-def _check_options(
-    precision: str, samples: list[tuple[Any, ...]], threads: int | None
-) -> None:
+def _check_options(precision: str, samples: list[Any], threads: int | None) -> None:
     """Raise ValueError if options have wrong values, or contradict each other."""
     if precision not in PRECISIONS:
         names = ", ".join(map(repr, PRECISIONS))
@@ -73,11 +69,15 @@ def _check_options(
 
 
 def _calibrated(
-    function: Callable[P, R], samples: list[tuple[Any, ...]], options: dict[str, Any]
+    function: Callable[P, R], given: list[Any], options: dict[str, Any]
 ) -> Compiled[P, R]:
     """Return an int8 function that is calibrated with the ranges observed on
-    ``samples``.
+    the samples.
     """
+    from burn.plan.calibration import arguments_of, compared
+    from burn.plan.passes.precision.calibrated import Calibrated, Observing, Ranges
+
+    samples = [arguments_of(sample) for sample in given]
     ranges = Ranges()
     observing = Compiled(function, "int8", (Observing(ranges),), observed=True)
     watch: Callable[..., R] = observing

@@ -7,12 +7,14 @@ to run what comes out: prepared primitives, generated kernels, captured graphs.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from burn.plan.passes import OF_UPDATES, Pass
 from burn.plan.passes.graph import Inputs
 from burn.plan.plan_ir import Segment, has_gradients, written
-from burn.plan.profile import Profiler
+
+if TYPE_CHECKING:
+    from burn.plan.profile import Profiler
 
 
 class PlanMemoryError(Exception):
@@ -37,7 +39,7 @@ class Plan:
     lowering: tuple[Pass, ...] = ()
     is_observed: bool = False
     generated: bool | None = None
-    profiler: Profiler | None = None
+    profiler: "Profiler | None" = None
 
     @property
     def has_gradients(self) -> bool:

@@ -88,8 +88,7 @@ class Read:
         return held
 
 
-@dataclass(frozen=True)
-class Guard:
+class Guard(NamedTuple):
     """A value that the function read on the host, and on whose bytes the trace
     depends.
     """

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -12,9 +12,11 @@ from burn.backend.base import Backend, map_structure
 from burn.box import Box, Buffer, reading
 from burn.defaults import host
 from burn.plan.plan_ir import Event, Guard, Read, Slot, Step
-from burn.plan.profile import Profiler
 from burn.primitive import Primitive, recording
 from burn.tensor import Tensor, innermost
+
+if TYPE_CHECKING:
+    from burn.plan.profile import Profiler
 
 #: The maximum number of elements of a guarded value.
 MOST = 64
@@ -54,7 +56,9 @@ class Recorder(Backend):
 
     level = 1.5  # above devices, and below what records gradients on them
 
-    def __init__(self, device: ArrayBackend, profiler: Profiler | None = None) -> None:
+    def __init__(
+        self, device: ArrayBackend, profiler: "Profiler | None" = None
+    ) -> None:
         self.device, self._profiler = device, profiler
         self.events: list[Event] = []
         self._values: dict[Box, Tensor] = {}

@@ -3,17 +3,19 @@
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from burn.backend.arrays import ArrayBackend
 from burn.box import Parameter
 from burn.plan.executable import Executable, Plan
 from burn.plan.passes import Pass
 from burn.plan.plan_ir import Lifted, Segment, Slot, boxes_read, grow
-from burn.plan.profile import Profiler
 from burn.plan.pytree import mapped
 from burn.plan.recorder import RecordedValue, Recorder, UnplannableError
 from burn.tensor import Tensor
+
+if TYPE_CHECKING:
+    from burn.plan.profile import Profiler
 
 #: The types of Python arguments and results that a plan takes as they are.
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -95,7 +97,7 @@ class Options(NamedTuple):
     lowering: tuple[Pass, ...]
     is_observed: bool
     generated: bool | None
-    profiler: Profiler | None
+    profiler: "Profiler | None"
     is_replayed: bool
 
 

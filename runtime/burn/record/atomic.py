@@ -7,7 +7,6 @@ target removes it.
 """
 
 import errno
-import hashlib
 import os
 import re
 import threading
@@ -15,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from burn.digests import sha256
 
 # Temporary files that threads of this process are writing now. One with our pid
 # that is not among them was left by a dead process whose pid we were given.
@@ -34,7 +35,7 @@ def atomic_write(path: str | os.PathLike[str], data: bytes) -> str:
     """
     with atomic_file(path) as file:
         file.write(data)
-    return hashlib.sha256(data).hexdigest()
+    return sha256(data).hexdigest()
 
 
 @contextmanager

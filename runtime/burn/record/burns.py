@@ -5,10 +5,10 @@ record ``{metadata, item}`` around all (burn-core's ``record``, burn-pack).
 """
 
 import base64
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from burn.digests import sha256
 from burn.record.cursor import Blob
 from burn.record.errors import RecordError, shown
 from burn.record.header import Entry, data_length
@@ -86,7 +86,7 @@ def entry(dtype: Any, shape: Any, data: Any) -> Entry:
 
 def id_of(name: str) -> int:
     """Return the parameter id of a key: a number that is unique to it."""
-    digest = hashlib.sha256(name.encode()).digest()
+    digest = sha256(name.encode()).digest()
     return int.from_bytes(digest[:8], "little")
 
 

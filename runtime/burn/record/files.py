@@ -6,15 +6,14 @@ a model, a ``.pt`` file instead of a record. Each is identified here, for all re
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 HEAD_SIZE = 4096
 #: In bytes. Text takes up to four times as much in memory, and is there twice.
 MAX_HEADER = 16 * 2**20
 
 
-@dataclass(frozen=True)
-class Foreign:
+class Foreign(NamedTuple):
     """The kind of a file, and a one-sentence instruction."""
 
     kind: str

@@ -14,7 +14,7 @@ The last three may be compressed (``mpk.gz``), by gzip and always to the same by
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,7 @@ Encoder = Callable[
 Parser = Callable[[Bytes], tuple[Header, Bytes]]
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(NamedTuple):
     """A record format, with its writer and reader."""
 
     encode: Encoder

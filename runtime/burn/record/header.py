@@ -8,9 +8,8 @@ holes or overlap. All claims of a header are checked before any tensor is read
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from burn.record.dtypes import DTYPES, bits
 from burn.record.errors import RecordError, check_values, joined, shown
@@ -24,8 +23,7 @@ FIELDS = {"dtype", "shape", "data_offsets"}
 _INTEGERS = frozenset({int})
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A tensor: its dtype tag, shape, and range in the data section."""
 
     tag: str
@@ -34,8 +32,7 @@ class Entry:
     end: int
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(NamedTuple):
     """All tensors in the order of the header, and the file's metadata."""
 
     entries: dict[str, Entry]

@@ -2,8 +2,7 @@
 
 import operator
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -48,8 +47,7 @@ class TensorSource(Protocol):
 Source: TypeAlias = TensorSource | Array
 
 
-@dataclass(frozen=True, eq=False)
-class Piece:
+class Piece(NamedTuple):
     """A tensor of a record: its dtype tag, shape, length and source."""
 
     name: str

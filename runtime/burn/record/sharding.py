@@ -5,7 +5,6 @@ The names are those of the Hugging Face hub: ``net-00001-of-00002.safetensors`` 
 ``sha256`` of each file.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
+from burn.digests import sha256
 from burn.record.atomic import atomic_file
 from burn.record.burns import settings
 from burn.record.errors import RecordError, shown
@@ -110,11 +110,11 @@ def shards_sha256(
     metadata = _with_settings(metadata, precision)
     digests = {}
     for name, pieces in shards.items():
-        digest = hashlib.sha256()
+        digest = sha256()
         for chunk in encode(pieces, metadata, precision):
             digest.update(chunk)
         digests[name] = digest.hexdigest()
-    return hashlib.sha256(index_bytes(shards, digests, metadata)).hexdigest()
+    return sha256(index_bytes(shards, digests, metadata)).hexdigest()
 
 
 def index_bytes(
@@ -139,7 +139,7 @@ def _with_settings(
 
 def _write(file: BinaryIO, chunks: Iterator[BytesLike]) -> str:
     """Write chunks, and return their SHA-256 (hex) when they are on the disk."""
-    digest = hashlib.sha256()
+    digest = sha256()
     for chunk in chunks:
         digest.update(chunk)
         file.write(chunk)

@@ -4,14 +4,13 @@ The index is a JSON object with a ``weight_map`` of tensor names to file names, 
 format of the Hugging Face hub. The files are in the folder of the index.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
+from burn.digests import file_sha256_of
 from burn.record.archived import open_binary
 from burn.record.dtypes import Array, DType
 from burn.record.errors import MOST_SHOWN, RecordError, check_values, joined, shown
@@ -23,8 +22,7 @@ _INDEX = ".index.json"
 _WEIGHT_MAP = "expected the index of a sharded model, with a weight_map"
 
 
-@dataclass(frozen=True)
-class Index:
+class Index(NamedTuple):
     """The file of each tensor, the metadata of the index, and digests of files.
 
     ``sha256`` has those (hex) by file name; other writers give none.
@@ -131,7 +129,7 @@ def file_sha256(path: str | os.PathLike[str], *, require: bool = True) -> str:
 
 def _digest(path: Path) -> str:
     with open_binary(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_sha256_of(file)
 
 
 def read_index(path: Path, *, require: bool = True) -> Index:

@@ -1,10 +1,10 @@
 """Streaming writers of records, with one chunk in memory at a time."""
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from burn.digests import sha256
 from burn.record.atomic import atomic_file
 from burn.record.errors import RecordError
 from burn.record.formats import encoded, format_named
@@ -100,7 +100,7 @@ def record_sha256(
     Raises:
         RecordError: as ``write_record``.
     """
-    digest = hashlib.sha256()
+    digest = sha256()
     written = pieces(tensors, precision)
     if shards := _shards(path, written, shard_size):
         return shards_sha256(shards, metadata or {}, precision)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from burn.record import (
     Precision,
@@ -19,8 +19,7 @@ from burn.record.shards import ShardedRecord, is_index, open_shards, stored_at
 from burn.store.tensors import Content, Recorded, StoredTensor
 
 
-@dataclass(frozen=True, eq=False)
-class FileOrigin:
+class FileOrigin(NamedTuple):
     """A record, or the index of a sharded one; the file need not exist yet."""
 
     path: str | os.PathLike[str]
@@ -56,8 +55,7 @@ class FileOrigin:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class BytesOrigin:
+class BytesOrigin(NamedTuple):
     """A record in memory."""
 
     data: bytes

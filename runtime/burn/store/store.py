@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from burn.record import Precision, record_bytes
 from burn.record.errors import RecordError, joined, shown
@@ -47,8 +47,7 @@ class Origin(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Given:
+class Given(NamedTuple):
     """Tensors in memory, for instance of another module."""
 
     held: Mapping[str, StoredTensor]

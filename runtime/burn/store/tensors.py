@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,8 +26,7 @@ class StoredTensor(Protocol):
     def array(self) -> Array: ...
 
 
-@dataclass(frozen=True, eq=False)
-class InMemory:
+class InMemory(NamedTuple):
     """A tensor or an array in memory."""
 
     values: Tensor | Array
@@ -45,8 +44,7 @@ class InMemory:
         return values if isinstance(values, np.ndarray) else values.numpy()
 
 
-@dataclass(frozen=True, eq=False)
-class Recorded:
+class Recorded(NamedTuple):
     """A tensor of a record."""
 
     record: Record | ShardedRecord
@@ -64,8 +62,7 @@ class Recorded:
         return self.record[self.name]
 
 
-@dataclass(frozen=True, eq=False)
-class Turned:
+class Turned(NamedTuple):
     """The transpose of a stored matrix."""
 
     tensor: StoredTensor

@@ -146,6 +146,13 @@ TRACED: dict[str, Any] = {
     "scatter_elements": lambda x: ops.scatter_elements(
         x, np.array([[[[1, 0]]]]), x[:1, :1, :1, :2] * 2, axis=3
     ),
+    "scatter_nd of sums": lambda x: ops.scatter_nd(
+        x, np.array([[1, 0], [1, 0]]), x[:, 1] * 2, reduction="add"
+    ),
+    "scatter_elements of maxima": lambda x: ops.scatter_elements(
+        x, np.array([[[[1, 1]]]]), x[:1, :1, :1, :2] * 2, axis=3, reduction="max"
+    ),
+    "topk": lambda x: ops.topk(x, 2, axis=1)[0],
     "gather_nd": lambda x: ops.gather_nd(x, np.array([[1, 2], [0, 0]])),
     "gather_elements": lambda x: ops.gather_elements(x, np.array([[[[1, 0]]]]), 3),
     "clip": lambda x: ops.clip(x, -1.0, 1.0),

@@ -1,12 +1,12 @@
 """Results of tuning, kept for later calls and, on disk, for later processes."""
 
-import hashlib
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from burn.backend.cuda.libraries import cublas_lt, cudnn
 from burn.backend.disk_cache import kernel_cache
+from burn.digests import sha256
 from burn.version import VERSION
 
 #: The algorithms of this process, by device and key.
@@ -49,7 +49,7 @@ def _number(content: bytes | None, count: int) -> int | None:
 
 
 def _digest(device: int, key: Any) -> str:
-    return hashlib.sha256(repr((_environment(device), key)).encode()).hexdigest()
+    return sha256(repr((_environment(device), key)).encode()).hexdigest()
 
 
 @cache

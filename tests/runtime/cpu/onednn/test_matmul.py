@@ -176,3 +176,31 @@ def test_heads_of_attention(shape: tuple[int, ...], tiny: bool) -> None:
     assert any(name.startswith("gemm") for name in used) is not tiny
     with engine.numpy_only():
         assert_close(actual, run(burn.tensor(x)).numpy())
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 16), (2, 2, 5, 16)])
+def test_one_token_of_each_sequence_is_multiplied_like_dense_rows(
+    shape: tuple[int, ...],
+) -> None:
+    """Code for any strides, whose first call is slow, is not used for few rows."""
+    weight = burn.nn.Parameter(burn.from_numpy(normal(24, 16, seed=1)))
+    bias = burn.nn.Parameter(burn.from_numpy(normal(24, seed=2)))
+
+    def token(x: burn.Tensor) -> burn.Tensor:
+        return ops.tanh(ops.linear(ops.exp(x)[..., 1, :], weight, bias))
+
+    def dense(x: burn.Tensor) -> burn.Tensor:
+        return ops.tanh(ops.linear(ops.exp(x), weight, bias))
+
+    compiled = [burn.compile(token), burn.compile(dense)]
+    for seed in range(3):
+        x = burn.from_numpy(normal(*shape, seed=seed))
+        for function, expected in zip(compiled, (token(x), dense(x)), strict=True):
+            assert_close(function(x).numpy(), expected.numpy())
+    kernels = [
+        {kernel for row in each.profile(x).rows for kernel in row.kernels}
+        for each in compiled
+    ]
+    assert ("gemm:jit:f32" in kernels[0]) <= ("gemm:jit:f32" in kernels[1])
+    broken = np.full(shape, np.nan, np.float32)
+    assert np.isnan(compiled[0](burn.from_numpy(broken)).numpy()).all()

@@ -187,6 +187,28 @@ def test_narrow_and_complex_elements_differ_too() -> None:
     assert ops.unique(pair, axis=1)[0].numpy().tolist() == [[1, 1 + 1j], [1, 1 + 1j]]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.bool_])
+@pytest.mark.parametrize("shape", [(1,), (7,), (2, 3, 4), (0,)])
+def test_unique_elements_are_those_of_numpy(dtype: Any, shape: tuple[int, ...]) -> None:
+    x = RNG.integers(-2, 2, shape).astype(dtype)
+    if x.size > 3 and np.dtype(dtype).kind == "f":
+        x.reshape(-1)[[0, 2]] = np.nan
+        x.reshape(-1)[3] = -0.0
+    expected = np.unique(x, True, True, True)
+    for actual, values in zip(ops.unique(x), expected, strict=True):
+        np.testing.assert_array_equal(actual.numpy(), values.reshape(-1))
+
+
+@pytest.mark.parametrize("threshold", [-0.5, 0.0, 0.4, 0.6])
+def test_boxes_without_an_area_meet_none(threshold: float) -> None:
+    box = [0.0, 0.0, 1.0, 1.0]
+    boxes = np.array([box, [0.5, 0.5, 0.5, 0.5], [0, 0, np.nan, 1], box, [0, 0, 2, 1]])
+    scores = np.array([[[5.0, 4.0, 3.0, 2.0, 1.0]]], np.float32)
+    given = (boxes[None].astype(np.float32), scores, 9, threshold)
+    kept = ops.non_max_suppression(*given).numpy()[:, 2].tolist()
+    assert kept == ([0, 1, 2] if threshold < 0.5 else [0, 1, 2, 4])
+
+
 def test_an_image_needs_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(ImportError, match=r"Pillow.*burn-runtime\[images\]"):

@@ -114,9 +114,7 @@ MODES = {
 @form(ops.resize)
 def resize(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
-    options = {
-        k: v for k, v in call.static.items() if k in Options.__dataclass_fields__
-    }
+    options = {k: v for k, v in call.static.items() if k in Options._fields}
     chosen = Options(**options)
     plain = _interpolated(r, given, chosen)
     if plain is not None:
@@ -127,7 +125,7 @@ def resize(r: TorchRenderer, call: Apply) -> Expression:
     }
     keywords |= {
         name: unless(getattr(chosen, name), getattr(Options(), name))
-        for name in Options.__dataclass_fields__
+        for name in Options._fields
     }
     if chosen.axes is not None:
         keywords["axes"] = r.integers(chosen.axes)

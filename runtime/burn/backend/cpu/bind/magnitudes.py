@@ -8,7 +8,7 @@ finite, the plan compares an operand with a limit in each run.
 
 from collections.abc import Callable
 from functools import partial
-from math import inf, isfinite
+from math import inf, isfinite, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,8 +36,10 @@ _GROWTH, _LEAST = 1e6, 1e9
 #: BLAS adds the squares of so many elements on one thread, and of a few in a tenth of
 #: the time that two extremes take.
 _FEW = 10_000
-#: The elements of a block of rows whose magnitudes are summed at once.
+#: The elements of a block of rows that is converted to float32 at once.
 _BLOCK = 1 << 16
+#: The largest magnitude whose square may underflow in float32.
+_UNDERFLOWING = 1.1e-19
 
 
 class _Normed(NamedTuple):
@@ -60,24 +62,28 @@ def largest(array: Any) -> float:
     return magnitude if isfinite(magnitude) else inf
 
 
-def largest_row_sum(array: Array) -> float:
-    """Return the largest sum of magnitudes in ``array[n]``, NaN if there is a NaN.
+def row_sum_bound(array: Array) -> float:
+    """Return an upper bound of the sums of magnitudes in ``array[n]``, NaN if there is
+    a NaN.
 
-    Blocks of rows share memory that stays in the processor's cache. Sums are rounded:
-    limits on bounds leave room for that.
+    A sum of ``n`` magnitudes is at most the root of ``n`` times the sum of their
+    squares, which BLAS computes in one pass over memory. Squares that underflow are
+    accounted for; a sum of squares that overflows proves nothing.
     """
     if not array.size:
         return 0.0
     matrix = array.reshape(len(array), -1)
-    rows = max(_BLOCK // max(matrix.shape[1], 1), 1)
-    block = np.empty((min(rows, len(matrix)), matrix.shape[1]), array.dtype)
-    kind = np.result_type(array.dtype, np.float32)
-    most = np.zeros((), kind)
-    for start in range(0, len(matrix), rows):
-        part = matrix[start : start + rows]
-        sums = np.abs(part, out=block[: len(part)]).sum(axis=1, dtype=kind)
-        most = np.maximum(most, sums.max(initial=0.0))
-    return float(most)
+    count = matrix.shape[1]
+    rows = len(matrix) if array.dtype.char in "fd" else max(_BLOCK // count, 1)
+    squares = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, len(matrix), rows):
+            part = matrix[start : start + rows]
+            if part.dtype.char not in "fd":
+                part = part.astype(np.float32)
+            squares = float(np.maximum(squares, np.vecdot(part, part).max()))
+    bound: float = sqrt(count * squares) + count * _UNDERFLOWING
+    return bound
 
 
 def is_within(array: Array, limit: float) -> bool:
@@ -189,11 +195,13 @@ class Magnitudes:
         return constant
 
     def row_sum(self, arg: Any) -> float | None:
-        """Return the largest sum of magnitudes in a row of a constant, else None."""
+        """Return a bound of the sums of magnitudes in the rows of a constant, else
+        None.
+        """
         place = arg.place if type(arg) is Slot else None
         total = self._row_sums.get(place)
         if total is None and (array := self.constant(arg)) is not None:
-            total = largest_row_sum(array)
+            total = row_sum_bound(array)
             if place is not None:  # the rules of several steps ask for it
                 self._row_sums[place] = total
         return total

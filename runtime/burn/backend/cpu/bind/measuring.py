@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from burn.backend.cpu.bind.calls import call_kernel
 from burn.backend.cpu.bind.finite import expect_numbers
@@ -12,7 +12,9 @@ from burn.backend.cpu.jit.calls import read
 from burn.backend.cpu.jit.joining import GENERATED, Entry
 from burn.backend.cpu.jit.selection import KernelPolicy
 from burn.backend.cpu.onednn.binding.engine import current
-from burn.plan.profile import Profiler
+
+if TYPE_CHECKING:
+    from burn.plan.profile import Profiler
 
 #: The functions that leave a plan for numbers that it is not for.
 CHECKS = (expect_numbers, expect_few_within, expect_within)
@@ -23,7 +25,9 @@ ADVICE = {
 }
 
 
-def measure_calls(sequence: Sequence, profiler: Profiler, policy: KernelPolicy) -> None:
+def measure_calls(
+    sequence: Sequence, profiler: "Profiler", policy: KernelPolicy
+) -> None:
     """Add timers of ``profiler`` to the calls of a bound and fused sequence."""
 
     def measured(entry: Entry) -> Callable[[], Any]:

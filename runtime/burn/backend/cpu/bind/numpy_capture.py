@@ -48,6 +48,8 @@ class Traced(np.ndarray[Any, Any]):
         self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any
     ) -> Any:
         function = ufunc if method == "__call__" else getattr(ufunc, method)
+        if method == "at":
+            return _at(function, *inputs)
         if method not in ("__call__", "reduce", "accumulate"):
             raise UntraceableError(f"{ufunc.__name__}.{method}")
         varies = _varies((inputs, options))
@@ -91,7 +93,7 @@ class Traced(np.ndarray[Any, Any]):
             return self._traced(result, not varies)
         if not varies:
             return self._known(np.asarray(result))
-        function = _REDUCE.get(function, function)
+        function = _UFUNC_METHODS.get(function, function)
         call = partial(function, *args, **kwargs)
         if function not in _WITH_OUT:
             return self._assigned(np.asarray(result), call)
@@ -252,6 +254,15 @@ def _copyto(target: Any, source: Any, **options: Any) -> None:
     target.tracer.note(call)
 
 
+def _at(function: Callable[..., None], target: Any, *operands: Any) -> None:
+    """Combine elements of ``target`` in place by ``at`` of a ufunc."""
+    if getattr(target, "constant", True):
+        raise UntraceableError("a constant is written to")
+    call = partial(function, plain(target), *plain(operands))
+    call()
+    target.tracer.note(call)
+
+
 def _stack(arrays: Any, axis: int = 0) -> Any:
     """Return ``np.stack`` as a concatenation, which is a single call in each run."""
     axis %= np.ndim(arrays[0]) + 1
@@ -271,15 +282,17 @@ def _reshape(x: Traced, *shape: Any, **options: Any) -> Any:
     return x.reshape(*shape, **options)
 
 
-_REDUCE = {
+_UFUNC_METHODS = {
     np.sum: np.add.reduce,
     np.prod: np.multiply.reduce,
     np.max: np.maximum.reduce,
     np.min: np.minimum.reduce,
     np.any: np.logical_or.reduce,
     np.all: np.logical_and.reduce,
+    np.cumsum: np.add.accumulate,
+    np.cumprod: np.multiply.accumulate,
 }
-_WITH_OUT = {*_REDUCE.values(), np.concatenate, np.einsum, np.take}
+_WITH_OUT = {*_UFUNC_METHODS.values(), np.concatenate, np.einsum, np.take}
 _SPECIAL: dict[Any, Callable[..., Any]] = {
     np.where: _where,
     np.copyto: _copyto,

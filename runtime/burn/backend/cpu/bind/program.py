@@ -4,7 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from burn.backend.arrays import ignoring_errors
 from burn.backend.cpu.bind.arena import Arena
@@ -30,9 +30,11 @@ from burn.plan.plan_ir import (
     boxes_read,
     written,
 )
-from burn.plan.profile import Profiler
 from burn.plan.pytree import is_named
 from burn.tensor import Tensor
+
+if TYPE_CHECKING:
+    from burn.plan.profile import Profiler
 
 #: A box that changed so often is read in every run: what follows from it is not kept.
 CHANGES = 3
@@ -51,7 +53,7 @@ class _Node:
         segment: Segment,
         builder: Builder,
         policy: KernelPolicy,
-        profiler: Profiler | None,
+        profiler: "Profiler | None",
     ) -> None:
         self.segment, self.builder = segment, builder
         self.policy, self.profiler = policy, profiler
@@ -95,7 +97,7 @@ class Program:
         root: Segment,
         policy: KernelPolicy = KernelPolicy.NONE,
         gradients: bool = False,
-        profiler: Profiler | None = None,
+        profiler: "Profiler | None" = None,
     ) -> None:
         self._profiler = profiler
         self._root, self._policy, self._gradients = root, policy, gradients

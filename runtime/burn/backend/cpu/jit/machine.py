@@ -1,6 +1,5 @@
 """Compilation with LLVM, and parallel execution on oneDNN's OpenMP threads."""
 
-import hashlib
 import threading
 from collections.abc import Callable
 from ctypes import PYFUNCTYPE, addressof, c_size_t, c_uint, c_void_p, cast
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding.engine import loaded
 from burn.backend.disk_cache import kernel_cache
+from burn.digests import sha256
 
 #: A kernel of less work (in additions) is done by one thread.
 SHARED = 400_000
@@ -81,7 +81,7 @@ class Machine:
 
     def _load(self, text: str) -> Code:
         """Return the code of a source, from the cache if it is there."""
-        key = hashlib.sha256((self._configuration + text).encode()).hexdigest()
+        key = sha256((self._configuration + text).encode()).hexdigest()
         objects = kernel_cache()
         content = objects.read(key)
         if content is None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +19,7 @@ from burn.tensor import Tensor
 FUNCTIONS, OPERANDS = 64, 12
 
 
-@dataclass(frozen=True)
-class Abilities:
+class Abilities(NamedTuple):
     """The expressions that the kernels of a device can compute.
 
     ``takes`` returns whether a device supports an expression; ``primitives`` are the

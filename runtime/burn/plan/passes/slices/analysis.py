@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from burn.ops.indexing import getitem, getitem_grad
 from burn.plan.passes.graph import Graph, Steps
@@ -13,8 +14,7 @@ from burn.plan.plan_ir import Slot, Step, slots_in
 from burn.tensor import Tensor
 
 
-@dataclass(frozen=True)
-class Mode:
+class Mode(NamedTuple):
     """How a step is computed: from which rows of its arguments (None: all).
 
     ``rows`` are those of the first result, None if it is computed as a whole.

@@ -1,14 +1,12 @@
 """Selections of adjacent rows along one axis, and how reshapes change them."""
 
-from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """The rows from ``start`` to ``stop`` of ``extent`` along ``axis``, which is
     negative.
 
@@ -34,7 +32,7 @@ class Selection:
 
     def on(self, axis: int) -> "Selection":
         """Return the same rows of an array that has them on ``axis``."""
-        return replace(self, axis=axis)
+        return self._replace(axis=axis)
 
     def key(self, rank: int) -> tuple[slice, ...]:
         """Return the index of the rows in an array whose axes are not merged."""

@@ -9,7 +9,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from burn.backend.cpu.onednn.binding.api import AVX512_BF16, VNNI, Api
 from burn.backend.cpu.onednn.binding.cache import Packed, Primitives
@@ -27,8 +27,7 @@ CHOICES = ("", "numpy", "onednn")
 LARGE = 10_000_000
 
 
-@dataclass(frozen=True)
-class Engine:
+class Engine(NamedTuple):
     """A description of the active CPU engine.
 
     ``notes`` are the reasons why other engines are not used.
@@ -41,8 +40,7 @@ class Engine:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """The minimum work for which a primitive is faster than NumPy.
 
     ``products`` (of matrices) and ``vectors`` (with one row) are multiplications; below
@@ -63,7 +61,7 @@ class Limits:
 #: The instruction sets that make a precision fast.
 _QUICK = {"bf16": AVX512_BF16, "int8": VNNI}
 
-_WHATEVER = Limits(**dict.fromkeys(vars(Limits()), 0))
+_WHATEVER = Limits(*(0 for _ in Limits._fields))
 
 
 class Session:

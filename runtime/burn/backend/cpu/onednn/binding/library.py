@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from burn.backend.cpu.onednn.binding.search import NAME, candidates
 
@@ -35,8 +35,7 @@ class Version(ctypes.Structure):
     )
 
 
-@dataclass(frozen=True)
-class Library:
+class Library(NamedTuple):
     """A loaded oneDNN: ``calls`` releases the GIL in every call, ``quick`` does not.
 
     ``quick`` is for functions that are faster than releasing the GIL.
@@ -49,8 +48,7 @@ class Library:
     quick: ctypes.PyDLL
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """The library to use, or None, and the reasons for rejected candidates."""
 
     library: Library | None

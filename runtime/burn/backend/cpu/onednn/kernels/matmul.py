@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from burn.backend.cpu.device import Cpu
-from burn.backend.cpu.onednn.binding.api import BIAS, DST, SRC, WEIGHTS, WEIGHTS_MD, Api
+from burn.backend.cpu.onednn.binding.api import BIAS, DST, SRC, WEIGHTS, WEIGHTS_MD
 from burn.backend.cpu.onednn.binding.cache import Primitives, work_of_row
 from burn.backend.cpu.onednn.binding.capture import (
     compact,
@@ -23,7 +23,6 @@ from burn.backend.cpu.onednn.binding.capture import (
 from burn.backend.cpu.onednn.binding.engine import Session, current, limits
 from burn.backend.cpu.onednn.binding.memory import (
     Array,
-    Handle,
     address,
     any_layout,
     is_dense,
@@ -36,11 +35,14 @@ from burn.backend.cpu.onednn.binding.memory import (
 from burn.backend.cpu.onednn.binding.operands import FLOAT32, are_multiplied, form
 from burn.backend.cpu.onednn.binding.prepared import Operands, Prepared, described
 from burn.backend.cpu.onednn.binding.weights import Weights
-from burn.backend.cpu.onednn.kernels.post_ops import After, added, post_ops
-from burn.ops.fused import (
-    linear_then as linear_then_op,
-    matmul_then as matmul_then_op,
+from burn.backend.cpu.onednn.kernels.matrices import (
+    are_tiny,
+    has_few_gapped_rows,
+    is_readable,
+    operand,
 )
+from burn.backend.cpu.onednn.kernels.post_ops import After, added, post_ops
+from burn.ops.fused import linear_then as linear_then_op, matmul_then as matmul_then_op
 from burn.ops.matmul import linear as linear_op, matmul as matmul_op
 
 #: The operands of a product: ``x``, ``y`` and what is added to each row.
@@ -48,9 +50,9 @@ Given: TypeAlias = tuple[Array, Array, Array | None]
 
 # The code for matrices is slow on one row.
 _FOR_MATRICES = "brg"
-# That for matrices of any strides is slow on many small ones, which are copied.
+# That for matrices of any strides is slow on many small ones, which are copied. Its
+# first call in a process compiles code for all shapes.
 _FOR_LARGE = "gemm"
-_TINY, _MANY, _COPIED = 16_384, 4, 32_768
 
 
 @matmul_op.on(Cpu)
@@ -150,8 +152,7 @@ def _linear(
 
 
 def _rows(x: Array) -> Array:
-    width = x.shape[-1]
-    return reshaped(x, (x.size // width if width else 0, width))
+    return reshaped(x, (x.size // max(x.shape[-1], 1), x.shape[-1]))
 
 
 def _session(work: int, least: int) -> Session | None:
@@ -312,11 +313,11 @@ def _prepare(
     if bias is not None and (bias.shape != y.shape[-1:] or not is_dense(bias)):
         return None
     shape = (*batch, x.shape[-2], y.shape[-1])
-    copies = (not _readable(x), not _readable(y))
+    copies = (not is_readable(x), not is_readable(y))
     pack = pack and not copies[1]
-    if _are_tiny(x, y):
-        way = wanted._replace(order=None)
-        plan = _attempt(session, primitives, given, (shape, way), (True, True), False)
+    if has_few_gapped_rows(x) if pack else are_tiny(x, y):
+        target = (shape, wanted._replace(order=None))
+        plan = _attempt(session, primitives, given, target, (True, not pack), pack)
         if plan is not None and not plan.implementation.startswith(_FOR_LARGE):
             return plan
     for again in (False, True):
@@ -327,13 +328,6 @@ def _prepare(
             if plan is not None:
                 return plan
     return None
-
-
-def _are_tiny(x: Array, y: Array) -> bool:
-    """Return whether copies of matrices are cheaper than strided reads."""
-    each = x.shape[-2] * x.shape[-1] * y.shape[-1]
-    many = min(prod(x.shape[:-2]), prod(y.shape[:-2])) >= _MANY
-    return many and each <= _TINY and bool(max(x.size, y.size) <= _COPIED)
 
 
 def _attempt(
@@ -347,7 +341,7 @@ def _attempt(
     api, (x, y, bias), (shape, way) = primitives.api, given, wanted
     after, residual, order, in_place = way
     order = order or tuple(range(len(shape)))
-    left, right = _operand(api, x, copies[0]), _operand(api, y, copies[1])
+    left, right = operand(api, x, copies[0]), operand(api, y, copies[1])
     out = strided(api, shape, matrix_strides(shape, ordered(shape, order)), x.dtype)
     other = out if residual is None else of_array(api, residual)
     shift = None
@@ -375,26 +369,3 @@ def _attempt(
         operands.append((added(after), other))
     prepared = primitives.prepared(desc, operands)
     return _Product(prepared, (shape, order, in_place), weights, copies)
-
-
-def _operand(api: Api, array: Array, is_copied: bool) -> Handle:
-    """Return the descriptor of matrices, or of a row-major copy of them."""
-    steps = row_major(array.shape) if is_copied else _strides(array)
-    return strided(api, array.shape, steps, array.dtype)
-
-
-def _strides(array: Array) -> tuple[int, ...]:
-    """Return the strides in elements of matrices for oneDNN."""
-    size = array.dtype.itemsize
-    return matrix_strides(array.shape, tuple(step // size for step in array.strides))
-
-
-def _readable(array: Array) -> bool:
-    """Return whether oneDNN can read ``array`` as matrices by its strides."""
-    if any(
-        step <= 0 and extent > 1
-        for step, extent in zip(array.strides, array.shape, strict=True)
-    ):
-        return False
-    steps, extents = _strides(array)[-2:], array.shape[-2:]
-    return any(steps[i] == 1 and steps[1 - i] >= extents[i] for i in (0, 1))

@@ -6,7 +6,6 @@ first, because mixed layouts are slow.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -55,8 +54,7 @@ from burn.ops.window import Windows
 Arrange: TypeAlias = Callable[[Array], Array]
 
 
-@dataclass(frozen=True)
-class Grouped:
+class Grouped(NamedTuple):
     """Weights in oneDNN's shape: [O, I, *K], or [G, O/G, I/G, *K] in groups."""
 
     shape: tuple[int, ...]
@@ -93,8 +91,7 @@ class Grouped:
         return cls(extents, (within * first, second, first, *rest), dtype)
 
 
-@dataclass(frozen=True)
-class Slots:
+class Slots(NamedTuple):
     """The operands of a convolution, and the shape of its result.
 
     It is ``planned`` if it is part of a plan; its weights are ``constant`` if they are

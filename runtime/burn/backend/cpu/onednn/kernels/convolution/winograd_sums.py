@@ -6,7 +6,6 @@ and last input, whose rows belong to two tiles.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,8 +91,7 @@ FOUR = Form(
 )
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """Channels-last images [N, C, H, W] as rows of elements, in tiles of a form."""
 
     form: Form
