@@ -124,7 +124,8 @@ return torch.add(torch.mul(x, pairs), torch.div(half, count))"""
     model: Any = load(script, Options(shapes={"x": ("batch", 2, 2)}))
     for batch in (3, 5):
         x = drawn(batch, 2, 2)
-        expected = x * np.float32([[batch, 2], [3, batch]]) + np.float32(0.5)
+        pairs = np.array([[batch, 2], [3, batch]], np.float32)
+        expected = x * pairs + np.float32(0.5)
         actual = model(burn.tensor(x)).numpy()
         assert actual.dtype == np.float32
         np.testing.assert_allclose(actual, expected, rtol=1e-6)
