@@ -55,6 +55,9 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return relu_grad(grad, out)
 
 
+relu.declare_reads(results=(0,))
+
+
 @primitive(traceable=True, removable=True, memory_bound=True)
 def relu_grad(grad: Array, out: Array) -> Array:
     """Return ``grad`` where the result ``out`` of :func:`relu` is positive."""
@@ -173,6 +176,9 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * out * (1.0 - out)
 
 
+sigmoid.declare_reads(results=(0,))
+
+
 @primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.up_to_one)
 @_wide
 def tanh(x: Array) -> Array:
@@ -183,6 +189,9 @@ def tanh(x: Array) -> Array:
 @tanh.vjp
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (1.0 - out * out)
+
+
+tanh.declare_reads(results=(0,))
 
 
 @primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
@@ -295,6 +304,9 @@ def _(
     grad: Any, out: Any, x: Any, *, approximate: Literal["none", "tanh"] = "none"
 ) -> Any:
     return gelu_grad(grad, x, approximate=approximate)
+
+
+gelu.declare_reads({0: (0,)})
 
 
 @primitive(traceable=True, memory_bound=True, bound=bounds.gelu_derivative)
