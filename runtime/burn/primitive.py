@@ -155,6 +155,16 @@ class Primitive(Generic[P, R]):
         """
         self.reads = GradientReads(frozenset(results), operands or {})
 
+    def vjp_reading(
+        self,
+        operands: Mapping[int, tuple[int, ...]] | None = None,
+        *,
+        results: tuple[int, ...] = (),
+    ) -> Callable[[Rule], Rule]:
+        """Declare a rule as :meth:`vjp`, and what it reads."""
+        self.declare_reads(operands, results=results)
+        return self.vjp
+
     def no_gradient(self, reason: str) -> None:
         """Declare that the primitive is not differentiable, and the reason."""
         self.gradient_reason = reason

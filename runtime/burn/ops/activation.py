@@ -50,12 +50,9 @@ def relu(x: Array) -> Array:
     return np.maximum(x, x.dtype.type(0))
 
 
-@relu.vjp
+@relu.vjp_reading(results=(0,))
 def _(grad: Any, out: Any, x: Any) -> Any:
     return relu_grad(grad, out)
-
-
-relu.declare_reads(results=(0,))
 
 
 @primitive(traceable=True, removable=True, memory_bound=True)
@@ -171,12 +168,9 @@ def sigmoid(x: Array) -> Array:
     return 1 / out
 
 
-@sigmoid.vjp
+@sigmoid.vjp_reading(results=(0,))
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * out * (1.0 - out)
-
-
-sigmoid.declare_reads(results=(0,))
 
 
 @primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.up_to_one)
@@ -186,12 +180,9 @@ def tanh(x: Array) -> Array:
     return np.tanh(x)
 
 
-@tanh.vjp
+@tanh.vjp_reading(results=(0,))
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (1.0 - out * out)
-
-
-tanh.declare_reads(results=(0,))
 
 
 @primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
@@ -299,14 +290,11 @@ def _erf(x: Array) -> Array:
     return np.tanh(inner)
 
 
-@gelu.vjp
+@gelu.vjp_reading({0: (0,)})
 def _(
     grad: Any, out: Any, x: Any, *, approximate: Literal["none", "tanh"] = "none"
 ) -> Any:
     return gelu_grad(grad, x, approximate=approximate)
-
-
-gelu.declare_reads({0: (0,)})
 
 
 @primitive(traceable=True, memory_bound=True, bound=bounds.gelu_derivative)
