@@ -27,6 +27,7 @@ ORDER = {
     "burn": (
         "attribute_hints dtypes defaults lazy version",
         "backend/cpu/onednn/__init__ backend/cpu/onednn/binding notebook record",
+        "backend/disk_cache",
         "methods",
         "box",
         "tensor",
@@ -51,6 +52,7 @@ ORDER = {
         "backend/cpu/onednn/kernels/__init__",
         "backend/cpu/bind",
         "backend/cuda/device backend/cuda/libraries",
+        "backend/cuda/choices",
         "backend/cuda/launching",
         "backend/cuda/tuning",
         "backend/cuda/kernels",

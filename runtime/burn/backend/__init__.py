@@ -9,11 +9,11 @@ from burn.backend.cuda import Cuda
 from burn.lazy import lazy_names
 
 _ENGINE = "burn.backend.cpu.onednn.binding.engine"
-_CACHE = "burn.backend.cpu.jit.object_cache"
+_CACHE = "burn.backend.disk_cache"
 
 if TYPE_CHECKING:
-    from burn.backend.cpu.jit.object_cache import kernel_cache, set_kernel_cache
     from burn.backend.cpu.onednn.binding.engine import Engine, engine, numpy_only
+    from burn.backend.disk_cache import kernel_cache, set_kernel_cache
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,

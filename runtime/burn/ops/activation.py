@@ -17,7 +17,7 @@ from burn.ops.broadcast import like
 from burn.ops.composition import Joint, through
 from burn.ops.elementwise import abs, erf, exp, neg
 from burn.ops.logic import where
-from burn.ops.support import Array, accumulate, namespace, pair
+from burn.ops.support import Array, accumulate, in_dtype_of, pair
 from burn.primitive import primitive
 
 P = ParamSpec("P")
@@ -347,11 +347,11 @@ def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array
     """
     if isinstance(x, int | float):
         x = _as_array(x, low, high)
-    space, out = namespace(x), None
+    out = None
     if low is not None:
-        out = np.maximum(x, space.asarray(low, x.dtype))
+        out = np.maximum(x, in_dtype_of(x, low))
     if high is not None:
-        bound = space.asarray(high, x.dtype)
+        bound = in_dtype_of(x, high)
         if out is None or not out.ndim or bound.ndim:
             return np.minimum(x if out is None else out, bound)
         np.minimum(out, bound, out=out)

@@ -9,7 +9,15 @@ from burn import dtypes
 from burn.ops import bounds
 from burn.ops.logic import where
 from burn.ops.shape import flatten, permute, reshape
-from burn.ops.support import Array, Axes, accumulate, axes_of, integers, namespace
+from burn.ops.support import (
+    Array,
+    Axes,
+    accumulate,
+    as_array,
+    axes_of,
+    integers,
+    namespace,
+)
 from burn.primitive import composite, primitive
 
 Key = Any  # whatever may stand in x[...]
@@ -139,6 +147,10 @@ def take(x: Array, indices: Array, axis: int = 0) -> Array:
 
     ``indices`` are integers of any shape; negative ones count from the end.
     """
+    if isinstance(indices, int | list | tuple):
+        indices = np.asarray(indices)
+    if isinstance(indices, np.ndarray):
+        indices = as_array(x, indices)
     return namespace(x).take(x, indices, axis=axis)
 
 

@@ -14,6 +14,7 @@ from burn.ops.support import (
     Axes,
     as_array,
     axes_of,
+    concatenated,
     integers,
     namespace,
     on_host,
@@ -45,7 +46,7 @@ def pad(
     for axis, width in enumerate(widths):
         index = _source(x.shape[axis], width, mode)
         if len(index) != x.shape[axis]:
-            x = namespace(x).take(x, namespace(x).asarray(index), axis=axis)
+            x = namespace(x).take(x, as_array(x, index), axis=axis)
     return x
 
 
@@ -103,7 +104,7 @@ def pad_grad(
             index = _source(cropped[axis], width, mode)
             rows = xp.moveaxis(grad, axis, 0)
             folded = xp.zeros((cropped[axis], *rows.shape[1:]), grad.dtype)
-            add_rows(folded, xp.asarray(index), rows)
+            add_rows(folded, as_array(rows, index), rows)
             grad = xp.moveaxis(folded, 0, axis)
     opposite = [(builtins.max(-a, 0), builtins.max(-b, 0)) for a, b in widths]
     return _framed(grad, opposite, 0)
@@ -207,7 +208,7 @@ def stack(xs: list[Array], axis: int = 0) -> Array:
     if any(x.shape != xs[0].shape for x in xs):
         raise ValueError(f"expected one shape, got {[x.shape for x in xs]}")
     key = (*(slice(None),) * position, None)
-    return namespace(xs[0]).concatenate([x[key] for x in xs], axis=position)
+    return concatenated([x[key] for x in xs], position)
 
 
 @stack.vjp

@@ -15,7 +15,7 @@ from burn import dtypes
 from burn.ops import bounds
 from burn.ops.elementwise import abs, div, pow
 from burn.ops.reduction import lowest, root
-from burn.ops.support import Array, accumulate, namespace
+from burn.ops.support import Array, accumulate, as_array, namespace, projected
 from burn.ops.window import Extents, Padding, Windows, per_axis, windows
 from burn.primitive import composite, primitive
 from burn.tensor import Tensor
@@ -153,7 +153,7 @@ def avg_pool(
     """
     wins = windows(x.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
     total = _total(accumulate(x), wins.trimmed)
-    count = namespace(x).asarray(_counts(wins, count_include_pad), total.dtype)
+    count = as_array(x, _counts(wins, count_include_pad).astype(total.dtype))
     np.divide(total, count, out=total)
     return total.astype(x.dtype, copy=False)
 
@@ -355,6 +355,4 @@ def _along(matrix: np.ndarray[Any, Any], x: Array, axis: int) -> Array:
     """Return ``matrix`` applied along one axis of ``x``."""
     if not dtypes.is_float(x.dtype):
         raise TypeError(f"expected a float dtype, got {x.dtype}")
-    weights = namespace(x).asarray(matrix, x.dtype)
-    moved = np.tensordot(x, weights, axes=([axis], [1]))
-    return np.moveaxis(moved, -1, axis)
+    return projected(x, matrix, axis)

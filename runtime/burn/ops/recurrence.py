@@ -18,10 +18,11 @@ from burn.ops.casting import cast
 from burn.ops.composition import Joint
 from burn.ops.creation import zeros
 from burn.ops.logic import where
+from burn.ops.matmul import matmul
 from burn.ops.padding import flip, reverse_sequence, stack
 from burn.ops.reduction import sum as sum_
 from burn.ops.shape import permute
-from burn.ops.support import accumulate, as_array, namespace
+from burn.ops.support import accumulate, as_array, namespace, product, stacked
 from burn.tensor import Tensor, from_numpy
 
 Activation = Callable[[Any], Any]
@@ -64,8 +65,9 @@ class ArrayMaths:
         self._like, xp = like, namespace(like)
         self.exp, self.log, self.abs, self.tanh = xp.exp, xp.log, xp.abs, xp.tanh
         self.minimum, self.maximum, self.where = xp.minimum, xp.maximum, xp.where
-        self.stack, self.zeros = xp.stack, xp.zeros
-        self.permute = xp.transpose
+        self.stack = np.stack if xp is np else stacked
+        self.zeros = xp.zeros
+        self.permute, self.matmul = xp.transpose, product
         self.wide = accumulate
 
     def asarray(self, x: Any) -> Any:
@@ -88,7 +90,7 @@ class TensorMaths:
         self.exp, self.log, self.abs = elementwise.exp, elementwise.log, elementwise.abs
         self.minimum, self.maximum = elementwise.minimum, elementwise.maximum
         self.tanh, self.where = tanh, where
-        self.stack, self.permute = stack, permute
+        self.stack, self.permute, self.matmul = stack, permute, matmul
 
     def wide(self, x: Any) -> Any:
         return cast(x, dtype=np.dtype(np.float32)) if _half(x) else x

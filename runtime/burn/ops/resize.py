@@ -12,7 +12,15 @@ import numpy as np
 
 from burn import dtypes
 from burn.ops.indexing import add_rows
-from burn.ops.support import Array, Axes, axes_of, integers, namespace
+from burn.ops.support import (
+    Array,
+    Axes,
+    as_array,
+    axes_of,
+    integers,
+    namespace,
+    projected,
+)
 from burn.primitive import primitive
 
 Floats = Any  # a NumPy array of float64 on the host
@@ -86,7 +94,7 @@ def resize(
     for plan in plans:
         if plan.outside is not None and plan.outside.any():
             out = out.copy()
-            out[(slice(None),) * plan.axis + (namespace(x).asarray(plan.outside),)] = (
+            out[(slice(None),) * plan.axis + (as_array(x, plan.outside),)] = (
                 chosen.extrapolation_value
             )
     return out
@@ -121,16 +129,16 @@ def resize_grad(
     plans = resamplings(shape, scales, sizes, roi, Options(**options))
     for plan in plans:
         if plan.outside is not None:
-            total[(slice(None),) * plan.axis + (xp.asarray(plan.outside),)] = 0
+            total[(slice(None),) * plan.axis + (as_array(total, plan.outside),)] = 0
     for plan in reversed(plans):
         extent = shape[plan.axis]
         if plan.weights is None:
             rows = xp.moveaxis(total, plan.axis, 0)
             folded = xp.zeros((extent, *rows.shape[1:]), rows.dtype)
-            add_rows(folded, xp.asarray(plan.taps[:, 0]), rows)
+            add_rows(folded, as_array(rows, plan.taps[:, 0]), rows)
             total = xp.moveaxis(folded, 0, plan.axis)
         else:
-            total = _project(total, plan.matrix(extent).T, plan.axis)
+            total = projected(total, plan.matrix(extent).T, plan.axis)
     return total.astype(grad.dtype, copy=False)
 
 
@@ -166,17 +174,16 @@ def _to_dtype(out: Array, dtype: Any, rounded: bool) -> Array:
 
 
 def _resample(x: Array, plan: Resampling) -> Array:
-    xp = namespace(x)
     if plan.weights is None:
-        return _taken(x, xp.asarray(plan.taps[:, 0]), plan.axis)
+        return _taken(x, as_array(x, plan.taps[:, 0]), plan.axis)
     if plan.taps.shape[1] > 4:
-        return _project(x, plan.matrix(x.shape[plan.axis]), plan.axis)
+        return projected(x, plan.matrix(x.shape[plan.axis]), plan.axis)
     shape = [1] * x.ndim
     shape[plan.axis] = len(plan.taps)
     total = None
     for tap, weight in zip(plan.taps.T, plan.weights.T, strict=True):
-        part = _taken(x, xp.asarray(tap), plan.axis)
-        part *= xp.asarray(weight, x.dtype).reshape(shape)
+        part = _taken(x, as_array(x, tap), plan.axis)
+        part *= as_array(x, weight.astype(x.dtype)).reshape(shape)
         total = part if total is None else total + part
     return total
 
@@ -187,13 +194,6 @@ def _taken(x: Array, index: Array, axis: int) -> Array:
     xp = namespace(x)
     taken = xp.take(xp.transpose(x, order), index, axis=order.index(axis))
     return xp.transpose(taken, [order.index(a) for a in range(x.ndim)])
-
-
-def _project(x: Array, matrix: Floats, axis: int) -> Array:
-    """Return ``x`` with ``matrix`` applied along ``axis``."""
-    xp = namespace(x)
-    rows = xp.tensordot(x, xp.asarray(matrix, x.dtype), axes=([axis], [1]))
-    return xp.moveaxis(rows, -1, axis)
 
 
 def resamplings(

@@ -135,12 +135,12 @@ def _transposed(m: Any, weights: Any, direction: int) -> Any:
 
 def _projected(m: Any, x: Any, w: Any, b: Any, direction: int) -> Any:
     """Return ``x`` times the input weights, plus the biases of ``w`` and ``r``."""
-    product = x @ _transposed(m, w, direction)
+    inputs = m.matmul(x, _transposed(m, w, direction))
     if b is None:
-        return product
+        return inputs
     both = m.wide(b)[direction]
     half = both.shape[0] // 2
-    return product + (both[:half] + both[half:])
+    return inputs + (both[:half] + both[half:])
 
 
 def lstm_step(m: Any, back: Any, p: Any, functions: Any, options: Options) -> Step:
@@ -151,7 +151,7 @@ def lstm_step(m: Any, back: Any, p: Any, functions: Any, options: Options) -> St
 
     def step(projected: Any, state: State) -> State:
         h, c = state
-        raw = projected + h @ back
+        raw = projected + m.matmul(h, back)
         i, o, f, g = (raw[:, k * n : (k + 1) * n] for k in range(4))
         if p is not None:
             i, f = i + p[:n] * c, f + p[2 * n :] * c
@@ -206,7 +206,7 @@ def _gru(
     functions = list(activations_of(m, options, ("Sigmoid", "Tanh")))
 
     def prepare(direction: int, turned: Any) -> tuple[Any, Step]:
-        inputs = turned @ _transposed(m, w, direction)
+        inputs = m.matmul(turned, _transposed(m, w, direction))
         recurrent = None
         if b is not None:
             both = m.wide(b)[direction]
@@ -260,12 +260,12 @@ def _gru_step(m: Any, back: Any, bias: Any, functions: Any, options: Options) ->
 
     def step(projected: Any, state: State) -> State:
         (h,) = state
-        raw = add(projected[:, : 2 * n] + h @ gates, 0, 2 * n)
+        raw = add(projected[:, : 2 * n] + m.matmul(h, gates), 0, 2 * n)
         update, reset = gate(clip(raw[:, :n])), gate(clip(raw[:, n:]))
         if options.linear_before_reset:
-            recurrent = reset * add(h @ hidden, 2 * n, 3 * n)
+            recurrent = reset * add(m.matmul(h, hidden), 2 * n, 3 * n)
         else:
-            recurrent = add((reset * h) @ hidden, 2 * n, 3 * n)
+            recurrent = add(m.matmul(reset * h, hidden), 2 * n, 3 * n)
         new = squash(clip(projected[:, 2 * n :] + recurrent))
         return ((1.0 - update) * new + update * h,)
 
@@ -315,7 +315,7 @@ def _rnn(
         back, squash = _transposed(m, r, direction), functions[direction][0]
 
         def step(projected: Any, state: State) -> State:
-            return (squash(clip(projected + state[0] @ back)),)
+            return (squash(clip(projected + m.matmul(state[0], back))),)
 
         return inputs, step
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from burn.ops import bounds
-from burn.ops.support import Array, Axes, axes_of, integers
+from burn.ops.support import Array, Axes, axes_of, concatenated, integers
 from burn.primitive import composite, primitive
 
 
@@ -184,7 +184,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes) -> Any:
 )
 def concat(xs: list[Array], axis: int = 0) -> Array:
     """Return the arrays concatenated along an existing axis."""
-    return np.concatenate(xs, axis=axis)
+    return concatenated(xs, axis)
 
 
 @concat.vjp

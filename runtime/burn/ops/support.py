@@ -1,5 +1,8 @@
 """Helpers of kernels and gradient rules."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -24,14 +27,82 @@ def namespace(array: Array) -> Any:
     return cupy
 
 
+#: Copies an array to the current device, where copies are kept for later runs.
+_UPLOAD: ContextVar[Callable[[Any], Array] | None] = ContextVar("upload", default=None)
+
+
+@contextmanager
+def uploading(upload: Callable[[Any], Array]) -> Iterator[None]:
+    """Let :func:`as_array` copy arrays of the host by ``upload`` in this context."""
+    token = _UPLOAD.set(upload)
+    try:
+        yield
+    finally:
+        _UPLOAD.reset(token)
+
+
 def as_array(like: Array, x: Array) -> Array:
     """Return ``x`` as an array of the library of ``like``.
 
     NumPy's arrays are returned unchanged, so that plans can trace what is done with
     them.
     """
-    xp = namespace(like)
-    return x if xp is np and isinstance(x, np.ndarray) else xp.asarray(x)
+    xp, is_host = namespace(like), isinstance(x, np.ndarray)
+    if is_host and xp is np:
+        return x
+    upload = _UPLOAD.get() if is_host else None
+    return xp.asarray(x) if upload is None else upload(x)
+
+
+def in_dtype_of(x: Array, value: Any) -> Array:
+    """Return an array, or a Python number as one, in the dtype of ``x``."""
+    if isinstance(value, int | float):
+        return namespace(x).asarray(value, x.dtype)
+    return value.astype(x.dtype, copy=False)
+
+
+def concatenated(arrays: list[Array], axis: int) -> Array:
+    """Return raw arrays joined along an axis.
+
+    CuPy copies a list of many addresses to the device, which the capture of a CUDA
+    graph forbids.
+    """
+    xp = namespace(arrays[0])
+    if xp is np or _UPLOAD.get() is None:
+        return xp.concatenate(arrays, axis=axis)
+    axis %= arrays[0].ndim
+    extents = [array.shape[axis] for array in arrays]
+    shape = list(arrays[0].shape)
+    shape[axis], dtype = sum(extents), xp.result_type(*arrays)
+    out, start = xp.empty_like(arrays[0], dtype, shape=shape), 0
+    for array, extent in zip(arrays, extents, strict=True):
+        out[(slice(None),) * axis + (slice(start, start + extent),)] = array
+        start += extent
+    return out
+
+
+def stacked(arrays: list[Array], axis: int) -> Array:
+    """Return raw arrays joined along a new axis."""
+    return concatenated([np.expand_dims(array, axis) for array in arrays], axis)
+
+
+#: Matrix products of raw arrays by the name of their library, if not NumPy's.
+PRODUCTS: dict[str, Callable[[Array, Array], Array]] = {}
+
+
+def product(x: Array, y: Array) -> Array:
+    """Return ``x @ y`` of raw arrays, by the kernel of their device."""
+    return PRODUCTS.get(namespace(x).__name__, np.matmul)(x, y)
+
+
+def projected(x: Array, matrix: np.ndarray[Any, Any], axis: int) -> Array:
+    """Return ``matrix`` [rows, columns] applied along an axis of ``x``."""
+    weights = as_array(x, matrix.astype(x.dtype, copy=False))
+    if namespace(x) is np:
+        rows = np.tensordot(x, weights, axes=([axis], [1]))
+    else:
+        rows = product(np.moveaxis(x, axis, -1), weights.T)
+    return np.moveaxis(rows, -1, axis)
 
 
 def pair(x: Array, y: Array) -> tuple[Array, Array]:

@@ -1,6 +1,7 @@
 """Chains of elementwise operations as functions of elements."""
 
 from collections import Counter
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from burn.plan.executable import Plan
 from burn.plan.passes.describing import element_of
 from burn.plan.passes.fusion.elements import Abilities
 from burn.plan.plan_ir import Step
-from burn.primitive import primitives
+from burn.primitive import Primitive, primitives
 from tests.runtime.onednn import normal
 from tests.runtime.plan.test_seam import OtherDevice, PlainCalls
 
@@ -87,13 +88,30 @@ def test_other_functions_stay() -> None:
     assert kinds["remainder"] == 1
 
 
+#: Shapes of one to three operands, with and without scalars among them.
+SHAPES = [s for count in (1, 2, 3) for s in product(((3, 4), ()), repeat=count)]
+
+
+def test_values_that_a_kernel_reads_are_no_constants() -> None:
+    """NumPy makes plain arrays of symbolic ones, of which a kernel sees the memory."""
+
+    def kernel(x: Any, y: Any) -> Any:
+        return x + np.asarray(y, x.dtype)
+
+    raised: Any = Primitive(kernel, outputs=1, host=False, traceable=True)
+    forms = [((3,), np.dtype(np.float32)), ((), np.dtype(np.float32))]
+    operands = tuple(Operand(n, dtype) for n, (_, dtype) in enumerate(forms))
+    assert element_of(raised, operands, {}, forms) is None
+    assert element_of(raised, (operands[0], 2.0), {}, forms) is not None
+
+
 @pytest.mark.parametrize("dtype", ("float16", "float32", "int64", "bool"))
 def test_descriptions_of_primitives(dtype: str) -> None:
     seen = 0
     for primitive in primitives().values():
-        for count in (1, 2, 3):
-            arrays = [np.abs(normal(3, 4, seed=n)) + 1 for n in range(count)]
-            arrays = [array.astype(dtype) for array in arrays]
+        for shapes in SHAPES:
+            arrays = [np.abs(normal(*s, seed=n)) + 1 for n, s in enumerate(shapes)]
+            arrays = [np.asarray(array).astype(dtype) for array in arrays]
             operands = tuple(Operand(n, array.dtype) for n, array in enumerate(arrays))
             forms = [(array.shape, array.dtype) for array in arrays]
             described = element_of(primitive, operands, {}, forms)

@@ -18,6 +18,9 @@ class Cuda(ArrayBackend):
         tf32: whether convolutions and matrix products of float32 tensors may round
             their operands to TensorFloat-32 (10 bits of mantissa instead of 23), which
             tensor cores compute several times faster. False until it is set.
+        tuning: whether the second call of a compiled function measures algorithms and
+            takes the fastest ones. Without it the first ones that libraries propose
+            are taken, which takes seconds less. True until it is set.
 
     Raises:
         ImportError: CuPy is not installed.
@@ -27,6 +30,7 @@ class Cuda(ArrayBackend):
     _devices: "dict[int, Cuda]" = {}
     index: int
     tf32: bool = False
+    tuning: bool = True
 
     def __new__(cls, index: int = 0) -> "Cuda":
         device = cls._devices.get(index)

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from burn.ops.support import uploading
+
 #: Bytes of scratch memory that cuBLASLt may use in one call.
 WORKSPACE = 32 << 20
 #: Consecutive calls use different scratch memory: kernels of cuDNN and cuBLASLt are
@@ -127,6 +129,8 @@ class CaptureMemory:
         self._constants: dict[int, Any] = {}
         self._packed: dict[tuple[int, Any], Any] = {}
         self._counters: dict[int, Any] = {}
+        #: Arrays of the host on the device, by dtype, shape and content.
+        self._uploads: dict[Any, Any] = {}
         #: Of the graph alone: graphs may run at the same time.
         self.workspaces = Workspaces()
         self.separates = separates
@@ -147,6 +151,16 @@ class CaptureMemory:
         with cupy.cuda.using_allocator(self._pool.malloc):
             yield
 
+    def uploaded(self, array: np.ndarray[Any, Any]) -> Any:
+        """Return a copy of ``array`` on the device, the same for equal arrays."""
+        import cupy
+
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self._uploads:
+            with self.lasting():
+                self._uploads[key] = cupy.asarray(array)
+        return self._uploads[key]
+
     def free_unused(self) -> None:
         """Give back what is free in the pool. No kernel may be running."""
         self._pool.free_all_blocks()
@@ -154,6 +168,7 @@ class CaptureMemory:
     def close(self) -> None:
         """Give back all memory that nothing else refers to."""
         self._constants, self._packed, self._counters, self._settled = {}, {}, {}, {}
+        self._uploads = {}
         self.workspaces = Workspaces()
         self.free_unused()
 
@@ -215,7 +230,8 @@ def capturing(memory: CaptureMemory) -> Iterator[None]:
     """Make kernels allocate from ``memory`` in this context and thread."""
     before, _LOCAL.capture = _LOCAL.capture, memory
     try:
-        yield
+        with uploading(memory.uploaded):
+            yield
     finally:
         _LOCAL.capture = before
 

@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.launching import INSTRUCTIONS, launching_early
+from burn.backend.cuda.libraries import is_capturing
 
 T = TypeVar("T")
 
@@ -52,6 +54,11 @@ def _reader() -> Any:
     import cupy
 
     return cupy.RawKernel(_SOURCE, "read_all")
+
+
+def is_tuning(device: int) -> bool:
+    """Return whether this thread prepares a CUDA graph with the fastest algorithms."""
+    return is_capturing() and Cuda(device).tuning
 
 
 def compile_all(kernels: Iterable[Any], device: int) -> None:

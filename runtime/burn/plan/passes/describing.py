@@ -10,6 +10,7 @@ import numpy as np
 
 from burn.backend.arrays import ignoring_errors
 from burn.ops.elements import COPY, SELECT, Element, Expression, Operand
+from burn.plan.plan_ir import slots_in
 from burn.primitive import Primitive
 
 
@@ -73,9 +74,16 @@ class Described(np.ndarray[Any, Any]):
     round = sort = squeeze = sum = swapaxes = take = tolist = transpose = _refused
 
 
-def described(shape: tuple[int, ...], dtype: Any, expression: Expression) -> Described:
+#: What symbolic arrays hold in memory, in one execution of a kernel and in another.
+_FILLS = (0, -5)
+
+
+def described(
+    shape: tuple[int, ...], dtype: Any, expression: Expression, fill: int = 0
+) -> Described:
     """Return a symbolic array whose elements are ``expression``."""
-    array = np.broadcast_to(np.zeros((), dtype), shape).view(Described)
+    memory = np.array(fill).astype(dtype)
+    array = np.broadcast_to(memory, shape).view(Described)
     array.expression = expression
     return array
 
@@ -93,14 +101,30 @@ def element_of(
     """
     if not primitive.traceable or not primitive.plain:
         return None
+    if next(slots_in(args), None) is not None:
+        return None  # operands in a list
+    results = [_executed(primitive, args, static, forms, fill) for fill in _FILLS]
+    # NumPy converts symbolic arrays to plain ones without a call that they can refuse
+    # (numpy.asarray): what a kernel reads from memory then is no constant.
+    return results[0] if results[0] == results[1] else None
+
+
+def _executed(
+    primitive: Primitive[..., Any],
+    args: tuple[Any, ...],
+    static: dict[str, Any],
+    forms: list[tuple[tuple[int, ...], Any]],
+    fill: int,
+) -> tuple[Element, tuple[int, ...]] | None:
+    """Return the result of a kernel on symbolic arrays with ``fill`` in memory."""
     given = [
-        described(*forms[arg.number], arg) if isinstance(arg, Operand) else arg
+        described(*forms[arg.number], arg, fill) if isinstance(arg, Operand) else arg
         for arg in args
     ]
     try:
         with ignoring_errors():
             result = primitive.kernel(*given, **static)
-    except (UndescribedError, TypeError, ValueError, AttributeError):
+    except (UndescribedError, TypeError, ValueError, LookupError, AttributeError):
         return None
     if type(result) is not Described or not isinstance(result.expression, Element):
         return None

@@ -2,6 +2,6 @@
 
 ``calls`` parses the calls of a plan, ``groups`` finds those that can be one loop and
 the values that are dead after it, ``loops`` orders the loops. ``source`` emits LLVM IR
-with the functions in ``functions``, ``machine`` compiles it, and ``object_cache`` keeps
+with the functions in ``functions``, ``machine`` compiles it, and ``disk_cache`` keeps
 the object code on disk.
 """

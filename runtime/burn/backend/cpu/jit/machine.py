@@ -7,9 +7,9 @@ from ctypes import PYFUNCTYPE, addressof, c_size_t, c_uint, c_void_p, cast
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from burn.backend.cpu.jit.object_cache import kernel_cache
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding.engine import loaded
+from burn.backend.disk_cache import kernel_cache
 
 #: A kernel of less work (in additions) is done by one thread.
 SHARED = 400_000

@@ -26,6 +26,7 @@ from burn.backend.cuda.kernels.elementwise import (
     epilogues as epilogues,
 )
 from burn.backend.cuda.kernels.products import (
+    einsum as einsum,
     few_rows as few_rows,
     fused_products as fused_products,
     products as products,

@@ -19,12 +19,14 @@ from burn.backend.cuda.kernels.convolution.cudnn_graphs import (
     Convolution,
 )
 from burn.backend.cuda.kernels.convolution.layouts import Layout, Shape
-from burn.backend.cuda.libraries import cudnn, is_capturing, packed
+from burn.backend.cuda.libraries import cudnn, packed
+from burn.backend.cuda.tuning import is_tuning
 from burn.ops.conv import (
     conv as conv_op,
     conv_transpose as conv_transpose_op,
     conv_weight_grad as conv_weight_grad_op,
 )
+from burn.ops.padding import pad as pad_op
 from burn.ops.support import Array
 from burn.ops.window import Windows, transposed, windows
 
@@ -77,6 +79,31 @@ class Geometry:
         )
 
 
+def with_geometry(
+    x: Array, weight: Array, *, stride: Any, padding: Any, dilation: Any, groups: int
+) -> tuple[Array, Geometry | None, Shape]:
+    """Return the image of a convolution, its geometry, and the shape of the result.
+
+    If the padding is not symmetric, what one side has more becomes part of the image.
+    """
+
+    def geometry_of(image: Array, padding: Any) -> tuple[Geometry | None, Windows]:
+        wins = windows(image.shape[2:], weight.shape[2:], stride, padding, dilation)
+        sizes = (image.shape[0], image.shape[1], weight.shape[0], groups)
+        return Geometry.of(*sizes, wins), wins
+
+    geometry, wins = geometry_of(x, padding)
+    even = tuple(map(min, wins.pads))
+    if geometry is None and min(even) >= 0 and x.size:
+        before, after = (
+            [0, 0, *(pads[side] - n for pads, n in zip(wins.pads, even, strict=True))]
+            for side in (0, 1)
+        )
+        x = pad_op.kernel(x, before + after)
+        geometry, wins = geometry_of(x, even)
+    return x, geometry, (x.shape[0], weight.shape[0], *wins.count)
+
+
 def conv(
     x: Array,
     weight: Array,
@@ -90,10 +117,8 @@ def conv(
     """Compute :func:`burn.ops.conv` with cuDNN."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     if are_convolved(x, weight, bias) and x.shape[1] == weight.shape[1] * groups:
-        wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
-        geometry = Geometry.of(x.shape[0], x.shape[1], weight.shape[0], groups, wins)
-        shape = (x.shape[0], weight.shape[0], *wins.count)
-        operands = (x, weight) if bias is None else (x, weight, bias)
+        image, geometry, shape = with_geometry(x, weight, groups=groups, **steps)
+        operands = (image, weight) if bias is None else (image, weight, bias)
         out = _run("forward", geometry, operands, shape)
         if out is not None:
             return out
@@ -180,10 +205,13 @@ def _run(
         return None
     device = cupy.cuda.runtime.getDevice()
     dtype, tf32 = operands[0].dtype, Cuda(device).tf32
-    tuned = kind == "forward" and is_capturing()  # gradients: the same plan each time
-    key = (device, kind, dtype, tf32, geometry, len(operands), tuned)
+    tuned = kind == "forward" and is_tuning(device)  # gradients: always the same plan
+    key = (kind, dtype, tf32, geometry, len(operands))
     convolution = GRAPHS.get(
-        key, lambda: _build(device, dtype, kind, geometry, len(operands) > 2, tuned)
+        (device, tuned, key),
+        lambda: _build(
+            *(device, dtype, kind, geometry, len(operands) > 2), key if tuned else None
+        ),
     )
     if convolution is None:
         return None
@@ -204,7 +232,7 @@ def _build(
     kind: str,
     geometry: Geometry,
     biased: bool,
-    tuned: bool = False,
+    key: Any = None,
 ) -> Convolution | None:
     layout = Layout(channels_last=dtype != np.float32 or Cuda(device).tf32)
     try:
@@ -213,7 +241,7 @@ def _build(
             dtype,
             layout,
             lambda builder: _operands(builder, kind, geometry, biased),
-            tuned,
+            key,
         )
     except (RuntimeError, cudnn().cudnnGraphNotSupportedError) as error:
         warnings.warn(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes
+from burn.backend.cuda.choices import read_choice, write_choice
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.convolution.layouts import Layout
 from burn.backend.cuda.libraries import WORKSPACE, cudnn, cudnn_handle, workspace
@@ -26,13 +27,15 @@ _LIMIT = 512
 #: The most plans of the heuristics that are measured for a graph, and the seconds after
 #: which no more are built: cuDNN compiles some of them.
 _PLANS, _SECONDS = 6, 0.1
+#: The identifier of the first operand of a graph; those of the others follow.
+_FIRST_UID = 1
 
 
 class Convolution:
     """A cuDNN graph of one convolution.
 
-    It has the first plan of cuDNN's heuristics. If it is ``tuned``, it has several, of
-    which :meth:`tune` selects the fastest.
+    It has the first plan of cuDNN's heuristics. With a ``key`` it has several, of which
+    :meth:`tune` selects the fastest, or the plan that an earlier process selected.
 
     Raises:
         RuntimeError: cuDNN has no plan for it.
@@ -44,36 +47,57 @@ class Convolution:
         dtype: Any,
         layout: Layout,
         build: Callable[["Convolution"], tuple[Any, ...]],
-        tuned: bool = False,
+        key: Any = None,
     ) -> None:
-        library = cudnn()
-        self.library, self.layout = library, layout
-        types = library.data_type
-        self.graph = library.pygraph(
-            handle=cudnn_handle(device, 0),
+        self.library, self.layout = cudnn(), layout
+        self._device, self._plans = device, list[int]()
+        is_exact = dtype == np.float32 and not Cuda(device).tf32
+        self._key = None if is_exact else key
+        if not self._restore():
+            self._build(dtype, build, is_exact)
+        self._size = self.graph.get_workspace_size()
+
+    def _restore(self) -> bool:
+        """Return whether an earlier process selected a plan, and restore it."""
+        content = None if self._key is None else read_choice(self._device, self._key)
+        if content is None:
+            return False
+        handle = cudnn_handle(self._device, 0)
+        self.graph = self.library.pygraph(handle=handle)
+        try:
+            self.graph.deserialize(handle, list(content))
+        except (RuntimeError, self.library.cudnnGraphNotSupportedError):
+            return False
+        return True
+
+    def _build(
+        self,
+        dtype: Any,
+        build: Callable[["Convolution"], tuple[Any, ...]],
+        is_exact: bool,
+    ) -> None:
+        """Build the graph from its operations, with one plan or several."""
+        types, modes = self.library.data_type, self.library.heur_mode
+        graph = self.graph = self.library.pygraph(
+            handle=cudnn_handle(self._device, 0),
             io_data_type=getattr(types, TYPES[dtype]),
             intermediate_data_type=types.FLOAT,
             compute_data_type=types.FLOAT,
         )
         operands = build(self)
         operands[-1].set_output(True)
-        graph = self.graph
+        for number, operand in enumerate(operands):
+            operand.set_uid(_FIRST_UID + number)
         graph.validate()
         graph.build_operation_graph()
-        modes = library.heur_mode
         graph.create_execution_plans([modes.A, modes.FALLBACK])
-        is_exact = dtype == np.float32 and not Cuda(device).tf32
         if is_exact:
-            graph.deselect_numeric_notes([library.numerical_note.TENSOR_CORE])
+            graph.deselect_numeric_notes([self.library.numerical_note.TENSOR_CORE])
         graph.check_support()
-        self._plans: list[int] = []
-        if tuned and not is_exact:
-            self._plans = self._built(_PLANS)
-        else:
+        if self._key is None:
             graph.build_plans()
-        self._keys = tuple(operand.get_uid() for operand in operands)
-        self._size = graph.get_workspace_size()
-        self._device = device
+        else:
+            self._plans = self._built(_PLANS)
 
     def _built(self, most: int) -> list[int]:
         """Return the first plans that can be built, of which the last is selected.
@@ -113,6 +137,8 @@ class Convolution:
                 return False
         if plans:
             self._select(quickest(plans, partial(self._run, arrays), self._device))
+            content = bytes(self.graph.serialize())
+            write_choice(self._device, self._key, content)
         return True
 
     def _keeps_nan(self, arrays: tuple[Array, ...], plan: int) -> bool:
@@ -133,8 +159,9 @@ class Convolution:
         import cupy
 
         stream = cupy.cuda.get_current_stream().ptr
-        addresses = (array.data.ptr for array in arrays)
-        operands = dict(zip(self._keys, addresses, strict=True))
+        operands = {
+            _FIRST_UID + number: array.data.ptr for number, array in enumerate(arrays)
+        }
         handle = cudnn_handle(self._device, stream)
         if plan is None:
             space = workspace(self._device, stream, self._size)

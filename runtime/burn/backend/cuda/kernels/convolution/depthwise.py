@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from burn.backend.cuda.choices import chosen
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.convolution.convolution import (
     Geometry,
     are_convolved,
     conv,
+    with_geometry,
 )
 from burn.backend.cuda.kernels.convolution.layouts import Layout
 from burn.backend.cuda.kernels.convolution.patches import are_patches, convolved
@@ -25,12 +27,11 @@ from burn.backend.cuda.kernels.elementwise.epilogues import (
     header,
     statements,
 )
-from burn.backend.cuda.libraries import is_capturing, packed
-from burn.backend.cuda.tuning import compile_all, quickest
+from burn.backend.cuda.libraries import packed
+from burn.backend.cuda.tuning import compile_all, is_tuning, quickest
 from burn.ops.conv import conv as conv_op
 from burn.ops.fused import After
 from burn.ops.support import Array
-from burn.ops.window import windows
 
 _LAYOUT = Layout(channels_last=True)
 _SOURCE = """
@@ -144,8 +145,6 @@ _TILES = tuple(
         *((4, 4, 2), (4, 2, 1), (2, 2, 7), (1, 7, 1)),
     )
 )
-#: The fastest tile for each form of operands.
-_CHOSEN: dict[Any, Tile] = {}
 
 
 @conv_op.on(Cuda)
@@ -163,15 +162,14 @@ def conv_or_depthwise(
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     if x.ndim == 4 and are_convolved(x, weight, bias):
         channels, outputs = x.shape[1], weight.shape[0]
-        wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
-        geometry = Geometry.of(x.shape[0], channels, outputs, groups, wins)
+        image, geometry, _ = with_geometry(x, weight, groups=groups, **steps)
         out = None
         if geometry is None or not prod(geometry.result):
             return conv(x, weight, bias, groups=groups, **steps)
         if groups == 1 and weight.shape[1] == channels and are_patches(geometry):
-            out = convolved(x, weight, bias, geometry)
+            out = convolved(image, weight, bias, geometry)
         elif 1 < groups == channels == outputs and weight.shape[1] == 1:
-            operands = (x, weight, bias, None)
+            operands = (image, weight, bias, None)
             out = depthwise(operands, geometry, geometry.result, ())
         if out is not None:
             return out
@@ -200,7 +198,7 @@ def depthwise(
         others[1] = _LAYOUT.of(residual)
     out = _LAYOUT.empty(shape, x.dtype)
     arrays = (_LAYOUT.of(x), packed(weight, "depthwise", _taps_first), *others, out)
-    if is_capturing():
+    if is_tuning(x.device.id):
         tile = _quickest(arrays, geometry, after)
     else:
         tile = first_tile(widest, geometry)
@@ -246,14 +244,16 @@ def _is_fitting(tile: Tile, widest: int, geometry: Geometry) -> bool:
 def _quickest(arrays: tuple[Any, ...], geometry: Geometry, after: After) -> Tile:
     """Return the fastest tile on these operands, measured once."""
     dtype, device = arrays[0].dtype, arrays[0].device.id
-    key = (device, dtype, geometry, after)
-    if key not in _CHOSEN:
-        choices = tiles(dtype, geometry)
+    choices = tiles(dtype, geometry)
+
+    def choose() -> int:
         kernels = [_kernel(dtype, tile, geometry, after) for tile in choices]
         compile_all(kernels, device)
         run = partial(launch, arrays=arrays, geometry=geometry, after=after)
-        _CHOSEN[key] = quickest(choices, run, device)
-    return _CHOSEN[key]
+        return choices.index(quickest(choices, run, device))
+
+    key = ("depthwise", dtype, geometry, after)
+    return choices[chosen(device, key, len(choices), choose)]
 
 
 def launch(

@@ -9,8 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from burn.backend.cuda.choices import chosen
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.kernels.convolution.convolution import Geometry, are_convolved
+from burn.backend.cuda.kernels.convolution.convolution import (
+    Geometry,
+    are_convolved,
+    with_geometry,
+)
 from burn.backend.cuda.kernels.convolution.cudnn_graphs import GRAPHS, Convolution
 from burn.backend.cuda.kernels.convolution.depthwise import (
     contiguous,
@@ -21,11 +26,10 @@ from burn.backend.cuda.kernels.convolution.layouts import Layout
 from burn.backend.cuda.kernels.convolution.patches import are_patches, convolved
 from burn.backend.cuda.kernels.elementwise.epilogues import apply_after, has_residual
 from burn.backend.cuda.kernels.products.fused_products import linear_then
-from burn.backend.cuda.libraries import cudnn, is_capturing, packed
-from burn.backend.cuda.tuning import quickest
+from burn.backend.cuda.libraries import cudnn, packed
+from burn.backend.cuda.tuning import is_tuning, quickest
 from burn.ops.fused import After, conv_then as conv_then_op
 from burn.ops.support import Array
-from burn.ops.window import windows
 
 _CHANNELS_LAST = Layout(channels_last=True)
 #: The operations of a cuDNN graph for activations without numbers.
@@ -36,8 +40,6 @@ _ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_tanh": "gelu_approx_tanh",
 }
-#: The number of the fastest way for each form of operands.
-_CHOSEN: dict[Any, int] = {}
 
 
 @conv_then_op.on(Cuda)
@@ -54,20 +56,18 @@ def conv_then(
     groups: int = 1,
 ) -> Array:
     """Compute :func:`burn.ops.fused.conv_then` with one kernel if possible."""
-    steps = {"stride": stride, "padding": padding, "dilation": dilation}
+    steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     if _is_fused(x, weight, bias) and x.shape[1] == weight.shape[1] * groups:
-        wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
-        geometry = Geometry.of(x.shape[0], x.shape[1], weight.shape[0], groups, wins)
-        shape = (x.shape[0], weight.shape[0], *wins.count)
+        image, geometry, shape = with_geometry(x, weight, groups=groups, **steps)
         if has_residual(after) and (residual is None or residual.shape != shape):
             geometry = None
-        operands = (x, weight, bias, residual)
+        operands = (image, weight, bias, residual)
         out = None
-        if geometry is not None and prod(shape):
+        if geometry is not None and prod(shape) > 0:
             if groups == x.shape[1] == weight.shape[0] and groups > 1:
                 out = depthwise(operands, geometry, shape, after)
             elif groups == 1 and are_patches(geometry):
-                out = convolved(x, weight, bias, geometry)
+                out = convolved(image, weight, bias, geometry)
                 out = None if out is None else apply_after(out, residual, after)
             elif groups == 1:
                 out = _fastest(operands, geometry, shape, after)
@@ -93,23 +93,25 @@ def _fastest(
     kernels of one tap a matrix product beside it.
     """
     x, _, bias, residual = operands
-    prefixes = _prefixes(after, residual, x)
-    if not is_capturing():
+    prefixes, device = _prefixes(after, residual, x), x.device.id
+    if not is_tuning(device):
         return _by_graph(operands, geometry, shape, after, prefixes[0])
-    key = (x.device.id, x.dtype, geometry, bias is not None, after, prefixes[0])
+    key = ("conv_then", x.dtype, geometry, bias is not None, after, prefixes[0])
     ways = [
         partial(_by_graph, operands, geometry, shape, after, prefix)
         for prefix in prefixes
     ]
     if _is_pointwise(geometry):
         ways.append(partial(_by_product, operands, after))
-    if key not in _CHOSEN:
+
+    def choose() -> int:
         numbers = [n for n, way in enumerate(ways) if way() is not None]
         if len(numbers) > 1:
-            device = x.device.id
-            numbers = [quickest(numbers, lambda number: ways[number](), device)]
-        _CHOSEN[key] = numbers[0] if numbers else 0
-    return ways[_CHOSEN[key]]()
+            return quickest(numbers, lambda number: ways[number](), device)
+        return numbers[0] if numbers else -1
+
+    number = chosen(device, key, len(ways), choose)
+    return ways[number]() if number >= 0 else None
 
 
 def _is_pointwise(geometry: Geometry) -> bool:
@@ -148,10 +150,13 @@ def _by_graph(
 ) -> Array | None:
     """Return the result with the prefix ``inside`` of ``after`` in one graph."""
     x, weight, bias, residual = operands
-    device, dtype, tuned = x.device.id, x.dtype, is_capturing()
-    key = (device, "fused", dtype, geometry, bias is not None, inside, tuned)
+    device, dtype = x.device.id, x.dtype
+    key = ("fused", dtype, geometry, bias is not None, inside)
+    tuned = is_tuning(device)
+    place = (device, tuned, key)
     graph = GRAPHS.get(
-        key, lambda: _built(device, dtype, geometry, bias is not None, inside, tuned)
+        place,
+        lambda: _built(device, *key[1:], key if tuned else None),
     )
     if graph is None:
         return None
@@ -163,7 +168,7 @@ def _by_graph(
         arrays.append(layout.of(residual))
     out = layout.empty(shape, dtype)
     if tuned and not graph.tune((*arrays, out), _has_relu(inside)):
-        GRAPHS.refuse(key)
+        GRAPHS.refuse(place)
         return None
     graph.run(*arrays, out)
     return apply_after(out, residual, after[len(inside) :])
@@ -204,14 +209,14 @@ def _built(
     geometry: Geometry,
     biased: bool,
     after: After,
-    tuned: bool,
+    key: Any,
 ) -> Convolution | None:
     """Return the graph, None if cuDNN has no plan for it."""
     try:
         return Convolution(
             *(device, dtype, _CHANNELS_LAST),
             lambda builder: _operands(builder, geometry, biased, after),
-            tuned,
+            key,
         )
     except (RuntimeError, cudnn().cudnnGraphNotSupportedError):
         return None

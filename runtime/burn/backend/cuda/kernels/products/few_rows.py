@@ -7,6 +7,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
+from burn.backend.cuda.choices import chosen
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.elementwise.epilogues import TYPES, has_residual
 from burn.backend.cuda.kernels.products import simt_rows, tensor_core_rows
@@ -18,8 +19,7 @@ from burn.backend.cuda.kernels.products.row_kernels import (
     Form,
     run,
 )
-from burn.backend.cuda.libraries import is_capturing
-from burn.backend.cuda.tuning import quickest
+from burn.backend.cuda.tuning import is_tuning, quickest
 from burn.ops.activation import silu
 from burn.ops.decoding import Norm, row_linear as row_linear_op
 from burn.ops.fused import After
@@ -36,8 +36,6 @@ ROWS = 8
 
 
 Operands = tuple[Array | None, ...]
-#: The quickest way for each form of operands.
-_CHOSEN: dict[Any, Any] = {}
 
 
 @row_linear_op.on(Cuda)
@@ -62,21 +60,24 @@ def row_linear(
     options: Any = {"norm": norm, "epsilon": epsilon, "after": after}
     if not _fits(operands, norm, after):
         return _by_parts(*operands, **options)
-    if not is_capturing():
+    if not is_tuning(x.device.id):
         return _by_kernel(*operands, **options)
-    key = (
-        *(x.shape, x.dtype, weight.shape, weight.strides, x.device.id),
-        *(bias is None, gate is None, norm, after),
-    )
-    chosen = _CHOSEN.get(key)
-    if chosen is None:
-        chosen = _CHOSEN[key] = quickest(
-            _variants(_form(operands, norm, after), x.device),
-            lambda way: way(*operands, **options),
+    variants = _variants(_form(operands, norm, after), x.device)
+
+    def choose() -> int:
+        return quickest(
+            range(len(variants)),
+            lambda number: variants[number](*operands, **options),
             x.device.id,
             overlaps=True,
         )
-    return chosen(*operands, **options)
+
+    key = (
+        *("row_linear", x.shape, x.dtype, weight.shape, weight.strides),
+        *(bias is None, gate is None, norm, after),
+    )
+    number = chosen(x.device.id, key, len(variants), choose)
+    return variants[number](*operands, **options)
 
 
 def _variants(form: Form, device: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from burn.backend.cuda.kernels.products.products import (
     matmul,
     multiply,
 )
-from burn.backend.cuda.libraries import is_capturing
+from burn.backend.cuda.tuning import is_tuning
 from burn.ops.fused import (
     After,
     linear_then as linear_then_op,
@@ -42,7 +42,7 @@ def linear_then(
         rest = after[addend is not None :]
         operands = (x.reshape(-1, x.shape[-1]), weight.T, bias, addend)
         activation = _ACTIVATIONS.get(rest[0][0], "") if rest else ""
-        if activation != "RELU" or is_capturing():  # else NaN may be lost
+        if activation != "RELU" or is_tuning(x.device.id):  # else NaN may be lost
             out = multiply(*operands, activation=activation)
         if out is None:
             activation = ""

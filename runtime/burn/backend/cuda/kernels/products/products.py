@@ -2,11 +2,13 @@
 
 import threading
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from burn import dtypes
+from burn.backend.cuda.choices import chosen
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.products.matrices import (
     ALIGNMENT,
@@ -17,13 +19,12 @@ from burn.backend.cuda.kernels.products.matrices import (
 from burn.backend.cuda.libraries import (
     WORKSPACE,
     cublas_lt,
-    is_capturing,
     lt_handle,
     workspace,
 )
-from burn.backend.cuda.tuning import keeps_nan, quickest
+from burn.backend.cuda.tuning import is_tuning, keeps_nan, quickest
 from burn.ops.matmul import linear as linear_op, matmul as matmul_op
-from burn.ops.support import Array
+from burn.ops.support import PRODUCTS, Array
 
 #: ``cudaDataType`` of the element types that are multiplied here.
 _TYPES = {
@@ -74,7 +75,8 @@ _PRODUCTS = _Products()
 class Product:
     """``left @ right``, plus a bias for each row of the column-major result.
 
-    The constructor asks cuBLASLt for an algorithm, or for several if it is ``tuned``.
+    The constructor asks cuBLASLt for an algorithm, or for several with a ``key``, under
+    which :meth:`tune` keeps the fastest one.
 
     Raises:
         LookupError: there is none.
@@ -87,7 +89,7 @@ class Product:
         left: Matrix,
         right: Matrix,
         extra: Extra,
-        tuned: bool = False,
+        key: Any = None,
     ) -> None:
         lt = cublas_lt()
         self._lt, self._handle, self._device = lt, lt_handle(device), device
@@ -122,8 +124,9 @@ class Product:
         out_dtype = np.dtype(np.float32) if extra.wide else dtype
         self._result = self._layout(result, count, out_dtype)
         alignments = (left.alignment, right.alignment)
-        self._algorithms = self._proposed(*alignments, ALGORITHMS if tuned else 1)
-        self._algorithm, self._is_tuned = self._algorithms[0], False
+        self._key, self._number = key, None if key else 0
+        self._algorithms = self._proposed(*alignments, ALGORITHMS if key else 1)
+        self._algorithm = self._algorithms[0]
 
     def _set(self, attribute: int, value: Any) -> None:
         data = np.asarray(value)
@@ -154,27 +157,29 @@ class Product:
         The result is False if the epilogue is a ReLU, and no algorithm keeps NaN in it.
         """
 
-        def run(algorithm: Any) -> None:
-            self._algorithm = algorithm
-            self.run(*operands)
-
-        def is_right(algorithm: Any) -> bool:
-            left, right, *others = operands
-            self._algorithm = algorithm
-            return keeps_nan(
-                lambda nan: self.run(left, nan, *others), right, operands[-1]
+        if self._number is None:
+            count = len(self._algorithms)
+            self._number = chosen(
+                self._device, self._key, count, lambda: self._fastest(operands)
             )
+            self._algorithm = self._algorithms[self._number]
+        return self._number >= 0
 
-        if self._is_tuned:
-            return bool(self._algorithms)
-        self._is_tuned = True
+    def _fastest(self, operands: tuple[Any, ...]) -> int:
+        """Return the number of the fastest algorithm, -1 if none keeps NaN."""
+        left, right, *others = operands
+
+        def run(number: int, right: Any = right) -> None:
+            self._algorithm = self._algorithms[number]
+            self.run(left, right, *others)
+
+        numbers = list(range(len(self._algorithms)))
         if self._has_relu:
-            self._algorithms = [a for a in self._algorithms if is_right(a)]
-        if len(self._algorithms) > 1:
-            self._algorithms = [quickest(self._algorithms, run, self._device)]
-        if self._algorithms:
-            self._algorithm = self._algorithms[0]
-        return bool(self._algorithms)
+            out = operands[-1]
+            numbers = [n for n in numbers if keeps_nan(partial(run, n), right, out)]
+        if len(numbers) > 1:
+            return quickest(numbers, run, self._device)
+        return numbers[0] if numbers else -1
 
     def _proposed(self, left: int, right: int, most: int) -> list[Any]:
         """Return the first algorithms of cuBLASLt's heuristics."""
@@ -267,6 +272,9 @@ def matmul(x: Array, y: Array) -> Array:
     return matmul_op.kernel(x, y)
 
 
+PRODUCTS["cupy"] = matmul
+
+
 def _or_generic(out: Array | None, x: Array, y: Array, shape: tuple[int, ...]) -> Array:
     return matmul_op.kernel(x, y) if out is None else out.reshape(shape)
 
@@ -321,7 +329,7 @@ def multiply(
     if out is None:
         outer = x.shape[:-2] or y.shape[:-2]
         out = cupy.empty((*outer, x.shape[-2], y.shape[-1]), x.dtype)
-    if is_capturing() and not product.tune(y, x, bias, addend, out):
+    if is_tuning(device) and not product.tune(y, x, bias, addend, out):
         return None
     product.run(y, x, bias, addend, out)
     return out
@@ -331,14 +339,16 @@ def _prepared(
     device: int, dtype: Any, left: Matrix, right: Matrix, extra: Extra
 ) -> Product | None:
     """Return this thread's prepared product, None if there is no algorithm."""
-    tuned = is_capturing()
-    key = (device, Cuda(device).tf32, dtype, left, right, extra, tuned)
-    prepared = _PRODUCTS.prepared
-    if key not in prepared:
+    key = ("product", Cuda(device).tf32, dtype, left, right, extra)
+    tuned = is_tuning(device)
+    place, prepared = (device, tuned, key), _PRODUCTS.prepared
+    if place not in prepared:
         try:
-            prepared[key] = Product(device, dtype, left, right, extra, tuned)
+            prepared[place] = Product(
+                *(device, dtype, left, right, extra), key if tuned else None
+            )
         except LookupError:
-            prepared[key] = None
+            prepared[place] = None
         if len(prepared) > _LIMIT:
             prepared.pop(next(iter(prepared)))
-    return prepared[key]
+    return prepared[place]

@@ -1,7 +1,8 @@
-"""Object code of generated kernels on disk, shared by the processes of one user.
+"""Machine code and results of tuning on disk, shared by the processes of one user.
 
-Loaded object code is executed. The folder and its files must therefore belong to the
-user, and nobody else may be able to write to them; otherwise the cache is not used.
+It has object code of generated kernels, plans of cuDNN and the numbers of the fastest
+algorithms. Loaded code is executed. The folder and its files must therefore belong to
+the user, and nobody else may be able to write to them; otherwise the cache is not used.
 """
 
 import hashlib
@@ -14,16 +15,16 @@ from pathlib import Path
 from time import time
 
 #: The size of the files above which the least recently used ones are removed.
-LIMIT = 64 << 20
+LIMIT = 256 << 20
 #: A file is marked as used at most once in so many seconds.
 _FRESH = 3_600
 #: Temporary files of this age (in seconds) were left by processes that ended.
 _STALE = 3_600
 #: Written files between two checks of the total size.
 _CHECK_EVERY = 32
-_MAGIC = b"burn object code 1\n"
+_MAGIC = b"burn cache 1\n"
 _DIGEST = hashlib.sha256().digest_size
-_SUFFIX, _TEMPORARY = ".o", ".tmp"
+_SUFFIX, _TEMPORARY = ".bin", ".tmp"
 #: Write permissions of the group and of others.
 _FOREIGN_WRITES = stat.S_IWGRP | stat.S_IWOTH
 #: Owners and modes of files can be checked, relative to an open folder.
@@ -42,7 +43,7 @@ def default_folder() -> Path | None:
     return Path(home, *parts, "burn")
 
 
-class ObjectCache:
+class DiskCache:
     """A folder with one file for each key.
 
     Every method works without the folder: then nothing is found and nothing written,
@@ -111,25 +112,25 @@ class ObjectCache:
                 os.close(descriptor)
 
 
-_current: ObjectCache | None = None
+_current: DiskCache | None = None
 
 
-def kernel_cache() -> ObjectCache:
-    """Return the cache of this process for the object code of generated kernels."""
+def kernel_cache() -> DiskCache:
+    """Return the cache of this process for compiled kernels and results of tuning."""
     global _current
     if _current is None:
-        _current = ObjectCache(default_folder())
+        _current = DiskCache(default_folder())
     return _current
 
 
 def set_kernel_cache(folder: str | os.PathLike[str] | None) -> None:
-    """Keep the object code of generated kernels in ``folder``; None keeps none on disk.
+    """Keep compiled kernels and results of tuning in ``folder``; None keeps no files.
 
-    It applies to the kernels that this process compiles afterwards. Without a call the
+    It applies to what this process compiles and tunes afterwards. Without a call the
     folder is that of :func:`default_folder`.
     """
     global _current
-    _current = ObjectCache(None if folder is None else Path(folder).absolute())
+    _current = DiskCache(None if folder is None else Path(folder).absolute())
 
 
 def _open_folder(path: Path, create: bool) -> int | None:

@@ -13,21 +13,21 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend import kernel_cache, set_kernel_cache
-from burn.backend.cpu.jit import machine as machines, object_cache
-from burn.backend.cpu.jit.object_cache import ObjectCache, default_folder
+from burn.backend import disk_cache, kernel_cache, set_kernel_cache
+from burn.backend.cpu.jit import machine as machines
+from burn.backend.disk_cache import DiskCache, default_folder
 
 pytestmark = pytest.mark.skipif(
-    not object_cache._IS_SUPPORTED, reason="owners of files cannot be checked here"
+    not disk_cache._IS_SUPPORTED, reason="owners of files cannot be checked here"
 )
 KEY, CONTENT = "a" * 64, b"object code" * 100
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    before = object_cache._current
+    before = disk_cache._current
     yield tmp_path / "cache"
-    object_cache._current = before
+    disk_cache._current = before
 
 
 @pytest.fixture
@@ -105,9 +105,9 @@ def test_damaged_files_are_written_again(
 
 
 def test_a_file_under_another_name_is_damaged(folder: Path) -> None:
-    cache = ObjectCache(folder)
+    cache = DiskCache(folder)
     cache.write(KEY, CONTENT)
-    (folder / f"{KEY}.o").rename(folder / f"{'b' * 64}.o")
+    (folder / f"{KEY}.bin").rename(folder / f"{'b' * 64}.bin")
     assert cache.read("b" * 64) is None
     assert cache.read(KEY) is None
 
@@ -126,9 +126,9 @@ def test_a_cache_that_is_switched_off_writes_nothing(
 
 @pytest.mark.parametrize("mode", [0o777, 0o720, 0o702])
 def test_folders_that_others_may_write_to_are_refused(folder: Path, mode: int) -> None:
-    ObjectCache(folder).write(KEY, CONTENT)
+    DiskCache(folder).write(KEY, CONTENT)
     folder.chmod(mode)
-    cache = ObjectCache(folder)
+    cache = DiskCache(folder)
     assert cache.read(KEY) is None
     assert cache.refusal is not None and f"mode {mode:04o}" in cache.refusal
     cache.write("b" * 64, CONTENT)
@@ -138,19 +138,19 @@ def test_folders_that_others_may_write_to_are_refused(folder: Path, mode: int) -
 def test_folders_and_files_of_others_are_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ObjectCache(folder).write(KEY, CONTENT)
+    DiskCache(folder).write(KEY, CONTENT)
     user = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: user + 1)
-    cache = ObjectCache(folder)
+    cache = DiskCache(folder)
     assert cache.read(KEY) is None
     assert cache.refusal is not None
     assert f"owned by user {user}, expected {user + 1}" in cache.refusal
 
 
 def test_links_and_writable_files_are_not_read(folder: Path, tmp_path: Path) -> None:
-    cache = ObjectCache(folder)
+    cache = DiskCache(folder)
     cache.write(KEY, CONTENT)
-    file = folder / f"{KEY}.o"
+    file = folder / f"{KEY}.bin"
     file.chmod(0o620)
     assert cache.read(KEY) is None
     file.chmod(0o600)
@@ -166,13 +166,13 @@ def test_links_and_writable_files_are_not_read(folder: Path, tmp_path: Path) -> 
 
     link = tmp_path / "link"
     link.symlink_to(folder)
-    assert ObjectCache(link).read(KEY) is None
+    assert DiskCache(link).read(KEY) is None
 
 
 def test_kernels_compute_without_a_writable_folder(
     tmp_path: Path, compilations: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = object_cache._current
+    before = disk_cache._current
     (tmp_path / "file").touch()
     set_kernel_cache(tmp_path / "file" / "cache")
     try:
@@ -180,20 +180,20 @@ def test_kernels_compute_without_a_writable_folder(
         assert compilations
         assert str(tmp_path / "file" / "cache") in str(kernel_cache().refusal)
     finally:
-        object_cache._current = before
+        disk_cache._current = before
 
 
 def test_the_files_used_longest_ago_are_removed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(object_cache, "_CHECK_EVERY", 1)
-    cache = ObjectCache(folder, limit=5 * (len(CONTENT) + 100))
+    monkeypatch.setattr(disk_cache, "_CHECK_EVERY", 1)
+    cache = DiskCache(folder, limit=5 * (len(CONTENT) + 100))
     keys = [f"{n:064}" for n in range(5)]
     for age, key in enumerate(reversed(keys)):
         cache.write(key, CONTENT)
-        used = (folder / f"{key}.o").stat().st_mtime - 10_000 * (5 - age)
-        os.utime(folder / f"{key}.o", (used, used))
-    stale = folder / f"old{object_cache._TEMPORARY}"
+        used = (folder / f"{key}.bin").stat().st_mtime - 10_000 * (5 - age)
+        os.utime(folder / f"{key}.bin", (used, used))
+    stale = folder / f"old{disk_cache._TEMPORARY}"
     stale.touch()
     os.utime(stale, (0, 0))
     unknown = folder / "notes.txt"
@@ -209,14 +209,14 @@ def test_the_files_used_longest_ago_are_removed(
 
 def test_several_writers_and_readers(folder: Path) -> None:
     contents = [bytes([n]) * 50_000 for n in range(8)]
-    ObjectCache(folder).write(KEY, contents[0])
+    DiskCache(folder).write(KEY, contents[0])
 
     def write(content: bytes) -> None:
         for _ in range(20):
-            ObjectCache(folder).write(KEY, content)
+            DiskCache(folder).write(KEY, content)
 
     def read(_: int) -> list[bytes | None]:
-        return [ObjectCache(folder).read(KEY) for _ in range(40)]
+        return [DiskCache(folder).read(KEY) for _ in range(40)]
 
     with ThreadPoolExecutor(8) as pool:
         writers = [pool.submit(write, content) for content in contents]
@@ -224,7 +224,7 @@ def test_several_writers_and_readers(folder: Path) -> None:
         for writer in writers:
             writer.result()
     assert all(data in contents for data in found)
-    assert [file.name for file in folder.iterdir()] == [f"{KEY}.o"]
+    assert [file.name for file in folder.iterdir()] == [f"{KEY}.bin"]
 
 
 PROGRAM = """
