@@ -6,9 +6,10 @@ highest level among its arguments; that backend unwraps its layer and calls the
 primitive again on the inner tensors, until a device runs a kernel.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
 
@@ -33,6 +34,18 @@ _PRIMITIVES: dict[str, "Primitive[..., Any]"] = {}
 CastPolicy = Literal["lower", "keep", "float32"]
 
 
+@dataclass(frozen=True)
+class GradientReads:
+    """The values that a gradient rule reads; of others it reads shape and dtype.
+
+    ``results`` are positions of results. ``operands[i]`` are the positions of the
+    operands whose values the gradient of operand ``i`` reads.
+    """
+
+    results: frozenset[int]
+    operands: Mapping[int, tuple[int, ...]]
+
+
 class Primitive(Generic[P, R]):
     """A named operation on arrays with its kernels and its gradient.
 
@@ -42,6 +55,9 @@ class Primitive(Generic[P, R]):
     checkpointing recomputes. The other properties are for plans, which may rely on them
     and not on names. Declared with :func:`primitive`.
     """
+
+    #: The values that the gradient rule reads; None if it may read all.
+    reads: GradientReads | None = None
 
     def __init__(
         self,
@@ -125,6 +141,29 @@ class Primitive(Generic[P, R]):
         """
         self.rule = rule
         return rule
+
+    def declare_reads(
+        self,
+        operands: Mapping[int, tuple[int, ...]] | None = None,
+        *,
+        results: tuple[int, ...] = (),
+    ) -> None:
+        """Declare which values the gradient rule reads (:class:`GradientReads`).
+
+        Tapes keep only the shape and dtype of the others, in place of their memory. A
+        rule without this declaration may read every value.
+        """
+        self.reads = GradientReads(frozenset(results), operands or {})
+
+    def vjp_reading(
+        self,
+        operands: Mapping[int, tuple[int, ...]] | None = None,
+        *,
+        results: tuple[int, ...] = (),
+    ) -> Callable[[Rule], Rule]:
+        """Declare a rule as :meth:`vjp`, and what it reads."""
+        self.declare_reads(operands, results=results)
+        return self.vjp
 
     def no_gradient(self, reason: str) -> None:
         """Declare that the primitive is not differentiable, and the reason."""

@@ -239,7 +239,15 @@ def tensor(
 
     Python floats become float32 and integers int64; arrays keep their dtype.
     ``backend`` is ``Cpu()`` by default.
+
+    Raises:
+        TypeError: ``backend`` is no backend, for example a dtype.
     """
+    if backend is not None and not hasattr(backend, "level"):
+        raise TypeError(
+            "expected a backend as second argument, such as burn.Cpu(), "
+            f"got {backend!r}; pass a dtype as dtype=..."
+        )
     if isinstance(data, Tensor):
         data = data.numpy()
     array = np.array(data)

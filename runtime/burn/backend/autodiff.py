@@ -15,6 +15,8 @@ from burn.backend.tape import (
     Node,
     Output,
     Receiver,
+    kept_operands,
+    kept_results,
     leaves_below,
     nodes_in,
     swept,
@@ -130,14 +132,32 @@ class Autodiff(Backend):
             return result
         node = None
         if tracked and primitive.rule is not None:
-            kind = CallNode if self.checkpointing == "none" else BalancedCallNode
-            node = kind(primitive, tuple(sources), tuple(inner), static, result)
+            node = self._record(primitive, sources, inner, static, result)
         if type(result) is Tensor:
             return Tensor(result, self, node)
         return tuple(
             Tensor(item, self, None if node is None else Output(node, position))
             for position, item in enumerate(result)
         )
+
+    def _record(
+        self,
+        primitive: "Primitive[..., Any]",
+        sources: list[Any],
+        operands: list[Any],
+        static: dict[str, Any],
+        result: Any,
+    ) -> CallNode:
+        """Return the node of a call, which keeps the values that gradients read."""
+        if self.checkpointing == "balanced":
+            return BalancedCallNode(
+                primitive, tuple(sources), tuple(operands), static, result
+            )
+        reads, kept = primitive.reads, tuple(operands)
+        if reads is not None:
+            kept = kept_operands(reads, sources, operands)
+            result = kept_results(reads, result)
+        return CallNode(primitive, tuple(sources), kept, static, result)
 
     def _peel(self, arg: Any) -> tuple[Any, Any]:
         """Return ``arg`` without this backend's layer, and its node on the tape."""
@@ -250,18 +270,22 @@ def _key(key: Any) -> Any:
     return key
 
 
-def backward(tensor: Tensor, gradient: Tensor | None = None) -> Gradients:
+def backward(
+    tensor: Tensor, gradient: Tensor | None = None, *, retain_history: bool = True
+) -> Gradients:
     """Return the gradients of a tensor with respect to all leaves it depends on.
 
     ``gradient``, of the shape of the tensor, is the vector of the vector-Jacobian
-    product; the default for one element is 1.
+    product; the default for one element is 1. Without ``retain_history`` the tape's
+    values are dropped as soon as they are used, and another backward pass through the
+    same calls is an error.
 
     Raises:
         TypeError: its backend does not track gradients.
         ValueError: it has several elements and no ``gradient``, that has another shape
             or dtype, or the tensor depends on no leaf.
     """
-    gradients = gradients_of(tensor, gradient)
+    gradients = gradients_of(tensor, gradient, retain_history=retain_history)
     if not isinstance(tensor.node, Node):
         raise ValueError(
             f"the loss depends on no parameter on {tensor.backend}, and on no tensor "
@@ -270,7 +294,9 @@ def backward(tensor: Tensor, gradient: Tensor | None = None) -> Gradients:
     return gradients
 
 
-def gradients_of(tensor: Tensor, gradient: Tensor | None = None) -> Gradients:
+def gradients_of(
+    tensor: Tensor, gradient: Tensor | None = None, *, retain_history: bool = True
+) -> Gradients:
     """Return :func:`backward`, or no gradients if ``tensor`` depends on no leaf."""
     root = tensor.node
     if not isinstance(tensor.backend, Autodiff):
@@ -281,7 +307,7 @@ def gradients_of(tensor: Tensor, gradient: Tensor | None = None) -> Gradients:
         return Gradients({})
     token = _IN_BACKWARD.set(True)
     try:
-        return Gradients(_sweep(root, seed))
+        return Gradients(_sweep(root, seed, retain_history))
     finally:
         _IN_BACKWARD.reset(token)
 
@@ -306,10 +332,13 @@ def _seed(tensor: Tensor, inner: Backend, gradient: Tensor | None) -> Tensor:
     return gradient
 
 
-def _sweep(root: Node, seed: Tensor) -> dict[Any, Tensor]:
+def _sweep(root: Node, seed: Tensor, retain_history: bool) -> dict[Any, Tensor]:
     """Return the gradients of the leaves below ``root``, by their keys."""
     gradients: dict[Any, Tensor] = {}
-    for node, grad in swept({root: seed}, receiver=_RECEIVER.get()).items():
+    by_node = swept(
+        {root: seed}, receiver=_RECEIVER.get(), retain_history=retain_history
+    )
+    for node, grad in by_node.items():
         if isinstance(node, Leaf):
             earlier = gradients.get(node.key)
             gradients[node.key] = grad if earlier is None else earlier + grad

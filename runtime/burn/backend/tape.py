@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import count
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,12 +10,49 @@ import numpy as np
 from burn.tensor import Tensor
 
 if TYPE_CHECKING:
-    from burn.primitive import Primitive
+    from burn.primitive import GradientReads, Primitive
 
 #: Gets the key and the gradient of a leaf.
 Receiver = Callable[[Any, Tensor], None]
 
 _order = count()
+
+
+class TensorSpec:
+    """The shape and dtype of a value that the tape does not keep."""
+
+    __slots__ = ("dtype", "ndim", "shape")
+
+    def __init__(self, tensor: Tensor) -> None:
+        data = tensor.data
+        self.shape, self.dtype = data.shape, data.dtype
+        self.ndim = len(self.shape)
+
+
+def kept_operands(
+    reads: "GradientReads", sources: list[Any], operands: list[Any]
+) -> tuple[Any, ...]:
+    """Return operands with specs of the tensors that no gradient reads."""
+    needed: tuple[int, ...] = ()
+    if reads.operands:
+        for position, source in enumerate(sources):
+            if source is not None:
+                needed += reads.operands.get(position, ())
+    kept = list(operands)
+    for position, value in enumerate(operands):
+        if type(value) is Tensor and position not in needed:
+            kept[position] = TensorSpec(value)
+    return tuple(kept)
+
+
+def kept_results(reads: "GradientReads", result: Any) -> Any:
+    """Return the result without the tensors that no gradient reads."""
+    if type(result) is Tensor:
+        return result if reads.results else None
+    return tuple(
+        item if position in reads.results else TensorSpec(item)
+        for position, item in enumerate(result)
+    )
 
 
 def nodes_in(source: Any) -> "Iterator[Node]":
@@ -47,6 +85,10 @@ class Node:
     def release(self) -> None:
         """Drop what was computed again for a backward pass that is over here."""
 
+    def consume(self) -> None:
+        """Drop all values after the only backward pass; another one is an error."""
+        self.release()
+
 
 class Leaf(Node):
     """A leaf, whose gradient is returned: ``key`` is the box, or the node itself."""
@@ -63,6 +105,10 @@ class Leaf(Node):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__init__()  # its order is that of the process which reads it
         self.key = state["key"]
+
+
+# The operands of a call whose values were dropped.
+_CONSUMED: tuple[Any, ...] = (None,)
 
 
 class CallNode(Node):
@@ -97,9 +143,17 @@ class CallNode(Node):
         """Return the result and the operands, on the backend below the tape."""
         return self.result, self.inner
 
+    def consume(self) -> None:
+        self.result, self.inner = None, _CONSUMED
+
     def backward(self, grad: Any) -> Iterator[tuple[Node, Any]]:
+        if self.inner is _CONSUMED:
+            raise ValueError(
+                f"the history of {self.primitive.name} was dropped by the backward "
+                "pass of its training step: call backward() inside the step's function"
+            )
         result, operands = self.values()
-        if type(result) is not Tensor and not self.primitive.partial:
+        if type(result) is tuple and not self.primitive.partial:
             grad = tuple(
                 _zeros_like(item) if part is None else part
                 for part, item in zip(grad, result, strict=True)
@@ -149,14 +203,18 @@ def swept(
     seeds: dict[Node, Any],
     ends: Collection[Node] = (),
     receiver: Receiver | None = None,
+    *,
+    retain_history: bool = True,
 ) -> dict[Node, Any]:
     """Return the gradients of leaves and ``ends``, at which the tape is not followed.
 
     ``seeds`` are the gradients of the nodes from which the tape is read backwards.
+    Without ``retain_history`` the values of each node are dropped after its use.
     """
     nodes = _reachable(seeds, ends)
+    drop = methodcaller("release" if retain_history else "consume")
     try:
-        return _swept_nodes(nodes, seeds, ends, receiver)
+        return _swept_nodes(nodes, seeds, ends, receiver, drop)
     finally:
         for node in nodes:
             node.release()
@@ -167,15 +225,16 @@ def _swept_nodes(
     seeds: dict[Node, Any],
     ends: Collection[Node],
     receiver: Receiver | None,
+    drop: Callable[[Node], None],
 ) -> dict[Node, Any]:
-    """As :func:`swept`, of ``nodes``, the newest first."""
+    """As :func:`swept`, of ``nodes``, the newest first; ``drop`` gets those done."""
     gradients: dict[Node, Any] = {}
     pending = dict(seeds)
     complete = {} if receiver is None else _completed_by(nodes)
     for node in nodes:
         grad = pending.pop(node, None)
         if grad is None:
-            node.release()
+            drop(node)
             continue
         if isinstance(node, Leaf) or node in ends:
             gradients[node] = grad
@@ -186,7 +245,7 @@ def _swept_nodes(
             for source, share in node.backward(grad):
                 earlier = pending.get(source)
                 pending[source] = share if earlier is None else earlier + share
-        node.release()
+        drop(node)
         for leaf in complete.get(node, ()):
             if receiver is not None and leaf in pending:
                 receiver(leaf.key, pending[leaf])

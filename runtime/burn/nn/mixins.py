@@ -40,6 +40,17 @@ def take_out(module: Module, mixin: type[Mixin]) -> None:
     object.__setattr__(module, "__class__", _mixed(original, rest))
 
 
+def original_class(module: Module) -> type[Module]:
+    """Return the class of ``module`` without mixins."""
+    return _parts(type(module))[0]
+
+
+def set_original_class(module: Module, cls: type[Module]) -> None:
+    """Replace the class of ``module`` by ``cls``, and keep its mixins."""
+    _, mixins = _parts(type(module))
+    object.__setattr__(module, "__class__", _mixed(cls, mixins))
+
+
 def _parts(cls: type[Module]) -> _Parts:
     """Return the class of a module before mixins were added, and the mixins."""
     return _PARTS.get(cls, (cls, ()))

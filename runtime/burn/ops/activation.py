@@ -50,7 +50,7 @@ def relu(x: Array) -> Array:
     return np.maximum(x, x.dtype.type(0))
 
 
-@relu.vjp
+@relu.vjp_reading(results=(0,))
 def _(grad: Any, out: Any, x: Any) -> Any:
     return relu_grad(grad, out)
 
@@ -168,7 +168,7 @@ def sigmoid(x: Array) -> Array:
     return 1 / out
 
 
-@sigmoid.vjp
+@sigmoid.vjp_reading(results=(0,))
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * out * (1.0 - out)
 
@@ -180,7 +180,7 @@ def tanh(x: Array) -> Array:
     return np.tanh(x)
 
 
-@tanh.vjp
+@tanh.vjp_reading(results=(0,))
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (1.0 - out * out)
 
@@ -290,7 +290,7 @@ def _erf(x: Array) -> Array:
     return np.tanh(inner)
 
 
-@gelu.vjp
+@gelu.vjp_reading({0: (0,)})
 def _(
     grad: Any, out: Any, x: Any, *, approximate: Literal["none", "tanh"] = "none"
 ) -> Any:

@@ -265,6 +265,9 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return lambda: softmax_grad(grad, out)
 
 
+masked_softmax.declare_reads(results=(0,))
+
+
 @composite(outputs=1)
 def split_heads(x: Any, heads: int) -> Any:
     """Return ``[batch, sequence, heads * size]`` as ``[batch, heads, sequence,

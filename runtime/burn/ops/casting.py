@@ -52,3 +52,6 @@ def _(grad: Any, out: Any, x: Any, *, dtype: DType) -> Any:
     if not (dtypes.is_float(dtype) or dtypes.is_complex(dtype)):
         return None
     return lambda: cast(grad, dtype=x.dtype)
+
+
+cast.declare_reads()

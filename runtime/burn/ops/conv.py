@@ -83,6 +83,9 @@ def _(
     )
 
 
+conv.declare_reads({0: (1,), 1: (0,)})
+
+
 @primitive(removable=True, bound=bounds.transposed_layer, autocast="lower")
 def conv_transpose(
     x: Array,

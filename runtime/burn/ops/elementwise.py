@@ -25,6 +25,9 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad, x), lambda: like(grad, y)
 
 
+add.declare_reads()
+
+
 @primitive(traceable=True, infallible=True, bound=bounds.sum_of_all, memory_bound=True)
 def sub(x: Array, y: Array) -> Array:
     """Return ``x - y``."""
@@ -36,6 +39,9 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad, x), lambda: like(-grad, y)
 
 
+sub.declare_reads()
+
+
 @primitive(traceable=True, infallible=True, bound=bounds.product, memory_bound=True)
 def mul(x: Array, y: Array) -> Array:
     """Return ``x * y``."""
@@ -45,6 +51,9 @@ def mul(x: Array, y: Array) -> Array:
 @mul.vjp
 def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad * y, x), lambda: like(grad * x, y)
+
+
+mul.declare_reads({0: (1,), 1: (0,)})
 
 
 @primitive(traceable=True, infallible=True, bound=bounds.quotient, memory_bound=True)
@@ -59,6 +68,9 @@ def div(x: Array, y: Array) -> Array:
 @div.vjp
 def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad / y, x), lambda: like(-grad * out / y, y)
+
+
+div.declare_reads({0: (1,), 1: (1,)}, results=(0,))
 
 
 @primitive(traceable=True, infallible=True)

@@ -38,6 +38,9 @@ def _(grad: Any, out: Any, x: Any, key: Key) -> Any:
     return lambda: getitem_grad(grad, key, shape=x.shape)
 
 
+getitem.declare_reads({0: (1,)})
+
+
 @primitive
 def getitem_grad(grad: Array, key: Key, *, shape: tuple[int, ...]) -> Array:
     """Return zeros of ``shape`` with ``grad`` added at ``key``."""

@@ -52,6 +52,9 @@ def _(
     return joint[0], joint[1], lambda: like(grad, bias)
 
 
+layer_norm.declare_reads({0: (0, 1), 1: (0, 1)})
+
+
 @primitive(outputs=0, traceable=True)
 def layer_norm_grad(
     grad: Array,

@@ -48,6 +48,10 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     )
 
 
+# Operands of rank 1 are reshaped before a gradient is asked for.
+matmul.declare_reads({0: (0, 1), 1: (0, 1)})
+
+
 def _shaped(x: Any, shape: tuple[int, ...]) -> Any:
     """Return ``x`` in ``shape``, without a reshape step in plans if it already has
     it.
@@ -103,6 +107,9 @@ def _(grad: Any, out: Any, x: Any, weight: Any, bias: Any = None) -> Any:
         lambda: like(_outer_rows(grad, x), weight),
         lambda: like(sum(grad, tuple(range(grad.ndim - 1))), bias),
     )
+
+
+linear.declare_reads({0: (1,), 1: (0,)})
 
 
 @primitive(removable=True, autocast="lower")

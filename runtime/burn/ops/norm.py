@@ -138,6 +138,9 @@ def _(
     )
 
 
+batch_norm_train.declare_reads({0: (0, 1), 1: (0, 1)}, results=(1, 2))
+
+
 @primitive(outputs=3, traceable=True, removable=True)
 def batch_norm_grad(
     grad: Array,

@@ -41,6 +41,9 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
     return lambda: spread(grad, x, axis, keepdims)
 
 
+sum.declare_reads()
+
+
 @primitive(traceable=True, bound=bounds.of_first)
 def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Return the mean over ``axis``, or over all axes, in the dtype of ``x``."""
@@ -59,6 +62,9 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
     for a in axes_of(axis, x.ndim):
         count *= x.shape[a]
     return lambda: spread(grad / builtins.max(count, 1), x, axis, keepdims)
+
+
+mean.declare_reads()
 
 
 @primitive(traceable=True, bound=bounds.of_first)

@@ -56,6 +56,9 @@ def _(grad: Any, out: Any, x: Any, shape: Any, *, keep_zeros: bool = False) -> A
     return reshape(grad, x.shape), None
 
 
+reshape.declare_reads()
+
+
 @primitive(
     traceable=True,
     removable=True,
@@ -77,6 +80,9 @@ def _(grad: Any, out: Any, x: Any, axes: tuple[int, ...] | None = None) -> Any:
     return permute(grad, inverse)
 
 
+permute.declare_reads()
+
+
 @primitive(
     traceable=True,
     removable=True,
@@ -92,6 +98,9 @@ def transpose(x: Array, first: int, second: int) -> Array:
 @transpose.vjp
 def _(grad: Any, out: Any, x: Any, first: int, second: int) -> Any:
     return transpose(grad, first, second)
+
+
+transpose.declare_reads()
 
 
 @primitive(
@@ -114,6 +123,9 @@ def flatten(x: Array, start: int = 0, end: int = -1) -> Array:
 @flatten.vjp
 def _(grad: Any, out: Any, x: Any, start: int = 0, end: int = -1) -> Any:
     return reshape(grad, x.shape)
+
+
+flatten.declare_reads()
 
 
 @primitive(

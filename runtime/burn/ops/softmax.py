@@ -29,6 +29,9 @@ def _(grad: Any, out: Any, x: Any, *, axis: Axes = -1) -> Any:
     return softmax_grad(grad, out, axis=axis)
 
 
+softmax.declare_reads(results=(0,))
+
+
 @primitive(traceable=True)
 def softmax_grad(grad: Array, out: Array, *, axis: Axes = -1) -> Array:
     """Return the gradient of :func:`softmax` from its result ``out``."""
@@ -63,6 +66,9 @@ def log_softmax(x: Array, *, axis: Axes = -1) -> Array:
 @log_softmax.vjp
 def _(grad: Any, out: Any, x: Any, *, axis: Axes = -1) -> Any:
     return grad - exp(out) * sum_(grad, axis, keepdims=True)
+
+
+log_softmax.declare_reads(results=(0,))
 
 
 @primitive(traceable=True)

@@ -24,7 +24,7 @@ from burn.train.metrics import Batch, Loss, Metric
 from burn.train.processes import Processes
 from burn.train.progress import create_progress_logger
 from burn.train.step import Step
-from burn.train.strategy import KeepLast, Mode, Patience, Strategy
+from burn.train.strategy import KeepLast, Mode, Patience, Strategy, check_keys
 from burn.train.summary import Summary, summarize_history
 
 _CHECKPOINT = re.compile(r"checkpoint-([0-9]{1,9})\.safetensors")
@@ -119,11 +119,14 @@ class Learner:
         ``state_dict`` and ``load_state_dict``, checkpoints keep its position.
 
         Raises:
-            ValueError: the folder has checkpoints and ``resume`` is False, or no batch
-                came.
+            ValueError: the folder has checkpoints and ``resume`` is False, a strategy
+                reads a value that is not computed, or no batch came.
             KeyboardInterrupt: Ctrl-C was pressed.
         """
         self._begin(train, resume)
+        splits = ["train"] if valid is None else ["train", "valid"]
+        keys = [f"{split}/{each.name}" for split in splits for each in self.metrics]
+        check_keys(keys, (self.checkpoints, self.stop))
         run = self._describe_run(epochs, {"train": train, "valid": valid})
         with self._interruptible(), self._logging(run):
             while len(self.history) < epochs and not self._is_over():

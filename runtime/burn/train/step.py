@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from burn import ops
-from burn.backend.autodiff import Gradients, receiving_gradients
+from burn.backend.autodiff import Gradients, backward, receiving_gradients
 from burn.box import Box, Deferred
 from burn.distributed.communicator import Communicator
 from burn.distributed.gradients import count_items, share_weights
@@ -218,8 +218,9 @@ class Step(Generic[P, R]):
         """Return the gradients of the loss, which are not finite on overflow."""
         value = loss_of(output)
         if self.scaler is None:
-            return value.backward()
-        return self.scaler.unscale(self.scaler.scale(value).backward())
+            return backward(value, retain_history=False)
+        scaled = self.scaler.scale(value)
+        return self.scaler.unscale(backward(scaled, retain_history=False))
 
     def _change(self, gradients: Any) -> tuple[bool, list[Tensor]]:
         """Update weights, or return False if a scaler finds an overflow.

@@ -96,6 +96,29 @@ class Patience:
         return waited >= self.epochs
 
 
+def keys_read_by(strategy: Strategy | Patience | None) -> set[str]:
+    """Return the keys of values that one of the strategies above reads."""
+    if isinstance(strategy, KeepAny):
+        return set().union(*map(keys_read_by, strategy.strategies))
+    return {strategy.key} if isinstance(strategy, KeepBest | Patience) else set()
+
+
+def check_keys(
+    keys: Sequence[str], strategies: Sequence[Strategy | Patience | None]
+) -> None:
+    """Check that strategies read values among ``keys``.
+
+    Raises:
+        ValueError: one reads another value.
+    """
+    for strategy in strategies:
+        for key in sorted(keys_read_by(strategy) - set(keys)):
+            raise ValueError(
+                f"{type(strategy).__name__} reads {key!r}, expected one of "
+                f"{', '.join(keys)}"
+            )
+
+
 def best_epoch(history: Sequence[Values], key: str, mode: Mode) -> int | None:
     """Return the first epoch, from 1, with the best value; None if all are NaN."""
     sign = 1.0 if mode == "max" else -1.0

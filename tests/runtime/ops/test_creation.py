@@ -63,3 +63,11 @@ def test_arange_from_a_shape_and_without_a_step() -> None:
     assert ops.arange(3, dtype=burn.float16).dtype == burn.float16
     with pytest.raises(ValueError, match="step"):
         ops.arange(0, 4, 0)
+
+
+def test_a_dtype_in_the_place_of_a_backend_is_refused() -> None:
+    with pytest.raises(
+        TypeError, match=r"expected a backend .* got <class .*dtype=\.\."
+    ):
+        burn.tensor([1.0], np.float32)  # type: ignore[arg-type]
+    assert burn.tensor([1.0], dtype=burn.float64).dtype == np.float64

@@ -124,6 +124,22 @@ def test_strategies_and_patience_follow_values() -> None:
         train.KeepBest("a").kept(history, {"b": "max"})
 
 
+@pytest.mark.parametrize("valid", [None, Shuffled()])
+def test_keys_of_strategies_are_checked_before_training(
+    valid: Any, tmp_path: Path
+) -> None:
+    name = "no" if valid else "accuracy"
+    keep = train.KeepAny(train.KeepLast(2), train.KeepBest(f"valid/{name}", "max"))
+    each = learner(tmp_path / "a", checkpoints=keep, progress=False)
+    with pytest.raises(ValueError, match=f"KeepAny reads 'valid/{name}', expected one"):
+        each.fit(Shuffled(), valid, epochs=1)
+    stop = train.Patience(2, f"valid/{name}", mode="max")
+    each = learner(tmp_path / "a", stop=stop, progress=False)
+    with pytest.raises(ValueError, match=f"Patience reads 'valid/{name}'"):
+        each.fit(Shuffled(), valid, epochs=1)
+    assert not each.stored()
+
+
 def test_patience_ends_training(tmp_path: Path) -> None:
     stop = train.Patience(2, "train/lr", mode="max")  # it only falls
     result = learner(tmp_path, stop=stop, progress=False).fit(Shuffled(), epochs=9)

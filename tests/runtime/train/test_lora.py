@@ -108,3 +108,22 @@ def test_an_adapter_beside_a_trained_layer_freezes_it() -> None:
     boxes = dict(model.parameters())
     assert not boxes["head.weight"].requires_grad
     assert boxes["head.lora_A"].requires_grad
+
+
+def test_adapters_and_dropout_are_added_in_either_order() -> None:
+    results = []
+    for is_dropout_first in (True, False):
+        model = net()
+        if is_dropout_first:
+            nn.dropout(model, "*", p=0.5, seed=3)
+        nn.lora(model, "query", "blocks.*", rank=2)
+        if not is_dropout_first:
+            nn.dropout(model, "*", p=0.5, seed=3)
+        assert not np.array_equal(model(X).numpy(), model.valid()(X).numpy())
+        trained(model)
+        adapted = model.valid()(X).numpy()
+        nn.merge_lora(model)
+        np.testing.assert_allclose(model.valid()(X).numpy(), adapted, 1e-5, 1e-5)
+        assert not np.array_equal(model(X).numpy(), adapted)  # dropout is still there
+        results.append(adapted)
+    np.testing.assert_array_equal(results[0], results[1])

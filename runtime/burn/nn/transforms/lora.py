@@ -8,6 +8,7 @@ from burn import ops
 from burn.box import Parameter
 from burn.nn import init
 from burn.nn.linear import Conv1D, Linear
+from burn.nn.mixins import original_class, set_original_class
 from burn.nn.module import Module
 from burn.nn.patterns import matches
 from burn.tensor import Tensor
@@ -82,7 +83,7 @@ def lora(model: M, *patterns: str, rank: int = 8, alpha: float | None = None) ->
 
 def _matching(model: Module, patterns: tuple[str, ...]) -> list[Module]:
     """Return the layers whose paths match, each once."""
-    layers = {p: m for p, m in model.modules() if type(m) in (Linear, Conv1D)}
+    layers = {p: m for p, m in model.modules() if original_class(m) in (Linear, Conv1D)}
     chosen: dict[Module, None] = {}
     for pattern in patterns:
         of_pattern = [layer for path, layer in layers.items() if matches(path, pattern)]
@@ -99,11 +100,11 @@ def _adapt(layer: Module, rank: int, scaling: float) -> None:
     """Convert a layer to one with an adapter, in place."""
     if isinstance(layer, Linear):
         shape = (layer.out_features, layer.in_features)
-        layer.__class__ = LoRALinear
+        set_original_class(layer, LoRALinear)
     else:
         assert isinstance(layer, Conv1D)
         shape = (layer.nf, layer.nx)
-        layer.__class__ = LoRAConv1D
+        set_original_class(layer, LoRAConv1D)
     assert isinstance(layer, LoRALinear | LoRAConv1D)
     outputs, inputs = shape
     kind = layer.weight.dtype
@@ -129,9 +130,6 @@ def merge_lora(model: M) -> M:
     for layer in dict.fromkeys(adapted):
         layer.weight.set(layer.weight.detach() + layer.difference())
         del layer.lora_A, layer.lora_B, layer.scaling
-        _become(layer, Linear if isinstance(layer, LoRALinear) else Conv1D)
+        is_linear = isinstance(layer, LoRALinear)
+        set_original_class(layer, Linear if is_linear else Conv1D)
     return model
-
-
-def _become(layer: Module, kind: type[Module]) -> None:
-    layer.__class__ = kind
