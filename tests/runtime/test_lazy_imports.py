@@ -22,7 +22,8 @@ from tests.test_house import PACKAGES, ROOT, parse
 CORE = {
     "burn",
     *(f"burn.{name}" for name in ("attribute_hints", "box", "defaults", "dtypes")),
-    *("burn.lazy", "burn.methods", "burn.tensor", "burn.backend", "burn.version"),
+    *("burn.lazy", "burn.methods", "burn.numpy_interface", "burn.tensor"),
+    *("burn.backend", "burn.version"),
     *("burn.backend.cpu", "burn.backend.cuda"),
     *(f"burn.backend.{name}" for name in ("arrays", "autodiff", "balanced")),
     *("burn.backend.base", "burn.backend.tape"),
