@@ -111,3 +111,14 @@ def test_history_ends_with_the_training_step(compiled: bool) -> None:
     kept[0] = model(burn.tensor(np.ones((4, 3), np.float32))).sum()
     first = kept[0].backward()[model.weight].numpy()
     np.testing.assert_array_equal(kept[0].backward()[model.weight].numpy(), first)
+
+
+@pytest.mark.parametrize("operation", (ops.sum, ops.mean))
+def test_tensors_of_axes_are_kept(operation: Any) -> None:
+    axes = burn.tensor(np.array([1]), Autodiff(Cpu()))
+    gradients = []
+    for axis in (axes, 1):
+        x = leaf(1.0, 2.0, 3.0)
+        total = operation(x.reshape((1, 3)), axis).sum()
+        gradients.append(total.backward()[x].numpy())
+    np.testing.assert_array_equal(*gradients)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 
 from burn.dtypes import int64, is_float
+from burn_import.passes.cleanup.dead_code import dead_code
 from burn_import.provenance.path_segments import Path, common
 from burn_import.rewriting.arrays import number
 from burn_import.rewriting.graphs import with_nodes
@@ -64,7 +65,8 @@ def with_input_extents(graph: Graph) -> Graph:
             nodes.append(Node(Shape(), (name,), (shapes[name],)))
         index = number(graph, axis, int64)
         nodes.append(Node(Gather(), (shapes[name], index), node.outputs))
-    return infer(with_nodes(graph, nodes)) if shapes else graph
+    # A module that computed nothing else has no result any more.
+    return infer(dead_code(with_nodes(graph, nodes))) if shapes else graph
 
 
 def _symbol_sources(graph: Graph) -> dict[Dim | None, tuple[str, int]]:

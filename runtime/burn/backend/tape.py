@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from burn import dtypes
 from burn.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ class TensorSpec:
 def kept_operands(
     reads: "GradientReads", sources: list[Any], operands: list[Any]
 ) -> tuple[Any, ...]:
-    """Return operands with specs of the tensors that no gradient reads."""
+    """Return operands with specs of the floating tensors that no gradient reads.
+
+    Integers stay: they may be axes or sizes, which every rule reads.
+    """
     needed: tuple[int, ...] = ()
     if reads.operands:
         for position, source in enumerate(sources):
@@ -40,7 +44,8 @@ def kept_operands(
                 needed += reads.operands.get(position, ())
     kept = list(operands)
     for position, value in enumerate(operands):
-        if type(value) is Tensor and position not in needed:
+        is_unread = type(value) is Tensor and position not in needed
+        if is_unread and dtypes.is_float(value.dtype):
             kept[position] = TensorSpec(value)
     return tuple(kept)
 

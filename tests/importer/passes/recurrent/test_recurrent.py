@@ -81,7 +81,7 @@ def test_the_source_says_what_the_author_wrote(tmp_path: Path) -> None:
     assert "self.rnn = nn.GRU(3, 4)" in text and "x, _ = self.rnn(x)" in text
     torchscript(tmp_path / "m.onnx", Stack("RNN", bias=False, reads=("h",)))
     text = import_model(tmp_path / "m.onnx", Options()).text
-    result = "nn.RNN(3, 4, nonlinearity='relu', bias=False, batch_first=True)"
+    result = 'nn.RNN(3, 4, nonlinearity="relu", bias=False, batch_first=True)'
     assert f"self.rnn = {result}" in text
     assert "_, h = self.rnn(x)" in text
 
