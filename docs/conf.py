@@ -4,7 +4,9 @@ import re
 import runpy
 from pathlib import Path
 
+from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
+from sphinx.highlighting import lexers
 
 ROOT = Path(__file__).parents[1]
 CONTENTS = "docs/README"
@@ -32,6 +34,9 @@ html_static_path = ["theme/site.css"]
 html_css_files = ["site.css"]
 html_additional_pages = {"index": "redirect.html"}
 html_copy_source = False
+
+# Pygments has no lexer for Ninja's files, which other renderers highlight.
+lexers["ninja"] = TextLexer()
 
 SECTION = re.compile(r"^## (.*)\n((?:.*\n)*?)(?=^## |\Z)", re.MULTILINE)
 LINK = re.compile(r"^- \[([^]]*)\]\(([^)#]*\.md)\)", re.MULTILINE)

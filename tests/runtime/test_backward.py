@@ -45,6 +45,12 @@ def test_gradients_by_name_leave_out_frozen_parameters() -> None:
         model.freeze()(x).mean().backward()
 
 
+def test_arrays_are_no_gradients() -> None:
+    y: Any = leaf(1.0, 2.0) * 2.0
+    with pytest.raises(TypeError, match="expected a tensor as gradient, got ndarray"):
+        y.backward(np.ones(2))
+
+
 def test_tapes_keep_only_the_values_that_gradients_read() -> None:
     x = y = burn.tensor(np.ones(2**17), Autodiff(Cpu())).require_grad()
     tracemalloc.start()

@@ -190,13 +190,19 @@ class _Pruner(ast.NodeTransformer):
             if truth is None or not isinstance(statement, ast.If):
                 result.append(statement)
                 continue
+            kept = statement.body if truth else statement.orelse
+            if not kept:
+                self.edits.append(Edit(_start(statement), _end(statement), ""))
+                continue
             after = statements[number + 1 :]
-            if truth:
-                end = _end(after[-1]) if after else _end(statement)
-                text = "\n".join(ast.unparse(inner) for inner in statement.body)
-                self.edits.append(Edit(_start(statement), end, text))
-                return [*result, *statement.body]
-            self.edits.append(Edit(_start(statement), _end(statement), ""))
+            is_last = isinstance(kept[-1], ast.Return | ast.Raise)
+            end = _end(after[-1] if after and is_last else statement)
+            lines = "\n".join(map(ast.unparse, kept)).split("\n")
+            text = f"\n{' ' * statement.col_offset}".join(lines)
+            self.edits.append(Edit(_start(statement), end, text))
+            result += kept
+            if is_last:
+                break
         return result
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:  # noqa: N802

@@ -281,7 +281,7 @@ def backward(
     same calls is an error.
 
     Raises:
-        TypeError: its backend does not track gradients.
+        TypeError: its backend does not track gradients, or ``gradient`` is no tensor.
         ValueError: it has several elements and no ``gradient``, that has another shape
             or dtype, or the tensor depends on no leaf.
     """
@@ -321,6 +321,8 @@ def _seed(tensor: Tensor, inner: Backend, gradient: Tensor | None) -> Tensor:
                 "the gradient of each element"
             )
         return Tensor(inner.from_numpy(np.ones(tensor.shape, tensor.dtype)), inner)
+    if not isinstance(gradient, Tensor):
+        raise TypeError(f"expected a tensor as gradient, got {type(gradient).__name__}")
     if (gradient.shape, gradient.dtype) != (tensor.shape, tensor.dtype):
         raise ValueError(
             f"expected a gradient {tensor.dtype}{list(tensor.shape)}, "
