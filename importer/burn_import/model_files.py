@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 
+from burn.digests import file_sha256_of, sha256
 from burn_import.file_kinds import INDEX, FileKind, file_kind
 
 
@@ -37,12 +37,12 @@ def source_sha256(model: str | Path) -> str:
     if not others:
         return _sha256(first)
     lines = [f"{_sha256(file)}  {file.name}\n" for file in (first, *others)]
-    return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+    return sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_sha256_of(file)
 
 
 def _shards(index: Path) -> list[Path]:

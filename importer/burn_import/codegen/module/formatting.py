@@ -1,7 +1,7 @@
 """Formatting of generated source by black, statement by statement where that suffices.
 
 Emitted modules have one statement a line and the blank lines that black asks for. Only
-lines that black may change are passed to it, which takes a fifth of the time of whole
+lines that black may change are passed to it, which takes a sixth of the time of whole
 modules.
 """
 

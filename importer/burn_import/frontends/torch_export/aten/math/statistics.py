@@ -41,10 +41,14 @@ def quantile(
     result = _interpolate(g, below, above, part)
     largest = g.op("ReduceMax", x, [axis], keepdims=int(is_vector))
     result = g.op("Where", g.at(BOOL).op("IsNaN", largest), largest, result)
-    if is_vector and axis:
-        others = [n for n in range(rank) if n != axis]
-        result = g.op("Transpose", result, perm=[axis, *others])
+    result = _with_first_axis(g, result, rank, axis) if is_vector else result
     return _with_kept_axes(g, result, self, dim, is_vector) if keepdim else result
+
+
+def _with_first_axis(g: Builder, result: Value, rank: int, axis: int) -> Value:
+    """Return ``result`` with the axis of the quantiles in front."""
+    others = [n for n in range(rank) if n != axis]
+    return g.op("Transpose", result, perm=[axis, *others]) if axis else result
 
 
 def _neighbors(
@@ -109,10 +113,9 @@ def nanquantile(
     ends = _neighbors(g, x, position, axis, interpolation, "GatherElements")
     result = _interpolate(g, *ends)
     is_vector = isinstance(q, Value) and q.rank == 1
-    if is_vector and axis:
-        others = [n for n in range(rank) if n != axis]
-        result = g.op("Transpose", result, perm=[axis, *others])
-    if not is_vector:
+    if is_vector:
+        result = _with_first_axis(g, result, rank, axis)
+    else:
         result = g.op("Squeeze", result, [axis])
     return _with_kept_axes(g, result, self, dim, is_vector) if keepdim else result
 
