@@ -1,4 +1,4 @@
-"""Precision of convolutions of float32 tensors in TensorFloat-32."""
+"""Precision of convolutions and layers of float32 tensors in TensorFloat-32."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -91,4 +91,24 @@ def test_activations_in_float32(
     expected = activated(burn.from_numpy(image)).numpy()
     for _ in range(3):
         out = layer(*(burn.from_numpy(a, device) for a in (image, weight))).numpy()
+        np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("rows", (1, 8, 640))
+@pytest.mark.parametrize("name", ("gelu_tanh", "gelu", "silu", "relu"))
+def test_activations_of_layers_in_float32(
+    name: str, rows: int, device: burn.Cuda
+) -> None:
+    """As those of convolutions: the weight is the identity."""
+    x = np.round(normal(rows, 64, seed=0) * 64) / 64
+    kind, options = (name[:4], {"approximate": "tanh"} if "tanh" in name else {})
+
+    @burn.compile
+    def layer(x: Any, w: Any) -> Any:
+        return getattr(ops, kind)(ops.linear(x, w), **options)
+
+    expected = getattr(ops, kind)(burn.from_numpy(x), **options).numpy()
+    weight = burn.from_numpy(np.eye(64, dtype=np.float32), device)
+    for _ in range(3):
+        out = layer(burn.from_numpy(x, device), weight).numpy()
         np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-6)
