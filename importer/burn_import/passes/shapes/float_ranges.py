@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from burn.dtypes import is_float, is_integer
+from burn.dtypes import is_integer
 from burn_import.rewriting.arrays import number
 from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import with_nodes
@@ -33,11 +33,11 @@ def float_ranges(graph: Graph) -> Graph:
 def _rewritten(node: Node, flow: Dataflow) -> Iterator[Node]:
     """Yield ``node``, or the nodes that replace it."""
     cast = None if node.op.domain else _counted(node, flow)
-    if cast is None:
+    count = None if cast is None else flow.graph.type(cast.inputs[0])
+    if cast is None or count is None:
         yield node
         return
-    dtype = np.dtype(flow.graph.type(cast.inputs[0]).dtype)
-    zero, one = (number(flow.graph, value, dtype) for value in (0, 1))
+    zero, one = (number(flow.graph, value, np.dtype(count.dtype)) for value in (0, 1))
     whole = flow.fresh(f"{node.output}.whole")
     yield replace(node, inputs=(zero, cast.inputs[0], one), outputs=(whole,))
     yield replace(node, op=cast.op, inputs=(whole,))
@@ -48,11 +48,10 @@ def _counted(node: Node, flow: Dataflow) -> Node | None:
     if node.op.onnx != "Range":
         return None
     start, limit, step = node.inputs
-    dtype = flow.graph.type(start).dtype
-    cast = flow.made_by(limit, "Cast")
-    if cast is None or not is_float(dtype) or dtype.itemsize < WIDTH:
+    if (flow.scalar(start), flow.scalar(step)) != (0, 1):
         return None
-    count = flow.graph.type(cast.inputs[0])
-    if count.known is None or not is_integer(count.dtype):
+    cast, dtype = flow.made_by(limit, "Cast"), flow.graph.type(node.output)
+    count = None if cast is None else flow.graph.type(cast.inputs[0])
+    if count is None or dtype is None or dtype.dtype.itemsize < WIDTH:
         return None
-    return cast if (flow.scalar(start), flow.scalar(step)) == (0, 1) else None
+    return cast if count.known is not None and is_integer(count.dtype) else None
