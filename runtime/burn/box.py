@@ -46,11 +46,30 @@ _readers = 0
 _CHANGING = threading.Lock()
 _changes = 0
 _freezings = 0
+_replacements = 0
 
 
-def freezings() -> int:
-    """Return the total number of times that parameters were frozen or unfrozen."""
-    return _freezings
+def replacements() -> int:
+    """Return the total number of times that modules of models were replaced."""
+    return _replacements
+
+
+def edits() -> int:
+    """Return the total number of freezings and replacements, to detect outdated
+    plans.
+    """
+    return _freezings + _replacements
+
+
+def note_replacement() -> None:
+    """Outdate all plans, since they may have recorded a module that was replaced.
+
+    What a recorded function replaces itself is part of its recording.
+    """
+    global _replacements
+    if current_reader() is None:
+        with _CHANGING:
+            _replacements += 1
 
 
 def changes() -> int:

@@ -42,6 +42,9 @@ FLOATS = (*FLOAT8, float16, bfloat16, float32, float64)
 #: Float types whose sums and products are accumulated in float32.
 HALVES = frozenset((*FLOAT8, float16, bfloat16))
 COMPLEX = (complex64, complex128)
+#: Sets are searched by hash: tuples compare with each dtype of ml_dtypes.
+FLOAT_SET = frozenset(FLOATS)
+_INTEGERS = frozenset((*SIGNED, *UNSIGNED))
 
 _NAMES: dict[DType, str] = {bool_: "bool", string: "string"}
 
@@ -55,12 +58,12 @@ def name_of(dtype: DType) -> str:
 
 def is_float(dtype: DType) -> bool:
     """Return whether a dtype is floating, including those of ml_dtypes."""
-    return dtype in FLOATS
+    return dtype in FLOAT_SET
 
 
 def is_integer(dtype: DType) -> bool:
     """Return whether a dtype is a signed or unsigned integer; False for bool."""
-    return dtype in SIGNED or dtype in UNSIGNED
+    return dtype in _INTEGERS
 
 
 def is_complex(dtype: DType) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from burn import dtypes
+from burn.dtypes import FLOAT_SET
 from burn.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -22,12 +23,14 @@ _order = count()
 class TensorSpec:
     """The shape and dtype of a value that the tape does not keep."""
 
-    __slots__ = ("dtype", "ndim", "shape")
+    __slots__ = ("dtype", "shape")
 
-    def __init__(self, tensor: Tensor) -> None:
-        data = tensor.data
-        self.shape, self.dtype = data.shape, data.dtype
-        self.ndim = len(self.shape)
+    def __init__(self, shape: tuple[int, ...], dtype: dtypes.DType) -> None:
+        self.shape, self.dtype = shape, dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
 
 
 def kept_operands(
@@ -44,10 +47,24 @@ def kept_operands(
                 needed += reads.operands.get(position, ())
     kept = list(operands)
     for position, value in enumerate(operands):
-        is_unread = type(value) is Tensor and position not in needed
-        if is_unread and dtypes.is_float(value.dtype):
-            kept[position] = TensorSpec(value)
+        kind = type(value)
+        if kind is Tensor:  # as in _without_values, a call of which takes as long
+            data = value.data
+            dtype = data.dtype
+            if position not in needed and dtype in FLOAT_SET:
+                kept[position] = TensorSpec(data.shape, dtype)
+        elif (kind is list or kind is tuple) and position not in needed:
+            kept[position] = kind(map(_without_values, value))
     return tuple(kept)
+
+
+def _without_values(value: Any) -> Any:
+    """Return the spec of a floating tensor, also in lists and tuples."""
+    if type(value) is Tensor and value.dtype in FLOAT_SET:
+        return TensorSpec(value.shape, value.dtype)
+    if type(value) in (list, tuple):
+        return type(value)(map(_without_values, value))
+    return value
 
 
 def kept_results(reads: "GradientReads", result: Any) -> Any:
@@ -55,7 +72,7 @@ def kept_results(reads: "GradientReads", result: Any) -> Any:
     if type(result) is Tensor:
         return result if reads.results else None
     return tuple(
-        item if position in reads.results else TensorSpec(item)
+        item if position in reads.results else TensorSpec(item.shape, item.dtype)
         for position, item in enumerate(result)
     )
 
@@ -129,7 +146,7 @@ class CallNode(Node):
         static: dict[str, Any],
         result: Any,
     ) -> None:
-        super().__init__()
+        self.order = next(_order)  # without a call of Node's, which takes as long
         self.primitive = primitive
         self.sources = sources
         self.inner = inner
@@ -159,8 +176,9 @@ class CallNode(Node):
             )
         result, operands = self.values()
         if type(result) is tuple and not self.primitive.partial:
+            given = next(part for part in grad if part is not None)
             grad = tuple(
-                _zeros_like(item) if part is None else part
+                _zeros_of(item, given) if part is None else part
                 for part, item in zip(grad, result, strict=True)
             )
         rule = self.primitive.rule
@@ -198,10 +216,10 @@ def _shares(source: Any, share: Any) -> Iterator[tuple[Node, Any]]:
         yield from _shares(item, part)
 
 
-def _zeros_like(tensor: Tensor) -> Tensor:
-    return Tensor(
-        tensor.backend.from_numpy(np.zeros(tensor.shape, tensor.dtype)), tensor.backend
-    )
+def _zeros_of(value: Tensor | TensorSpec, other: Tensor) -> Tensor:
+    """Return zeros of the type of ``value`` on the backend of ``other``."""
+    zeros = np.zeros(value.shape, value.dtype)
+    return Tensor(other.backend.from_numpy(zeros), other.backend)
 
 
 def swept(

@@ -1,9 +1,10 @@
-"""Checks for plain lists of layers in fields, which would not be part of the state."""
+"""Checks of modules: plain lists of layers, which are no state, and other backends."""
 
 from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, TypeAlias
 
+from burn.backend.base import Backend
 from burn.box import Box
 
 Children: TypeAlias = Callable[[Any], Iterator[tuple[str, Any]]]
@@ -58,3 +59,16 @@ def _leaves(value: Any) -> Iterator[Any]:
             yield from _leaves(item)
         else:
             yield item
+
+
+def check_backend(cls: type, backend: Any) -> None:
+    """Check that ``backend`` is a backend.
+
+    Raises:
+        TypeError: it is another value, such as PyTorch's ``"cuda"``.
+    """
+    if not isinstance(backend, Backend):
+        raise TypeError(
+            f"{cls.__name__}: expected a backend, such as burn.Cpu() or burn.Cuda(0), "
+            f"got {backend!r}"
+        )

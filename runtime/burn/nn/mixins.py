@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from burn.box import note_replacement
 from burn.nn.module import Module
 
 
@@ -30,14 +31,14 @@ def mix_in(module: Module, mixin: type[Mixin]) -> None:
     """Add a mixin to the class of ``module``, unless it has it."""
     original, mixins = _parts(type(module))
     if mixin not in mixins:
-        module.__class__ = _mixed(original, (mixin, *mixins))
+        _set_class(module, _mixed(original, (mixin, *mixins)))
 
 
 def take_out(module: Module, mixin: type[Mixin]) -> None:
     """Remove a mixin from the class of ``module``."""
     original, mixins = _parts(type(module))
     rest = tuple(each for each in mixins if each is not mixin)
-    object.__setattr__(module, "__class__", _mixed(original, rest))
+    _set_class(module, _mixed(original, rest))
 
 
 def original_class(module: Module) -> type[Module]:
@@ -48,7 +49,12 @@ def original_class(module: Module) -> type[Module]:
 def set_original_class(module: Module, cls: type[Module]) -> None:
     """Replace the class of ``module`` by ``cls``, and keep its mixins."""
     _, mixins = _parts(type(module))
-    object.__setattr__(module, "__class__", _mixed(cls, mixins))
+    _set_class(module, _mixed(cls, mixins))
+
+
+def _set_class(module: Module, cls: type[Module]) -> None:
+    object.__setattr__(module, "__class__", cls)
+    note_replacement()
 
 
 def _parts(cls: type[Module]) -> _Parts:

@@ -21,8 +21,8 @@ import numpy as np
 
 from burn.attribute_hints import MODULES, add_hints
 from burn.backend.base import Backend
-from burn.box import Box, Parameter
-from burn.nn.fields import refuse_containers
+from burn.box import Box, Parameter, note_replacement
+from burn.nn.fields import check_backend, refuse_containers
 from burn.nn.patterns import selected
 from burn.tensor import Tensor
 
@@ -53,6 +53,14 @@ class Module:
 
     def __init__(self) -> None:
         """Do nothing; defined so that subclasses can call it."""
+
+    if not TYPE_CHECKING:  # a type checker would take any name for a field
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            old = vars(self).get(name)
+            if old is not None and old is not value and isinstance(old, Box | Module):
+                note_replacement()
+            object.__setattr__(self, name, value)
 
     @refuse_containers
     def children(self) -> Iterator[tuple[str, Any]]:
@@ -160,7 +168,7 @@ class Module:
 
         check_source(type(self), weights)
         if backend is not None:
-            _check_backend(type(self), backend)
+            check_backend(type(self), backend)
         try:
             if verify:
                 check_record(type(self), weights)
@@ -198,7 +206,7 @@ class Module:
         Raises:
             TypeError: ``backend`` is not a backend.
         """
-        _check_backend(type(self), backend)
+        check_backend(type(self), backend)
         for box in self._all_boxes():
             box.to(backend)
         return self
@@ -274,19 +282,6 @@ class Module:
 add_hints(Module, MODULES)
 
 
-def _check_backend(cls: type, backend: Any) -> None:
-    """Check that ``backend`` is a backend.
-
-    Raises:
-        TypeError: it is another value, such as PyTorch's ``"cuda"``.
-    """
-    if not isinstance(backend, Backend):
-        raise TypeError(
-            f"{cls.__name__}: expected a backend, such as burn.Cpu() or burn.Cuda(0), "
-            f"got {backend!r}"
-        )
-
-
 class ModuleList(Module, Generic[M]):
     """A list of modules; their keys are ``0``, ``1``, ..."""
 
@@ -313,9 +308,12 @@ class ModuleList(Module, Generic[M]):
     @overload
     def __getitem__(self, index: slice) -> ModuleList[M]: ...
     def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return ModuleList(self._items[index])
-        return self._items[index]
+        items = self._items[index]
+        return ModuleList(items) if isinstance(items, list) else items
+
+    def __setitem__(self, index: int, module: M) -> None:
+        self._items[index] = module
+        note_replacement()
 
 
 class ParameterList(Module):
@@ -334,9 +332,7 @@ class ParameterList(Module):
                 yield str(index), box
 
     def __getitem__(self, index: int) -> Box:
-        """Return the parameter with that number; raise ``IndexError`` if there is
-        none.
-        """
+        """Return the parameter with that number, or raise ``IndexError``."""
         box = self._boxes[index]
         if box is None:
             raise IndexError(f"expected a parameter at {index}, found None")
@@ -364,8 +360,13 @@ class Sequential(Module):
             if isinstance(step, Module):
                 yield str(index), step
 
-    def __getitem__(self, index: int) -> Any:
-        return self._steps[index]
+    def __getitem__(self, index: int | slice) -> Any:
+        steps = self._steps[index]
+        return Sequential(*steps) if isinstance(steps, list) else steps
+
+    def __setitem__(self, index: int, step: Callable[[Tensor], Tensor]) -> None:
+        self._steps[index] = step
+        note_replacement()
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._steps)

@@ -73,7 +73,7 @@ def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:
     return np.where(x > 0, x, x * alpha)
 
 
-@leaky_relu.vjp
+@leaky_relu.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.01) -> Any:
     return where(x > 0, grad, grad * alpha)
 
@@ -96,7 +96,7 @@ def prelu(x: Array, slope: Array) -> Array:
     return out
 
 
-@prelu.vjp
+@prelu.vjp_reading({0: (0, 1), 1: (0,)})
 def _(grad: Any, out: Any, x: Any, slope: Any) -> Any:
     return (
         lambda: like(where(x > 0, grad, grad * slope), x),
@@ -110,7 +110,7 @@ def thresholded_relu(x: Array, *, alpha: float = 1.0) -> Array:
     return np.where(x > alpha, x, x.dtype.type(0))
 
 
-@thresholded_relu.vjp
+@thresholded_relu.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > alpha, grad, 0.0)
 
@@ -192,7 +192,7 @@ def softplus(x: Array) -> Array:
     return np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0)
 
 
-@softplus.vjp
+@softplus.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * sigmoid(x)
 
@@ -204,7 +204,7 @@ def softsign(x: Array) -> Array:
     return x / (np.abs(x) + 1)
 
 
-@softsign.vjp
+@softsign.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     size = abs(x) + 1.0
     return grad / (size * size)
@@ -217,7 +217,7 @@ def hard_sigmoid(x: Array, *, alpha: float = 0.2, beta: float = 0.5) -> Array:
     return np.clip(x * alpha + beta, 0, 1)
 
 
-@hard_sigmoid.vjp
+@hard_sigmoid.vjp_reading(results=(0,))
 def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.2, beta: float = 0.5) -> Any:
     return where((out > 0) & (out < 1), grad * alpha, 0.0)
 
@@ -229,7 +229,7 @@ def hard_swish(x: Array) -> Array:
     return x * np.clip(x / 6 + 0.5, 0, 1)
 
 
-@hard_swish.vjp
+@hard_swish.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     middle = where(x < -3, 0.0, grad * (x / 3.0 + 0.5))
     return where(x > 3, grad, middle)
@@ -257,7 +257,7 @@ def mish(x: Array) -> Array:
     return x * np.tanh(np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0))
 
 
-@mish.vjp
+@mish.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     gate = tanh(softplus(x))
     return grad * (gate + x * sigmoid(x) * (1.0 - gate * gate))
@@ -364,7 +364,7 @@ def _as_array(x: float, *others: Any) -> Array:
     return pair(x, next(arrays, 0))[0]
 
 
-@clip.vjp
+@clip.vjp_reading({0: (0, 1, 2), 1: (0, 1, 2), 2: (0, 1, 2)})
 def _(grad: Any, out: Any, x: Any, low: Any = None, high: Any = None) -> Any:
     def of_x() -> Any:
         share = grad  # 0 at a bound that is a number, as PyTorch's
@@ -395,6 +395,6 @@ def shrink(x: Array, *, bias: float = 0.0, lambd: float = 0.5) -> Array:
     return np.where(x > lambd, x - bias, np.where(x < -lambd, x + bias, zero))
 
 
-@shrink.vjp
+@shrink.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any, *, bias: float = 0.0, lambd: float = 0.5) -> Any:
     return where((x > lambd) | (x < -lambd), grad, 0.0)

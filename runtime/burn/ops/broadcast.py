@@ -23,7 +23,7 @@ def expand(x: Array, shape: Any) -> Array:
     return np.broadcast_to(x, np.broadcast_shapes(x.shape, target))
 
 
-@expand.vjp
+@expand.vjp_reading()
 def _(grad: Any, out: Any, x: Any, shape: Any) -> Any:
     return sum_to(grad, shape=x.shape), None
 
@@ -43,7 +43,7 @@ def sum_to(x: Array, *, shape: tuple[int, ...]) -> Array:
     return total.reshape(shape)
 
 
-@sum_to.vjp
+@sum_to.vjp_reading()
 def _(grad: Any, out: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     return lambda: expand(grad, x.shape)
 

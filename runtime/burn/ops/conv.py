@@ -122,7 +122,7 @@ def conv_transpose(
     return _finish(inside, bias, dtype)
 
 
-@conv_transpose.vjp
+@conv_transpose.vjp_reading({0: (1,), 1: (0,)})
 def _(
     grad: Any,
     out: Any,

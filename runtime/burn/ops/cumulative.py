@@ -57,7 +57,7 @@ def cumsum(
     return _running(np.cumsum, x, axis, exclusive, reverse, 0)
 
 
-@cumsum.vjp
+@cumsum.vjp_reading()
 def _(
     grad: Any,
     out: Any,

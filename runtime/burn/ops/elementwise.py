@@ -103,7 +103,7 @@ def remainder(x: Array, y: Array) -> Array:
     return np.remainder(*numeric(x, y))
 
 
-@remainder.vjp
+@remainder.vjp_reading({1: (0, 1)})
 def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad, x), lambda: like(-grad * floor(x / y), y)
 
@@ -114,7 +114,7 @@ def fmod(x: Array, y: Array) -> Array:
     return np.fmod(*numeric(x, y))
 
 
-@fmod.vjp
+@fmod.vjp_reading({1: (0, 1)})
 def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad, x), lambda: like(-grad * trunc(x / y), y)
 
@@ -161,7 +161,7 @@ def neg(x: Array) -> Array:
     return np.negative(x)
 
 
-@neg.vjp
+@neg.vjp_reading()
 def _(grad: Any, out: Any, x: Any) -> Any:
     return -grad
 
@@ -172,7 +172,7 @@ def abs(x: Array) -> Array:
     return np.abs(x)
 
 
-@abs.vjp
+@abs.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * sign(x)
 
@@ -192,7 +192,7 @@ def exp(x: Array) -> Array:
     return np.exp(x)
 
 
-@exp.vjp
+@exp.vjp_reading(results=(0,))
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * out
 
@@ -203,7 +203,7 @@ def log(x: Array) -> Array:
     return np.log(x)
 
 
-@log.vjp
+@log.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / x
 
@@ -214,7 +214,7 @@ def sqrt(x: Array) -> Array:
     return np.sqrt(x)
 
 
-@sqrt.vjp
+@sqrt.vjp_reading(results=(0,))
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * 0.5 / out
 
@@ -225,7 +225,7 @@ def reciprocal(x: Array) -> Array:
     return np.reciprocal(x)
 
 
-@reciprocal.vjp
+@reciprocal.vjp_reading(results=(0,))
 def _(grad: Any, out: Any, x: Any) -> Any:
     return -grad * out * out
 
@@ -342,6 +342,6 @@ def _horner(x: Array, coefficients: tuple[float, ...]) -> Array:
     return value
 
 
-@erf.vjp
+@erf.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * exp(-x * x) * 1.1283791670955126  # 2 / sqrt(pi)

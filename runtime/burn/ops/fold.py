@@ -47,7 +47,7 @@ def fold(
     return inside.astype(x.dtype, copy=False)
 
 
-@fold.vjp
+@fold.vjp_reading()
 def _(
     grad: Any, out: Any, x: Any, output_size: Any, kernel_size: Any, **static: Any
 ) -> Any:
@@ -74,7 +74,7 @@ def unfold(
     return columns.reshape(x.shape[0], x.shape[1] * wins.taps, prod(wins.count))
 
 
-@unfold.vjp
+@unfold.vjp_reading()
 def _(grad: Any, out: Any, x: Any, kernel_size: Any, **static: Any) -> Any:
     return lambda: fold(grad, x.shape[2:], kernel_size, **static)
 

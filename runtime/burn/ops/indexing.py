@@ -81,7 +81,7 @@ def slice(
     return x[_slices(x.shape, starts, ends, axes, steps)]
 
 
-@slice.vjp
+@slice.vjp_reading({0: (1, 2, 3, 4)})
 def _(
     grad: Any,
     out: Any,
@@ -154,7 +154,7 @@ def take(x: Array, indices: Array, axis: int = 0) -> Array:
     return namespace(x).take(x, indices, axis=axis)
 
 
-@take.vjp
+@take.vjp_reading({0: (1,)})
 def _(grad: Any, out: Any, x: Any, indices: Any, axis: int = 0) -> Any:
     return lambda: take_grad(grad, indices, axis, shape=x.shape)
 
@@ -234,7 +234,7 @@ def gather_nd(x: Array, indices: Array, batch_dims: int = 0) -> Array:
     return x[nd_key(indices, batch_dims)]
 
 
-@gather_nd.vjp
+@gather_nd.vjp_reading({0: (1,)})
 def _(grad: Any, out: Any, x: Any, indices: Any, batch_dims: int = 0) -> Any:
     return lambda: gather_nd_grad(grad, indices, batch_dims, shape=x.shape)
 

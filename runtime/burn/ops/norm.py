@@ -50,7 +50,9 @@ def batch_norm(
     return out.astype(x.dtype, copy=False)
 
 
-@batch_norm.vjp
+@batch_norm.vjp_reading(
+    {0: (2, 3), 1: (2, 3), 2: (0, 1, 2, 3), 3: (0, 1, 2, 3), 4: (2, 3)}
+)
 def _(
     grad: Any,
     out: Any,
@@ -138,7 +140,7 @@ def _(
     )
 
 
-batch_norm_train.declare_reads({0: (0, 1), 1: (0, 1)}, results=(1, 2))
+batch_norm_train.declare_reads({0: (0, 1), 1: (0, 1), 2: (0, 1)}, results=(1, 2))
 
 
 @primitive(outputs=3, traceable=True, removable=True)
@@ -218,7 +220,7 @@ def group_norm(
     return out.reshape(x.shape)
 
 
-@group_norm.vjp
+@group_norm.vjp_reading({0: (0, 1), 1: (0, 1), 2: (1,)})
 def _(
     grad: Any,
     out: Any,

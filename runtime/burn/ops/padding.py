@@ -50,7 +50,7 @@ def pad(
     return x
 
 
-@pad.vjp
+@pad.vjp_reading({0: (1,), 2: (1,)})
 def _(
     grad: Any,
     out: Any,
@@ -186,7 +186,7 @@ def tile(x: Array, repeats: Any) -> Array:
     return namespace(x).tile(x, integers(repeats))
 
 
-@tile.vjp
+@tile.vjp_reading({0: (1,)})
 def _(grad: Any, out: Any, x: Any, repeats: Any) -> Any:
     counts = integers(repeats)
     rank = builtins.max(len(counts), x.ndim)
@@ -211,7 +211,7 @@ def stack(xs: list[Array], axis: int = 0) -> Array:
     return concatenated([x[key] for x in xs], position)
 
 
-@stack.vjp
+@stack.vjp_reading()
 def _(grad: Any, out: Any, xs: Any, axis: int = 0) -> Any:
     return lambda: [take(grad, index, axis) for index in range(len(xs))]
 
@@ -222,7 +222,7 @@ def flip(x: Array, axis: Axes = None) -> Array:
     return np.flip(x, axes_of(axis, x.ndim))
 
 
-@flip.vjp
+@flip.vjp_reading()
 def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
     return lambda: flip(grad, axis)
 
@@ -240,7 +240,7 @@ def roll(x: Array, shifts: Any, axes: Axes) -> Array:
     return namespace(x).concatenate(parts, axis)
 
 
-@roll.vjp
+@roll.vjp_reading({0: (1,)})
 def _(grad: Any, out: Any, x: Any, shifts: Any, axes: Axes) -> Any:
     return lambda: roll(grad, tuple(-s for s in integers(shifts)), axes)
 
@@ -256,7 +256,7 @@ def trilu(x: Array, k: Any = 0, *, upper: bool = True) -> Array:
     return xp.where(kept, x, xp.zeros((), x.dtype))
 
 
-@trilu.vjp
+@trilu.vjp_reading({0: (1,)})
 def _(grad: Any, out: Any, x: Any, k: Any = 0, *, upper: bool = True) -> Any:
     return lambda: trilu(grad, k, upper=upper)
 
@@ -279,7 +279,7 @@ def reverse_sequence(
     return x[source.T, batch.T]
 
 
-@reverse_sequence.vjp
+@reverse_sequence.vjp_reading({0: (1,)})
 def _(
     grad: Any,
     out: Any,

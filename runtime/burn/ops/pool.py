@@ -40,7 +40,7 @@ def max_pool(
     return _largest(_covered(x, wins), wins)
 
 
-@max_pool.vjp
+@max_pool.vjp_reading({0: (0,)}, results=(0,))
 def _(grad: Any, out: Any, x: Any, **static: Any) -> Any:
     return lambda: _to_largest(grad, out, x, static)
 
@@ -67,7 +67,7 @@ def max_pool_with_indices(
     return out, _flat(_first_hit(covered, out, wins), wins)
 
 
-@max_pool_with_indices.vjp
+@max_pool_with_indices.vjp_reading({0: (0,)}, results=(0,))
 def _(grad: Any, out: Any, x: Any, **static: Any) -> Any:
     return lambda: _to_largest(grad[0], out[0], x, static)
 
@@ -158,7 +158,7 @@ def avg_pool(
     return total.astype(x.dtype, copy=False)
 
 
-@avg_pool.vjp
+@avg_pool.vjp_reading()
 def _(
     grad: Any, out: Any, x: Any, *, count_include_pad: bool = False, **static: Any
 ) -> Any:
@@ -190,7 +190,7 @@ def window_sum(
     return _total(accumulate(x), wins.trimmed).astype(x.dtype, copy=False)
 
 
-@window_sum.vjp
+@window_sum.vjp_reading()
 def _(grad: Any, out: Any, x: Any, **static: Any) -> Any:
     return lambda: window_spread(grad, size=x.shape[2:], **static)
 
@@ -251,7 +251,7 @@ def adaptive_avg_pool(x: Array, *, output_size: Extents) -> Array:
     return out.astype(x.dtype, copy=False)
 
 
-@adaptive_avg_pool.vjp
+@adaptive_avg_pool.vjp_reading()
 def _(grad: Any, out: Any, x: Any, *, output_size: Extents) -> Any:
     return lambda: adaptive_avg_spread(grad, size=x.shape[2:])
 

@@ -146,7 +146,7 @@ def dropout(x: Array, state: Array, *, p: float = 0.5) -> tuple[Array, Array]:
     return x * factor.astype(x.dtype), after
 
 
-@dropout.vjp
+@dropout.vjp_reading({0: (1,)})
 def _(grad: Any, out: Any, x: Any, state: Any, *, p: float = 0.5) -> Any:
     # The same state gives the same mask: nothing needs to be kept for this.
     return lambda: dropout(grad[0], state, p=p)[0]
@@ -214,7 +214,7 @@ def dropout_by_seed(
     return out.astype(x.dtype, copy=False), kept
 
 
-@dropout_by_seed.vjp
+@dropout_by_seed.vjp_reading({0: (1, 2)})
 def _(
     grad: Any, out: Any, x: Any, ratio: Any = 0.5, training: Any = True, *, seed: int
 ) -> Any:

@@ -97,7 +97,7 @@ def resize(
     return out
 
 
-@resize.vjp
+@resize.vjp_reading({0: (1, 2, 3)})
 def _(
     grad: Any,
     out: Any,

@@ -152,7 +152,7 @@ def squeeze(x: Array, axis: Axes = None) -> Array:
     return np.squeeze(x, axes)
 
 
-@squeeze.vjp
+@squeeze.vjp_reading()
 def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
     return reshape(grad, x.shape), None
 
@@ -170,7 +170,7 @@ def unsqueeze(x: Array, axis: Axes) -> Array:
     return np.expand_dims(x, integers(axis))
 
 
-@unsqueeze.vjp
+@unsqueeze.vjp_reading()
 def _(grad: Any, out: Any, x: Any, axis: Axes) -> Any:
     return reshape(grad, x.shape), None
 
@@ -187,7 +187,7 @@ def concat(xs: list[Array], axis: int = 0) -> Array:
     return concatenated(xs, axis)
 
 
-@concat.vjp
+@concat.vjp_reading()
 def _(grad: Any, out: Any, xs: Any, axis: int = 0) -> Any:
     sizes = [x.shape[axis] for x in xs]
     return lambda: list(split(grad, sizes, axis)), None
@@ -223,7 +223,7 @@ def namespace_split(x: Array, bounds: Any, axis: int) -> list[Array]:
     return pieces
 
 
-@split.vjp
+@split.vjp_reading()
 def _(grad: Any, out: Any, x: Any, sizes: Any, axis: int = 0) -> Any:
     return concat(list(grad), axis), None
 
@@ -246,7 +246,7 @@ def chunk(x: Array, count: int, axis: int = 0) -> tuple[Array, ...]:
     return tuple(namespace_split(x, np.asarray(bounds), axis))
 
 
-@chunk.vjp
+@chunk.vjp_reading()
 def _(grad: Any, out: Any, x: Any, count: int, axis: int = 0) -> Any:
     return lambda: concat(list(grad), axis)
 

@@ -77,7 +77,7 @@ def lgamma(x: Array) -> Array:
     return np.where(np.isinf(work), np.inf, result).astype(x.dtype)
 
 
-@lgamma.vjp
+@lgamma.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * polygamma(x, n=0)
 
@@ -104,7 +104,7 @@ def polygamma(x: Array, *, n: int) -> Array:
     return result.astype(x.dtype)
 
 
-@polygamma.vjp
+@polygamma.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any, *, n: Any) -> Any:
     return grad * polygamma(x, n=n + 1)
 
@@ -127,7 +127,7 @@ def erfinv(x: Array) -> Array:
     return np.where(size > 1.0, np.nan, result).astype(x.dtype)
 
 
-@erfinv.vjp
+@erfinv.vjp_reading(results=(0,))
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * exp(out * out) * (0.5 * math.sqrt(math.pi))
 

@@ -17,7 +17,7 @@ def sin(x: Array) -> Array:
     return np.sin(x)
 
 
-@sin.vjp
+@sin.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * cos(x)
 
@@ -28,7 +28,7 @@ def cos(x: Array) -> Array:
     return np.cos(x)
 
 
-@cos.vjp
+@cos.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     return -grad * sin(x)
 
@@ -39,7 +39,7 @@ def tan(x: Array) -> Array:
     return np.tan(x)
 
 
-@tan.vjp
+@tan.vjp_reading(results=(0,))
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (1.0 + out * out)
 
@@ -50,7 +50,7 @@ def asin(x: Array) -> Array:
     return np.arcsin(x)
 
 
-@asin.vjp
+@asin.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / sqrt((1.0 - x) * (1.0 + x))
 
@@ -61,7 +61,7 @@ def acos(x: Array) -> Array:
     return np.arccos(x)
 
 
-@acos.vjp
+@acos.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     return -grad / sqrt((1.0 - x) * (1.0 + x))
 
@@ -72,7 +72,7 @@ def atan(x: Array) -> Array:
     return np.arctan(x)
 
 
-@atan.vjp
+@atan.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / (1.0 + x * x)
 
@@ -83,7 +83,7 @@ def sinh(x: Array) -> Array:
     return np.sinh(x)
 
 
-@sinh.vjp
+@sinh.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * cosh(x)
 
@@ -94,7 +94,7 @@ def cosh(x: Array) -> Array:
     return np.cosh(x)
 
 
-@cosh.vjp
+@cosh.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * sinh(x)
 
@@ -105,7 +105,7 @@ def asinh(x: Array) -> Array:
     return np.arcsinh(x)
 
 
-@asinh.vjp
+@asinh.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / sqrt(x * x + 1.0)
 
@@ -116,7 +116,7 @@ def acosh(x: Array) -> Array:
     return np.arccosh(x)
 
 
-@acosh.vjp
+@acosh.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / sqrt((x - 1.0) * (x + 1.0))
 
@@ -127,7 +127,7 @@ def atanh(x: Array) -> Array:
     return np.arctanh(x)
 
 
-@atanh.vjp
+@atanh.vjp_reading({0: (0,)})
 def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / ((1.0 - x) * (1.0 + x))
 
@@ -140,7 +140,7 @@ def atan2(y: Array, x: Array) -> Array:
     return np.arctan2(*pair(y, x))
 
 
-@atan2.vjp
+@atan2.vjp_reading({0: (0, 1), 1: (0, 1)})
 def _(grad: Any, out: Any, y: Any, x: Any) -> Any:
     """Return the gradients, which are 0 at the origin."""
     total = x * x + y * y

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from burn.backend.arrays import ArrayBackend
 from burn.backend.base import Backend
-from burn.box import freezings
+from burn.box import edits
 from burn.defaults import default_device
 from burn.plan.executable import Executable, PlanMemoryError
 from burn.plan.passes import PRECISIONS, Pass
@@ -77,7 +77,7 @@ class Compiled(Generic[P, R]):
         self._lock = threading.Lock()
         # Comparing with the last signature is faster than a lookup.
         self._recent: tuple[Hashable, Recordings] | None = None
-        self._freezings = freezings()
+        self._edits = edits()
         self._evicted = 0
 
     def __getstate__(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Compiled(Generic[P, R]):
         vars(self).update(state)
         self._plans, self._recent = OrderedDict(), None
         self._lock, self._profiler = threading.Lock(), None
-        self._freezings, self._evicted = freezings(), 0
+        self._edits, self._evicted = edits(), 0
 
     def __repr__(self) -> str:
         is_module = hasattr(self.function, "children")
@@ -179,7 +179,7 @@ class Compiled(Generic[P, R]):
             return self._run(args, kwargs)
 
     def _run(self, args: Any, kwargs: Any) -> R:
-        if self._freezings != freezings():
+        if self._edits != edits():
             self._drop_outdated()
         inputs: list[Tensor] = []
         key = _key((args, kwargs), inputs)
@@ -201,9 +201,9 @@ class Compiled(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     def _drop_outdated(self) -> None:
-        """Discard plans that were recorded with other trainable parameters."""
+        """Discard plans recorded with other trainable parameters or modules."""
         with self._lock:
-            self._freezings = freezings()
+            self._edits = edits()
             for where, plan in list(self._plans.items()):
                 if plan.is_outdated:
                     del self._plans[where]

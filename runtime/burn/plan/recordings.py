@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from burn.backend.arrays import ArrayBackend
-from burn.box import Parameter
+from burn.box import Parameter, replacements
 from burn.plan.executable import Executable, Plan
 from burn.plan.passes import Pass
 from burn.plan.plan_ir import Lifted, Segment, Slot, boxes_read, grow
@@ -34,12 +34,17 @@ class Recordings:
         self.lock = threading.Lock()
         #: The reason why there is no plan.
         self.refused: str | None = None
+        self._replacements = replacements()
         # ``requires_grad`` of each parameter at the first recording.
         self._trained: dict[Parameter, bool] = {}
 
     @property
     def is_outdated(self) -> bool:
-        """Whether a parameter was frozen or unfrozen since the first recording."""
+        """Whether a parameter was frozen or unfrozen, or a module replaced, since the
+        first recording.
+        """
+        if self._replacements != replacements():
+            return True
         return any(box.requires_grad != was for box, was in self._trained.items())
 
     def run(self, inputs: list[Tensor]) -> Any:
