@@ -252,4 +252,17 @@ CASES: tuple[Case, ...] = (
         self=f32("n", 3, 5),
         dim=[1, 2],
     ),
+    case(
+        "fft_ifftshift.default",
+        np.fft.ifftshift,
+        label="varying",
+        self=f32("n", 3, 5),
+    ),
+    case(
+        "fft_fftshift.default",
+        lambda x: np.fft.fftshift(x, (0, 2)),
+        label="varying",
+        self=f32("n", 3, 5),
+        dim=[0, -1],
+    ),
 )

@@ -8,7 +8,11 @@ from itertools import combinations as unordered_choices, combinations_with_repla
 
 import numpy as np
 
-from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.aten.shape.slicing import (
+    END,
+    places,
+    slice_,
+)
 from burn_import.frontends.torch_export.aten.shape.views import (
     atleast_1d,
     atleast_2d,
@@ -21,6 +25,7 @@ from burn_import.frontends.torch_export.builder import (
     Builder,
     Operand,
     Value,
+    check_integers,
 )
 from burn_import.frontends.torch_export.registry import Rule, rule
 from burn_ir import UnsupportedModel
@@ -193,6 +198,7 @@ def repeated_places(
     g: Builder, repeats: Value, output_size: int | Value | None = None
 ) -> Value:
     """Return each index as many times as it is repeated."""
+    check_integers("repeat_interleave", repeats)
     whole = g.at(INT64)
     counts = whole.cast(repeats)
     ends = whole.op("CumSum", counts, whole.constant(0))
@@ -264,13 +270,23 @@ def halved(back: int) -> Rule:
 
     def apply(g: Builder, self: Value, dim: Sequence[int] | None = None) -> Value:
         axes = list(dim) if dim else list(range(self.rank))
-        extents = [g.extent(self, axis) for axis in axes]
-        fixed = [extent for extent in extents if isinstance(extent, int)]
-        if len(fixed) != len(extents):
-            raise UnsupportedModel("expected known extents to shift by half of them")
-        return roll(g, self, [(extent + back) // 2 for extent in fixed], axes)
+        extents = {axis: g.extent(self, axis) for axis in axes}
+        fixed = {a: n for a, n in extents.items() if isinstance(n, int)}
+        shifts = [(n + back) // 2 for n in fixed.values()]
+        x = roll(g, self, shifts, list(fixed)) if fixed else self
+        for axis, extent in extents.items():
+            if isinstance(extent, Value):
+                x = _swap_halves(g, x, axis, extent, back)
+        return x
 
     return apply
+
+
+def _swap_halves(g: Builder, x: Value, axis: int, extent: Value, back: int) -> Value:
+    """Return ``x`` with the second half of a symbolic extent in front."""
+    middle = g.at(INT64).op("Div", g.at(INT64).op("Add", extent, 1 - back), 2)
+    halves = [slice_(g, x, axis, middle, END), slice_(g, x, axis, 0, middle)]
+    return g.op("Concat", *halves, axis=axis)
 
 
 rule("aten.fft_fftshift.default")(halved(0))
