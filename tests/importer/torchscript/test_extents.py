@@ -161,3 +161,14 @@ def test_a_tensor_is_split_evenly_along_an_axis_that_varies(tmp_path: Path) -> N
         x = drawn(3, length)
         expected = np.array_split(x, 2, 1)[1]
         np.testing.assert_array_equal(model(burn.tensor(x)).numpy(), expected)
+
+
+def test_extents_vary_beside_one_that_has_to_be_a_number(tmp_path: Path) -> None:
+    call = "torch.instance_norm(x, None, None, None, None, True, 0.1, 1e-05, True)"
+    script = net(f"return {call}", example("Float", 2, 3, 8, 10))
+    model: Any = load(script.saved(tmp_path))
+    x = drawn(4, 3, 7, 12)
+    spread = x.var((2, 3), keepdims=True)
+    expected = (x - x.mean((2, 3), keepdims=True)) / np.sqrt(spread + 1e-5)
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)

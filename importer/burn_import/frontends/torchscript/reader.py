@@ -62,12 +62,32 @@ def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
     groups = inputs.open(allows)
     parts = inputs.divided(groups, allows)
     batches = [keys for keys in groups if keys[0][0] == 0]
-    for opened in (groups + parts if parts else [], groups, batches):
+    for opened in (groups + parts if parts else [], groups):
         if opened:
             general = _graph_if_valid(program, inputs.types(inputs.named(opened)))
             if general is not None:
                 return general
-    return graph
+    return _most_general(program, inputs, batches, groups) or graph
+
+
+def _most_general(
+    program: Program,
+    inputs: Inputs,
+    batches: list[list[Key]],
+    groups: list[list[Key]],
+) -> RawGraph | None:
+    """Return the graph with as many symbolic extents as possible, None without any.
+
+    Another number may be allowed for an extent, and a symbol not: the channels of a
+    normalization without weights.
+    """
+    general, opened = None, list[list[Key]]()
+    for group in batches + [keys for keys in groups if keys not in batches]:
+        wider = [*opened, group]
+        graph = _graph_if_valid(program, inputs.types(inputs.named(wider)))
+        if graph is not None:
+            general, opened = graph, wider
+    return general
 
 
 def _traced_graph(program: Program, inputs: Inputs) -> RawGraph:
