@@ -16,7 +16,7 @@ class FileKind(Enum):
     ONNX = auto()
     EXPORTED_PROGRAM = auto()
     TORCHSCRIPT = auto()
-    #: Weights without a program: checkpoints, pickles, safetensors files, indices.
+    #: Weights without a program: checkpoints, pickles, safetensors, indices, .npz.
     WEIGHTS = auto()
     OTHER = auto()
 
@@ -30,6 +30,7 @@ _KINDS = {
     files.TORCH: FileKind.WEIGHTS,
     files.PICKLE: FileKind.WEIGHTS,
     files.SAFETENSORS: FileKind.WEIGHTS,
+    files.NPZ: FileKind.WEIGHTS,
 }
 
 

@@ -64,7 +64,10 @@ TAR = Foreign(
     "and pass the file inside.",
 )
 NPY = Foreign("NumPy array (.npy)", "Read it with numpy.load and write a record.")
-NPZ = Foreign("NumPy archive (.npz)", "Read it with numpy.load and write a record.")
+NPZ = Foreign(
+    "NumPy archive (.npz)",
+    "Import it with burn-import, or read it with numpy.load and write a record.",
+)
 ZIP = Foreign("zip archive", "Unpack it and pass the file inside.")
 GZIP = Foreign("gzip file", "Decompress it first, for example with `gzip -d`.")
 ZSTD = Foreign("Zstandard file", "Decompress it first, for example with `zstd -d`.")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, case, f32, first, i64, of
+from tests.importer.aten.case import Case, N, case, f32, first, i64, of
 from tests.importer.aten.inputs import F32, POSITIVE, X, single
 from tests.importer.aten.math.functions import digamma, each, trigamma
 from tests.importer.aten.nn.conv import conv
@@ -251,5 +251,33 @@ CASES: tuple[Case, ...] = (
         lambda x: np.fft.ifftshift(x, (1, 2)),
         self=f32("n", 3, 5),
         dim=[1, 2],
+    ),
+    case(
+        "fft_ifftshift.default",
+        np.fft.ifftshift,
+        label="varying",
+        self=f32("n", 3, 5),
+    ),
+    case(
+        "fft_fftshift.default",
+        lambda x: np.fft.fftshift(x, (0, 2)),
+        label="varying",
+        self=f32("n", 3, 5),
+        dim=[0, -1],
+    ),
+    case(
+        "roll.default",
+        lambda x: np.roll(x, (x.shape[0], 1), (1, 2)),
+        label="varying",
+        self=f32("n", 3, 4),
+        shifts=[N, 1],
+        dims=[1, -1],
+    ),
+    case(
+        "roll.default",
+        lambda x: np.roll(x, x.shape[0]),
+        label="varying flat",
+        self=f32("n", 3),
+        shifts=[N],
     ),
 )

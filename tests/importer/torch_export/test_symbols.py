@@ -164,3 +164,25 @@ def test_ranges_are_told(tmp_path: Path) -> None:
         content["range_constraints"] = odd
         path = saved(tmp_path, content, {})
         assert "Exported for" not in import_model(path, Options(class_name="N")).text
+
+
+def test_an_average_pool_keeps_an_axis_that_varies(tmp_path: Path) -> None:
+    x = meta("float32", [2, 3, 5, 4])
+    x["sizes"][2] = expression(S)
+    y = meta("float32", [2, 3, 5, 2])
+    y["sizes"][2] = expression(S)
+    rows = call("aten.sym_size.int", "rows", self=ref("x"), dim={"as_int": 2})
+    rows["outputs"] = [{"as_sym_int": {"as_name": "rows"}}]
+    size = {"as_sym_ints": [{"as_name": "rows"}, {"as_int": 2}]}
+    pool = call(
+        "aten.adaptive_avg_pool2d.default", "y", self=ref("x"), output_size=size
+    )
+    content = program({"x": x}, {}, [rows, pool], {"y": y}, ["y"])
+    content["graph_module"]["graph"]["sym_int_values"]["rows"] = {"as_int": 5}
+    model: Any = load(saved(tmp_path, content, {}))
+    for extent in (5, 8):
+        array = np.random.default_rng(extent).normal(size=(2, 3, extent, 4))
+        array = array.astype(np.float32)
+        actual = model(burn.tensor(array)).numpy()
+        expected = array.reshape(2, 3, extent, 2, 2).mean(-1)
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)

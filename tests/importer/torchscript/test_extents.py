@@ -97,8 +97,10 @@ def test_an_extent_joined_with_the_batch_is_fixed(tmp_path: Path) -> None:
         ("torch.index(x, [None, y])", np.int64, lambda x, y: x[:, y]),
         ("torch.where(y, x, torch.neg(x))", np.bool_, lambda x, y: np.where(y, x, -x)),
         ("torch.cross_entropy_loss(x, y, None, 2, -100, 0.)", np.int64, None),
+        ("torch.repeat_interleave(x, y, 0)", np.int64, lambda x, y: x.repeat(y, 0)),
+        ("torch.one_hot(y, 3)", np.int64, lambda x, y: np.eye(3)[y]),
     ],
-    ids=["index", "where", "classes"],
+    ids=["index", "where", "classes", "repeats", "one_hot"],
 )
 def test_the_dtype_of_an_input_without_example_is_what_the_program_can_take(
     code: str, dtype: Any, result: Any, tmp_path: Path
@@ -129,3 +131,44 @@ return torch.add(torch.mul(x, pairs), torch.div(half, count))"""
         actual = model(burn.tensor(x)).numpy()
         assert actual.dtype == np.float32
         np.testing.assert_allclose(actual, expected, rtol=1e-6)
+
+
+def test_two_inputs_that_only_work_together_as_integers_become_int64(
+    tmp_path: Path,
+) -> None:
+    script = net(
+        "return torch.bitwise_and(x, y)", parameters="x: Tensor,\n    y: Tensor"
+    )
+    model: Any = load(script.saved(tmp_path), Options(shapes={"x": (3,), "y": (3,)}))
+    x, y = np.array([6, 3, 5]), np.array([2, 7, 4])
+    actual = model(burn.tensor(x), burn.tensor(y)).numpy()
+    np.testing.assert_array_equal(actual, x & y)
+
+
+def test_a_list_with_one_gradient_is_unpacked(tmp_path: Path) -> None:
+    body = "_0, = torch.gradient(x, spacing=None, dim=1)\nreturn _0"
+    script = net(body, example("Float", 2, 5))
+    model: Any = load(script.saved(tmp_path))
+    x = drawn(2, 5)
+    expected = np.gradient(x, axis=1)
+    np.testing.assert_allclose(model(burn.tensor(x)).numpy(), expected, rtol=1e-6)
+
+
+def test_a_tensor_is_split_evenly_along_an_axis_that_varies(tmp_path: Path) -> None:
+    script = net("a, b = torch.tensor_split(x, 2, 1)\nreturn b", example("Float", 2, 5))
+    model: Any = load(script.saved(tmp_path))
+    for length in (4, 7):
+        x = drawn(3, length)
+        expected = np.array_split(x, 2, 1)[1]
+        np.testing.assert_array_equal(model(burn.tensor(x)).numpy(), expected)
+
+
+def test_extents_vary_beside_one_that_has_to_be_a_number(tmp_path: Path) -> None:
+    call = "torch.instance_norm(x, None, None, None, None, True, 0.1, 1e-05, True)"
+    script = net(f"return {call}", example("Float", 2, 3, 8, 10))
+    model: Any = load(script.saved(tmp_path))
+    x = drawn(4, 3, 7, 12)
+    spread = x.var((2, 3), keepdims=True)
+    expected = (x - x.mean((2, 3), keepdims=True)) / np.sqrt(spread + 1e-5)
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)

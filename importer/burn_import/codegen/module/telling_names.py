@@ -83,13 +83,13 @@ def _telling_words(group: Sequence[ClassText]) -> dict[str, str]:
     taken = {text.name: set(_PARAMETER.findall(text.signature)) for text in group}
     words: dict[str, str] = {}
     for name, own in held.items():
-        counts = {one: sum(one in others for others in held.values()) for one in own}
+        counts = {one: sum(one in kept for kept in held.values()) for one in own}
         telling = [one for one, count in counts.items() if count < len(group)]
+        others = set[str]().union(*(o for n, o in taken.items() if n != name))
         if telling:
             words[name] = min(telling, key=counts.__getitem__)
-        elif all(taken[name] > other for n, other in taken.items() if n != name):
-            shared = set[str]().union(*(o for n, o in taken.items() if n != name))
-            words[name] = min(taken[name] - shared)
+        elif taken[name] > others:
+            words[name] = min(taken[name] - others)
     return {name: camel(singular(word)) for name, word in words.items()}
 
 

@@ -64,8 +64,8 @@ class RecordTensor:
 class Checkpoint(Mapping[str, LazyTensor]):
     """An ordered mapping of names to tensors, with the file's other contents.
 
-    ``format`` is ``zip``, ``torchscript``, ``legacy``, ``pickle``, ``safetensors`` or
-    ``sharded``. ``metadata`` describes the container (versions, byte order),
+    ``format`` is ``zip``, ``torchscript``, ``legacy``, ``pickle``, ``safetensors``,
+    ``sharded`` or ``npz``. ``metadata`` describes the container (versions, byte order),
     ``scalars`` has plain values by name (``epoch``, ``optimizer.param_groups.0.lr``),
     ``skipped`` the reasons why other entries are not read. ``constants`` are those of
     TorchScript, named as in its code (``c0``). ``notes`` explain why the tensors did
@@ -87,6 +87,8 @@ class Checkpoint(Mapping[str, LazyTensor]):
         lightning = self.metadata.get(LIGHTNING)
         if lightning is not None:
             return f"pytorch-lightning {lightning}"
+        if self.format == "npz":
+            return "numpy"
         if self.format in ("safetensors", "sharded"):
             return self.metadata.get("format", "")
         return "pytorch"

@@ -19,7 +19,7 @@ from burn_import.frontends.checkpoints.tensors import (
 from burn_ir import InvalidModel
 
 #: Element types by ``numpy.dtype.str`` without the byte order.
-_CODES = {
+CODES = {
     **{f"i{n}": f"int{8 * n}" for n in (1, 2, 4, 8)},
     **{f"u{n}": f"uint{8 * n}" for n in (1, 2, 4, 8)},
     **{f"f{n}": f"float{8 * n}" for n in (2, 4, 8)},
@@ -60,7 +60,7 @@ class NumpyDtype(Buildable):
     @property
     def element(self) -> Element | None:
         """The equivalent dtype of PyTorch; None if there is none."""
-        return ELEMENTS.get(_CODES.get(self.code, ""))
+        return ELEMENTS.get(CODES.get(self.code, ""))
 
 
 _ORDERS = ("<", ">", "|", "=")

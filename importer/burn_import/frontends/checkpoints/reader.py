@@ -6,7 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import burn_import.frontends.checkpoints.torch_globals  # noqa: F401  its functions may be called
-from burn.record import HEAD_SIZE, RecordError, describe_foreign, open_record
+from burn.record import (
+    HEAD_SIZE,
+    RecordError,
+    describe_foreign,
+    files,
+    open_record,
+)
 from burn_import.frontends.checkpoints.archive import Content, read_archive
 from burn_import.frontends.checkpoints.checkpoint import (
     LIGHTNING,
@@ -16,6 +22,7 @@ from burn_import.frontends.checkpoints.checkpoint import (
 )
 from burn_import.frontends.checkpoints.legacy import nested_storage, read_pickles
 from burn_import.frontends.checkpoints.limits import LIMITS, Limits
+from burn_import.frontends.checkpoints.numpy_archive import read_arrays
 from burn_import.frontends.checkpoints.pickle_globals import Context
 from burn_import.frontends.checkpoints.shards import read_shards
 from burn_import.frontends.checkpoints.tensor_names import find, select
@@ -28,13 +35,14 @@ _PROTOCOL_0 = b"(c]}"
 def read(
     path: str | Path, top_level_key: str | None = None, *, limits: Limits = LIMITS
 ) -> Checkpoint:
-    """Return the tensors of a PyTorch or safetensors file by name, read on demand.
+    """Return the tensors of a file of weights by name, read on demand.
 
     Reads ``.pt``, ``.pth``, ``.ckpt`` and ``.bin`` files that PyTorch 0.1.11 or newer
-    wrote, TorchScript archives, pickled modules, safetensors files, and the index of a
-    sharded model (``*.index.json``). Nothing in a file is executed or imported. Names
-    are those of a ``state_dict``; in a checkpoint they begin with the keys of its dicts
-    (``model.layer1.weight``). ``top_level_key`` selects one dict and drops its prefix.
+    wrote, TorchScript archives, pickled modules, safetensors files, the index of a
+    sharded model (``*.index.json``), and archives of NumPy (``.npz``). Nothing in a
+    file is executed or imported. Names are those of a ``state_dict``; in a checkpoint
+    they begin with the keys of its dicts (``model.layer1.weight``). ``top_level_key``
+    selects one dict and drops its prefix.
 
     Raises:
         UnreadableFile: the file is damaged, or of a format without tensors.
@@ -55,11 +63,14 @@ def _read(path: Path, top_level_key: str | None, limits: Limits) -> Checkpoint:
     head = bytes(data[:HEAD_SIZE])
     foreign = describe_foreign(head)
     kind = foreign.kind if foreign is not None else ""
-    plain = kind in ("safetensors file", "JSON text")
+    plain = kind in ("safetensors file", "JSON text", files.NPZ.kind)
     if plain and top_level_key is not None:
         raise InvalidModel("expected no top-level key for a file without nested dicts")
     if kind == "safetensors file":
         return _read_record(path)
+    if kind == files.NPZ.kind:
+        arrays, skipped = read_arrays(path, limits)
+        return Checkpoint(path, "npz", arrays, skipped=skipped)
     if kind == "JSON text":
         return read_shards(path, lambda shard: read(shard, limits=limits))
     reader = _reader(kind, head, data)

@@ -11,6 +11,7 @@ import numpy as np
 
 from burn.dtypes import DType
 from burn_import.frontends.torch_export.memory_layout import LazyLayout
+from burn_ir import InvalidModel
 from burn_ir.derivatives import GRADIENT
 from burn_ir.dim import Dim
 from burn_ir.graph_builder import GraphBuilder, Origin
@@ -234,6 +235,18 @@ def kind_of(dtype: DType) -> int:
     if dtype == BOOL:
         return 0
     return {"i": 1, "u": 1, "c": 3}.get(dtype.kind, 2)
+
+
+def check_integers(operator: str, x: Value) -> None:
+    """Check that an operand has an integer dtype.
+
+    TorchScript inputs without a recorded dtype get one by such errors.
+
+    Raises:
+        InvalidModel: its dtype is another.
+    """
+    if kind_of(x.dtype) >= kind_of(FLOAT32):
+        raise InvalidModel(f"{operator}: expected integers, got {x.dtype}")
 
 
 def _larger(a: DType, b: DType) -> DType:

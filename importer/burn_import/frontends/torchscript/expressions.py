@@ -7,23 +7,23 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from burn.record.errors import shown
 from burn_import.frontends.onnx.graphs import ROOT
 from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torchscript.archive import Archive
 from burn_import.frontends.torchscript.modules import Modules
-from burn_import.frontends.torchscript.operators.builtins import is_instance, scalar_of
+from burn_import.frontends.torchscript.operators.builtins import is_instance
 from burn_import.frontends.torchscript.operators.dynamic_lists import has_rows, item_of
 from burn_import.frontends.torchscript.operators.operators import Operators
 from burn_import.frontends.torchscript.operators.signatures import is_known
+from burn_import.frontends.torchscript.primitives import PRIMITIVES
 from burn_import.frontends.torchscript.records import is_record, record_of
 from burn_import.frontends.torchscript.source_code import Class, Code, Function, Rest
 from burn_import.frontends.torchscript.values import (
-    DEVICE,
     UNINITIALIZED,
     UNKNOWN,
+    ContextManager,
     Method,
     Module,
     Namespace,
@@ -61,10 +61,6 @@ class Frame:
     def origin(self, name: str) -> Origin:
         """Return the origin of a call in this function."""
         return Origin(name, self.module.path or ROOT, self.module.classes)
-
-
-class Raised(Exception):  # noqa: N818  an effect of the program
-    """The program raises an error itself."""
 
 
 class Expressions(Operators):
@@ -224,6 +220,8 @@ class Expressions(Operators):
         owner = self.evaluate(node.value, frame)
         if isinstance(owner, Module):
             return self.modules.method(owner, node.attr)
+        if isinstance(owner, ContextManager) and node.attr == "__init__":
+            return owner
         return self.attribute(node, frame, "")
 
     def follow(
@@ -242,27 +240,33 @@ class Expressions(Operators):
         """
         if function is UNKNOWN:
             return UNKNOWN
+        if isinstance(function, ContextManager):
+            return function.initialize(args)
         if isinstance(function, Method):
-            kind = function.module.instance.kind.path
-            method = self.code.method(kind, function.name)
-            arguments = [function.module, *args]
-            return self.enter(method, function.module, arguments, kwargs)
+            return self.bound(function, args, kwargs)
         if not isinstance(function, Namespace):
             raise UnsupportedModel("a call of a value that is not a function")
         origin = frame.origin(name or _leaf(function))
         root, _, rest = function.path.partition(".")
         if (root == "torch" and "." not in rest) or (root == "ops" and is_known(rest)):
             return self.call(rest, args, kwargs, origin, count)
+        if function.path in PRIMITIVES and any(map(is_unknown, args)):
+            return UNKNOWN
+        if function.path in PRIMITIVES:
+            return PRIMITIVES[function.path](self, origin, *args)
         if root == "__torch__":
             cls = self.code.find(function.path)
             if is_record(cls):
                 return record_of(cls, args, kwargs)
             return self.enter(self.function(function.path), frame.module, args, kwargs)
-        if function.path in _PRIMITIVES and any(map(is_unknown, args)):
-            return UNKNOWN
-        if function.path in _PRIMITIVES:
-            return _PRIMITIVES[function.path](self, origin, *args)
         raise UnsupportedModel(f"{shown(function.path)[1:-1]} is not supported")
+
+    def bound(
+        self, method: Method, args: list[PyValue], kwargs: dict[str, PyValue]
+    ) -> PyValue:
+        """Return the result of a method of a module."""
+        function = self.code.method(method.module.instance.kind.path, method.name)
+        return self.enter(function, method.module, [method.module, *args], kwargs)
 
     def function(self, path: str) -> Function:
         """Return a function of the archive."""
@@ -342,50 +346,6 @@ _BUILTINS: Mapping[str, Callable[..., PyValue]] = {
 _NUMBERS: Mapping[str, PyValue] = {"inf": math.inf, "nan": math.nan}
 
 
-def _raise(machine: Expressions, origin: Origin, *args: PyValue) -> PyValue:
-    raise Raised(str(args[0]) if args and isinstance(args[0], str) else "an error")
-
-
-def _as_tensor(machine: Expressions, origin: Origin, x: PyValue) -> PyValue:
-    return machine.tensor(x, origin)
-
-
-def _dtype(machine: Expressions, origin: Origin, x: TensorRef) -> PyValue:
-    return scalar_of(x)
-
-
-def _most(name: str) -> Callable[..., PyValue]:
-    def follow(machine: Expressions, origin: Origin, *args: PyValue) -> PyValue:
-        return machine.call(name, list(args), {}, origin)
-
-    return follow
-
-
-def _constant(value: Any) -> Callable[..., PyValue]:
-    return lambda machine, origin, *args: value
-
-
-_PRIMITIVES: Mapping[str, Callable[..., PyValue]] = {
-    "ops.prim.NumToTensor": _as_tensor,
-    "ops.prim.RaiseException": _raise,
-    "ops.prim.dtype": _dtype,
-    "ops.prim.device": _constant(DEVICE),
-    "ops.prim.type": _constant("cpu"),
-    "ops.prim.index": _constant(0),
-    "ops.prim.layout": _constant(0),
-    "ops.prim.data": lambda machine, origin, x: x,
-    "ops.prim.max": _most("max"),
-    "ops.prim.min": _most("min"),
-    "ops.prim.abs": _most("abs"),
-    **{
-        f"ops.prim.is_{name}": _constant(False)
-        for name in ("nested", "cuda", "sparse", "quantized", "mkldnn", "meta", "mps")
-    },
-    # PyTorch's layers have a fused fast path for inference, and one with ordinary
-    # operators that they take if gradients may be needed. This selects the latter.
-    "ops.prim.requires_grad": _constant(True),
-    "torch.jit.is_scripting": _constant(True),
-}
 _EXPRESSIONS: Mapping[type, Callable[..., PyValue]] = {
     ast.Constant: Expressions.constant,
     ast.Name: Expressions.name,

@@ -9,13 +9,13 @@ from burn_import.frontends.torch_export.builder import Nodes, Value, literal_nod
 from burn_import.frontends.torch_export.complex_as_real import stored_type
 from burn_import.frontends.torchscript.archive import Archive
 from burn_import.frontends.torchscript.budget import Budget, Pool
-from burn_import.frontends.torchscript.expressions import Raised
 from burn_import.frontends.torchscript.modules import (
     Attributes,
     is_counter,
     is_plain,
 )
 from burn_import.frontends.torchscript.node_writer import have_equal_nodes
+from burn_import.frontends.torchscript.primitives import Raised
 from burn_import.frontends.torchscript.source_code import Code, Function
 from burn_import.frontends.torchscript.statements import Statements
 from burn_import.frontends.torchscript.values import (

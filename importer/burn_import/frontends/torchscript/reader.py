@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from burn_import.frontends.checkpoints.limits import LIMITS, Limits
 from burn_import.frontends.onnx.files import map_file
-from burn_import.frontends.torch_export.builder import BOOL, INT64, OPSETS
+from burn_import.frontends.torch_export.builder import BOOL, FLOAT32, INT64, OPSETS
 from burn_import.frontends.torchscript.archive import Archive
 from burn_import.frontends.torchscript.budget import TooMuch
 from burn_import.frontends.torchscript.inputs import Inputs, Key
@@ -16,6 +17,9 @@ from burn_import.frontends.torchscript.program import Program
 from burn_import.options import Extents
 from burn_ir import ModelError, RawGraph, RawModel
 from burn_ir.dim import Dim
+
+#: Pairs of more inputs than these are not tried: each try follows the whole program.
+_MOST_PAIRED = 6
 
 
 def read(
@@ -58,12 +62,32 @@ def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
     groups = inputs.open(allows)
     parts = inputs.divided(groups, allows)
     batches = [keys for keys in groups if keys[0][0] == 0]
-    for opened in (groups + parts if parts else [], groups, batches):
+    for opened in (groups + parts if parts else [], groups):
         if opened:
             general = _graph_if_valid(program, inputs.types(inputs.named(opened)))
             if general is not None:
                 return general
-    return graph
+    return _most_general(program, inputs, batches, groups) or graph
+
+
+def _most_general(
+    program: Program,
+    inputs: Inputs,
+    batches: list[list[Key]],
+    groups: list[list[Key]],
+) -> RawGraph | None:
+    """Return the graph with as many symbolic extents as possible, None without any.
+
+    Another number may be allowed for an extent, and a symbol not: the channels of a
+    normalization without weights.
+    """
+    general, opened = None, list[list[Key]]()
+    for group in batches + [keys for keys in groups if keys not in batches]:
+        wider = [*opened, group]
+        graph = _graph_if_valid(program, inputs.types(inputs.named(wider)))
+        if graph is not None:
+            general, opened = graph, wider
+    return general
 
 
 def _traced_graph(program: Program, inputs: Inputs) -> RawGraph:
@@ -75,18 +99,29 @@ def _traced_graph(program: Program, inputs: Inputs) -> RawGraph:
     except ModelError as error:
         failed = error
     # Unsupported features do not depend on the dtypes.
-    for name, kind in list(inputs.dtypes.items()) if program.contradicts else ():
+    for names in _retyped_together(list(inputs.dtypes) if program.contradicts else []):
+        if any(inputs.dtypes[name] != FLOAT32 for name in names):
+            continue
         for dtype in (INT64, BOOL):
             reached = program.reached
-            inputs.dtypes[name] = dtype
+            inputs.dtypes.update(dict.fromkeys(names, dtype))
             try:
                 return program.graph(inputs.types({}))
             except ModelError as error:
                 if program.reached > reached:
                     failed = error
                     break
-                inputs.dtypes[name], program.reached = kind, reached
+                inputs.dtypes.update(dict.fromkeys(names, FLOAT32))
+                program.reached = reached
     raise failed
+
+
+def _retyped_together(names: list[str]) -> list[tuple[str, ...]]:
+    """Return inputs whose dtype is tried together: ``a & b`` needs both at once."""
+    single: list[tuple[str, ...]] = [(name,) for name in names]
+    if len(names) > _MOST_PAIRED:
+        return single
+    return [*single, *combinations(names, 2), *single]
 
 
 def _graph_if_valid(program: Program, given: Mapping[str, Any]) -> RawGraph | None:

@@ -10,6 +10,10 @@ from burn.record.errors import shown
 from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torchscript.archive import Archive
 from burn_import.frontends.torchscript.budget import TooMuch
+from burn_import.frontends.torchscript.context_managers import (
+    WithoutGradients,
+    check_context,
+)
 from burn_import.frontends.torchscript.control_flow.control import (
     branched,
     ended,
@@ -290,6 +294,17 @@ class Statements(Expressions):
             if result is not None:
                 return result
 
+    def within(self, node: ast.With, frame: Frame) -> Returned | None:
+        """Interpret the body of a ``with`` statement."""
+        entered = [self.evaluate(item.context_expr, frame) for item in node.items]
+        for context in entered:
+            check_context(context)
+        block = WithoutGradients(self)
+        result = self.run(node.body, frame)
+        if any(context.kind == "no_grad" for context in entered):
+            block.detach(frame, None if result is None else result.value)
+        return result
+
 
 def _hint(target: ast.expr) -> str:
     """Return a value's name without its number: ``scores`` for ``scores2``."""
@@ -316,5 +331,6 @@ _STATEMENTS: Mapping[type, Callable[[Any, Any, Frame], Returned | None]] = {
     ast.If: Statements.branch,
     ast.For: Statements.loop,
     ast.While: Statements.repeat,
+    ast.With: Statements.within,
     ast.Pass: _nothing,
 }

@@ -194,6 +194,18 @@ class Method:
     name: str
 
 
+@dataclass(eq=False)
+class ContextManager:
+    """An object for ``with``, by its class; ``args`` are those of ``__init__``."""
+
+    kind: str
+    args: list[PyValue] = field(default_factory=list)
+
+    def initialize(self, args: list[PyValue]) -> None:
+        """Set the arguments of the constructor."""
+        self.args = args
+
+
 @dataclass(frozen=True)
 class Without:
     """An object without a value to compute with.

@@ -265,6 +265,20 @@ CASES: tuple[Case, ...] = (
         output_size=[1, 1, 1],
     ),
     case(
+        "adaptive_max_pool3d.default",
+        adaptive_with_places([2, 3, 2]),
+        label="overlapping",
+        self=distinct(2, 5, 4, 3),
+        output_size=[2, 3, 2],
+    ),
+    case(
+        "adaptive_max_pool2d.default",
+        adaptive_with_places([3, 2]),
+        label="varying",
+        self=distinct("n", 3, "n", 7),
+        output_size=[3, 2],
+    ),
+    case(
         "max_unpool2d.default",
         unpooled,
         self=f32(2, 3, 3, 3),

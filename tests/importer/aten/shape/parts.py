@@ -99,6 +99,14 @@ SLICES = (
         dim=1,
     ),
     case(
+        "tensor_split.sections",
+        lambda x: np.array_split(x, 3, 1),
+        label="varying",
+        self=f32(2, "n"),
+        sections=3,
+        dim=1,
+    ),
+    case(
         "tensor_split.indices",
         lambda x: np.split(x, [1, 4], 1),
         self=LONG,

@@ -268,6 +268,22 @@ SCATTERS = (
         dim2=2,
     ),
     case(
+        "put.default",
+        lambda x, i, v: put(x.ravel(), i, v).reshape(x.shape),
+        self=X,
+        index=of("int64", [[0, -2], [3, 6]]),
+        source=f32(2, 2),
+    ),
+    case(
+        "put.default",
+        lambda x, i, v: put(x.ravel(), i, v, True).reshape(x.shape),
+        label="add",
+        self=X,
+        index=of("int64", [4, 0, 4]),
+        source=f32(3),
+        accumulate=True,
+    ),
+    case(
         "index_put.default",
         lambda x, i, v: put(x, i, v),
         self=f32(3, "n", 4),

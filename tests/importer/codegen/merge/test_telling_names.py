@@ -48,6 +48,13 @@ def test_an_operand_that_only_one_takes_is_in_the_name() -> None:
     assert telling_names(classes) == {}
 
 
+def test_operands_that_only_several_others_take_together_are_not_in_the_name() -> None:
+    classes = texts(Layer=["conv"], Layer2=["conv1"], Layer3=["conv2"])
+    classes[0].signature = ", mask: Tensor, bias: Tensor"
+    classes[1].signature, classes[2].signature = ", mask: Tensor", ", bias: Tensor"
+    assert telling_names(classes) == {}
+
+
 @pytest.mark.parametrize(
     "classes",
     [

@@ -15,12 +15,9 @@ from burn_import.frontends.torchscript.control_flow.joining import (
     fill,
 )
 from burn_import.frontends.torchscript.control_flow.scopes import left_by
-from burn_import.frontends.torchscript.expressions import (
-    Expressions,
-    Frame,
-    Raised,
-)
+from burn_import.frontends.torchscript.expressions import Expressions, Frame
 from burn_import.frontends.torchscript.node_writer import NodeWriter
+from burn_import.frontends.torchscript.primitives import Raised
 from burn_import.frontends.torchscript.source_code import Rest
 from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,

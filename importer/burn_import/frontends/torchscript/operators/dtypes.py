@@ -322,11 +322,8 @@ def _tensor_split(x: Value, args: Mapping[str, Any], count: int | None = None) -
     axis, extent = _axis(x, args)
     sections, indices = args.get("sections"), args.get("indices")
     if not isinstance(extent, int):
-        if indices is None:
-            raise UnsupportedModel(
-                f"a split into equal parts along a symbolic extent ({extent})"
-            )
-        return _with(x, axis, [None] * (len(indices) + 1))
+        count = _count(sections) if indices is None else len(indices) + 1
+        return _with(x, axis, [None] * count)
     if indices is None:
         whole, more = divmod(extent, max(_count(sections), 1))
         sizes = [whole + (n < more) for n in range(_count(sections))]

@@ -349,7 +349,7 @@ _LISTS = frozenset(
     {
         *("split", "split_with_sizes", "chunk", "unbind", "meshgrid", "tensor_split"),
         *("hsplit", "vsplit", "dsplit", "broadcast_tensors", "unsafe_split"),
-        "unsafe_chunk",
+        *("unsafe_chunk", "gradient"),
     }
 )
 

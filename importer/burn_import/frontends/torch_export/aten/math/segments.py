@@ -9,14 +9,13 @@ import numpy as np
 from burn_import.frontends.torch_export.aten.shape.slicing import places
 from burn_import.frontends.torch_export.builder import (
     BOOL,
-    FLOAT32,
     INT64,
     Builder,
     Value,
-    kind_of,
+    check_integers,
 )
 from burn_import.frontends.torch_export.registry import rule
-from burn_ir import InvalidModel, UnsupportedModel
+from burn_ir import UnsupportedModel
 
 #: By kind: the reduction of ``ScatterND``, and the result of an empty segment.
 _KINDS = {
@@ -81,8 +80,7 @@ def _ends_and_counts(
     marks = lengths or offsets
     if marks is None:
         raise UnsupportedModel("segment_reduce: expected lengths or offsets, got none")
-    if kind_of(marks.dtype) >= kind_of(FLOAT32):
-        raise InvalidModel(f"segment_reduce: expected integers, got {marks.dtype}")
+    check_integers("segment_reduce", marks)
     if lengths is not None:
         counts = replace(whole.cast(lengths), dims=None)
         return whole.op("CumSum", counts, 0), counts

@@ -16,10 +16,10 @@ from burn_import.frontends.torch_export.builder import (
     Builder,
     Operand,
     Value,
+    check_integers,
     kind_of,
 )
 from burn_import.frontends.torch_export.registry import Rule, rule
-from burn_ir import InvalidModel
 
 
 def summed_at(g: Builder, index: Value, updates: Value, count: int | Value) -> Value:
@@ -33,8 +33,7 @@ def bincount(
     g: Builder, self: Value, weights: Value | None = None, minlength: int | Value = 0
 ) -> Value:
     """Count each number, or sum the weights at its positions."""
-    if kind_of(self.dtype) >= kind_of(FLOAT32):
-        raise InvalidModel(f"bincount: expected integers, got {self.dtype}")
+    check_integers("bincount", self)
     of = g.at(INT64)
     index = replace(of.cast(self), dims=None)
     # The lowest number, since an empty tensor has no maximum.

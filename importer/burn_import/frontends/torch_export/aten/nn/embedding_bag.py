@@ -8,7 +8,13 @@ import numpy as np
 
 from burn_import.frontends.torch_export.aten.math.segments import reached
 from burn_import.frontends.torch_export.aten.shape.slicing import places
-from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    INT64,
+    Builder,
+    Value,
+    check_integers,
+)
 from burn_import.frontends.torch_export.registry import rule
 
 MEAN, MAX = 1, 2
@@ -32,6 +38,7 @@ def embedding_bag(
 
     Rows of ``padding_idx`` are in no bag.
     """
+    check_integers("embedding_bag", offsets)
     whole = g.at(INT64)
     starts = offsets
     if include_last_offset:

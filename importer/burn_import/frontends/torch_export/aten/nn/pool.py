@@ -135,7 +135,7 @@ def adaptive_avg_pool(count: int) -> Rule:
     def apply(g: Builder, self: Value, output_size: Numbers) -> Value:
         sizes = as_tuple(output_size, count)
         if any(isinstance(size, Value) for size in sizes):
-            raise UnsupportedModel("expected a fixed output size")
+            return _means_along_axes(g, self, sizes)
         if all(size == 1 for size in sizes):
             return batched(g, self, count + 2, lambda x: g.op("GlobalAveragePool", x))
         return batched(
@@ -148,6 +148,34 @@ def adaptive_avg_pool(count: int) -> Rule:
     return apply
 
 
+def _means_along_axes(g: Builder, x: Value, sizes: Sequence[int | Value]) -> Value:
+    """Return the means of windows along the axes whose extent changes.
+
+    Raises:
+        UnsupportedModel: an output size is computed, and not the extent of the axis.
+    """
+    new = g.results[0].dims
+    for axis, size in enumerate(sizes, x.rank - len(sizes)):
+        if isinstance(size, int):
+            x = _mean_windows(g, x, axis, size)
+        elif new is None or x.dims is None or new[axis] != x.dims[axis]:
+            raise UnsupportedModel("expected a fixed output size, or the extent")
+    return x
+
+
+def _mean_windows(g: Builder, x: Value, axis: int, size: int) -> Value:
+    """Return the means of ``size`` windows along one axis."""
+    extent, parts = g.extent(x, axis), []
+    for index in range(size):
+        start = _window_bound(g, extent, index, size)
+        end = _window_bound(g, extent, index + 1, size, size - 1)
+        part = g.op("Slice", x, g.ints(start), g.ints(end), [axis]) if size > 1 else x
+        parts.append(g.op("ReduceMean", part, [axis]))
+    pooled = g.op("Concat", *parts, axis=axis) if size > 1 else parts[0]
+    dims = None if x.dims is None else (*x.dims[:axis], size, *x.dims[axis + 1 :])
+    return replace(pooled, dims=dims)
+
+
 for _count in (1, 2, 3):
     rule(
         f"aten.adaptive_avg_pool{_count}d.default",
@@ -158,34 +186,26 @@ for _count in (1, 2, 3):
 def adaptive_max_pool(count: int) -> Rule:
     """Return the rule of adaptive max pooling over ``count`` axes."""
 
-    def apply(
-        g: Builder, self: Value, output_size: Numbers
-    ) -> tuple[Value, Value | None]:
+    def apply(g: Builder, self: Value, output_size: Numbers) -> tuple[Value, Value]:
         sizes = as_tuple(output_size, count)
         axes = range(self.rank - count, self.rank)
         extents = [g.extent(self, axis) for axis in axes]
         fixed = [extent for extent in extents if isinstance(extent, int)]
-        if len(fixed) != count:
-            return _global_max(g, self, sizes)
-        if all(e % s == 0 for e, s in zip(fixed, sizes, strict=True)):
+        if len(fixed) != count and all(size == 1 for size in sizes):
+            return _global_max(g, self, count)
+        if len(fixed) == count and all(
+            e % s == 0 for e, s in zip(fixed, sizes, strict=True)
+        ):
             kernel = tuple(e // s for e, s in zip(fixed, sizes, strict=True))
             maxima: tuple[Value, Value] = max_pools(count)[1](g, self, kernel)
             return maxima
-        pooled = self
-        for axis, extent, size in zip(axes, fixed, sizes, strict=True):
-            pooled = _max_along_axis(g, pooled, axis, extent, size)
-        return pooled, None
+        return _window_maxima(g, self, extents, sizes)
 
     return apply
 
 
-def _global_max(g: Builder, x: Value, sizes: Sequence[int]) -> tuple[Value, Value]:
+def _global_max(g: Builder, x: Value, count: int) -> tuple[Value, Value]:
     """Return the maxima of planes of symbolic extents, and their indices."""
-    if any(size != 1 for size in sizes):
-        raise UnsupportedModel(
-            f"expected known extents for {list(sizes)} maxima, got {list(x.dims or ())}"
-        )
-    count = len(sizes)
     shape = [0] * (x.rank - count) + [-1]
     flat = g.op("Reshape", x, shape)
     axes = list(range(x.rank - count + 1, x.rank))
@@ -194,14 +214,71 @@ def _global_max(g: Builder, x: Value, sizes: Sequence[int]) -> tuple[Value, Valu
     return values, g.at(INT64).op("Unsqueeze", places, axes) if axes else places
 
 
-def _max_along_axis(g: Builder, x: Value, axis: int, extent: int, size: int) -> Value:
-    """Return the maxima of windows along one axis."""
-    parts = []
-    for index in range(size):
-        start, end = index * extent // size, -(-(index + 1) * extent // size)
-        part = g.op("Slice", x, [start], [end], [axis])
-        parts.append(g.op("ReduceMax", part, [axis]))
-    return parts[0] if len(parts) == 1 else g.op("Concat", *parts, axis=axis)
+def _window_maxima(
+    g: Builder, x: Value, extents: Sequence[int | Value], sizes: Sequence[int]
+) -> tuple[Value, Value]:
+    """Return the maxima of windows that overlap, and their indices in the plane.
+
+    The last axis is reduced first: of equal maxima the first in memory is chosen.
+    """
+    whole, axis = g.at(INT64), x.rank
+    values, places, stride = x, None, whole.value(1)
+    for extent, size in reversed(list(zip(extents, sizes, strict=True))):
+        axis -= 1
+        parts = [
+            _window_maximum(
+                g,
+                values,
+                places,
+                axis,
+                _window_bound(g, extent, index, size),
+                _window_bound(g, extent, index + 1, size, size - 1),
+                stride,
+            )
+            for index in range(size)
+        ]
+        values = g.op("Concat", *(part[0] for part in parts), axis=axis)
+        places = whole.op("Concat", *(part[1] for part in parts), axis=axis)
+        stride = whole.op("Mul", stride, extent)
+    assert places is not None
+    return values, places
+
+
+def _window_maximum(
+    g: Builder,
+    x: Value,
+    places: Value | None,
+    axis: int,
+    start: int | Value,
+    end: int | Value,
+    stride: Value,
+) -> tuple[Value, Value]:
+    """Return the maximum between two bounds of an axis, and its index in the plane.
+
+    ``places`` are the indices of the elements of ``x`` along the axes behind.
+    """
+    whole, bounds = g.at(INT64), (g.ints(start), g.ints(end), [axis])
+    part = g.op("Slice", x, *bounds)
+    nearest = whole.op("ArgMax", part, axis=axis)
+    place = whole.op("Mul", whole.op("Add", nearest, start), stride)
+    if places is not None:
+        behind = whole.op("Slice", places, *bounds)
+        chosen = whole.op("GatherElements", behind, nearest, axis=axis)
+        place = whole.op("Add", place, chosen)
+    return g.op("ReduceMax", part, [axis]), place
+
+
+def _window_bound(
+    g: Builder, extent: int | Value, index: int, size: int, added: int = 0
+) -> int | Value:
+    """Return ``(index * extent + added) // size``: where a window begins or ends."""
+    if isinstance(extent, int):
+        return (index * extent + added) // size
+    if index == size:
+        return extent
+    whole = g.at(INT64)
+    bound = whole.op("Add", whole.op("Mul", extent, index), added)
+    return 0 if index == 0 else whole.op("Div", bound, size)
 
 
 for _count in (1, 2, 3):

@@ -8,7 +8,11 @@ from itertools import combinations as unordered_choices, combinations_with_repla
 
 import numpy as np
 
-from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.aten.shape.slicing import (
+    END,
+    places,
+    slice_,
+)
 from burn_import.frontends.torch_export.aten.shape.views import (
     atleast_1d,
     atleast_2d,
@@ -21,9 +25,11 @@ from burn_import.frontends.torch_export.builder import (
     Builder,
     Operand,
     Value,
+    check_integers,
 )
 from burn_import.frontends.torch_export.registry import Rule, rule
 from burn_ir import UnsupportedModel
+from burn_ir.dim import unnamed
 
 Sizes = Sequence[int | Value]
 
@@ -193,6 +199,7 @@ def repeated_places(
     g: Builder, repeats: Value, output_size: int | Value | None = None
 ) -> Value:
     """Return each index as many times as it is repeated."""
+    check_integers("repeat_interleave", repeats)
     whole = g.at(INT64)
     counts = whole.cast(repeats)
     ends = whole.op("CumSum", counts, whole.constant(0))
@@ -222,14 +229,24 @@ def repeat_interleave_each(
 
 
 @rule("aten.roll.default")
-def roll(
-    g: Builder, self: Value, shifts: Sequence[int], dims: Sequence[int] = ()
-) -> Value:
+def roll(g: Builder, self: Value, shifts: Sizes, dims: Sequence[int] = ()) -> Value:
     if dims:
-        return g.op("Roll", self, domain="burn", shifts=tuple(shifts), axes=tuple(dims))
-    flat = g.op("Reshape", self, [-1])
-    moved = g.op("Roll", flat, domain="burn", shifts=tuple(shifts), axes=(0,))
-    return g.op("Reshape", moved, g.op("Shape", self))
+        return _rolled(g, self, shifts, dims)
+    flat = replace(g.op("Reshape", self, [-1]), dims=(unnamed(),))
+    return g.op("Reshape", _rolled(g, flat, shifts, [0]), g.op("Shape", self))
+
+
+def _rolled(g: Builder, x: Value, shifts: Sizes, dims: Sequence[int]) -> Value:
+    """Return ``x`` with its elements shifted along axes."""
+    fixed = [n for n in shifts if isinstance(n, int)]
+    if len(fixed) == len(shifts):
+        return g.op("Roll", x, domain="burn", shifts=tuple(fixed), axes=tuple(dims))
+    whole = g.at(INT64)
+    for axis, shift in zip(dims, shifts, strict=True):
+        extent = whole.value(g.extent(x, axis), INT64)
+        start = whole.op("Mod", whole.op("Sub", extent, shift), extent)
+        x = _swapped_parts(g, x, axis, start)
+    return x
 
 
 @rule("aten.flip.default")
@@ -264,13 +281,28 @@ def halved(back: int) -> Rule:
 
     def apply(g: Builder, self: Value, dim: Sequence[int] | None = None) -> Value:
         axes = list(dim) if dim else list(range(self.rank))
-        extents = [g.extent(self, axis) for axis in axes]
-        fixed = [extent for extent in extents if isinstance(extent, int)]
-        if len(fixed) != len(extents):
-            raise UnsupportedModel("expected known extents to shift by half of them")
-        return roll(g, self, [(extent + back) // 2 for extent in fixed], axes)
+        extents = {axis: g.extent(self, axis) for axis in axes}
+        fixed = {a: n for a, n in extents.items() if isinstance(n, int)}
+        shifts = [(n + back) // 2 for n in fixed.values()]
+        x = roll(g, self, shifts, list(fixed)) if fixed else self
+        for axis, extent in extents.items():
+            if isinstance(extent, Value):
+                x = _swap_halves(g, x, axis, extent, back)
+        return x
 
     return apply
+
+
+def _swap_halves(g: Builder, x: Value, axis: int, extent: Value, back: int) -> Value:
+    """Return ``x`` with the second half of a symbolic extent in front."""
+    middle = g.at(INT64).op("Div", g.at(INT64).op("Add", extent, 1 - back), 2)
+    return _swapped_parts(g, x, axis, middle)
+
+
+def _swapped_parts(g: Builder, x: Value, axis: int, start: Value) -> Value:
+    """Return ``x`` with what begins at ``start`` along an axis in front."""
+    parts = [slice_(g, x, axis, start, END), slice_(g, x, axis, 0, start)]
+    return replace(g.op("Concat", *parts, axis=axis), dims=x.dims)
 
 
 rule("aten.fft_fftshift.default")(halved(0))

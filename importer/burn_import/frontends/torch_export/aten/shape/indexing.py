@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 
 from burn.dtypes import name_of
 from burn_import.frontends.torch_export.aten.shape.views import turned
-from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    INT64,
+    Builder,
+    Value,
+    check_integers,
+)
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import InvalidModel, UnsupportedModel
 
@@ -236,6 +242,7 @@ def nonzero_numpy(
 
 @rule("aten.one_hot.default")
 def one_hot(g: Builder, self: Value, num_classes: int | Value = -1) -> Value:
+    check_integers("one_hot", self)
     count: int | Value = num_classes
     if isinstance(count, int) and count < 0:
         largest = g.op("ReduceMax", self, keepdims=0)

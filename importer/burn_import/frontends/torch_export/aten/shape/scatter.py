@@ -273,6 +273,17 @@ def index_put(
     return turned(g, result, [order.index(axis) for axis in range(self.rank)])
 
 
+@rule("aten.put.default")
+def put(
+    g: Builder, self: Value, index: Value, source: Value, accumulate: bool = False
+) -> Value:
+    """Return ``self`` with elements replaced, or added to, at flattened indices."""
+    flat, places, values = (g.op("Reshape", x, [-1]) for x in (self, index, source))
+    reduction = "add" if accumulate else None
+    result = g.op("ScatterElements", flat, places, values, axis=0, reduction=reduction)
+    return g.op("Reshape", result, g.op("Shape", self))
+
+
 def _broadcast_values(
     g: Builder, values: Value, order: list[int], shape: Value
 ) -> Value:

@@ -131,9 +131,21 @@ def tensor_split(
     values = as_typed(g, self, axis)
     if values is not None:
         return values
+    if sections:
+        indices = _ends_of_sections(g, g.extent(self, axis), sections)
     ends = [0, *indices, END]
     pairs = zip(ends[:-1], ends[1:], strict=True)
     return [slice_(g, self, axis, start, end) for start, end in pairs]
+
+
+def _ends_of_sections(g: Builder, extent: int | Value, sections: int) -> Sizes:
+    """Return where all sections but the last end; the first ones are longer by one."""
+    whole = g.at(INT64)
+    size, longer = whole.op("Div", extent, sections), whole.op("Mod", extent, sections)
+    return [
+        whole.op("Add", whole.op("Mul", size, n), whole.op("Min", longer, n))
+        for n in range(1, sections)
+    ]
 
 
 def _changed_axis(x: Value, g: Builder) -> int:
